@@ -1,0 +1,3 @@
+//! The engine that needs no GPU.
+
+pub mod fft;

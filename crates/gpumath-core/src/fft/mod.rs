@@ -1,0 +1,5 @@
+//! Fourier transforms: problem → plan → execute.
+
+mod problem;
+
+pub use problem::{Direction, Kind, Precision, Problem};

@@ -1,0 +1,197 @@
+//! What is to be transformed, independent of the engine that does it.
+
+use crate::error::{Error, Result};
+use crate::tensor::{DType, Dims, Layout};
+
+/// Which numbers go in and come out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Complex to complex.
+    C2C,
+    /// Real to Hermitian complex; the last axis shrinks to `n / 2 + 1`.
+    R2C,
+    /// Hermitian complex to real.
+    C2R,
+}
+
+/// Width of one real number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// 16 bits; cuFFT only, power-of-two extents.
+    Half,
+    /// 32 bits.
+    Single,
+    /// 64 bits.
+    Double,
+}
+
+/// Sign of the exponent. Neither direction scales its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// `exp(-2πi jk/n)`
+    Forward,
+    /// `exp(+2πi jk/n)`
+    Inverse,
+}
+
+impl Direction {
+    /// cuFFT's and FFTW's number for it.
+    #[must_use]
+    pub const fn sign(self) -> i32 {
+        match self {
+            Self::Forward => -1,
+            Self::Inverse => 1,
+        }
+    }
+}
+
+/// A transform of one operand: kind, precision, layouts of both sides and the axes. It is the key of the plan cache.
+///
+/// Invariants, kept by [`Problem::new`]: both layouts have the same number of dimensions and agree on every extent
+/// but the last transform axis of R2C and C2R; axes are distinct, in range, non-empty; transform extents are positive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Problem {
+    /// Kind of transform.
+    pub kind: Kind,
+    /// Precision of both sides.
+    pub precision: Precision,
+    /// Transform axes. For R2C and C2R the last one is the axis of `n / 2 + 1` complex numbers.
+    pub axes: Dims,
+    /// Layout of the input.
+    pub input: Layout,
+    /// Layout of the output.
+    pub output: Layout,
+    /// Whether output and input are the same memory (then their layouts are equal and the kind is C2C).
+    pub inplace: bool,
+}
+
+impl Problem {
+    /// Checks the invariants.
+    pub fn new(
+        kind: Kind,
+        precision: Precision,
+        axes: Dims,
+        input: Layout,
+        output: Layout,
+        inplace: bool,
+    ) -> Result<Self> {
+        let problem = Self { kind, precision, axes, input, output, inplace };
+        problem.check()?;
+        Ok(problem)
+    }
+
+    fn check(&self) -> Result<()> {
+        let ndim = self.input.ndim();
+        if self.output.ndim() != ndim {
+            return Err(Error::InvalidValue(format!(
+                "the output has {} dimensions and the input {ndim}; they must be equal",
+                self.output.ndim()
+            )));
+        }
+        if self.axes.is_empty() {
+            return Err(Error::InvalidValue("axes is empty; name at least one axis".into()));
+        }
+        for (position, &axis) in self.axes.iter().enumerate() {
+            if axis < 0 || axis >= ndim as i64 {
+                return Err(Error::InvalidValue(format!(
+                    "axis {axis} is out of range for an operand with {ndim} dimensions"
+                )));
+            }
+            if self.axes[..position].contains(&axis) {
+                return Err(Error::InvalidValue(format!(
+                    "axis {axis} is repeated in axes {:?}",
+                    self.axes
+                )));
+            }
+            let extent = self.extent(position);
+            if extent < 1 {
+                return Err(Error::InvalidValue(format!(
+                    "axis {axis} would be transformed over {extent} points; a transform needs at least one"
+                )));
+            }
+        }
+        let halved = self.axes[self.axes.len() - 1] as usize;
+        for axis in 0..ndim {
+            let (input, output) = (self.input.shape[axis], self.output.shape[axis]);
+            let expected = match self.kind {
+                Kind::R2C if axis == halved => input / 2 + 1,
+                Kind::C2R if axis == halved => {
+                    if output / 2 + 1 == input {
+                        continue;
+                    }
+                    return Err(Error::InvalidValue(format!(
+                        "a C2R output of {output} points along axis {axis} needs {} complex inputs there, not {input}",
+                        output / 2 + 1
+                    )));
+                }
+                _ => input,
+            };
+            if output != expected {
+                return Err(Error::InvalidValue(format!(
+                    "the output has {output} points along axis {axis}; this transform gives {expected}"
+                )));
+            }
+        }
+        if self.inplace && (self.kind != Kind::C2C || self.input != self.output) {
+            return Err(Error::InvalidValue(
+                "only a C2C transform with one layout for input and output can work in place"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Number of points of the transform along `axes[position]`.
+    #[must_use]
+    pub fn extent(&self, position: usize) -> i64 {
+        let axis = self.axes[position] as usize;
+        match self.kind {
+            Kind::C2R => self.output.shape[axis],
+            Kind::C2C | Kind::R2C => self.input.shape[axis],
+        }
+    }
+
+    /// Element type of the input.
+    #[must_use]
+    pub fn input_dtype(&self) -> DType {
+        if self.kind == Kind::R2C { self.precision.real() } else { self.precision.complex() }
+    }
+
+    /// Element type of the output.
+    #[must_use]
+    pub fn output_dtype(&self) -> DType {
+        if self.kind == Kind::C2R { self.precision.real() } else { self.precision.complex() }
+    }
+}
+
+impl Precision {
+    /// The real element type.
+    #[must_use]
+    pub const fn real(self) -> DType {
+        match self {
+            Self::Half => DType::Float16,
+            Self::Single => DType::Float32,
+            Self::Double => DType::Float64,
+        }
+    }
+
+    /// The complex element type.
+    #[must_use]
+    pub const fn complex(self) -> DType {
+        match self {
+            Self::Half => DType::Complex32,
+            Self::Single => DType::Complex64,
+            Self::Double => DType::Complex128,
+        }
+    }
+
+    /// The precision of an element type.
+    #[must_use]
+    pub const fn of(dtype: DType) -> Self {
+        match dtype {
+            DType::Float16 | DType::Complex32 => Self::Half,
+            DType::Float32 | DType::Complex64 => Self::Single,
+            DType::Float64 | DType::Complex128 => Self::Double,
+        }
+    }
+}

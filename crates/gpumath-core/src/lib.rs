@@ -1,0 +1,10 @@
+//! GPU math without Python: where the CUDA libraries are, what a device is, how memory is owned, and how a problem
+//! becomes a plan that runs on the GPU or on the CPU.
+
+pub mod cpu;
+pub mod error;
+pub mod fft;
+pub mod loader;
+pub mod tensor;
+
+pub use error::{Error, Result};

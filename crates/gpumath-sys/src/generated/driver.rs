@@ -1,0 +1,1 @@
+//! Seed; `codegen` replaces this file.

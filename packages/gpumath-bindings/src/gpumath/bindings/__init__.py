@@ -1,0 +1,1 @@
+"""Low-level bindings of the CUDA math libraries."""
