@@ -1,5 +1,10 @@
 //! Fourier transforms: problem → plan → execute.
 
+pub(crate) mod cufft;
+mod plan;
 mod problem;
+mod request;
 
+pub use plan::{Execution, FftPlan};
 pub use problem::{Direction, Kind, Precision, Problem};
+pub use request::Request;
