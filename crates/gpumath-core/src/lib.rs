@@ -7,5 +7,6 @@ pub mod error;
 pub mod fft;
 pub mod loader;
 pub mod tensor;
+pub mod version;
 
 pub use error::{Error, Result};
