@@ -15,7 +15,7 @@ mod _core {
     mod core {
         #[pymodule_export]
         use crate::core::device::{
-            Device, Event, Stream, _close, driver_version, synchronize_stream,
+            _close, Device, Event, Stream, driver_version, synchronize_stream,
         };
         #[pymodule_export]
         use crate::core::fft::{

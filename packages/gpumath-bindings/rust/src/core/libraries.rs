@@ -72,10 +72,7 @@ pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
 pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let report = py.detach(loader::report);
     let attempts = |attempts: &[gpumath_core::error::Attempt]| {
-        attempts
-            .iter()
-            .map(|a| (a.step, a.place.clone(), a.outcome.clone()))
-            .collect::<Vec<_>>()
+        attempts.iter().map(|a| (a.step, a.place.clone(), a.outcome.clone())).collect::<Vec<_>>()
     };
     let missing = PyList::empty(py);
     for library in &report.missing {
@@ -89,10 +86,7 @@ pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("cuda_major", report.cuda_major)?;
     result.set_item("origin", report.origin)?;
-    result.set_item(
-        "libraries",
-        report.libraries.into_iter().map(Library).collect::<Vec<_>>(),
-    )?;
+    result.set_item("libraries", report.libraries.into_iter().map(Library).collect::<Vec<_>>())?;
     result.set_item("considered", attempts(&report.considered))?;
     result.set_item("missing", missing)?;
     result.set_item("environment", report.environment)?;
