@@ -1,10 +1,14 @@
 //! GPU math without Python: where the CUDA libraries are, what a device is, how memory is owned, and how a problem
 //! becomes a plan that runs on the GPU or on the CPU.
 
+pub mod cache;
 pub mod cpu;
+pub mod device;
 pub mod error;
 pub mod fft;
 pub mod loader;
+pub mod memory;
 pub mod tensor;
+pub mod version;
 
 pub use error::{Error, Result};

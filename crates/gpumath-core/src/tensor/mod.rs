@@ -29,3 +29,31 @@ pub struct TensorView {
     /// Whether writing through `ptr` is forbidden.
     pub readonly: bool,
 }
+
+impl TensorView {
+    /// Lowest address and number of bytes of the memory range that the elements lie in.
+    #[must_use]
+    pub fn span(&self) -> (usize, usize) {
+        let (low, high) = self.layout.offsets();
+        let size = self.dtype.size();
+        (
+            self.ptr.wrapping_add_signed(low as isize * size as isize),
+            (high - low + 1) as usize * size,
+        )
+    }
+
+    /// What it is, for messages.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let device = match self.device {
+            Device::Host => "on the CPU".to_owned(),
+            Device::Cuda(id) => format!("on CUDA device {id}"),
+        };
+        format!(
+            "type {}, shape {:?}, strides {:?} {device}",
+            self.dtype,
+            self.layout.shape.as_slice(),
+            self.layout.strides.as_slice()
+        )
+    }
+}

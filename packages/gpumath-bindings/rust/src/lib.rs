@@ -1,6 +1,45 @@
-//! `gpumath.bindings._core`.
-use pyo3::prelude::*;
+//! The extension module `gpumath.bindings._core`: conversion between Python and `gpumath_core`, and no logic.
 
-/// The extension module.
-#[pymodule(gil_used = false)]
-mod _core {}
+mod core;
+mod error;
+mod interop;
+
+/// The Rust side of `gpumath.bindings`; use the modules above it.
+#[pyo3::pymodule(gil_used = false)]
+mod _core {
+    use pyo3::prelude::*;
+    use pyo3::types::PyModule;
+
+    /// Devices, memory, operand views and compiled plans.
+    #[pymodule]
+    mod core {
+        #[pymodule_export]
+        use crate::core::device::{
+            _close, Device, Event, Stream, driver_version, synchronize_stream,
+        };
+        #[pymodule_export]
+        use crate::core::fft::{
+            FftPlan, PlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
+        };
+        #[pymodule_export]
+        use crate::core::libraries::{Library, has, libraries, search_report};
+        #[pymodule_export]
+        use crate::core::memory::{MemoryPointer, allocate, copy};
+        #[pymodule_export]
+        use crate::core::tensor::TensorView;
+    }
+
+    /// Nested modules of an extension are importable, and have their full names, once `sys.modules` has them.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        gpumath_core::loader::set_search_hook(crate::core::libraries::search_paths);
+        let modules = module.py().import("sys")?.getattr("modules")?;
+        for name in ["core"] {
+            let full_name = format!("gpumath.bindings._core.{name}");
+            let nested = module.getattr(name)?;
+            nested.setattr("__name__", &full_name)?;
+            modules.set_item(full_name, nested)?;
+        }
+        Ok(())
+    }
+}

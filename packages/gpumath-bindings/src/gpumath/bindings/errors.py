@@ -164,3 +164,11 @@ class UnsupportedLayoutError(GpumathError, ValueError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+_BY_LIBRARY: dict[str, type[LibraryError]] = {"cufft": cuFFTError, "driver": CUDAError}
+
+
+def status_error(library: str, status: int, function: str = "", context: str = "") -> LibraryError:
+    """Build the exception for a status of ``library``, without touching the library."""
+    return _BY_LIBRARY.get(library, LibraryError)(status, function, context)

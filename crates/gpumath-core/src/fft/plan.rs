@@ -1,0 +1,160 @@
+//! A problem made ready to run on one engine.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use super::cufft::CufftPlan;
+use super::problem::{Direction, Kind, Problem};
+use crate::cache;
+use crate::cpu::fft::CpuFft;
+use crate::error::{Error, Result};
+
+/// Where a transform runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Execution {
+    /// On the CPU, with this many threads.
+    Cpu {
+        /// Number of threads, the calling one included.
+        threads: NonZeroUsize,
+    },
+    /// On a CUDA device, with cuFFT.
+    Cuda {
+        /// Device ordinal.
+        device: i32,
+    },
+}
+
+impl Execution {
+    /// The CUDA device, or `None` for the CPU.
+    #[must_use]
+    pub const fn device(self) -> Option<i32> {
+        match self {
+            Self::Cpu { .. } => None,
+            Self::Cuda { device } => Some(device),
+        }
+    }
+}
+
+/// A planned transform. It holds no workspace, so that any number of plans can be kept.
+#[derive(Debug)]
+pub struct FftPlan {
+    problem: Problem,
+    execution: Execution,
+    engine: Engine,
+}
+
+#[derive(Debug)]
+enum Engine {
+    /// An empty batch: nothing is to be computed.
+    Nothing,
+    Cpu(CpuFft),
+    Cufft(CufftPlan),
+}
+
+impl FftPlan {
+    /// Plans `problem`.
+    pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
+        let engine = match execution {
+            _ if problem.input.is_empty() => Engine::Nothing,
+            Execution::Cpu { threads } => Engine::Cpu(CpuFft::new(&problem, threads)?),
+            Execution::Cuda { device } => Engine::Cufft(CufftPlan::new(&problem, device)?),
+        };
+        Ok(Self { problem, execution, engine })
+    }
+
+    /// The plan of this thread's cache, made first if it is not there.
+    pub fn cached(problem: Problem, execution: Execution) -> Result<Arc<Self>> {
+        cache::get_or_insert((problem, execution), |(problem, execution)| {
+            Self::new(problem.clone(), *execution)
+        })
+    }
+
+    /// What is transformed.
+    #[must_use]
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub fn execution(&self) -> Execution {
+        self.execution
+    }
+
+    /// Name of the engine: `"cufft"`, `"embedded"`, or that of a library with FFTW's interface.
+    #[must_use]
+    pub fn engine_name(&self) -> &'static str {
+        match (&self.engine, self.execution) {
+            (Engine::Nothing, Execution::Cuda { .. }) | (Engine::Cufft(_), _) => "cufft",
+            (Engine::Nothing, Execution::Cpu { .. }) | (Engine::Cpu(_), _) => "embedded",
+        }
+    }
+
+    /// Bytes of device memory that [`Self::execute`] needs; 0 on the CPU.
+    #[must_use]
+    pub fn workspace_size(&self) -> usize {
+        match &self.engine {
+            Engine::Cufft(plan) => plan.workspace_size(),
+            Engine::Cpu(_) | Engine::Nothing => 0,
+        }
+    }
+
+    /// How many calls of the engine one execution makes.
+    #[must_use]
+    pub fn library_calls(&self) -> usize {
+        match &self.engine {
+            Engine::Cufft(plan) => plan.calls(),
+            Engine::Cpu(_) => 1,
+            Engine::Nothing => 0,
+        }
+    }
+
+    /// Transforms `input` to `output`, without scaling. Never allocates device memory and, on CUDA, never waits.
+    ///
+    /// # Safety
+    /// `input` and `output` are the addresses of the elements at index (0, …, 0) of memory with the layouts and
+    /// types of [`Self::problem`], host memory for the CPU and memory of the device for CUDA; they are equal exactly
+    /// when the problem is in place, and do not overlap otherwise. `workspace` is the address of
+    /// [`Self::workspace_size`] bytes of device memory, aligned to 256 bytes, that nothing else uses before the work
+    /// on `stream`, a valid stream handle of the device, is done.
+    pub unsafe fn execute(
+        &self,
+        input: usize,
+        output: usize,
+        direction: Direction,
+        stream: usize,
+        workspace: usize,
+    ) -> Result<()> {
+        self.check_direction(direction)?;
+        match &self.engine {
+            Engine::Nothing => Ok(()),
+            // SAFETY: handed on as they are.
+            Engine::Cpu(plan) => unsafe { plan.execute(input, output, direction) },
+            Engine::Cufft(plan) => {
+                if workspace == 0 && plan.workspace_size() > 0 {
+                    return Err(Error::InvalidValue(format!(
+                        "this plan needs a workspace of {} bytes, and none was given",
+                        plan.workspace_size()
+                    )));
+                }
+                // SAFETY: handed on as they are.
+                unsafe { plan.execute(input, output, direction, stream, workspace) }
+            }
+        }
+    }
+
+    fn check_direction(&self, direction: Direction) -> Result<()> {
+        let only = match self.problem.kind {
+            Kind::C2C => return Ok(()),
+            Kind::R2C => Direction::Forward,
+            Kind::C2R => Direction::Inverse,
+        };
+        if direction == only {
+            return Ok(());
+        }
+        Err(Error::InvalidValue(format!(
+            "a {:?} transform is always {only:?}; direction {direction:?} was asked for",
+            self.problem.kind
+        )))
+    }
+}

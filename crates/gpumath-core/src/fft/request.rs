@@ -1,0 +1,98 @@
+//! From what a user asks about one operand to a [`Problem`].
+
+use super::problem::{Kind, Precision, Problem};
+use crate::error::{Error, Result};
+use crate::tensor::{Dims, Layout, TensorView};
+
+/// The choices that a user makes about a transform; everything else follows from the operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Kind of transform; `None` takes it from the operand: real means R2C, complex means C2C.
+    pub kind: Option<Kind>,
+    /// Transform axes, negative ones counting from the end; `None` means all.
+    pub axes: Option<Dims>,
+    /// Overwrite the operand.
+    pub inplace: bool,
+    /// Whether a C2R result has an odd number of points along its last transform axis.
+    pub odd: bool,
+    /// Give a C-contiguous result rather than one in the operand's own memory order.
+    pub natural: bool,
+}
+
+impl Request {
+    /// The problem that this request poses for `operand`.
+    pub fn problem(&self, operand: &TensorView) -> Result<Problem> {
+        let layout = &operand.layout;
+        if layout.ndim() == 0 {
+            return Err(Error::InvalidValue(
+                "the operand has no dimensions; a Fourier transform needs at least one axis".into(),
+            ));
+        }
+        let dtype = operand.dtype;
+        let kind = self.kind.unwrap_or(if dtype.is_complex() { Kind::C2C } else { Kind::R2C });
+        if dtype.is_complex() == (kind == Kind::R2C) {
+            let (wanted, instead) =
+                if kind == Kind::R2C { ("real", "fft or ifft") } else { ("complex", "rfft") };
+            return Err(Error::InvalidValue(format!(
+                "a {kind:?} transform needs a {wanted} operand, and this one is {dtype}; use {instead}, or convert it"
+            )));
+        }
+        let axes = self.axes(layout.ndim())?;
+        let mut shape = layout.shape.clone();
+        if let Some(&last) = axes.last() {
+            let extent = &mut shape[last as usize];
+            match kind {
+                Kind::C2C => {}
+                Kind::R2C => *extent = *extent / 2 + 1,
+                Kind::C2R => *extent = 2 * (*extent - 1) + i64::from(self.odd),
+            }
+        }
+        if self.inplace && kind != Kind::C2C {
+            return Err(Error::InvalidValue(format!(
+                "inplace=True works for C2C only: a {kind:?} result has another type and size than its operand"
+            )));
+        }
+        if self.inplace && !layout.is_injective() {
+            return Err(Error::InvalidValue(format!(
+                "inplace=True needs an operand whose elements do not overlap; its shape is {:?} and its strides {:?}",
+                layout.shape.as_slice(),
+                layout.strides.as_slice()
+            )));
+        }
+        if self.inplace && operand.readonly {
+            return Err(Error::InvalidValue(
+                "inplace=True needs an operand that is writable".into(),
+            ));
+        }
+        let output = if self.inplace {
+            layout.clone()
+        } else if self.natural {
+            Layout::contiguous(&shape)
+        } else {
+            Layout::packed(&shape, &layout.memory_order())
+        };
+        let mut problem =
+            Problem::new(kind, Precision::of(dtype), axes, layout.clone(), output, self.inplace)?;
+        problem.unaligned = problem.is_unaligned(operand.ptr);
+        Ok(problem)
+    }
+
+    fn axes(&self, ndim: usize) -> Result<Dims> {
+        let ndim = ndim as i64;
+        let Some(axes) = &self.axes else { return Ok((0..ndim).collect()) };
+        axes.iter()
+            .map(|&axis| {
+                if (-ndim..ndim).contains(&axis) {
+                    Ok(axis.rem_euclid(ndim))
+                } else {
+                    Err(Error::InvalidValue(format!(
+                        "axis {axis} is out of range for an operand with {ndim} dimensions; \
+                         axes go from {} to {}",
+                        -ndim,
+                        ndim - 1
+                    )))
+                }
+            })
+            .collect()
+    }
+}
