@@ -1,4 +1,4 @@
-"""Every build and test step of the repository. `nox` alone runs what CI runs; `nox -l` lists the sessions."""
+"""Every build and test step. `nox` alone runs what CI runs; `nox -l` lists the sessions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def wheel_of(package: str) -> str:
     found = sorted(DIST.glob(f"{package.replace('-', '_')}-*.whl"))
     if len(found) != 1:
         names = [path.name for path in found]
-        raise SystemExit(f"dist/ must hold one wheel of {package}, found {names}: run nox -s wheels")
+        raise SystemExit(
+            f"dist/ must hold one wheel of {package}, found {names}: run nox -s wheels"
+        )
     return str(found[0])
 
 
@@ -163,7 +165,15 @@ def tests_isolated(session: nox.Session) -> None:
     for package in PACKAGES:
         shutil.copy(wheel_of(package), wheelhouse)
     session.run(
-        "python", "-m", "pip", "download", "-q", "--only-binary=:all:", "-d", str(wheelhouse), "numpy"
+        "python",
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--only-binary=:all:",
+        "-d",
+        str(wheelhouse),
+        "numpy",
     )
     session.chdir(ROOT / "tests" / "downstream" / "sample")
     session.run("hatchling", "build", "-t", "wheel", "-d", str(wheelhouse))
@@ -259,7 +269,7 @@ def typecheck(session: nox.Session) -> None:
 
 @nox.session
 def codegen(session: nox.Session) -> None:
-    """Regenerate the committed tables, enums and stubs; `-- --check` compares and changes nothing."""
+    """Regenerate the committed tables, enums and stubs; `-- --check` only compares."""
     session.install("-r", str(ROOT / "codegen" / "requirements.txt"))
     session.run(
         *("python", "-m", "gpumath_codegen", "emit", *session.posargs),

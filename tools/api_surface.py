@@ -1,7 +1,7 @@
 """Write the public names and signatures of the installed packages as text.
 
-`python -m tools.api_surface` rewrites api-surface/*.txt; a test compares them, so a change of the public API is always
-visible in a diff.
+`python -m tools.api_surface` rewrites api-surface/*.txt; a test compares them, so a change of the
+public API is always visible in a diff.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Check that no hand-written source file is longer than 500 lines.
 
-`python -m tools.file_sizes` prints the medians and every file that is too long, and fails if there is one.
+`python -m tools.file_sizes` prints the medians and every file that is too long, and fails if there
+is one.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 class PythonLayer:
     """What the modules below a folder may import, beside the standard library.
 
-    A name allows the module and everything below it. The longest matching entry of `allowed` and `forbidden` decides.
+    A name stands for the module and everything below it; the longest match of `allowed` and
+    `forbidden` decides.
     """
 
     folder: str

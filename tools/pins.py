@@ -1,4 +1,4 @@
-"""Check that sibling pins are ranges that hold the siblings' versions, and that changelogs name the versions.
+"""Check that pins on siblings are ranges that hold their versions, and that changelogs are kept.
 
 `python -m tools.pins` prints every problem and fails if there is one.
 """

@@ -45,5 +45,5 @@ def wheel_text(package: str, suffix: str) -> str:
 
 
 def code_files(package: str) -> tuple[str, ...]:
-    """List the files of a wheel outside its .dist-info folder and its software bill of materials."""
+    """List the files of a wheel outside its .dist-info folder."""
     return tuple(name for name in wheel_files(package) if not re.search(r"\.dist-info/", name))

@@ -1,4 +1,4 @@
-"""Run by nox -s tests-isolated where only gpumath-host, gpumath-bindings and NumPy are installed."""
+"""Run by nox -s tests-isolated where only gpumath-host and what it requires are installed."""
 
 from __future__ import annotations
 

@@ -15,5 +15,7 @@ def test_surface_is_the_committed_one(package: str) -> None:
     require_checkout()
     committed = (api_surface.SNAPSHOTS / f"{package}.txt").read_text()
     found = api_surface.surface(package)
-    change = "\n".join(difflib.unified_diff(committed.splitlines(), found.splitlines(), lineterm=""))
+    change = "\n".join(
+        difflib.unified_diff(committed.splitlines(), found.splitlines(), lineterm="")
+    )
     assert not change, f"run `nox -s surface` if this is meant:\n{change}"

@@ -11,7 +11,7 @@ PROBE = """
 import json, sys
 import {module} as module
 maps = open("/proc/self/maps").read()
-libraries = ("libcuda", "libcudart", "libcufft", "libcublas", "libnvJitLink", "libnvrtc", "libmkl", "libfftw3")
+libraries = ("libcuda", "libcudart", "libcufft", "libnvJitLink", "libmkl", "libfftw3")
 print(json.dumps({{
     "file": module.__file__,
     "loaded": [name for name in libraries if name in maps],
