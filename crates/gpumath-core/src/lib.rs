@@ -3,9 +3,11 @@
 
 pub mod cache;
 pub mod cpu;
+pub mod device;
 pub mod error;
 pub mod fft;
 pub mod loader;
+pub mod memory;
 pub mod tensor;
 pub mod version;
 

@@ -48,7 +48,12 @@ impl Device {
         let mut text = [0_u8; 256];
         // SAFETY: the address and the length are those of a live array.
         unsafe {
-            call!(driver::DEVICE_GET_NAME, text.as_mut_ptr() as usize, text.len() as i32, self.handle)
+            call!(
+                driver::DEVICE_GET_NAME,
+                text.as_mut_ptr() as usize,
+                text.len() as i32,
+                self.handle
+            )
         }?;
         let length = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
         Ok(String::from_utf8_lossy(&text[..length]).into_owned())

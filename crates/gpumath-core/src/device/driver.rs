@@ -18,7 +18,7 @@ const NO_DEVICE: i32 = 100;
 macro_rules! call {
     ($function:path $(, $argument:expr)* $(,)?) => {
         crate::loader::function(&$function).and_then(|function| {
-            crate::device::driver::check($function.symbol(), function($($argument),*))
+            crate::device::check($function.symbol(), function($($argument),*))
         })
     };
 }

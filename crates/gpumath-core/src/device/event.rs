@@ -81,7 +81,9 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if may_free() && let Ok(_context) = ContextGuard::enter(self.device) {
+        if may_free()
+            && let Ok(_context) = ContextGuard::enter(self.device)
+        {
             // SAFETY: the event is owned and not used again.
             let _ = unsafe { call!(driver::EVENT_DESTROY, self.handle) };
         }

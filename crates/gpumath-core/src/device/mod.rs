@@ -9,7 +9,7 @@ mod event;
 mod stream;
 
 pub use context::{ContextGuard, Device};
-pub(crate) use driver::{call, may_free};
+pub(crate) use driver::{call, check, may_free};
 pub use driver::{close, count, driver_version};
 pub use event::Event;
 pub use stream::{Stream, synchronize};

@@ -55,7 +55,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if may_free() && let Ok(_context) = ContextGuard::enter(self.device) {
+        if may_free()
+            && let Ok(_context) = ContextGuard::enter(self.device)
+        {
             // SAFETY: the stream is owned and not used again; the driver finishes its work first.
             let _ = unsafe { call!(driver::STREAM_DESTROY, self.handle) };
         }

@@ -24,6 +24,8 @@ static PLANNING: Mutex<()> = Mutex::new(());
 pub(crate) struct CufftPlan {
     device: i32,
     passes: Vec<(Handle, Pass)>,
+    calls: usize,
+    /// Bytes of an element of the input and of the output.
     sizes: (usize, usize),
     /// Bytes that the plans share to work in.
     work_size: usize,
@@ -53,6 +55,7 @@ impl CufftPlan {
         check_half(problem)?;
         let passes = Passes::of(problem)?;
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
+        let calls = passes.calls();
         let scratch = passes.scratch.then(|| {
             let (low, high) = problem.input.offsets();
             Scratch { size: (high - low + 1) as usize * sizes.0, front: -low as usize * sizes.0 }
@@ -66,14 +69,20 @@ impl CufftPlan {
             work_size = work_size.max(size);
             planned.push((handle, pass));
         }
-        Ok(Self { device, passes: planned, sizes, work_size, scratch, bound: Mutex::default() })
+        Ok(Self {
+            device,
+            passes: planned,
+            calls,
+            sizes,
+            work_size,
+            scratch,
+            bound: Mutex::default(),
+        })
     }
 
     pub(crate) fn workspace_size(&self) -> usize {
         match &self.scratch {
-            Some(scratch) => {
-                self.scratch_start(scratch) + scratch.size
-            }
+            Some(scratch) => self.scratch_start(scratch) + scratch.size,
             None => self.work_size,
         }
     }
@@ -84,7 +93,7 @@ impl CufftPlan {
     }
 
     pub(crate) fn calls(&self) -> usize {
-        self.passes.iter().map(|(_, pass)| pass.offsets.len()).sum()
+        self.calls
     }
 
     /// # Safety
@@ -106,7 +115,9 @@ impl CufftPlan {
             let start = workspace + self.scratch_start(scratch);
             copy = start + scratch.front;
             // SAFETY: the range is that of the input's layout, and the workspace has room for it.
-            unsafe { memory::copy(start, input - scratch.front, scratch.size, self.device, stream) }?;
+            unsafe {
+                memory::copy(start, input - scratch.front, scratch.size, self.device, stream)
+            }?;
         }
         for (handle, pass) in &self.passes {
             let address = |buffer| match buffer {

@@ -61,7 +61,9 @@ impl Passes {
         let cut = Cut { problem };
         let scratch = problem.kind == Kind::C2R || problem.unaligned;
         if scratch && !problem.input.is_injective() {
-            return Err(cut.unsupported("its elements overlap, and this transform needs a copy of it to work on"));
+            return Err(cut.unsupported(
+                "its elements overlap, and this transform needs a copy of it to work on",
+            ));
         }
         let passes = match problem.kind {
             Kind::C2C => cut.complex()?,
@@ -105,11 +107,8 @@ impl Cut<'_> {
         let from = if self.problem.unaligned { Buffer::Scratch } else { Buffer::Input };
         let (halved, mut others) = self.halved_and_others();
         self.sort_by_memory(&mut others, &self.problem.input);
-        let group = self.last_group(
-            &others,
-            &[&self.problem.input, &self.problem.output],
-            Some(halved),
-        )?;
+        let group =
+            self.last_group(&others, &[&self.problem.input, &self.problem.output], Some(halved))?;
         let mut passes = vec![self.pass(Kind::R2C, &group, from, Buffer::Output)?];
         others.retain(|axis| !group.contains(axis));
         self.sort_by_memory(&mut others, &self.problem.output);
@@ -124,11 +123,8 @@ impl Cut<'_> {
     fn complex_to_real(&self) -> Result<Vec<Pass>> {
         let (halved, mut others) = self.halved_and_others();
         self.sort_by_memory(&mut others, &self.problem.input);
-        let last = self.last_group(
-            &others,
-            &[&self.problem.input, &self.problem.output],
-            Some(halved),
-        )?;
+        let last =
+            self.last_group(&others, &[&self.problem.input, &self.problem.output], Some(halved))?;
         others.retain(|axis| !last.contains(axis));
         let mut passes = Vec::new();
         while !others.is_empty() {

@@ -106,7 +106,14 @@ impl Random {
 }
 
 /// Runs one pass the way that cuFFT is documented to.
-fn run(pass: &Pass, from: &[Complex64], from_zero: i64, to: &mut [Complex64], to_zero: i64, sign: f64) {
+fn run(
+    pass: &Pass,
+    from: &[Complex64],
+    from_zero: i64,
+    to: &mut [Complex64],
+    to_zero: i64,
+    sign: f64,
+) {
     let n = &pass.extents;
     let last = n.len() - 1;
     let halved: Dims = n
@@ -213,7 +220,10 @@ fn difference(problem: &Problem, random: &mut Random) -> Option<f64> {
             }
             (got - wanted).norm()
         })
-        .fold(0.0, |worst: f64, error| if error.is_nan() { f64::INFINITY } else { worst.max(error) });
+        .fold(
+            0.0,
+            |worst: f64, error| if error.is_nan() { f64::INFINITY } else { worst.max(error) },
+        );
     Some(worst)
 }
 
@@ -289,8 +299,7 @@ fn four_axes_need_two_plans() {
 
 #[test]
 fn what_no_plan_covers_says_how_to_copy() {
-    let reversed =
-        Layout { shape: [4, 8].as_slice().into(), strides: [8, -1].as_slice().into() };
+    let reversed = Layout { shape: [4, 8].as_slice().into(), strides: [8, -1].as_slice().into() };
     match Passes::of(&complex(&[0], Layout::contiguous(&[2000, 5, 3])).clone()) {
         Ok(passes) => assert_eq!(passes.calls(), 1),
         Err(error) => panic!("{error}"),

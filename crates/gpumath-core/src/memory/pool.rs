@@ -114,7 +114,9 @@ impl BaseCUDAMemoryManager for StreamOrderedPool {
             other => other,
         })?;
         let free = move || {
-            if may_free() && let Ok(_context) = ContextGuard::enter(device) {
+            if may_free()
+                && let Ok(_context) = ContextGuard::enter(device)
+            {
                 // SAFETY: allocated above on this stream, which outlives the memory, and freed once.
                 let _ = unsafe { call!(driver::MEM_FREE_ASYNC, address, stream) };
             }
