@@ -27,6 +27,8 @@ pub struct LibraryNotFound {
     pub reason: String,
     /// Every place tried, in order.
     pub tried: Vec<Attempt>,
+    /// What of the surroundings had a say: environment variables, the driver.
+    pub environment: Vec<(String, String)>,
     /// One command or step that fixes it.
     pub fix: String,
 }
@@ -98,6 +100,9 @@ impl fmt::Display for Error {
                 write!(f, "{} was not found: {}", e.library, e.reason)?;
                 for attempt in &e.tried {
                     write!(f, "\n  {:<9} {}: {}", attempt.step, attempt.place, attempt.outcome)?;
+                }
+                for (name, value) in &e.environment {
+                    write!(f, "\n  {name} = {value}")?;
                 }
                 write!(f, "\nTo fix it: {}", e.fix)
             }

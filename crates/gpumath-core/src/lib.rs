@@ -3,9 +3,12 @@
 
 pub mod cache;
 pub mod cpu;
+pub mod device;
 pub mod error;
 pub mod fft;
 pub mod loader;
+pub mod memory;
 pub mod tensor;
+pub mod version;
 
 pub use error::{Error, Result};

@@ -68,6 +68,9 @@ pub struct Function<F> {
 
 impl<F: Copy> Function<F> {
     /// Gives a row its C type. `F` must be an `unsafe extern "C" fn` of the declared signature.
+    ///
+    /// # Panics
+    /// At compile time, if `F` is no function pointer.
     #[must_use]
     pub const fn new(symbol: Symbol) -> Self {
         assert!(size_of::<F>() == size_of::<usize>());

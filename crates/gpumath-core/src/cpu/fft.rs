@@ -1,26 +1,84 @@
-//! Fourier transforms on the CPU (seed; the CPU worker replaces this file).
-use crate::error::Result;
-use crate::fft::{Direction, Problem};
+//! Fourier transforms on the CPU.
+
+use std::fmt;
 use std::num::NonZeroUsize;
 
-/// A planned transform.
-#[derive(Debug)]
-pub struct CpuFft {}
-impl CpuFft {
-    /// Plans.
-    pub fn new(_problem: &Problem, _threads: NonZeroUsize) -> Result<Self> {
-        Ok(Self {})
+use super::embedded::EmbeddedFft;
+use crate::error::{Error, Result};
+use crate::fft::{Direction, Kind, Problem};
+
+/// A planned transform. It holds tables, no work memory, and may run on several threads at once.
+pub struct CpuFft {
+    engine: Engine,
+    kind: Kind,
+    inplace: bool,
+    alignment: usize,
+}
+
+impl fmt::Debug for CpuFft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CpuFft").field("kind", &self.kind).finish_non_exhaustive()
     }
-    /// Runs.
+}
+
+enum Engine {
+    Embedded(EmbeddedFft),
+}
+
+impl CpuFft {
+    /// Plans a transform on up to `threads` threads.
+    pub fn new(problem: &Problem, threads: NonZeroUsize) -> Result<Self> {
+        Ok(Self {
+            engine: Engine::Embedded(EmbeddedFft::new(problem, threads)?),
+            kind: problem.kind,
+            inplace: problem.inplace,
+            alignment: problem.precision.real().size(),
+        })
+    }
+
+    /// Transforms the operand at `input` into `output`, which are the addresses of the elements with index
+    /// (0, …, 0). Neither direction scales. The input is only read, unless the problem is in place.
     ///
     /// # Safety
-    /// Addresses must be valid for the problem's layouts.
-    pub unsafe fn execute(
-        &self,
-        _input: usize,
-        _output: usize,
-        _direction: Direction,
-    ) -> Result<()> {
+    /// `input` must be readable and `output` writable at every offset of the problem's layouts for the whole call, by
+    /// nobody else; the elements of the output must be distinct; and the two must not overlap unless the problem is in
+    /// place.
+    pub unsafe fn execute(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
+        self.check(input, output, direction)?;
+        match &self.engine {
+            // SAFETY: passed on.
+            Engine::Embedded(fft) => unsafe { fft.execute(input, output, direction) },
+        }
+    }
+
+    fn check(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
+        match (self.kind, direction) {
+            (Kind::R2C, Direction::Inverse) => {
+                return Err(Error::InvalidValue(
+                    "an R2C transform has only the forward direction".into(),
+                ));
+            }
+            (Kind::C2R, Direction::Forward) => {
+                return Err(Error::InvalidValue(
+                    "a C2R transform has only the inverse direction".into(),
+                ));
+            }
+            _ => {}
+        }
+        for (name, address) in [("input", input), ("output", output)] {
+            if !address.is_multiple_of(self.alignment) {
+                return Err(Error::InvalidValue(format!(
+                    "the {name} at {address:#x} is not aligned to {} bytes; copy it to new memory",
+                    self.alignment
+                )));
+            }
+        }
+        if self.inplace && input != output {
+            return Err(Error::InvalidValue(
+                "this transform was planned in place; give the same memory as input and output"
+                    .into(),
+            ));
+        }
         Ok(())
     }
 }

@@ -1,26 +1,331 @@
-//! stub for now
-use super::problem::{Direction, Problem};
-use crate::error::{Error, Result};
+//! The engine on NVIDIA GPUs.
+
+use std::sync::{Mutex, PoisonError};
+
+use gpumath_sys::generated::cufft;
+use gpumath_sys::table::Symbol;
+
+use super::passes::{Buffer, Pass, Passes};
+use super::problem::{Direction, Kind, Precision, Problem};
+use crate::device::{ContextGuard, may_free};
+use crate::error::{Error, Result, Status};
+use crate::loader;
+use crate::memory::{self, ALIGNMENT};
+use crate::tensor::DType;
+
+const SUCCESS: i32 = 0;
+const ALLOC_FAILED: i32 = 2;
+
+/// One planning call at a time: cuFFT's own caches are not made for more.
+static PLANNING: Mutex<()> = Mutex::new(());
+
+/// The plans of a problem, and where they work.
 #[derive(Debug)]
-pub(crate) struct CufftPlan {}
+pub(crate) struct CufftPlan {
+    device: i32,
+    passes: Vec<(Handle, Pass)>,
+    calls: usize,
+    /// Bytes of an element of the input and of the output.
+    sizes: (usize, usize),
+    /// Bytes that the plans share to work in.
+    work_size: usize,
+    scratch: Option<Scratch>,
+    /// Held while an execution is enqueued: stream and work area are properties of the plans.
+    bound: Mutex<Bound>,
+}
+
+/// What the plans' stream and work area are set to.
+#[derive(Debug, Default)]
+struct Bound {
+    stream: Option<usize>,
+    work_area: usize,
+}
+
+/// A copy of the operand's memory range, behind the work area.
+#[derive(Debug)]
+struct Scratch {
+    /// Bytes of the range.
+    size: usize,
+    /// Bytes of the range in front of index (0, …, 0).
+    front: usize,
+}
+
 impl CufftPlan {
-    pub(crate) fn new(_problem: &Problem, _device: i32) -> Result<Self> {
-        Err(Error::NoDevice("not yet".into()))
+    pub(crate) fn new(problem: &Problem, device: i32) -> Result<Self> {
+        check_half(problem)?;
+        let passes = Passes::of(problem)?;
+        let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
+        let calls = passes.calls();
+        let scratch = passes.scratch.then(|| {
+            let (low, high) = problem.input.offsets();
+            Scratch { size: (high - low + 1) as usize * sizes.0, front: -low as usize * sizes.0 }
+        });
+        let _context = ContextGuard::enter(device)?;
+        let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut work_size = 0;
+        let mut planned = Vec::with_capacity(passes.passes.len());
+        for pass in passes.passes {
+            let (handle, size) = Handle::plan(&pass, problem.precision, device)?;
+            work_size = work_size.max(size);
+            planned.push((handle, pass));
+        }
+        Ok(Self {
+            device,
+            passes: planned,
+            calls,
+            sizes,
+            work_size,
+            scratch,
+            bound: Mutex::default(),
+        })
     }
+
     pub(crate) fn workspace_size(&self) -> usize {
-        0
+        match &self.scratch {
+            Some(scratch) => self.scratch_start(scratch) + scratch.size,
+            None => self.work_size,
+        }
     }
+
+    /// Where the copy starts in the workspace, such that its index (0, …, 0) is aligned.
+    fn scratch_start(&self, scratch: &Scratch) -> usize {
+        (self.work_size + scratch.front).next_multiple_of(ALIGNMENT) - scratch.front
+    }
+
     pub(crate) fn calls(&self) -> usize {
-        1
+        self.calls
     }
+
+    /// # Safety
+    /// As for `FftPlan::execute`.
     pub(crate) unsafe fn execute(
         &self,
-        _i: usize,
-        _o: usize,
-        _d: Direction,
-        _s: usize,
-        _w: usize,
+        input: usize,
+        output: usize,
+        direction: Direction,
+        stream: usize,
+        workspace: usize,
     ) -> Result<()> {
+        self.check_alignment(input, output, workspace)?;
+        let _context = ContextGuard::enter(self.device)?;
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bind(&mut bound, stream, workspace)?;
+        let mut copy = 0;
+        if let Some(scratch) = &self.scratch {
+            let start = workspace + self.scratch_start(scratch);
+            copy = start + scratch.front;
+            // SAFETY: the range is that of the input's layout, and the workspace has room for it.
+            unsafe {
+                memory::copy(start, input - scratch.front, scratch.size, self.device, stream)
+            }?;
+        }
+        for (handle, pass) in &self.passes {
+            let address = |buffer| match buffer {
+                Buffer::Input => (input, self.sizes.0),
+                Buffer::Scratch => (copy, self.sizes.0),
+                Buffer::Output => (output, self.sizes.1),
+            };
+            let (from, from_size) = address(pass.input.buffer);
+            let (to, to_size) = address(pass.output.buffer);
+            for &(from_offset, to_offset) in &pass.offsets {
+                // SAFETY: the offsets are inside the layouts that the plan was made for.
+                unsafe {
+                    handle.execute(
+                        from.wrapping_add_signed(from_offset as isize * from_size as isize),
+                        to.wrapping_add_signed(to_offset as isize * to_size as isize),
+                        direction,
+                    )
+                }?;
+            }
+        }
         Ok(())
+    }
+
+    /// Sets stream and work area where they differ from the last execution's.
+    fn bind(&self, bound: &mut Bound, stream: usize, work_area: usize) -> Result<()> {
+        if bound.stream != Some(stream) {
+            bound.stream = None;
+            for (handle, _) in &self.passes {
+                handle.set_stream(stream)?;
+            }
+            bound.stream = Some(stream);
+        }
+        if self.work_size > 0 && bound.work_area != work_area {
+            bound.work_area = 0;
+            for (handle, _) in &self.passes {
+                handle.set_work_area(work_area)?;
+            }
+            bound.work_area = work_area;
+        }
+        Ok(())
+    }
+
+    /// cuFFT itself answers "invalid value" to these.
+    fn check_alignment(&self, input: usize, output: usize, workspace: usize) -> Result<()> {
+        let needed = self.sizes.0.max(self.sizes.1);
+        let input = if self.scratch.is_some() { 0 } else { input };
+        for (name, address, alignment) in [
+            ("input", input, needed),
+            ("output", output, needed),
+            ("workspace", workspace, ALIGNMENT),
+        ] {
+            if address % alignment != 0 {
+                return Err(Error::InvalidValue(format!(
+                    "the {name}'s address {address:#x} is not a multiple of {alignment}, as cuFFT needs it here; copy \
+                     it first, or plan for the operand that has it"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_half(problem: &Problem) -> Result<()> {
+    if problem.precision != Precision::Half {
+        return Ok(());
+    }
+    for position in 0..problem.axes.len() {
+        let extent = problem.extent(position);
+        if extent & (extent - 1) != 0 {
+            return Err(Error::InvalidValue(format!(
+                "in half precision cuFFT transforms powers of two only, and axis {} has {extent} points; convert the \
+                 operand to single precision",
+                problem.axes[position]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// An owned `cufftHandle`.
+#[derive(Debug)]
+struct Handle {
+    plan: i32,
+    device: i32,
+}
+
+impl Handle {
+    /// Plans one pass; also gives the bytes of work area that it needs. The device's context is current.
+    fn plan(pass: &Pass, precision: Precision, device: i32) -> Result<(Self, usize)> {
+        let mut plan = 0_i32;
+        let create = loader::function(&cufft::CREATE)?;
+        // SAFETY: the address is that of a live i32.
+        check(cufft::CREATE.symbol(), unsafe { create(&raw mut plan as usize) }, String::new)?;
+        let handle = Self { plan, device };
+        let set_auto_allocation = loader::function(&cufft::SET_AUTO_ALLOCATION)?;
+        // SAFETY: the plan is alive.
+        check(
+            cufft::SET_AUTO_ALLOCATION.symbol(),
+            unsafe { set_auto_allocation(plan, 0) },
+            String::new,
+        )?;
+        let (complex, real) = (cuda_type(precision.complex()), cuda_type(precision.real()));
+        let (from, to) = match pass.kind {
+            Kind::C2C => (complex, complex),
+            Kind::R2C => (real, complex),
+            Kind::C2R => (complex, real),
+        };
+        let mut work_size = 0_usize;
+        // cuFFT wants these arrays to be writable.
+        let (mut n, mut input, mut output) =
+            (pass.extents.clone(), pass.input.embed.clone(), pass.output.embed.clone());
+        let make_plan = loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
+        // SAFETY: the arrays have as many elements as there are extents, and the last address is that of a live
+        // usize.
+        let status = unsafe {
+            make_plan(
+                plan,
+                n.len() as i32,
+                n.as_mut_ptr() as usize,
+                input.as_mut_ptr() as usize,
+                pass.input.stride,
+                pass.input.distance,
+                from,
+                output.as_mut_ptr() as usize,
+                pass.output.stride,
+                pass.output.distance,
+                to,
+                pass.batch,
+                &raw mut work_size as usize,
+                complex,
+            )
+        };
+        check(cufft::XT_MAKE_PLAN_MANY.symbol(), status, || {
+            format!(
+                "{:?} of {:?} points, batch {}, {precision:?} precision, device {device}",
+                pass.kind,
+                pass.extents.as_slice(),
+                pass.batch
+            )
+        })?;
+        Ok((handle, work_size))
+    }
+
+    fn set_stream(&self, stream: usize) -> Result<()> {
+        let set_stream = loader::function(&cufft::SET_STREAM)?;
+        // SAFETY: the plan is alive, and `CufftPlan::execute`'s caller vouches for the stream.
+        check(cufft::SET_STREAM.symbol(), unsafe { set_stream(self.plan, stream) }, String::new)
+    }
+
+    fn set_work_area(&self, address: usize) -> Result<()> {
+        let set_work_area = loader::function(&cufft::SET_WORK_AREA)?;
+        // SAFETY: the plan is alive, and `CufftPlan::execute`'s caller vouches for the workspace.
+        check(
+            cufft::SET_WORK_AREA.symbol(),
+            unsafe { set_work_area(self.plan, address) },
+            String::new,
+        )
+    }
+
+    /// # Safety
+    /// The addresses are those of memory that the plan's layouts fit into.
+    unsafe fn execute(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
+        let exec = loader::function(&cufft::XT_EXEC)?;
+        // SAFETY: as the caller vouches.
+        let status = unsafe { exec(self.plan, input, output, direction.sign()) };
+        check(cufft::XT_EXEC.symbol(), status, String::new)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !may_free() {
+            return;
+        }
+        if let (Ok(_context), Ok(destroy)) =
+            (ContextGuard::enter(self.device), loader::function(&cufft::DESTROY))
+        {
+            // SAFETY: the plan is owned and not used again. A failure leaves nothing that could be mended here.
+            let _ = unsafe { destroy(self.plan) };
+        }
+    }
+}
+
+fn check(function: &'static Symbol, code: i32, context: impl FnOnce() -> String) -> Result<()> {
+    match code {
+        SUCCESS => Ok(()),
+        ALLOC_FAILED => Err(Error::OutOfMemory(format!(
+            "{}: cuFFT could not allocate memory for its plan ({})",
+            function.c_name,
+            context()
+        ))),
+        _ => Err(Error::Status(Box::new(Status {
+            library: "cufft",
+            function: function.c_name,
+            code,
+            context: context(),
+        }))),
+    }
+}
+
+/// `cudaDataType`
+const fn cuda_type(dtype: DType) -> i32 {
+    match dtype {
+        DType::Float16 => 2,
+        DType::Float32 => 0,
+        DType::Float64 => 1,
+        DType::Complex32 => 6,
+        DType::Complex64 => 4,
+        DType::Complex128 => 5,
     }
 }

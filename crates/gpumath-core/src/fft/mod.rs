@@ -1,6 +1,7 @@
 //! Fourier transforms: problem → plan → execute.
 
 pub(crate) mod cufft;
+mod passes;
 mod plan;
 mod problem;
 mod request;

@@ -63,6 +63,9 @@ pub struct Problem {
     pub output: Layout,
     /// Whether output and input are the same memory (then their layouts are equal and the kind is C2C).
     pub inplace: bool,
+    /// Whether a real input starts at an address that is no multiple of its complex type's size. cuFFT refuses such
+    /// addresses, so its plan then works on a copy.
+    pub unaligned: bool,
 }
 
 impl Problem {
@@ -75,7 +78,7 @@ impl Problem {
         output: Layout,
         inplace: bool,
     ) -> Result<Self> {
-        let problem = Self { kind, precision, axes, input, output, inplace };
+        let problem = Self { kind, precision, axes, input, output, inplace, unaligned: false };
         problem.check()?;
         Ok(problem)
     }
@@ -149,6 +152,12 @@ impl Problem {
             Kind::C2R => self.output.shape[axis],
             Kind::C2C | Kind::R2C => self.input.shape[axis],
         }
+    }
+
+    /// Whether an input at this address counts as unaligned.
+    #[must_use]
+    pub fn is_unaligned(&self, address: usize) -> bool {
+        self.kind == Kind::R2C && address % self.precision.complex().size() != 0
     }
 
     /// Element type of the input.

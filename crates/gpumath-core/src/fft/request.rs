@@ -71,7 +71,10 @@ impl Request {
         } else {
             Layout::packed(&shape, &layout.memory_order())
         };
-        Problem::new(kind, Precision::of(dtype), axes, layout.clone(), output, self.inplace)
+        let mut problem =
+            Problem::new(kind, Precision::of(dtype), axes, layout.clone(), output, self.inplace)?;
+        problem.unaligned = problem.is_unaligned(operand.ptr);
+        Ok(problem)
     }
 
     fn axes(&self, ndim: usize) -> Result<Dims> {

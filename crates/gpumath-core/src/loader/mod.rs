@@ -1,8 +1,40 @@
-//! Where the CUDA libraries are (seed; the loader worker replaces this file).
-use crate::error::{Error, Result};
+//! Where the CUDA libraries are.
+//!
+//! Nothing is loaded until it is used. All libraries come from one *set*: one CUDA major, and one
+//! origin as far as it reaches. `docs/libraries.md` tells the search order to users.
+
+pub mod catalog;
+mod choose;
+mod environment;
+mod explain;
+mod open;
+mod origin;
+mod process;
+mod report;
+mod resolve;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
 use gpumath_sys::table::{Function, Symbol};
 
+use crate::error::{Error, Result};
+
+pub use environment::{Environment, SearchPaths};
+pub use open::LibraryInfo;
+pub use report::{Report, report};
+pub use resolve::Resolver;
+
+static RESOLVER: Mutex<Option<Resolver>> = Mutex::new(None);
+static SEARCH_HOOK: OnceLock<fn() -> SearchPaths> = OnceLock::new();
+
+/// Sets the function that tells where packages are. It is called at each search, without a lock
+/// held, and may be set once; a later call changes nothing.
+pub fn set_search_hook(hook: fn() -> SearchPaths) {
+    let _ = SEARCH_HOOK.set(hook);
+}
+
 /// The callable for a table row, loading its library first if need be.
+#[inline]
 pub fn function<F: Copy>(function: &'static Function<F>) -> Result<F> {
     let address = address(function.symbol())?;
     // SAFETY: `address` looked this very symbol up.
@@ -10,6 +42,65 @@ pub fn function<F: Copy>(function: &'static Function<F>) -> Result<F> {
 }
 
 /// The address for a table row, loading its library first if need be.
+#[inline]
 pub fn address(symbol: &'static Symbol) -> Result<usize> {
-    symbol.address().ok_or_else(|| Error::InvalidState("the loader is not there yet".into()))
+    symbol.address().map_or_else(|| look_up(symbol), Ok)
+}
+
+/// Opens a library unless it is open, and tells where it is.
+pub fn library(name: &str) -> Result<LibraryInfo> {
+    with_resolver(|resolver, environment| resolver.library(name, environment).cloned())
+}
+
+/// Every library of the chosen set that can be opened, and the driver. Opens them.
+#[must_use]
+pub fn libraries() -> Vec<LibraryInfo> {
+    let names = catalog::CATALOG.iter().map(|library| library.name);
+    with_resolver(|resolver, environment| {
+        names.filter_map(|name| resolver.library(name, environment).ok().cloned()).collect()
+    })
+}
+
+/// Whether a library (`"cufft"`) or a function of it (`"cufft.xt_exec"`) can be used here.
+///
+/// Loads the library. `InvalidValue` if gpumath knows no such library or function.
+pub fn has(name: &str) -> Result<bool> {
+    let (library_name, function_name) = match name.split_once('.') {
+        Some((library, function)) => (library, Some(function)),
+        None => (name, None),
+    };
+    let library =
+        catalog::find(library_name).ok_or_else(|| explain::unknown_library(library_name))?;
+    let found = match function_name {
+        None => self::library(library_name).map(|_| ()),
+        Some(function) => {
+            let mut symbols = library.symbols.iter();
+            let symbol = symbols.find(|symbol| symbol.name == function).ok_or_else(|| {
+                Error::InvalidValue(format!("{library_name} has no function '{function}'"))
+            })?;
+            address(symbol).map(|_| ())
+        }
+    };
+    match found {
+        Ok(()) => Ok(true),
+        Err(Error::LibraryNotFound(_) | Error::FunctionNotFound(_)) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+#[cold]
+fn look_up(symbol: &'static Symbol) -> Result<usize> {
+    let address = with_resolver(|resolver, environment| resolver.address(symbol, environment))?;
+    symbol.set_address(address);
+    Ok(address)
+}
+
+/// Runs `work` with the process' resolver and a fresh look at the environment.
+fn with_resolver<T>(work: impl FnOnce(&mut Resolver, &Environment) -> T) -> T {
+    // The hook can wait for another thread (Python's interpreter lock), so it comes before ours.
+    let paths = SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default();
+    let environment = Environment::of_process(paths);
+    let mut resolver: MutexGuard<'_, Option<Resolver>> =
+        RESOLVER.lock().unwrap_or_else(PoisonError::into_inner);
+    work(resolver.get_or_insert_default(), &environment)
 }

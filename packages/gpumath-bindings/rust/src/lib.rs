@@ -14,9 +14,17 @@ mod _core {
     #[pymodule]
     mod core {
         #[pymodule_export]
+        use crate::core::device::{
+            _close, Device, Event, Stream, driver_version, synchronize_stream,
+        };
+        #[pymodule_export]
         use crate::core::fft::{
             FftPlan, PlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
         };
+        #[pymodule_export]
+        use crate::core::libraries::{Library, has, libraries, search_report};
+        #[pymodule_export]
+        use crate::core::memory::{MemoryPointer, allocate, copy};
         #[pymodule_export]
         use crate::core::tensor::TensorView;
     }
@@ -24,6 +32,7 @@ mod _core {
     /// Nested modules of an extension are importable, and have their full names, once `sys.modules` has them.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        gpumath_core::loader::set_search_hook(crate::core::libraries::search_paths);
         let modules = module.py().import("sys")?.getattr("modules")?;
         for name in ["core"] {
             let full_name = format!("gpumath.bindings._core.{name}");

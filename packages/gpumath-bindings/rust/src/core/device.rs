@@ -1,1 +1,190 @@
+//! `Device`, `Stream`, `Event`
 
+use gpumath_core::device;
+use pyo3::prelude::*;
+
+use crate::error::OrRaise;
+use crate::interop::stream_handle;
+
+/// A CUDA device that this process sees.
+#[pyclass(frozen, eq, hash, module = "gpumath.bindings.core")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Device(device::Device);
+
+#[pymethods]
+impl Device {
+    #[new]
+    #[pyo3(signature = (device_id=0))]
+    fn new(py: Python<'_>, device_id: i32) -> PyResult<Self> {
+        py.detach(|| device::Device::new(device_id)).or_raise(py).map(Self)
+    }
+
+    /// Number of CUDA devices that this process sees; 0 without a driver.
+    #[staticmethod]
+    fn count(py: Python<'_>) -> PyResult<i32> {
+        py.detach(device::count).or_raise(py)
+    }
+
+    /// Its ordinal.
+    #[getter]
+    fn id(&self) -> i32 {
+        self.0.ordinal()
+    }
+
+    /// Its name, such as "NVIDIA H200".
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.name().or_raise(py)
+    }
+
+    /// Major and minor number of its compute capability.
+    #[getter]
+    fn compute_capability(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
+        self.0.compute_capability().or_raise(py)
+    }
+
+    /// Bytes of memory that it has.
+    #[getter]
+    fn total_memory(&self, py: Python<'_>) -> PyResult<usize> {
+        self.0.total_memory().or_raise(py)
+    }
+
+    /// Bytes that are free now, and bytes in all.
+    fn memory_info(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        py.detach(|| self.0.memory_info()).or_raise(py)
+    }
+
+    /// Wait for all work of the device.
+    fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.synchronize()).or_raise(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Device({})", self.0.ordinal())
+    }
+}
+
+/// The newest CUDA release that the driver supports, such as "13.0".
+#[pyfunction]
+pub(crate) fn driver_version(py: Python<'_>) -> PyResult<String> {
+    let (major, minor) = py.detach(device::driver_version).or_raise(py)?;
+    Ok(format!("{major}.{minor}"))
+}
+
+/// A stream of its own, which does not wait for the legacy default stream.
+#[pyclass(frozen, module = "gpumath.bindings.core")]
+pub(crate) struct Stream(device::Stream);
+
+#[pymethods]
+impl Stream {
+    #[new]
+    #[pyo3(signature = (device_id=0))]
+    fn new(py: Python<'_>, device_id: i32) -> PyResult<Self> {
+        py.detach(|| device::Stream::new(device_id)).or_raise(py).map(Self)
+    }
+
+    /// The cudaStream_t.
+    #[getter]
+    fn handle(&self) -> usize {
+        self.0.handle()
+    }
+
+    /// Ordinal of its device.
+    #[getter]
+    fn device_id(&self) -> i32 {
+        self.0.device()
+    }
+
+    /// The protocol by which libraries take each other's streams: version and handle.
+    fn __cuda_stream__(&self) -> (i32, usize) {
+        (0, self.0.handle())
+    }
+
+    /// Wait until its work is done.
+    fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.synchronize()).or_raise(py)
+    }
+
+    /// Record the work that is on it now, in a new event.
+    fn record(&self, py: Python<'_>) -> PyResult<Event> {
+        let event = py.detach(|| {
+            let event = device::Event::new(self.0.device(), false)?;
+            // SAFETY: the stream lives as long as self.
+            unsafe { event.record(self.0.handle()) }.map(|()| event)
+        });
+        event.or_raise(py).map(Event)
+    }
+
+    /// Work enqueued from now on starts after the work that `event` recorded.
+    fn wait(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
+        py.detach(|| self.0.wait(&event.0)).or_raise(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Stream(handle={:#x}, device_id={})", self.0.handle(), self.0.device())
+    }
+}
+
+/// Wait until the work of any library's stream is done.
+#[pyfunction]
+#[pyo3(signature = (stream, *, device_id=0))]
+pub(crate) fn synchronize_stream(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResult<()> {
+    let handle = stream_handle(stream)?;
+    let py = stream.py();
+    // SAFETY: the caller vouches for the handle, as the documentation says.
+    py.detach(|| unsafe { device::synchronize(handle, device_id) }).or_raise(py)
+}
+
+/// A point in the work of a stream.
+#[pyclass(frozen, module = "gpumath.bindings.core")]
+pub(crate) struct Event(device::Event);
+
+#[pymethods]
+impl Event {
+    #[new]
+    #[pyo3(signature = (device_id=0, *, timing=false))]
+    fn new(py: Python<'_>, device_id: i32, timing: bool) -> PyResult<Self> {
+        py.detach(|| device::Event::new(device_id, timing)).or_raise(py).map(Self)
+    }
+
+    /// The cudaEvent_t.
+    #[getter]
+    fn handle(&self) -> usize {
+        self.0.handle()
+    }
+
+    /// Ordinal of its device.
+    #[getter]
+    fn device_id(&self) -> i32 {
+        self.0.device()
+    }
+
+    /// Record the work that is on `stream` now.
+    #[pyo3(signature = (stream=None))]
+    fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let handle = stream.map_or(Ok(0), stream_handle)?;
+        // SAFETY: the caller vouches for the handle, as the documentation says.
+        py.detach(|| unsafe { self.0.record(handle) }).or_raise(py)
+    }
+
+    /// Whether the recorded work is done.
+    fn query(&self, py: Python<'_>) -> PyResult<bool> {
+        self.0.query().or_raise(py)
+    }
+
+    /// Wait until the recorded work is done.
+    fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.synchronize()).or_raise(py)
+    }
+
+    /// Milliseconds from the work that this event recorded to that of `end`.
+    fn elapsed_ms(&self, py: Python<'_>, end: &Self) -> PyResult<f32> {
+        self.0.elapsed_ms(&end.0).or_raise(py)
+    }
+}
+
+/// Leave everything that is still allocated to the end of the process; registered to run when the interpreter exits.
+#[pyfunction]
+pub(crate) fn _close() {
+    device::close();
+}

@@ -1,1 +1,111 @@
+//! What the loader found.
 
+use std::path::PathBuf;
+
+use gpumath_core::loader::{self, LibraryInfo, SearchPaths};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::error::OrRaise;
+
+/// A CUDA library that the loader found.
+#[pyclass(frozen, module = "gpumath.bindings.core")]
+pub(crate) struct Library(LibraryInfo);
+
+#[pymethods]
+impl Library {
+    /// Module name, such as "cufft".
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// The file.
+    #[getter]
+    fn path(&self) -> String {
+        self.0.path.to_string_lossy().into_owned()
+    }
+
+    /// The version that it reports; an empty string if it cannot be asked.
+    #[getter]
+    fn version(&self) -> String {
+        self.0.version.map(|version| version.to_string()).unwrap_or_default()
+    }
+
+    /// CUDA major that it belongs to; for the driver, the newest that it supports.
+    #[getter]
+    fn cuda_major(&self) -> Option<u16> {
+        self.0.cuda_major
+    }
+
+    /// The search step that found it: "explicit", "loaded", "wheel", "conda", "system" or "cuda-path".
+    #[getter]
+    fn origin(&self) -> &'static str {
+        self.0.origin
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Library(name={:?}, version={:?}, path={:?}, origin={:?})",
+            self.name(),
+            self.version(),
+            self.path(),
+            self.origin()
+        )
+    }
+}
+
+/// Every CUDA library of the chosen set that can be opened, and the driver.
+#[pyfunction]
+pub(crate) fn libraries(py: Python<'_>) -> Vec<Library> {
+    py.detach(loader::libraries).into_iter().map(Library).collect()
+}
+
+/// Whether a library ("cufft") or a function of it ("cufft.xt_exec") can be used here.
+#[pyfunction]
+pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
+    py.detach(|| loader::has(name)).or_raise(py)
+}
+
+/// What was searched and found, as plain data.
+#[pyfunction]
+pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let report = py.detach(loader::report);
+    let attempts = |attempts: &[gpumath_core::error::Attempt]| {
+        attempts.iter().map(|a| (a.step, a.place.clone(), a.outcome.clone())).collect::<Vec<_>>()
+    };
+    let missing = PyList::empty(py);
+    for library in &report.missing {
+        let entry = PyDict::new(py);
+        entry.set_item("name", &library.library)?;
+        entry.set_item("reason", &library.reason)?;
+        entry.set_item("tried", attempts(&library.tried))?;
+        entry.set_item("fix", &library.fix)?;
+        missing.append(entry)?;
+    }
+    let result = PyDict::new(py);
+    result.set_item("cuda_major", report.cuda_major)?;
+    result.set_item("origin", report.origin)?;
+    result.set_item("libraries", report.libraries.into_iter().map(Library).collect::<Vec<_>>())?;
+    result.set_item("considered", attempts(&report.considered))?;
+    result.set_item("missing", missing)?;
+    result.set_item("environment", report.environment)?;
+    Ok(result)
+}
+
+/// Where Python's packages are now; the loader asks at each search.
+pub(crate) fn search_paths() -> SearchPaths {
+    Python::attach(|py| {
+        let paths = py.import("sys").and_then(|sys| {
+            // Entries of sys.path may be anything; only strings are folders.
+            let folders = sys.getattr("path")?.try_iter()?.filter_map(|entry| {
+                entry.ok().and_then(|entry| entry.extract::<String>().ok()).map(PathBuf::from)
+            });
+            Ok(SearchPaths {
+                package_folders: folders.collect(),
+                prefix: Some(PathBuf::from(sys.getattr("prefix")?.extract::<String>()?)),
+            })
+        });
+        paths.unwrap_or_default()
+    })
+}

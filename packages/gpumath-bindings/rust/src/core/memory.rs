@@ -1,1 +1,118 @@
+//! `MemoryPointer`, allocation and copies.
 
+use std::sync::{Mutex, PoisonError};
+
+use gpumath_core::memory::{self, BaseCUDAMemoryManager, StreamOrderedPool};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::error::OrRaise;
+use crate::interop::stream_handle;
+
+/// A block of device memory and what frees it.
+#[pyclass(frozen, module = "gpumath.bindings.core")]
+pub(crate) struct MemoryPointer {
+    device_ptr: usize,
+    size: usize,
+    owner: Mutex<Option<Owner>>,
+}
+
+/// What frees the block.
+enum Owner {
+    Pool(#[expect(dead_code, reason = "held for its Drop")] memory::MemoryPointer),
+    Python(Py<PyAny>),
+    /// Somebody else does.
+    Nobody,
+}
+
+#[pymethods]
+impl MemoryPointer {
+    #[new]
+    #[pyo3(signature = (device_ptr, size, finalizer=None))]
+    fn new(device_ptr: usize, size: usize, finalizer: Option<Py<PyAny>>) -> Self {
+        let owner = finalizer.map_or(Owner::Nobody, Owner::Python);
+        Self { device_ptr, size, owner: Mutex::new(Some(owner)) }
+    }
+
+    /// The device address.
+    #[getter]
+    fn device_ptr(&self) -> usize {
+        self.device_ptr
+    }
+
+    /// Number of bytes.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Free the block now; once only.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        match self.take() {
+            Some(Owner::Python(finalizer)) => finalizer.call0(py).map(drop),
+            Some(owner) => {
+                py.detach(|| drop(owner));
+                Ok(())
+            }
+            None => Err(PyRuntimeError::new_err("the memory was freed already")),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("MemoryPointer(device_ptr={:#x}, size={})", self.device_ptr, self.size)
+    }
+}
+
+impl MemoryPointer {
+    fn take(&self) -> Option<Owner> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for MemoryPointer {
+    fn drop(&mut self) {
+        if let Some(Owner::Python(finalizer)) = self.take() {
+            Python::attach(|py| {
+                if let Err(error) = finalizer.call0(py) {
+                    error.write_unraisable(py, None);
+                }
+            });
+        }
+    }
+}
+
+/// Allocate device memory from gpumath's own pool, in the order of `stream`.
+#[pyfunction]
+#[pyo3(signature = (size, *, device_id=0, stream=None))]
+pub(crate) fn allocate(
+    py: Python<'_>,
+    size: usize,
+    device_id: i32,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<MemoryPointer> {
+    let stream = stream.map_or(Ok(0), stream_handle)?;
+    let block = py.detach(|| {
+        let pool = StreamOrderedPool::of(device_id)?;
+        // SAFETY: the caller vouches for the stream, as the documentation says.
+        unsafe { pool.memalloc(size, stream) }
+    });
+    let block = block.or_raise(py)?;
+    let device_ptr = block.address();
+    Ok(MemoryPointer { device_ptr, size, owner: Mutex::new(Some(Owner::Pool(block))) })
+}
+
+/// Enqueue a copy between any two addresses, host or device.
+#[pyfunction]
+#[pyo3(signature = (destination, source, size, *, device_id=0, stream=None))]
+pub(crate) fn copy(
+    py: Python<'_>,
+    destination: usize,
+    source: usize,
+    size: usize,
+    device_id: i32,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let stream = stream.map_or(Ok(0), stream_handle)?;
+    // SAFETY: the caller vouches for the addresses and the stream, as the documentation says.
+    py.detach(|| unsafe { memory::copy(destination, source, size, device_id, stream) }).or_raise(py)
+}

@@ -1,0 +1,31 @@
+"""How C names become Python names, unless rules/<library>.toml says otherwise."""
+
+from __future__ import annotations
+
+import re
+
+# Runs of capitals that are one word.
+_ONE_WORD = (
+    (re.compile(r"([CRDZHSB]2[CRDZHSB]|[DH]to[DH])(?![a-z])"), lambda m: m[0].capitalize()),
+    (re.compile(r"(GPUs|LTOIRs|GEMMreuse)"), lambda m: _JOINED[m[0]]),
+)
+_JOINED = {"GPUs": "Gpus", "LTOIRs": "Ltoirs", "GEMMreuse": "GemmReuse"}
+
+
+def snake_case(name: str) -> str:
+    """``ExecC2C`` becomes ``exec_c2c``, ``nGPUs`` ``n_gpus``, ``CtxGetCurrent`` ``ctx_get_current``."""
+    for pattern, word in _ONE_WORD:
+        name = pattern.sub(word, name)
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
+    return re.sub(r"_+", "_", name).lower()
+
+
+def camel_case(name: str) -> str:
+    """``memPool_attribute`` becomes ``MemPoolAttribute``."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+def without_prefix(name: str, prefix: str) -> str:
+    """Drop `prefix`, whatever its case, and underscores around it."""
+    return re.sub(rf"^_*{re.escape(prefix)}", "", name, flags=re.IGNORECASE)

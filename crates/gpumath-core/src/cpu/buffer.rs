@@ -1,0 +1,101 @@
+//! Work memory: a small piece that each thread keeps, a fresh allocation for anything larger.
+
+use std::cell::Cell;
+
+use crate::error::{Error, Result};
+
+/// A cache line; the unit of allocation, so that every buffer is aligned for any vector unit.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[allow(dead_code, reason = "read through pointers")] [u8; 64]);
+
+/// Bytes that a thread keeps between transforms; a larger buffer is given back at once.
+const KEPT_BYTES: usize = 1 << 20;
+
+thread_local! {
+    static KEPT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// Numbers for which every bit pattern is a value.
+///
+/// # Safety
+/// Implement it only for types without padding, invalid values or drop glue.
+pub(super) unsafe trait Plain: Copy {}
+
+// SAFETY: every bit pattern is a float.
+unsafe impl Plain for f32 {}
+// SAFETY: every bit pattern is a float.
+unsafe impl Plain for f64 {}
+// SAFETY: two floats side by side, without padding.
+unsafe impl<T: Plain> Plain for rustfft::num_complex::Complex<T> {}
+
+/// Zeroed or previously used memory, aligned to a cache line.
+pub(super) struct Buffer {
+    lines: Vec<Line>,
+}
+
+impl Buffer {
+    /// At least `bytes` bytes: the thread's own buffer if that is large enough, else a new one.
+    pub(super) fn take(bytes: usize) -> Result<Self> {
+        let count = bytes.div_ceil(size_of::<Line>());
+        let mut lines = KEPT.try_with(Cell::take).unwrap_or_default();
+        if lines.len() < count {
+            drop(std::mem::take(&mut lines));
+            lines = zeroed(count)?;
+        }
+        Ok(Self { lines })
+    }
+
+    /// The buffer cut into consecutive pieces that each start on a cache line.
+    pub(super) fn pieces(&mut self) -> Pieces<'_> {
+        Pieces { rest: &mut self.lines }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        if lines.len() * size_of::<Line>() <= KEPT_BYTES {
+            // A thread that is ending has no place to keep it, and then it is simply freed.
+            let _ = KEPT.try_with(|kept| kept.set(lines));
+        }
+    }
+}
+
+/// Cuts a [`Buffer`] into typed slices.
+pub(super) struct Pieces<'a> {
+    rest: &'a mut [Line],
+}
+
+impl<'a> Pieces<'a> {
+    /// Bytes that [`Pieces::next`] takes for `len` elements of `E`.
+    pub(super) fn bytes<E>(len: usize) -> usize {
+        (len * size_of::<E>()).next_multiple_of(size_of::<Line>())
+    }
+
+    /// The next `len` elements. Shorter only when the buffer was made too small.
+    pub(super) fn next<E: Plain>(&mut self, len: usize) -> &'a mut [E] {
+        let lines = Self::bytes::<E>(len) / size_of::<Line>();
+        let rest = std::mem::take(&mut self.rest);
+        let at = lines.min(rest.len());
+        let (piece, rest) = rest.split_at_mut(at);
+        self.rest = rest;
+        let len = len.min(size_of_val(piece) / size_of::<E>());
+        // SAFETY: `piece` holds at least `len` elements of E, its alignment exceeds E's, every byte is initialised,
+        // and E accepts any bits. The piece is borrowed mutably for 'a and handed out once.
+        unsafe { std::slice::from_raw_parts_mut(piece.as_mut_ptr().cast::<E>(), len) }
+    }
+}
+
+fn zeroed(count: usize) -> Result<Vec<Line>> {
+    let mut lines = Vec::new();
+    lines.try_reserve_exact(count).map_err(|_| {
+        Error::OutOfMemory(format!(
+            "the CPU engine needs {} bytes of work memory for this transform, which the system \
+             does not give; transform fewer batches at a time",
+            count.saturating_mul(size_of::<Line>())
+        ))
+    })?;
+    lines.resize(count, Line([0; 64]));
+    Ok(lines)
+}

@@ -1,0 +1,179 @@
+//! The lines of one axis: where each starts, and how a tile of them moves between memory and a buffer.
+
+use smallvec::SmallVec;
+
+use crate::tensor::Layout;
+
+/// One dimension across the lines, with its distance in elements on both sides.
+#[derive(Clone, Copy, Debug)]
+struct Loop {
+    extent: usize,
+    from: isize,
+    to: isize,
+}
+
+/// Distances along a line or between lines, in elements, on both sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steps {
+    pub(super) from: isize,
+    pub(super) to: isize,
+}
+
+/// Some neighbouring lines: where the first one starts on both sides, and how many they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tile {
+    pub(super) from: isize,
+    pub(super) to: isize,
+    pub(super) lines: usize,
+}
+
+/// All lines along one axis of an operand, cut into tiles of neighbouring lines.
+#[derive(Clone, Debug)]
+pub(super) struct Lines {
+    /// Distance between the points of a line.
+    pub(super) along: Steps,
+    /// Distance between the lines of a tile.
+    pub(super) across: Steps,
+    inner: usize,
+    outer: SmallVec<[Loop; 5]>,
+    width: usize,
+    tiles: usize,
+}
+
+impl Lines {
+    /// The lines along `axis` from one layout to another; the layouts agree on every other extent.
+    pub(super) fn new(axis: usize, from: &Layout, to: &Layout) -> Self {
+        let mut loops: SmallVec<[Loop; 6]> = (0..from.ndim())
+            .filter(|&dim| dim != axis && from.shape[dim] != 1)
+            .map(|dim| Loop {
+                extent: from.shape[dim] as usize,
+                from: from.strides[dim] as isize,
+                to: to.strides[dim] as isize,
+            })
+            .collect();
+        loops
+            .sort_by_key(|dim| std::cmp::Reverse((dim.to.unsigned_abs(), dim.from.unsigned_abs())));
+        let mut merged: SmallVec<[Loop; 6]> = SmallVec::new();
+        for dim in loops {
+            let extent = dim.extent as isize;
+            match merged.last_mut() {
+                Some(last)
+                    if last.from == dim.from.wrapping_mul(extent)
+                        && last.to == dim.to.wrapping_mul(extent) =>
+                {
+                    *last = Loop { extent: last.extent * dim.extent, ..dim };
+                }
+                _ => merged.push(dim),
+            }
+        }
+        let inner = merged.pop().unwrap_or(Loop { extent: 1, from: 0, to: 0 });
+        let mut lines = Self {
+            along: Steps { from: from.strides[axis] as isize, to: to.strides[axis] as isize },
+            across: Steps { from: inner.from, to: inner.to },
+            inner: inner.extent,
+            outer: merged.into_iter().collect(),
+            width: 1,
+            tiles: 0,
+        };
+        lines.cut(1);
+        lines
+    }
+
+    /// Cuts the lines into tiles of at most `width`.
+    pub(super) fn cut(&mut self, width: usize) {
+        self.width = width.clamp(1, self.inner.max(1));
+        let outer: usize = self.outer.iter().map(|dim| dim.extent).product();
+        self.tiles = outer * self.inner.div_ceil(self.width);
+    }
+
+    /// Number of tiles.
+    pub(super) fn tiles(&self) -> usize {
+        self.tiles
+    }
+
+    /// Most lines in one tile.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The tile with this number, in memory order of the `to` side.
+    pub(super) fn tile(&self, number: usize) -> Tile {
+        let across = self.inner.div_ceil(self.width);
+        let first = number % across * self.width;
+        let mut rest = number / across;
+        let mut tile = Tile {
+            from: first as isize * self.across.from,
+            to: first as isize * self.across.to,
+            lines: self.width.min(self.inner - first),
+        };
+        for dim in self.outer.iter().rev() {
+            let index = (rest % dim.extent) as isize;
+            rest /= dim.extent;
+            tile.from += index * dim.from;
+            tile.to += index * dim.to;
+        }
+        tile
+    }
+}
+
+/// Copies `lines` strided lines into consecutive pieces of `buffer`.
+///
+/// # Safety
+/// `from` must be readable at `line * across + point * along` for every line and every point of a piece.
+pub(super) unsafe fn gather<E: Copy>(
+    from: *const E,
+    along: isize,
+    across: isize,
+    lines: usize,
+    buffer: &mut [E],
+) {
+    let points = buffer.len() / lines.max(1);
+    let to = buffer.as_mut_ptr();
+    // SAFETY: `to` is indexed below lines * points <= buffer.len(); the caller vouches for `from`.
+    unsafe { copy_lines(from, along, across, to, 1, points as isize, lines, points) }
+}
+
+/// Copies consecutive pieces of `buffer` to `lines` strided lines.
+///
+/// # Safety
+/// `to` must be writable at `line * across + point * along` for every line and every point of a piece.
+pub(super) unsafe fn scatter<E: Copy>(
+    buffer: &[E],
+    to: *mut E,
+    along: isize,
+    across: isize,
+    lines: usize,
+) {
+    let points = buffer.len() / lines.max(1);
+    let from = buffer.as_ptr();
+    // SAFETY: `from` is indexed below lines * points <= buffer.len(); the caller vouches for `to`.
+    unsafe { copy_lines(from, 1, points as isize, to, along, across, lines, points) }
+}
+
+/// Copies lines between two strided places, walking the points outside when the lines lie closer together.
+///
+/// # Safety
+/// Both sides must be valid at `line * across + point * along` for all lines and points, and must not overlap.
+#[allow(clippy::too_many_arguments, reason = "two strided places and their two extents")]
+#[inline]
+unsafe fn copy_lines<E: Copy>(
+    from: *const E,
+    from_along: isize,
+    from_across: isize,
+    to: *mut E,
+    to_along: isize,
+    to_across: isize,
+    lines: usize,
+    points: usize,
+) {
+    for point in 0..points as isize {
+        // SAFETY: within the extents that the caller vouches for.
+        unsafe {
+            let from = from.offset(point * from_along);
+            let to = to.offset(point * to_along);
+            for line in 0..lines as isize {
+                *to.offset(line * to_across) = *from.offset(line * from_across);
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Transforms by rustfft and realfft, one pass over memory for each axis.
+
+mod complex;
+mod lines;
+mod real;
+
+use std::num::NonZeroUsize;
+
+use rustfft::FftNum;
+use rustfft::num_complex::Complex;
+
+use self::complex::ComplexPass;
+use self::lines::Lines;
+use self::real::RealPass;
+use super::buffer::{Buffer, Plain};
+use super::parallel::SMALL;
+use crate::error::{Error, Result};
+use crate::fft::{Direction, Kind, Precision, Problem};
+use crate::tensor::Layout;
+
+/// The two precisions.
+pub(super) trait Scalar: FftNum + Plain {}
+impl Scalar for f32 {}
+impl Scalar for f64 {}
+
+/// A planned transform of either precision.
+pub(super) enum EmbeddedFft {
+    Single(Passes<f32>),
+    Double(Passes<f64>),
+}
+
+impl EmbeddedFft {
+    pub(super) fn new(problem: &Problem, threads: NonZeroUsize) -> Result<Self> {
+        match problem.precision {
+            Precision::Single => Ok(Self::Single(Passes::new(problem, threads))),
+            Precision::Double => Ok(Self::Double(Passes::new(problem, threads))),
+            Precision::Half => Err(Error::InvalidValue(
+                "the CPU engine has single and double precision; convert the operand to complex64 or float32, or \
+                 run half precision on a GPU"
+                    .into(),
+            )),
+        }
+    }
+
+    /// # Safety
+    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is in place.
+    pub(super) unsafe fn execute(
+        &self,
+        input: usize,
+        output: usize,
+        direction: Direction,
+    ) -> Result<()> {
+        let input = std::ptr::with_exposed_provenance(input);
+        let output = std::ptr::with_exposed_provenance_mut(output);
+        // SAFETY: passed on.
+        unsafe {
+            match self {
+                Self::Single(passes) => passes.run(input, output, direction),
+                Self::Double(passes) => passes.run(input, output, direction),
+            }
+        }
+    }
+}
+
+/// One pass for each axis, in the order in which they run.
+pub(super) struct Passes<T: Scalar> {
+    kind: Kind,
+    empty: bool,
+    threads: NonZeroUsize,
+    complex: Vec<ComplexPass<T>>,
+    real: Option<RealPass<T>>,
+    /// Elements of the complex copy that a C2R transform over several axes works in.
+    between: usize,
+}
+
+impl<T: Scalar> Passes<T> {
+    fn new(problem: &Problem, threads: NonZeroUsize) -> Self {
+        let (input, output) = (&problem.input, &problem.output);
+        let empty = input.is_empty() || output.is_empty();
+        let mut passes = Self {
+            kind: problem.kind,
+            empty,
+            threads: Self::useful_threads(problem, threads),
+            complex: Vec::new(),
+            real: None,
+            between: 0,
+        };
+        if empty {
+            return passes;
+        }
+        let mut axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
+        let points = |axis: usize| input.shape[axis] as usize;
+        match problem.kind {
+            Kind::C2C => {
+                axes.sort_by_key(|&axis| std::cmp::Reverse(output.strides[axis].abs()));
+                let mut from = input;
+                let mut inplace = problem.inplace;
+                for axis in axes {
+                    let lines = Lines::new(axis, from, output);
+                    passes.complex.push(ComplexPass::new(points(axis), lines, inplace));
+                    (from, inplace) = (output, true);
+                }
+            }
+            Kind::R2C => {
+                if let Some(axis) = axes.pop() {
+                    let lines = Lines::new(axis, input, output);
+                    passes.real = Some(RealPass::forward(points(axis), lines));
+                }
+                for axis in axes {
+                    let lines = Lines::new(axis, output, output);
+                    passes.complex.push(ComplexPass::new(points(axis), lines, true));
+                }
+            }
+            Kind::C2R => {
+                let halved = axes.pop();
+                let between = Layout::packed(&input.shape, &output.memory_order());
+                let mut from = input;
+                for axis in axes {
+                    let inplace = std::ptr::eq(from, &raw const between);
+                    let lines = Lines::new(axis, from, &between);
+                    passes.complex.push(ComplexPass::new(points(axis), lines, inplace));
+                    passes.between = between.len() as usize;
+                    from = &between;
+                }
+                if let Some(axis) = halved {
+                    let lines = Lines::new(axis, from, output);
+                    let points = output.shape[axis] as usize;
+                    passes.real = Some(RealPass::inverse(points, lines));
+                }
+            }
+        }
+        passes
+    }
+
+    /// One thread when waking others would cost more than they save.
+    fn useful_threads(problem: &Problem, threads: NonZeroUsize) -> NonZeroUsize {
+        let points: f64 = problem.input.shape.iter().map(|&extent| extent as f64).product();
+        let depth: f64 = (0..problem.axes.len())
+            .map(|position| (problem.extent(position) as f64).log2().max(1.0))
+            .sum();
+        if points * depth < SMALL { NonZeroUsize::MIN } else { threads }
+    }
+
+    /// # Safety
+    /// As for [`EmbeddedFft::execute`].
+    unsafe fn run(&self, input: *const u8, output: *mut u8, direction: Direction) -> Result<()> {
+        if self.empty {
+            return Ok(());
+        }
+        let threads = self.threads;
+        let mut between = match self.between {
+            0 => None,
+            len => Some(Buffer::take(len * size_of::<Complex<T>>())?),
+        };
+        let output_complex = match &mut between {
+            Some(buffer) => buffer.pieces().next(self.between).as_mut_ptr(),
+            None => output.cast(),
+        };
+        let mut from = input.cast::<Complex<T>>();
+        // SAFETY: each pass reads the layout that the one before it wrote, the first one the input.
+        unsafe {
+            if let (Kind::R2C, Some(pass)) = (self.kind, &self.real) {
+                pass.run(input, output, threads)?;
+                from = output_complex;
+            }
+            for pass in &self.complex {
+                pass.run(from, output_complex, direction, threads)?;
+                from = output_complex;
+            }
+            if let (Kind::C2R, Some(pass)) = (self.kind, &self.real) {
+                pass.run(from.cast(), output, threads)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Real-to-complex and complex-to-real transforms along one axis.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+use rustfft::num_complex::Complex;
+
+use super::Scalar;
+use super::lines::{Lines, gather, scatter};
+use crate::cpu::buffer::{Buffer, Pieces, Plain};
+use crate::cpu::parallel::{Address, share};
+use crate::error::Result;
+
+const TILE_BYTES: usize = 128;
+
+/// A transform of one line, which may use its input as work memory.
+trait LineKernel: Sync {
+    type From: Plain;
+    type To: Plain;
+    type Scratch: Plain;
+
+    fn lens(&self) -> (usize, usize, usize);
+    fn run(&self, from: &mut [Self::From], to: &mut [Self::To], scratch: &mut [Self::Scratch]);
+}
+
+struct Forward<T: Scalar>(Arc<dyn RealToComplex<T>>);
+
+impl<T: Scalar> LineKernel for Forward<T> {
+    type From = T;
+    type To = Complex<T>;
+    type Scratch = Complex<T>;
+
+    fn lens(&self) -> (usize, usize, usize) {
+        (self.0.len(), self.0.complex_len(), self.0.get_scratch_len())
+    }
+
+    fn run(&self, from: &mut [T], to: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+        let done = self.0.process_with_scratch(from, to, scratch);
+        debug_assert!(done.is_ok(), "the lengths come from the plan");
+    }
+}
+
+struct Inverse<T: Scalar>(Arc<dyn ComplexToReal<T>>);
+
+impl<T: Scalar> LineKernel for Inverse<T> {
+    type From = Complex<T>;
+    type To = T;
+    type Scratch = Complex<T>;
+
+    fn lens(&self) -> (usize, usize, usize) {
+        (self.0.complex_len(), self.0.len(), self.0.get_scratch_len())
+    }
+
+    fn run(&self, from: &mut [Complex<T>], to: &mut [T], scratch: &mut [Complex<T>]) {
+        // The numbers at the ends of a Hermitian half are their own mirror images, so they count as real.
+        if let Some(first) = from.first_mut() {
+            first.im = T::zero();
+        }
+        if to.len().is_multiple_of(2)
+            && let Some(last) = from.last_mut()
+        {
+            last.im = T::zero();
+        }
+        let done = self.0.process_with_scratch(from, to, scratch);
+        debug_assert!(done.is_ok(), "the lengths come from the plan and the ends are real");
+    }
+}
+
+/// All lines of the axis that is real on one side.
+pub(super) struct RealPass<T: Scalar> {
+    kernel: Either<T>,
+    lines: Lines,
+}
+
+enum Either<T: Scalar> {
+    Forward(Forward<T>),
+    Inverse(Inverse<T>),
+}
+
+impl<T: Scalar> RealPass<T> {
+    pub(super) fn forward(points: usize, lines: Lines) -> Self {
+        let kernel = Forward(RealFftPlanner::new().plan_fft_forward(points));
+        Self::new(Either::Forward(kernel), lines)
+    }
+
+    pub(super) fn inverse(points: usize, lines: Lines) -> Self {
+        let kernel = Inverse(RealFftPlanner::new().plan_fft_inverse(points));
+        Self::new(Either::Inverse(kernel), lines)
+    }
+
+    fn new(kernel: Either<T>, mut lines: Lines) -> Self {
+        lines.cut(TILE_BYTES / size_of::<Complex<T>>());
+        Self { kernel, lines }
+    }
+
+    /// Transforms every line; the input is only read.
+    ///
+    /// # Safety
+    /// The addresses must be valid for the layouts that the lines were made from, and not overlap.
+    pub(super) unsafe fn run(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        // SAFETY: passed on; the element types are those of the kernel.
+        unsafe {
+            match &self.kernel {
+                Either::Forward(kernel) => {
+                    run_lines(kernel, &self.lines, from.cast(), to.cast(), threads)
+                }
+                Either::Inverse(kernel) => {
+                    run_lines(kernel, &self.lines, from.cast(), to.cast(), threads)
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The addresses must be valid for the layouts that `lines` was made from, and not overlap.
+unsafe fn run_lines<K: LineKernel>(
+    kernel: &K,
+    lines: &Lines,
+    from: *const K::From,
+    to: *mut K::To,
+    threads: NonZeroUsize,
+) -> Result<()> {
+    let (from_len, to_len, scratch_len) = kernel.lens();
+    let bytes = Pieces::bytes::<K::From>(from_len * lines.width())
+        + Pieces::bytes::<K::To>(to_len * lines.width())
+        + Pieces::bytes::<K::Scratch>(scratch_len);
+    let (along, across) = (lines.along, lines.across);
+    let (from, to) = (Address::of(from), Address::of(to));
+    share(threads, lines.tiles(), |numbers| {
+        let mut buffer = Buffer::take(bytes)?;
+        let mut pieces = buffer.pieces();
+        let scratch = pieces.next::<K::Scratch>(scratch_len);
+        let sources = pieces.next::<K::From>(from_len * lines.width());
+        let targets = pieces.next::<K::To>(to_len * lines.width());
+        for number in numbers {
+            let tile = lines.tile(number);
+            // SAFETY: `Lines` yields offsets within its layouts, for which the caller's addresses are valid; each
+            // line is written by this tile alone, and a line with unit steps is a slice.
+            unsafe {
+                let from = from.get::<K::From>().offset(tile.from);
+                let to = to.get::<K::To>().offset(tile.to);
+                let sources = &mut sources[..from_len * tile.lines];
+                gather(from, along.from, across.from, tile.lines, sources);
+                for (line, source) in sources.chunks_exact_mut(from_len).enumerate() {
+                    let target = if along.to == 1 || to_len == 1 {
+                        let to = to.offset(line as isize * across.to);
+                        std::slice::from_raw_parts_mut(to, to_len)
+                    } else {
+                        &mut targets[line * to_len..(line + 1) * to_len]
+                    };
+                    kernel.run(source, target, scratch);
+                }
+                if along.to != 1 && to_len != 1 {
+                    let targets = &targets[..to_len * tile.lines];
+                    scatter(targets, to, along.to, across.to, tile.lines);
+                }
+            }
+        }
+        Ok(())
+    })
+}

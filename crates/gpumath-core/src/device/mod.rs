@@ -1,0 +1,15 @@
+//! CUDA devices, contexts, streams and events, over the driver's table in `gpumath_sys`.
+//!
+//! The driver is not touched before the first call that needs it. Contexts are always the devices' primary ones, which
+//! the CUDA runtime, CuPy and PyTorch use too; they are retained once and never released.
+
+mod context;
+mod driver;
+mod event;
+mod stream;
+
+pub use context::{ContextGuard, Device};
+pub(crate) use driver::{call, check, may_free};
+pub use driver::{close, count, driver_version};
+pub use event::Event;
+pub use stream::{Stream, synchronize};

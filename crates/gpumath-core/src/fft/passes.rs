@@ -1,0 +1,331 @@
+//! Which N-D strided layouts one cuFFT plan covers, and how a problem is cut into such plans.
+//!
+//! One plan transforms up to three axes. In each buffer the strides of these axes have to nest (each a multiple of the
+//! next), and the batch is one dimension with one stride. What does not fit into one plan becomes several: axes that
+//! do not nest are transformed one group after the other, and batch dimensions that do not merge into one are looped
+//! over.
+
+use super::problem::{Kind, Problem};
+use crate::error::{Error, Result};
+use crate::tensor::{Dims, Layout};
+
+/// A plan with loops calls the library once for each slice; above this many, a transposing copy costs less.
+const MAX_CALLS: i64 = 1024;
+const MAX_RANK: usize = 3;
+
+/// The memory that one side of a pass is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Buffer {
+    /// The operand.
+    Input,
+    /// The result.
+    Output,
+    /// A copy of the operand.
+    Scratch,
+}
+
+/// One side of a pass, in the terms of cuFFT's advanced data layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Side {
+    pub(crate) buffer: Buffer,
+    pub(crate) embed: Dims,
+    pub(crate) stride: i64,
+    pub(crate) distance: i64,
+}
+
+/// One plan of the library, executed once for each offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pass {
+    pub(crate) kind: Kind,
+    /// Transform extents, slowest first.
+    pub(crate) extents: Dims,
+    pub(crate) input: Side,
+    pub(crate) output: Side,
+    pub(crate) batch: i64,
+    /// Where each execution starts in the two buffers, in elements from index (0, …, 0).
+    pub(crate) offsets: Vec<(i64, i64)>,
+}
+
+/// How a problem is computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Passes {
+    /// Whether the operand is copied first: cuFFT overwrites the input of a C2R transform.
+    pub(crate) scratch: bool,
+    /// In the order of execution.
+    pub(crate) passes: Vec<Pass>,
+}
+
+impl Passes {
+    /// Cuts `problem` into passes.
+    pub(crate) fn of(problem: &Problem) -> Result<Self> {
+        let cut = Cut { problem };
+        let scratch = problem.kind == Kind::C2R || problem.unaligned;
+        if scratch && !problem.input.is_injective() {
+            return Err(cut.unsupported(
+                "its elements overlap, and this transform needs a copy of it to work on",
+            ));
+        }
+        let passes = match problem.kind {
+            Kind::C2C => cut.complex()?,
+            Kind::R2C => cut.real_to_complex()?,
+            Kind::C2R => cut.complex_to_real()?,
+        };
+        Ok(Self { scratch, passes })
+    }
+
+    /// Number of library calls for one execution.
+    pub(crate) fn calls(&self) -> usize {
+        self.passes.iter().map(|pass| pass.offsets.len()).sum()
+    }
+}
+
+struct Cut<'a> {
+    problem: &'a Problem,
+}
+
+impl Cut<'_> {
+    fn complex(&self) -> Result<Vec<Pass>> {
+        let mut axes = self.nontrivial(&self.problem.axes);
+        if axes.is_empty() {
+            // Nothing but axes of one point: a transform of one point copies.
+            axes.extend(self.problem.axes.last().map(|&axis| axis as usize));
+        }
+        self.sort_by_memory(&mut axes, &self.problem.input);
+        let mut passes = Vec::new();
+        let mut from = Buffer::Input;
+        while !axes.is_empty() {
+            let input = self.layout(from);
+            let group = self.last_group(&axes, &[input, &self.problem.output], None)?;
+            passes.push(self.pass(Kind::C2C, &group, from, Buffer::Output)?);
+            axes.truncate(axes.len() - group.len());
+            from = Buffer::Output;
+        }
+        Ok(passes)
+    }
+
+    fn real_to_complex(&self) -> Result<Vec<Pass>> {
+        let from = if self.problem.unaligned { Buffer::Scratch } else { Buffer::Input };
+        let (halved, mut others) = self.halved_and_others();
+        self.sort_by_memory(&mut others, &self.problem.input);
+        let group =
+            self.last_group(&others, &[&self.problem.input, &self.problem.output], Some(halved))?;
+        let mut passes = vec![self.pass(Kind::R2C, &group, from, Buffer::Output)?];
+        others.retain(|axis| !group.contains(axis));
+        self.sort_by_memory(&mut others, &self.problem.output);
+        while !others.is_empty() {
+            let group = self.last_group(&others, &[&self.problem.output], None)?;
+            passes.push(self.pass(Kind::C2C, &group, Buffer::Output, Buffer::Output)?);
+            others.truncate(others.len() - group.len());
+        }
+        Ok(passes)
+    }
+
+    fn complex_to_real(&self) -> Result<Vec<Pass>> {
+        let (halved, mut others) = self.halved_and_others();
+        self.sort_by_memory(&mut others, &self.problem.input);
+        let last =
+            self.last_group(&others, &[&self.problem.input, &self.problem.output], Some(halved))?;
+        others.retain(|axis| !last.contains(axis));
+        let mut passes = Vec::new();
+        while !others.is_empty() {
+            let group = self.last_group(&others, &[&self.problem.input], None)?;
+            passes.push(self.pass(Kind::C2C, &group, Buffer::Scratch, Buffer::Scratch)?);
+            others.truncate(others.len() - group.len());
+        }
+        passes.push(self.pass(Kind::C2R, &last, Buffer::Scratch, Buffer::Output)?);
+        Ok(passes)
+    }
+
+    /// The last transform axis, and the others of more than one point.
+    fn halved_and_others(&self) -> (usize, Vec<usize>) {
+        let (halved, others) = self.problem.axes.split_last().unwrap_or((&0, &[]));
+        (*halved as usize, self.nontrivial(others))
+    }
+
+    fn nontrivial(&self, axes: &[i64]) -> Vec<usize> {
+        axes.iter()
+            .map(|&axis| axis as usize)
+            .filter(|&axis| self.problem.input.shape[axis] > 1)
+            .collect()
+    }
+
+    fn layout(&self, buffer: Buffer) -> &Layout {
+        match buffer {
+            Buffer::Input | Buffer::Scratch => &self.problem.input,
+            Buffer::Output => &self.problem.output,
+        }
+    }
+
+    /// Slowest axis first. The order of complex transforms does not matter, so memory decides.
+    fn sort_by_memory(&self, axes: &mut [usize], layout: &Layout) {
+        axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis].abs()));
+    }
+
+    /// The longest tail of `axes`, with `fastest` behind it, that one plan covers in all `layouts`.
+    fn last_group(
+        &self,
+        axes: &[usize],
+        layouts: &[&Layout],
+        fastest: Option<usize>,
+    ) -> Result<Vec<usize>> {
+        let mut group: Vec<usize> = Vec::new();
+        let mut candidates = axes.iter().rev().copied();
+        let Some(first) = fastest.or_else(|| candidates.next()) else { return Ok(group) };
+        for layout in layouts {
+            if layout.shape[first] > 1 && layout.strides[first] <= 0 {
+                return Err(self.unsupported(&format!(
+                    "its stride along axis {first} is {}, and cuFFT needs positive ones along transform axes",
+                    layout.strides[first]
+                )));
+            }
+        }
+        group.push(first);
+        for axis in candidates {
+            let nests = layouts.iter().all(|layout| {
+                let inner = group[0];
+                let (stride, step) = (unit_stride(layout, inner), layout.strides[axis]);
+                step > 0 && step % stride == 0 && step / stride >= layout.shape[inner]
+            });
+            if group.len() == MAX_RANK || !nests {
+                break;
+            }
+            group.insert(0, axis);
+        }
+        Ok(group)
+    }
+
+    fn pass(&self, kind: Kind, group: &[usize], from: Buffer, to: Buffer) -> Result<Pass> {
+        let (input, output) = (self.layout(from), self.layout(to));
+        let mut batches = merged_batches(input, output, group);
+        // The library's own batch: the longest dimension that it can step through.
+        let longest = batches
+            .iter()
+            .enumerate()
+            .filter(|(_, batch)| batch.input > 0 && batch.output > 0)
+            .max_by_key(|(_, batch)| batch.count)
+            .map(|(index, _)| index);
+        let batch = longest.map(|index| batches.remove(index));
+        let calls = batches.iter().map(|batch| batch.count).product::<i64>();
+        if calls > MAX_CALLS {
+            return Err(self.unsupported(&format!(
+                "cuFFT would have to be called {calls} times, once for each slice that its batches do not reach"
+            )));
+        }
+        let offsets = offsets(&batches);
+        // Each call's real side has to be aligned like complex numbers.
+        let odd = |offset: i64| offset % 2 != 0;
+        if (kind == Kind::R2C && offsets.iter().any(|&(from, _)| odd(from)))
+            || (kind == Kind::C2R && offsets.iter().any(|&(_, to)| odd(to)))
+        {
+            return Err(self.unsupported(
+                "cuFFT would have to start at real numbers that are not aligned like complex ones",
+            ));
+        }
+        let extents = group
+            .iter()
+            .map(|&axis| if kind == Kind::C2R { output.shape[axis] } else { input.shape[axis] })
+            .collect();
+        let (count, input_step, output_step) =
+            batch.map_or((1, None, None), |b| (b.count, Some(b.input), Some(b.output)));
+        Ok(Pass {
+            kind,
+            extents,
+            input: side(from, input, group, input_step),
+            output: side(to, output, group, output_step),
+            batch: count,
+            offsets,
+        })
+    }
+
+    fn unsupported(&self, reason: &str) -> Error {
+        let problem = self.problem;
+        let transformed: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
+        let mut permutation: Vec<usize> =
+            (0..problem.input.ndim()).filter(|axis| !transformed.contains(axis)).collect();
+        let first = permutation.len();
+        permutation.extend(&transformed);
+        let axes: Vec<usize> = (first..permutation.len()).collect();
+        Error::UnsupportedLayout {
+            message: format!(
+                "no cuFFT plan covers an operand of shape {:?} and strides {:?} transformed along axes {:?}: {reason}; \
+                 copy it with its axes in the order {permutation:?}, transform that along {axes:?} and transpose the \
+                 result back, or use execution=\"cpu\"",
+                problem.input.shape.as_slice(),
+                problem.input.strides.as_slice(),
+                problem.axes.as_slice(),
+            ),
+            permutation,
+            axes,
+        }
+    }
+}
+
+/// The stride along an axis; along one of a single element it does not matter, and 1 fits everywhere.
+fn unit_stride(layout: &Layout, axis: usize) -> i64 {
+    if layout.shape[axis] == 1 { 1 } else { layout.strides[axis] }
+}
+
+fn side(buffer: Buffer, layout: &Layout, group: &[usize], step: Option<i64>) -> Side {
+    let fastest = group[group.len() - 1];
+    let mut embed: Dims = group.iter().map(|&axis| layout.shape[axis]).collect();
+    for position in 1..group.len() {
+        embed[position] =
+            layout.strides[group[position - 1]] / unit_stride(layout, group[position]);
+    }
+    let stride = unit_stride(layout, fastest);
+    // Without a batch the distance does not matter, but cuFFT refuses 0.
+    let distance = step.unwrap_or_else(|| embed.iter().product::<i64>() * stride);
+    Side { buffer, embed, stride, distance }
+}
+
+/// A dimension that is not transformed.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    count: i64,
+    input: i64,
+    output: i64,
+}
+
+/// The dimensions outside `group`, slowest first, neighbours merged where both strides allow.
+fn merged_batches(input: &Layout, output: &Layout, group: &[usize]) -> Vec<Batch> {
+    let mut batches: Vec<Batch> = (0..input.ndim())
+        .filter(|axis| !group.contains(axis) && input.shape[*axis] > 1)
+        .map(|axis| Batch {
+            count: input.shape[axis],
+            input: input.strides[axis],
+            output: output.strides[axis],
+        })
+        .collect();
+    batches.sort_by_key(|batch| std::cmp::Reverse(batch.output.abs()));
+    let mut merged: Vec<Batch> = Vec::new();
+    for batch in batches {
+        match merged.last_mut() {
+            Some(outer)
+                if outer.input == batch.input * batch.count
+                    && outer.output == batch.output * batch.count =>
+            {
+                *outer = Batch { count: outer.count * batch.count, ..batch };
+            }
+            _ => merged.push(batch),
+        }
+    }
+    merged
+}
+
+/// All starts of a nest of loops.
+fn offsets(loops: &[Batch]) -> Vec<(i64, i64)> {
+    let mut offsets = vec![(0, 0)];
+    for step in loops {
+        offsets = offsets
+            .iter()
+            .flat_map(|&(input, output)| {
+                (0..step.count).map(move |i| (input + i * step.input, output + i * step.output))
+            })
+            .collect();
+    }
+    offsets
+}
+
+#[cfg(test)]
+#[path = "passes_tests.rs"]
+mod tests;

@@ -1,0 +1,248 @@
+//! The CUDA libraries as data: file names, where wheels keep them, what they need, how they tell their version.
+
+use std::path::PathBuf;
+
+use gpumath_sys::generated;
+use gpumath_sys::table::Symbol;
+
+use crate::version::Version;
+
+/// The release of a library that belongs to one CUDA major.
+#[derive(Debug)]
+pub struct Build {
+    /// CUDA major that it belongs to.
+    pub cuda_major: u16,
+    /// Versioned file name, which is also the ELF soname.
+    pub soname: &'static str,
+    /// First version (major, minor) of the library in this CUDA major.
+    pub first_version: (u32, u32),
+}
+
+/// How a library tells its version. No form needs a device, a driver or a handle.
+#[derive(Clone, Copy, Debug)]
+pub enum VersionQuery {
+    /// `int f(int which, int *value)`, once each for major, minor and patch.
+    Property(&'static str),
+    /// `int f(int *major, int *minor)`.
+    Pair(&'static str),
+    /// `int f(int *major, int *minor, int *patch)`.
+    Triple(&'static str),
+    /// `int f(int *version)`, where 13000 means 13.0.
+    Thousands(&'static str),
+}
+
+/// What the loader knows about one library.
+#[derive(Debug)]
+pub struct Library {
+    /// Module name, such as `"cufft"`.
+    pub name: &'static str,
+    /// One entry a CUDA major; none for the driver, which belongs to no toolkit.
+    pub builds: &'static [Build],
+    /// Libraries to open before it, from the same folder where they are there.
+    pub dependencies: &'static [&'static str],
+    /// Its folder in the CUDA 12 wheels: `nvidia/<wheel_component>/lib`.
+    pub wheel_component: &'static str,
+    /// The wheel that brings it, for each entry of `builds`.
+    pub packages: &'static [&'static str],
+    /// How it tells its version.
+    pub version: VersionQuery,
+    /// The functions that gpumath binds; empty if it binds none yet.
+    pub symbols: &'static [&'static Symbol],
+}
+
+impl Library {
+    /// The file name in a CUDA major.
+    #[must_use]
+    pub fn soname(&self, cuda_major: u16) -> Option<&'static str> {
+        self.builds.iter().find(|build| build.cuda_major == cuda_major).map(|build| build.soname)
+    }
+
+    /// The CUDA major that a version belongs to, if the version tells.
+    #[must_use]
+    pub fn cuda_major_of_version(&self, version: Version) -> Option<u16> {
+        if self.name == DRIVER {
+            return u16::try_from(version.major).ok();
+        }
+        let version = (version.major, version.minor);
+        let begun = || self.builds.iter().filter(|build| build.first_version <= version);
+        let first_version = begun().map(|build| build.first_version).max()?;
+        let mut majors = begun().filter(|build| build.first_version == first_version);
+        let major = majors.next()?.cuda_major;
+        majors.next().is_none().then_some(major)
+    }
+
+    /// The CUDA major that a file name belongs to, if the name alone tells.
+    ///
+    /// A toolkit's files carry more digits (`libcufft.so.12.0.0.61`), which is allowed for.
+    #[must_use]
+    pub fn cuda_major_of_file(&self, file_name: &str) -> Option<u16> {
+        let mut majors = self.builds.iter().filter(|build| is_named(file_name, build.soname));
+        let major = majors.next()?.cuda_major;
+        majors.next().is_none().then_some(major)
+    }
+
+    /// True if `file_name` is this library, of any CUDA major.
+    #[must_use]
+    pub fn owns_file(&self, file_name: &str) -> bool {
+        self.builds.iter().any(|build| is_named(file_name, build.soname))
+    }
+
+    /// Folders below a `nvidia` package folder where wheels of a CUDA major keep it.
+    #[must_use]
+    pub fn wheel_folders(&self, cuda_major: u16) -> Vec<PathBuf> {
+        let shared = PathBuf::from(format!("cu{cuda_major}")).join("lib");
+        if cuda_major == 12 {
+            vec![PathBuf::from(self.wheel_component).join("lib"), shared]
+        } else {
+            vec![shared]
+        }
+    }
+
+    /// The pip package that brings it in a CUDA major.
+    #[must_use]
+    pub fn package(&self, cuda_major: u16) -> Option<&'static str> {
+        let index = self.builds.iter().position(|build| build.cuda_major == cuda_major)?;
+        self.packages.get(index).copied()
+    }
+
+    /// Name of the environment variable that names its file.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("GPUMATH_{}_PATH", self.name.to_ascii_uppercase())
+    }
+}
+
+fn is_named(file_name: &str, soname: &str) -> bool {
+    file_name.strip_prefix(soname).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Module name of the driver.
+pub const DRIVER: &str = "driver";
+
+/// File name of the driver's library.
+#[cfg(not(windows))]
+pub const DRIVER_FILE: &str = "libcuda.so.1";
+/// File name of the driver's library.
+#[cfg(windows)]
+pub const DRIVER_FILE: &str = "nvcuda.dll";
+
+/// CUDA majors that gpumath supports, oldest first.
+pub const CUDA_MAJORS: [u16; 2] = [12, 13];
+
+/// The row of a module name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Library> {
+    CATALOG.iter().find(|library| library.name == name)
+}
+
+const fn cuda_12(soname: &'static str, first_version: (u32, u32)) -> Build {
+    Build { cuda_major: 12, soname, first_version }
+}
+
+const fn cuda_13(soname: &'static str, first_version: (u32, u32)) -> Build {
+    Build { cuda_major: 13, soname, first_version }
+}
+
+/// Every library that the loader knows.
+pub static CATALOG: &[Library] = &[
+    Library {
+        name: DRIVER,
+        builds: &[],
+        dependencies: &[],
+        wheel_component: "",
+        packages: &[],
+        version: VersionQuery::Thousands("cuDriverGetVersion"),
+        symbols: generated::driver::SYMBOLS,
+    },
+    Library {
+        name: "cudart",
+        builds: &[cuda_12("libcudart.so.12", (12, 0)), cuda_13("libcudart.so.13", (13, 0))],
+        dependencies: &[],
+        wheel_component: "cuda_runtime",
+        packages: &["nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime"],
+        version: VersionQuery::Thousands("cudaRuntimeGetVersion"),
+        symbols: &[],
+    },
+    Library {
+        name: "cublasLt",
+        builds: &[cuda_12("libcublasLt.so.12", (12, 0)), cuda_13("libcublasLt.so.13", (13, 0))],
+        dependencies: &[],
+        wheel_component: "cublas",
+        packages: &["nvidia-cublas-cu12", "nvidia-cublas"],
+        version: VersionQuery::Property("cublasLtGetProperty"),
+        symbols: &[],
+    },
+    Library {
+        name: "cublas",
+        builds: &[cuda_12("libcublas.so.12", (12, 0)), cuda_13("libcublas.so.13", (13, 0))],
+        dependencies: &["cublasLt"],
+        wheel_component: "cublas",
+        packages: &["nvidia-cublas-cu12", "nvidia-cublas"],
+        version: VersionQuery::Property("cublasGetProperty"),
+        symbols: &[],
+    },
+    Library {
+        name: "cufft",
+        builds: &[cuda_12("libcufft.so.11", (11, 0)), cuda_13("libcufft.so.12", (12, 0))],
+        dependencies: &[],
+        wheel_component: "cufft",
+        packages: &["nvidia-cufft-cu12", "nvidia-cufft"],
+        version: VersionQuery::Property("cufftGetProperty"),
+        symbols: generated::cufft::SYMBOLS,
+    },
+    Library {
+        name: "curand",
+        builds: &[cuda_12("libcurand.so.10", (10, 3)), cuda_13("libcurand.so.10", (10, 4))],
+        dependencies: &["cudart"],
+        wheel_component: "curand",
+        packages: &["nvidia-curand-cu12", "nvidia-curand"],
+        version: VersionQuery::Property("curandGetProperty"),
+        symbols: &[],
+    },
+    Library {
+        name: "nvJitLink",
+        builds: &[cuda_12("libnvJitLink.so.12", (12, 0)), cuda_13("libnvJitLink.so.13", (13, 0))],
+        dependencies: &[],
+        wheel_component: "nvjitlink",
+        packages: &["nvidia-nvjitlink-cu12", "nvidia-nvjitlink"],
+        version: VersionQuery::Pair("nvJitLinkVersion"),
+        symbols: &[],
+    },
+    Library {
+        name: "cusparse",
+        builds: &[cuda_12("libcusparse.so.12", (12, 0)), cuda_13("libcusparse.so.12", (12, 6))],
+        dependencies: &["nvJitLink"],
+        wheel_component: "cusparse",
+        packages: &["nvidia-cusparse-cu12", "nvidia-cusparse"],
+        version: VersionQuery::Property("cusparseGetProperty"),
+        symbols: &[],
+    },
+    Library {
+        name: "cusolver",
+        builds: &[cuda_12("libcusolver.so.11", (11, 4)), cuda_13("libcusolver.so.12", (12, 0))],
+        dependencies: &["nvJitLink", "cusparse", "cublasLt", "cublas"],
+        wheel_component: "cusolver",
+        packages: &["nvidia-cusolver-cu12", "nvidia-cusolver"],
+        version: VersionQuery::Property("cusolverGetProperty"),
+        symbols: &[],
+    },
+    Library {
+        name: "nvrtc",
+        builds: &[cuda_12("libnvrtc.so.12", (12, 0)), cuda_13("libnvrtc.so.13", (13, 0))],
+        dependencies: &[],
+        wheel_component: "cuda_nvrtc",
+        packages: &["nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"],
+        version: VersionQuery::Pair("nvrtcVersion"),
+        symbols: &[],
+    },
+    Library {
+        name: "mathdx",
+        // Its version does not tell the CUDA major: the folder does.
+        builds: &[cuda_12("libmathdx.so.0", (0, 0)), cuda_13("libmathdx.so.0", (0, 0))],
+        dependencies: &["nvrtc"],
+        wheel_component: "",
+        packages: &["nvidia-libmathdx-cu12", "nvidia-libmathdx-cu13"],
+        version: VersionQuery::Triple("mathdxGetVersionEx"),
+        symbols: &[],
+    },
+];

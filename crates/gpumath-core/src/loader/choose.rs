@@ -1,0 +1,171 @@
+//! Which CUDA major, and which origin first.
+
+use std::path::Path;
+
+use crate::error::Attempt;
+use crate::loader::catalog::{CATALOG, CUDA_MAJORS, Library};
+use crate::loader::environment::{Environment, ROOT_VARIABLE};
+use crate::loader::open;
+use crate::loader::origin::{Origin, Step};
+use crate::version::Version;
+
+/// The set that all libraries are taken from.
+#[derive(Clone, Debug)]
+pub(super) struct Set {
+    pub(super) cuda_major: u16,
+    /// Why this major, as a clause: "the driver supports up to CUDA 13.0".
+    pub(super) reason: String,
+    /// The origin that is asked first.
+    pub(super) origin: Origin,
+    /// Every origin that was considered, and what became of it.
+    pub(super) considered: Vec<Attempt>,
+}
+
+/// No origin can serve.
+#[derive(Debug)]
+pub(super) struct NoSet {
+    pub(super) reason: String,
+    pub(super) considered: Vec<Attempt>,
+}
+
+/// CUDA majors that may be chosen.
+#[derive(Debug)]
+struct Allowed {
+    majors: Vec<u16>,
+    reason: String,
+}
+
+/// Chooses the first origin that has a library which gpumath binds, in an allowed CUDA major.
+pub(super) fn choose(
+    environment: &Environment,
+    origins: &[Origin],
+    driver: Option<Version>,
+) -> Result<Set, NoSet> {
+    let allowed = allowed(environment, origins, driver)?;
+    let bound = || CATALOG.iter().filter(|library| !library.builds.is_empty());
+    let wanted: Vec<&'static Library> = bound().filter(|l| !l.symbols.is_empty()).collect();
+    choose_among(&wanted, &allowed, origins)
+        .or_else(|_| choose_among(&bound().collect::<Vec<_>>(), &allowed, origins))
+}
+
+fn choose_among(
+    libraries: &[&'static Library],
+    allowed: &Allowed,
+    origins: &[Origin],
+) -> Result<Set, NoSet> {
+    let mut considered = Vec::new();
+    let mut chosen: Option<(u16, &Origin)> = None;
+    for origin in origins {
+        let outcome = if chosen.is_some() {
+            present(origin)
+        } else if let Some(cuda_major) = best_major(origin, libraries, &allowed.majors) {
+            chosen = Some((cuda_major, origin));
+            format!("chosen, CUDA {cuda_major}")
+        } else {
+            present(origin)
+        };
+        considered.push(Attempt { step: origin.step.name(), place: origin.place.clone(), outcome });
+    }
+    match chosen {
+        Some((cuda_major, origin)) => Ok(Set {
+            cuda_major,
+            reason: allowed.reason.clone(),
+            origin: origin.clone(),
+            considered,
+        }),
+        None => Err(NoSet { reason: allowed.reason.clone(), considered }),
+    }
+}
+
+fn present(origin: &Origin) -> String {
+    if origin.layouts.is_empty() {
+        return origin.emptiness.to_owned();
+    }
+    match origin.cuda_majors().as_slice() {
+        [] if origin.step == Step::System => String::from("not needed or without a match"),
+        [] => String::from("no CUDA library"),
+        majors => format!("has CUDA {}", joined(majors)),
+    }
+}
+
+/// The major of which the origin has most, the newest of equals.
+fn best_major(origin: &Origin, libraries: &[&'static Library], allowed: &[u16]) -> Option<u16> {
+    if origin.step == Step::System && !origin.layouts.is_empty() {
+        return allowed.iter().copied().rev().find(|&major| system_has(libraries, major));
+    }
+    let counts = allowed.iter().map(|&major| (origin.count(libraries, major), major));
+    counts.filter(|&(count, _)| count > 0).max().map(|(_, major)| major)
+}
+
+/// The system's loader can only be asked by opening.
+fn system_has(libraries: &[&'static Library], cuda_major: u16) -> bool {
+    libraries.iter().any(|library| {
+        let Some(soname) = library.soname(cuda_major) else { return false };
+        open::open(library, Path::new(soname), Step::System.name())
+            .is_ok_and(|opened| opened.info.cuda_major.is_none_or(|major| major == cuda_major))
+    })
+}
+
+/// An explicit setting binds, then what the process holds, then what the driver supports.
+fn allowed(
+    environment: &Environment,
+    origins: &[Origin],
+    driver: Option<Version>,
+) -> Result<Allowed, NoSet> {
+    let majors_at = |step| -> Vec<u16> {
+        let at_step = origins.iter().filter(move |origin: &&Origin| origin.step == step);
+        at_step.flat_map(Origin::cuda_majors).collect()
+    };
+    if let Some(root) = environment.path(ROOT_VARIABLE) {
+        let majors = majors_at(Step::Explicit);
+        if majors.is_empty() {
+            let reason = format!(
+                "{ROOT_VARIABLE} is {}, which holds no library of CUDA {}",
+                root.display(),
+                joined(&CUDA_MAJORS)
+            );
+            return Err(NoSet { reason, considered: Vec::new() });
+        }
+        let reason = format!("{ROOT_VARIABLE} has CUDA {}", joined(&majors));
+        return Ok(supported(majors, reason, driver));
+    }
+    let named = CATALOG.iter().filter_map(|library| environment.path(&library.variable()));
+    for (files, origin) in [
+        (environment.loaded.clone(), "the process already holds"),
+        (named.collect(), "a GPUMATH_…_PATH setting names"),
+    ] {
+        let mut majors: Vec<u16> = files.iter().filter_map(|file| major_of_file(file)).collect();
+        majors.sort_unstable();
+        majors.dedup();
+        if !majors.is_empty() {
+            let file = files.iter().find(|file| major_of_file(file).is_some());
+            let file = file.map(|file| file.display().to_string()).unwrap_or_default();
+            let reason = format!("{origin} CUDA {} ({file})", joined(&majors));
+            return Ok(supported(majors, reason, driver));
+        }
+    }
+    let Some(driver) = driver else {
+        let reason = String::from("there is no driver to go by, so the newest found is taken");
+        return Ok(Allowed { majors: CUDA_MAJORS.to_vec(), reason });
+    };
+    let fits = |&major: &u16| u32::from(major) <= driver.major;
+    let majors = CUDA_MAJORS.into_iter().filter(fits).collect();
+    Ok(Allowed { majors, reason: format!("the driver supports up to CUDA {driver}") })
+}
+
+/// Of several majors, those that the driver supports; a single one is taken as it is.
+fn supported(majors: Vec<u16>, reason: String, driver: Option<Version>) -> Allowed {
+    let fits = |major: &u16| driver.is_none_or(|driver| u32::from(*major) <= driver.major);
+    let fitting: Vec<u16> = majors.iter().copied().filter(fits).collect();
+    Allowed { majors: if fitting.is_empty() { majors } else { fitting }, reason }
+}
+
+fn major_of_file(file: &Path) -> Option<u16> {
+    let name = file.file_name()?.to_str()?;
+    CATALOG.iter().find_map(|library| library.cuda_major_of_file(name))
+}
+
+pub(super) fn joined(majors: &[u16]) -> String {
+    let majors: Vec<String> = majors.iter().map(ToString::to_string).collect();
+    majors.join(" and ")
+}

@@ -1,0 +1,163 @@
+//! The texts of the loader's errors: what was tried, and what to do.
+
+use std::path::Path;
+
+use crate::error::{Attempt, Error, LibraryNotFound};
+use crate::loader::catalog::{CATALOG, CUDA_MAJORS, DRIVER, DRIVER_FILE, Library};
+use crate::loader::choose::{NoSet, Set, joined};
+use crate::loader::environment::{Environment, ROOT_VARIABLE};
+use crate::loader::origin::{Layout, Origin, Step};
+use crate::version::Version;
+
+/// What every message about one library draws on.
+pub(super) struct Explanation<'a> {
+    pub(super) library: &'static Library,
+    pub(super) environment: &'a Environment,
+    pub(super) driver: Option<Version>,
+}
+
+impl Explanation<'_> {
+    /// The file that the user named cannot be used. Nothing else is tried then.
+    pub(super) fn explicit_file(&self, file: &Path, outcome: String) -> Error {
+        let variable = self.library.variable();
+        let reason = format!("{variable} names a file that cannot be used");
+        let place = file.display().to_string();
+        let tried = vec![Attempt { step: Step::Explicit.name(), place, outcome }];
+        self.error(reason, tried, format!("correct {variable} or unset it"))
+    }
+
+    /// No origin can serve at all.
+    pub(super) fn no_set(&self, no_set: NoSet) -> Error {
+        if no_set.considered.is_empty() {
+            return self.error(
+                no_set.reason,
+                Vec::new(),
+                format!("correct {ROOT_VARIABLE} or unset it"),
+            );
+        }
+        let majors = joined(&CUDA_MAJORS).replace("and", "or");
+        let reason = format!("no CUDA {majors} library can be used ({})", no_set.reason);
+        self.error(reason, no_set.considered, self.install(None))
+    }
+
+    /// The set has no usable file of this library.
+    pub(super) fn missing(&self, set: &Set, origins: &[Origin], failed: &[Attempt]) -> Error {
+        let reason = format!("no usable file for CUDA {} ({})", set.cuda_major, set.reason);
+        let broken_wheel = failed.iter().any(|attempt| attempt.step == Step::Wheel.name());
+        let fix = match self.library.package(set.cuda_major) {
+            Some(package) if broken_wheel => format!("pip install --force-reinstall {package}"),
+            _ => self.install(Some(set.cuda_major)),
+        };
+        let mut tried = Vec::new();
+        for origin in origins {
+            let mut failures = failed.iter().filter(|a| a.step == origin.step.name()).peekable();
+            if failures.peek().is_none() {
+                tried.extend(self.absences(origin, set.cuda_major));
+            }
+            tried.extend(failures.cloned());
+        }
+        tried.dedup();
+        self.error(reason, tried, fix)
+    }
+
+    fn error(&self, reason: String, tried: Vec<Attempt>, fix: String) -> Error {
+        let mut environment = facts(self.environment);
+        let driver = self.driver.map_or_else(|| "none".to_owned(), |v| format!("CUDA {v}"));
+        environment.push((String::from("driver"), driver));
+        Error::LibraryNotFound(Box::new(LibraryNotFound {
+            library: self.library.name.to_owned(),
+            reason,
+            tried,
+            environment,
+            fix,
+        }))
+    }
+
+    /// What an origin without a candidate has instead.
+    fn absences(&self, origin: &Origin, cuda_major: u16) -> Vec<Attempt> {
+        let step = origin.step.name();
+        if origin.layouts.is_empty() {
+            let outcome = origin.emptiness.to_owned();
+            return vec![Attempt { step, place: origin.place.clone(), outcome }];
+        }
+        let soname = self.library.soname(cuda_major).unwrap_or_default();
+        let others = |layout: &Layout| -> Vec<u16> {
+            let holds = |major: &u16| !layout.files(self.library, *major).is_empty();
+            CUDA_MAJORS.into_iter().filter(|major| *major != cuda_major && holds(major)).collect()
+        };
+        let outcome = |layouts: &[Layout]| {
+            let majors: Vec<u16> = layouts.iter().flat_map(others).collect();
+            match majors.first() {
+                Some(other) => format!("wrong major: CUDA {other}, the set is CUDA {cuda_major}"),
+                None => format!("{soname} absent"),
+            }
+        };
+        let places = origin.layouts.iter().filter_map(|layout| match layout {
+            Layout::Wheels(folder) => Some((folder, layout)),
+            Layout::Folder(folder) if origin.step == Step::Loaded => Some((folder, layout)),
+            Layout::Folder(_) | Layout::System => None,
+        });
+        if matches!(origin.step, Step::Wheel | Step::Loaded) {
+            let attempt = |(folder, layout): (&std::path::PathBuf, &Layout)| Attempt {
+                step,
+                place: folder.display().to_string(),
+                outcome: outcome(std::slice::from_ref(layout)),
+            };
+            return places.map(attempt).collect();
+        }
+        vec![Attempt { step, place: origin.place.clone(), outcome: outcome(&origin.layouts) }]
+    }
+
+    /// The command that brings the library, for the set's CUDA major or for the driver's.
+    fn install(&self, cuda_major: Option<u16>) -> String {
+        let [oldest, .., newest] = CUDA_MAJORS;
+        let by_driver = self.driver.and_then(|driver| u16::try_from(driver.major).ok());
+        if by_driver.is_some_and(|major| major < oldest) {
+            return format!("update the NVIDIA driver to one that supports CUDA {oldest} or newer");
+        }
+        let major = cuda_major.or(by_driver).unwrap_or(newest).clamp(oldest, newest);
+        if !self.library.symbols.is_empty() {
+            return format!("pip install 'gpumath-bindings[cu{major}]'");
+        }
+        self.library.package(major).map_or_else(String::new, |name| format!("pip install {name}"))
+    }
+}
+
+pub(super) fn no_driver(environment: &Environment, tried: Vec<Attempt>) -> Error {
+    let variable = "GPUMATH_DRIVER_PATH";
+    let (reason, fix) = if environment.variable(variable).is_some() {
+        (format!("{variable} cannot be used"), format!("correct {variable} or unset it"))
+    } else {
+        (
+            format!("there is no {DRIVER_FILE}, so no NVIDIA driver"),
+            String::from("install the NVIDIA driver; in a container, start it with --gpus all"),
+        )
+    };
+    Error::LibraryNotFound(Box::new(LibraryNotFound {
+        library: DRIVER.to_owned(),
+        reason,
+        tried,
+        environment: facts(environment),
+        fix,
+    }))
+}
+
+pub(super) fn unknown_library(name: &str) -> Error {
+    let known: Vec<&str> = CATALOG.iter().map(|library| library.name).collect();
+    Error::InvalidValue(format!("unknown library '{name}'; known are {}", known.join(", ")))
+}
+
+pub(super) fn version_text(version: Option<Version>) -> String {
+    version.map_or_else(|| String::from("unknown"), |version| version.to_string())
+}
+
+/// The settings that had a say.
+pub(super) fn facts(environment: &Environment) -> Vec<(String, String)> {
+    let set = environment.variables.iter().filter(|(_, value)| !value.is_empty());
+    let mut facts: Vec<(String, String)> =
+        set.map(|(name, value)| (name.clone(), value.to_string_lossy().into_owned())).collect();
+    if let Some(prefix) = &environment.paths.prefix {
+        facts.push((String::from("prefix"), prefix.display().to_string()));
+    }
+    facts
+}

@@ -1,0 +1,148 @@
+//! Opening one file and asking it for its version.
+
+use std::ffi::c_int;
+use std::path::{Path, PathBuf};
+
+use gpumath_sys::dynlib::DynamicLibrary;
+
+use crate::loader::catalog::{Library, VersionQuery};
+use crate::loader::process;
+use crate::version::Version;
+
+/// A library that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LibraryInfo {
+    /// Module name, such as `"cufft"`.
+    pub name: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// What it reports, if it can be asked.
+    pub version: Option<Version>,
+    /// CUDA major it belongs to; for the driver, the newest that it supports.
+    pub cuda_major: Option<u16>,
+    /// The search step that found it: `"explicit"`, `"loaded"`, `"wheel"`, `"conda"`, `"system"`
+    /// or `"cuda-path"`.
+    pub origin: &'static str,
+}
+
+/// An open library with its handle.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) library: &'static Library,
+    pub(super) info: LibraryInfo,
+    handle: DynamicLibrary,
+}
+
+impl Opened {
+    pub(super) fn symbol(&self, name: &str) -> Option<usize> {
+        self.handle.symbol(name)
+    }
+}
+
+/// Opens a file, or a bare file name by the system's search. The error is one line for a message.
+pub(super) fn open(
+    library: &'static Library,
+    file: &Path,
+    origin: &'static str,
+) -> Result<Opened, String> {
+    // SAFETY: the file has the name that NVIDIA gives this library, or the user named it for it.
+    let handle = unsafe { DynamicLibrary::open(file) }.map_err(|text| readable(&text, file))?;
+    let version = ask(&handle, library.version)?;
+    let path =
+        if file.is_absolute() { file.to_path_buf() } else { real_path(&handle, library, file) };
+    let cuda_major = version.and_then(|version| library.cuda_major_of_version(version));
+    let info = LibraryInfo { name: library.name, path, version, cuda_major, origin };
+    Ok(Opened { library, info, handle })
+}
+
+impl VersionQuery {
+    const fn symbol(self) -> &'static str {
+        match self {
+            Self::Property(name)
+            | Self::Pair(name)
+            | Self::Triple(name)
+            | Self::Thousands(name) => name,
+        }
+    }
+}
+
+/// The version; `None` if the library is too old to have the function.
+fn ask(library: &DynamicLibrary, query: VersionQuery) -> Result<Option<Version>, String> {
+    let Some(address) = library.symbol(query.symbol()) else { return Ok(None) };
+    let mut numbers: [c_int; 3] = [0; 3];
+    let [major, minor, patch] = &mut numbers;
+    let status = match query {
+        VersionQuery::Property(_) => {
+            // SAFETY: the catalogue gives the C signature of the symbol at this address.
+            let get = unsafe {
+                std::mem::transmute::<usize, unsafe extern "C" fn(c_int, *mut c_int) -> c_int>(
+                    address,
+                )
+            };
+            // SAFETY: each call writes one int to a live variable.
+            unsafe { get(0, major) | get(1, minor) | get(2, patch) }
+        }
+        VersionQuery::Pair(_) => {
+            // SAFETY: as above.
+            let get = unsafe {
+                std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(
+                    address,
+                )
+            };
+            // SAFETY: the call writes two ints to live variables.
+            unsafe { get(major, minor) }
+        }
+        VersionQuery::Triple(_) => {
+            // SAFETY: as above.
+            let get = unsafe {
+                std::mem::transmute::<
+                    usize,
+                    unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) -> c_int,
+                >(address)
+            };
+            // SAFETY: the call writes three ints to live variables.
+            unsafe { get(major, minor, patch) }
+        }
+        VersionQuery::Thousands(_) => {
+            // SAFETY: as above.
+            let get = unsafe {
+                std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_int) -> c_int>(address)
+            };
+            // SAFETY: the call writes one int to a live variable.
+            unsafe { get(major) }
+        }
+    };
+    if status != 0 {
+        return Err(format!("{} returned status {status}", query.symbol()));
+    }
+    let [major, minor, patch] = numbers.map(|number| number as u32);
+    Ok(Some(match query {
+        VersionQuery::Property(_) | VersionQuery::Triple(_) => {
+            Version { major, minor, patch: Some(patch) }
+        }
+        VersionQuery::Pair(_) => Version::new(major, minor),
+        VersionQuery::Thousands(_) => Version::from_thousands(major),
+    }))
+}
+
+/// The file behind a name that the system's search resolved.
+fn real_path(handle: &DynamicLibrary, library: &Library, name: &Path) -> PathBuf {
+    let known = std::iter::once(library.version.symbol());
+    let mut symbols = known.chain(library.symbols.iter().map(|symbol| symbol.symbol));
+    let address = symbols.find_map(|symbol| handle.symbol(symbol));
+    address.and_then(process::file_at).unwrap_or_else(|| name.to_path_buf())
+}
+
+/// The dynamic loader's message without the file's own path, which stands beside it already.
+fn readable(text: &str, file: &Path) -> String {
+    const ABSENT: &str = "cannot open shared object file: No such file or directory";
+    let own = format!("{}: ", file.display());
+    match (text.strip_prefix(&own), text.strip_suffix(ABSENT)) {
+        (Some(ABSENT), _) => format!("{} absent", file.display()),
+        (Some(rest), _) => rest.to_owned(),
+        (None, Some(other)) => {
+            format!("needs {}, which was not found", other.trim_end_matches([':', ' ']))
+        }
+        (None, None) => text.to_owned(),
+    }
+}

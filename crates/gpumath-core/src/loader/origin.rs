@@ -1,0 +1,203 @@
+//! The places that can hold CUDA libraries, in the order in which they are asked.
+
+use std::path::{Path, PathBuf};
+
+use crate::loader::catalog::{CATALOG, CUDA_MAJORS, Library};
+use crate::loader::environment::{Environment, ROOT_VARIABLE, absolute};
+
+/// One step of the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Explicit,
+    Loaded,
+    Wheel,
+    Conda,
+    System,
+    CudaPath,
+}
+
+impl Step {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Explicit => "explicit",
+            Self::Loaded => "loaded",
+            Self::Wheel => "wheel",
+            Self::Conda => "conda",
+            Self::System => "system",
+            Self::CudaPath => "cuda-path",
+        }
+    }
+}
+
+/// How files lie in a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// All in one folder.
+    Folder(PathBuf),
+    /// A `nvidia` package folder with a folder a component (CUDA 12) or one for all (CUDA 13).
+    Wheels(PathBuf),
+    /// Wherever the system's loader looks.
+    System,
+}
+
+/// One origin: a step and the places that belong to it.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    pub(super) step: Step,
+    /// Its name in messages.
+    pub(super) place: String,
+    /// Why there is nothing to look at, if `layouts` is empty.
+    pub(super) emptiness: &'static str,
+    pub(super) layouts: Vec<Layout>,
+}
+
+impl Origin {
+    /// Files of a library for one CUDA major, best first. The system's loader is not asked here.
+    pub(super) fn files(&self, library: &Library, cuda_major: u16) -> Vec<PathBuf> {
+        self.layouts.iter().flat_map(|layout| layout.files(library, cuda_major)).collect()
+    }
+
+    /// How many of these libraries the origin has for one CUDA major.
+    pub(super) fn count(&self, libraries: &[&Library], cuda_major: u16) -> usize {
+        libraries.iter().filter(|library| !self.files(library, cuda_major).is_empty()).count()
+    }
+
+    /// CUDA majors of which it has any library.
+    pub(super) fn cuda_majors(&self) -> Vec<u16> {
+        let all: Vec<&Library> = CATALOG.iter().collect();
+        CUDA_MAJORS.into_iter().filter(|&major| self.count(&all, major) > 0).collect()
+    }
+}
+
+impl Layout {
+    /// Files of a library for one CUDA major. The system's loader is not asked here.
+    pub(super) fn files(&self, library: &Library, cuda_major: u16) -> Vec<PathBuf> {
+        let Some(soname) = library.soname(cuda_major) else { return Vec::new() };
+        let files = match self {
+            Self::Wheels(nvidia) => {
+                let folders = library.wheel_folders(cuda_major).into_iter();
+                folders.map(|folder| nvidia.join(folder).join(soname)).collect()
+            }
+            Self::Folder(folder) if may_hold(folder, library, soname, cuda_major) => {
+                vec![folder.join(soname)]
+            }
+            Self::Folder(_) | Self::System => Vec::new(),
+        };
+        files.into_iter().filter(|file| file.is_file()).collect()
+    }
+
+    /// The layout that a library's folder is part of.
+    pub(super) fn around(folder: &Path) -> Self {
+        let package = folder.parent().and_then(Path::parent);
+        match package.filter(|package| folder.ends_with("lib") && package.ends_with("nvidia")) {
+            Some(nvidia) => Self::Wheels(nvidia.to_path_buf()),
+            None => Self::Folder(folder.to_path_buf()),
+        }
+    }
+}
+
+/// False if the file name fits two CUDA majors and its neighbours are all of the other one.
+fn may_hold(folder: &Path, library: &Library, soname: &str, cuda_major: u16) -> bool {
+    if library.cuda_major_of_file(soname).is_some() {
+        return true;
+    }
+    let mut neighbours = CATALOG.iter().flat_map(|other| {
+        let telling = other.builds.iter().filter(|b| other.cuda_major_of_file(b.soname).is_some());
+        telling.filter(|build| folder.join(build.soname).is_file()).map(|build| build.cuda_major)
+    });
+    let Some(first) = neighbours.next() else { return true };
+    first == cuda_major || neighbours.any(|major| major == cuda_major)
+}
+
+/// Every origin in the order of the search. A single library's explicit file is not an origin.
+pub(super) fn origins(environment: &Environment) -> Vec<Origin> {
+    let mut origins = vec![
+        explicit(environment),
+        loaded(environment),
+        wheels(environment),
+        conda(environment),
+        system(environment),
+        cuda_path("CUDA_PATH", environment),
+    ];
+    if environment.path("CUDA_HOME") != environment.path("CUDA_PATH") {
+        origins.push(cuda_path("CUDA_HOME", environment));
+    }
+    origins
+}
+
+fn explicit(environment: &Environment) -> Origin {
+    let root = environment.path(ROOT_VARIABLE);
+    let layouts = root.as_ref().map_or_else(Vec::new, |root| {
+        let mut layouts = vec![Layout::Folder(root.clone())];
+        layouts.extend(toolkit(root));
+        layouts.push(Layout::Wheels(root.join("nvidia")));
+        layouts
+    });
+    Origin { step: Step::Explicit, place: named(ROOT_VARIABLE, root), emptiness: UNSET, layouts }
+}
+
+fn loaded(environment: &Environment) -> Origin {
+    let mut layouts = Vec::new();
+    for folder in environment.loaded.iter().filter_map(|file| file.parent()) {
+        let layout = Layout::around(folder);
+        if !layouts.contains(&layout) {
+            layouts.push(layout);
+        }
+    }
+    let place = String::from("this process");
+    Origin { step: Step::Loaded, place, emptiness: "holds no CUDA library", layouts }
+}
+
+/// `nvidia` is a namespace package: each entry of the package path can hold a part of it.
+fn wheels(environment: &Environment) -> Origin {
+    let mut layouts = Vec::new();
+    for folder in &environment.paths.package_folders {
+        let nvidia = absolute(folder).join("nvidia");
+        let layout = Layout::Wheels(nvidia.clone());
+        if nvidia.is_dir() && !layouts.contains(&layout) {
+            layouts.push(layout);
+        }
+    }
+    let place = format!("{} package folders", environment.paths.package_folders.len());
+    Origin { step: Step::Wheel, place, emptiness: "no nvidia folder in them", layouts }
+}
+
+fn conda(environment: &Environment) -> Origin {
+    // A Python inside a conda environment can run without that environment being activated.
+    let is_conda = |prefix: &PathBuf| prefix.join("conda-meta").is_dir();
+    let own = || environment.paths.prefix.clone().filter(is_conda);
+    let prefix = environment.path("CONDA_PREFIX").or_else(own);
+    let layouts = prefix.as_deref().map(toolkit).unwrap_or_default();
+    let place = named("CONDA_PREFIX", prefix);
+    Origin { step: Step::Conda, place, emptiness: UNSET, layouts }
+}
+
+fn system(environment: &Environment) -> Origin {
+    let layouts = if environment.ask_system { vec![Layout::System] } else { Vec::new() };
+    let place = String::from("ld.so cache and LD_LIBRARY_PATH");
+    Origin { step: Step::System, place, emptiness: "not asked", layouts }
+}
+
+fn cuda_path(variable: &'static str, environment: &Environment) -> Origin {
+    let root = environment.path(variable);
+    let layouts = root.as_deref().map(toolkit).unwrap_or_default();
+    Origin { step: Step::CudaPath, place: named(variable, root), emptiness: UNSET, layouts }
+}
+
+const UNSET: &str = "not set";
+
+fn named(variable: &str, root: Option<PathBuf>) -> String {
+    root.map_or_else(|| variable.to_owned(), |root| format!("{variable} {}", root.display()))
+}
+
+/// Library folders below the root of a CUDA toolkit or a conda environment.
+fn toolkit(root: &Path) -> Vec<Layout> {
+    let targets: &[&str] = if cfg!(target_arch = "aarch64") {
+        &["sbsa-linux", "aarch64-linux"]
+    } else {
+        &["x86_64-linux"]
+    };
+    let mut folders = vec![root.join("lib64"), root.join("lib")];
+    folders.extend(targets.iter().map(|target| root.join("targets").join(target).join("lib")));
+    folders.into_iter().map(Layout::Folder).collect()
+}

@@ -1,0 +1,56 @@
+//! What was found where, for people who look for the cause of a problem.
+
+use crate::error::{Attempt, Error, LibraryNotFound};
+use crate::loader::catalog::{CATALOG, Library};
+use crate::loader::open::LibraryInfo;
+use crate::loader::{environment::Environment, explain, resolve::Resolver, with_resolver};
+
+/// The state of the search.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// CUDA major of the chosen set.
+    pub cuda_major: Option<u16>,
+    /// Search step of the chosen set.
+    pub origin: Option<&'static str>,
+    /// The libraries that are there.
+    pub libraries: Vec<LibraryInfo>,
+    /// Every origin that was considered, in order.
+    pub considered: Vec<Attempt>,
+    /// The libraries that gpumath binds and that are not there.
+    pub missing: Vec<LibraryNotFound>,
+    /// The settings that had a say.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Searches for every library, opens what is there, and tells what came of it.
+#[must_use]
+pub fn report() -> Report {
+    with_resolver(Report::of)
+}
+
+impl Report {
+    /// The report of one resolver.
+    pub fn of(resolver: &mut Resolver, environment: &Environment) -> Self {
+        let mut libraries = Vec::new();
+        let mut missing = Vec::new();
+        for library in CATALOG {
+            match resolver.library(library.name, environment) {
+                Ok(info) => libraries.push(info.clone()),
+                Err(Error::LibraryNotFound(error)) if is_bound(library) => missing.push(*error),
+                Err(_) => {}
+            }
+        }
+        Self {
+            cuda_major: resolver.chosen().map(|(major, _)| major),
+            origin: resolver.chosen().map(|(_, step)| step),
+            libraries,
+            considered: resolver.considered().to_vec(),
+            missing,
+            environment: explain::facts(environment),
+        }
+    }
+}
+
+fn is_bound(library: &Library) -> bool {
+    !library.symbols.is_empty()
+}

@@ -1,0 +1,272 @@
+//! From a library's name to an open file.
+
+use std::path::{Path, PathBuf};
+
+use gpumath_sys::table::Symbol;
+
+use crate::error::{Attempt, Error, FunctionNotFound, Result};
+use crate::loader::catalog::{self, CUDA_MAJORS, DRIVER, DRIVER_FILE, Library};
+use crate::loader::choose::{self, NoSet, Set};
+use crate::loader::environment::Environment;
+use crate::loader::explain;
+use crate::loader::open::{self, LibraryInfo, Opened};
+use crate::loader::origin::{self, Layout, Origin, Step};
+use crate::version::Version;
+
+/// The libraries opened so far, and the set that they come from.
+///
+/// Opened libraries stay open. A failure is not remembered: the next call searches again.
+#[derive(Debug, Default)]
+pub struct Resolver {
+    opened: Vec<Opened>,
+    set: Option<Set>,
+}
+
+impl Resolver {
+    /// A resolver that has opened nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The libraries that are open, in the order in which they were opened.
+    pub fn opened(&self) -> impl Iterator<Item = &LibraryInfo> {
+        self.opened.iter().map(|opened| &opened.info)
+    }
+
+    /// The CUDA major and the search step of the chosen set, once there is one.
+    #[must_use]
+    pub fn chosen(&self) -> Option<(u16, &'static str)> {
+        self.set.as_ref().map(|set| (set.cuda_major, set.origin.step.name()))
+    }
+
+    /// Every origin that was considered when the set was chosen.
+    #[must_use]
+    pub fn considered(&self) -> &[Attempt] {
+        self.set.as_ref().map_or(&[], |set| &set.considered)
+    }
+
+    /// Opens a library, its dependencies first, unless it is open.
+    pub fn library(&mut self, name: &str, environment: &Environment) -> Result<&LibraryInfo> {
+        let library = catalog::find(name).ok_or_else(|| explain::unknown_library(name))?;
+        self.open_library(library, environment, None).map(|opened| &opened.info)
+    }
+
+    /// The address of a function, opening its library first if need be.
+    pub fn address(&mut self, symbol: &Symbol, environment: &Environment) -> Result<usize> {
+        let library = catalog::find(symbol.library)
+            .ok_or_else(|| explain::unknown_library(symbol.library))?;
+        let opened = self.open_library(library, environment, None)?;
+        let info = &opened.info;
+        // A name can be exported before its release, with another signature (cufftXtSetJITCallback).
+        let too_old = library.name != DRIVER
+            && info.cuda_major.is_some_and(|major| major < symbol.since.major);
+        let address = if too_old { None } else { opened.symbol(symbol.symbol) };
+        address.ok_or_else(|| {
+            Error::FunctionNotFound(Box::new(FunctionNotFound {
+                function: format!("{}.{}", symbol.library, symbol.name),
+                symbol: symbol.symbol.to_owned(),
+                path: info.path.display().to_string(),
+                version: explain::version_text(info.version),
+                since: symbol.since,
+                until: symbol.until,
+            }))
+        })
+    }
+
+    fn position(&self, library: &Library) -> Option<usize> {
+        self.opened.iter().position(|opened| opened.library.name == library.name)
+    }
+
+    fn open_library(
+        &mut self,
+        library: &'static Library,
+        environment: &Environment,
+        dependent: Option<&Dependent<'_>>,
+    ) -> Result<&Opened> {
+        let position = if let Some(position) = self.position(library) {
+            position
+        } else {
+            let opened = if library.name == DRIVER {
+                open_driver(environment)?
+            } else {
+                self.open_toolkit_library(library, environment, dependent)?
+            };
+            self.opened.push(opened);
+            self.opened.len() - 1
+        };
+        Ok(&self.opened[position])
+    }
+
+    fn open_toolkit_library(
+        &mut self,
+        library: &'static Library,
+        environment: &Environment,
+        dependent: Option<&Dependent<'_>>,
+    ) -> Result<Opened> {
+        let driver = self.driver_version(environment);
+        let explanation = explain::Explanation { library, environment, driver };
+        if let Some(file) = environment.path(&library.variable()) {
+            let own_major = file.file_name().and_then(|name| name.to_str());
+            let own_major = own_major.and_then(|name| library.cuda_major_of_file(name));
+            let opened = self.open_file(library, &file, Step::Explicit, own_major, environment);
+            return opened.map_err(|outcome| explanation.explicit_file(&file, outcome));
+        }
+        // A soname that the process holds already satisfies the dependent, whatever is opened now.
+        let neighbours = dependent.filter(|_| held(library, environment).next().is_none());
+        for (step, file, major) in neighbours.map_or_else(Vec::new, |d| d.neighbours(library)) {
+            if let Ok(opened) = self.open_file(library, &file, step, Some(major), environment) {
+                return Ok(opened);
+            }
+        }
+        let origins = origin::origins(environment);
+        let set = match self.choose(environment, &origins, driver) {
+            Ok(set) => set,
+            Err(no_set) => return Err(explanation.no_set(no_set)),
+        };
+        let mut tried = Vec::new();
+        for (step, file) in candidates(library, &set, &origins, environment) {
+            match self.open_file(library, &file, step, Some(set.cuda_major), environment) {
+                Ok(opened) => {
+                    self.set.get_or_insert(set);
+                    return Ok(opened);
+                }
+                Err(outcome) => tried.push(Attempt {
+                    step: step.name(),
+                    place: file.display().to_string(),
+                    outcome,
+                }),
+            }
+        }
+        Err(explanation.missing(&set, &origins, &tried))
+    }
+
+    /// The set in force, or the one that would be chosen now.
+    fn choose(
+        &self,
+        environment: &Environment,
+        origins: &[Origin],
+        driver: Option<Version>,
+    ) -> std::result::Result<Set, NoSet> {
+        self.set.clone().map_or_else(|| choose::choose(environment, origins, driver), Ok)
+    }
+
+    fn driver_version(&mut self, environment: &Environment) -> Option<Version> {
+        self.library(DRIVER, environment).ok().and_then(|driver| driver.version)
+    }
+
+    /// Opens one file of a CUDA major, after the libraries that it needs. The error is one line.
+    fn open_file(
+        &mut self,
+        library: &'static Library,
+        file: &Path,
+        step: Step,
+        cuda_major: Option<u16>,
+        environment: &Environment,
+    ) -> std::result::Result<Opened, String> {
+        if file.is_absolute() && !file.is_file() {
+            let what = if file.is_dir() { "is a folder, not a file" } else { "absent" };
+            return Err(what.to_owned());
+        }
+        let dependent = Dependent { file, step, cuda_major };
+        for dependency in library.dependencies.iter().filter_map(|name| catalog::find(name)) {
+            // What is missing here shows in the dynamic loader's message, if it is needed at all.
+            let _ = self.open_library(dependency, environment, Some(&dependent));
+        }
+        let mut opened = open::open(library, file, step.name())?;
+        if let (Some(found), Some(wanted)) = (opened.info.cuda_major, cuda_major)
+            && found != wanted
+        {
+            let version = explain::version_text(opened.info.version);
+            return Err(format!("version {version} is of CUDA {found}, the set is CUDA {wanted}"));
+        }
+        opened.info.cuda_major = opened.info.cuda_major.or(cuda_major);
+        Ok(opened)
+    }
+}
+
+/// A file that is about to be opened and needs others.
+struct Dependent<'a> {
+    file: &'a Path,
+    step: Step,
+    cuda_major: Option<u16>,
+}
+
+impl Dependent<'_> {
+    /// Files of a library beside this one. A bare file name has no neighbours.
+    fn neighbours(&self, library: &Library) -> Vec<(Step, PathBuf, u16)> {
+        let Some(folder) = self.file.parent().filter(|folder| folder.is_absolute()) else {
+            return Vec::new();
+        };
+        let layout = Layout::around(folder);
+        let majors =
+            CUDA_MAJORS.into_iter().filter(|&m| self.cuda_major.is_none_or(|own| own == m));
+        let files = |major| layout.files(library, major).into_iter().map(move |file| (file, major));
+        majors.flat_map(files).map(|(file, major)| (self.step, file, major)).collect()
+    }
+}
+
+/// Files of a library, with their names, that the process held before the search.
+fn held<'a>(
+    library: &Library,
+    environment: &'a Environment,
+) -> impl Iterator<Item = (&'a PathBuf, &'a str)> {
+    let named =
+        environment.loaded.iter().filter_map(|file| Some((file, file.file_name()?.to_str()?)));
+    named.filter(|(_, name)| library.owns_file(name))
+}
+
+/// Files to try, best first: what the process holds, the chosen origin, every other origin.
+fn candidates(
+    library: &Library,
+    set: &Set,
+    origins: &[Origin],
+    environment: &Environment,
+) -> Vec<(Step, PathBuf)> {
+    let mut files: Vec<(Step, PathBuf)> = Vec::new();
+    let mut add = |step: Step, file: PathBuf| {
+        if !files.iter().any(|(_, known)| *known == file) {
+            files.push((step, file));
+        }
+    };
+    for (file, name) in held(library, environment) {
+        if library.cuda_major_of_file(name).is_none_or(|major| major == set.cuda_major) {
+            add(Step::Loaded, file.clone());
+        }
+    }
+    for origin in std::iter::once(&set.origin).chain(origins) {
+        for file in origin.files(library, set.cuda_major) {
+            add(origin.step, file);
+        }
+        if origin.layouts.contains(&Layout::System)
+            && let Some(soname) = library.soname(set.cuda_major)
+        {
+            add(Step::System, PathBuf::from(soname));
+        }
+    }
+    files
+}
+
+/// The driver belongs to the system: no wheel, no toolkit folder.
+fn open_driver(environment: &Environment) -> Result<Opened> {
+    let library = catalog::find(DRIVER).ok_or_else(|| explain::unknown_library(DRIVER))?;
+    let mut attempts = Vec::new();
+    let explicit = environment.path(&library.variable());
+    if let Some(file) = &explicit {
+        attempts.push((Step::Explicit, file.clone()));
+    } else if environment.ask_system {
+        attempts.push((Step::System, PathBuf::from(DRIVER_FILE)));
+    }
+    let mut tried = Vec::new();
+    for (step, file) in attempts {
+        match open::open(library, &file, step.name()) {
+            Ok(opened) => return Ok(opened),
+            Err(outcome) => tried.push(Attempt {
+                step: step.name(),
+                place: file.display().to_string(),
+                outcome,
+            }),
+        }
+    }
+    Err(explain::no_driver(environment, tried))
+}

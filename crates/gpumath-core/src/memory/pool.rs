@@ -1,0 +1,126 @@
+//! The stream-ordered pool that serves operands whose library has none.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gpumath_sys::generated::driver;
+
+use super::manager::BaseCUDAMemoryManager;
+use super::pointer::MemoryPointer;
+use crate::device::{ContextGuard, call, may_free};
+use crate::error::{Error, Result};
+
+const PINNED: i32 = 1;
+const LOCATION_DEVICE: i32 = 1;
+const RELEASE_THRESHOLD: i32 = 4;
+
+/// `CUmemPoolProps`
+#[repr(C)]
+struct PoolProperties {
+    allocation_type: i32,
+    handle_types: i32,
+    location_type: i32,
+    location_id: i32,
+    security_attributes: usize,
+    /// 0 lets the pool grow up to the device's memory. Drivers before CUDA 12.2 take it for reserved zeros.
+    max_size: usize,
+    usage: u16,
+    reserved: [u8; 54],
+}
+
+/// The pools made so far, by device.
+static POOLS: Mutex<BTreeMap<i32, Arc<StreamOrderedPool>>> = Mutex::new(BTreeMap::new());
+
+/// A memory pool of one device, gpumath's own, which keeps freed memory for the next request.
+///
+/// It is never destroyed: memory from it may outlive every object that knows it.
+#[derive(Debug)]
+pub struct StreamOrderedPool {
+    handle: usize,
+    device: i32,
+}
+
+impl StreamOrderedPool {
+    /// The pool of a device, made at the first request.
+    pub fn of(device: i32) -> Result<Arc<Self>> {
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(&device) {
+            return Ok(Arc::clone(pool));
+        }
+        let pool = Arc::new(Self::new(device)?);
+        pools.insert(device, Arc::clone(&pool));
+        Ok(pool)
+    }
+
+    fn new(device: i32) -> Result<Self> {
+        let _context = ContextGuard::enter(device)?;
+        let properties = PoolProperties {
+            allocation_type: PINNED,
+            handle_types: 0,
+            location_type: LOCATION_DEVICE,
+            location_id: device,
+            security_attributes: 0,
+            max_size: 0,
+            usage: 0,
+            reserved: [0; 54],
+        };
+        let mut handle = 0_usize;
+        // SAFETY: both addresses are those of live values of the declared types.
+        unsafe {
+            call!(driver::MEM_POOL_CREATE, &raw mut handle as usize, &raw const properties as usize)
+        }?;
+        let mut threshold = u64::MAX;
+        // SAFETY: the attribute is a 64-bit number, and the address is that of a live one.
+        unsafe {
+            call!(
+                driver::MEM_POOL_SET_ATTRIBUTE,
+                handle,
+                RELEASE_THRESHOLD,
+                &raw mut threshold as usize
+            )
+        }?;
+        Ok(Self { handle, device })
+    }
+
+    /// Gives memory that is free back to the device, down to `keep` bytes.
+    pub fn trim(&self, keep: usize) -> Result<()> {
+        // SAFETY: the pool is never destroyed.
+        unsafe { call!(driver::MEM_POOL_TRIM_TO, self.handle, keep as _) }
+    }
+}
+
+impl BaseCUDAMemoryManager for StreamOrderedPool {
+    unsafe fn memalloc(&self, size: usize, stream: usize) -> Result<MemoryPointer> {
+        if size == 0 {
+            return Ok(MemoryPointer::new(0, 0, None));
+        }
+        let device = self.device;
+        let _context = ContextGuard::enter(device)?;
+        let mut address = 0_usize;
+        // SAFETY: the address is that of a live usize; the caller vouches for the stream.
+        unsafe {
+            call!(
+                driver::MEM_ALLOC_FROM_POOL_ASYNC,
+                &raw mut address as usize,
+                size as _,
+                self.handle,
+                stream
+            )
+        }
+        .map_err(|error| match error {
+            Error::OutOfMemory(_) => Error::OutOfMemory(format!(
+                "device {device} has no {size} bytes of memory left; free some, or use smaller operands"
+            )),
+            other => other,
+        })?;
+        let free = move || {
+            if may_free()
+                && let Ok(_context) = ContextGuard::enter(device)
+            {
+                // SAFETY: allocated above on this stream, which outlives the memory, and freed once.
+                let _ = unsafe { call!(driver::MEM_FREE_ASYNC, address, stream) };
+            }
+        };
+        Ok(MemoryPointer::new(address, size, Some(Box::new(free))))
+    }
+}

@@ -1,0 +1,280 @@
+//! Dense N-D arrays of complex numbers, the definition of the transform, and operands with any layout.
+
+use std::f64::consts::TAU;
+
+use gpumath_core::cpu::fft::CpuFft;
+use gpumath_core::fft::{Direction, Kind, Precision, Problem};
+use gpumath_core::tensor::{Dims, Layout};
+
+pub(crate) type C = (f64, f64);
+
+/// A xorshift generator; the seed names the case that failed.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 11
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// Uniform in -1..1.
+    pub(crate) fn number(&mut self) -> f64 {
+        self.next() as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at + 1));
+        }
+    }
+}
+
+/// One line from the definition, in double precision, the twiddles reduced modulo n first.
+pub(crate) fn dft(line: &[C], sign: f64) -> Vec<C> {
+    let n = line.len();
+    let roots: Vec<C> = (0..n)
+        .map(|k| (sign * TAU * k as f64 / n as f64).sin_cos())
+        .map(|(sin, cos)| (cos, sin))
+        .collect();
+    (0..n)
+        .map(|k| {
+            line.iter().enumerate().fold((0.0, 0.0), |sum, (j, x)| {
+                let root = roots[(j as u128 * k as u128 % n as u128) as usize];
+                (sum.0 + x.0 * root.0 - x.1 * root.1, sum.1 + x.0 * root.1 + x.1 * root.0)
+            })
+        })
+        .collect()
+}
+
+/// A C-ordered array.
+#[derive(Clone)]
+pub(crate) struct Dense {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<C>,
+}
+
+impl Dense {
+    pub(crate) fn random(shape: &[usize], real: bool, random: &mut Random) -> Self {
+        let count = shape.iter().product();
+        let values = (0..count)
+            .map(|_| (random.number(), if real { 0.0 } else { random.number() }))
+            .collect();
+        Self { shape: shape.to_vec(), values }
+    }
+
+    fn along(&self, axis: usize, points: usize, line: impl Fn(Vec<C>) -> Vec<C>) -> Self {
+        let mut shape = self.shape.clone();
+        shape[axis] = points;
+        let inner: usize = shape[axis + 1..].iter().product();
+        let outer: usize = shape[..axis].iter().product();
+        let before = self.shape[axis];
+        let mut values = vec![(0.0, 0.0); shape.iter().product()];
+        for o in 0..outer {
+            for i in 0..inner {
+                let at = |k: usize, len: usize| (o * len + k) * inner + i;
+                let new = line((0..before).map(|k| self.values[at(k, before)]).collect());
+                for (k, value) in new.into_iter().enumerate() {
+                    values[at(k, points)] = value;
+                }
+            }
+        }
+        Self { shape, values }
+    }
+
+    /// The transform by definition, over `axes`; `points` is the real length of the last axis of C2R.
+    pub(crate) fn transform(&self, kind: Kind, axes: &[usize], sign: f64, points: usize) -> Self {
+        let last = *axes.last().unwrap();
+        let mut now = self.clone();
+        for &axis in axes {
+            if kind == Kind::C2R && axis == last {
+                continue;
+            }
+            now = now.along(axis, now.shape[axis], |line| dft(&line, sign));
+        }
+        match kind {
+            Kind::C2C => now,
+            Kind::R2C => {
+                let half = now.shape[last] / 2 + 1;
+                now.along(last, half, |line| line[..half].to_vec())
+            }
+            Kind::C2R => now.along(last, points, |mut half| {
+                half[0].1 = 0.0;
+                if points.is_multiple_of(2) {
+                    half[points / 2].1 = 0.0;
+                }
+                let full: Vec<C> = (0..points)
+                    .map(|k| {
+                        if k < half.len() {
+                            half[k]
+                        } else {
+                            (half[points - k].0, -half[points - k].1)
+                        }
+                    })
+                    .collect();
+                dft(&full, sign).into_iter().map(|x| (x.0, 0.0)).collect()
+            }),
+        }
+    }
+}
+
+/// Memory of reals (`parts` 1) or complex numbers (2) in either precision, addressed through a layout.
+pub(crate) struct Operand {
+    memory: Memory,
+    parts: usize,
+    start: usize,
+    layout: Layout,
+}
+
+enum Memory {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
+}
+
+/// What lies between the elements of an operand, and must still lie there afterwards.
+const GAP: f64 = 77.0;
+
+impl Operand {
+    pub(crate) fn new(layout: &Layout, precision: Precision, complex: bool) -> Self {
+        let (low, high) = layout.offsets();
+        let parts = if complex { 2 } else { 1 };
+        let count = (high - low + 1).max(0) as usize * parts + 8;
+        let memory = match precision {
+            Precision::Single => Memory::Single(vec![GAP as f32; count]),
+            _ => Memory::Double(vec![GAP; count]),
+        };
+        Self { memory, parts, start: (-low) as usize * parts + 4, layout: layout.clone() }
+    }
+
+    pub(crate) fn address(&mut self) -> usize {
+        match &mut self.memory {
+            Memory::Single(values) => values[self.start..].as_mut_ptr().expose_provenance(),
+            Memory::Double(values) => values[self.start..].as_mut_ptr().expose_provenance(),
+        }
+    }
+
+    fn places(&self) -> Vec<usize> {
+        let shape: Vec<usize> = self.layout.shape.iter().map(|&x| x as usize).collect();
+        let count = shape.iter().product();
+        (0..count)
+            .map(|mut flat: usize| {
+                let mut at = self.start as i64;
+                for dim in (0..shape.len()).rev() {
+                    at += (flat % shape[dim]) as i64 * self.layout.strides[dim] * self.parts as i64;
+                    flat /= shape[dim];
+                }
+                at as usize
+            })
+            .collect()
+    }
+
+    pub(crate) fn write(&mut self, values: &[C]) {
+        for (place, value) in self.places().into_iter().zip(values) {
+            for (part, number) in [value.0, value.1].into_iter().take(self.parts).enumerate() {
+                match &mut self.memory {
+                    Memory::Single(memory) => memory[place + part] = number as f32,
+                    Memory::Double(memory) => memory[place + part] = number,
+                }
+            }
+        }
+    }
+
+    fn number(&self, at: usize) -> f64 {
+        match &self.memory {
+            Memory::Single(memory) => f64::from(memory[at]),
+            Memory::Double(memory) => memory[at],
+        }
+    }
+
+    pub(crate) fn read(&self) -> Vec<C> {
+        let imaginary = |at| if self.parts == 2 { self.number(at + 1) } else { 0.0 };
+        self.places().into_iter().map(|at| (self.number(at), imaginary(at))).collect()
+    }
+
+    /// Checks that nothing but the elements was written.
+    pub(crate) fn assert_gaps(&self) {
+        let used: std::collections::HashSet<usize> =
+            self.places().into_iter().flat_map(|at| at..at + self.parts).collect();
+        let count = match &self.memory {
+            Memory::Single(memory) => memory.len(),
+            Memory::Double(memory) => memory.len(),
+        };
+        for at in (0..count).filter(|at| !used.contains(at)) {
+            assert!(self.number(at).to_bits() == GAP.to_bits(), "element {at} was overwritten");
+        }
+    }
+}
+
+/// Root mean square of the difference, relative to the reference.
+pub(crate) fn error(got: &[C], expected: &[C]) -> f64 {
+    assert_eq!(got.len(), expected.len());
+    let (mut difference, mut size) = (0.0, 0.0);
+    for (g, e) in got.iter().zip(expected) {
+        difference += (g.0 - e.0).powi(2) + (g.1 - e.1).powi(2);
+        size += e.0.powi(2) + e.1.powi(2);
+    }
+    if size == 0.0 { difference.sqrt() } else { (difference / size).sqrt() }
+}
+
+pub(crate) fn tolerance(precision: Precision) -> f64 {
+    if precision == Precision::Single { 1e-6 } else { 2e-14 }
+}
+
+pub(crate) fn strided(shape: &[usize], strides: &[i64]) -> Layout {
+    Layout { shape: shape.iter().map(|&x| x as i64).collect(), strides: strides.into() }
+}
+
+pub(crate) fn dims(axes: &[usize]) -> Dims {
+    axes.iter().map(|&axis| axis as i64).collect()
+}
+
+/// Plans with `plan`, runs twice, and compares with the definition; also checks what must not change.
+pub(crate) fn check(problem: &Problem, random: &mut Random, plan: impl Fn(&Problem) -> CpuFft) {
+    let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
+    let last = *axes.last().unwrap();
+    let fft = plan(problem);
+    let directions: &[Direction] = match problem.kind {
+        Kind::C2C => &[Direction::Forward, Direction::Inverse],
+        Kind::R2C => &[Direction::Forward],
+        Kind::C2R => &[Direction::Inverse],
+    };
+    for &direction in directions {
+        for _ in 0..2 {
+            let mut input =
+                Operand::new(&problem.input, problem.precision, problem.kind != Kind::R2C);
+            let shape: Vec<usize> = problem.input.shape.iter().map(|&x| x as usize).collect();
+            input.write(&Dense::random(&shape, problem.kind == Kind::R2C, random).values);
+            // Rounded to the precision, and equal where a stride of zero makes elements one.
+            let given = Dense { shape, values: input.read() };
+            let points = problem.output.shape[last] as usize;
+            let expected =
+                given.transform(problem.kind, &axes, f64::from(direction.sign()), points);
+            let result = if problem.inplace {
+                let address = input.address();
+                // SAFETY: the operand spans its layout.
+                unsafe { fft.execute(address, address, direction) }.unwrap();
+                input
+            } else {
+                let mut output =
+                    Operand::new(&problem.output, problem.precision, problem.kind != Kind::C2R);
+                // SAFETY: the operands span their layouts.
+                unsafe { fft.execute(input.address(), output.address(), direction) }.unwrap();
+                assert!(input.read() == given.values, "the input was changed: {problem:?}");
+                input.assert_gaps();
+                output
+            };
+            result.assert_gaps();
+            let error = error(&result.read(), &expected.values);
+            assert!(error < tolerance(problem.precision), "{error:e} {direction:?} {problem:?}");
+        }
+    }
+}
