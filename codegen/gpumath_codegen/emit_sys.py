@@ -74,10 +74,10 @@ def _shape(name: str) -> str:
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to {len(letters)} slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// {len(letters)} arguments, and the call itself must be sound.
 #[must_use]
-pub unsafe fn {name}(address: usize, slots: *const u64) -> u64 {{
+pub unsafe fn {name}(address: usize, {"slots" if letters else "_"}: *const u64) -> u64 {{
     // SAFETY: the caller vouches for the address, the slots and the call.
     unsafe {{
         let function: unsafe extern "C" fn({types}){arrow} = std::mem::transmute(address);

@@ -49,7 +49,11 @@ pub fn address(symbol: &'static Symbol) -> Result<usize> {
 
 /// Opens a library unless it is open, and tells where it is.
 pub fn library(name: &str) -> Result<LibraryInfo> {
-    with_resolver(|resolver, environment| resolver.library(name, environment).cloned())
+    let open = resolver().as_ref().and_then(|resolver| resolver.library_if_open(name).cloned());
+    open.map_or_else(
+        || with_resolver(|resolver, environment| resolver.library(name, environment).cloned()),
+        Ok,
+    )
 }
 
 /// Every library of the chosen set that can be opened, and the driver. Opens them.
@@ -90,7 +94,10 @@ pub fn has(name: &str) -> Result<bool> {
 
 #[cold]
 fn look_up(symbol: &'static Symbol) -> Result<usize> {
-    let address = with_resolver(|resolver, environment| resolver.address(symbol, environment))?;
+    let open = resolver().as_ref().and_then(|resolver| resolver.address_if_open(symbol));
+    let address = open.unwrap_or_else(|| {
+        with_resolver(|resolver, environment| resolver.address(symbol, environment))
+    })?;
     symbol.set_address(address);
     Ok(address)
 }
@@ -100,7 +107,9 @@ fn with_resolver<T>(work: impl FnOnce(&mut Resolver, &Environment) -> T) -> T {
     // The hook can wait for another thread (Python's interpreter lock), so it comes before ours.
     let paths = SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default();
     let environment = Environment::of_process(paths);
-    let mut resolver: MutexGuard<'_, Option<Resolver>> =
-        RESOLVER.lock().unwrap_or_else(PoisonError::into_inner);
-    work(resolver.get_or_insert_default(), &environment)
+    work(resolver().get_or_insert_default(), &environment)
+}
+
+fn resolver() -> MutexGuard<'static, Option<Resolver>> {
+    RESOLVER.lock().unwrap_or_else(PoisonError::into_inner)
 }

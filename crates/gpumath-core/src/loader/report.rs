@@ -10,6 +10,8 @@ use crate::loader::{environment::Environment, explain, resolve::Resolver, with_r
 pub struct Report {
     /// CUDA major of the chosen set.
     pub cuda_major: Option<u16>,
+    /// Why this major.
+    pub reason: Option<String>,
     /// Search step of the chosen set.
     pub origin: Option<&'static str>,
     /// The libraries that are there.
@@ -40,9 +42,11 @@ impl Report {
                 Err(_) => {}
             }
         }
+        let set = resolver.set();
         Self {
-            cuda_major: resolver.chosen().map(|(major, _)| major),
-            origin: resolver.chosen().map(|(_, step)| step),
+            cuda_major: set.map(|set| set.cuda_major),
+            reason: set.map(|set| set.reason.clone()),
+            origin: set.map(|set| set.origin.step.name()),
             libraries,
             considered: resolver.considered().to_vec(),
             missing,

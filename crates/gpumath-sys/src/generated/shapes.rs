@@ -8,10 +8,10 @@
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 0 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 0 arguments, and the call itself must be sound.
 #[must_use]
-pub unsafe fn i_(address: usize, slots: *const u64) -> u64 {
+pub unsafe fn i_(address: usize, _: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
     unsafe {
         let function: unsafe extern "C" fn() -> i32 = std::mem::transmute(address);
@@ -22,8 +22,8 @@ pub unsafe fn i_(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 1 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 1 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_i(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -36,8 +36,8 @@ pub unsafe fn i_i(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 2 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 2 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_ii(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -50,8 +50,8 @@ pub unsafe fn i_ii(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 6 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 6 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_iiiiil(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -72,8 +72,8 @@ pub unsafe fn i_iiiiil(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 5 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 5 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_iiiil(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -93,8 +93,8 @@ pub unsafe fn i_iiiil(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 4 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 4 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_iiil(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -108,8 +108,8 @@ pub unsafe fn i_iiil(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 3 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 3 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_iil(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -122,8 +122,8 @@ pub unsafe fn i_iil(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 12 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 12 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_iilliiliiiil(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -162,8 +162,8 @@ pub unsafe fn i_iilliiliiiil(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 14 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 14 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_iillllilllilli(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -206,8 +206,8 @@ pub unsafe fn i_iillllilllilli(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 12 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 12 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_iilllllllill(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -246,8 +246,8 @@ pub unsafe fn i_iilllllllill(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 2 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 2 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_il(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -260,8 +260,8 @@ pub unsafe fn i_il(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 3 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 3 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_ili(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -274,8 +274,8 @@ pub unsafe fn i_ili(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 3 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 3 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_ill(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -288,8 +288,8 @@ pub unsafe fn i_ill(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 4 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 4 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_illi(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -303,8 +303,8 @@ pub unsafe fn i_illi(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 11 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 11 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_illiiliiiil(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -341,8 +341,8 @@ pub unsafe fn i_illiiliiiil(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 6 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 6 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_illlil(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -363,8 +363,8 @@ pub unsafe fn i_illlil(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 1 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 1 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_l(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -377,8 +377,8 @@ pub unsafe fn i_l(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 4 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 4 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_lbll(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -391,8 +391,8 @@ pub unsafe fn i_lbll(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 2 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 2 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_li(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -405,8 +405,8 @@ pub unsafe fn i_li(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 3 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 3 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_lii(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -419,8 +419,8 @@ pub unsafe fn i_lii(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 4 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 4 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_liii(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -434,8 +434,8 @@ pub unsafe fn i_liii(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 5 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 5 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_liiii(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -455,8 +455,8 @@ pub unsafe fn i_liiii(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 11 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 11 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_liiiiiiilll(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -493,8 +493,8 @@ pub unsafe fn i_liiiiiiilll(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 3 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 3 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_lil(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -507,8 +507,8 @@ pub unsafe fn i_lil(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 11 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 11 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_lilliiliiii(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -545,8 +545,8 @@ pub unsafe fn i_lilliiliiii(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 2 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 2 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_ll(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -559,8 +559,8 @@ pub unsafe fn i_ll(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 3 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 3 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_lli(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -573,8 +573,8 @@ pub unsafe fn i_lli(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 3 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 3 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_lll(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -587,8 +587,8 @@ pub unsafe fn i_lll(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 4 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 4 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_llll(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
@@ -602,8 +602,8 @@ pub unsafe fn i_llll(address: usize, slots: *const u64) -> u64 {
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to 6 slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// 6 arguments, and the call itself must be sound.
 #[must_use]
 pub unsafe fn i_llllll(address: usize, slots: *const u64) -> u64 {
     // SAFETY: the caller vouches for the address, the slots and the call.
