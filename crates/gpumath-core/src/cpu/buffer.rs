@@ -1,6 +1,7 @@
-//! Work memory: a small piece that each thread keeps, a fresh allocation for anything larger.
+//! Work memory: a small piece that each thread keeps, and one large piece that the process keeps.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::error::{Error, Result};
 
@@ -9,11 +10,28 @@ use crate::error::{Error, Result};
 #[repr(align(64))]
 struct Line(#[allow(dead_code, reason = "read through pointers")] [u8; 64]);
 
-/// Bytes that a thread keeps between transforms; a larger buffer is given back at once.
-const KEPT_BYTES: usize = 1 << 20;
+/// Most bytes that a thread keeps between transforms.
+const THREAD_BYTES: usize = 1 << 20;
+
+/// Most bytes that the process keeps for the next large transform, because fresh pages are slow to get.
+const PROCESS_BYTES: usize = 64 << 20;
 
 thread_local! {
-    static KEPT: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    static SMALL: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// The large buffer while no transform uses it. A swap, not a lock, so that a fork cannot leave it locked.
+static LARGE: AtomicPtr<Vec<Line>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Takes the large buffer, or an empty one, and puts another in its place.
+fn swap_large(put: Option<Vec<Line>>) -> Vec<Line> {
+    let put = put.map_or(std::ptr::null_mut(), |lines| Box::into_raw(Box::new(lines)));
+    let kept = LARGE.swap(put, Ordering::AcqRel);
+    if kept.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: only pointers from Box::into_raw are stored, and the swap hands each one out once.
+    *unsafe { Box::from_raw(kept) }
 }
 
 /// Numbers for which every bit pattern is a value.
@@ -35,15 +53,19 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// At least `bytes` bytes: the thread's own buffer if that is large enough, else a new one.
+    /// At least `bytes` bytes: a kept buffer if one is large enough, else a new one.
     pub(super) fn take(bytes: usize) -> Result<Self> {
         let count = bytes.div_ceil(size_of::<Line>());
-        let mut lines = KEPT.try_with(Cell::take).unwrap_or_default();
-        if lines.len() < count {
-            drop(std::mem::take(&mut lines));
-            lines = zeroed(count)?;
+        let kept = if bytes <= THREAD_BYTES {
+            SMALL.try_with(Cell::take).unwrap_or_default()
+        } else {
+            swap_large(None)
+        };
+        if kept.len() >= count {
+            return Ok(Self { lines: kept });
         }
-        Ok(Self { lines })
+        drop(kept);
+        Ok(Self { lines: zeroed(count)? })
     }
 
     /// The buffer cut into consecutive pieces that each start on a cache line.
@@ -55,9 +77,12 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let lines = std::mem::take(&mut self.lines);
-        if lines.len() * size_of::<Line>() <= KEPT_BYTES {
+        let bytes = lines.len() * size_of::<Line>();
+        if bytes <= THREAD_BYTES {
             // A thread that is ending has no place to keep it, and then it is simply freed.
-            let _ = KEPT.try_with(|kept| kept.set(lines));
+            let _ = SMALL.try_with(|kept| kept.set(lines));
+        } else if bytes <= PROCESS_BYTES {
+            drop(swap_large(Some(lines)));
         }
     }
 }

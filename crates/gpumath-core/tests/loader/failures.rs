@@ -104,7 +104,7 @@ fn a_wrong_explicit_setting_is_not_passed_over() {
         assert_eq!(error.tried[0].outcome, "is a folder, not a file", "{text}");
         let by_root = environment(&[("GPUMATH_CUDA_PATH", folder)], &[&packages]);
         let (error, text) = not_found(Resolver::new().library("cufft", &by_root));
-        assert!(error.reason.contains("holds no library of CUDA 12 and 13"), "{text}");
+        assert!(error.reason.contains("holds no library of CUDA 12 or 13"), "{text}");
         assert_eq!(error.fix, "correct GPUMATH_CUDA_PATH or unset it");
     });
 }
@@ -168,7 +168,7 @@ fn a_stub_driver_is_refused() {
         let stub = thousands(&folder.join("libcuda.so.1"), "cuDriverGetVersion", 0, 34);
         let environment = environment(&[("GPUMATH_DRIVER_PATH", &stub)], &[]);
         let (error, text) = not_found(Resolver::new().library("driver", &environment));
-        assert!(error.tried[0].outcome.contains("returned status 34"), "{text}");
+        assert!(error.tried[0].outcome.contains("stub"), "{text}");
     });
 }
 

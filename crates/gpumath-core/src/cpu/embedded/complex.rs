@@ -7,14 +7,11 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
-use super::lines::{Lines, Tile, gather, scatter};
+use super::lines::{Lines, Rack, gather, scatter, tile_width};
 use crate::cpu::buffer::{Buffer, Pieces};
 use crate::cpu::parallel::{Address, share};
 use crate::error::Result;
 use crate::fft::Direction;
-
-/// Lines gathered together: two cache lines of neighbours make good use of what memory delivers.
-const TILE_BYTES: usize = 128;
 
 /// Lines that follow each other in memory are transformed together until they fill this much.
 const BATCH_BYTES: usize = 1 << 15;
@@ -46,17 +43,21 @@ pub(super) struct ComplexPass<T: Scalar> {
     lines: Lines,
     /// Input and output are the same memory.
     inplace: bool,
+    /// How tiles stand in the buffer; `None` when every line of the output is a slice.
+    rack: Option<Rack>,
 }
 
 impl<T: Scalar> ComplexPass<T> {
     pub(super) fn new(points: usize, mut lines: Lines, inplace: bool) -> Self {
         let size = size_of::<Complex<T>>();
+        let sliced = lines.along.to == 1 || points == 1;
         let batched = lines.along.from == 1
             && lines.along.to == 1
             && lines.across.from == points as isize
             && lines.across.to == points as isize;
-        lines.cut(if batched { BATCH_BYTES / (size * points) } else { TILE_BYTES / size });
-        Self { kernel: ComplexKernel::new(points), lines, inplace }
+        lines.cut(if batched { BATCH_BYTES / (size * points) } else { tile_width(size * points) });
+        let rack = (!sliced).then(|| Rack::new(points, size));
+        Self { kernel: ComplexKernel::new(points), lines, inplace, rack }
     }
 
     /// Transforms every line.
@@ -71,9 +72,8 @@ impl<T: Scalar> ComplexPass<T> {
         threads: NonZeroUsize,
     ) -> Result<()> {
         let fft = self.kernel.get(direction).as_ref();
-        let points = self.kernel.points;
         let scratch = fft.get_inplace_scratch_len().max(fft.get_immutable_scratch_len());
-        let held = points * self.lines.width();
+        let held = self.rack.map_or(0, |rack| rack.len(self.lines.width()));
         let bytes = Pieces::bytes::<Complex<T>>(scratch) + Pieces::bytes::<Complex<T>>(held);
         let (from, to) = (Address::of(from), Address::of(to));
         share(threads, self.lines.tiles(), |numbers| {
@@ -83,61 +83,84 @@ impl<T: Scalar> ComplexPass<T> {
             let held = pieces.next(held);
             for number in numbers {
                 let tile = self.lines.tile(number);
-                // SAFETY: `Lines` yields offsets within its layouts, for which the caller's addresses are valid;
-                // each line is written by this tile alone.
+                // SAFETY: `Lines` yields offsets within its layouts, for which the caller's
+                // addresses are valid; each line is written by this tile alone.
                 unsafe {
-                    self.run_tile(
-                        fft,
-                        from.get::<Complex<T>>().offset(tile.from),
-                        to.get::<Complex<T>>().offset(tile.to),
-                        tile,
-                        &mut held[..tile.lines * points],
-                        scratch,
-                    );
+                    let from = from.get::<Complex<T>>().offset(tile.from);
+                    let to = to.get::<Complex<T>>().offset(tile.to);
+                    match self.rack {
+                        None => self.run_sliced(fft, from, to, tile.lines, scratch),
+                        Some(rack) => {
+                            let held = &mut held[..rack.len(tile.lines)];
+                            self.run_racked(fft, from, to, held, rack, scratch);
+                        }
+                    }
                 }
             }
             Ok(())
         })
     }
 
+    /// Transforms lines that are slices of the output.
+    ///
     /// # Safety
-    /// `from` and `to` must be valid for the lines of `tile`.
-    unsafe fn run_tile(
+    /// `from` and `to` must be valid for this many lines.
+    unsafe fn run_sliced(
         &self,
         fft: &dyn Fft<T>,
         from: *const Complex<T>,
         to: *mut Complex<T>,
-        tile: Tile,
-        held: &mut [Complex<T>],
+        lines: usize,
         scratch: &mut [Complex<T>],
     ) {
         let points = self.kernel.points;
         let (along, across) = (self.lines.along, self.lines.across);
-        let (count, len) = (tile.lines, held.len());
-        let adjacent = |along: isize, across: isize| {
-            (along == 1 || points == 1) && (across == points as isize || count == 1)
-        };
-        let (source_adjacent, target_adjacent) =
-            (adjacent(along.from, across.from), adjacent(along.to, across.to));
-        // SAFETY: adjacent lines are `len` consecutive elements; input and output are disjoint unless `inplace`, in
-        // which case only the mutable slice is made. Everything else is `gather` and `scatter` within the tile.
-        unsafe {
-            if self.inplace && target_adjacent {
-                fft.process_with_scratch(std::slice::from_raw_parts_mut(to, len), scratch);
-                return;
-            }
-            let target =
-                if target_adjacent { std::slice::from_raw_parts_mut(to, len) } else { held };
-            if source_adjacent && !self.inplace {
-                let source = std::slice::from_raw_parts(from, len);
-                fft.process_immutable_with_scratch(source, target, scratch);
-            } else {
-                gather(from, along.from, across.from, count, target);
-                fft.process_with_scratch(target, scratch);
-            }
-            if !target_adjacent {
-                scatter(target, to, along.to, across.to, count);
+        let adjacent = |across: isize| across == points as isize || lines == 1;
+        let joined = adjacent(across.to) && (self.inplace || adjacent(across.from));
+        let (calls, len) = if joined { (1, lines * points) } else { (lines as isize, points) };
+        for line in 0..calls {
+            // SAFETY: a line of the output has unit steps, and joined lines follow each other. Input and output are
+            // disjoint unless `inplace`, in which case only the mutable slice is made.
+            unsafe {
+                let from = from.offset(line * across.from);
+                let target = std::slice::from_raw_parts_mut(to.offset(line * across.to), len);
+                if self.inplace {
+                    fft.process_with_scratch(target, scratch);
+                } else if along.from == 1 || points == 1 {
+                    let source = std::slice::from_raw_parts(from, len);
+                    fft.process_immutable_with_scratch(source, target, scratch);
+                } else {
+                    gather(from, along.from, across.from, target, Rack { points, pitch: points });
+                    fft.process_with_scratch(target, scratch);
+                }
             }
         }
+    }
+
+    /// Transforms lines that are strided in the output, by way of a buffer.
+    ///
+    /// # Safety
+    /// `from` and `to` must be valid for the lines that `held` has room for.
+    unsafe fn run_racked(
+        &self,
+        fft: &dyn Fft<T>,
+        from: *const Complex<T>,
+        to: *mut Complex<T>,
+        held: &mut [Complex<T>],
+        rack: Rack,
+        scratch: &mut [Complex<T>],
+    ) {
+        let (along, across) = (self.lines.along, self.lines.across);
+        // SAFETY: the strides and lines are those that the caller vouches for.
+        unsafe { gather(from, along.from, across.from, held, rack) };
+        if rack.is_gapless() {
+            fft.process_with_scratch(held, scratch);
+        } else {
+            for line in held.chunks_exact_mut(rack.pitch) {
+                fft.process_with_scratch(&mut line[..rack.points], scratch);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { scatter(held, rack, to, along.to, across.to) };
     }
 }

@@ -4,6 +4,13 @@ use smallvec::SmallVec;
 
 use crate::tensor::Layout;
 
+/// Lines to gather together: those of one or two cache lines of neighbours, fewer when they are very long.
+pub(super) fn tile_width(line_bytes: usize) -> usize {
+    const LINES: usize = 8;
+    const TILE_BYTES: usize = 4 << 20;
+    (TILE_BYTES / line_bytes.max(1)).clamp(1, LINES)
+}
+
 /// One dimension across the lines, with its distance in elements on both sides.
 #[derive(Clone, Copy, Debug)]
 struct Loop {
@@ -116,54 +123,100 @@ impl Lines {
     }
 }
 
-/// Copies `lines` strided lines into consecutive pieces of `buffer`.
+/// Lines that stand one behind the other in a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rack {
+    /// Points of a line.
+    pub(super) points: usize,
+    /// Distance between the first points of neighbouring lines.
+    pub(super) pitch: usize,
+}
+
+impl Rack {
+    /// Room for lines of `points` elements of `size` bytes. Longer lines get a pitch of an odd number of cache lines,
+    /// so that equal points of neighbouring lines do not compete for one cache set.
+    pub(super) fn new(points: usize, size: usize) -> Self {
+        const CACHE_LINE: usize = 64;
+        let bytes = points * size;
+        let pitch = if bytes < 16 * CACHE_LINE {
+            points
+        } else {
+            (bytes.div_ceil(CACHE_LINE) | 1) * CACHE_LINE / size
+        };
+        Self { points, pitch }
+    }
+
+    /// Elements that `lines` lines take.
+    pub(super) fn len(self, lines: usize) -> usize {
+        self.pitch * lines
+    }
+
+    /// Whether lines follow each other without a gap.
+    pub(super) fn is_gapless(self) -> bool {
+        self.pitch == self.points
+    }
+}
+
+/// Copies strided lines into the racked lines of `buffer`, as many as it has room for.
 ///
 /// # Safety
-/// `from` must be readable at `line * across + point * along` for every line and every point of a piece.
+/// `from` must be readable at `line * across + point * along` for each of those lines and every point.
 pub(super) unsafe fn gather<E: Copy>(
     from: *const E,
     along: isize,
     across: isize,
-    lines: usize,
     buffer: &mut [E],
+    rack: Rack,
 ) {
-    let points = buffer.len() / lines.max(1);
+    let lines = buffer.len() / rack.pitch;
     let to = buffer.as_mut_ptr();
-    // SAFETY: `to` is indexed below lines * points <= buffer.len(); the caller vouches for `from`.
-    unsafe { copy_lines(from, along, across, to, 1, points as isize, lines, points) }
+    // SAFETY: `to` is indexed below lines * pitch <= buffer.len(); the caller vouches for `from`.
+    unsafe {
+        if across == 1 && lines == 8 {
+            copy_neighbours::<E, 8>(from, along, 1, to, 1, rack.pitch as isize, rack.points);
+        } else {
+            let (from, to) = ((from, along, across), (to, 1, rack.pitch as isize));
+            copy_lines(from, to, lines, rack.points);
+        }
+    }
 }
 
-/// Copies consecutive pieces of `buffer` to `lines` strided lines.
+/// Copies the racked lines of `buffer` to strided lines.
 ///
 /// # Safety
-/// `to` must be writable at `line * across + point * along` for every line and every point of a piece.
+/// `to` must be writable at `line * across + point * along` for each of those lines and every point.
 pub(super) unsafe fn scatter<E: Copy>(
     buffer: &[E],
+    rack: Rack,
     to: *mut E,
     along: isize,
     across: isize,
-    lines: usize,
 ) {
-    let points = buffer.len() / lines.max(1);
+    let lines = buffer.len() / rack.pitch;
     let from = buffer.as_ptr();
-    // SAFETY: `from` is indexed below lines * points <= buffer.len(); the caller vouches for `to`.
-    unsafe { copy_lines(from, 1, points as isize, to, along, across, lines, points) }
+    // SAFETY: `from` is indexed below lines * pitch <= buffer.len(); the caller vouches for `to`.
+    unsafe {
+        if across == 1 && lines == 8 {
+            copy_neighbours::<E, 8>(from, 1, rack.pitch as isize, to, along, 1, rack.points);
+        } else {
+            let (from, to) = ((from, 1, rack.pitch as isize), (to, along, across));
+            copy_lines(from, to, lines, rack.points);
+        }
+    }
 }
 
-/// Copies lines between two strided places, walking the points outside when the lines lie closer together.
+/// Copies `LINES` lines, the points outside and a loop of known length inside.
 ///
 /// # Safety
 /// Both sides must be valid at `line * across + point * along` for all lines and points, and must not overlap.
-#[allow(clippy::too_many_arguments, reason = "two strided places and their two extents")]
 #[inline]
-unsafe fn copy_lines<E: Copy>(
+unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
     from: *const E,
     from_along: isize,
     from_across: isize,
     to: *mut E,
     to_along: isize,
     to_across: isize,
-    lines: usize,
     points: usize,
 ) {
     for point in 0..points as isize {
@@ -171,8 +224,41 @@ unsafe fn copy_lines<E: Copy>(
         unsafe {
             let from = from.offset(point * from_along);
             let to = to.offset(point * to_along);
-            for line in 0..lines as isize {
+            for line in 0..LINES {
                 *to.offset(line * to_across) = *from.offset(line * from_across);
+            }
+        }
+    }
+}
+
+/// Copies lines between two places, each with its distances along and across the lines. The inner loop goes where
+/// the strided side has its neighbours.
+///
+/// # Safety
+/// Both sides must be valid at `line * across + point * along` for all lines and points, and must not overlap.
+#[inline]
+unsafe fn copy_lines<E: Copy>(
+    (from, from_along, from_across): (*const E, isize, isize),
+    (to, to_along, to_across): (*mut E, isize, isize),
+    lines: usize,
+    points: usize,
+) {
+    let far = |along: isize, across: isize| across.unsigned_abs() >= along.unsigned_abs();
+    // SAFETY: within the extents that the caller vouches for.
+    unsafe {
+        if far(from_along, from_across) && far(to_along, to_across) {
+            for line in 0..lines as isize {
+                let (from, to) = (from.offset(line * from_across), to.offset(line * to_across));
+                for point in 0..points as isize {
+                    *to.offset(point * to_along) = *from.offset(point * from_along);
+                }
+            }
+        } else {
+            for point in 0..points as isize {
+                let (from, to) = (from.offset(point * from_along), to.offset(point * to_along));
+                for line in 0..lines as isize {
+                    *to.offset(line * to_across) = *from.offset(line * from_across);
+                }
             }
         }
     }

@@ -7,12 +7,10 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 
 use super::Scalar;
-use super::lines::{Lines, gather, scatter};
+use super::lines::{Lines, Rack, gather, scatter, tile_width};
 use crate::cpu::buffer::{Buffer, Pieces, Plain};
 use crate::cpu::parallel::{Address, share};
 use crate::error::Result;
-
-const TILE_BYTES: usize = 128;
 
 /// A transform of one line, which may use its input as work memory.
 trait LineKernel: Sync {
@@ -81,16 +79,16 @@ enum Either<T: Scalar> {
 impl<T: Scalar> RealPass<T> {
     pub(super) fn forward(points: usize, lines: Lines) -> Self {
         let kernel = Forward(RealFftPlanner::new().plan_fft_forward(points));
-        Self::new(Either::Forward(kernel), lines)
+        Self::new(Either::Forward(kernel), points, lines)
     }
 
     pub(super) fn inverse(points: usize, lines: Lines) -> Self {
         let kernel = Inverse(RealFftPlanner::new().plan_fft_inverse(points));
-        Self::new(Either::Inverse(kernel), lines)
+        Self::new(Either::Inverse(kernel), points, lines)
     }
 
-    fn new(kernel: Either<T>, mut lines: Lines) -> Self {
-        lines.cut(TILE_BYTES / size_of::<Complex<T>>());
+    fn new(kernel: Either<T>, points: usize, mut lines: Lines) -> Self {
+        lines.cut(tile_width(points * size_of::<T>()));
         Self { kernel, lines }
     }
 
@@ -128,8 +126,13 @@ unsafe fn run_lines<K: LineKernel>(
     threads: NonZeroUsize,
 ) -> Result<()> {
     let (from_len, to_len, scratch_len) = kernel.lens();
-    let bytes = Pieces::bytes::<K::From>(from_len * lines.width())
-        + Pieces::bytes::<K::To>(to_len * lines.width())
+    let source_rack = Rack::new(from_len, size_of::<K::From>());
+    let target_rack = Rack::new(to_len, size_of::<K::To>());
+    let sliced = lines.along.to == 1 || to_len == 1;
+    let held_sources = source_rack.len(lines.width());
+    let held_targets = if sliced { 0 } else { target_rack.len(lines.width()) };
+    let bytes = Pieces::bytes::<K::From>(held_sources)
+        + Pieces::bytes::<K::To>(held_targets)
         + Pieces::bytes::<K::Scratch>(scratch_len);
     let (along, across) = (lines.along, lines.across);
     let (from, to) = (Address::of(from), Address::of(to));
@@ -137,29 +140,31 @@ unsafe fn run_lines<K: LineKernel>(
         let mut buffer = Buffer::take(bytes)?;
         let mut pieces = buffer.pieces();
         let scratch = pieces.next::<K::Scratch>(scratch_len);
-        let sources = pieces.next::<K::From>(from_len * lines.width());
-        let targets = pieces.next::<K::To>(to_len * lines.width());
+        let sources = pieces.next::<K::From>(held_sources);
+        let targets = pieces.next::<K::To>(held_targets);
         for number in numbers {
             let tile = lines.tile(number);
-            // SAFETY: `Lines` yields offsets within its layouts, for which the caller's addresses are valid; each
-            // line is written by this tile alone, and a line with unit steps is a slice.
+            let sources = &mut sources[..source_rack.len(tile.lines)];
+            // SAFETY: `Lines` yields offsets within its layouts, for which the caller's addresses
+            // are valid; each line is written by this tile alone, and with unit steps is a slice.
             unsafe {
                 let from = from.get::<K::From>().offset(tile.from);
                 let to = to.get::<K::To>().offset(tile.to);
-                let sources = &mut sources[..from_len * tile.lines];
-                gather(from, along.from, across.from, tile.lines, sources);
-                for (line, source) in sources.chunks_exact_mut(from_len).enumerate() {
-                    let target = if along.to == 1 || to_len == 1 {
+                gather(from, along.from, across.from, sources, source_rack);
+                let sources = sources.chunks_exact_mut(source_rack.pitch);
+                if sliced {
+                    for (line, source) in sources.enumerate() {
                         let to = to.offset(line as isize * across.to);
-                        std::slice::from_raw_parts_mut(to, to_len)
-                    } else {
-                        &mut targets[line * to_len..(line + 1) * to_len]
-                    };
-                    kernel.run(source, target, scratch);
-                }
-                if along.to != 1 && to_len != 1 {
-                    let targets = &targets[..to_len * tile.lines];
-                    scatter(targets, to, along.to, across.to, tile.lines);
+                        let target = std::slice::from_raw_parts_mut(to, to_len);
+                        kernel.run(&mut source[..from_len], target, scratch);
+                    }
+                } else {
+                    let targets = &mut targets[..target_rack.len(tile.lines)];
+                    for (source, target) in sources.zip(targets.chunks_exact_mut(target_rack.pitch))
+                    {
+                        kernel.run(&mut source[..from_len], &mut target[..to_len], scratch);
+                    }
+                    scatter(targets, target_rack, to, along.to, across.to);
                 }
             }
         }

@@ -157,11 +157,13 @@ impl FftPlan {
         self.plan.library_calls()
     }
 
-    /// Whether the plan fits `operand`: same shape, strides and element type.
+    /// Whether the plan fits `operand`: same shape, strides, element type and, for real ones, alignment.
     fn accepts(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
         let problem = self.plan.problem();
         let view = interop::view(operand)?;
-        Ok(view.dtype == problem.input_dtype() && view.layout == problem.input)
+        Ok(view.dtype == problem.input_dtype()
+            && view.layout.is_equivalent(&problem.input)
+            && problem.is_unaligned(view.ptr) == problem.unaligned)
     }
 
     /// Transform `input` to `output`, without scaling.
@@ -230,7 +232,7 @@ impl FftPlan {
         }
         let view = interop::view(operand)?;
         let device = self.plan.execution().device().map_or(Device::Host, Device::Cuda);
-        if view.dtype != dtype || view.layout != *layout || view.device != device {
+        if view.dtype != dtype || !view.layout.is_equivalent(layout) || view.device != device {
             let wanted =
                 TensorView { ptr: 0, dtype, layout: layout.clone(), device, readonly: false };
             return Err(PyValueError::new_err(format!(
