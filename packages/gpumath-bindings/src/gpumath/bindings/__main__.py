@@ -1,7 +1,7 @@
 """``python -m gpumath.bindings``: what was found where, and what is missing.
 
-Prints the driver, the CUDA libraries, the devices, the command that brings what is missing, and every
-place that was searched. ``--json`` prints the same as one JSON object.
+Prints the driver, the CUDA libraries, the devices, the command that brings what is missing, and
+every place that was searched. ``--json`` prints the same as one JSON object.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def collect() -> dict[str, Any]:
     -------
     dict
         Keys ``gpumath_bindings``, ``python``, ``platform`` (text), ``cuda_major`` (int or None),
-        ``origin``, ``reason`` (text or None), ``libraries``, ``devices``, ``missing`` and ``considered``
-        (lists of dicts), ``environment`` (dict) and ``device_error`` (text or None). It holds only what
-        JSON can hold.
+        ``origin``, ``reason`` (text or None), ``libraries``, ``devices``, ``missing``,
+        ``considered`` (lists of dicts), ``environment`` (dict) and ``device_error`` (text or
+        None). It holds only what JSON can hold.
 
     Examples
     --------
@@ -93,7 +93,9 @@ def render(found: dict[str, Any]) -> str:
         missing += [f"{library['name']}: {library['reason']}", f"  to fix it: {library['fix']}"]
     lines += _section("Missing", missing or ["nothing"])
     lines += _section("Searched", _table(found["considered"], "step", "outcome", "place"))
-    lines += _section("Settings", [f"{key} = {value}" for key, value in found["environment"].items()])
+    lines += _section(
+        "Settings", [f"{key} = {value}" for key, value in found["environment"].items()]
+    )
     return "\n".join(lines)
 
 
