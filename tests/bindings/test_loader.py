@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from tests.helpers.cuda_wheels import (
     cufft_file,
     cufft_version,
     driver_cuda_major,
+    exported,
     in_fresh_process,
     package_folder,
     run_python,
@@ -130,14 +130,24 @@ def test_an_explicit_file_wins(cuda_major: int, tmp_path: Path) -> None:
 @MAJORS
 def test_has_agrees_with_what_the_library_exports(cuda_major: int) -> None:
     file = cufft_file(cuda_major)
-    names = {"exec_c2c": "cufftExecC2C", "xt_exec": "cufftXtExec", "plan1d": "cufftPlan1d"}
-    library = ctypes.CDLL(str(file))
-    expected = {name: hasattr(library, symbol) for name, symbol in names.items()}
+    names = ["exec_c2c", "plan1d", "xt_exec", "make_plan_many64"]
+    symbols = ("cufftExecC2C", "cufftPlan1d", "cufftXtExec", "cufftMakePlanMany64")
+    expected = dict(zip(names, exported(file, symbols), strict=True))
     assert any(expected.values())
-    code = f"result = {{name: core.has(f'cufft.{{name}}') for name in {list(names)!r}}}"
+    code = f"result = {{name: core.has(f'cufft.{{name}}') for name in {names!r}}}"
     settings = {"GPUMATH_CUFFT_PATH": file}
     assert in_fresh_process(code, settings) == expected
     assert in_fresh_process("result = core.has('cufft')", settings) is True
+
+
+@MAJORS
+def test_a_function_of_cuda_13_is_absent_from_cuda_12_although_its_name_is_there(
+    cuda_major: int,
+) -> None:
+    file = cufft_file(cuda_major)
+    assert exported(file, ("cufftXtSetJITCallback",)) == (True,)
+    code = "result = core.has('cufft._xt_set_jit_callback')"
+    assert in_fresh_process(code, {"GPUMATH_CUFFT_PATH": file}) == (cuda_major == 13)
 
 
 @pytest.mark.parametrize("name", ["cuftt", "cufft.no_such_function", "", "cufft."])

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,35 @@ def cufft_file(cuda_major: int) -> Path:
     return package_folder(cuda_major) / "nvidia" / CUFFT_FILES[cuda_major]
 
 
+@cache
 def cufft_version(file: Path) -> str:
     """Ask a cuFFT for its version by the raw C call."""
-    library = ctypes.CDLL(str(file))
-    numbers = []
-    for which in range(3):
-        number = ctypes.c_int(-1)
-        assert library.cufftGetProperty(which, ctypes.byref(number)) == 0
-        numbers.append(str(number.value))
-    return ".".join(numbers)
+    code = f"""
+import ctypes
+library = ctypes.CDLL({str(file)!r})
+numbers = (ctypes.c_int * 3)()
+assert not any(library.cufftGetProperty(i, ctypes.byref(numbers, 4 * i)) for i in range(3))
+print(*numbers, sep=".")
+"""
+    return _output(code)
+
+
+@cache
+def exported(file: Path, symbols: tuple[str, ...]) -> tuple[bool, ...]:
+    """Tell which symbols a library exports."""
+    code = f"""
+import ctypes
+library = ctypes.CDLL({str(file)!r})
+print(*(int(hasattr(library, symbol)) for symbol in {symbols!r}))
+"""
+    return tuple(bool(int(number)) for number in _output(code).split())
+
+
+def _output(code: str) -> str:
+    # In a process of its own: a library that the test process holds would decide later searches.
+    process = run_python(["-c", code])
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
 def driver_cuda_major() -> int | None:
