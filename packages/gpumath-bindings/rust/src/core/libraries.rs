@@ -85,6 +85,7 @@ pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     }
     let result = PyDict::new(py);
     result.set_item("cuda_major", report.cuda_major)?;
+    result.set_item("reason", report.reason)?;
     result.set_item("origin", report.origin)?;
     result.set_item("libraries", report.libraries.into_iter().map(Library).collect::<Vec<_>>())?;
     result.set_item("considered", attempts(&report.considered))?;

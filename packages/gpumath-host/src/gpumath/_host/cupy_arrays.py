@@ -9,7 +9,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-__all__ = ["CUPY"]
+__all__ = ["LIBRARY"]
 
 _DTYPES = {name: np.dtype(name) for name in ("float32", "float64", "complex64", "complex128")}
 
@@ -32,9 +32,7 @@ class _Cupy:
     def is_complex(self, operand: Any) -> bool:
         return bool(operand.dtype.kind == "c")
 
-    def empty(
-        self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
-    ) -> Any:
+    def empty(self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
         element = _DTYPES[dtype]
         size = element.itemsize
         device_id = like.data.device_id
@@ -75,4 +73,4 @@ def _on_device(device_id: int) -> AbstractContextManager[object]:
 
 _NO_CHANGE = nullcontext()
 
-CUPY = _Cupy()
+LIBRARY = _Cupy()

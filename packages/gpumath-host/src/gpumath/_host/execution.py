@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
 __all__ = ["Execution", "ExecutionCPU", "ExecutionCUDA", "resolve_execution"]
@@ -70,7 +71,7 @@ _CLASSES: dict[str, type[ExecutionCPU | ExecutionCUDA]] = {
 }
 
 
-def resolve_execution(execution: Execution) -> ExecutionCPU | ExecutionCUDA | None:
+def resolve_execution(execution: object) -> ExecutionCPU | ExecutionCUDA | None:
     """Turn the user's ``execution`` argument into an object; None means where the operand is."""
     if execution is None or isinstance(execution, ExecutionCPU | ExecutionCUDA):
         return execution
@@ -82,8 +83,8 @@ def resolve_execution(execution: Execution) -> ExecutionCPU | ExecutionCUDA | No
             msg = f'execution is {fields}; a dictionary needs the key "name", "cpu" or "cuda"'
             raise ValueError(msg)
         chosen = _class_for(fields.pop("name"))
-        known = chosen.__dataclass_fields__.keys()
-        if unknown := fields.keys() - known:
+        known = [field.name for field in dataclass_fields(chosen)]
+        if unknown := fields.keys() - set(known):
             msg = (
                 f"execution {chosen.name!r} has no option {', '.join(map(repr, sorted(unknown)))}; "
                 f"it has {', '.join(known)}"

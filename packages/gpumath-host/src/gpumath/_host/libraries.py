@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import Any, Protocol
 
 __all__ = ["ArrayLibrary", "library_of"]
@@ -25,9 +26,7 @@ class ArrayLibrary(Protocol):
     def is_complex(self, operand: Any) -> bool:
         """Whether the elements of ``operand`` are complex numbers."""
 
-    def empty(
-        self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
-    ) -> Any:
+    def empty(self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
         """Uninitialised array without gaps, on the device of ``like``."""
 
     def write(self, operand: Any, values: Any) -> None:
@@ -43,7 +42,7 @@ class ArrayLibrary(Protocol):
         """While it lasts, the library allocates and works on ``stream`` of the device."""
 
     def workspace(self, size: int, device_id: int, stream: int) -> tuple[int, object]:
-        """Address of ``size`` bytes from the library's pool for work on ``stream``, and an owner."""
+        """Address and owner of ``size`` bytes from the library's pool, for work on ``stream``."""
 
 
 def library_of(operand: object) -> ArrayLibrary:
@@ -56,26 +55,25 @@ def library_of(operand: object) -> ArrayLibrary:
 # operand shows that it is there.
 _BY_CLASS: dict[type, ArrayLibrary] = {}
 
+_ADAPTERS = {
+    ("numpy", "ndarray"): "gpumath._host.numpy_arrays",
+    ("cupy", "ndarray"): "gpumath._host.cupy_arrays",
+    ("torch", "Tensor"): "gpumath._host.torch_tensors",
+}
+
 
 def _find(operand_class: type) -> ArrayLibrary:
     for base in operand_class.__mro__:
-        match base.__module__.partition(".")[0], base.__name__:
-            case "numpy", "MaskedArray":
-                msg = (
-                    "the operand is a NumPy masked array, and a transform would ignore its mask; "
-                    "pass operand.filled(value) or operand.data"
-                )
-                raise ValueError(msg)
-            case "numpy", "ndarray":
-                from gpumath._host.numpy_arrays import NUMPY as library
-            case "cupy", "ndarray":
-                from gpumath._host.cupy_arrays import CUPY as library
-            case "torch", "Tensor":
-                from gpumath._host.torch_tensors import TORCH as library
-            case _:
-                continue
-        _BY_CLASS[operand_class] = library
-        return library
+        key = base.__module__.partition(".")[0], base.__name__
+        if key == ("numpy", "MaskedArray"):
+            msg = (
+                "the operand is a NumPy masked array, and a transform would ignore its mask; "
+                "pass operand.filled(value) or operand.data"
+            )
+            raise ValueError(msg)
+        if key in _ADAPTERS:
+            library: ArrayLibrary = import_module(_ADAPTERS[key]).LIBRARY
+            return _BY_CLASS.setdefault(operand_class, library)
     name = f"{operand_class.__module__}.{operand_class.__qualname__}"
     msg = (
         f"the operand is a {name}; a NumPy array, a CuPy array or a PyTorch tensor is accepted. "

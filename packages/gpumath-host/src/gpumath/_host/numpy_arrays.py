@@ -9,7 +9,7 @@ import numpy as np
 
 from gpumath.bindings import core
 
-__all__ = ["NUMPY"]
+__all__ = ["LIBRARY"]
 
 _DTYPES = {name: np.dtype(name) for name in ("float32", "float64", "complex64", "complex128")}
 
@@ -31,9 +31,7 @@ class _Numpy:
     def is_complex(self, operand: Any) -> bool:
         return bool(operand.dtype.kind == "c")
 
-    def empty(
-        self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
-    ) -> Any:  # noqa: ARG002 - all NumPy arrays are on the same device
+    def empty(self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:  # noqa: ARG002 - all NumPy arrays are on the same device
         element = _DTYPES[dtype]
         size = element.itemsize
         return np.ndarray(shape, element, None, 0, [stride * size for stride in strides])
@@ -52,4 +50,4 @@ class _Numpy:
         return block.device_ptr, block
 
 
-NUMPY = _Numpy()
+LIBRARY = _Numpy()

@@ -28,5 +28,8 @@ def resolve_options(
     if isinstance(options, Mapping):
         return options_class(**options)
     name = options_class.__name__
-    msg = f"options is a {type(options).__name__}; {name}, a dictionary of its fields, or None is accepted"
+    msg = (
+        f"options is a {type(options).__name__}; {name}, a dictionary of its fields, or None is "
+        "accepted"
+    )
     raise TypeError(msg)

@@ -44,8 +44,8 @@ def stream_handle(stream: object) -> int:
             "PyTorch, or an object with __cuda_stream__() is accepted"
         )
         raise TypeError(msg)
-    handle = int(handle)
-    if handle < 0:
-        msg = f"stream is {handle}; a cudaStream_t is an address, so it cannot be negative"
+    number = int(handle)
+    if number < 0:
+        msg = f"stream is {number}; a cudaStream_t is an address, so it cannot be negative"
         raise ValueError(msg)
-    return handle
+    return number

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["TORCH"]
+__all__ = ["LIBRARY"]
 
 _DTYPES = {
     "float16": torch.float16,
@@ -34,9 +34,7 @@ class _Torch:
     def is_complex(self, operand: Any) -> bool:
         return bool(operand.is_complex())
 
-    def empty(
-        self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
-    ) -> Any:
+    def empty(self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
         return torch.empty_strided(shape, strides, dtype=_DTYPES[dtype], device=like.device)
 
     def write(self, operand: Any, values: Any) -> None:
@@ -51,7 +49,9 @@ class _Torch:
     def on_stream(self, stream: int, device_id: int) -> AbstractContextManager[object]:
         if stream == _current_stream(device_id):
             return _NO_CHANGE
-        return torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device_id))
+        borrowed = torch.cuda.ExternalStream(stream, device=device_id)
+        context: AbstractContextManager[object] = torch.cuda.stream(borrowed)
+        return context
 
     def workspace(self, size: int, device_id: int, stream: int) -> tuple[int, object]:
         with self.on_stream(stream, device_id):
@@ -85,4 +85,4 @@ _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _public_current
 
 _NO_CHANGE = nullcontext()
 
-TORCH = _Torch()
+LIBRARY = _Torch()

@@ -6,14 +6,15 @@ the operand's own strides, fits the copy too. Both functions return when the res
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from gpumath._host import numpy_arrays
 from gpumath._host.libraries import ArrayLibrary
 from gpumath._host.memory import Workspace
-from gpumath._host.numpy_arrays import NUMPY
 from gpumath.bindings import core
 
 __all__ = ["run_on_device", "run_on_host"]
@@ -36,7 +37,7 @@ class _Plan(Protocol):
     def workspace_size(self) -> int: ...
     def execute(
         self,
-        input: object,  # noqa: A002 - the name in gpumath.bindings
+        input: object,
         output: object,
         *,
         direction: int = ...,
@@ -72,7 +73,7 @@ def run_on_device(
             result_low, result_size = target.span
             result_block = core.allocate(result_size, device_id=device_id, stream=stream)
             output_address = result_block.device_ptr + (target.ptr - result_low)
-        scratch = workspace.address(NUMPY, plan.workspace_size, device_id, stream)
+        scratch = workspace.address(numpy_arrays.LIBRARY, plan.workspace_size, device_id, stream)
         plan.execute(
             input_address, output_address, direction=direction, stream=stream, workspace=scratch
         )
@@ -140,7 +141,7 @@ def _empty_result(plan: _Plan, library: ArrayLibrary, operand: Any) -> Any:
 
 def _has_gaps(view: core.TensorView) -> bool:
     """Whether there is memory between the elements that does not belong to the operand."""
-    return view.span[1] != view.itemsize * int(np.prod(view.shape, dtype=np.int64))
+    return view.span[1] != view.itemsize * prod(view.shape)
 
 
 def _elements(staged: npt.NDArray[np.uint8], view: core.TensorView) -> npt.NDArray[Any]:

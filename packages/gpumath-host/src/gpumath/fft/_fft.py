@@ -271,7 +271,10 @@ class FFT:
         return self._plan.output_shape, self._plan.output_strides
 
     def free(self) -> None:
-        """Give the workspace back and drop the operand. Every use but another free() then raises."""
+        """Give the workspace back and drop the operand.
+
+        After it everything but another free() raises InvalidFFTState.
+        """
         if self._is_freed:
             return
         self._is_freed = True

@@ -132,13 +132,13 @@ def ifft(
 
 
 @overload
+def rfft(  # type: ignore[overload-overlap]  # in NumPy's hints float32 is part of float64
+    operand: npt.NDArray[np.float64], /, **keywords: Unpack[_Keywords]
+) -> npt.NDArray[np.complex128]: ...
+@overload
 def rfft(
     operand: npt.NDArray[np.float32], /, **keywords: Unpack[_Keywords]
 ) -> npt.NDArray[np.complex64]: ...
-@overload
-def rfft(
-    operand: npt.NDArray[np.float64], /, **keywords: Unpack[_Keywords]
-) -> npt.NDArray[np.complex128]: ...
 @overload
 def rfft(operand: Any, /, **keywords: Unpack[_Keywords]) -> Any: ...
 def rfft(
@@ -174,13 +174,13 @@ def rfft(
 
 
 @overload
+def irfft(  # type: ignore[overload-overlap]  # as for rfft
+    operand: npt.NDArray[np.complex128], /, **keywords: Unpack[_Keywords]
+) -> npt.NDArray[np.float64]: ...
+@overload
 def irfft(
     operand: npt.NDArray[np.complex64], /, **keywords: Unpack[_Keywords]
 ) -> npt.NDArray[np.float32]: ...
-@overload
-def irfft(
-    operand: npt.NDArray[np.complex128], /, **keywords: Unpack[_Keywords]
-) -> npt.NDArray[np.float64]: ...
 @overload
 def irfft(operand: Any, /, **keywords: Unpack[_Keywords]) -> Any: ...
 def irfft(

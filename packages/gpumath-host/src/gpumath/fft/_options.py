@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 from gpumath._host.memory import (
     BaseCUDAMemoryManager,
@@ -15,7 +15,7 @@ from gpumath._host.memory import (
 
 __all__ = ["Direction", "FFTDirection", "FFTOptions", "Kind", "resolve_direction"]
 
-Kind = Literal["C2C", "R2C", "C2R"]
+Kind: TypeAlias = Literal["C2C", "R2C", "C2R"]
 
 
 class FFTDirection(IntEnum):
@@ -32,13 +32,13 @@ class FFTDirection(IntEnum):
     INVERSE = 1
 
 
-Direction = FFTDirection | Literal["forward", "inverse", -1, 1]
+Direction: TypeAlias = FFTDirection | Literal["forward", "inverse", -1, 1]
 
 _DIRECTION_OF_KIND = {"R2C": FFTDirection.FORWARD, "C2R": FFTDirection.INVERSE}
 
 
-def resolve_direction(direction: object, kind: str) -> FFTDirection:
-    """Turn a user's direction, not None, into a member; ValueError if ``kind`` does not allow it."""
+def resolve_direction(direction: Direction, kind: str) -> FFTDirection:
+    """Turn a user's direction into a member; ValueError if it is none or ``kind`` forbids it."""
     try:
         if isinstance(direction, str):
             member = FFTDirection[direction.upper()]
@@ -122,13 +122,14 @@ class FFTOptions:
         _check_choice("last_axis_parity", self.last_axis_parity, ("even", "odd"))
         _check_choice("result_layout", self.result_layout, ("natural", "optimized"))
         _check_choice("blocking", self.blocking, ("auto", True))
-        if self.logger is not None and not isinstance(self.logger, logging.Logger):
-            msg = f"logger is a {type(self.logger).__name__}; a logging.Logger or None is needed"
+        logger: object = self.logger
+        if logger is not None and not isinstance(logger, logging.Logger):
+            msg = f"logger is a {type(logger).__name__}; a logging.Logger or None is needed"
             raise TypeError(msg)
         check_allocator(self.allocator)
 
 
-def _check_choice(field: str, value: Any, allowed: tuple[object, ...]) -> None:
+def _check_choice(field: str, value: object, allowed: tuple[object, ...]) -> None:
     # By type too, since 1 == True.
     if not any(type(value) is type(choice) and value == choice for choice in allowed):
         choices = ", ".join(map(repr, allowed))

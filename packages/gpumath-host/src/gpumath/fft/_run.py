@@ -24,7 +24,7 @@ def run(
     *,
     blocking: bool,
 ) -> Any:
-    """Transform ``operand``, which is on ``device_id``, and return the result or ``operand`` itself.
+    """Transform ``operand``, which is on ``device_id``, and return the result.
 
     Work on a GPU whose operand is there is submitted to ``stream``, and waited for if ``blocking``.
     Otherwise the result is there on return.

@@ -39,7 +39,7 @@ def set_up(
     options: FFTOptions | Mapping[str, Any] | None,
     execution: Execution,
 ) -> Setup:
-    """Check the user's arguments and plan. ``kind`` is what the called function does, if it says."""
+    """Check the user's arguments and plan; a function, unlike the class, says its ``kind``."""
     device_id = library.device_id(operand)
     if options is None and execution is None:
         chosen = _DEFAULT_OPTIONS
