@@ -82,7 +82,7 @@ impl FftPlan {
         if self.plan.execution().device().is_some() { "cuda" } else { "cpu" }
     }
 
-    /// What computes: "cufft", "embedded", or the name of a library with FFTW's interface.
+    /// What computes: "cufft", "embedded", "mkl", "nvpl" or "fftw"; "none" for an empty batch.
     #[getter]
     fn engine(&self) -> &'static str {
         self.plan.engine_name()
