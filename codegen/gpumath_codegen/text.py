@@ -6,7 +6,7 @@ import textwrap
 
 from gpumath_codegen.model import Function, Library, Parameter
 
-_INTEGER = {
+_MEANING = {
     "i8": "8-bit integer",
     "u8": "8-bit unsigned integer",
     "i16": "16-bit integer",
@@ -52,17 +52,21 @@ def _section(title: str, entries: list[str]) -> list[str]:
 
 
 def _input(p: Parameter) -> str:
-    length = f" of at least ``{p.length}`` elements" if p.length else ""
+    length = f", at least ``{p.length}`` of them" if p.length else ""
     if p.role == "seq":
         element = _TYPE.get(p.kind, "int")
-        meaning = f"A sequence{length}, of {_INTEGER[p.kind]}s, or its address."
+        meaning = f"A sequence of {_plural(p.kind)}{length}, or its address."
         return f"{p.name} : int or sequence of {element}\n    {meaning}"
     if p.role == "bytes":
         size = f" of at least ``{p.length}`` bytes" if p.length else ""
         return f"{p.name} : int or bytes-like\n    Data{size}, or their address."
     if p.role == "str":
         return f"{p.name} : str\n    Text without NUL characters."
-    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_INTEGER[p.kind]}."
+    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}."
+
+
+def _plural(kind: str) -> str:
+    return f"{_MEANING[kind]}{'es' if kind == 'ptr' else 's'}"
 
 
 def _returned(f: Function) -> list[str]:
