@@ -117,7 +117,7 @@ def demo(session: nox.Session) -> None:
     output.mkdir(exist_ok=True)
     session.chdir(session.create_tmp())
     for example in sorted((ROOT / "examples" / "host").glob("[0-9]*.py")):
-        session.run("python", "-P", str(example), str(output))
+        session.run("python", str(example), str(output))
 
 
 def missing_cuda_extra(session: nox.Session) -> str | None:

@@ -60,6 +60,11 @@ def extract(root: Path, cache: Path, library: str) -> None:
     api.write(root / "api" / f"{library}.toml", library, *merge(releases))
 
 
+def libraries(root: Path) -> list[str]:
+    """Return the libraries whose headers are pinned."""
+    return list(tomllib.loads((root / "headers.lock.toml").read_text())["libraries"])
+
+
 def parse(headers: list[str], includes: list[Path]) -> Release:
     """Read the declarations of `headers`, in C mode."""
     source = "".join(f"#include <{name}>\n" for name in headers)

@@ -40,6 +40,8 @@ class Parameter:
     kind: str
     enum: str
     c_type: str
+    # For `seq` and `bytes`: the parameter that says how many elements C reads.
+    length: str = ""
 
     @property
     def abi(self) -> str:
@@ -117,6 +119,7 @@ class Library:
     name: str
     title: str
     docs: str
+    error: str
     functions: list[Function]
     enums: list[Enum]
     status: Enum
@@ -135,6 +138,7 @@ def load(root: Path, name: str) -> Library:
         name,
         rules["title"],
         rules["docs"],
+        rules["error"],
         sorted(functions, key=lambda f: f.name.lstrip("_")),
         sorted(enums, key=lambda e: e.name),
         next(enum for enum in enums if enum.c_name == rules["status"]),
@@ -236,7 +240,7 @@ def _parameter(
     kind = p.kind
     if p.type.removesuffix(" *") in rules.get("address_types", []):
         kind = kind.replace("u64", "ptr")
-    role = role or _role(p.name, kind, function)
+    role, _, length = (role or _role(p.name, kind, function)).partition(" ")
     value = re.sub(r"(\*|\[\])$", "", kind) if role in ("out", "seq") else kind
     text = role == "out" and value == "const i8*"
     value = value.removeprefix("const ")
@@ -245,7 +249,9 @@ def _parameter(
     role = "in" if role == "ptr" else role
     name = names.snake_case(p.name)
     name = f"{name}_" if keyword.iskeyword(name) or not name else name
-    return Parameter(name, role, value, enum_names.get(enum, ""), p.type)
+    return Parameter(
+        name, role, value, enum_names.get(enum, ""), p.type, names.snake_case(length)
+    )
 
 
 def _role(name: str, kind: str, function: str) -> str:

@@ -56,7 +56,7 @@ impl FftPlan {
     pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
         let engine = match execution {
             _ if problem.input.is_empty() => Engine::Nothing,
-            Execution::Cpu { threads } => Engine::Cpu(CpuFft::new(&problem, threads)?),
+            Execution::Cpu { threads } => Engine::Cpu(CpuFft::new(&problem, threads, None)?),
             Execution::Cuda { device } => Engine::Cufft(CufftPlan::new(&problem, device)?),
         };
         Ok(Self { problem, execution, engine })

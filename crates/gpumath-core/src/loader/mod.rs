@@ -18,10 +18,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use gpumath_sys::table::{Function, Symbol};
 
 use crate::error::{Error, Result};
+use crate::loader::catalog::DRIVER;
 
 pub use environment::{Environment, SearchPaths};
 pub use open::LibraryInfo;
-pub use report::{Report, report};
+pub use report::Report;
 pub use resolve::Resolver;
 
 static RESOLVER: Mutex<Option<Resolver>> = Mutex::new(None);
@@ -51,7 +52,10 @@ pub fn address(symbol: &'static Symbol) -> Result<usize> {
 pub fn library(name: &str) -> Result<LibraryInfo> {
     let open = resolver().as_ref().and_then(|resolver| resolver.library_if_open(name).cloned());
     open.map_or_else(
-        || with_resolver(|resolver, environment| resolver.library(name, environment).cloned()),
+        || {
+            let environment = environment_for(name);
+            resolver().get_or_insert_default().library(name, &environment).cloned()
+        },
         Ok,
     )
 }
@@ -59,10 +63,14 @@ pub fn library(name: &str) -> Result<LibraryInfo> {
 /// Every library of the chosen set that can be opened, and the driver. Opens them.
 #[must_use]
 pub fn libraries() -> Vec<LibraryInfo> {
-    let names = catalog::CATALOG.iter().map(|library| library.name);
-    with_resolver(|resolver, environment| {
-        names.filter_map(|name| resolver.library(name, environment).ok().cloned()).collect()
-    })
+    report().libraries
+}
+
+/// Searches for every library, opens what is there, and tells what came of it.
+#[must_use]
+pub fn report() -> Report {
+    let environment = environment();
+    Report::of(resolver().get_or_insert_default(), &environment)
 }
 
 /// Whether a library (`"cufft"`) or a function of it (`"cufft.xt_exec"`) can be used here.
@@ -96,20 +104,26 @@ pub fn has(name: &str) -> Result<bool> {
 fn look_up(symbol: &'static Symbol) -> Result<usize> {
     let open = resolver().as_ref().and_then(|resolver| resolver.address_if_open(symbol));
     let address = open.unwrap_or_else(|| {
-        with_resolver(|resolver, environment| resolver.address(symbol, environment))
+        let environment = environment_for(symbol.library);
+        resolver().get_or_insert_default().address(symbol, &environment)
     })?;
     symbol.set_address(address);
     Ok(address)
 }
 
-/// Runs `work` with the process' resolver and a fresh look at the environment.
-fn with_resolver<T>(work: impl FnOnce(&mut Resolver, &Environment) -> T) -> T {
-    // The hook can wait for another thread (Python's interpreter lock), so it comes before ours.
-    let paths = SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default();
-    let environment = Environment::of_process(paths);
-    work(resolver().get_or_insert_default(), &environment)
+/// The environment for a search of all libraries.
+fn environment() -> Environment {
+    Environment::of_process(SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default())
 }
 
+/// The environment for a search of one library.
+fn environment_for(library: &str) -> Environment {
+    // No package folder holds the driver. Callers may count on the hook not being called for it.
+    if library == DRIVER { Environment::of_process(SearchPaths::default()) } else { environment() }
+}
+
+/// The resolver of this process. The environment is taken before: the hook can wait for another
+/// thread (Python's interpreter lock), which must not wait for this lock meanwhile.
 fn resolver() -> MutexGuard<'static, Option<Resolver>> {
     RESOLVER.lock().unwrap_or_else(PoisonError::into_inner)
 }

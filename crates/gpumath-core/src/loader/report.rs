@@ -3,7 +3,7 @@
 use crate::error::{Attempt, Error, LibraryNotFound};
 use crate::loader::catalog::{CATALOG, Library};
 use crate::loader::open::LibraryInfo;
-use crate::loader::{environment::Environment, explain, resolve::Resolver, with_resolver};
+use crate::loader::{environment::Environment, explain, resolve::Resolver};
 
 /// The state of the search.
 #[derive(Clone, Debug)]
@@ -22,12 +22,6 @@ pub struct Report {
     pub missing: Vec<LibraryNotFound>,
     /// The settings that had a say.
     pub environment: Vec<(String, String)>,
-}
-
-/// Searches for every library, opens what is there, and tells what came of it.
-#[must_use]
-pub fn report() -> Report {
-    with_resolver(Report::of)
 }
 
 impl Report {

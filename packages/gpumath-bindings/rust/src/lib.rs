@@ -1,7 +1,9 @@
 //! The extension module `gpumath.bindings._core`: conversion between Python and `gpumath_core`, and no logic.
 
+mod call;
 mod core;
 mod error;
+mod generated;
 mod interop;
 
 /// The Rust side of `gpumath.bindings`; use the modules above it.
@@ -40,6 +42,6 @@ mod _core {
             nested.setattr("__name__", &full_name)?;
             modules.set_item(full_name, nested)?;
         }
-        Ok(())
+        crate::call::add_modules(module, crate::generated::MODULES)
     }
 }

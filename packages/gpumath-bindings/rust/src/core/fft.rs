@@ -145,7 +145,7 @@ impl FftPlan {
         self.plan.problem().output_dtype().name()
     }
 
-    /// Bytes of device memory that execute() needs; 0 on the CPU.
+    /// Bytes of device memory that `execute` needs; 0 on the CPU.
     #[getter]
     fn workspace_size(&self) -> usize {
         self.plan.workspace_size()

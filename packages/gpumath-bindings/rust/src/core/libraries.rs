@@ -61,7 +61,7 @@ pub(crate) fn libraries(py: Python<'_>) -> Vec<Library> {
     py.detach(loader::libraries).into_iter().map(Library).collect()
 }
 
-/// Whether a library ("cufft") or a function of it ("cufft.xt_exec") can be used here.
+/// Whether a library (`"cufft"`) or a function of it (`"cufft.xt_exec"`) can be used here.
 #[pyfunction]
 pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
     py.detach(|| loader::has(name)).or_raise(py)
@@ -85,6 +85,7 @@ pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     }
     let result = PyDict::new(py);
     result.set_item("cuda_major", report.cuda_major)?;
+    result.set_item("reason", report.reason)?;
     result.set_item("origin", report.origin)?;
     result.set_item("libraries", report.libraries.into_iter().map(Library).collect::<Vec<_>>())?;
     result.set_item("considered", attempts(&report.considered))?;
