@@ -49,7 +49,7 @@ series.frame("Yearly mean sunspot number", "year", "sunspots", step=(50, 50))
 series.line(years, counts)
 spectrum = Axes(canvas, (130, 570, 1350, 910), (0, 0.3), (0, 1.1))
 spectrum.frame("Its power spectrum", "cycles per year", "power", step=(0.05, 0.25))
-spectrum.mark(1 / period, f"{period:.1f} years")
+spectrum.mark(1 / period, f"{period:.2f} years")
 shown = frequency <= 0.3
 spectrum.line(frequency[shown], power[shown])
 plot = output_folder() / "sunspots.png"

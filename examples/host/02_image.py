@@ -28,7 +28,7 @@ print_comparison(
 spectrum = fft.rfft(image, execution=execution)
 rows = np.abs(np.fft.fftfreq(height))[:, None]
 columns = np.fft.rfftfreq(width)[None, :]
-low = np.hypot(rows, columns) < 0.08  # cycles per pixel
+low = np.hypot(rows, columns) < 0.12  # cycles per pixel
 
 # Transforms are not scaled: the way back needs the division by the number of pixels.
 again = fft.irfft(spectrum, execution=execution) / image.size

@@ -5,6 +5,7 @@ The demo runs where only gpumath-host and NumPy are installed, so there is no pl
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from pathlib import Path
@@ -189,6 +190,6 @@ class Axes:
 
 
 def _ticks(bounds: tuple[float, float], step: float) -> Array:
-    first = np.ceil(bounds[0] / step - 1e-9)
-    last = np.floor(bounds[1] / step + 1e-9)
+    first = math.ceil(bounds[0] / step - 1e-9)
+    last = math.floor(bounds[1] / step + 1e-9)
     return np.arange(first, last + 1) * step
