@@ -24,8 +24,16 @@ pub(crate) static ROWS: &[Row] = &[{rows}];
 
 def module(names: list[str]) -> str:
     """Return ``mod.rs``."""
-    lines = "".join(f"pub(crate) mod {name};\n" for name in sorted(names))
-    return f"//! Written by `codegen/`; see `codegen/README.md`. Do not edit.\n\n{lines}"
+    lines = "".join(f"mod {name};\n" for name in sorted(names))
+    modules = ", ".join(f'("{name}", {name}::ROWS)' for name in sorted(names))
+    return f"""//! Written by `codegen/`; see `codegen/README.md`. Do not edit.
+
+use crate::call::Row;
+
+{lines}
+/// Every module, by its Python name, and its functions.
+pub(crate) static MODULES: &[(&str, &[Row])] = &[{modules}];
+"""
 
 
 def _row(lib: Library, f: Function) -> str:

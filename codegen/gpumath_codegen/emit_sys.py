@@ -31,8 +31,9 @@ def shapes(functions: list[Function]) -> str:
     body = "".join(_shape(name) for name in sorted({f.shape for f in functions}))
     return f"""//! Calls through an address, one function for every ABI shape.
 //!
-//! The name is the shape: what is returned, then one letter a parameter. `i` is a 32-bit integer, `l` a 64-bit
-//! integer or an address, `b` an unsigned and `c` a signed byte, `h` a 16-bit integer, `f` an `f32`, `d` an `f64`.
+//! The name is the shape: what is returned, then one letter a parameter. `i` is a 32-bit integer,
+//! `l` a 64-bit integer or an address, `b` an unsigned and `c` a signed byte, `h` a 16-bit integer,
+//! `f` an `f32`, `d` an `f64`.
 //!
 //! Every argument lies in a 64-bit slot, in its low bits, and so does the value that is returned.
 

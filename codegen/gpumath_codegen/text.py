@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from gpumath_codegen.model import Function, Library, Parameter
 
 _INTEGER = {
@@ -22,8 +24,9 @@ _TYPE = {"f32": "float", "f64": "float", "str": "str"}
 
 
 def signature(f: Function) -> str:
-    """``exec_c2c(plan, idata, odata, direction)``."""
-    return f"{f.name}({', '.join(p.name for p in f.inputs)})"
+    """``exec_c2c(plan, idata, odata, direction)``, on several lines if it is long."""
+    line = f"{f.name}({', '.join(p.name for p in f.inputs)})"
+    return textwrap.fill(line, 80, break_long_words=False)
 
 
 def python_type(p: Parameter) -> str:

@@ -62,10 +62,10 @@ def tolerance(dtype: Any, points: int) -> float:
 
     The rounding errors of a fast transform add up over its log2(n) stages, so that their norm is
     bounded by a small constant times eps * log2(n). Lengths with large prime factors go through two
-    transforms of more than twice the length, which the constant 4 leaves room for.
+    transforms of more than twice the length, which the constant 2 leaves room for.
     """
     eps = float(np.finfo(dtype).eps)
-    return 4 * eps * max(1.0, log2(points)) if points > 1 else eps
+    return 2 * eps * max(1.0, log2(points)) if points > 1 else eps
 
 
 def assert_close(

@@ -64,7 +64,7 @@ class Space:
             return np.array(array)
         if self.library == "cupy":
             return np.asarray(array.get())
-        return np.array(array.cpu())
+        return np.asarray(array.cpu().numpy())
 
     def assert_is_alike(self, result: Any) -> None:
         """Check that a result is of the operand's library and in the same memory."""

@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
+use super::CpuLibrary;
 use super::embedded::EmbeddedFft;
+use super::fftw::FftwFft;
 use crate::error::{Error, Result};
 use crate::fft::{Direction, Kind, Problem};
 
@@ -17,23 +20,59 @@ pub struct CpuFft {
 
 impl fmt::Debug for CpuFft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CpuFft").field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("CpuFft")
+            .field("engine", &self.engine_name())
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
     }
 }
 
 enum Engine {
     Embedded(EmbeddedFft),
+    Fftw(FftwFft),
 }
 
 impl CpuFft {
-    /// Plans a transform on up to `threads` threads.
-    pub fn new(problem: &Problem, threads: NonZeroUsize) -> Result<Self> {
+    /// Plans a transform on up to `threads` threads, with `library` or else the embedded engine.
+    ///
+    /// A library that was found installed, not asked for, is passed over where it cannot plan a layout.
+    pub fn new(
+        problem: &Problem,
+        threads: NonZeroUsize,
+        library: Option<Arc<CpuLibrary>>,
+    ) -> Result<Self> {
+        let planned = library.map(|library| {
+            (library.is_asked_for(), FftwFft::new(problem, threads, library).map(Engine::Fftw))
+        });
+        let engine = match planned {
+            Some((_, Ok(engine))) => engine,
+            Some((true, Err(error))) => return Err(error),
+            None | Some((false, Err(_))) => Engine::Embedded(EmbeddedFft::new(problem, threads)?),
+        };
         Ok(Self {
-            engine: Engine::Embedded(EmbeddedFft::new(problem, threads)?),
+            engine,
             kind: problem.kind,
             inplace: problem.inplace,
             alignment: problem.precision.real().size(),
         })
+    }
+
+    /// `"embedded"`, `"mkl"`, `"nvpl"` or `"fftw"`.
+    #[must_use]
+    pub fn engine_name(&self) -> &'static str {
+        match &self.engine {
+            Engine::Embedded(_) => "embedded",
+            Engine::Fftw(fft) => fft.library().name(),
+        }
+    }
+
+    /// What the library says about its version; `None` for the embedded engine.
+    #[must_use]
+    pub fn engine_version(&self) -> Option<String> {
+        match &self.engine {
+            Engine::Embedded(_) => None,
+            Engine::Fftw(fft) => fft.library().version(),
+        }
     }
 
     /// Transforms the operand at `input` into `output`, which are the addresses of the elements with index
@@ -48,6 +87,8 @@ impl CpuFft {
         match &self.engine {
             // SAFETY: passed on.
             Engine::Embedded(fft) => unsafe { fft.execute(input, output, direction) },
+            // SAFETY: passed on.
+            Engine::Fftw(fft) => unsafe { fft.execute(input, output, direction) },
         }
     }
 

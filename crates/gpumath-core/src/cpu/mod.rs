@@ -3,4 +3,18 @@
 mod buffer;
 mod embedded;
 pub mod fft;
+mod fftw;
+mod loops;
 mod parallel;
+
+pub use fftw::CpuLibrary;
+
+use crate::error::Error;
+
+fn half_is_missing() -> Error {
+    Error::InvalidValue(
+        "the CPU engines have single and double precision; convert the operand to complex64 or \
+         float32, or run half precision on a GPU"
+            .into(),
+    )
+}

@@ -156,6 +156,18 @@ impl Resolver {
         self.library(DRIVER, environment).ok().and_then(|driver| driver.version)
     }
 
+    /// Adds to a message about symbols which libraries were to supply them.
+    fn with_dependencies(&self, library: &Library, text: String) -> String {
+        if !text.contains("undefined symbol") {
+            return text;
+        }
+        let needed = self.opened().filter(|info| library.dependencies.contains(&info.name));
+        needed.fold(text, |text, LibraryInfo { name, version, path, .. }| {
+            let version = explain::version_text(*version);
+            format!("{text}; {name} here is version {version}, {}", path.display())
+        })
+    }
+
     /// Opens one file of a CUDA major, after the libraries that it needs. The error is one line.
     fn open_file(
         &mut self,
@@ -174,7 +186,8 @@ impl Resolver {
             // What is missing here shows in the dynamic loader's message, if it is needed at all.
             let _ = self.open_library(dependency, environment, Some(&dependent));
         }
-        let mut opened = open::open(library, file, step.name())?;
+        let mut opened = open::open(library, file, step.name())
+            .map_err(|text| self.with_dependencies(library, text))?;
         if let (Some(found), Some(wanted)) = (opened.info.cuda_major, cuda_major)
             && found != wanted
         {

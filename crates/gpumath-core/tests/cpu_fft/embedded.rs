@@ -8,14 +8,14 @@ use gpumath_core::tensor::Layout;
 
 use crate::reference::{C, Dense, Operand, Random, check, dft, dims, error, strided, tolerance};
 
-const BOTH: [Precision; 2] = [Precision::Single, Precision::Double];
-const KINDS: [Kind; 3] = [Kind::C2C, Kind::R2C, Kind::C2R];
+pub(crate) const BOTH: [Precision; 2] = [Precision::Single, Precision::Double];
+pub(crate) const KINDS: [Kind; 3] = [Kind::C2C, Kind::R2C, Kind::C2R];
 
 fn plan(threads: usize) -> impl Fn(&Problem) -> CpuFft {
-    move |problem| CpuFft::new(problem, NonZeroUsize::new(threads).unwrap()).unwrap()
+    move |problem| CpuFft::new(problem, NonZeroUsize::new(threads).unwrap(), None).unwrap()
 }
 
-fn line(kind: Kind, precision: Precision, points: usize) -> Problem {
+pub(crate) fn line(kind: Kind, precision: Precision, points: usize) -> Problem {
     let half = points / 2 + 1;
     let (input, output) = match kind {
         Kind::C2C => (points, points),
@@ -61,7 +61,7 @@ fn random_layout(shape: &[usize], zeros: bool, random: &mut Random) -> Layout {
     strided(shape, &strides)
 }
 
-fn random_problem(random: &mut Random) -> Problem {
+pub(crate) fn random_problem(random: &mut Random) -> Problem {
     let ndim = 1 + random.below(4);
     let mut shape: Vec<usize> =
         (0..ndim).map(|_| [1, 2, 3, 4, 5, 7, 8, 12, 17][random.below(9)]).collect();
@@ -221,7 +221,7 @@ fn an_empty_batch_is_left_alone() {
 fn refusals_say_what_to_do() {
     let message = |result: gpumath_core::Result<()>| result.unwrap_err().to_string();
     let half = line(Kind::C2C, Precision::Half, 8);
-    let refused = CpuFft::new(&half, NonZeroUsize::MIN).map(drop);
+    let refused = CpuFft::new(&half, NonZeroUsize::MIN, None).map(drop);
     assert!(message(refused).contains("single and double precision"));
     // SAFETY: refused before any access.
     unsafe {

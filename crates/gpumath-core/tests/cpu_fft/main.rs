@@ -3,4 +3,5 @@
 #![allow(clippy::similar_names, reason = "r2c, c2r and c2c are the names of the kinds")]
 
 mod embedded;
+mod libraries;
 mod reference;

@@ -30,6 +30,19 @@ fn absent_everywhere_lists_every_step_in_order() {
 }
 
 #[test]
+fn two_variables_of_one_folder_are_one_origin() {
+    isolated(|folder| {
+        let toolkit = folder.join("toolkit");
+        let variables = [("CUDA_PATH", toolkit.as_path()), ("CUDA_HOME", &toolkit)];
+        let (error, text) =
+            not_found(Resolver::new().library("cufft", &environment(&variables, &[])));
+        let places = error.tried.iter().filter(|attempt| attempt.step == "cuda-path");
+        assert_eq!(places.count(), 1, "{text}");
+        assert!(error.environment.iter().any(|(name, _)| name == "CUDA_HOME"), "{text}");
+    });
+}
+
+#[test]
 fn found_only_with_the_wrong_major() {
     isolated(|folder| {
         let (root, packages) = (folder.join("root"), folder.join("packages"));
@@ -86,6 +99,23 @@ fn a_missing_dependency_is_named() {
         let environment = environment(&[("GPUMATH_CUDA_PATH", folder)], &[]);
         let (_, text) = not_found(Resolver::new().library("cublas", &environment));
         assert!(text.contains("needs libcublasLt.so.13, which was not found"), "{text}");
+    });
+}
+
+#[test]
+fn a_dependency_that_is_too_old_is_named_with_its_version() {
+    isolated(|folder| {
+        let lt = property("cublasLtGetProperty", [13, 0, 0]);
+        let new = lt.clone() + "int ltAnswer(void) { return 42; }";
+        let new = compile(&folder.join("libcublasLt.so.13"), &new, &[]);
+        let source = property("cublasGetProperty", [13, 1, 0])
+            + "int ltAnswer(void); int cublasAnswer(void) { return ltAnswer(); }";
+        compile(&folder.join("libcublas.so.13"), &source, &[new.into()]);
+        let old = compile(&folder.join("libcublasLt.so.13"), &lt, &[]);
+        let environment = environment(&[("GPUMATH_CUDA_PATH", folder)], &[]);
+        let (_, text) = not_found(Resolver::new().library("cublas", &environment));
+        let old = format!("cublasLt here is version 13.0.0, {}", old.display());
+        assert!(text.contains("undefined symbol: ltAnswer") && text.contains(&old), "{text}");
     });
 }
 

@@ -6,7 +6,7 @@
 mod convert;
 mod keywords;
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_void};
 use std::ptr;
 
 use gpumath_core::Error;
@@ -129,8 +129,25 @@ impl Row {
     }
 }
 
+/// Gives `parent` a nested module for each library, importable by its full name.
+pub(crate) fn add_modules(
+    parent: &Bound<'_, PyModule>,
+    modules: &'static [(&'static str, &'static [Row])],
+) -> PyResult<()> {
+    let py = parent.py();
+    let loaded = py.import("sys")?.getattr("modules")?;
+    for (name, rows) in modules {
+        let full_name = format!("gpumath.bindings._core.{name}");
+        let module = PyModule::new(py, &full_name)?;
+        add_functions(&module, rows)?;
+        parent.add(*name, &module)?;
+        loaded.set_item(full_name, module)?;
+    }
+    Ok(())
+}
+
 /// Gives `module` a function for every row.
-pub(crate) fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult<()> {
+fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult<()> {
     let py = module.py();
     let module_name = module.name()?;
     for row in rows {
@@ -154,7 +171,7 @@ pub(crate) fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) 
     Ok(())
 }
 
-/// What CPython calls, for every function.
+/// What `CPython` calls, for every function.
 unsafe extern "C" fn enter(
     capsule: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
@@ -293,5 +310,3 @@ fn status_error(row: &'static Row, code: i32) -> PyErr {
     // Properly attached, so that what the conversion drops is dropped at once.
     Python::attach(|py| crate::error::to_pyerr(py, &Error::Status(Box::new(status))))
 }
-
-const _: () = assert!(size_of::<c_char>() == 1 && size_of::<c_int>() == 4);

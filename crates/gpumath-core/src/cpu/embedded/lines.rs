@@ -1,7 +1,6 @@
 //! The lines of one axis: where each starts, and how a tile of them moves between memory and a buffer.
 
-use smallvec::SmallVec;
-
+use crate::cpu::loops::{self, Loop, Loops};
 use crate::tensor::Layout;
 
 /// Lines to gather together: those of one or two cache lines of neighbours, fewer when they are very long.
@@ -9,14 +8,6 @@ pub(super) fn tile_width(line_bytes: usize) -> usize {
     const LINES: usize = 8;
     const TILE_BYTES: usize = 4 << 20;
     (TILE_BYTES / line_bytes.max(1)).clamp(1, LINES)
-}
-
-/// One dimension across the lines, with its distance in elements on both sides.
-#[derive(Clone, Copy, Debug)]
-struct Loop {
-    extent: usize,
-    from: isize,
-    to: isize,
 }
 
 /// Distances along a line or between lines, in elements, on both sides.
@@ -42,7 +33,7 @@ pub(super) struct Lines {
     /// Distance between the lines of a tile.
     pub(super) across: Steps,
     inner: usize,
-    outer: SmallVec<[Loop; 5]>,
+    outer: Loops,
     width: usize,
     tiles: usize,
 }
@@ -50,35 +41,13 @@ pub(super) struct Lines {
 impl Lines {
     /// The lines along `axis` from one layout to another; the layouts agree on every other extent.
     pub(super) fn new(axis: usize, from: &Layout, to: &Layout) -> Self {
-        let mut loops: SmallVec<[Loop; 6]> = (0..from.ndim())
-            .filter(|&dim| dim != axis && from.shape[dim] != 1)
-            .map(|dim| Loop {
-                extent: from.shape[dim] as usize,
-                from: from.strides[dim] as isize,
-                to: to.strides[dim] as isize,
-            })
-            .collect();
-        loops
-            .sort_by_key(|dim| std::cmp::Reverse((dim.to.unsigned_abs(), dim.from.unsigned_abs())));
-        let mut merged: SmallVec<[Loop; 6]> = SmallVec::new();
-        for dim in loops {
-            let extent = dim.extent as isize;
-            match merged.last_mut() {
-                Some(last)
-                    if last.from == dim.from.wrapping_mul(extent)
-                        && last.to == dim.to.wrapping_mul(extent) =>
-                {
-                    *last = Loop { extent: last.extent * dim.extent, ..dim };
-                }
-                _ => merged.push(dim),
-            }
-        }
-        let inner = merged.pop().unwrap_or(Loop { extent: 1, from: 0, to: 0 });
+        let mut outer = loops::across(&[axis], from, to);
+        let inner = outer.pop().unwrap_or(Loop { extent: 1, from: 0, to: 0 });
         let mut lines = Self {
             along: Steps { from: from.strides[axis] as isize, to: to.strides[axis] as isize },
             across: Steps { from: inner.from, to: inner.to },
             inner: inner.extent,
-            outer: merged.into_iter().collect(),
+            outer,
             width: 1,
             tiles: 0,
         };
@@ -89,8 +58,7 @@ impl Lines {
     /// Cuts the lines into tiles of at most `width`.
     pub(super) fn cut(&mut self, width: usize) {
         self.width = width.clamp(1, self.inner.max(1));
-        let outer: usize = self.outer.iter().map(|dim| dim.extent).product();
-        self.tiles = outer * self.inner.div_ceil(self.width);
+        self.tiles = loops::count(&self.outer) * self.inner.div_ceil(self.width);
     }
 
     /// Number of tiles.
@@ -107,19 +75,12 @@ impl Lines {
     pub(super) fn tile(&self, number: usize) -> Tile {
         let across = self.inner.div_ceil(self.width);
         let first = number % across * self.width;
-        let mut rest = number / across;
-        let mut tile = Tile {
-            from: first as isize * self.across.from,
-            to: first as isize * self.across.to,
+        let (from, to) = loops::offsets(&self.outer, number / across);
+        Tile {
+            from: from + first as isize * self.across.from,
+            to: to + first as isize * self.across.to,
             lines: self.width.min(self.inner - first),
-        };
-        for dim in self.outer.iter().rev() {
-            let index = (rest % dim.extent) as isize;
-            rest /= dim.extent;
-            tile.from += index * dim.from;
-            tile.to += index * dim.to;
         }
-        tile
     }
 }
 

@@ -14,7 +14,7 @@ use self::lines::Lines;
 use self::real::RealPass;
 use super::buffer::{Buffer, Plain};
 use super::parallel::SMALL;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fft::{Direction, Kind, Precision, Problem};
 use crate::tensor::Layout;
 
@@ -34,11 +34,7 @@ impl EmbeddedFft {
         match problem.precision {
             Precision::Single => Ok(Self::Single(Passes::new(problem, threads))),
             Precision::Double => Ok(Self::Double(Passes::new(problem, threads))),
-            Precision::Half => Err(Error::InvalidValue(
-                "the CPU engine has single and double precision; convert the operand to complex64 or float32, or \
-                 run half precision on a GPU"
-                    .into(),
-            )),
+            Precision::Half => Err(super::half_is_missing()),
         }
     }
 

@@ -139,8 +139,8 @@ fn float_slot(
             return Err(error);
         }
         // SAFETY: `argument` is a live object.
-        let found = type_name(unsafe { &Bound::from_borrowed_ptr(py, argument) });
-        let name = context.name();
+        let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+        let (name, found) = (context.name(), type_name(&object));
         return Err(PyTypeError::new_err(format!("{name}: a number is required, not {found}")));
     }
     if value == Value::F64 {
@@ -149,7 +149,9 @@ fn float_slot(
     let single = number as f32;
     if single.is_infinite() && number.is_finite() {
         let name = context.name();
-        return Err(PyOverflowError::new_err(format!("{name}: {number} is out of range for float")));
+        return Err(PyOverflowError::new_err(format!(
+            "{name}: {number} is out of range for float"
+        )));
     }
     Ok(u64::from(single.to_bits()))
 }
@@ -167,7 +169,10 @@ pub(super) fn text_from(
         return Err(PyTypeError::new_err(format!("{name}: a str is required, not {found}")));
     };
     if text.to_str()?.contains('\0') {
-        return Err(PyValueError::new_err(format!("{}: a NUL character is inside", context.name())));
+        return Err(PyValueError::new_err(format!(
+            "{}: a NUL character is inside",
+            context.name()
+        )));
     }
     // SAFETY: a str; the text is cached in it, with a NUL behind it.
     let address = unsafe { ffi::PyUnicode_AsUTF8AndSize(argument, std::ptr::null_mut()) };

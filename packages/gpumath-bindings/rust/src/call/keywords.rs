@@ -48,7 +48,7 @@ pub(super) unsafe fn bind(
             // SAFETY: the arguments given by keyword follow the positional ones, in the order of their names.
             let argument = unsafe { *arguments.add(positional.len() + index) };
             if let Some(old) = bound.get_mut(place)
-                && std::mem::replace(old, argument) != std::ptr::null_mut()
+                && !std::mem::replace(old, argument).is_null()
             {
                 return Err(PyTypeError::new_err(format!(
                     "{function}() got multiple values for argument '{name}'"

@@ -82,7 +82,7 @@ impl FftPlan {
         if self.plan.execution().device().is_some() { "cuda" } else { "cpu" }
     }
 
-    /// What computes: "cufft", "embedded", or the name of a library with FFTW's interface.
+    /// What computes: "cufft", "embedded", "mkl", "nvpl" or "fftw"; "none" for an empty batch.
     #[getter]
     fn engine(&self) -> &'static str {
         self.plan.engine_name()
@@ -145,7 +145,7 @@ impl FftPlan {
         self.plan.problem().output_dtype().name()
     }
 
-    /// Bytes of device memory that execute() needs; 0 on the CPU.
+    /// Bytes of device memory that `execute` needs; 0 on the CPU.
     #[getter]
     fn workspace_size(&self) -> usize {
         self.plan.workspace_size()

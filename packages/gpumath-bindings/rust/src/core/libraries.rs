@@ -61,7 +61,7 @@ pub(crate) fn libraries(py: Python<'_>) -> Vec<Library> {
     py.detach(loader::libraries).into_iter().map(Library).collect()
 }
 
-/// Whether a library ("cufft") or a function of it ("cufft.xt_exec") can be used here.
+/// Whether a library (`"cufft"`) or a function of it (`"cufft.xt_exec"`) can be used here.
 #[pyfunction]
 pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
     py.detach(|| loader::has(name)).or_raise(py)

@@ -1,0 +1,306 @@
+//! Which library with FFTW's interface is used, and opening it.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use gpumath_sys::dynlib::DynamicLibrary;
+
+use super::api::{Api, function};
+use crate::error::{Attempt, Error, LibraryNotFound, Result};
+use crate::fft::Precision;
+
+/// Names the library to use: a path, `mkl`, `nvpl`, `fftw` or `embedded`.
+pub(super) const VARIABLE: &str = "GPUMATH_FFT_CPU_LIBRARY";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Product {
+    Mkl,
+    Nvpl,
+    Fftw,
+}
+
+impl Product {
+    const ALL: [Self; 3] = [Self::Mkl, Self::Nvpl, Self::Fftw];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Mkl => "mkl",
+            Self::Nvpl => "nvpl",
+            Self::Fftw => "fftw",
+        }
+    }
+
+    /// File names, newest first.
+    const fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::Mkl if cfg!(windows) => &["mkl_rt.3.dll", "mkl_rt.2.dll"],
+            Self::Mkl => &["libmkl_rt.so.3", "libmkl_rt.so.2"],
+            Self::Nvpl => &["libnvpl_fftw.so.0"],
+            Self::Fftw if cfg!(windows) => &["libfftw3-3.dll"],
+            Self::Fftw => &["libfftw3.so.3"],
+        }
+    }
+
+    const fn fix(self) -> &'static str {
+        match self {
+            Self::Mkl => "pip install mkl",
+            Self::Nvpl => "pip install nvpl-fft",
+            Self::Fftw => {
+                "apt-get install libfftw3-double3 libfftw3-single3, or give the path of libfftw3.so.3"
+            }
+        }
+    }
+
+    fn of_path(path: &Path) -> Self {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let named = |product: &&Self| file.contains(product.name());
+        Self::ALL.iter().find(named).copied().unwrap_or(Self::Fftw)
+    }
+}
+
+/// An opened library with FFTW's interface.
+#[derive(Debug)]
+pub struct CpuLibrary {
+    product: Product,
+    path: PathBuf,
+    asked: bool,
+    files: Vec<DynamicLibrary>,
+    single: OnceLock<std::result::Result<Api, String>>,
+    double: OnceLock<std::result::Result<Api, String>>,
+}
+
+impl CpuLibrary {
+    /// Opens a library: a path, or `"mkl"`, `"nvpl"`, `"fftw"`, which the system's own search finds.
+    pub fn open(path_or_name: &str) -> Result<Arc<Self>> {
+        Self::asked(path_or_name, &[])
+    }
+
+    /// The library to use, or `None` for the embedded engine.
+    ///
+    /// The environment variable `GPUMATH_FFT_CPU_LIBRARY` decides: a path, or `mkl`, `nvpl`, `fftw` (looked for in
+    /// `search`, then by the system), or `embedded`. When it is not set, MKL or NVPL in a folder of `search` is used.
+    pub fn selected(search: &[PathBuf]) -> Result<Option<Arc<Self>>> {
+        match std::env::var(VARIABLE).as_deref() {
+            Ok("embedded") => Ok(None),
+            Ok("") | Err(std::env::VarError::NotPresent) => Ok(Self::installed(search)),
+            Ok(asked) => Self::asked(asked, search).map(Some),
+            Err(std::env::VarError::NotUnicode(_)) => Err(Error::InvalidValue(format!(
+                "{VARIABLE} is not valid Unicode; set it to a path, mkl, nvpl, fftw or embedded"
+            ))),
+        }
+    }
+
+    fn installed(search: &[PathBuf]) -> Option<Arc<Self>> {
+        [Product::Mkl, Product::Nvpl].into_iter().find_map(|product| {
+            let mut tried = Vec::new();
+            Self::in_folders(product, search, false, &mut tried)
+        })
+    }
+
+    fn asked(path_or_name: &str, search: &[PathBuf]) -> Result<Arc<Self>> {
+        let mut tried = Vec::new();
+        let named = Product::ALL.into_iter().find(|product| product.name() == path_or_name);
+        let (product, found) = if let Some(product) = named {
+            let found = Self::in_folders(product, search, true, &mut tried).or_else(|| {
+                product
+                    .files()
+                    .iter()
+                    .find_map(|file| Self::at(product, Path::new(file), "system", true, &mut tried))
+            });
+            (product, found)
+        } else {
+            let path = Path::new(path_or_name);
+            let product = Product::of_path(path);
+            (product, Self::at(product, path, "explicit", true, &mut tried))
+        };
+        found.ok_or_else(|| {
+            Error::LibraryNotFound(Box::new(LibraryNotFound {
+                library: product.name().into(),
+                reason: format!(
+                    "the CPU library {path_or_name:?} was asked for and cannot be opened"
+                ),
+                tried,
+                environment: environment(),
+                fix: format!("{}; or set {VARIABLE}=embedded", product.fix()),
+            }))
+        })
+    }
+
+    fn in_folders(
+        product: Product,
+        search: &[PathBuf],
+        asked: bool,
+        tried: &mut Vec<Attempt>,
+    ) -> Option<Arc<Self>> {
+        search.iter().find_map(|folder| {
+            product.files().iter().find_map(|file| {
+                let path = folder.join(file);
+                if path.is_file() {
+                    return Self::at(product, &path, "wheel", asked, tried);
+                }
+                let place = path.display().to_string();
+                tried.push(Attempt { step: "wheel", place, outcome: "absent".into() });
+                None
+            })
+        })
+    }
+
+    fn at(
+        product: Product,
+        path: &Path,
+        step: &'static str,
+        asked: bool,
+        tried: &mut Vec<Attempt>,
+    ) -> Option<Arc<Self>> {
+        let opened = open_files(product, path).and_then(|files| {
+            let symbol = "fftw_plan_guru64_dft";
+            if files.iter().any(|file| file.symbol(symbol).is_some()) {
+                Ok(files)
+            } else {
+                Err(format!("has no {symbol}"))
+            }
+        });
+        match opened {
+            Ok(files) => Some(Arc::new(Self {
+                product,
+                path: path.into(),
+                asked,
+                files,
+                single: OnceLock::new(),
+                double: OnceLock::new(),
+            })),
+            Err(outcome) => {
+                tried.push(Attempt { step, place: path.display().to_string(), outcome });
+                None
+            }
+        }
+    }
+
+    /// `"mkl"`, `"nvpl"` or `"fftw"`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.product.name()
+    }
+
+    /// The file that was opened.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Whether it was named, rather than found installed: then what it cannot do is an error.
+    #[must_use]
+    pub fn is_asked_for(&self) -> bool {
+        self.asked
+    }
+
+    /// What the library says about its version.
+    #[must_use]
+    pub fn version(&self) -> Option<String> {
+        let symbol = |name: &str| self.files.iter().find_map(|file| file.symbol(name));
+        // SAFETY: the types are those of the products' headers; strings are terminated, MKL's within the length given.
+        unsafe {
+            match self.product {
+                Product::Mkl => {
+                    type Get = unsafe extern "C" fn(*mut c_char, c_int);
+                    let mut text = [0u8; 256];
+                    let get: Get = function(symbol("MKL_Get_Version_String")?);
+                    get(text.as_mut_ptr().cast(), 255);
+                    Some(CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().trim().into())
+                }
+                Product::Nvpl => {
+                    type Get = unsafe extern "C" fn() -> c_int;
+                    let get: Get = function(symbol("nvpl_fft_get_version")?);
+                    let number = get();
+                    Some(format!("{}.{}.{}", number / 10000, number / 100 % 100, number % 100))
+                }
+                Product::Fftw => {
+                    let text = std::ptr::with_exposed_provenance(symbol("fftw_version")?);
+                    Some(CStr::from_ptr(text).to_string_lossy().into())
+                }
+            }
+        }
+    }
+
+    /// The functions of one precision.
+    pub(super) fn api(&self, precision: Precision) -> Result<Api> {
+        let cell = match precision {
+            Precision::Single => &self.single,
+            Precision::Double => &self.double,
+            Precision::Half => return Err(super::super::half_is_missing()),
+        };
+        cell.get_or_init(|| Api::load(&self.files, precision)).clone().map_err(|symbol| {
+            Error::LibraryNotFound(Box::new(LibraryNotFound {
+                library: self.name().into(),
+                reason: format!("no {symbol} in {} or beside it", self.path()),
+                tried: Vec::new(),
+                environment: environment(),
+                fix: format!("{}; or set {VARIABLE}=embedded", self.product.fix()),
+            }))
+        })
+    }
+}
+
+fn environment() -> Vec<(String, String)> {
+    std::env::var(VARIABLE).map(|value| (VARIABLE.to_string(), value)).into_iter().collect()
+}
+
+/// Opens the file and those that belong to it.
+fn open_files(product: Product, path: &Path) -> std::result::Result<Vec<DynamicLibrary>, String> {
+    if product == Product::Mkl {
+        check_mkl(path)?;
+    }
+    let mut files = vec![open_file(path)?];
+    match product {
+        Product::Mkl => choose_mkl_threads(path, &files[0]),
+        Product::Nvpl => {}
+        Product::Fftw => {
+            // Threads and single precision are files of their own; both are optional.
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            for part in ["fftw3_threads", "fftw3_omp", "fftw3f", "fftw3f_threads", "fftw3f_omp"] {
+                let beside = path.with_file_name(file.replacen("fftw3", part, 1));
+                if part.ends_with("_omp") && files.last().is_some_and(has_threads(part)) {
+                    continue;
+                }
+                files.extend(open_file(&beside));
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Whether a file already has the threads that `part` would bring.
+fn has_threads(part: &str) -> impl Fn(&DynamicLibrary) -> bool {
+    let symbol =
+        if part.starts_with("fftw3f") { "fftwf_init_threads" } else { "fftw_init_threads" };
+    move |file| file.symbol(symbol).is_some()
+}
+
+/// MKL ends the process when a file that it loads later is absent, so look first.
+fn check_mkl(path: &Path) -> std::result::Result<(), String> {
+    let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    if folder.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let core = folder.join(file.to_string_lossy().replacen("mkl_rt", "mkl_core", 1));
+    if core.is_file() { Ok(()) } else { Err(format!("{} is absent", core.display())) }
+}
+
+/// MKL's default threads need Intel's OpenMP; without it MKL runs on one thread.
+fn choose_mkl_threads(path: &Path, mkl: &DynamicLibrary) {
+    const SEQUENTIAL: c_int = 1;
+    let openmp = if cfg!(windows) { "libiomp5md.dll" } else { "libiomp5.so" };
+    if open_file(&path.with_file_name(openmp)).is_ok() || open_file(Path::new(openmp)).is_ok() {
+        return;
+    }
+    if let Some(address) = mkl.symbol("MKL_Set_Threading_Layer") {
+        // SAFETY: the type in MKL's header.
+        unsafe { function::<unsafe extern "C" fn(c_int) -> c_int>(address)(SEQUENTIAL) };
+    }
+}
+
+fn open_file(path: &Path) -> std::result::Result<DynamicLibrary, String> {
+    // SAFETY: the caller names a library with FFTW's interface, or a part of one.
+    unsafe { DynamicLibrary::open(path) }
+}

@@ -1,0 +1,143 @@
+//! One plan of the library, and the loops that it could not take in.
+
+use std::ffi::{c_int, c_void};
+use std::num::NonZeroUsize;
+
+use super::api::{
+    Api, DESTROY_INPUT, Dimension, ESTIMATE, Execute, PRESERVE_INPUT, RawPlan, UNALIGNED, planning,
+};
+use crate::cpu::loops::{self, Loop, Loops};
+use crate::tensor::Layout;
+
+/// What goes in and comes out; complex kinds with the sign of the exponent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operands {
+    C2C(c_int),
+    InPlace(c_int),
+    R2C,
+    C2R,
+}
+
+/// What a plan is asked to do.
+#[derive(Clone, Copy)]
+pub(super) struct Shape<'a> {
+    pub(super) axes: &'a [usize],
+    pub(super) from: &'a Layout,
+    pub(super) to: &'a Layout,
+    pub(super) operands: Operands,
+}
+
+/// A plan, run once for each index of the loops that are outside of it.
+pub(super) struct Plan {
+    raw: RawPlan,
+    execute: Execute,
+    destroy: unsafe extern "C" fn(RawPlan),
+    outer: Loops,
+    from_size: isize,
+    to_size: isize,
+}
+
+// SAFETY: FFTW's interface lets several threads execute one plan; planning and destroying take the lock.
+unsafe impl Send for Plan {}
+// SAFETY: as above.
+unsafe impl Sync for Plan {}
+
+impl Plan {
+    /// Plans; `None` when the library cannot. Some take at most one loop: the others go outside.
+    pub(super) fn new(api: &Api, shape: &Shape<'_>, threads: NonZeroUsize) -> Option<Self> {
+        let all = loops::across(shape.axes, shape.from, shape.to);
+        let (raw, outer) = match raw_plan(api, shape, &all, threads) {
+            Some(raw) => (raw, Loops::new()),
+            None if all.len() > 1 => {
+                let longest = (0..all.len()).max_by_key(|&at| all[at].extent)?;
+                let mut outer = all;
+                let inner = outer.remove(longest);
+                (raw_plan(api, shape, &[inner], threads)?, outer)
+            }
+            None => return None,
+        };
+        let (execute, from_parts, to_parts) = match shape.operands {
+            Operands::C2C(_) | Operands::InPlace(_) => (api.execute_c2c, 2, 2),
+            Operands::R2C => (api.execute_r2c, 1, 2),
+            Operands::C2R => (api.execute_c2r, 2, 1),
+        };
+        Some(Self {
+            raw,
+            execute,
+            destroy: api.destroy_plan,
+            outer,
+            from_size: api.real_size * from_parts,
+            to_size: api.real_size * to_parts,
+        })
+    }
+
+    /// # Safety
+    /// The addresses must be valid for the layouts of the shape, and equal if it is in place.
+    pub(super) unsafe fn execute(&self, from: usize, to: usize) {
+        let from = std::ptr::with_exposed_provenance_mut::<c_void>(from);
+        let to = std::ptr::with_exposed_provenance_mut::<c_void>(to);
+        for number in 0..loops::count(&self.outer) {
+            let offsets = loops::offsets(&self.outer, number);
+            // SAFETY: the plan takes any alignment, and covers the layouts together with the loops.
+            unsafe {
+                let from = from.byte_offset(offsets.0 * self.from_size);
+                let to = to.byte_offset(offsets.1 * self.to_size);
+                (self.execute)(self.raw, from, to);
+            }
+        }
+    }
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        // SAFETY: the plan is the library's own, and nobody executes it any more.
+        planning(|| unsafe { (self.destroy)(self.raw) });
+    }
+}
+
+fn raw_plan(
+    api: &Api,
+    shape: &Shape<'_>,
+    loops: &[Loop],
+    threads: NonZeroUsize,
+) -> Option<RawPlan> {
+    let dimension = |dim: Loop| Dimension { n: dim.extent as isize, from: dim.from, to: dim.to };
+    let complex = |&axis: &usize| Loop::of(axis, shape.from, shape.to);
+    let mut dims: Vec<Dimension> = shape.axes.iter().map(complex).map(dimension).collect();
+    if let (Operands::C2R, Some(last), Some(&axis)) =
+        (shape.operands, dims.last_mut(), shape.axes.last())
+    {
+        last.n = shape.to.shape[axis] as isize;
+    }
+    let loops: Vec<Dimension> = loops.iter().copied().map(dimension).collect();
+    let (rank, dims) = (c_int::try_from(dims.len()).ok()?, dims.as_ptr());
+    let (count, loops) = (c_int::try_from(loops.len()).ok()?, loops.as_ptr());
+    // A plan from estimates looks at the addresses only to see whether they are equal.
+    let from = std::ptr::without_provenance_mut(4096);
+    let to = std::ptr::without_provenance_mut(8192);
+    let flags = ESTIMATE | UNALIGNED;
+    let raw = planning(|| {
+        // SAFETY: the dimensions live until the calls return; the types are those of the interface.
+        unsafe {
+            if let Some(plan_with_threads) = api.plan_with_threads {
+                plan_with_threads(c_int::try_from(threads.get()).unwrap_or(c_int::MAX));
+            }
+            match shape.operands {
+                Operands::C2C(sign) => {
+                    let flags = flags | PRESERVE_INPUT;
+                    (api.plan_c2c)(rank, dims, count, loops, from, to, sign, flags)
+                }
+                Operands::InPlace(sign) => {
+                    (api.plan_c2c)(rank, dims, count, loops, from, from, sign, flags)
+                }
+                Operands::R2C => {
+                    (api.plan_r2c)(rank, dims, count, loops, from, to, flags | PRESERVE_INPUT)
+                }
+                Operands::C2R => {
+                    (api.plan_c2r)(rank, dims, count, loops, from, to, flags | DESTROY_INPUT)
+                }
+            }
+        }
+    });
+    (!raw.is_null()).then_some(raw)
+}
