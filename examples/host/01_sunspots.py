@@ -1,6 +1,6 @@
 """How long is the solar cycle? The spectrum of 309 years of sunspot counts.
 
-    python examples/host/01_sunspots.py [FOLDER FOR THE PLOT]
+python examples/host/01_sunspots.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-
 from _plot import Axes, Canvas
 from _report import DATA, choose_execution, output_folder, print_comparison, print_machine
+
 from gpumath import fft
 
 record = np.loadtxt(DATA / "sunspots.csv", delimiter=",", skiprows=1)

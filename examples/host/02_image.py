@@ -1,14 +1,14 @@
 """What is in the low frequencies of a photograph? A 2-D transform, a filter, and the way back.
 
-    python examples/host/02_image.py [FOLDER FOR THE PLOT]
+python examples/host/02_image.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
 
 import numpy as np
-
 from _plot import Canvas
 from _report import DATA, choose_execution, output_folder, print_comparison, print_machine
+
 from gpumath import fft
 
 # A binary PGM file: a header of three lines, then one byte a pixel.
