@@ -20,7 +20,9 @@ def main() -> None:
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     extract.add_argument("--cache", type=Path, default=Path(cache) / "gpumath-codegen")
     emission = commands.add_parser("emit", help="api/ and rules/ -> Rust, Python, stubs")
-    emission.add_argument("--check", action="store_true", help="compare only, and fail if it differs")
+    emission.add_argument(
+        "--check", action="store_true", help="compare only, and fail if it differs"
+    )
     options = parser.parse_args()
     if options.command == "extract":
         _extract(options.library, options.cache)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 
 from gpumath_codegen import text
 from gpumath_codegen.model import Enum, Function, Library, Parameter
 
+_SUPPORTS = ("SupportsFloat", "SupportsIndex", "SupportsInt")
+_INT = "SupportsIndex | SupportsInt"
 _STUB_TYPE = {"f32": "SupportsFloat | SupportsIndex", "f64": "SupportsFloat | SupportsIndex"}
 
 
@@ -14,12 +17,19 @@ def enums(lib: Library) -> str:
     """Return the module with the library's enums."""
     base = sorted({_base(enum) for enum in lib.enums})
     classes = "".join(_enum(enum) for enum in lib.enums)
-    names = ", ".join(f'"{enum.name}"' for enum in sorted(lib.enums, key=lambda e: e.name))
+    names = ", ".join(f'"{name}"' for name in ["MEANINGS", *(enum.name for enum in lib.enums)])
+    meanings = "".join(
+        f"    {m.value}: {_quoted(m.meaning)},\n" for m in lib.status.members if m.meaning
+    )
     return f'''"""Enums of {lib.title}."""
 
 from enum import {", ".join(base)}
 
 __all__ = [{names},]
+
+# What each status means, for the exception's text.
+MEANINGS: dict[int, str] = {{
+{meanings}}}
 
 {classes}
 '''
@@ -28,14 +38,15 @@ __all__ = [{names},]
 def stub(lib: Library) -> str:
     """Return the stub of the extension module's functions."""
     functions = "".join(_stub(lib, f) for f in lib.functions)
+    imports = [name for name in _SUPPORTS if name in functions or name in _INT]
     return f'''"""Functions of {lib.title}, one to one."""
 
 from collections.abc import Sequence
-from typing import SupportsFloat, SupportsIndex, SupportsInt, TypeAlias
+from typing import {", ".join([*imports, "TypeAlias"])}
 
 from typing_extensions import Buffer
 
-_Int: TypeAlias = SupportsIndex | SupportsInt
+_Int: TypeAlias = {_INT}
 _Ints: TypeAlias = _Int | Sequence[_Int] | Buffer
 
 {functions}'''
@@ -44,7 +55,13 @@ _Ints: TypeAlias = _Int | Sequence[_Int] | Buffer
 def package(modules: list[str]) -> str:
     """Return ``_core/__init__.pyi``."""
     lines = "\n".join(f"from gpumath.bindings._core import {m} as {m}" for m in sorted(modules))
-    return f'"""The extension module; use `gpumath.bindings` and its public modules."""\n\n{lines}\n'
+    return (
+        f'"""The extension module; use `gpumath.bindings` and its public modules."""\n\n{lines}\n'
+    )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _base(enum: Enum) -> str:
@@ -53,9 +70,13 @@ def _base(enum: Enum) -> str:
 
 def _enum(enum: Enum) -> str:
     members = "".join(f"    {m.name} = {m.value}\n" for m in enum.members)
+    spelling = "" if enum.name[0].isupper() else "  # noqa: N801 - the library's own spelling"
     return f'''
-class {enum.name}({_base(enum)}):
-    """{enum.doc} C: ``{enum.c_name}``."""
+class {enum.name}({_base(enum)}):{spelling}
+    """{enum.doc}
+
+    C name: ``{enum.c_name}``.
+    """
 
 {members}
 '''

@@ -1,4 +1,4 @@
-"""Headers to facts: parse every pinned release of a library's headers and write api/<library>.toml."""
+"""Headers to facts: parse every pinned release of a library's headers."""
 
 from __future__ import annotations
 
@@ -147,8 +147,7 @@ def _renamed(own: list[Cursor]) -> dict[str, str]:
 
 def _function(cursor: Cursor, name: str) -> api.Function:
     parameters = [
-        api.Parameter(c.spelling, _spelling(c.type), _kind(c.type))
-        for c in cursor.get_arguments()
+        api.Parameter(c.spelling, _spelling(c.type), _kind(c.type)) for c in cursor.get_arguments()
     ]
     return api.Function(
         name, cursor.spelling, _spelling(cursor.result_type), _kind(cursor.result_type), parameters

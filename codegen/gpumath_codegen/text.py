@@ -39,7 +39,9 @@ def docstring(lib: Library, f: Function) -> str:
     parts = [f.doc, ""]
     parts += _section("Parameters", [_input(p) for p in f.inputs])
     parts += _section("Returns", [_output(p) for p in f.outputs])
-    parts += _section("Raises", [f"{lib.error}\n    The call returned another status than SUCCESS."])
+    parts += _section(
+        "Raises", [f"{lib.error}\n    The call returned another status than SUCCESS."]
+    )
     versions = f"{f.since} to {f.until}" if f.since != f.until else f.since
     source = f"C function ``{f.c_name}``, in CUDA {versions}. See\n{lib.docs}"
     parts += _section("Notes", [source])

@@ -34,6 +34,12 @@ pub fn set_search_hook(hook: fn() -> SearchPaths) {
     let _ = SEARCH_HOOK.set(hook);
 }
 
+/// Where packages are now, as the hook says.
+#[must_use]
+pub fn search_paths() -> SearchPaths {
+    SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default()
+}
+
 /// The callable for a table row, loading its library first if need be.
 #[inline]
 pub fn function<F: Copy>(function: &'static Function<F>) -> Result<F> {

@@ -196,7 +196,7 @@ pub(super) fn integers_from(
     let indexable = unsafe { ffi::PySequence_Check(argument) } != 0 && !text;
     let length = length.or_else(|| indexable.then(|| object.len().ok()).flatten());
     let Some(length) = length else {
-        return slot_of(py, argument, Value::Address, context);
+        return address_or(py, argument, "a sequence of numbers", context);
     };
     check_length(length, needed, context)?;
     let per_word = 8 / size_of_element(value);
@@ -226,7 +226,7 @@ pub(super) fn bytes_from(
 ) -> PyResult<u64> {
     // SAFETY: a live object.
     if unsafe { ffi::PyObject_CheckBuffer(argument) } == 0 {
-        return slot_of(py, argument, Value::Address, context);
+        return address_or(py, argument, "an object with a buffer", context);
     }
     // SAFETY: an object with a buffer; a new reference or NULL with an exception. Exact bytes are not copied, and bytes
     // have a NUL behind them, which C's text formats need.
@@ -236,6 +236,22 @@ pub(super) fn bytes_from(
     let address = bytes.as_bytes().as_ptr() as u64;
     held.push(Held::Object { _object: bytes.into_any().unbind() });
     Ok(address)
+}
+
+/// An address, where something else would do as well.
+fn address_or(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    other: &str,
+    context: Context,
+) -> PyResult<u64> {
+    // SAFETY: `argument` is a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    if !object.is_instance_of::<PyString>() && object.hasattr("__int__")? {
+        return slot_of(py, argument, Value::Address, context);
+    }
+    let (name, found) = (context.name(), type_name(&object));
+    Err(PyTypeError::new_err(format!("{name}: an address or {other} is required, not {found}")))
 }
 
 fn check_length(length: usize, needed: usize, context: Context) -> PyResult<()> {
