@@ -15,6 +15,7 @@ DIST = ROOT / "dist"
 CACHE = ROOT / ".nox" / "cache"  # downloads that several sessions share
 PACKAGES = ("gpumath-bindings", "gpumath-host", "gpumath-device")
 SOURCES = [str(ROOT / "packages" / name / "src") for name in PACKAGES]
+RUFF = "ruff>=0.17,<0.18"  # a newer one may format otherwise, and the generated files are formatted
 TEST_REQUIREMENTS = ("numpy", "pytest", "pytest-timeout", "scipy")
 
 nox.needs_version = ">=2025.2.9"
@@ -245,7 +246,7 @@ def rust(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check the format and lints of the Python files, layers, file sizes, pins and changelogs."""
-    session.install("ruff>=0.17,<0.18", "packaging")
+    session.install(RUFF, "packaging")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     for checker in ("layers", "file_sizes", "pins"):
@@ -271,9 +272,19 @@ def typecheck(session: nox.Session) -> None:
 @nox.session
 def codegen(session: nox.Session) -> None:
     """Regenerate the committed tables, enums and stubs; `-- --check` only compares."""
-    session.install("-r", str(ROOT / "codegen" / "requirements.txt"))
+    session.install(RUFF)
     session.run(
         *("python", "-m", "gpumath_codegen", "emit", *session.posargs),
+        env={"PYTHONPATH": str(ROOT / "codegen")},
+    )
+
+
+@nox.session
+def headers(session: nox.Session) -> None:
+    """Read NVIDIA's pinned header wheels again into codegen/api/ (downloads them)."""
+    session.install("libclang", "pip")
+    session.run(
+        *("python", "-m", "gpumath_codegen", "extract", *session.posargs),
         env={"PYTHONPATH": str(ROOT / "codegen")},
     )
 

@@ -1,6 +1,6 @@
 """Which CUDA libraries are on this machine, and what can they do?
 
-    python examples/bindings/01_versions.py
+python examples/bindings/01_versions.py
 """
 
 from __future__ import annotations

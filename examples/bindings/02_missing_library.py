@@ -1,6 +1,6 @@
 """Call cuFFT through its one-to-one bindings, and read what to do if it is not there.
 
-    python examples/bindings/02_missing_library.py
+python examples/bindings/02_missing_library.py
 """
 
 from __future__ import annotations

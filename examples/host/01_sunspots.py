@@ -1,6 +1,6 @@
 """How long is the solar cycle? The spectrum of 309 years of sunspot counts.
 
-    python examples/host/01_sunspots.py [FOLDER FOR THE PLOT]
+python examples/host/01_sunspots.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-
 from _plot import Axes, Canvas
 from _report import DATA, choose_execution, output_folder, print_comparison, print_machine
+
 from gpumath import fft
 
 record = np.loadtxt(DATA / "sunspots.csv", delimiter=",", skiprows=1)
@@ -49,7 +49,7 @@ series.frame("Yearly mean sunspot number", "year", "sunspots", step=(50, 50))
 series.line(years, counts)
 spectrum = Axes(canvas, (130, 570, 1350, 910), (0, 0.3), (0, 1.1))
 spectrum.frame("Its power spectrum", "cycles per year", "power", step=(0.05, 0.25))
-spectrum.mark(1 / period, f"{period:.1f} years")
+spectrum.mark(1 / period, f"{period:.2f} years")
 shown = frequency <= 0.3
 spectrum.line(frequency[shown], power[shown])
 plot = output_folder() / "sunspots.png"

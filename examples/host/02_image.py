@@ -1,14 +1,14 @@
 """What is in the low frequencies of a photograph? A 2-D transform, a filter, and the way back.
 
-    python examples/host/02_image.py [FOLDER FOR THE PLOT]
+python examples/host/02_image.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
 
 import numpy as np
-
 from _plot import Canvas
 from _report import DATA, choose_execution, output_folder, print_comparison, print_machine
+
 from gpumath import fft
 
 # A binary PGM file: a header of three lines, then one byte a pixel.
@@ -28,7 +28,7 @@ print_comparison(
 spectrum = fft.rfft(image, execution=execution)
 rows = np.abs(np.fft.fftfreq(height))[:, None]
 columns = np.fft.rfftfreq(width)[None, :]
-low = np.hypot(rows, columns) < 0.08  # cycles per pixel
+low = np.hypot(rows, columns) < 0.12  # cycles per pixel
 
 # Transforms are not scaled: the way back needs the division by the number of pixels.
 again = fft.irfft(spectrum, execution=execution) / image.size

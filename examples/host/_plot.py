@@ -5,8 +5,10 @@ The demo runs where only gpumath-host and NumPy are installed, so there is no pl
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,33 +23,18 @@ BLUE: Colour = (0.12, 0.38, 0.72)
 RED: Colour = (0.80, 0.18, 0.15)
 
 # Glyphs of 5 by 7 pixels, one base-32 digit a row; letters with a descender have two rows more.
-_SYMBOLS = dict(
-    zip(
-        "0123456789.,-+()/:=%",
-        "ehhhhhe 4c4444e eh1248v v2421he 26aiv22 vgu11he 68guhhe v124888 ehhehhe ehhf12c "
-        "00000cc 00000448 000e000 044v440 2488842 8422248 01248g0 0cc0cc0 00v0v00 op248j3".split(),
-        strict=True,
-    )
-)
-_CAPITALS = dict(
-    zip(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        "ehhvhhh uhhuhhu ehggghe uhhhhhu vgguggv vgguggg ehgnhhf hhhvhhh e44444e 72222ic hikokih "
-        "ggggggv hrllhhh hhpljhh ehhhhhe uhhuggg ehhhlid uhhukih fgge11u v444444 hhhhhhe hhhhha4 "
-        "hhhllla hha4ahh hha4444 v1248gv".split(),
-        strict=True,
-    )
-)
-_SMALL = dict(
-    zip(
-        "abcdefghijklmnopqrstuvwxyz",
-        "00e1fhf ggmphhu 00egghe 11djhhf 00ehvge 698s888 00fhhhf1e ggmphhh 40c444e 2062222ic "
-        "ggikoki c44444e 00qllll 00mphhh 00ehhhe 00uhhhugg 00fhhhf11 00mpggg 00fge1u 88s8896 "
-        "00hhhjd 00hhha4 00hhlla 00ha4ah 00hhhhf1e 00v248v".split(),
-        strict=True,
-    )
-)
-_FONT = {**_SYMBOLS, **_CAPITALS, **_SMALL}
+_CHARACTERS = "0123456789.,-+()/:=%ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_GLYPHS = """
+ehhhhhe 4c4444e eh1248v v2421he 26aiv22 vgu11he 68guhhe v124888 ehhehhe ehhf12c
+00000cc 00000448 000e000 044v440 2488842 8422248 01248g0 0cc0cc0 00v0v00 op248j3
+ehhvhhh uhhuhhu ehggghe uhhhhhu vgguggv vgguggg ehgnhhf hhhvhhh e44444e 72222ic hikokih
+ggggggv hrllhhh hhpljhh ehhhhhe uhhuggg ehhhlid uhhukih fgge11u v444444 hhhhhhe hhhhha4
+hhhllla hha4ahh hha4444 v1248gv
+00e1fhf ggmphhu 00egghe 11djhhf 00ehvge 698s888 00fhhhf1e ggmphhh 40c444e 2062222ic ggikoki
+c44444e 00qllll 00mphhh 00ehhhe 00uhhhugg 00fhhhf11 00mpggg 00fge1u 88s8896 00hhhjd 00hhha4
+00hhlla 00ha4ah 00hhhhf1e 00v248v
+"""
+_FONT = dict(zip(_CHARACTERS, _GLYPHS.split(), strict=True))
 
 
 def _glyph(character: str) -> npt.NDArray[np.bool_]:
@@ -178,7 +165,7 @@ class Axes:
         columns = [self._column(value) for value in x]
         rows = [self._row(value) for value in y]
         points = list(zip(columns, rows, strict=True))
-        for (x0, y0), (x1, y1) in zip(points[:-1], points[1:], strict=True):
+        for (x0, y0), (x1, y1) in pairwise(points):
             self.canvas.segment(x0, y0, x1, y1, colour, width)
 
     def mark(self, x: float, label: str, colour: Colour = RED) -> None:
@@ -189,6 +176,6 @@ class Axes:
 
 
 def _ticks(bounds: tuple[float, float], step: float) -> Array:
-    first = np.ceil(bounds[0] / step - 1e-9)
-    last = np.floor(bounds[1] / step + 1e-9)
+    first = math.ceil(bounds[0] / step - 1e-9)
+    last = math.floor(bounds[1] / step + 1e-9)
     return np.arange(first, last + 1) * step
