@@ -197,11 +197,13 @@ impl<T: Scalar> Long<T> {
             unsafe {
                 let from = from.get::<Complex<T>>();
                 if let Some(chirp) = &self.chirp {
-                    for (column, line) in held.chunks_exact_mut(rack.pitch).enumerate() {
-                        line.fill(Complex::new(T::zero(), T::zero()));
-                        let places = (first + column..points).step_by(columns);
-                        for (value, j) in line[..rows].iter_mut().zip(places) {
-                            *value = *from.offset(j as isize * stride) * chirp.wave[j];
+                    held.fill(Complex::new(T::zero(), T::zero()));
+                    let width = held.len() / rack.pitch;
+                    for (row, start) in (first..points).step_by(columns).enumerate() {
+                        for column in 0..width.min(points - start) {
+                            let j = start + column;
+                            held[column * rack.pitch + row] =
+                                *from.offset(j as isize * stride) * chirp.wave[j];
                         }
                     }
                 } else {
@@ -295,11 +297,15 @@ impl<T: Scalar> Long<T> {
                 gather(grid.get::<Complex<T>>().add(first), columns as isize, 1, held, rack);
                 self.factors.apply::<true>(tile, held, rack);
                 let to = to.get::<Complex<T>>();
-                for (column, line) in held.chunks_exact_mut(rack.pitch).enumerate() {
+                for line in held.chunks_exact_mut(rack.pitch) {
                     fft.process_with_scratch(&mut line[..rows], scratch);
-                    let places = (first + column..points).step_by(columns);
-                    for (value, j) in line[..rows].iter().zip(places) {
-                        *to.offset(j as isize * stride) = *value * chirp.wave[j];
+                }
+                let width = held.len() / rack.pitch;
+                for (row, start) in (first..points).step_by(columns).enumerate() {
+                    for column in 0..width.min(points - start) {
+                        let j = start + column;
+                        *to.offset(j as isize * stride) =
+                            held[column * rack.pitch + row] * chirp.wave[j];
                     }
                 }
             }
