@@ -31,8 +31,9 @@ def shapes(functions: list[Function]) -> str:
     body = "".join(_shape(name) for name in sorted({f.shape for f in functions}))
     return f"""//! Calls through an address, one function for every ABI shape.
 //!
-//! The name is the shape: what is returned, then one letter a parameter. `i` is a 32-bit integer, `l` a 64-bit
-//! integer or an address, `b` an unsigned and `c` a signed byte, `h` a 16-bit integer, `f` an `f32`, `d` an `f64`.
+//! The name is the shape: what is returned, then one letter a parameter. `i` is a 32-bit integer,
+//! `l` a 64-bit integer or an address, `b` an unsigned and `c` a signed byte, `h` a 16-bit integer,
+//! `f` an `f32`, `d` an `f64`.
 //!
 //! Every argument lies in a 64-bit slot, in its low bits, and so does the value that is returned.
 
@@ -74,10 +75,10 @@ def _shape(name: str) -> str:
 /// Calls the function of this shape at `address`.
 ///
 /// # Safety
-/// `address` must be that of a C function of this very shape, `slots` must point to {len(letters)} slots that hold
-/// its arguments, and the call itself must be sound.
+/// `address` must be that of a C function of this very shape, the slots must hold its
+/// {len(letters)} arguments, and the call itself must be sound.
 #[must_use]
-pub unsafe fn {name}(address: usize, slots: *const u64) -> u64 {{
+pub unsafe fn {name}(address: usize, {"slots" if letters else "_"}: *const u64) -> u64 {{
     // SAFETY: the caller vouches for the address, the slots and the call.
     unsafe {{
         let function: unsafe extern "C" fn({types}){arrow} = std::mem::transmute(address);

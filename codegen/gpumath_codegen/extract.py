@@ -1,4 +1,4 @@
-"""Headers to facts: parse every pinned release of a library's headers and write api/<library>.toml."""
+"""Headers to facts: parse every pinned release of a library's headers."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ def extract(root: Path, cache: Path, library: str) -> None:
             for function in releases[cuda].functions.values():
                 function.exported = [cuda] if function.symbol in symbols else []
     api.write(root / "api" / f"{library}.toml", library, *merge(releases))
+
+
+def libraries(root: Path) -> list[str]:
+    """Return the libraries whose headers are pinned."""
+    return list(tomllib.loads((root / "headers.lock.toml").read_text())["libraries"])
 
 
 def parse(headers: list[str], includes: list[Path]) -> Release:
@@ -142,8 +147,7 @@ def _renamed(own: list[Cursor]) -> dict[str, str]:
 
 def _function(cursor: Cursor, name: str) -> api.Function:
     parameters = [
-        api.Parameter(c.spelling, _spelling(c.type), _kind(c.type))
-        for c in cursor.get_arguments()
+        api.Parameter(c.spelling, _spelling(c.type), _kind(c.type)) for c in cursor.get_arguments()
     ]
     return api.Function(
         name, cursor.spelling, _spelling(cursor.result_type), _kind(cursor.result_type), parameters

@@ -13,7 +13,7 @@ _JOINED = {"GPUs": "Gpus", "LTOIRs": "Ltoirs", "GEMMreuse": "GemmReuse"}
 
 
 def snake_case(name: str) -> str:
-    """``ExecC2C`` becomes ``exec_c2c``, ``nGPUs`` ``n_gpus``, ``CtxGetCurrent`` ``ctx_get_current``."""
+    """``ExecC2C`` becomes ``exec_c2c``, and ``nGPUs`` becomes ``n_gpus``."""
     for pattern, word in _ONE_WORD:
         name = pattern.sub(word, name)
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)

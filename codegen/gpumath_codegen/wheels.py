@@ -1,4 +1,4 @@
-"""Header wheels: download, verify, keep the headers and the list of exported symbols, drop the rest."""
+"""Header wheels: download, verify, keep the headers and the names of exported symbols."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def unpacked(cache: Path, requirement: str, sha256: str, library: str | None) ->
     print(f"downloading {requirement}", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=cache) as work:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        subprocess.run(
-            [*pip, "--only-binary", ":all:", "--dest", work, requirement], check=True
-        )
+        subprocess.run([*pip, "--only-binary", ":all:", "--dest", work, requirement], check=True)
         (wheel,) = Path(work).glob("*.whl")
         if (found := hashlib.sha256(wheel.read_bytes()).hexdigest()) != sha256:
             raise SystemExit(f"{requirement}: sha256 is {found}, headers.lock.toml says {sha256}")

@@ -97,7 +97,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LibraryNotFound(e) => {
-                write!(f, "{} was not found: {}", e.library, e.reason)?;
+                write!(f, "library {} was not found: {}", e.library, e.reason)?;
                 for attempt in &e.tried {
                     write!(f, "\n  {:<9} {}: {}", attempt.step, attempt.place, attempt.outcome)?;
                 }

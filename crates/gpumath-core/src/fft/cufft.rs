@@ -60,6 +60,8 @@ impl CufftPlan {
             let (low, high) = problem.input.offsets();
             Scratch { size: (high - low + 1) as usize * sizes.0, front: -low as usize * sizes.0 }
         });
+        // Loads the library outside the lock: the search may have to wait for Python.
+        loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
         let _context = ContextGuard::enter(device)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut work_size = 0;
@@ -214,11 +216,8 @@ impl Handle {
         let handle = Self { plan, device };
         let set_auto_allocation = loader::function(&cufft::SET_AUTO_ALLOCATION)?;
         // SAFETY: the plan is alive.
-        check(
-            cufft::SET_AUTO_ALLOCATION.symbol(),
-            unsafe { set_auto_allocation(plan, 0) },
-            String::new,
-        )?;
+        let status = unsafe { set_auto_allocation(plan, 0) };
+        check(cufft::SET_AUTO_ALLOCATION.symbol(), status, String::new)?;
         let (complex, real) = (cuda_type(precision.complex()), cuda_type(precision.real()));
         let (from, to) = match pass.kind {
             Kind::C2C => (complex, complex),
@@ -270,11 +269,8 @@ impl Handle {
     fn set_work_area(&self, address: usize) -> Result<()> {
         let set_work_area = loader::function(&cufft::SET_WORK_AREA)?;
         // SAFETY: the plan is alive, and `CufftPlan::execute`'s caller vouches for the workspace.
-        check(
-            cufft::SET_WORK_AREA.symbol(),
-            unsafe { set_work_area(self.plan, address) },
-            String::new,
-        )
+        let status = unsafe { set_work_area(self.plan, address) };
+        check(cufft::SET_WORK_AREA.symbol(), status, String::new)
     }
 
     /// # Safety

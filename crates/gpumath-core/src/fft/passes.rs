@@ -90,7 +90,7 @@ impl Cut<'_> {
             // Nothing but axes of one point: a transform of one point copies.
             axes.extend(self.problem.axes.last().map(|&axis| axis as usize));
         }
-        self.sort_by_memory(&mut axes, &self.problem.input);
+        sort_by_memory(&mut axes, &self.problem.input);
         let mut passes = Vec::new();
         let mut from = Buffer::Input;
         while !axes.is_empty() {
@@ -106,12 +106,12 @@ impl Cut<'_> {
     fn real_to_complex(&self) -> Result<Vec<Pass>> {
         let from = if self.problem.unaligned { Buffer::Scratch } else { Buffer::Input };
         let (halved, mut others) = self.halved_and_others();
-        self.sort_by_memory(&mut others, &self.problem.input);
+        sort_by_memory(&mut others, &self.problem.input);
         let group =
             self.last_group(&others, &[&self.problem.input, &self.problem.output], Some(halved))?;
         let mut passes = vec![self.pass(Kind::R2C, &group, from, Buffer::Output)?];
         others.retain(|axis| !group.contains(axis));
-        self.sort_by_memory(&mut others, &self.problem.output);
+        sort_by_memory(&mut others, &self.problem.output);
         while !others.is_empty() {
             let group = self.last_group(&others, &[&self.problem.output], None)?;
             passes.push(self.pass(Kind::C2C, &group, Buffer::Output, Buffer::Output)?);
@@ -122,9 +122,12 @@ impl Cut<'_> {
 
     fn complex_to_real(&self) -> Result<Vec<Pass>> {
         let (halved, mut others) = self.halved_and_others();
-        self.sort_by_memory(&mut others, &self.problem.input);
-        let last =
-            self.last_group(&others, &[&self.problem.input, &self.problem.output], Some(halved))?;
+        sort_by_memory(&mut others, &self.problem.input);
+        // A result of one point takes the real part last. cuFFT, given more axes at once, takes it first, which differs
+        // when the operand is not exactly Hermitian.
+        let together: &[usize] = if self.problem.output.shape[halved] == 1 { &[] } else { &others };
+        let layouts = [&self.problem.input, &self.problem.output];
+        let last = self.last_group(together, &layouts, Some(halved))?;
         others.retain(|axis| !last.contains(axis));
         let mut passes = Vec::new();
         while !others.is_empty() {
@@ -154,11 +157,6 @@ impl Cut<'_> {
             Buffer::Input | Buffer::Scratch => &self.problem.input,
             Buffer::Output => &self.problem.output,
         }
-    }
-
-    /// Slowest axis first. The order of complex transforms does not matter, so memory decides.
-    fn sort_by_memory(&self, axes: &mut [usize], layout: &Layout) {
-        axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis].abs()));
     }
 
     /// The longest tail of `axes`, with `fastest` behind it, that one plan covers in all `layouts`.
@@ -258,6 +256,11 @@ impl Cut<'_> {
             axes,
         }
     }
+}
+
+/// Slowest axis first. The order of complex transforms does not matter, so memory decides.
+fn sort_by_memory(axes: &mut [usize], layout: &Layout) {
+    axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis].abs()));
 }
 
 /// The stride along an axis; along one of a single element it does not matter, and 1 fits everywhere.

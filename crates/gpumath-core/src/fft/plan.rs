@@ -1,13 +1,15 @@
 //! A problem made ready to run on one engine.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::cufft::CufftPlan;
 use super::problem::{Direction, Kind, Problem};
 use crate::cache;
+use crate::cpu::CpuLibrary;
 use crate::cpu::fft::CpuFft;
 use crate::error::{Error, Result};
+use crate::loader;
 
 /// Where a transform runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,8 +49,8 @@ pub struct FftPlan {
 enum Engine {
     /// An empty batch: nothing is to be computed.
     Nothing,
-    Cpu(CpuFft),
-    Cufft(CufftPlan),
+    Cpu(Box<CpuFft>),
+    Cufft(Box<CufftPlan>),
 }
 
 impl FftPlan {
@@ -56,8 +58,12 @@ impl FftPlan {
     pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
         let engine = match execution {
             _ if problem.input.is_empty() => Engine::Nothing,
-            Execution::Cpu { threads } => Engine::Cpu(CpuFft::new(&problem, threads, None)?),
-            Execution::Cuda { device } => Engine::Cufft(CufftPlan::new(&problem, device)?),
+            Execution::Cpu { threads } => {
+                Engine::Cpu(Box::new(CpuFft::new(&problem, threads, cpu_library()?)?))
+            }
+            Execution::Cuda { device } => {
+                Engine::Cufft(Box::new(CufftPlan::new(&problem, device)?))
+            }
         };
         Ok(Self { problem, execution, engine })
     }
@@ -81,12 +87,14 @@ impl FftPlan {
         self.execution
     }
 
-    /// Name of the engine: `"cufft"`, `"embedded"`, or that of a library with FFTW's interface.
+    /// Name of the engine: `"cufft"`, `"embedded"`, that of a library with FFTW's interface, or `"none"` for an empty
+    /// batch.
     #[must_use]
     pub fn engine_name(&self) -> &'static str {
-        match (&self.engine, self.execution) {
-            (Engine::Nothing, Execution::Cuda { .. }) | (Engine::Cufft(_), _) => "cufft",
-            (Engine::Nothing, Execution::Cpu { .. }) | (Engine::Cpu(_), _) => "embedded",
+        match &self.engine {
+            Engine::Nothing => "none",
+            Engine::Cpu(plan) => plan.engine_name(),
+            Engine::Cufft(_) => "cufft",
         }
     }
 
@@ -157,4 +165,17 @@ impl FftPlan {
             self.problem.kind
         )))
     }
+}
+
+/// The library with FFTW's interface that CPU plans use, if any. Chosen once: the first plan settles it for the process.
+fn cpu_library() -> Result<Option<Arc<CpuLibrary>>> {
+    static CHOSEN: OnceLock<Option<Arc<CpuLibrary>>> = OnceLock::new();
+    if let Some(chosen) = CHOSEN.get() {
+        return Ok(chosen.clone());
+    }
+    let paths = loader::search_paths();
+    let prefix = paths.prefix.iter().map(|prefix| prefix.join("lib"));
+    let packages = paths.package_folders.iter().map(|folder| folder.join("nvpl").join("lib"));
+    let chosen = CpuLibrary::selected(&prefix.chain(packages).collect::<Vec<_>>())?;
+    Ok(CHOSEN.get_or_init(|| chosen).clone())
 }

@@ -157,7 +157,7 @@ impl Problem {
     /// Whether an input at this address counts as unaligned.
     #[must_use]
     pub fn is_unaligned(&self, address: usize) -> bool {
-        self.kind == Kind::R2C && address % self.precision.complex().size() != 0
+        self.kind == Kind::R2C && !address.is_multiple_of(self.precision.complex().size())
     }
 
     /// Element type of the input.

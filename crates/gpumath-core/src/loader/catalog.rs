@@ -240,7 +240,7 @@ pub static CATALOG: &[Library] = &[
         // Its version does not tell the CUDA major: the folder does.
         builds: &[cuda_12("libmathdx.so.0", (0, 0)), cuda_13("libmathdx.so.0", (0, 0))],
         dependencies: &["nvrtc"],
-        wheel_component: "",
+        wheel_component: "cu12",
         packages: &["nvidia-libmathdx-cu12", "nvidia-libmathdx-cu13"],
         version: VersionQuery::Triple("mathdxGetVersionEx"),
         symbols: &[],

@@ -1,6 +1,6 @@
 //! Which CUDA major, and which origin first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::Attempt;
 use crate::loader::catalog::{CATALOG, CUDA_MAJORS, Library};
@@ -17,15 +17,26 @@ pub(super) struct Set {
     pub(super) reason: String,
     /// The origin that is asked first.
     pub(super) origin: Origin,
+}
+
+/// What came of the search for a set.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    /// The set, or why there is none.
+    pub(super) set: std::result::Result<Set, NoSet>,
     /// Every origin that was considered, and what became of it.
     pub(super) considered: Vec<Attempt>,
 }
 
-/// No origin can serve.
-#[derive(Debug)]
-pub(super) struct NoSet {
-    pub(super) reason: String,
-    pub(super) considered: Vec<Attempt>,
+/// Why no origin can serve.
+#[derive(Clone, Debug)]
+pub(super) enum NoSet {
+    /// The folder that the user named holds nothing of use.
+    EmptyRoot(PathBuf),
+    /// There are libraries, but of no CUDA major that may be chosen, for this reason.
+    NoAllowedMajor(String),
+    /// There is no library at all.
+    NothingFound,
 }
 
 /// CUDA majors that may be chosen.
@@ -40,52 +51,50 @@ pub(super) fn choose(
     environment: &Environment,
     origins: &[Origin],
     driver: Option<Version>,
-) -> Result<Set, NoSet> {
-    let allowed = allowed(environment, origins, driver)?;
-    let bound = || CATALOG.iter().filter(|library| !library.builds.is_empty());
-    let wanted: Vec<&'static Library> = bound().filter(|l| !l.symbols.is_empty()).collect();
-    choose_among(&wanted, &allowed, origins)
-        .or_else(|_| choose_among(&bound().collect::<Vec<_>>(), &allowed, origins))
+) -> Choice {
+    let allowed = match allowed(environment, origins, driver) {
+        Ok(allowed) => allowed,
+        Err(no_set) => return Choice { set: Err(no_set), considered: Vec::new() },
+    };
+    let any = || CATALOG.iter().filter(|library| !library.builds.is_empty());
+    let bound: Vec<&'static Library> = any().filter(|l| !l.symbols.is_empty()).collect();
+    let choice = choose_among(&bound, &allowed, origins);
+    if choice.set.is_ok() {
+        return choice;
+    }
+    choose_among(&any().collect::<Vec<_>>(), &allowed, origins)
 }
 
-fn choose_among(
-    libraries: &[&'static Library],
-    allowed: &Allowed,
-    origins: &[Origin],
-) -> Result<Set, NoSet> {
+fn choose_among(libraries: &[&'static Library], allowed: &Allowed, origins: &[Origin]) -> Choice {
     let mut considered = Vec::new();
     let mut chosen: Option<(u16, &Origin)> = None;
+    let mut found = false;
     for origin in origins {
-        let outcome = if chosen.is_some() {
-            present(origin)
-        } else if let Some(cuda_major) = best_major(origin, libraries, &allowed.majors) {
-            chosen = Some((cuda_major, origin));
-            format!("chosen, CUDA {cuda_major}")
-        } else {
-            present(origin)
+        let majors = origin.cuda_majors();
+        found |= !majors.is_empty();
+        let asked = chosen.is_none();
+        if asked {
+            let major = best_major(origin, libraries, &allowed.majors);
+            chosen = major.map(|major| (major, origin));
+        }
+        let outcome = match (chosen, majors.as_slice()) {
+            (Some((major, _)), _) if asked => format!("chosen, CUDA {major}"),
+            _ if origin.layouts.is_empty() => origin.emptiness.to_owned(),
+            (Some(_), _) if origin.step == Step::System => String::from("not asked"),
+            (_, []) => String::from("no CUDA library"),
+            (_, majors) => format!("has CUDA {}", joined(majors, "and")),
         };
-        considered.push(Attempt { step: origin.step.name(), place: origin.place.clone(), outcome });
+        let (step, place) = (origin.step.name(), origin.place.clone());
+        considered.push(Attempt { step, place, outcome });
     }
-    match chosen {
-        Some((cuda_major, origin)) => Ok(Set {
-            cuda_major,
-            reason: allowed.reason.clone(),
-            origin: origin.clone(),
-            considered,
-        }),
-        None => Err(NoSet { reason: allowed.reason.clone(), considered }),
-    }
-}
-
-fn present(origin: &Origin) -> String {
-    if origin.layouts.is_empty() {
-        return origin.emptiness.to_owned();
-    }
-    match origin.cuda_majors().as_slice() {
-        [] if origin.step == Step::System => String::from("not needed or without a match"),
-        [] => String::from("no CUDA library"),
-        majors => format!("has CUDA {}", joined(majors)),
-    }
+    let set = match chosen {
+        Some((cuda_major, origin)) => {
+            Ok(Set { cuda_major, reason: allowed.reason.clone(), origin: origin.clone() })
+        }
+        None if found => Err(NoSet::NoAllowedMajor(allowed.reason.clone())),
+        None => Err(NoSet::NothingFound),
+    };
+    Choice { set, considered }
 }
 
 /// The major of which the origin has most, the newest of equals.
@@ -119,14 +128,9 @@ fn allowed(
     if let Some(root) = environment.path(ROOT_VARIABLE) {
         let majors = majors_at(Step::Explicit);
         if majors.is_empty() {
-            let reason = format!(
-                "{ROOT_VARIABLE} is {}, which holds no library of CUDA {}",
-                root.display(),
-                joined(&CUDA_MAJORS)
-            );
-            return Err(NoSet { reason, considered: Vec::new() });
+            return Err(NoSet::EmptyRoot(root));
         }
-        let reason = format!("{ROOT_VARIABLE} has CUDA {}", joined(&majors));
+        let reason = format!("{ROOT_VARIABLE} has CUDA {}", joined(&majors, "and"));
         return Ok(supported(majors, reason, driver));
     }
     let named = CATALOG.iter().filter_map(|library| environment.path(&library.variable()));
@@ -140,12 +144,13 @@ fn allowed(
         if !majors.is_empty() {
             let file = files.iter().find(|file| major_of_file(file).is_some());
             let file = file.map(|file| file.display().to_string()).unwrap_or_default();
-            let reason = format!("{origin} CUDA {} ({file})", joined(&majors));
+            let reason = format!("{origin} CUDA {} ({file})", joined(&majors, "and"));
             return Ok(supported(majors, reason, driver));
         }
     }
     let Some(driver) = driver else {
-        let reason = String::from("there is no driver to go by, so the newest found is taken");
+        let reason =
+            String::from("there is no driver to go by, so the newest that was found is taken");
         return Ok(Allowed { majors: CUDA_MAJORS.to_vec(), reason });
     };
     let fits = |&major: &u16| u32::from(major) <= driver.major;
@@ -165,7 +170,8 @@ fn major_of_file(file: &Path) -> Option<u16> {
     CATALOG.iter().find_map(|library| library.cuda_major_of_file(name))
 }
 
-pub(super) fn joined(majors: &[u16]) -> String {
+/// "12 and 13".
+pub(super) fn joined(majors: &[u16], word: &str) -> String {
     let majors: Vec<String> = majors.iter().map(ToString::to_string).collect();
-    majors.join(" and ")
+    majors.join(&format!(" {word} "))
 }

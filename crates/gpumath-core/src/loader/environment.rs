@@ -67,5 +67,7 @@ impl Environment {
 
 /// The path made absolute without touching the file system.
 pub(super) fn absolute(path: &Path) -> PathBuf {
+    // Python writes the current folder as an empty string.
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

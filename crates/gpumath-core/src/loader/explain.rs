@@ -27,17 +27,22 @@ impl Explanation<'_> {
     }
 
     /// No origin can serve at all.
-    pub(super) fn no_set(&self, no_set: NoSet) -> Error {
-        if no_set.considered.is_empty() {
-            return self.error(
-                no_set.reason,
-                Vec::new(),
-                format!("correct {ROOT_VARIABLE} or unset it"),
-            );
-        }
-        let majors = joined(&CUDA_MAJORS).replace("and", "or");
-        let reason = format!("no CUDA {majors} library can be used ({})", no_set.reason);
-        self.error(reason, no_set.considered, self.install(None))
+    pub(super) fn no_set(&self, no_set: &NoSet, considered: &[Attempt]) -> Error {
+        let majors = joined(&CUDA_MAJORS, "or");
+        let reason = match no_set {
+            NoSet::EmptyRoot(root) => {
+                let root = root.display();
+                let reason =
+                    format!("{ROOT_VARIABLE} is {root}, which holds no library of CUDA {majors}");
+                let fix = format!("correct {ROOT_VARIABLE} or unset it");
+                return self.error(reason, considered.to_vec(), fix);
+            }
+            NoSet::NoAllowedMajor(limit) => {
+                format!("the CUDA libraries here cannot be used: {limit}")
+            }
+            NoSet::NothingFound => format!("no library of CUDA {majors} is installed here"),
+        };
+        self.error(reason, considered.to_vec(), self.install(None))
     }
 
     /// The set has no usable file of this library.
@@ -54,9 +59,12 @@ impl Explanation<'_> {
             if failures.peek().is_none() {
                 tried.extend(self.absences(origin, set.cuda_major));
             }
-            tried.extend(failures.cloned());
+            for failure in failures {
+                if !tried.contains(failure) {
+                    tried.push(failure.clone());
+                }
+            }
         }
-        tried.dedup();
         self.error(reason, tried, fix)
     }
 

@@ -18,10 +18,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use gpumath_sys::table::{Function, Symbol};
 
 use crate::error::{Error, Result};
+use crate::loader::catalog::DRIVER;
 
 pub use environment::{Environment, SearchPaths};
 pub use open::LibraryInfo;
-pub use report::{Report, report};
+pub use report::Report;
 pub use resolve::Resolver;
 
 static RESOLVER: Mutex<Option<Resolver>> = Mutex::new(None);
@@ -31,6 +32,12 @@ static SEARCH_HOOK: OnceLock<fn() -> SearchPaths> = OnceLock::new();
 /// held, and may be set once; a later call changes nothing.
 pub fn set_search_hook(hook: fn() -> SearchPaths) {
     let _ = SEARCH_HOOK.set(hook);
+}
+
+/// Where packages are now, as the hook says.
+#[must_use]
+pub fn search_paths() -> SearchPaths {
+    SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default()
 }
 
 /// The callable for a table row, loading its library first if need be.
@@ -49,16 +56,27 @@ pub fn address(symbol: &'static Symbol) -> Result<usize> {
 
 /// Opens a library unless it is open, and tells where it is.
 pub fn library(name: &str) -> Result<LibraryInfo> {
-    with_resolver(|resolver, environment| resolver.library(name, environment).cloned())
+    let open = resolver().as_ref().and_then(|resolver| resolver.library_if_open(name).cloned());
+    open.map_or_else(
+        || {
+            let environment = environment_for(name);
+            resolver().get_or_insert_default().library(name, &environment).cloned()
+        },
+        Ok,
+    )
 }
 
 /// Every library of the chosen set that can be opened, and the driver. Opens them.
 #[must_use]
 pub fn libraries() -> Vec<LibraryInfo> {
-    let names = catalog::CATALOG.iter().map(|library| library.name);
-    with_resolver(|resolver, environment| {
-        names.filter_map(|name| resolver.library(name, environment).ok().cloned()).collect()
-    })
+    report().libraries
+}
+
+/// Searches for every library, opens what is there, and tells what came of it.
+#[must_use]
+pub fn report() -> Report {
+    let environment = environment();
+    Report::of(resolver().get_or_insert_default(), &environment)
 }
 
 /// Whether a library (`"cufft"`) or a function of it (`"cufft.xt_exec"`) can be used here.
@@ -90,17 +108,28 @@ pub fn has(name: &str) -> Result<bool> {
 
 #[cold]
 fn look_up(symbol: &'static Symbol) -> Result<usize> {
-    let address = with_resolver(|resolver, environment| resolver.address(symbol, environment))?;
+    let open = resolver().as_ref().and_then(|resolver| resolver.address_if_open(symbol));
+    let address = open.unwrap_or_else(|| {
+        let environment = environment_for(symbol.library);
+        resolver().get_or_insert_default().address(symbol, &environment)
+    })?;
     symbol.set_address(address);
     Ok(address)
 }
 
-/// Runs `work` with the process' resolver and a fresh look at the environment.
-fn with_resolver<T>(work: impl FnOnce(&mut Resolver, &Environment) -> T) -> T {
-    // The hook can wait for another thread (Python's interpreter lock), so it comes before ours.
-    let paths = SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default();
-    let environment = Environment::of_process(paths);
-    let mut resolver: MutexGuard<'_, Option<Resolver>> =
-        RESOLVER.lock().unwrap_or_else(PoisonError::into_inner);
-    work(resolver.get_or_insert_default(), &environment)
+/// The environment for a search of all libraries.
+fn environment() -> Environment {
+    Environment::of_process(SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default())
+}
+
+/// The environment for a search of one library.
+fn environment_for(library: &str) -> Environment {
+    // No package folder holds the driver. Callers may count on the hook not being called for it.
+    if library == DRIVER { Environment::of_process(SearchPaths::default()) } else { environment() }
+}
+
+/// The resolver of this process. The environment is taken before: the hook can wait for another
+/// thread (Python's interpreter lock), which must not wait for this lock meanwhile.
+fn resolver() -> MutexGuard<'static, Option<Resolver>> {
+    RESOLVER.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,9 +4,11 @@ use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 
 use gpumath_sys::dynlib::DynamicLibrary;
+use gpumath_sys::table::Symbol;
 
-use crate::loader::catalog::{Library, VersionQuery};
-use crate::loader::process;
+use crate::error::{Error, FunctionNotFound, Result};
+use crate::loader::catalog::{DRIVER, Library, VersionQuery};
+use crate::loader::{explain, process};
 use crate::version::Version;
 
 /// A library that is open.
@@ -34,8 +36,23 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn symbol(&self, name: &str) -> Option<usize> {
-        self.handle.symbol(name)
+    /// The address of a function of this library.
+    pub(super) fn address(&self, symbol: &Symbol) -> Result<usize> {
+        let info = &self.info;
+        // A name can be exported before its release, with another signature (cufftXtSetJITCallback).
+        let too_old =
+            info.name != DRIVER && info.cuda_major.is_some_and(|major| major < symbol.since.major);
+        let address = if too_old { None } else { self.handle.symbol(symbol.symbol) };
+        address.ok_or_else(|| {
+            Error::FunctionNotFound(Box::new(FunctionNotFound {
+                function: format!("{}.{}", symbol.library, symbol.name),
+                symbol: symbol.symbol.to_owned(),
+                path: info.path.display().to_string(),
+                version: explain::version_text(info.version),
+                since: symbol.since,
+                until: symbol.until,
+            }))
+        })
     }
 }
 
@@ -44,7 +61,7 @@ pub(super) fn open(
     library: &'static Library,
     file: &Path,
     origin: &'static str,
-) -> Result<Opened, String> {
+) -> std::result::Result<Opened, String> {
     // SAFETY: the file has the name that NVIDIA gives this library, or the user named it for it.
     let handle = unsafe { DynamicLibrary::open(file) }.map_err(|text| readable(&text, file))?;
     let version = ask(&handle, library.version)?;
@@ -66,8 +83,14 @@ impl VersionQuery {
     }
 }
 
+/// `CUDA_ERROR_STUB_LIBRARY`, `cudaErrorStubLibrary`.
+const STUB_LIBRARY: c_int = 34;
+
 /// The version; `None` if the library is too old to have the function.
-fn ask(library: &DynamicLibrary, query: VersionQuery) -> Result<Option<Version>, String> {
+fn ask(
+    library: &DynamicLibrary,
+    query: VersionQuery,
+) -> std::result::Result<Option<Version>, String> {
     let Some(address) = library.symbol(query.symbol()) else { return Ok(None) };
     let mut numbers: [c_int; 3] = [0; 3];
     let [major, minor, patch] = &mut numbers;
@@ -112,6 +135,9 @@ fn ask(library: &DynamicLibrary, query: VersionQuery) -> Result<Option<Version>,
             unsafe { get(major) }
         }
     };
+    if status == STUB_LIBRARY {
+        return Err(String::from("is a stub that serves for linking only"));
+    }
     if status != 0 {
         return Err(format!("{} returned status {status}", query.symbol()));
     }
@@ -138,7 +164,7 @@ fn readable(text: &str, file: &Path) -> String {
     const ABSENT: &str = "cannot open shared object file: No such file or directory";
     let own = format!("{}: ", file.display());
     match (text.strip_prefix(&own), text.strip_suffix(ABSENT)) {
-        (Some(ABSENT), _) => format!("{} absent", file.display()),
+        (Some(ABSENT), _) => String::from("absent"),
         (Some(rest), _) => rest.to_owned(),
         (None, Some(other)) => {
             format!("needs {}, which was not found", other.trim_end_matches([':', ' ']))

@@ -145,7 +145,7 @@ fn loaded(environment: &Environment) -> Origin {
         }
     }
     let place = String::from("this process");
-    Origin { step: Step::Loaded, place, emptiness: "holds no CUDA library", layouts }
+    Origin { step: Step::Loaded, place: listed(place, &layouts), emptiness: NONE_HELD, layouts }
 }
 
 /// `nvidia` is a namespace package: each entry of the package path can hold a part of it.
@@ -159,7 +159,8 @@ fn wheels(environment: &Environment) -> Origin {
         }
     }
     let place = format!("{} package folders", environment.paths.package_folders.len());
-    Origin { step: Step::Wheel, place, emptiness: "no nvidia folder in them", layouts }
+    let emptiness = "no nvidia folder in them";
+    Origin { step: Step::Wheel, place: listed(place, &layouts), emptiness, layouts }
 }
 
 fn conda(environment: &Environment) -> Origin {
@@ -185,9 +186,20 @@ fn cuda_path(variable: &'static str, environment: &Environment) -> Origin {
 }
 
 const UNSET: &str = "not set";
+const NONE_HELD: &str = "holds no CUDA library";
 
 fn named(variable: &str, root: Option<PathBuf>) -> String {
     root.map_or_else(|| variable.to_owned(), |root| format!("{variable} {}", root.display()))
+}
+
+/// The folders, if there are any, as the origin's name.
+fn listed(name: String, layouts: &[Layout]) -> String {
+    let folders = layouts.iter().filter_map(|layout| match layout {
+        Layout::Folder(folder) | Layout::Wheels(folder) => Some(folder.display().to_string()),
+        Layout::System => None,
+    });
+    let folders: Vec<String> = folders.collect();
+    if folders.is_empty() { name } else { folders.join(", ") }
 }
 
 /// Library folders below the root of a CUDA toolkit or a conda environment.

@@ -3,13 +3,15 @@
 use crate::error::{Attempt, Error, LibraryNotFound};
 use crate::loader::catalog::{CATALOG, Library};
 use crate::loader::open::LibraryInfo;
-use crate::loader::{environment::Environment, explain, resolve::Resolver, with_resolver};
+use crate::loader::{environment::Environment, explain, resolve::Resolver};
 
 /// The state of the search.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// CUDA major of the chosen set.
     pub cuda_major: Option<u16>,
+    /// Why this major.
+    pub reason: Option<String>,
     /// Search step of the chosen set.
     pub origin: Option<&'static str>,
     /// The libraries that are there.
@@ -20,12 +22,6 @@ pub struct Report {
     pub missing: Vec<LibraryNotFound>,
     /// The settings that had a say.
     pub environment: Vec<(String, String)>,
-}
-
-/// Searches for every library, opens what is there, and tells what came of it.
-#[must_use]
-pub fn report() -> Report {
-    with_resolver(Report::of)
 }
 
 impl Report {
@@ -40,9 +36,11 @@ impl Report {
                 Err(_) => {}
             }
         }
+        let set = resolver.set();
         Self {
-            cuda_major: resolver.chosen().map(|(major, _)| major),
-            origin: resolver.chosen().map(|(_, step)| step),
+            cuda_major: set.map(|set| set.cuda_major),
+            reason: set.map(|set| set.reason.clone()),
+            origin: set.map(|set| set.origin.step.name()),
             libraries,
             considered: resolver.considered().to_vec(),
             missing,

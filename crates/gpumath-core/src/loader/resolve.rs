@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gpumath_sys::table::Symbol;
 
-use crate::error::{Attempt, Error, FunctionNotFound, Result};
+use crate::error::{Attempt, Result};
 use crate::loader::catalog::{self, CUDA_MAJORS, DRIVER, DRIVER_FILE, Library};
 use crate::loader::choose::{self, NoSet, Set};
 use crate::loader::environment::Environment;
@@ -20,6 +20,7 @@ use crate::version::Version;
 pub struct Resolver {
     opened: Vec<Opened>,
     set: Option<Set>,
+    considered: Vec<Attempt>,
 }
 
 impl Resolver {
@@ -34,16 +35,15 @@ impl Resolver {
         self.opened.iter().map(|opened| &opened.info)
     }
 
-    /// The CUDA major and the search step of the chosen set, once there is one.
-    #[must_use]
-    pub fn chosen(&self) -> Option<(u16, &'static str)> {
-        self.set.as_ref().map(|set| (set.cuda_major, set.origin.step.name()))
+    /// The chosen set, once a library of it is open.
+    pub(super) fn set(&self) -> Option<&Set> {
+        self.set.as_ref()
     }
 
-    /// Every origin that was considered when the set was chosen.
+    /// Every origin that was considered at the last search for a set, in order.
     #[must_use]
     pub fn considered(&self) -> &[Attempt] {
-        self.set.as_ref().map_or(&[], |set| &set.considered)
+        &self.considered
     }
 
     /// Opens a library, its dependencies first, unless it is open.
@@ -56,22 +56,18 @@ impl Resolver {
     pub fn address(&mut self, symbol: &Symbol, environment: &Environment) -> Result<usize> {
         let library = catalog::find(symbol.library)
             .ok_or_else(|| explain::unknown_library(symbol.library))?;
-        let opened = self.open_library(library, environment, None)?;
-        let info = &opened.info;
-        // A name can be exported before its release, with another signature (cufftXtSetJITCallback).
-        let too_old = library.name != DRIVER
-            && info.cuda_major.is_some_and(|major| major < symbol.since.major);
-        let address = if too_old { None } else { opened.symbol(symbol.symbol) };
-        address.ok_or_else(|| {
-            Error::FunctionNotFound(Box::new(FunctionNotFound {
-                function: format!("{}.{}", symbol.library, symbol.name),
-                symbol: symbol.symbol.to_owned(),
-                path: info.path.display().to_string(),
-                version: explain::version_text(info.version),
-                since: symbol.since,
-                until: symbol.until,
-            }))
-        })
+        self.open_library(library, environment, None)?.address(symbol)
+    }
+
+    /// The address of a function if its library is open.
+    pub(super) fn address_if_open(&self, symbol: &Symbol) -> Option<Result<usize>> {
+        let opened = self.opened.iter().find(|opened| opened.info.name == symbol.library)?;
+        Some(opened.address(symbol))
+    }
+
+    /// What is known of a library if it is open.
+    pub(super) fn library_if_open(&self, name: &str) -> Option<&LibraryInfo> {
+        self.opened().find(|info| info.name == name)
     }
 
     fn position(&self, library: &Library) -> Option<usize> {
@@ -122,7 +118,7 @@ impl Resolver {
         let origins = origin::origins(environment);
         let set = match self.choose(environment, &origins, driver) {
             Ok(set) => set,
-            Err(no_set) => return Err(explanation.no_set(no_set)),
+            Err(no_set) => return Err(explanation.no_set(&no_set, &self.considered)),
         };
         let mut tried = Vec::new();
         for (step, file) in candidates(library, &set, &origins, environment) {
@@ -143,16 +139,33 @@ impl Resolver {
 
     /// The set in force, or the one that would be chosen now.
     fn choose(
-        &self,
+        &mut self,
         environment: &Environment,
         origins: &[Origin],
         driver: Option<Version>,
     ) -> std::result::Result<Set, NoSet> {
-        self.set.clone().map_or_else(|| choose::choose(environment, origins, driver), Ok)
+        if let Some(set) = &self.set {
+            return Ok(set.clone());
+        }
+        let choice = choose::choose(environment, origins, driver);
+        self.considered = choice.considered;
+        choice.set
     }
 
     fn driver_version(&mut self, environment: &Environment) -> Option<Version> {
         self.library(DRIVER, environment).ok().and_then(|driver| driver.version)
+    }
+
+    /// Adds to a message about symbols which libraries were to supply them.
+    fn with_dependencies(&self, library: &Library, text: String) -> String {
+        if !text.contains("undefined symbol") {
+            return text;
+        }
+        let needed = self.opened().filter(|info| library.dependencies.contains(&info.name));
+        needed.fold(text, |text, LibraryInfo { name, version, path, .. }| {
+            let version = explain::version_text(*version);
+            format!("{text}; {name} here is version {version}, {}", path.display())
+        })
     }
 
     /// Opens one file of a CUDA major, after the libraries that it needs. The error is one line.
@@ -173,7 +186,8 @@ impl Resolver {
             // What is missing here shows in the dynamic loader's message, if it is needed at all.
             let _ = self.open_library(dependency, environment, Some(&dependent));
         }
-        let mut opened = open::open(library, file, step.name())?;
+        let mut opened = open::open(library, file, step.name())
+            .map_err(|text| self.with_dependencies(library, text))?;
         if let (Some(found), Some(wanted)) = (opened.info.cuda_major, cuda_major)
             && found != wanted
         {

@@ -76,6 +76,16 @@ impl Layout {
         (low, high)
     }
 
+    /// Whether both layouts put every element at the same offset: strides of dimensions with one element, and of
+    /// empty layouts, do not matter.
+    #[must_use]
+    pub fn is_equivalent(&self, other: &Self) -> bool {
+        self.shape == other.shape
+            && (self.is_empty()
+                || (0..self.ndim())
+                    .all(|axis| self.shape[axis] == 1 || self.strides[axis] == other.strides[axis]))
+    }
+
     /// Whether no two indices share an element. Exact for nested layouts; interleaved ones count as overlapping.
     #[must_use]
     pub fn is_injective(&self) -> bool {

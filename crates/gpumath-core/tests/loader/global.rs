@@ -61,3 +61,14 @@ fn many_threads_find_one_library() {
         });
     });
 }
+
+#[test]
+fn has_tells_functions_that_this_version_lacks() {
+    isolated_with(&[("GPUMATH_CUDA_PATH", "root")], |folder| {
+        cufft(&folder.join("root/libcufft.so.12"), [12, 0, 0]);
+        assert!(loader::has("cufft.exec_c2c").unwrap());
+        assert!(!loader::has("cufft.xt_exec").unwrap(), "the fake library has one function");
+        let error = loader::address(gpumath_sys::generated::cufft::XT_EXEC.symbol()).unwrap_err();
+        assert!(error.to_string().contains("cufftXtExec"), "{error}");
+    });
+}

@@ -1,9 +1,11 @@
 //! CUDA 12 or CUDA 13.
 
-use gpumath_core::loader::{Environment, Resolver};
+use gpumath_core::loader::{Environment, Resolver, catalog};
+use gpumath_core::version::Version;
 
 use crate::fake::{
-    cufft, cufft_12_wheel, cufft_13_wheel, driver, environment, isolated, not_found, thousands,
+    compile, cufft, cufft_12_wheel, cufft_13_wheel, driver, environment, isolated, not_found,
+    property, thousands,
 };
 
 fn major(environment: &Environment) -> Option<u16> {
@@ -87,4 +89,50 @@ fn an_explicit_file_may_mix_majors() {
         environment.loaded = vec![thousands(&elsewhere, "cudaRuntimeGetVersion", 13000, 0)];
         assert_eq!(major(&environment), Some(12));
     });
+}
+
+#[test]
+fn a_file_name_of_both_majors_goes_with_its_neighbours() {
+    isolated(|folder| {
+        let root = folder.join("lib");
+        thousands(&root.join("libcudart.so.12"), "cudaRuntimeGetVersion", 12040, 0);
+        let curand = property("curandGetProperty", [10, 3, 5]);
+        compile(&root.join("libcurand.so.10"), &curand, &[]);
+        let environment = environment(&[("CONDA_PREFIX", folder)], &[]);
+        let mut resolver = Resolver::new();
+        assert_eq!(resolver.library("curand", &environment).unwrap().cuda_major, Some(12));
+    });
+}
+
+#[test]
+fn a_version_tells_the_major_where_the_file_name_does_not() {
+    for (name, version, major) in [
+        ("cufft", Version::new(11, 4), Some(12)),
+        ("cufft", Version::new(12, 0), Some(13)),
+        ("curand", Version::new(10, 3), Some(12)),
+        ("curand", Version::new(10, 4), Some(13)),
+        ("cusparse", Version::new(12, 5), Some(12)),
+        ("cusparse", Version::new(12, 6), Some(13)),
+        ("cusolver", Version::new(11, 7), Some(12)),
+        ("cublas", Version::new(13, 10), Some(13)),
+        ("mathdx", Version::new(0, 4), None),
+        ("cufft", Version::new(10, 9), None),
+    ] {
+        let library = catalog::find(name).unwrap();
+        assert_eq!(library.cuda_major_of_version(version), major, "{name} {version}");
+    }
+    let major_of = |name: &str, file| catalog::find(name).unwrap().cuda_major_of_file(file);
+    assert_eq!(major_of("cufft", "libcufft.so.12.0.0.61"), Some(13));
+    assert_eq!(major_of("cufft", "libcufft.so.120"), None);
+    assert_eq!(major_of("curand", "libcurand.so.10"), None);
+}
+
+#[test]
+fn every_dependency_is_in_the_catalogue_before_its_dependent() {
+    for (position, library) in catalog::CATALOG.iter().enumerate() {
+        for dependency in library.dependencies {
+            let place = catalog::CATALOG.iter().position(|other| other.name == *dependency);
+            assert!(place.unwrap() < position, "{} needs {dependency}", library.name);
+        }
+    }
 }

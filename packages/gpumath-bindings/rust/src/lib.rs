@@ -1,7 +1,9 @@
 //! The extension module `gpumath.bindings._core`: conversion between Python and `gpumath_core`, and no logic.
 
+mod call;
 mod core;
 mod error;
+mod generated;
 mod interop;
 
 /// The Rust side of `gpumath.bindings`; use the modules above it.
@@ -33,13 +35,10 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         gpumath_core::loader::set_search_hook(crate::core::libraries::search_paths);
+        let nested = module.getattr("core")?;
+        nested.setattr("__name__", "gpumath.bindings._core.core")?;
         let modules = module.py().import("sys")?.getattr("modules")?;
-        for name in ["core"] {
-            let full_name = format!("gpumath.bindings._core.{name}");
-            let nested = module.getattr(name)?;
-            nested.setattr("__name__", &full_name)?;
-            modules.set_item(full_name, nested)?;
-        }
-        Ok(())
+        modules.set_item("gpumath.bindings._core.core", nested)?;
+        crate::call::add_modules(module, crate::generated::MODULES)
     }
 }

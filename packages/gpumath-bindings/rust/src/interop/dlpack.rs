@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 use gpumath_core::tensor::DType;
+use pyo3::exceptions::PyTypeError;
 use pyo3::types::{PyCapsule, PyType};
 use pyo3::{intern, prelude::*};
 
@@ -63,7 +64,13 @@ impl Exchange {
         let mut tensor = MaybeUninit::uninit();
         // SAFETY: the class of `object` offered this function, and the GIL is held.
         if unsafe { (self.0)(object.as_ptr().cast(), tensor.as_mut_ptr()) } != 0 {
-            return Err(PyErr::fetch(object.py()));
+            let py = object.py();
+            let error = PyTypeError::new_err(
+                "the tensor has no memory that can be addressed; sparse and other special tensors have to be made \
+                 dense first",
+            );
+            error.set_cause(py, Some(PyErr::fetch(py)));
+            return Err(error);
         }
         // SAFETY: a return value of 0 means that it is filled.
         Ok(unsafe { tensor.assume_init() })

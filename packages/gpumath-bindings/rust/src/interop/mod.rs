@@ -122,7 +122,7 @@ fn checked(view: TensorView) -> PyResult<TensorView> {
     // checked where a plan runs on CUDA.
     let size = view.dtype.size();
     let alignment = if view.dtype.is_complex() { size / 2 } else { size };
-    if !view.layout.is_empty() && view.ptr % alignment != 0 {
+    if !view.layout.is_empty() && !view.ptr.is_multiple_of(alignment) {
         return Err(PyValueError::new_err(format!(
             "the operand's address {:#x} is not aligned to {alignment} bytes, as {} needs; copy it first",
             view.ptr, view.dtype

@@ -5,6 +5,8 @@ Every class can be pickled, and none of them touches a CUDA library when it is b
 
 from __future__ import annotations
 
+from importlib import import_module
+
 __all__ = [
     "CUDAError",
     "FunctionNotFoundError",
@@ -95,41 +97,45 @@ class LibraryError(GpumathError):
     Attributes
     ----------
     status : int
-        The status; a member of the library's enum (``cufft.Result`` …) where the number is known to it.
+        The status; a member of the library's enum, such as ``cufft.Result``, where it is known.
     function : str
         C name of the function that returned it, or an empty string.
     """
 
+    # Name of the library's module, whose statuses are imported when the first error is built.
+    _library = ""
+
     def __init__(self, status: int, function: str = "", context: str = "") -> None:
         super().__init__(status, function, context)
-        self.status = self._as_enum(status)
+        tables = import_module(f"gpumath.bindings._generated.{self._library}")
+        try:
+            self.status: int = tables.Result(status)
+        except ValueError:  # a status of a newer library than the table
+            self.status = status
         self.function = function
         self.context = context
-
-    @classmethod
-    def _as_enum(cls, status: int) -> int:
-        return status
-
-    @classmethod
-    def _meaning(cls, status: int) -> str:
-        return ""
+        self._meaning: str = tables.MEANINGS.get(status, "")
 
     def __str__(self) -> str:
         name = getattr(self.status, "name", "unknown status")
         text = f"{name} ({int(self.status)})"
         if self.function:
             text = f"{self.function}: {text}"
-        if meaning := self._meaning(int(self.status)):
-            text = f"{text}: {meaning}"
+        if self._meaning:
+            text = f"{text}: {self._meaning}"
         return f"{text} [{self.context}]" if self.context else text
 
 
 class cuFFTError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python
     """A cuFFT function failed; ``status`` is a `gpumath.bindings.cufft.Result`."""
 
+    _library = "cufft"
+
 
 class CUDAError(LibraryError):
     """A CUDA driver function failed; ``status`` is a `gpumath.bindings.driver.Result`."""
+
+    _library = "driver"
 
 
 class NoDeviceError(GpumathError, RuntimeError):
@@ -166,9 +172,9 @@ class UnsupportedLayoutError(GpumathError, ValueError):
         return str(self.args[0])
 
 
-_BY_LIBRARY: dict[str, type[LibraryError]] = {"cufft": cuFFTError, "driver": CUDAError}
+_BY_LIBRARY = {error._library: error for error in (cuFFTError, CUDAError)}
 
 
 def status_error(library: str, status: int, function: str = "", context: str = "") -> LibraryError:
     """Build the exception for a status of ``library``, without touching the library."""
-    return _BY_LIBRARY.get(library, LibraryError)(status, function, context)
+    return _BY_LIBRARY[library](status, function, context)

@@ -1,0 +1,80 @@
+"""The bindings crate's `generated` folder: the rows that call.rs turns into Python functions."""
+
+from __future__ import annotations
+
+from gpumath_codegen import text
+from gpumath_codegen.model import Function, Library, Parameter
+
+_VARIANT = {"ptr": "Address", "str": "Text"}
+
+
+def library(lib: Library) -> str:
+    """Return ``<library>.rs``."""
+    rows = "".join(_row(lib, f) for f in lib.functions)
+    return f"""//! {lib.title}: one row a function, as Python sees it.
+
+use gpumath_sys::generated::{{{lib.name}, shapes}};
+
+use crate::call::{{Kind, Length, Parameter, Returns, Row, Value}};
+
+/// Every function of the module.
+pub(crate) static ROWS: &[Row] = &[{rows}];
+"""
+
+
+def module(names: list[str]) -> str:
+    """Return ``mod.rs``."""
+    lines = "".join(f"mod {name};\n" for name in sorted(names))
+    modules = ", ".join(f'("{name}", {name}::ROWS)' for name in sorted(names))
+    return f"""//! Written by `codegen/`; see `codegen/README.md`. Do not edit.
+
+use crate::call::Row;
+
+{lines}
+/// Every module, by its Python name, and its functions.
+pub(crate) static MODULES: &[(&str, &[Row])] = &[{modules}];
+"""
+
+
+def _row(lib: Library, f: Function) -> str:
+    # CPython takes the signature from what stands before the dashes.
+    doc = f"{text.signature(f)}\n--\n\n{text.docstring(lib, f)}"
+    doc = doc.replace("\\", r"\\").replace('"', r"\"")
+    parameters = ", ".join(_parameter(f, p) for p in f.parameters)
+    return f"""
+    Row {{
+        name: c"{f.name}",
+        doc: c"{doc}",
+        symbol: {lib.name}::{f.static}.symbol(),
+        parameters: &[{parameters}],
+        shape: shapes::{f.shape},
+        returns: Returns::{_returns(f.returns)},
+        keep_gil: {str(f.keep_gil).lower()},
+    }},"""
+
+
+def _parameter(f: Function, p: Parameter) -> str:
+    return f'Parameter {{ name: "{p.name}", kind: {_kind(f, p)} }}'
+
+
+def _kind(f: Function, p: Parameter) -> str:
+    value = f"Value::{_variant(p.kind)}"
+    lengths = [q.name for q in f.inputs]
+    length = f"Length::Argument({lengths.index(p.length)})" if p.length else "Length::Unknown"
+    return {
+        "in": f"Kind::Value({value})",
+        "out": f"Kind::Output({value})",
+        "str": "Kind::Text",
+        "bytes": f"Kind::Bytes({length})",
+        "seq": f"Kind::Sequence({value}, {length})",
+    }[p.role]
+
+
+def _returns(returns: str) -> str:
+    if returns in ("status", "void"):
+        return returns.capitalize()
+    return f"Value(Value::{_variant(returns)})"
+
+
+def _variant(kind: str) -> str:
+    return _VARIANT.get(kind, kind.upper())

@@ -1,0 +1,70 @@
+"""The documentation of a function: one text for `help()` and the stubs."""
+
+from __future__ import annotations
+
+import textwrap
+
+from gpumath_codegen.model import Function, Library, Parameter
+
+_INTEGER = {
+    "i8": "8-bit integer",
+    "u8": "8-bit unsigned integer",
+    "i16": "16-bit integer",
+    "u16": "16-bit unsigned integer",
+    "i32": "32-bit integer",
+    "u32": "32-bit unsigned integer",
+    "i64": "64-bit integer",
+    "u64": "64-bit unsigned integer",
+    "ptr": "address or handle",
+    "f32": "32-bit floating point number",
+    "f64": "64-bit floating point number",
+    "str": "text",
+}
+_TYPE = {"f32": "float", "f64": "float", "str": "str"}
+
+
+def signature(f: Function) -> str:
+    """``exec_c2c(plan, idata, odata, direction)``, on several lines if it is long."""
+    line = f"{f.name}({', '.join(p.name for p in f.inputs)})"
+    return textwrap.fill(line, 80, break_long_words=False)
+
+
+def python_type(p: Parameter) -> str:
+    """Type of the value of an output, or of a single input, in prose."""
+    return p.enum or _TYPE.get(p.kind, "int")
+
+
+def docstring(lib: Library, f: Function) -> str:
+    """Return the NumPy-style text, without quotes."""
+    parts = [f.doc, ""]
+    parts += _section("Parameters", [_input(p) for p in f.inputs])
+    parts += _section("Returns", [_output(p) for p in f.outputs])
+    parts += _section(
+        "Raises", [f"{lib.error}\n    The call returned another status than SUCCESS."]
+    )
+    versions = f"{f.since} to {f.until}" if f.since != f.until else f.since
+    source = f"C function ``{f.c_name}``, in CUDA {versions}. See\n{lib.docs}"
+    parts += _section("Notes", [source])
+    return "\n".join(parts).strip()
+
+
+def _section(title: str, entries: list[str]) -> list[str]:
+    return [title, "-" * len(title), *entries, ""] if entries else []
+
+
+def _input(p: Parameter) -> str:
+    length = f" of at least ``{p.length}`` elements" if p.length else ""
+    if p.role == "seq":
+        meaning = f"Numbers{length} (each a {_INTEGER[p.kind]}), or their address."
+        return f"{p.name} : int or sequence of int\n    {meaning}"
+    if p.role == "bytes":
+        size = f" of at least ``{p.length}`` bytes" if p.length else ""
+        return f"{p.name} : int or bytes-like\n    Data{size}, or their address."
+    if p.role == "str":
+        return f"{p.name} : str\n    Text without NUL characters."
+    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``, a {_INTEGER[p.kind]}."
+
+
+def _output(p: Parameter) -> str:
+    # An int even where C has an enum: building the member would cost more than the call.
+    return f"{p.name} : {_TYPE.get(p.kind, 'int')}\n    What C writes to ``{p.c_type}``."

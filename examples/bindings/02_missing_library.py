@@ -1,0 +1,17 @@
+"""Call cuFFT through its one-to-one bindings, and read what to do if it is not there.
+
+python examples/bindings/02_missing_library.py
+"""
+
+from __future__ import annotations
+
+from gpumath.bindings import cufft
+from gpumath.bindings.errors import LibraryNotFoundError
+
+try:
+    print(f"cuFFT {cufft.get_version()}")
+except LibraryNotFoundError as error:
+    print(f"{error.library} was not found in {len(error.tried)} places:")
+    for step, place, outcome in error.tried:
+        print(f"  {step:12} {place}: {outcome}")
+    print(f"to have it: {error.fix}")

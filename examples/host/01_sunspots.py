@@ -1,0 +1,60 @@
+"""How long is the solar cycle? The spectrum of 309 years of sunspot counts.
+
+python examples/host/01_sunspots.py [FOLDER FOR THE PLOT]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from _plot import Axes, Canvas
+from _report import DATA, choose_execution, output_folder, print_comparison, print_machine
+
+from gpumath import fft
+
+record = np.loadtxt(DATA / "sunspots.csv", delimiter=",", skiprows=1)
+years, counts = record[:, 0], record[:, 1]
+
+# The window keeps the ends of the record from leaking over the spectrum; the zeros behind it make
+# the spectrum fine enough to see the peak's shape.
+signal = np.zeros(4096)
+signal[: len(counts)] = (counts - counts.mean()) * np.hanning(len(counts))
+
+execution = choose_execution()
+print_machine(execution, signal)
+
+power = np.abs(fft.rfft(signal, execution=execution)) ** 2
+power /= power.max()
+frequency = np.arange(len(power)) / len(signal)  # cycles per year
+
+# The strongest peak among periods of 2 to 50 years, refined by the parabola through its top.
+candidates = np.flatnonzero((frequency > 1 / 50) & (frequency < 1 / 2))
+top = candidates[np.argmax(power[candidates])]
+before, peak, after = np.log(power[top - 1 : top + 2])
+offset = (before - after) / (2 * (before - 2 * peak + after))
+period = len(signal) / (top + offset)
+
+print(f"record   : {len(counts)} years, {years[0]:.0f} to {years[-1]:.0f}")
+print(f"solar cycle: {period:.2f} years")
+print_comparison(
+    "rfft of 4096 values",
+    lambda: fft.rfft(signal, execution=execution),
+    lambda: np.fft.rfft(signal),
+)
+
+canvas = Canvas(1400, 1000)
+series = Axes(canvas, (130, 70, 1350, 410), (1700, 2010), (0, 200))
+series.frame("Yearly mean sunspot number", "year", "sunspots", step=(50, 50))
+series.line(years, counts)
+spectrum = Axes(canvas, (130, 570, 1350, 910), (0, 0.3), (0, 1.1))
+spectrum.frame("Its power spectrum", "cycles per year", "power", step=(0.05, 0.25))
+spectrum.mark(1 / period, f"{period:.2f} years")
+shown = frequency <= 0.3
+spectrum.line(frequency[shown], power[shown])
+plot = output_folder() / "sunspots.png"
+canvas.save(plot)
+print(f"plot     : {plot}")
+
+if not 10 < period < 12:
+    sys.exit(f"a solar cycle of {period:.2f} years is wrong: it is known to be about 11")

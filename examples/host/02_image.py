@@ -1,0 +1,62 @@
+"""What is in the low frequencies of a photograph? A 2-D transform, a filter, and the way back.
+
+python examples/host/02_image.py [FOLDER FOR THE PLOT]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from _plot import Canvas
+from _report import DATA, choose_execution, output_folder, print_comparison, print_machine
+
+from gpumath import fft
+
+# A binary PGM file: a header of three lines, then one byte a pixel.
+raw = (DATA / "grace_hopper.pgm").read_bytes()
+magic, size, depth, pixels = raw.split(b"\n", 3)
+width, height = map(int, size.split())
+image = np.frombuffer(pixels, np.uint8).reshape(height, width) / 255
+
+execution = choose_execution()
+print_machine(execution, image)
+print_comparison(
+    f"rfft of {height}x{width} pixels",
+    lambda: fft.rfft(image, execution=execution),
+    lambda: np.fft.rfft2(image),
+)
+
+spectrum = fft.rfft(image, execution=execution)
+rows = np.abs(np.fft.fftfreq(height))[:, None]
+columns = np.fft.rfftfreq(width)[None, :]
+low = np.hypot(rows, columns) < 0.12  # cycles per pixel
+
+# Transforms are not scaled: the way back needs the division by the number of pixels.
+again = fft.irfft(spectrum, execution=execution) / image.size
+smooth = fft.irfft(spectrum * low, execution=execution) / image.size
+lost = np.abs(again - image).max()
+energy = np.linalg.norm(smooth) ** 2 / np.linalg.norm(image) ** 2
+print(f"there and back: largest difference {lost:.1e}")
+print(f"{low.mean():.1%} of the coefficients hold {energy:.1%} of the image's energy")
+
+full = fft.fft(image.astype(np.complex128), execution=execution)
+brightness = np.log(np.abs(np.fft.fftshift(full)))
+brightness -= np.percentile(brightness, 1)
+brightness /= brightness.max()
+
+canvas = Canvas(1660, 620)
+for index, (title, picture) in enumerate(
+    [
+        ("Photograph", image),
+        ("Spectrum (logarithm)", brightness),
+        (f"From {low.mean():.1%} of it", smooth),
+    ]
+):
+    left = 31 + index * 543
+    canvas.text(left + 256, 24, title, align=0.5, scale=3)
+    canvas.image(left, 78, picture, scale=2)
+plot = output_folder() / "image.png"
+canvas.save(plot)
+print(f"plot     : {plot}")
+
+if lost > 1e-13:
+    raise SystemExit("the image does not come back from its spectrum")

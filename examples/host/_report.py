@@ -1,0 +1,77 @@
+"""What the examples print about the machine, the errors and the times."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gpumath.bindings import core
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+def choose_execution() -> Literal["cuda", "cpu"]:
+    """Take the GPU if there is one and cuFFT is there for it, else the CPU."""
+    if core.Device.count() == 0:
+        return "cpu"
+    if not core.has("cufft.exec_c2c"):
+        print("There is a GPU, but no cuFFT: see python -m gpumath.bindings")
+        return "cpu"
+    return "cuda"
+
+
+def print_machine(execution: Literal["cuda", "cpu"], operand: npt.NDArray[Any]) -> None:
+    """Print versions, the device and the engine that transforms `operand`."""
+    packages = ("gpumath-host", "gpumath-bindings", "numpy")
+    print("packages :", ", ".join(f"{name} {version(name)}" for name in packages))
+    plan = core.FftPlan(operand, execution=execution)
+    if execution == "cuda":
+        device = core.Device(0)
+        major, minor = device.compute_capability
+        print(f"device   : {device.name}, compute capability {major}.{minor}")
+        print(f"driver   : CUDA {core.driver_version()}")
+    else:
+        print(f"device   : CPU, {plan.num_threads} threads")
+    print(f"engine   : {plan.engine}")
+    for library in core.libraries():
+        print(f"library  : {library.name} {library.version} ({library.origin}) {library.path}")
+
+
+def print_comparison(
+    name: str,
+    ours: Callable[[], npt.NDArray[Any]],
+    numpys: Callable[[], npt.NDArray[Any]],
+) -> None:
+    """Print the error against NumPy's float64 transform, and both times."""
+    result, expected = ours(), numpys()
+    error = np.linalg.norm(result - expected) / np.linalg.norm(expected)
+    print(
+        f"{name}: relative error {error:.1e}, "
+        f"gpumath {best_time(ours) * 1e6:.0f} µs, NumPy {best_time(numpys) * 1e6:.0f} µs"
+    )
+    if not error < 1e-13:
+        sys.exit(f"{name}: the error against NumPy is too large")
+
+
+def best_time(function: Callable[[], object], repeats: int = 30) -> float:
+    """Return the shortest of several runs, in seconds."""
+    times: list[float] = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def output_folder() -> Path:
+    """Return the folder for the plots: the first argument, or the current folder."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path.cwd()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,306 @@
+"""Every build and test step. `nox` alone runs what CI runs; `nox -l` lists the sessions."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent.resolve()
+DIST = ROOT / "dist"
+CACHE = ROOT / ".nox" / "cache"  # downloads that several sessions share
+PACKAGES = ("gpumath-bindings", "gpumath-host", "gpumath-device")
+SOURCES = [str(ROOT / "packages" / name / "src") for name in PACKAGES]
+RUFF = "ruff>=0.17,<0.18"  # a newer one may format otherwise, and the generated files are formatted
+TEST_REQUIREMENTS = ("numpy", "pytest", "pytest-timeout", "scipy")
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.sessions = ["local"]
+nox.options.error_on_missing_interpreters = True
+
+LOCAL_SESSIONS = (
+    "lint",
+    "codegen",
+    "rust",
+    "wheels",
+    "tests",
+    "tests-isolated",
+    "typecheck",
+    "demo",
+)
+
+
+def has_own_environment(session: nox.Session) -> bool:
+    """Say whether the session may install packages: not with --no-venv."""
+    return session.venv_backend != "none"
+
+
+def wheel_of(package: str) -> str:
+    """Return the one wheel of a package in dist/."""
+    found = sorted(DIST.glob(f"{package.replace('-', '_')}-*.whl"))
+    if len(found) != 1:
+        names = [path.name for path in found]
+        raise SystemExit(
+            f"dist/ must hold one wheel of {package}, found {names}: run nox -s wheels"
+        )
+    return str(found[0])
+
+
+def run_pytest(session: nox.Session, *arguments: str, env: dict[str, str] | None = None) -> None:
+    """Run pytest on the installed packages, from a folder that is not the checkout."""
+    session.chdir(session.create_tmp())
+    session.run(
+        "python",
+        "-P",
+        "-m",
+        "pytest",
+        "--import-mode=importlib",
+        f"--rootdir={ROOT}",
+        f"--config-file={ROOT / 'pyproject.toml'}",
+        "--durations=10",
+        *arguments,
+        *(session.posargs or [str(ROOT / "tests")]),
+        env={"GPUMATH_TEST_DIST": str(DIST), **(env or {})},
+    )
+
+
+def download_once(session: nox.Session, folder: str, *arguments: str) -> Path:
+    """Install requirements into a folder under .nox/cache, unless an earlier run did."""
+    target = CACHE / folder
+    if not (target / ".complete").exists():
+        shutil.rmtree(target, ignore_errors=True)
+        session.log(f"downloading {' '.join(arguments)} into {target.relative_to(ROOT)}")
+        session.install("--target", str(target), *arguments)
+        (target / ".complete").touch()
+    return target
+
+
+@nox.session
+def local(session: nox.Session) -> None:
+    """Run every session that CI runs."""
+    for name in LOCAL_SESSIONS:
+        session.notify(name, posargs=["--check"] if name == "codegen" else [])
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build the three wheels into dist/."""
+    session.install("maturin>=1.14,<2", "hatchling>=1.27")
+    DIST.mkdir(exist_ok=True)
+    for stale in DIST.glob("gpumath_*.whl"):
+        stale.unlink()
+    for package in PACKAGES:
+        session.chdir(ROOT / "packages" / package)
+        if package == "gpumath-bindings":
+            session.run("maturin", "build", "--release", "--locked", "--out", str(DIST))
+        else:
+            session.run("hatchling", "build", "-t", "wheel", "-d", str(DIST))
+        wheel = Path(wheel_of(package))
+        tag = "-cp311-abi3-" if package == "gpumath-bindings" else "-py3-none-any."
+        if tag not in wheel.name:
+            session.error(f"{wheel.name} should carry the tag {tag.strip('-.')}")
+        session.log(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB")
+
+
+@nox.session(requires=["wheels"])
+def demo(session: nox.Session) -> None:
+    """Run the host examples in a fresh environment: on the GPU if there is one, else on the CPU."""
+    # Both wheels are named, so that only NumPy comes from the package index.
+    session.install(wheel_of("gpumath-bindings"), wheel_of("gpumath-host"))
+    if extra := missing_cuda_extra(session):
+        session.install(f"{wheel_of('gpumath-bindings')}[{extra}]")
+    output = ROOT / "demo-output"
+    output.mkdir(exist_ok=True)
+    session.chdir(session.create_tmp())
+    for example in sorted((ROOT / "examples" / "host").glob("[0-9]*.py")):
+        session.run("python", str(example), str(output))
+
+
+def missing_cuda_extra(session: nox.Session) -> str | None:
+    """Return the extra that brings cuFFT, if there is a GPU and no cuFFT on the machine."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    version = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
+        return None
+    question = "from gpumath.bindings import core; print(core.has('cufft.exec_c2c'))"
+    answer = session.run("python", "-P", "-c", question, silent=True)
+    if str(answer).strip() == "True":
+        return None
+    return "cu13" if version.value >= 13000 else "cu12"
+
+
+@nox.session(requires=["wheels"])
+def tests(session: nox.Session) -> None:
+    """Run the tests that need no GPU, against the built wheels and NVIDIA's real libraries."""
+    session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, "nvidia-cufft")
+    session.install("--no-deps", wheel_of("gpumath-device"))
+    session.install("-r", str(ROOT / "codegen" / "requirements.txt"))
+    cuda12 = download_once(session, "cuda12", "nvidia-cufft-cu12")
+    run_pytest(session, "-m", "not gpu", env={"GPUMATH_TEST_CU12": str(cuda12)})
+
+
+@nox.session(name="tests-gpu")
+def tests_gpu(session: nox.Session) -> None:
+    """Run the tests that need a GPU; with --no-venv against what is installed, with no network."""
+    if has_own_environment(session):
+        session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, "cupy-cuda13x", "torch")
+    session.run("python", "-P", "-m", "gpumath.bindings")
+    run_pytest(session, "-m", "gpu")
+
+
+@nox.session(name="tests-isolated", requires=["wheels"])
+def tests_isolated(session: nox.Session) -> None:
+    """Install from a local folder into fresh environments, and build the wheel from its sdist."""
+    session.install("hatchling>=1.27", "maturin>=1.14,<2", "pip")
+    temporary = Path(session.create_tmp())
+    wheelhouse = temporary / "wheelhouse"
+    shutil.rmtree(wheelhouse, ignore_errors=True)
+    wheelhouse.mkdir()
+    for package in PACKAGES:
+        shutil.copy(wheel_of(package), wheelhouse)
+    session.run(
+        "python",
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--only-binary=:all:",
+        "-d",
+        str(wheelhouse),
+        "numpy",
+    )
+    session.chdir(ROOT / "tests" / "downstream" / "sample")
+    session.run("hatchling", "build", "-t", "wheel", "-d", str(wheelhouse))
+    session.chdir(ROOT / "packages" / "gpumath-bindings")
+    session.run("maturin", "sdist", "--out", str(temporary / "sdist"), silent=True)
+    session.chdir(temporary)
+    checks = ROOT / "tests" / "isolated"
+
+    host = fresh_environment(session, "host", wheelhouse, "gpumath-host")
+    expect_installed(session, host, {"gpumath-bindings", "gpumath-host", "numpy"})
+    session.run(host, "-P", str(checks / "host_computes.py"), external=True)
+
+    downstream = fresh_environment(session, "downstream", wheelhouse, "gpumath-downstream-sample")
+    expect_installed(session, downstream, {"gpumath-bindings", "gpumath-downstream-sample"})
+    session.run(downstream, "-P", "-m", "gpumath_downstream_sample", external=True)
+
+    from_sdist = temporary / "from-sdist"
+    shutil.rmtree(from_sdist, ignore_errors=True)
+    (sdist,) = (temporary / "sdist").glob("*.tar.gz")
+    session.run(
+        *("python", "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"),
+        *("-w", str(from_sdist), str(sdist)),
+        env={"CARGO_TARGET_DIR": str(ROOT / "target")},
+    )
+    session.log(f"sdist -> {next(from_sdist.glob('*.whl')).name}")
+
+
+def fresh_environment(session: nox.Session, name: str, wheelhouse: Path, package: str) -> str:
+    """Install one package from a folder of wheels, with pip as a user has it; return its python."""
+    folder = Path(session.create_tmp()) / f"env-{name}"
+    session.run("python", "-m", "venv", "--clear", str(folder))
+    python = str(folder / "bin" / "python")
+    session.run(
+        *(python, "-m", "pip", "install", "-q", "--no-index", "--find-links", str(wheelhouse)),
+        package,
+        external=True,
+        env={"PIP_FIND_LINKS": "", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+    )
+    return python
+
+
+def expect_installed(session: nox.Session, python: str, expected: set[str]) -> None:
+    """Fail unless exactly these distributions (and the installer) are in the environment."""
+    listing = session.run(python, "-m", "pip", "list", "--format=json", external=True, silent=True)
+    found = {item["name"] for item in json.loads(str(listing))} - {"pip", "setuptools"}
+    if found != expected:
+        session.error(f"expected exactly {sorted(expected)}, found {sorted(found)}")
+    session.log(f"installed: {', '.join(sorted(found))}")
+
+
+@nox.session(venv_backend="none")
+def rust(session: nox.Session) -> None:
+    """Check the format, lints, tests and documentation of the Rust crates."""
+    session.chdir(ROOT)
+    session.run("cargo", "fmt", "--all", "--check", external=True)
+    session.run(
+        *("cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"),
+        external=True,
+    )
+    session.run("cargo", "test", "--workspace", "--release", "--locked", external=True)
+    session.run(
+        *("cargo", "doc", "--workspace", "--no-deps", "--locked"),
+        external=True,
+        env={"RUSTDOCFLAGS": "-D warnings"},
+    )
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check the format and lints of the Python files, layers, file sizes, pins and changelogs."""
+    session.install(RUFF, "packaging")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    for checker in ("layers", "file_sizes", "pins"):
+        session.run("python", "-m", f"tools.{checker}")
+
+
+@nox.session(requires=["wheels"])
+def typecheck(session: nox.Session) -> None:
+    """Check the types of the packages, of user code, and the stubs against the built module."""
+    session.install(*map(wheel_of, PACKAGES[:2]), "mypy", "numpy", "pyright", "nox", "packaging")
+    session.run(
+        *("mypy", "--strict", *SOURCES, "noxfile.py", "tools", "codegen/gpumath_codegen"),
+        env={"MYPYPATH": ":".join([*SOURCES, str(ROOT / "codegen")])},
+    )
+    session.chdir(session.create_tmp())
+    session.run("python", "-P", str(ROOT / "tests" / "typing" / "stubs.py"))
+    user_code = [str(path) for path in sorted((ROOT / "tests" / "typing" / "user").glob("*.py"))]
+    user_code += [str(path) for path in sorted((ROOT / "examples").glob("*/[0-9]*.py"))]
+    session.run("mypy", "--strict", "--warn-unreachable", *user_code)
+    session.run("pyright", "--project", str(ROOT / "tests" / "typing" / "pyrightconfig.json"))
+
+
+@nox.session
+def codegen(session: nox.Session) -> None:
+    """Regenerate the committed tables, enums and stubs; `-- --check` only compares."""
+    session.install(RUFF)
+    session.run(
+        *("python", "-m", "gpumath_codegen", "emit", *session.posargs),
+        env={"PYTHONPATH": str(ROOT / "codegen")},
+    )
+
+
+@nox.session
+def headers(session: nox.Session) -> None:
+    """Read NVIDIA's pinned header wheels again into codegen/api/ (downloads them)."""
+    session.install("libclang", "pip")
+    session.run(
+        *("python", "-m", "gpumath_codegen", "extract", *session.posargs),
+        env={"PYTHONPATH": str(ROOT / "codegen")},
+    )
+
+
+@nox.session(requires=["wheels"])
+def surface(session: nox.Session) -> None:
+    """Rewrite api-surface/*.txt from the built wheels, after a change of the public API."""
+    session.install(*map(wheel_of, PACKAGES[:2]))
+    session.install("--no-deps", wheel_of("gpumath-device"))
+    session.run("python", "-m", "tools.api_surface")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Run the benchmarks against the built wheels (`-- FILE` for one)."""
+    session.install(*map(wheel_of, PACKAGES[:2]), "numpy", "scipy")
+    chosen = session.posargs or [str(p) for p in sorted((ROOT / "benchmarks").glob("*/*.py"))]
+    for benchmark in chosen:
+        session.run("python", "-P", os.fspath(ROOT / benchmark))

@@ -1,0 +1,312 @@
+//! One entry for every generated function: Python arguments to C slots, the call, the outputs back.
+//!
+//! The functions are built from static [`Row`]s. The `self` of each is a capsule with its row, so the one entry
+//! [`enter`] serves all of them: converting is data, not code.
+
+mod convert;
+mod keywords;
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use gpumath_core::Error;
+use gpumath_core::error::Status;
+use gpumath_core::loader;
+use gpumath_sys::table::Symbol;
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+use smallvec::SmallVec;
+
+use crate::error::OrRaise;
+use convert::{Held, integers_from, output, slot_of, text_from};
+
+/// Most parameters that a row may have; the generator refuses more.
+const MAX_PARAMETERS: usize = 32;
+
+/// A function: everything that tells it from another.
+pub(crate) struct Row {
+    /// Python name.
+    pub(crate) name: &'static CStr,
+    /// Signature, `--`, documentation; `inspect.signature` reads it.
+    pub(crate) doc: &'static CStr,
+    /// Where the C function is.
+    pub(crate) symbol: &'static Symbol,
+    /// All C parameters, in C's order.
+    pub(crate) parameters: &'static [Parameter],
+    /// The trampoline of its ABI shape.
+    pub(crate) shape: unsafe fn(usize, *const u64) -> u64,
+    /// What the C function returns.
+    pub(crate) returns: Returns,
+    /// Whether it is too short a call to give the GIL away.
+    pub(crate) keep_gil: bool,
+}
+
+/// A C parameter.
+pub(crate) struct Parameter {
+    /// Python name.
+    pub(crate) name: &'static str,
+    /// How Python and C exchange it.
+    pub(crate) kind: Kind,
+}
+
+/// How Python and C exchange an argument.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// By value.
+    Value(Value),
+    /// An address, or numbers that are copied for the call.
+    Sequence(Value, Length),
+    /// An address, or an object with a buffer that is borrowed or copied for the call.
+    Bytes(Length),
+    /// A `str`.
+    Text,
+    /// Not an argument of the Python function: C writes it, Python returns it.
+    Output(Value),
+}
+
+/// A C type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
+pub(crate) enum Value {
+    /// `signed char`
+    I8,
+    /// `unsigned char`
+    U8,
+    /// `short`
+    I16,
+    /// `unsigned short`
+    U16,
+    /// `int`, and every enum
+    I32,
+    /// `unsigned int`
+    U32,
+    /// `long long`
+    I64,
+    /// `size_t`
+    U64,
+    /// Pointers, handles and `CUdeviceptr`
+    Address,
+    /// `float`
+    F32,
+    /// `double`
+    F64,
+    /// A NUL-terminated string that C returns
+    Text,
+}
+
+/// How many elements C reads from an array.
+#[derive(Clone, Copy)]
+pub(crate) enum Length {
+    /// No argument says it.
+    Unknown,
+    /// As many as this Python argument says.
+    Argument(usize),
+}
+
+/// What a C function returns.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
+pub(crate) enum Returns {
+    /// A status; other than 0 it becomes an exception.
+    Status,
+    /// A value for Python.
+    Value(Value),
+    /// Nothing.
+    Void,
+}
+
+impl Row {
+    /// The parameters that Python passes.
+    fn inputs(&self) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().filter(|p| !matches!(p.kind, Kind::Output(_)))
+    }
+
+    /// `"exec_c2c"`, for messages.
+    fn display_name(&self) -> &'static str {
+        self.symbol.name
+    }
+}
+
+/// Gives `parent` a nested module for each library, importable by its full name.
+pub(crate) fn add_modules(
+    parent: &Bound<'_, PyModule>,
+    modules: &'static [(&'static str, &'static [Row])],
+) -> PyResult<()> {
+    let py = parent.py();
+    let loaded = py.import("sys")?.getattr("modules")?;
+    for (name, rows) in modules {
+        let full_name = format!("gpumath.bindings._core.{name}");
+        let module = PyModule::new(py, &full_name)?;
+        add_functions(&module, rows)?;
+        parent.add(*name, &module)?;
+        loaded.set_item(full_name, module)?;
+    }
+    Ok(())
+}
+
+/// Gives `module` a function for every row.
+fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult<()> {
+    let py = module.py();
+    let module_name = module.name()?;
+    for row in rows {
+        let method = Box::leak(Box::new(ffi::PyMethodDef {
+            ml_name: row.name.as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: enter },
+            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+            ml_doc: row.doc.as_ptr(),
+        }));
+        let address = ptr::from_ref(row).cast_mut().cast::<c_void>();
+        // SAFETY: the row and the method live for ever; `enter` is of the type that the flags say; both calls return
+        // a new reference or NULL with an exception set.
+        let function = unsafe {
+            let capsule = ffi::PyCapsule_New(address, ptr::null(), None);
+            let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
+            let function = ffi::PyCFunction_NewEx(method, capsule.as_ptr(), module_name.as_ptr());
+            Bound::from_owned_ptr_or_err(py, function)?
+        };
+        module.add(row.symbol.name, function)?;
+    }
+    Ok(())
+}
+
+/// What `CPython` calls, for every function.
+unsafe extern "C" fn enter(
+    capsule: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: CPython calls with the thread attached, with the capsule that `add_functions` made from a static row, and
+    // with `count` positional arguments and then one for each of `names`, all borrowed for the time of the call.
+    let (py, row, positional) = unsafe {
+        let row = ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<Row>();
+        let count = usize::try_from(count).unwrap_or(0);
+        let positional =
+            if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count) };
+        (Python::assume_attached(), &*row, positional)
+    };
+    let outcome = if names.is_null() && positional.len() == row.inputs().count() {
+        call(py, row, positional)
+    } else {
+        // SAFETY: as above; `names` is NULL or a tuple of str.
+        unsafe { keywords::bind(py, row, arguments, positional, names) }
+            .and_then(|bound| call(py, row, &bound))
+    };
+    outcome.unwrap_or_else(|error| {
+        error.restore(py);
+        ptr::null_mut()
+    })
+}
+
+/// Converts the arguments, calls, and converts what comes back. Returns a new reference.
+fn call(
+    py: Python<'_>,
+    row: &'static Row,
+    arguments: &[*mut ffi::PyObject],
+) -> PyResult<*mut ffi::PyObject> {
+    let mut slots = [0_u64; MAX_PARAMETERS];
+    let mut outputs = [0_u64; MAX_PARAMETERS];
+    let mut held: SmallVec<[Held; 4]> = SmallVec::new();
+    let mut given = arguments.iter();
+    for ((parameter, slot), cell) in row.parameters.iter().zip(&mut slots).zip(&mut outputs) {
+        if let Kind::Output(_) = parameter.kind {
+            *slot = ptr::from_mut(cell) as u64;
+            continue;
+        }
+        let Some(&argument) = given.next() else { break };
+        let context = convert::Context { row, parameter, index: None };
+        *slot = match parameter.kind {
+            Kind::Value(value) => slot_of(py, argument, value, context)?,
+            Kind::Text => text_from(py, argument, context)?,
+            Kind::Sequence(value, length) => {
+                let needed = needed(py, row, arguments, length)?;
+                integers_from(py, argument, value, needed, context, &mut held)?
+            }
+            Kind::Bytes(length) => {
+                let needed = needed(py, row, arguments, length)?;
+                convert::bytes_from(py, argument, needed, context, &mut held)?
+            }
+            Kind::Output(_) => 0,
+        };
+    }
+    let address = match row.symbol.address() {
+        Some(address) => address,
+        None => find(py, row.symbol)?,
+    };
+    let saved = if row.keep_gil {
+        ptr::null_mut()
+    } else {
+        // SAFETY: the thread is attached; it is attached again below, and nothing in between touches Python.
+        unsafe { ffi::PyEval_SaveThread() }
+    };
+    // SAFETY: the row's shape is that of its symbol, and each slot holds what that shape takes. What the C function
+    // does with addresses is the caller's responsibility, as the module's documentation says.
+    let returned = unsafe { (row.shape)(address, slots.as_ptr()) };
+    if !saved.is_null() {
+        // SAFETY: `saved` comes from `PyEval_SaveThread` on this thread.
+        unsafe { ffi::PyEval_RestoreThread(saved) };
+    }
+    drop(held);
+    match row.returns {
+        Returns::Status if returned as i32 != 0 => Err(status_error(row, returned as i32)),
+        Returns::Value(value) => output(py, value, returned),
+        Returns::Status | Returns::Void => results(py, row, &outputs),
+    }
+}
+
+/// None, the one output, or a tuple of all.
+fn results(
+    py: Python<'_>,
+    row: &'static Row,
+    cells: &[u64; MAX_PARAMETERS],
+) -> PyResult<*mut ffi::PyObject> {
+    let mut values = row.parameters.iter().zip(cells).filter_map(|(p, &cell)| match p.kind {
+        Kind::Output(value) => Some((value, cell)),
+        _ => None,
+    });
+    let Some(first) = values.next() else { return Ok(py.None().into_ptr()) };
+    let Some(second) = values.next() else { return output(py, first.0, first.1) };
+    let all = [first, second].into_iter().chain(values);
+    let objects = all
+        .map(|(value, cell)| {
+            let object = output(py, value, cell)?;
+            // SAFETY: `output` returned a new reference.
+            Ok(unsafe { Bound::from_owned_ptr(py, object) })
+        })
+        .collect::<PyResult<SmallVec<[_; 12]>>>()?;
+    Ok(pyo3::types::PyTuple::new(py, objects)?.into_ptr())
+}
+
+/// How many elements an array must have.
+fn needed(
+    py: Python<'_>,
+    row: &'static Row,
+    arguments: &[*mut ffi::PyObject],
+    length: Length,
+) -> PyResult<usize> {
+    let Length::Argument(index) = length else { return Ok(0) };
+    let (Some(&argument), Some(parameter)) = (arguments.get(index), row.inputs().nth(index)) else {
+        return Ok(0);
+    };
+    let context = convert::Context { row, parameter, index: None };
+    let number = slot_of(py, argument, Value::I64, context)? as i64;
+    usize::try_from(number).map_err(|_| {
+        let name = row.display_name();
+        PyValueError::new_err(format!("{name}() argument '{}' is negative", parameter.name))
+    })
+}
+
+#[cold]
+fn find(py: Python<'_>, symbol: &'static Symbol) -> PyResult<usize> {
+    py.detach(|| loader::address(symbol)).or_raise(py)
+}
+
+#[cold]
+fn status_error(row: &'static Row, code: i32) -> PyErr {
+    let (library, function) = (row.symbol.library, row.symbol.c_name);
+    let status = Status { library, function, code, context: String::new() };
+    // Properly attached, so that what the conversion drops is dropped at once.
+    Python::attach(|py| crate::error::to_pyerr(py, &Error::Status(Box::new(status))))
+}

@@ -1,0 +1,307 @@
+//! Single values: Python objects to 64-bit slots, and cells that C wrote to Python objects.
+
+use std::ffi::c_char;
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat, PyInt, PySequence, PyString};
+use smallvec::SmallVec;
+
+use super::{Parameter, Row, Value};
+
+/// What an argument lends to C until the call is over.
+pub(super) enum Held {
+    /// A copy, packed as C's element type.
+    Words { _words: Vec<u64> },
+    /// A new object; other arguments are held by the caller.
+    Object { _object: Py<PyAny> },
+}
+
+/// Which argument is being converted, for messages.
+#[derive(Clone, Copy)]
+pub(super) struct Context {
+    pub(super) row: &'static Row,
+    pub(super) parameter: &'static Parameter,
+    pub(super) index: Option<usize>,
+}
+
+impl Context {
+    fn name(&self) -> String {
+        let place = self.index.map(|index| format!("[{index}]")).unwrap_or_default();
+        format!("{}() argument '{}'{place}", self.row.display_name(), self.parameter.name)
+    }
+}
+
+/// The 64-bit slot for a number.
+#[inline]
+pub(super) fn slot_of(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    value: Value,
+    context: Context,
+) -> PyResult<u64> {
+    if matches!(value, Value::F32 | Value::F64) {
+        return float_slot(py, argument, value, context);
+    }
+    // SAFETY: `argument` is a live object; on -1 the exception is looked at.
+    let number = unsafe { ffi::PyLong_AsLongLong(argument) };
+    // SAFETY: the thread is attached.
+    if number == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
+        return unusual_integer(py, argument, value, context);
+    }
+    in_range(i128::from(number), value).ok_or_else(|| out_of_range(&number, value, context))
+}
+
+/// The slot for what is larger than 63 bits, for integral floats, and for objects that have only `__int__`.
+#[cold]
+fn unusual_integer(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    value: Value,
+    context: Context,
+) -> PyResult<u64> {
+    let error = PyErr::fetch(py);
+    // SAFETY: `argument` is a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    let integer = if error.is_instance_of::<PyOverflowError>(py) {
+        object.call_method0("__index__")?
+    } else {
+        if !error.is_instance_of::<PyTypeError>(py) {
+            return Err(error);
+        }
+        let convertible = !object.is_instance_of::<PyString>() && object.hasattr("__int__")?;
+        let whole = object.cast::<PyFloat>().map_or(Ok(true), |number| {
+            number.call_method0("is_integer").and_then(|answer| answer.is_truthy())
+        })?;
+        if !convertible || !whole {
+            let found = if convertible { object.repr()?.to_string() } else { type_name(&object) };
+            return Err(PyTypeError::new_err(format!(
+                "{}: an integer is required, not {found}",
+                context.name()
+            )));
+        }
+        object.call_method0("__int__")?
+    };
+    let integer = integer.cast_into::<PyInt>()?;
+    let number = integer.extract::<u64>().map(i128::from);
+    let number = number.or_else(|_| integer.extract::<i64>().map(i128::from));
+    match number.ok().and_then(|number| in_range(number, value)) {
+        Some(slot) => Ok(slot),
+        None => Err(out_of_range(&integer.str()?, value, context)),
+    }
+}
+
+#[inline]
+fn in_range(number: i128, value: Value) -> Option<u64> {
+    let (low, high) = match value {
+        Value::I8 => (i128::from(i8::MIN), i128::from(i8::MAX)),
+        Value::U8 => (0, i128::from(u8::MAX)),
+        Value::I16 => (i128::from(i16::MIN), i128::from(i16::MAX)),
+        Value::U16 => (0, i128::from(u16::MAX)),
+        Value::I32 => (i128::from(i32::MIN), i128::from(i32::MAX)),
+        Value::U32 => (0, i128::from(u32::MAX)),
+        Value::I64 => (i128::from(i64::MIN), i128::from(i64::MAX)),
+        _ => (0, i128::from(u64::MAX)),
+    };
+    (low..=high).contains(&number).then_some(number as u64)
+}
+
+#[cold]
+fn out_of_range(number: &dyn std::fmt::Display, value: Value, context: Context) -> PyErr {
+    let what = match value {
+        Value::I8 => "an 8-bit integer",
+        Value::U8 => "an unsigned 8-bit integer",
+        Value::I16 => "a 16-bit integer",
+        Value::U16 => "an unsigned 16-bit integer",
+        Value::I32 => "a 32-bit integer",
+        Value::U32 => "an unsigned 32-bit integer",
+        Value::I64 => "a 64-bit integer",
+        Value::U64 => "an unsigned 64-bit integer",
+        _ => "an address",
+    };
+    PyOverflowError::new_err(format!("{}: {number} is out of range for {what}", context.name()))
+}
+
+fn float_slot(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    value: Value,
+    context: Context,
+) -> PyResult<u64> {
+    // SAFETY: `argument` is a live object; on -1 the exception is looked at.
+    let number = unsafe { ffi::PyFloat_AsDouble(argument) };
+    #[allow(clippy::float_cmp, reason = "-1 exactly is how an error is told")]
+    if number == -1.0
+        && let Some(error) = PyErr::take(py)
+    {
+        if !error.is_instance_of::<PyTypeError>(py) {
+            return Err(error);
+        }
+        // SAFETY: `argument` is a live object.
+        let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+        let (name, found) = (context.name(), type_name(&object));
+        return Err(PyTypeError::new_err(format!("{name}: a number is required, not {found}")));
+    }
+    if value == Value::F64 {
+        return Ok(number.to_bits());
+    }
+    let single = number as f32;
+    if single.is_infinite() && number.is_finite() {
+        let name = context.name();
+        return Err(PyOverflowError::new_err(format!(
+            "{name}: {number} is out of range for float"
+        )));
+    }
+    Ok(u64::from(single.to_bits()))
+}
+
+/// The address of a `str`'s UTF-8 text, which lives as long as the argument.
+pub(super) fn text_from(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    context: Context,
+) -> PyResult<u64> {
+    // SAFETY: `argument` is a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    let Ok(text) = object.cast::<PyString>() else {
+        let (name, found) = (context.name(), type_name(&object));
+        return Err(PyTypeError::new_err(format!("{name}: a str is required, not {found}")));
+    };
+    if text.to_str()?.contains('\0') {
+        return Err(PyValueError::new_err(format!(
+            "{}: a NUL character is inside",
+            context.name()
+        )));
+    }
+    // SAFETY: a str; the text is cached in it, with a NUL behind it.
+    let address = unsafe { ffi::PyUnicode_AsUTF8AndSize(argument, std::ptr::null_mut()) };
+    if address.is_null() { Err(PyErr::fetch(py)) } else { Ok(address as u64) }
+}
+
+/// The address of numbers: an integer as it is, or a copy of a sequence.
+pub(super) fn integers_from(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    value: Value,
+    needed: usize,
+    context: Context,
+    held: &mut SmallVec<[Held; 4]>,
+) -> PyResult<u64> {
+    // SAFETY: `argument` is a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    let text = object.is_instance_of::<PyString>();
+    let length = object.cast::<PySequence>().ok().filter(|_| !text).and_then(|s| s.len().ok());
+    // SAFETY: a live object. Arrays are no instances of Sequence, but they can be indexed.
+    let indexable = unsafe { ffi::PySequence_Check(argument) } != 0 && !text;
+    let length = length.or_else(|| indexable.then(|| object.len().ok()).flatten());
+    let Some(length) = length else {
+        return address_or(py, argument, "a sequence of numbers", context);
+    };
+    check_length(length, needed, context)?;
+    let per_word = 8 / size_of_element(value);
+    let mut words = vec![0_u64; length.div_ceil(per_word)];
+    for index in 0..length {
+        let item = object.get_item(index)?;
+        let context = Context { index: Some(index), ..context };
+        let slot = slot_of(py, item.as_ptr(), value, context)?;
+        let bits = 64 / per_word;
+        if let Some(word) = words.get_mut(index / per_word) {
+            // Little-endian, like every CPU that these libraries run on.
+            *word |= (slot << (64 - bits) >> (64 - bits)) << (index % per_word * bits);
+        }
+    }
+    let address = words.as_ptr() as u64;
+    held.push(Held::Words { _words: words });
+    Ok(address)
+}
+
+/// The address of data: an integer as it is, or the buffer of an object.
+pub(super) fn bytes_from(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    needed: usize,
+    context: Context,
+    held: &mut SmallVec<[Held; 4]>,
+) -> PyResult<u64> {
+    // SAFETY: a live object.
+    if unsafe { ffi::PyObject_CheckBuffer(argument) } == 0 {
+        return address_or(py, argument, "an object with a buffer", context);
+    }
+    // SAFETY: an object with a buffer; a new reference or NULL with an exception. Exact bytes are not copied, and bytes
+    // have a NUL behind them, which C's text formats need.
+    let bytes = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromObject(argument))? };
+    let bytes = bytes.cast_into::<PyBytes>()?;
+    check_length(bytes.as_bytes().len(), needed, context)?;
+    let address = bytes.as_bytes().as_ptr() as u64;
+    held.push(Held::Object { _object: bytes.into_any().unbind() });
+    Ok(address)
+}
+
+/// An address, where something else would do as well.
+fn address_or(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    other: &str,
+    context: Context,
+) -> PyResult<u64> {
+    // SAFETY: `argument` is a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    if !object.is_instance_of::<PyString>() && object.hasattr("__int__")? {
+        return slot_of(py, argument, Value::Address, context);
+    }
+    let (name, found) = (context.name(), type_name(&object));
+    Err(PyTypeError::new_err(format!("{name}: an address or {other} is required, not {found}")))
+}
+
+fn check_length(length: usize, needed: usize, context: Context) -> PyResult<()> {
+    if length >= needed {
+        return Ok(());
+    }
+    let name = context.name();
+    Err(PyValueError::new_err(format!("{name} has {length} elements, {needed} are read from it")))
+}
+
+fn size_of_element(value: Value) -> usize {
+    match value {
+        Value::I8 | Value::U8 => 1,
+        Value::I16 | Value::U16 => 2,
+        Value::I32 | Value::U32 | Value::F32 => 4,
+        Value::I64 | Value::U64 | Value::F64 | Value::Address | Value::Text => 8,
+    }
+}
+
+/// A new reference to what C wrote or returned.
+#[inline]
+pub(super) fn output(py: Python<'_>, value: Value, cell: u64) -> PyResult<*mut ffi::PyObject> {
+    // SAFETY: each call makes a new object, or returns NULL with an exception set.
+    let object = unsafe {
+        match value {
+            Value::I8 => ffi::PyLong_FromLongLong(i64::from(cell as i8)),
+            Value::U8 => ffi::PyLong_FromLongLong(i64::from(cell as u8)),
+            Value::I16 => ffi::PyLong_FromLongLong(i64::from(cell as i16)),
+            Value::U16 => ffi::PyLong_FromLongLong(i64::from(cell as u16)),
+            Value::I32 => ffi::PyLong_FromLongLong(i64::from(cell as i32)),
+            Value::U32 => ffi::PyLong_FromLongLong(i64::from(cell as u32)),
+            Value::I64 => ffi::PyLong_FromLongLong(cell as i64),
+            Value::U64 | Value::Address => ffi::PyLong_FromUnsignedLongLong(cell),
+            Value::F32 => ffi::PyFloat_FromDouble(f64::from(f32::from_bits(cell as u32))),
+            Value::F64 => ffi::PyFloat_FromDouble(f64::from_bits(cell)),
+            Value::Text => return text_output(py, cell),
+        }
+    };
+    if object.is_null() { Err(PyErr::fetch(py)) } else { Ok(object) }
+}
+
+fn text_output(py: Python<'_>, address: u64) -> PyResult<*mut ffi::PyObject> {
+    if address == 0 {
+        return Ok(py.None().into_ptr());
+    }
+    // SAFETY: the C function's documentation says that this is a NUL-terminated string that is never freed.
+    let text = unsafe { ffi::PyUnicode_FromString(address as *const c_char) };
+    if text.is_null() { Err(PyErr::fetch(py)) } else { Ok(text) }
+}
+
+fn type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "this object".into(), |name| name.to_string())
+}

@@ -1,0 +1,77 @@
+//! Keyword arguments, and the messages for wrong ones: the same that a Python function gives.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::SmallVec;
+
+use super::Row;
+
+/// Borrowed arguments, one an input, in C's order.
+pub(super) type Arguments = SmallVec<[*mut ffi::PyObject; 16]>;
+
+/// Puts every argument in its place.
+///
+/// # Safety
+/// `arguments` and `names` must be those of a `METH_FASTCALL | METH_KEYWORDS` call, `positional` the first of them.
+#[cold]
+pub(super) unsafe fn bind(
+    py: Python<'_>,
+    row: &'static Row,
+    arguments: *const *mut ffi::PyObject,
+    positional: &[*mut ffi::PyObject],
+    names: *mut ffi::PyObject,
+) -> PyResult<Arguments> {
+    let function = row.display_name();
+    let inputs: SmallVec<[&str; 16]> = row.inputs().map(|p| p.name).collect();
+    if positional.len() > inputs.len() {
+        return Err(PyTypeError::new_err(format!(
+            "{function}() takes {} but {} {} given",
+            counted(inputs.len(), "positional argument"),
+            positional.len(),
+            if positional.len() == 1 { "was" } else { "were" },
+        )));
+    }
+    let mut bound = Arguments::from_slice(positional);
+    bound.resize(inputs.len(), std::ptr::null_mut());
+    // SAFETY: `names` is NULL or a borrowed tuple.
+    let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
+    if let Some(names) = names {
+        for (index, name) in names.cast_into::<PyTuple>()?.iter().enumerate() {
+            let name = name.extract::<String>()?;
+            let Some(place) = inputs.iter().position(|&input| input == name) else {
+                return Err(PyTypeError::new_err(format!(
+                    "{function}() got an unexpected keyword argument '{name}'"
+                )));
+            };
+            // SAFETY: the arguments given by keyword follow the positional ones, in the order of their names.
+            let argument = unsafe { *arguments.add(positional.len() + index) };
+            if let Some(old) = bound.get_mut(place)
+                && !std::mem::replace(old, argument).is_null()
+            {
+                return Err(PyTypeError::new_err(format!(
+                    "{function}() got multiple values for argument '{name}'"
+                )));
+            }
+        }
+    }
+    let missing: Vec<String> = inputs
+        .iter()
+        .zip(&bound)
+        .filter(|(_, argument)| argument.is_null())
+        .map(|(name, _)| format!("'{name}'"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(bound);
+    }
+    Err(PyTypeError::new_err(format!(
+        "{function}() missing {}: {}",
+        counted(missing.len(), "required argument"),
+        missing.join(", ")
+    )))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,186 @@
+"""``python -m gpumath.bindings``: what was found where, and what is missing.
+
+Prints the driver, the CUDA libraries, the devices, the command that brings what is missing, and
+every place that was searched. ``--json`` prints the same as one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from importlib import metadata
+from typing import Any
+
+from gpumath.bindings import core
+from gpumath.bindings.errors import GpumathError
+
+__all__ = ["collect", "main", "render"]
+
+
+def collect() -> dict[str, Any]:
+    """Search for the libraries and devices and return what was found as plain data.
+
+    Returns
+    -------
+    dict
+        Keys ``gpumath_bindings``, ``python``, ``platform`` (text), ``cuda_major`` (int or None),
+        ``origin``, ``reason`` (text or None), ``libraries``, ``devices``, ``missing``,
+        ``considered`` (lists of dicts), ``environment`` (dict) and ``device_error`` (text or
+        None). It holds only what JSON can hold.
+
+    Examples
+    --------
+    >>> from gpumath.bindings.__main__ import collect
+    >>> sorted(collect())[:3]
+    ['considered', 'cuda_major', 'device_error']
+    """
+    report = core.search_report()
+    devices, device_error = _devices()
+    return {
+        "gpumath_bindings": _version(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cuda_major": report["cuda_major"],
+        "origin": report["origin"],
+        "reason": report["reason"],
+        "libraries": [_library(library) for library in report["libraries"]],
+        "devices": devices,
+        "device_error": device_error,
+        "missing": [
+            {**missing, "tried": _attempts(missing["tried"])} for missing in report["missing"]
+        ],
+        "considered": _attempts(report["considered"]),
+        "environment": dict(report["environment"]),
+    }
+
+
+def render(found: dict[str, Any]) -> str:
+    """Write what `collect` returned as text for people.
+
+    Parameters
+    ----------
+    found : dict
+        The result of `collect`.
+
+    Returns
+    -------
+    str
+        Several lines, without a line break at the end.
+
+    Examples
+    --------
+    >>> from gpumath.bindings.__main__ import collect, render
+    >>> render(collect()).startswith("gpumath-bindings")
+    True
+    """
+    lines = [
+        f"gpumath-bindings {found['gpumath_bindings']}, "
+        f"Python {found['python']}, {found['platform']}"
+    ]
+    lines += _section("Libraries", _table(found["libraries"], "name", "version", "origin", "path"))
+    if found["cuda_major"] is not None:
+        lines.append(f"  The set is CUDA {found['cuda_major']}: {found['reason']}.")
+    devices = [
+        f"{device['id']}: {device['name']}, compute capability {device['compute_capability']}, "
+        f"{device['total_memory'] / 2**30:.1f} GiB"
+        for device in found["devices"]
+    ]
+    lines += _section("Devices", devices or [found["device_error"] or "none"])
+    missing = []
+    for library in found["missing"]:
+        missing += [f"{library['name']}: {library['reason']}", f"  to fix it: {library['fix']}"]
+    lines += _section("Missing", missing or ["nothing"])
+    lines += _section("Searched", _table(found["considered"], "step", "outcome", "place"))
+    lines += _section(
+        "Settings", [f"{key} = {value}" for key, value in found["environment"].items()]
+    )
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Command line without the program's name; that of the process by default.
+
+    Returns
+    -------
+    int
+        0: something missing is a finding, not a failure.
+
+    Examples
+    --------
+    >>> from gpumath.bindings.__main__ import main
+    >>> main(["--json"])  # doctest: +SKIP
+    0
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m gpumath.bindings",
+        description="Show which CUDA libraries and devices gpumath finds, and what is missing.",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    as_json = parser.parse_args(arguments).json
+    found = collect()
+    sys.stdout.write((json.dumps(found, indent=2) if as_json else render(found)) + "\n")
+    return 0
+
+
+def _library(library: core.Library) -> dict[str, Any]:
+    return {
+        "name": library.name,
+        "version": library.version,
+        "cuda_major": library.cuda_major,
+        "origin": library.origin,
+        "path": library.path,
+    }
+
+
+def _devices() -> tuple[list[dict[str, Any]], str | None]:
+    """Describe every device; on the first error, what it says."""
+    devices: list[dict[str, Any]] = []
+    try:
+        for device_id in range(core.Device.count()):
+            device = core.Device(device_id)
+            devices.append(
+                {
+                    "id": device.id,
+                    "name": device.name,
+                    "compute_capability": ".".join(map(str, device.compute_capability)),
+                    "total_memory": device.total_memory,
+                }
+            )
+    except GpumathError as error:
+        return devices, str(error)
+    return devices, None
+
+
+def _attempts(attempts: list[tuple[str, str, str]]) -> list[dict[str, str]]:
+    return [dict(zip(("step", "place", "outcome"), attempt, strict=True)) for attempt in attempts]
+
+
+def _version() -> str:
+    try:
+        return metadata.version("gpumath-bindings")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def _section(title: str, body: list[str]) -> list[str]:
+    return ["", title, *(f"  {line}" for line in body)] if body else []
+
+
+def _table(rows: list[dict[str, Any]], *columns: str) -> list[str]:
+    """Align all columns but the last."""
+    widths = {column: max((len(str(row[column])) for row in rows), default=0) for column in columns}
+    return [
+        "  ".join(str(row[column]).ljust(widths[column]) for column in columns).rstrip()
+        for row in rows
+    ] or ["none"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The array libraries whose operands are understood, found by the operand's class."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Any, Protocol
+
+__all__ = ["ArrayLibrary", "library_of"]
+
+
+class ArrayLibrary(Protocol):
+    """What the host library asks of NumPy, CuPy or PyTorch. It has one instance a library.
+
+    Shapes and strides count elements. A ``device_id`` of ``None`` means host memory.
+    """
+
+    name: str
+
+    def device_id(self, operand: Any) -> int | None:
+        """Device of ``operand``; raises ValueError for an operand that cannot be computed with."""
+
+    def check_dtype(self, dtype: str) -> None:
+        """Raise ValueError unless the library has the element type ``dtype``."""
+
+    def is_complex(self, operand: Any) -> bool:
+        """Whether the elements of ``operand`` are complex numbers."""
+
+    def empty(self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
+        """Uninitialised array without gaps, on the device of ``like``."""
+
+    def write(self, operand: Any, values: Any) -> None:
+        """Set the elements of ``operand`` to those of ``values``, a NumPy array of the same shape.
+
+        The values of complex32, a type that NumPy lacks, come as integers of the same size.
+        """
+
+    def current_stream(self, device_id: int) -> int:
+        """Handle of the library's current stream on a device."""
+
+    def on_stream(self, stream: int, device_id: int) -> AbstractContextManager[object]:
+        """While it lasts, the library allocates and works on ``stream`` of the device."""
+
+    def workspace(self, size: int, device_id: int, stream: int) -> tuple[int, object]:
+        """Address and owner of ``size`` bytes from the library's pool, for work on ``stream``."""
+
+
+def library_of(operand: object) -> ArrayLibrary:
+    """Find the array library of an operand; ValueError if there is none."""
+    library = _BY_CLASS.get(type(operand))
+    return library if library is not None else _find(type(operand))
+
+
+# Filled by the first operand of each class, so that an array library is imported only when an
+# operand shows that it is there.
+_BY_CLASS: dict[type, ArrayLibrary] = {}
+
+_ADAPTERS = {
+    ("numpy", "ndarray"): "gpumath._host.numpy_arrays",
+    ("cupy", "ndarray"): "gpumath._host.cupy_arrays",
+    ("torch", "Tensor"): "gpumath._host.torch_tensors",
+}
+
+
+def _find(operand_class: type) -> ArrayLibrary:
+    for base in operand_class.__mro__:
+        key = base.__module__.partition(".")[0], base.__name__
+        if key == ("numpy", "MaskedArray"):
+            msg = (
+                "the operand is a NumPy masked array, and a transform would ignore its mask; "
+                "pass operand.filled(value) or operand.data"
+            )
+            raise ValueError(msg)
+        if key in _ADAPTERS:
+            library: ArrayLibrary = import_module(_ADAPTERS[key]).LIBRARY
+            return _BY_CLASS.setdefault(operand_class, library)
+    name = f"{operand_class.__module__}.{operand_class.__qualname__}"
+    msg = (
+        f"the operand is a {name}; a NumPy array, a CuPy array or a PyTorch tensor is accepted. "
+        "Convert it first, for example with numpy.asarray()"
+    )
+    raise ValueError(msg)

@@ -1,0 +1,152 @@
+"""Runs whose operand is on the other side: in host memory for the GPU, or the other way round.
+
+The whole range of memory that the operand's elements lie in is copied, so that the plan, made for
+the operand's own strides, fits the copy too. Both functions return when the result is there.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gpumath._host import numpy_arrays
+from gpumath._host.libraries import ArrayLibrary
+from gpumath._host.memory import Workspace
+from gpumath.bindings import core
+
+__all__ = ["run_on_device", "run_on_host"]
+
+
+class _Plan(Protocol):
+    """What the plans of every unary operation have in common."""
+
+    @property
+    def device_id(self) -> int | None: ...
+    @property
+    def inplace(self) -> bool: ...
+    @property
+    def output_shape(self) -> tuple[int, ...]: ...
+    @property
+    def output_strides(self) -> tuple[int, ...]: ...
+    @property
+    def output_dtype(self) -> str: ...
+    @property
+    def workspace_size(self) -> int: ...
+    def execute(
+        self,
+        input: object,
+        output: object,
+        *,
+        direction: int = ...,
+        stream: Any = ...,
+        workspace: int = ...,
+    ) -> None: ...
+
+
+def run_on_device(
+    plan: _Plan,
+    library: ArrayLibrary,
+    operand: Any,
+    direction: int,
+    stream: int,
+    workspace: Workspace,
+) -> Any:
+    """Copy an operand in host memory to the plan's device, run there, and copy the result back."""
+    device_id = plan.device_id or 0
+    result = operand if plan.inplace else _empty_result(plan, library, operand)
+    source = core.TensorView(operand)
+    low, size = source.span
+    target = core.TensorView(result)
+    if size == 0:
+        return result
+    try:
+        block = core.allocate(size, device_id=device_id, stream=stream)
+        core.copy(block.device_ptr, low, size, device_id=device_id, stream=stream)
+        input_address = block.device_ptr + (source.ptr - low)
+        if plan.inplace:
+            result_low, result_size, result_block = low, size, block
+            output_address = input_address
+        else:
+            result_low, result_size = target.span
+            result_block = core.allocate(result_size, device_id=device_id, stream=stream)
+            output_address = result_block.device_ptr + (target.ptr - result_low)
+        scratch = workspace.address(numpy_arrays.LIBRARY, plan.workspace_size, device_id, stream)
+        plan.execute(
+            input_address, output_address, direction=direction, stream=stream, workspace=scratch
+        )
+        if _has_gaps(target):
+            staged = np.empty(size, np.uint8)
+            result_low = staged.ctypes.data
+        core.copy(
+            result_low, result_block.device_ptr, result_size, device_id=device_id, stream=stream
+        )
+    finally:
+        # Also after an error: the copies read and write host memory that the caller may free.
+        core.synchronize_stream(stream, device_id=device_id)
+    if _has_gaps(target):
+        library.write(operand, _elements(staged, target))
+    return result
+
+
+def run_on_host(
+    plan: _Plan,
+    library: ArrayLibrary,
+    operand: Any,
+    device_id: int,
+    direction: int,
+    stream: int,
+) -> Any:
+    """Copy an operand in device memory to the host, run there, and copy the result back."""
+    source = core.TensorView(operand)
+    low, size = source.span
+    with library.on_stream(stream, device_id):
+        result = operand if plan.inplace else _empty_result(plan, library, operand)
+    if size == 0:
+        return result
+    target = core.TensorView(result)
+    result_low, result_size = target.span
+    staged = np.empty(size, np.uint8)
+    staged_result = staged if plan.inplace else np.empty(result_size, np.uint8)
+    try:
+        core.copy(staged.ctypes.data, low, size, device_id=device_id, stream=stream)
+        core.synchronize_stream(stream, device_id=device_id)
+        plan.execute(
+            staged.ctypes.data + (source.ptr - low),
+            staged_result.ctypes.data + (target.ptr - result_low),
+            direction=direction,
+        )
+        if _has_gaps(target):
+            with library.on_stream(stream, device_id):
+                library.write(operand, _elements(staged, target))
+        else:
+            core.copy(
+                result_low,
+                staged_result.ctypes.data,
+                result_size,
+                device_id=device_id,
+                stream=stream,
+            )
+    finally:
+        # Also after an error: the copies use memory that is freed on return.
+        core.synchronize_stream(stream, device_id=device_id)
+    return result
+
+
+def _empty_result(plan: _Plan, library: ArrayLibrary, operand: Any) -> Any:
+    return library.empty(operand, plan.output_shape, plan.output_strides, plan.output_dtype)
+
+
+def _has_gaps(view: core.TensorView) -> bool:
+    """Whether there is memory between the elements that does not belong to the operand."""
+    return view.span[1] != view.itemsize * prod(view.shape)
+
+
+def _elements(staged: npt.NDArray[np.uint8], view: core.TensorView) -> npt.NDArray[Any]:
+    """View the elements of ``view`` in ``staged``, a copy of the range of memory it spans."""
+    # NumPy lacks complex32, and nothing is computed here: integers of its size stand for it.
+    dtype = np.dtype(np.int32 if view.dtype == "complex32" else view.dtype)
+    strides = [stride * dtype.itemsize for stride in view.strides]
+    return np.ndarray(view.shape, dtype, staged.data, view.ptr - view.span[0], strides)

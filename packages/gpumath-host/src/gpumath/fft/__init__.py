@@ -1,0 +1,37 @@
+"""Fourier transforms of NumPy and CuPy arrays and PyTorch tensors, on a GPU or on the CPU.
+
+The functions `fft`, `ifft`, `rfft` and `irfft` plan, run and keep the plan for the next call of
+the same shape. The class `FFT` separates these steps, for one transform that runs many times.
+Transforms are not scaled in either direction.
+
+Examples
+--------
+>>> import numpy as np
+>>> from gpumath import fft
+>>> a = np.array([1.0, 2.0, 3.0, 4.0])
+>>> fft.rfft(a)
+array([10.+0.j, -2.+2.j, -2.+0.j])
+>>> fft.irfft(fft.rfft(a)) / 4
+array([1., 2., 3., 4.])
+"""
+
+from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
+from gpumath.bindings.errors import UnsupportedLayoutError
+from gpumath.fft._errors import InvalidFFTState
+from gpumath.fft._fft import FFT
+from gpumath.fft._functions import fft, ifft, irfft, rfft
+from gpumath.fft._options import FFTDirection, FFTOptions
+
+__all__ = [
+    "FFT",
+    "ExecutionCPU",
+    "ExecutionCUDA",
+    "FFTDirection",
+    "FFTOptions",
+    "InvalidFFTState",
+    "UnsupportedLayoutError",
+    "fft",
+    "ifft",
+    "irfft",
+    "rfft",
+]

@@ -1,0 +1,290 @@
+"""A Fourier transform in steps."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from gpumath._host.execution import Execution
+from gpumath._host.libraries import ArrayLibrary, library_of
+from gpumath._host.memory import Workspace
+from gpumath._host.stream import stream_handle
+from gpumath.fft._errors import InvalidFFTState
+from gpumath.fft._options import (
+    Direction,
+    FFTDirection,
+    FFTOptions,
+    choose_direction,
+    resolve_direction,
+)
+from gpumath.fft._run import run
+from gpumath.fft._setup import check_fits, describe, logger_of, set_up
+
+__all__ = ["FFT"]
+
+
+class FFT:
+    """One Fourier transform, made once and run many times.
+
+    The steps are the constructor, `plan`, `execute`, then any number of `reset_operand` and
+    `execute`, and `free`, which leaving a ``with`` block does. After it every method but `free`
+    raises `InvalidFFTState`. An object belongs to the thread that made it.
+
+    Parameters
+    ----------
+    operand : array
+        NumPy array, CuPy array or PyTorch tensor of at least one dimension and of any strides,
+        with elements of type float32, float64, complex64 or complex128 (float16 and complex32 too
+        for tensors on a GPU). It is read when `execute` is called, so changes of its values count.
+    axes : sequence of int, optional
+        Axes to transform along, each once; negative ones count from the end. By default all axes.
+        The other axes are a batch.
+    options : FFTOptions or dict, optional
+        Kind of transform, layout of the result, working in place and more; see `FFTOptions`.
+    execution : ExecutionCUDA, ExecutionCPU, {'cuda', 'cpu'} or dict, optional
+        Where to compute. By default where the operand is. A NumPy array with ``'cuda'`` is copied
+        to the GPU and the result copied back; an array on the GPU with ``'cpu'`` the other way.
+    stream : int or stream object, optional
+        Without effect: nothing runs before `execute`.
+
+    Raises
+    ------
+    ValueError
+        The operand is not of an accepted library or element type, or is a lazy view; an axis is out
+        of range or repeated; an option or ``execution`` is not among the allowed.
+    TypeError
+        ``options`` is of a wrong type, or one of its fields is.
+    UnsupportedLayoutError
+        No plan covers the operand's strides; the exception says which copy helps.
+    gpumath.bindings.errors.NoDeviceError
+        ``execution`` asks for a GPU and there is none.
+
+    See Also
+    --------
+    fft, ifft, rfft, irfft : One transform in one call.
+
+    Notes
+    -----
+    The operand of a C2R transform is left as it is, so it can be executed again without
+    `reset_operand`; nvmath-python raises RuntimeError there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> a = np.array([1, 1j, -1, -1j])
+    >>> with fft.FFT(a) as transform:
+    ...     transform.plan()
+    ...     first = transform.execute()
+    ...     transform.reset_operand(first)
+    ...     second = transform.execute(direction="inverse")
+    >>> second / a.size
+    array([ 1.+0.j,  0.+1.j, -1.+0.j,  0.-1.j])
+    """
+
+    def __init__(
+        self,
+        operand: Any,
+        /,
+        *,
+        axes: Sequence[int] | None = None,
+        options: FFTOptions | Mapping[str, Any] | None = None,
+        execution: Execution = None,
+        stream: Any = None,
+    ) -> None:
+        """See the class."""
+        if stream is not None:
+            stream_handle(stream)
+        self._library: ArrayLibrary = library_of(operand)
+        self._plan, self._device_id, self._options = set_up(
+            self._library, operand, None, axes, options, execution
+        )
+        self._operand: Any = operand
+        self._direction: FFTDirection | None = None
+        self._is_planned = False
+        self._is_freed = False
+        self._workspace = Workspace(self._options.allocator)
+        self._blocking = self._options.blocking is True
+        self._logger = logger_of(self._options)
+        if self._logger.isEnabledFor(logging.INFO):
+            self._logger.info("specified: %s", describe(self._plan))
+
+    def plan(self, *, stream: Any = None, direction: Direction | None = None) -> None:
+        """Make the transform ready to run.
+
+        Parameters
+        ----------
+        stream : int or stream object, optional
+            Without effect: planning submits no work.
+        direction : FFTDirection, {'forward', 'inverse'} or int, optional
+            Direction of every `execute` that follows. By default each of them chooses.
+
+        Raises
+        ------
+        ValueError
+            The direction is not a direction, or not that of an R2C or C2R transform.
+        """
+        self._check_not_freed()
+        if stream is not None:
+            stream_handle(stream)
+        self._direction = (
+            None if direction is None else resolve_direction(direction, self._plan.kind)
+        )
+        self._is_planned = True
+        self._logger.info("planned")
+
+    def execute(
+        self,
+        direction: Direction | None = None,
+        stream: Any = None,
+        release_workspace: bool = False,
+    ) -> Any:
+        """Run the transform.
+
+        Parameters
+        ----------
+        direction : FFTDirection, {'forward', 'inverse'} or int, optional
+            By default the direction of `plan`, else inverse for C2R and forward for the others.
+        stream : int or stream object, optional
+            CUDA stream to work on, on which the operand has to be ready: a ``cudaStream_t``, a
+            stream of CuPy or PyTorch, or an object with ``__cuda_stream__()``. By default the
+            current stream of the operand's library, and the default stream for operands in host
+            memory. Ignored where no GPU takes part.
+        release_workspace : bool, default: False
+            Give the workspace on the GPU back after the run, instead of keeping it for the next.
+
+        Returns
+        -------
+        array
+            Array of the operand's library and device; its shape and strides are those of
+            `get_output_layout`. It is not scaled. With ``inplace`` it is the operand itself.
+
+        Raises
+        ------
+        InvalidFFTState
+            The object is freed or not planned, or its operand was released. It is a RuntimeError.
+        ValueError
+            The direction is not a direction, not that of `plan`, or not that of an R2C or C2R
+            transform.
+        """
+        self._check_ready()
+        sign = choose_direction(direction, self._direction, self._plan.kind)
+        logs = self._logger.isEnabledFor(logging.INFO)
+        start = time.perf_counter() if logs else 0.0
+        result = run(
+            self._plan,
+            self._library,
+            self._operand,
+            self._device_id,
+            sign,
+            stream,
+            self._workspace,
+            blocking=self._blocking,
+        )
+        if release_workspace:
+            self._workspace.release()
+        if logs:
+            elapsed = 1e3 * (time.perf_counter() - start)
+            self._logger.info("%s: %.3f ms of host time", sign.name, elapsed)
+        return result
+
+    def reset_operand(self, operand: Any, /, *, stream: Any = None) -> None:
+        """Take another operand, for which the plan fits too.
+
+        Parameters
+        ----------
+        operand : array
+            Of the same library, device, element type, shape and strides as the first operand.
+        stream : int or stream object, optional
+            Without effect: the operand is read by `execute`.
+
+        Raises
+        ------
+        ValueError
+            The operand differs from the first one in more than its values.
+        """
+        self._check_not_freed()
+        if stream is not None:
+            stream_handle(stream)
+        check_fits(self._library, self._plan, self._device_id, operand)
+        self._operand = operand
+
+    def reset_operand_unchecked(self, operand: Any, /, *, stream: Any = None) -> None:  # noqa: ARG002
+        """Take another operand as `reset_operand` does, without looking at it.
+
+        An operand for which the plan does not fit makes `execute` raise ValueError.
+
+        Parameters
+        ----------
+        operand : array
+            As for `reset_operand`.
+        stream : int or stream object, optional
+            As for `reset_operand`.
+        """
+        self._operand = operand
+
+    def release_operand(self) -> None:
+        """Drop the reference to the operand, and keep the plan for `reset_operand`."""
+        self._check_not_freed()
+        self._operand = None
+
+    def get_input_layout(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape and strides of the operand.
+
+        Returns
+        -------
+        tuple of (tuple of int, tuple of int)
+            Extents, and strides in elements.
+        """
+        self._check_not_freed()
+        return self._plan.input_shape, self._plan.input_strides
+
+    def get_output_layout(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape and strides of the result.
+
+        Returns
+        -------
+        tuple of (tuple of int, tuple of int)
+            Extents, and strides in elements.
+        """
+        self._check_not_freed()
+        return self._plan.output_shape, self._plan.output_strides
+
+    def free(self) -> None:
+        """Give the workspace back and drop the operand. Freeing twice does nothing."""
+        if self._is_freed:
+            return
+        self._is_freed = True
+        self._operand = None
+        self._workspace.release()
+
+    def __enter__(self) -> Self:
+        """Return the object."""
+        self._check_not_freed()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Free the object."""
+        self.free()
+
+    def _check_not_freed(self) -> None:
+        if self._is_freed:
+            msg = "this FFT object is freed; make a new one"
+            raise InvalidFFTState(msg)
+
+    def _check_ready(self) -> None:
+        self._check_not_freed()
+        if not self._is_planned:
+            msg = "this FFT object is not planned; call its plan() before execute()"
+            raise InvalidFFTState(msg)
+        if self._operand is None:
+            msg = "this FFT object has no operand; call its reset_operand() before execute()"
+            raise InvalidFFTState(msg)

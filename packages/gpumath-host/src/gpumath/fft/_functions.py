@@ -1,0 +1,254 @@
+"""Fourier transforms as functions. Their plans come from the calling thread's plan cache."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, TypeVar, Unpack, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from gpumath._host.execution import Execution
+from gpumath._host.libraries import library_of
+from gpumath._host.memory import Workspace
+from gpumath.fft._options import FFTDirection, FFTOptions, Kind
+from gpumath.fft._run import run
+from gpumath.fft._setup import describe, logger_of, set_up
+
+__all__ = ["fft", "ifft", "irfft", "rfft"]
+
+_Complex = TypeVar("_Complex", np.complex64, np.complex128)
+
+
+class _Keywords(TypedDict, total=False):
+    axes: Sequence[int] | None
+    options: FFTOptions | Mapping[str, Any] | None
+    execution: Execution
+    stream: Any
+
+
+@overload
+def fft(
+    operand: npt.NDArray[_Complex], /, **keywords: Unpack[_Keywords]
+) -> npt.NDArray[_Complex]: ...
+@overload
+def fft(operand: Any, /, **keywords: Unpack[_Keywords]) -> Any: ...
+def fft(
+    operand: Any,
+    /,
+    *,
+    axes: Sequence[int] | None = None,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    stream: Any = None,
+) -> Any:
+    """Transform complex numbers forward, to complex numbers.
+
+    The sum over ``k`` of ``operand[k] * exp(-2j * pi * j * k / n)``, along every axis in ``axes``.
+
+    Parameters
+    ----------
+    operand : array
+        NumPy array, CuPy array or PyTorch tensor of at least one dimension, with elements of type
+        complex64 or complex128 (complex32 too for tensors on a GPU), of any strides.
+    axes : sequence of int, optional
+        Axes to transform along, each once; negative ones count from the end. By default all axes.
+        The other axes are a batch.
+    options : FFTOptions or dict, optional
+        Layout of the result, working in place and more; see `FFTOptions`.
+    execution : ExecutionCUDA, ExecutionCPU, {'cuda', 'cpu'} or dict, optional
+        Where to compute. By default where the operand is. A NumPy array with ``'cuda'`` is copied
+        to the GPU and the result copied back; an array on the GPU with ``'cpu'`` the other way.
+    stream : int or stream object, optional
+        CUDA stream to work on: a ``cudaStream_t``, a stream of CuPy or PyTorch, or an object with
+        ``__cuda_stream__()``. The operand has to be ready on it. By default the current stream of
+        the operand's library, and the default stream for operands in host memory. Ignored where no
+        GPU takes part.
+
+    Returns
+    -------
+    array
+        Array of the operand's library, shape, element type and device. It is not scaled. With
+        ``inplace`` it is the operand itself.
+
+    Raises
+    ------
+    ValueError
+        The operand is not of an accepted library, is not complex or is a lazy view; an axis is out
+        of range or repeated; ``execution`` is not among the allowed.
+    TypeError
+        ``options`` or ``stream`` is of a wrong type.
+    UnsupportedLayoutError
+        No plan covers the operand's strides; the exception says which copy helps.
+    gpumath.bindings.errors.NoDeviceError
+        ``execution`` asks for a GPU and there is none.
+
+    See Also
+    --------
+    FFT : The same in steps, for one transform that runs many times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> fft.fft(np.array([1, 1j, -1, -1j]))
+    array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
+    """
+    return _transform(operand, "C2C", FFTDirection.FORWARD, axes, options, execution, stream)
+
+
+@overload
+def ifft(
+    operand: npt.NDArray[_Complex], /, **keywords: Unpack[_Keywords]
+) -> npt.NDArray[_Complex]: ...
+@overload
+def ifft(operand: Any, /, **keywords: Unpack[_Keywords]) -> Any: ...
+def ifft(
+    operand: Any,
+    /,
+    *,
+    axes: Sequence[int] | None = None,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    stream: Any = None,
+) -> Any:
+    """Transform complex numbers back, to complex numbers, without scaling.
+
+    The sum over ``k`` of ``operand[k] * exp(+2j * pi * j * k / n)``, along every axis in ``axes``:
+    after `fft` it gives the operand times the number of points of the transform.
+
+    Parameters, result and errors are those of `fft`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> a = np.array([1, 2, 3, 4], np.complex64)
+    >>> fft.ifft(fft.fft(a)) / a.size
+    array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
+    """
+    return _transform(operand, "C2C", FFTDirection.INVERSE, axes, options, execution, stream)
+
+
+@overload
+def rfft(  # type: ignore[overload-overlap]  # in NumPy's hints float32 is part of float64
+    operand: npt.NDArray[np.float64], /, **keywords: Unpack[_Keywords]
+) -> npt.NDArray[np.complex128]: ...
+@overload
+def rfft(
+    operand: npt.NDArray[np.float32], /, **keywords: Unpack[_Keywords]
+) -> npt.NDArray[np.complex64]: ...
+@overload
+def rfft(operand: Any, /, **keywords: Unpack[_Keywords]) -> Any: ...
+def rfft(
+    operand: Any,
+    /,
+    *,
+    axes: Sequence[int] | None = None,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    stream: Any = None,
+) -> Any:
+    """Transform real numbers forward, to the half of the complex result that says it all.
+
+    Parameters and errors are those of `fft`, with two differences: the operand's elements are
+    float32 or float64 (float16 too for PyTorch tensors on a GPU), and a complex operand raises
+    RuntimeError.
+
+    Returns
+    -------
+    array
+        Complex array of the operand's precision and shape, but for the last axis in ``axes``:
+        where the operand has ``n`` points it has ``n // 2 + 1``. It is not scaled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> fft.rfft(np.array([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 1.0, 1.0]]), axes=[1])
+    array([[10.+0.j, -2.+2.j, -2.+0.j],
+           [ 2.+0.j, -1.+1.j,  0.+0.j]])
+    """
+    return _transform(operand, "R2C", FFTDirection.FORWARD, axes, options, execution, stream)
+
+
+@overload
+def irfft(  # type: ignore[overload-overlap]  # as for rfft
+    operand: npt.NDArray[np.complex128], /, **keywords: Unpack[_Keywords]
+) -> npt.NDArray[np.float64]: ...
+@overload
+def irfft(
+    operand: npt.NDArray[np.complex64], /, **keywords: Unpack[_Keywords]
+) -> npt.NDArray[np.float32]: ...
+@overload
+def irfft(operand: Any, /, **keywords: Unpack[_Keywords]) -> Any: ...
+def irfft(
+    operand: Any,
+    /,
+    *,
+    axes: Sequence[int] | None = None,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    stream: Any = None,
+) -> Any:
+    """Transform half of a Hermitian array back, to real numbers, without scaling.
+
+    After `rfft` it gives the operand times the number of points of the transform. The operand is
+    left as it is.
+
+    Parameters and errors are those of `fft`. Imaginary parts that a Hermitian array cannot have,
+    as that of element 0, are ignored.
+
+    Returns
+    -------
+    array
+        Real array of the operand's precision and shape, but for the last axis in ``axes``: where
+        the operand has ``n`` points it has ``2 * (n - 1)``, and ``2 * n - 1`` with the option
+        ``last_axis_parity='odd'``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> a = np.array([1.0, 2.0, 3.0])
+    >>> fft.irfft(fft.rfft(a), options={"last_axis_parity": "odd"}) / a.size
+    array([1., 2., 3.])
+    """
+    return _transform(operand, "C2R", FFTDirection.INVERSE, axes, options, execution, stream)
+
+
+def _transform(
+    operand: Any,
+    kind: Kind,
+    direction: FFTDirection,
+    axes: Sequence[int] | None,
+    options: FFTOptions | Mapping[str, Any] | None,
+    execution: Execution,
+    stream: Any,
+) -> Any:
+    library = library_of(operand)
+    if kind == "R2C" and library.is_complex(operand):
+        msg = f"rfft takes real operands, and this one is {operand.dtype}; use fft"
+        raise RuntimeError(msg)
+    plan, device_id, chosen = set_up(library, operand, kind, axes, options, execution)
+    logger = logger_of(chosen)
+    if logger.isEnabledFor(logging.INFO):
+        logger.info("%s: %s", direction.name, describe(plan))
+    workspace = Workspace(chosen.allocator) if plan.workspace_size else _NO_WORKSPACE
+    result = run(
+        plan,
+        library,
+        operand,
+        device_id,
+        direction,
+        stream,
+        workspace,
+        blocking=chosen.blocking is True,
+    )
+    workspace.release()
+    return result
+
+
+# Shared by all plans that need none.
+_NO_WORKSPACE = Workspace()

@@ -1,0 +1,159 @@
+"""Options and directions of Fourier transforms."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal, TypeAlias
+
+from gpumath._host.memory import (
+    BaseCUDAMemoryManager,
+    BaseCUDAMemoryManagerAsync,
+    check_allocator,
+)
+
+__all__ = [
+    "Direction",
+    "FFTDirection",
+    "FFTOptions",
+    "Kind",
+    "choose_direction",
+    "resolve_direction",
+]
+
+Kind: TypeAlias = Literal["C2C", "R2C", "C2R"]
+
+
+class FFTDirection(IntEnum):
+    """Sign of the exponent of a Fourier transform. Neither direction scales its result.
+
+    Examples
+    --------
+    >>> from gpumath import fft
+    >>> int(fft.FFTDirection.INVERSE)
+    1
+    """
+
+    FORWARD = -1
+    INVERSE = 1
+
+
+Direction: TypeAlias = FFTDirection | Literal["forward", "inverse", -1, 1]
+
+_DIRECTION_OF_KIND = {"R2C": FFTDirection.FORWARD, "C2R": FFTDirection.INVERSE}
+
+
+def resolve_direction(direction: Direction, kind: str) -> FFTDirection:
+    """Turn a user's direction into a member; ValueError if it is none or ``kind`` forbids it."""
+    try:
+        if isinstance(direction, str):
+            member = FFTDirection[direction.upper()]
+        else:
+            member = FFTDirection(direction)
+    except (KeyError, ValueError):
+        msg = (
+            f"direction is {direction!r}; FFTDirection.FORWARD, FFTDirection.INVERSE, 'forward', "
+            "'inverse', -1 (forward) and 1 (inverse) are allowed"
+        )
+        raise ValueError(msg) from None
+    only = _DIRECTION_OF_KIND.get(kind, member)
+    if member is not only:
+        msg = f"direction is {member.name}, and a {kind} transform is always {only.name}"
+        raise ValueError(msg)
+    return member
+
+
+def choose_direction(
+    direction: Direction | None, planned: FFTDirection | None, kind: str
+) -> FFTDirection:
+    """Direction of an execution, from what execute() and plan() were told."""
+    if direction is None:
+        return planned or _DIRECTION_OF_KIND.get(kind, FFTDirection.FORWARD)
+    member = resolve_direction(direction, kind)
+    if planned is not None and member is not planned:
+        msg = (
+            f"direction is {member.name}, and plan() was told {planned.name}; leave one of them out"
+        )
+        raise ValueError(msg)
+    return member
+
+
+@dataclass
+class FFTOptions:
+    """Choices about a Fourier transform.
+
+    Wherever it is accepted, a dictionary of its fields is accepted too.
+
+    Parameters
+    ----------
+    fft_type : {'C2C', 'R2C', 'C2R'}, optional
+        Kind of transform. By default a complex operand means C2C and a real one R2C.
+    inplace : bool, default: False
+        Overwrite the operand with the result. C2C only, for operands whose elements do not share
+        memory with each other.
+    last_axis_parity : {'even', 'odd'}, default: 'even'
+        Whether a C2R result has ``2 * (n - 1)`` points along its last transform axis, or one more,
+        where the operand has ``n``.
+    result_layout : {'optimized', 'natural'}, default: 'optimized'
+        ``'optimized'`` keeps the operand's order of axes in memory, ``'natural'`` makes the result
+        C-contiguous. In neither layout has the result gaps.
+    logger : logging.Logger, optional
+        Where to log; the root logger by default.
+    blocking : {'auto', True}, default: 'auto'
+        ``'auto'`` returns as soon as the work is submitted if operand and computation are on the
+        GPU, and when the result is there otherwise; ``True`` always waits for the result.
+    allocator : BaseCUDAMemoryManager or BaseCUDAMemoryManagerAsync, optional
+        Source of the workspace on the GPU. By default it is the memory pool of the operand's
+        library, and gpumath's own pool for operands in host memory.
+
+    Raises
+    ------
+    ValueError
+        A value is not among the allowed ones.
+    TypeError
+        ``logger`` is no logger, or ``allocator`` lacks the method of a memory manager.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> options = fft.FFTOptions(fft_type="C2R", last_axis_parity="odd")
+    >>> with fft.FFT(np.ones(3, np.complex128), options=options) as transform:
+    ...     transform.plan()
+    ...     transform.execute().shape
+    (5,)
+    """
+
+    fft_type: Kind | None = None
+    inplace: bool = False
+    last_axis_parity: Literal["even", "odd"] = "even"
+    result_layout: Literal["natural", "optimized"] = "optimized"
+    logger: logging.Logger | None = None
+    blocking: Literal["auto", True] = "auto"
+    allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values that are not allowed."""
+        self.check()
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError if a field has a value that is not allowed."""
+        _check_choice("fft_type", self.fft_type, (None, "C2C", "R2C", "C2R"))
+        _check_choice("inplace", self.inplace, (False, True))
+        _check_choice("last_axis_parity", self.last_axis_parity, ("even", "odd"))
+        _check_choice("result_layout", self.result_layout, ("natural", "optimized"))
+        _check_choice("blocking", self.blocking, ("auto", True))
+        logger: object = self.logger
+        if logger is not None and not isinstance(logger, logging.Logger):
+            msg = f"logger is a {type(logger).__name__}; a logging.Logger or None is needed"
+            raise TypeError(msg)
+        check_allocator(self.allocator)
+
+
+def _check_choice(field: str, value: object, allowed: tuple[object, ...]) -> None:
+    # By type too, since 1 == True.
+    if not any(type(value) is type(choice) and value == choice for choice in allowed):
+        choices = ", ".join(map(repr, allowed))
+        msg = f"FFTOptions: {field} is {value!r}; allowed are {choices}"
+        raise ValueError(msg)

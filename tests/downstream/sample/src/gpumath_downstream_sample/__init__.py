@@ -1,0 +1,1 @@
+"""A sample of a package that builds on gpumath-bindings alone."""

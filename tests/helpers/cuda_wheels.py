@@ -1,0 +1,134 @@
+"""NVIDIA's cuFFT wheels in the test environment, and fresh processes that search for them."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Below the `nvidia` package folder, by CUDA major.
+CUFFT_FILES = {12: "cufft/lib/libcufft.so.11", 13: "cu13/lib/libcufft.so.12"}
+CUFFT_WHEELS = {12: "nvidia-cufft-cu12", 13: "nvidia-cufft"}
+# What has a say in the search, apart from the folders of sys.path.
+SETTINGS = (
+    "CONDA_PREFIX",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "GPUMATH_CUDA_PATH",
+    "GPUMATH_CUFFT_PATH",
+    "GPUMATH_DRIVER_PATH",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+)
+
+
+def package_folder(cuda_major: int) -> Path:
+    """Return the package folder that holds the cuFFT wheel of a CUDA major, or skip.
+
+    It is an entry of sys.path, or the folder that GPUMATH_TEST_CU12 or GPUMATH_TEST_CU13 names.
+    """
+    named = os.environ.get(f"GPUMATH_TEST_CU{cuda_major}")
+    for folder in [*([named] if named else []), *sys.path]:
+        if (Path(folder) / "nvidia" / CUFFT_FILES[cuda_major]).is_file():
+            return Path(folder).resolve()
+    pytest.skip(f"the wheel {CUFFT_WHEELS[cuda_major]} is not in the test environment")
+
+
+def cufft_file(cuda_major: int) -> Path:
+    """Return the real cuFFT of a CUDA major, or skip."""
+    return package_folder(cuda_major) / "nvidia" / CUFFT_FILES[cuda_major]
+
+
+@cache
+def cufft_version(file: Path) -> str:
+    """Ask a cuFFT for its version by the raw C call."""
+    code = f"""
+import ctypes
+library = ctypes.CDLL({str(file)!r})
+numbers = (ctypes.c_int * 3)()
+assert not any(library.cufftGetProperty(i, ctypes.byref(numbers, 4 * i)) for i in range(3))
+print(*numbers, sep=".")
+"""
+    return _output(code)
+
+
+@cache
+def exported(file: Path, symbols: tuple[str, ...]) -> tuple[bool, ...]:
+    """Tell which symbols a library exports."""
+    code = f"""
+import ctypes
+library = ctypes.CDLL({str(file)!r})
+print(*(int(hasattr(library, symbol)) for symbol in {symbols!r}))
+"""
+    return tuple(bool(int(number)) for number in _output(code).split())
+
+
+def _output(code: str) -> str:
+    # In a process of its own: a library that the test process holds would decide later searches.
+    process = run_python(["-c", code])
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
+
+
+def driver_cuda_major() -> int | None:
+    """Ask the driver, if there is one, for the newest CUDA major that it supports."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    version = ctypes.c_int(0)
+    assert driver.cuDriverGetVersion(ctypes.byref(version)) == 0
+    return version.value // 1000
+
+
+def in_fresh_process(
+    code: str,
+    settings: Mapping[str, Path | str] | None = None,
+    *,
+    folders: list[Path] | None = None,
+    first: str = "",
+) -> Any:
+    """Run code in a new interpreter and return the value of its variable `result`.
+
+    Parameters
+    ----------
+    code : str
+        Statements; `core` is imported already.
+    settings : mapping, optional
+        Environment variables; every other one of SETTINGS is unset.
+    folders : list of Path, optional
+        The whole of sys.path while the code runs.
+    first : str, optional
+        Statements that run before sys.path is replaced.
+    """
+    script = "import json, sys\nfrom gpumath.bindings import core\n" + first + "\n"
+    if folders is not None:
+        script += f"sys.path[:] = {[str(folder) for folder in folders]!r}\n"
+    script += f"{code}\nsys.stdout.write(json.dumps(result))\n"
+    process = run_python(["-c", script], settings)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+def run_python(
+    arguments: list[str], settings: Mapping[str, Path | str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run an interpreter with only these of SETTINGS."""
+    environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+    environment |= {name: str(value) for name, value in (settings or {}).items()}
+    return subprocess.run(
+        [sys.executable, "-P", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

@@ -1,0 +1,31 @@
+"""What a user of gpumath-bindings writes; checked by mypy and pyright, never run."""
+
+from typing import Literal, assert_type
+
+from gpumath.bindings import core, cufft, driver, errors
+
+assert_type(core.has("cufft.xt_exec"), bool)
+assert_type([library.version for library in core.libraries()], list[str])
+assert_type(core.Device(0).compute_capability, tuple[int, int])
+
+stream = core.Stream(device_id=0)
+event = stream.record()
+event.synchronize()
+
+plan = core.FftPlan(bytearray(64), kind="C2C", execution="cpu")
+assert_type(plan.execution, Literal["cpu", "cuda"])
+plan.execute(bytearray(64), bytearray(64), direction=-1)
+
+assert_type(cufft.get_version(), int)
+handle = cufft.plan1d(1024, cufft.Type.C2C, 16)
+try:
+    cufft.exec_c2c(handle, 0, 0, -1)
+except errors.cuFFTError as error:
+    assert_type(error.function, str)
+finally:
+    cufft.destroy(handle)
+driver.init(0)
+
+# Mistakes that the checkers must find: an unused suppression is an error too.
+cufft.get_version(1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+core.Device("0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,38 @@
+"""What a user of gpumath-host writes; checked by mypy and pyright, never run."""
+
+from typing import Any, assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+from gpumath import fft
+
+single = np.zeros((4, 8), dtype=np.complex64)
+double = np.zeros((4, 8), dtype=np.complex128)
+real = np.zeros((4, 8), dtype=np.float64)
+
+assert_type(fft.fft(single), npt.NDArray[np.complex64])
+assert_type(fft.ifft(double, axes=[1]), npt.NDArray[np.complex128])
+assert_type(fft.rfft(real, execution="cpu"), npt.NDArray[np.complex128])
+assert_type(fft.irfft(double, options={"last_axis_parity": "odd"}), npt.NDArray[np.float64])
+
+fft.fft(single, axes=(0, 1), options=fft.FFTOptions(inplace=True))
+fft.fft(single, execution=fft.ExecutionCPU(num_threads=2))
+fft.fft(single, execution=fft.ExecutionCUDA(device_id=1), stream=0)
+
+
+def from_another_library(tensor: Any) -> Any:
+    return fft.fft(tensor)
+
+
+with fft.FFT(single, axes=[0]) as transform:
+    transform.plan(direction=fft.FFTDirection.FORWARD)
+    transform.execute()
+    transform.reset_operand(single)
+    transform.execute(direction="inverse", release_workspace=True)
+    transform.release_operand()
+transform.free()
+
+# Mistakes that the checkers must find: an unused suppression is an error too.
+fft.fft(single, axis=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+fft.FFT(single, stream=0, threads=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
