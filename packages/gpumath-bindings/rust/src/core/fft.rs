@@ -167,7 +167,11 @@ impl FftPlan {
     }
 
     /// Transform `input` to `output`, without scaling.
-    #[pyo3(signature = (input, output, *, direction=-1, stream=None, workspace=0))]
+    // Without the text, PyO3 writes the default -1 as "...".
+    #[pyo3(
+        signature = (input, output, *, direction=-1, stream=None, workspace=0),
+        text_signature = "($self, input, output, *, direction=-1, stream=None, workspace=0)"
+    )]
     fn execute(
         &self,
         py: Python<'_>,
