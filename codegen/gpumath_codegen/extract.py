@@ -155,7 +155,7 @@ def _function(cursor: Cursor, name: str) -> api.Function:
 
 
 def _enum_name(type_: Type) -> str:
-    return type_.spelling.removeprefix("enum ")
+    return str(type_.spelling).removeprefix("enum ")
 
 
 def _spelling(type_: Type) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+_JOINED = {"GPUs": "Gpus", "LTOIRs": "Ltoirs", "GEMMreuse": "GemmReuse"}
 # Runs of capitals that are one word.
 _ONE_WORD = (
     (re.compile(r"([CRDZHSB]2[CRDZHSB]|[DH]to[DH])(?![a-z])"), lambda m: m[0].capitalize()),
     (re.compile(r"(GPUs|LTOIRs|GEMMreuse)"), lambda m: _JOINED[m[0]]),
 )
-_JOINED = {"GPUs": "Gpus", "LTOIRs": "Ltoirs", "GEMMreuse": "GemmReuse"}
 
 
 def snake_case(name: str) -> str:
