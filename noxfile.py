@@ -142,6 +142,7 @@ def tests(session: nox.Session) -> None:
     """Run the tests that need no GPU, against the built wheels and NVIDIA's real libraries."""
     session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, "nvidia-cufft")
     session.install("--no-deps", wheel_of("gpumath-device"))
+    session.install("-r", str(ROOT / "codegen" / "requirements.txt"))
     cuda12 = download_once(session, "cuda12", "nvidia-cufft-cu12")
     run_pytest(session, "-m", "not gpu", env={"GPUMATH_TEST_CU12": str(cuda12)})
 

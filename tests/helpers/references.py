@@ -35,7 +35,12 @@ def hermitian_values(
 
 
 def reference(
-    values: np.ndarray, kind: str, axes: tuple[int, ...], *, inverse: bool = False, odd: bool = False
+    values: np.ndarray,
+    kind: str,
+    axes: tuple[int, ...],
+    *,
+    inverse: bool = False,
+    odd: bool = False,
 ) -> np.ndarray:
     """Unscaled transform, computed one precision higher."""
     values = values.astype(WIDER[values.dtype])

@@ -45,7 +45,9 @@ class Space:
         flat, start = flatten(np.asarray(values))
         strides = [stride // values.itemsize for stride in values.strides]
         if self.library == "numpy":
-            return np.ndarray(values.shape, values.dtype, flat, start * values.itemsize, values.strides)
+            return np.ndarray(
+                values.shape, values.dtype, flat, start * values.itemsize, values.strides
+            )
         if self.library == "cupy":
             import cupy
 
@@ -64,7 +66,7 @@ class Space:
             return np.array(array)
         if self.library == "cupy":
             return np.asarray(array.get())
-        return np.asarray(array.cpu().numpy())
+        return array.cpu().numpy().copy()
 
     def assert_is_alike(self, result: Any) -> None:
         """Check that a result is of the operand's library and in the same memory."""
@@ -77,7 +79,9 @@ def flatten(values: np.ndarray) -> tuple[np.ndarray, int]:
     if values.size == 0:
         return np.empty(1, values.dtype), 0
     forward = values[tuple(slice(None, None, -1 if s < 0 else 1) for s in values.strides)]
-    reach = [(n - 1) * s // values.itemsize for n, s in zip(values.shape, values.strides, strict=True)]
+    reach = [
+        (n - 1) * s // values.itemsize for n, s in zip(values.shape, values.strides, strict=True)
+    ]
     span = 1 + sum(abs(step) for step in reach)
     flat = np.lib.stride_tricks.as_strided(forward, (span,), (values.itemsize,)).copy()
     return flat, -sum(step for step in reach if step < 0)

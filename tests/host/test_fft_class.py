@@ -88,9 +88,7 @@ def test_directions(cpu_space: Space, direction: object) -> None:
         result = transform.execute(direction)
         assert_close(cpu_space.numpy(result), values, "C2C", (0,), inverse=inverse)
         transform.plan(direction=direction)
-        assert_close(
-            cpu_space.numpy(transform.execute()), values, "C2C", (0,), inverse=inverse
-        )
+        assert_close(cpu_space.numpy(transform.execute()), values, "C2C", (0,), inverse=inverse)
 
 
 def test_a_changed_operand_counts(space: Space) -> None:
@@ -148,9 +146,9 @@ def test_reset_operand_of_another_library() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     values = random_values((8,), np.complex64)
     with fft.FFT(values) as transform:
-        with pytest.raises(ValueError, match="of the library torch, and this FFT .* for numpy"):
+        with pytest.raises(ValueError, match=r"of the library torch, and this FFT .* for numpy"):
             transform.reset_operand(torch.from_numpy(values))
-        with pytest.raises(ValueError, match="the operand is a builtins.list"):
+        with pytest.raises(ValueError, match=r"the operand is a builtins\.list"):
             transform.reset_operand([1, 2])
 
 

@@ -27,9 +27,7 @@ def test_the_operand_is_the_result(space: Space, axes: tuple[int, ...], dtype: t
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 2), (0, 1, 2)])
-def test_the_gaps_of_a_strided_operand_are_left_alone(
-    space: Space, axes: tuple[int, ...]
-) -> None:
+def test_the_gaps_of_a_strided_operand_are_left_alone(space: Space, axes: tuple[int, ...]) -> None:
     base = random_values((6, 10, 14), np.complex128)
     window = (slice(1, 5), slice(None, None, 2), slice(2, 12, 3))
     whole = space.array(base)

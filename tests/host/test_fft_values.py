@@ -26,9 +26,7 @@ AXES_OF_THREE = [axes for count in (1, 2, 3) for axes in permutations(range(3), 
 
 @pytest.mark.parametrize("axes", AXES_OF_THREE)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_complex_transform_along_any_axes(
-    space: Space, axes: tuple[int, ...], dtype: type
-) -> None:
+def test_complex_transform_along_any_axes(space: Space, axes: tuple[int, ...], dtype: type) -> None:
     values = random_values((6, 5, 8), dtype)
     operand = space.array(values)
     result = fft.fft(operand, axes=axes, execution=space.execution)

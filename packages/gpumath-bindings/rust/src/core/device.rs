@@ -7,6 +7,22 @@ use crate::error::OrRaise;
 use crate::interop::stream_handle;
 
 /// A CUDA device that this process sees.
+///
+/// Parameters
+/// ----------
+/// device_id : int, default: 0
+///     Its ordinal.
+///
+/// Raises
+/// ------
+/// NoDeviceError
+///     There is no driver, or no such device.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> core.Device.count() >= 0
+/// True
 #[pyclass(frozen, eq, hash, module = "gpumath.bindings.core")]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Device(device::Device);
@@ -71,7 +87,12 @@ pub(crate) fn driver_version(py: Python<'_>) -> PyResult<String> {
     Ok(format!("{major}.{minor}"))
 }
 
-/// A stream of its own, which does not wait for the legacy default stream.
+/// A new stream, which does not wait for the legacy default stream.
+///
+/// Parameters
+/// ----------
+/// device_id : int, default: 0
+///     CUDA device.
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct Stream(device::Stream);
 
@@ -136,6 +157,13 @@ pub(crate) fn synchronize_stream(stream: &Bound<'_, PyAny>, device_id: i32) -> P
 }
 
 /// A point in the work of a stream.
+///
+/// Parameters
+/// ----------
+/// device_id : int, default: 0
+///     CUDA device.
+/// timing : bool, default: False
+///     Whether `elapsed_ms` may be used; recording then costs more.
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct Event(device::Event);
 

@@ -14,6 +14,51 @@ use crate::error::OrRaise;
 use crate::interop;
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
+///
+/// Parameters
+/// ----------
+/// operand : array
+///     What `TensorView` takes. It says shape, strides, element type and device; its values do not
+///     matter, and it is not kept.
+/// axes : sequence of int, optional
+///     Transform axes, each once; negative ones count from the end. By default all. For R2C and C2R the
+///     last of them is the one with ``n // 2 + 1`` complex numbers.
+/// kind : {'C2C', 'R2C', 'C2R'}, optional
+///     By default R2C for real operands and C2C for complex ones.
+/// execution : {'cpu', 'cuda'}, optional
+///     By default where the operand is.
+/// device_id : int, optional
+///     CUDA device for an operand in host memory, 0 by default.
+/// num_threads : int, optional
+///     CPU threads; by default one for each core that the process may use.
+/// inplace : bool, default: False
+///     Overwrite the operand; C2C only.
+/// last_axis_parity : {'even', 'odd'}, default: 'even'
+///     Whether a C2R result has ``2 * (n - 1)`` points along its last axis, or one more.
+/// result_layout : {'optimized', 'natural'}, default: 'optimized'
+///     Memory order of the operand, or C order. Neither has gaps.
+/// cached : bool, default: True
+///     Take the plan from the calling thread's cache, or put it there.
+///
+/// Raises
+/// ------
+/// ValueError, TypeError
+///     The operand, an axis or an option is not allowed; the message says what is.
+/// UnsupportedLayoutError
+///     cuFFT covers the operand's strides with no plan; the exception says which copy helps.
+/// NoDeviceError
+///     There is no such CUDA device.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from gpumath.bindings import core
+/// >>> a = np.array([1, 1j, -1, -1j])
+/// >>> plan = core.FftPlan(a)
+/// >>> result = np.empty(plan.output_shape, plan.output_dtype)
+/// >>> plan.execute(a, result)
+/// >>> result
+/// array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct FftPlan {
     plan: Arc<Plan>,
@@ -167,6 +212,28 @@ impl FftPlan {
     }
 
     /// Transform `input` to `output`, without scaling.
+    ///
+    /// Never allocates device memory and, on CUDA, never waits for the device.
+    ///
+    /// Parameters
+    /// ----------
+    /// input, output : array or int
+    ///     Operands of exactly the plan's layouts, element types and device, or their addresses, which are
+    ///     not checked. For a plan in place both are the same.
+    /// direction : {-1, 1}, default: -1
+    ///     Sign of the exponent: forward or inverse. R2C is always -1, C2R always 1.
+    /// stream : int or stream object, optional
+    ///     CUDA stream of the plan's device that the work goes to; the default stream otherwise.
+    /// workspace : int, default: 0
+    ///     Address of `workspace_size` bytes of device memory, aligned to 256 bytes, that nothing else uses
+    ///     until the work is done.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An operand does not fit the plan, or the workspace is missing.
+    /// cuFFTError
+    ///     cuFFT refused.
     // Without the text, PyO3 writes the default -1 as "...".
     #[pyo3(
         signature = (input, output, *, direction=-1, stream=None, workspace=0),

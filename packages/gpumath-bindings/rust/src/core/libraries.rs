@@ -55,13 +55,40 @@ impl Library {
     }
 }
 
-/// Every CUDA library of the chosen set that can be opened, and the driver.
+/// Open and list the CUDA libraries of the chosen set, and the driver.
+///
+/// Returns
+/// -------
+/// list of Library
+///     Name, path, version and origin of each; empty where there is none.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> all(library.path for library in core.libraries())
+/// True
 #[pyfunction]
 pub(crate) fn libraries(py: Python<'_>) -> Vec<Library> {
     py.detach(loader::libraries).into_iter().map(Library).collect()
 }
 
-/// Whether a library (`"cufft"`) or a function of it (`"cufft.xt_exec"`) can be used here.
+/// Say whether a library or a function can be used here, without calling it.
+///
+/// Parameters
+/// ----------
+/// name : str
+///     ``"cufft"`` or ``"cufft.xt_exec"``.
+///
+/// Raises
+/// ------
+/// ValueError
+///     gpumath knows no such library or function.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> core.has("cufft.xt_exec") in (True, False)
+/// True
 #[pyfunction]
 pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
     py.detach(|| loader::has(name)).or_raise(py)

@@ -9,7 +9,16 @@ use pyo3::prelude::*;
 use crate::error::OrRaise;
 use crate::interop::stream_handle;
 
-/// A block of device memory and what frees it.
+/// A block of device memory and what frees it: deleting the object does, or `free`.
+///
+/// Parameters
+/// ----------
+/// device_ptr : int
+///     Device address.
+/// size : int
+///     Number of bytes.
+/// finalizer : callable, optional
+///     Called once, without arguments, to free the block.
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct MemoryPointer {
     device_ptr: usize,
@@ -81,7 +90,28 @@ impl Drop for MemoryPointer {
     }
 }
 
-/// Allocate device memory from gpumath's own pool, in the order of `stream`.
+/// Allocate device memory from gpumath's own pool, in the order of a stream.
+///
+/// Parameters
+/// ----------
+/// size : int
+///     Number of bytes.
+/// device_id : int, default: 0
+///     CUDA device.
+/// stream : int or stream object, optional
+///     The memory may be used in the order of this stream, and goes back in its order.
+///
+/// Returns
+/// -------
+/// MemoryPointer
+///     Its address is aligned to 256 bytes.
+///
+/// Raises
+/// ------
+/// OutOfMemoryError
+///     The device has not that much memory left.
+/// NoDeviceError
+///     There is no such device.
 #[pyfunction]
 #[pyo3(signature = (size, *, device_id=0, stream=None))]
 pub(crate) fn allocate(
@@ -101,7 +131,18 @@ pub(crate) fn allocate(
     Ok(MemoryPointer { device_ptr, size, owner: Mutex::new(Some(Owner::Pool(block))) })
 }
 
-/// Enqueue a copy between any two addresses, host or device.
+/// Enqueue a copy between two addresses, host or device in any combination.
+///
+/// Parameters
+/// ----------
+/// destination, source : int
+///     Addresses; both ranges have to stay valid until the copy is done.
+/// size : int
+///     Number of bytes.
+/// device_id : int, default: 0
+///     CUDA device of the stream.
+/// stream : int or stream object, optional
+///     The copy starts after the work that is on this stream.
 #[pyfunction]
 #[pyo3(signature = (destination, source, size, *, device_id=0, stream=None))]
 pub(crate) fn copy(

@@ -1,4 +1,8 @@
 //! `gpumath.bindings.core`: what the host library is built on.
+#![allow(
+    clippy::doc_markdown,
+    reason = "doc comments of Python classes are docstrings, in NumPy's style"
+)]
 
 pub(crate) mod device;
 pub(crate) mod fft;

@@ -7,6 +7,28 @@ use pyo3::types::PyTuple;
 use crate::interop;
 
 /// An operand as an address, an element type, a layout and a device; keeps the operand alive.
+///
+/// Parameters
+/// ----------
+/// operand : array
+///     NumPy array, CuPy array or PyTorch tensor, with elements of type float16, float32, float64,
+///     complex32, complex64 or complex128 in the machine's byte order. Nothing is copied.
+///
+/// Raises
+/// ------
+/// TypeError
+///     The operand is of another class, is masked, or has no memory of its own.
+/// ValueError
+///     Its element type is another, it is not aligned, its strides are no multiples of its element
+///     size, or it is a lazy conjugate or negative.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from gpumath.bindings import core
+/// >>> view = core.TensorView(np.zeros((4, 6), np.complex64)[::2])
+/// >>> view.shape, view.strides, view.dtype, view.device
+/// ((2, 6), (12, 1), 'complex64', 'cpu')
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct TensorView {
     view: View,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+from dataclasses import fields
+from typing import Any, ClassVar, Protocol, TypeVar
 
 __all__ = ["resolve_options"]
 
 
 class _Options(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
     def check(self) -> None: ...
 
 
@@ -26,6 +29,11 @@ def resolve_options(
         options.check()
         return options
     if isinstance(options, Mapping):
+        known = [field.name for field in fields(options_class)]
+        if unknown := set(options) - set(known):
+            names = ", ".join(map(repr, sorted(map(str, unknown))))
+            msg = f"options has no field {names}; {options_class.__name__} has {', '.join(known)}"
+            raise TypeError(msg)
         return options_class(**options)
     name = options_class.__name__
     msg = (

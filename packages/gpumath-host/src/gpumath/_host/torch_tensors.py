@@ -26,7 +26,15 @@ class _Torch:
     def device_id(self, operand: Any) -> int | None:
         if operand.requires_grad or operand.layout is not torch.strided:
             _refuse(operand)
-        return operand.device.index if operand.is_cuda else None
+        if operand.is_cpu:
+            return None
+        if not operand.is_cuda:
+            msg = (
+                f"the operand is on the device {operand.device}; CPU and CUDA tensors are accepted"
+            )
+            raise ValueError(msg)
+        device_id: int = operand.device.index
+        return device_id
 
     def check_dtype(self, dtype: str) -> None:
         """PyTorch has every element type."""

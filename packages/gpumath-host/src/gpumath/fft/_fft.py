@@ -12,11 +12,16 @@ from gpumath._host.execution import Execution
 from gpumath._host.libraries import ArrayLibrary, library_of
 from gpumath._host.memory import Workspace
 from gpumath._host.stream import stream_handle
-from gpumath.bindings.core import TensorView
 from gpumath.fft._errors import InvalidFFTState
-from gpumath.fft._options import Direction, FFTDirection, FFTOptions, resolve_direction
+from gpumath.fft._options import (
+    Direction,
+    FFTDirection,
+    FFTOptions,
+    choose_direction,
+    resolve_direction,
+)
 from gpumath.fft._run import run
-from gpumath.fft._setup import describe, logger_of, set_up
+from gpumath.fft._setup import check_fits, describe, logger_of, set_up
 
 __all__ = ["FFT"]
 
@@ -25,8 +30,8 @@ class FFT:
     """One Fourier transform, made once and run many times.
 
     The steps are the constructor, `plan`, `execute`, then any number of `reset_operand` and
-    `execute`, and `free`, which leaving a ``with`` block does. An object belongs to the thread that
-    made it.
+    `execute`, and `free`, which leaving a ``with`` block does. After it every method but `free`
+    raises `InvalidFFTState`. An object belongs to the thread that made it.
 
     Parameters
     ----------
@@ -43,7 +48,7 @@ class FFT:
         Where to compute. By default where the operand is. A NumPy array with ``'cuda'`` is copied
         to the GPU and the result copied back; an array on the GPU with ``'cpu'`` the other way.
     stream : int or stream object, optional
-        Accepted for the sake of a uniform interface: nothing runs before `execute`.
+        Without effect: nothing runs before `execute`.
 
     Raises
     ------
@@ -113,7 +118,7 @@ class FFT:
         Parameters
         ----------
         stream : int or stream object, optional
-            Accepted for the sake of a uniform interface: planning submits no work.
+            Without effect: planning submits no work.
         direction : FFTDirection, {'forward', 'inverse'} or int, optional
             Direction of every `execute` that follows. By default each of them chooses.
 
@@ -121,8 +126,6 @@ class FFT:
         ------
         ValueError
             The direction is not a direction, or not that of an R2C or C2R transform.
-        InvalidFFTState
-            The object is freed.
         """
         self._check_not_freed()
         if stream is not None:
@@ -168,7 +171,7 @@ class FFT:
             transform.
         """
         self._check_ready()
-        sign = self._default_direction() if direction is None else self._checked(direction)
+        sign = choose_direction(direction, self._direction, self._plan.kind)
         logs = self._logger.isEnabledFor(logging.INFO)
         start = time.perf_counter() if logs else 0.0
         result = run(
@@ -196,19 +199,17 @@ class FFT:
         operand : array
             Of the same library, device, element type, shape and strides as the first operand.
         stream : int or stream object, optional
-            Accepted for the sake of a uniform interface: the operand is read by `execute`.
+            Without effect: the operand is read by `execute`.
 
         Raises
         ------
         ValueError
             The operand differs from the first one in more than its values.
-        InvalidFFTState
-            The object is freed.
         """
         self._check_not_freed()
         if stream is not None:
             stream_handle(stream)
-        self._check_fits(operand)
+        check_fits(self._library, self._plan, self._device_id, operand)
         self._operand = operand
 
     def reset_operand_unchecked(self, operand: Any, /, *, stream: Any = None) -> None:  # noqa: ARG002
@@ -226,15 +227,7 @@ class FFT:
         self._operand = operand
 
     def release_operand(self) -> None:
-        """Drop the reference to the operand and keep the plan.
-
-        The next `execute` has to come after `reset_operand`.
-
-        Raises
-        ------
-        InvalidFFTState
-            The object is freed.
-        """
+        """Drop the reference to the operand, and keep the plan for `reset_operand`."""
         self._check_not_freed()
         self._operand = None
 
@@ -245,11 +238,6 @@ class FFT:
         -------
         tuple of (tuple of int, tuple of int)
             Extents, and strides in elements.
-
-        Raises
-        ------
-        InvalidFFTState
-            The object is freed.
         """
         self._check_not_freed()
         return self._plan.input_shape, self._plan.input_strides
@@ -261,20 +249,12 @@ class FFT:
         -------
         tuple of (tuple of int, tuple of int)
             Extents, and strides in elements.
-
-        Raises
-        ------
-        InvalidFFTState
-            The object is freed.
         """
         self._check_not_freed()
         return self._plan.output_shape, self._plan.output_strides
 
     def free(self) -> None:
-        """Give the workspace back and drop the operand.
-
-        After it everything but another free() raises InvalidFFTState.
-        """
+        """Give the workspace back and drop the operand. Freeing twice does nothing."""
         if self._is_freed:
             return
         self._is_freed = True
@@ -295,21 +275,6 @@ class FFT:
         """Free the object."""
         self.free()
 
-    def _default_direction(self) -> FFTDirection:
-        if self._direction is not None:
-            return self._direction
-        return FFTDirection.INVERSE if self._plan.kind == "C2R" else FFTDirection.FORWARD
-
-    def _checked(self, direction: Direction) -> FFTDirection:
-        sign = resolve_direction(direction, self._plan.kind)
-        if self._direction is not None and sign is not self._direction:
-            msg = (
-                f"direction is {sign.name}, and plan() was told {self._direction.name}; leave one "
-                "of them out"
-            )
-            raise ValueError(msg)
-        return sign
-
     def _check_not_freed(self) -> None:
         if self._is_freed:
             msg = "this FFT object is freed; make a new one"
@@ -323,28 +288,3 @@ class FFT:
         if self._operand is None:
             msg = "this FFT object has no operand; call its reset_operand() before execute()"
             raise InvalidFFTState(msg)
-
-    def _check_fits(self, operand: Any) -> None:
-        library = library_of(operand)
-        if library is not self._library:
-            msg = (
-                f"the operand is of the library {library.name}, and this FFT object was made for "
-                f"{self._library.name}; convert it, or make a new object"
-            )
-            raise ValueError(msg)
-        device_id = library.device_id(operand)
-        if device_id == self._device_id and self._plan.accepts(operand):
-            return
-        view = TensorView(operand)
-        plan = self._plan
-        msg = (
-            f"the operand is {view.dtype} of shape {view.shape} and strides {view.strides} "
-            f"{_place(device_id)}, and this FFT object was made for {plan.input_dtype} of shape "
-            f"{plan.input_shape} and strides {plan.input_strides} {_place(self._device_id)}; "
-            "copy it to that layout, or make a new object"
-        )
-        raise ValueError(msg)
-
-
-def _place(device_id: int | None) -> str:
-    return "in host memory" if device_id is None else f"on CUDA device {device_id}"

@@ -166,9 +166,9 @@ def rfft(
     --------
     >>> import numpy as np
     >>> from gpumath import fft
-    >>> fft.rfft(np.ones((2, 4)), axes=[1])
-    array([[4.+0.j, 0.+0.j, 0.+0.j],
-           [4.+0.j, 0.+0.j, 0.+0.j]])
+    >>> fft.rfft(np.array([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 1.0, 1.0]]), axes=[1])
+    array([[10.+0.j, -2.+2.j, -2.+0.j],
+           [ 2.+0.j, -1.+1.j,  0.+0.j]])
     """
     return _transform(operand, "R2C", FFTDirection.FORWARD, axes, options, execution, stream)
 

@@ -13,7 +13,14 @@ from gpumath._host.memory import (
     check_allocator,
 )
 
-__all__ = ["Direction", "FFTDirection", "FFTOptions", "Kind", "resolve_direction"]
+__all__ = [
+    "Direction",
+    "FFTDirection",
+    "FFTOptions",
+    "Kind",
+    "choose_direction",
+    "resolve_direction",
+]
 
 Kind: TypeAlias = Literal["C2C", "R2C", "C2R"]
 
@@ -53,6 +60,21 @@ def resolve_direction(direction: Direction, kind: str) -> FFTDirection:
     only = _DIRECTION_OF_KIND.get(kind, member)
     if member is not only:
         msg = f"direction is {member.name}, and a {kind} transform is always {only.name}"
+        raise ValueError(msg)
+    return member
+
+
+def choose_direction(
+    direction: Direction | None, planned: FFTDirection | None, kind: str
+) -> FFTDirection:
+    """Direction of an execution, from what execute() and plan() were told."""
+    if direction is None:
+        return planned or _DIRECTION_OF_KIND.get(kind, FFTDirection.FORWARD)
+    member = resolve_direction(direction, kind)
+    if planned is not None and member is not planned:
+        msg = (
+            f"direction is {member.name}, and plan() was told {planned.name}; leave one of them out"
+        )
         raise ValueError(msg)
     return member
 

@@ -1,0 +1,43 @@
+"""The examples in the docstrings run as they stand, on a machine without a GPU too."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+
+import pytest
+
+from gpumath import fft, memory
+
+MODULES = [
+    "gpumath.fft",
+    "gpumath.fft._fft",
+    "gpumath.fft._functions",
+    "gpumath.fft._options",
+    "gpumath._host.execution",
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name: str) -> None:
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
+
+
+def public_objects() -> list[tuple[str, object]]:
+    return [
+        (f"{module.__name__}.{name}", getattr(module, name))
+        for module in (fft, memory)
+        for name in module.__all__
+    ]
+
+
+@pytest.mark.parametrize(("name", "value"), public_objects())
+def test_every_public_name_has_a_docstring(name: str, value: object) -> None:
+    assert inspect.getdoc(value)
+    if inspect.isclass(value) and value.__module__.startswith("gpumath.fft"):
+        for method_name, method in vars(value).items():
+            if inspect.isfunction(method) and not method_name.startswith("_"):
+                assert inspect.getdoc(method), f"{name}.{method_name}"
