@@ -266,7 +266,9 @@ def typecheck(session: nox.Session) -> None:
     user_code = [str(path) for path in sorted((ROOT / "tests" / "typing" / "user").glob("*.py"))]
     user_code += [str(path) for path in sorted((ROOT / "examples").glob("*/[0-9]*.py"))]
     session.run("mypy", "--strict", "--warn-unreachable", *user_code)
-    session.run("pyright", "--project", str(ROOT / "tests" / "typing" / "pyrightconfig.json"))
+    python = str(Path(session.bin) / "python")
+    settings = str(ROOT / "tests" / "typing" / "pyrightconfig.json")
+    session.run("pyright", "--pythonpath", python, "--project", settings)
 
 
 @nox.session
