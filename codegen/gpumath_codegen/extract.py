@@ -155,7 +155,8 @@ def _function(cursor: Cursor, name: str) -> api.Function:
 
 
 def _enum_name(type_: Type) -> str:
-    return str(type_.spelling).removeprefix("enum ")
+    spelling: str = type_.spelling
+    return spelling.removeprefix("enum ")
 
 
 def _spelling(type_: Type) -> str:
