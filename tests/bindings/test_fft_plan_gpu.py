@@ -206,6 +206,15 @@ def test_own_streams_events_and_memory(library: Any) -> None:
         block.free()
 
 
+def test_memory_keeps_the_stream_in_whose_order_it_goes_back() -> None:
+    stream = core.Stream()
+    block = core.allocate(1 << 20, stream=stream)
+    del stream
+    block.free()
+    other = core.allocate(1 << 20, stream=core.Stream())
+    del other
+
+
 def test_events_measure_time() -> None:
     stream = core.Stream()
     start, end = core.Event(timing=True), core.Event(timing=True)

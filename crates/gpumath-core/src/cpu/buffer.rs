@@ -68,6 +68,11 @@ impl Buffer {
         Ok(Self { lines: zeroed(count)? })
     }
 
+    /// The address of the first byte, for those who take addresses.
+    pub(super) fn address(&mut self) -> usize {
+        self.lines.as_mut_ptr().expose_provenance()
+    }
+
     /// The buffer cut into consecutive pieces that each start on a cache line.
     pub(super) fn pieces(&mut self) -> Pieces<'_> {
         Pieces { rest: &mut self.lines }

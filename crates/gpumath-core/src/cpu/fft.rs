@@ -28,8 +28,8 @@ impl fmt::Debug for CpuFft {
 }
 
 enum Engine {
-    Embedded(EmbeddedFft),
-    Fftw(FftwFft),
+    Embedded(Box<EmbeddedFft>),
+    Fftw(Box<FftwFft>),
 }
 
 impl CpuFft {
@@ -42,12 +42,17 @@ impl CpuFft {
         library: Option<Arc<CpuLibrary>>,
     ) -> Result<Self> {
         let planned = library.map(|library| {
-            (library.is_asked_for(), FftwFft::new(problem, threads, library).map(Engine::Fftw))
+            (
+                library.is_asked_for(),
+                FftwFft::new(problem, threads, library).map(|fft| Engine::Fftw(Box::new(fft))),
+            )
         });
         let engine = match planned {
             Some((_, Ok(engine))) => engine,
             Some((true, Err(error))) => return Err(error),
-            None | Some((false, Err(_))) => Engine::Embedded(EmbeddedFft::new(problem, threads)?),
+            None | Some((false, Err(_))) => {
+                Engine::Embedded(Box::new(EmbeddedFft::new(problem, threads)?))
+            }
         };
         Ok(Self {
             engine,

@@ -42,12 +42,12 @@ fn lengths() {
     }
 }
 
-/// A library may decline a layout; what it accepts must be right.
+/// A library may decline outputs with negative strides; what it accepts must be right.
 #[test]
 fn random_layouts_axes_and_kinds() {
     for library in libraries() {
         let mut declined = 0;
-        for seed in 1..=600 {
+        for seed in 1..=3000 {
             let random = &mut Random::new(seed);
             let (problem, threads) = (random_problem(random), 1 + random.below(2));
             let threads = NonZeroUsize::new(threads).unwrap();
@@ -58,12 +58,12 @@ fn random_layouts_axes_and_kinds() {
                 }
                 Err(error) => {
                     declined += 1;
+                    assert!(problem.output.strides.iter().any(|&stride| stride < 0), "{problem:?}");
                     assert!(error.to_string().contains("GPUMATH_FFT_CPU_LIBRARY=embedded"));
                 }
             }
         }
-        eprintln!("{}: {declined} of 600 declined", library.name());
-        assert!(library.name() != "fftw" || declined == 0, "{declined} declined");
+        eprintln!("{}: {declined} of 3000 declined", library.name());
     }
 }
 

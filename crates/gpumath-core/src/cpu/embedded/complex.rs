@@ -8,6 +8,7 @@ use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
 use super::lines::{Lines, Rack, gather, scatter, tile_width};
+use super::long::{Cut, Long};
 use crate::cpu::buffer::{Buffer, Pieces};
 use crate::cpu::parallel::{Address, share};
 use crate::error::Result;
@@ -17,23 +18,29 @@ use crate::fft::Direction;
 const BATCH_BYTES: usize = 1 << 15;
 
 /// A transform of one length, planned for a direction when that direction is first asked for.
-pub(super) struct ComplexKernel<T: Scalar> {
+struct ComplexKernel<T: Scalar> {
     points: usize,
-    forward: OnceLock<Arc<dyn Fft<T>>>,
-    inverse: OnceLock<Arc<dyn Fft<T>>>,
+    cut: Option<Cut>,
+    forward: OnceLock<Result<Planned<T>>>,
+    inverse: OnceLock<Result<Planned<T>>>,
+}
+
+enum Planned<T: Scalar> {
+    Line(Arc<dyn Fft<T>>),
+    Long(Box<Long<T>>),
 }
 
 impl<T: Scalar> ComplexKernel<T> {
-    pub(super) fn new(points: usize) -> Self {
-        Self { points, forward: OnceLock::new(), inverse: OnceLock::new() }
-    }
-
-    fn get(&self, direction: Direction) -> &Arc<dyn Fft<T>> {
+    fn get(&self, direction: Direction, threads: NonZeroUsize) -> Result<&Planned<T>> {
         let (cell, direction) = match direction {
             Direction::Forward => (&self.forward, FftDirection::Forward),
             Direction::Inverse => (&self.inverse, FftDirection::Inverse),
         };
-        cell.get_or_init(|| FftPlanner::new().plan_fft(self.points, direction))
+        let planned = cell.get_or_init(|| match self.cut {
+            None => Ok(Planned::Line(FftPlanner::new().plan_fft(self.points, direction))),
+            Some(cut) => Ok(Planned::Long(Box::new(Long::new(cut, direction, threads)?))),
+        });
+        planned.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -48,16 +55,28 @@ pub(super) struct ComplexPass<T: Scalar> {
 }
 
 impl<T: Scalar> ComplexPass<T> {
-    pub(super) fn new(points: usize, mut lines: Lines, inplace: bool) -> Self {
+    pub(super) fn new(
+        points: usize,
+        mut lines: Lines,
+        inplace: bool,
+        threads: NonZeroUsize,
+    ) -> Self {
         let size = size_of::<Complex<T>>();
         let sliced = lines.along.to == 1 || points == 1;
         let batched = lines.along.from == 1
             && lines.along.to == 1
             && lines.across.from == points as isize
             && lines.across.to == points as isize;
-        lines.cut(if batched { BATCH_BYTES / (size * points) } else { tile_width(size * points) });
+        let cut = Cut::new(points, lines.count(), threads);
+        lines.cut(match cut {
+            Some(_) => 1,
+            None if batched => BATCH_BYTES / (size * points),
+            None => tile_width(size * points),
+        });
         let rack = (!sliced).then(|| Rack::new(points, size));
-        Self { kernel: ComplexKernel::new(points), lines, inplace, rack }
+        let kernel =
+            ComplexKernel { points, cut, forward: OnceLock::new(), inverse: OnceLock::new() };
+        Self { kernel, lines, inplace, rack }
     }
 
     /// Transforms every line.
@@ -71,7 +90,33 @@ impl<T: Scalar> ComplexPass<T> {
         direction: Direction,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let fft = self.kernel.get(direction).as_ref();
+        match self.kernel.get(direction, threads)? {
+            // SAFETY: passed on.
+            Planned::Line(fft) => unsafe { self.run_lines(fft.as_ref(), from, to, threads) },
+            Planned::Long(long) => {
+                let along = self.lines.along;
+                for number in 0..self.lines.tiles() {
+                    let tile = self.lines.tile(number);
+                    // SAFETY: `Lines` yields offsets within its layouts.
+                    unsafe {
+                        let (from, to) = (from.offset(tile.from), to.offset(tile.to));
+                        long.run((from, along.from), (to, along.to), threads)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn run_lines(
+        &self,
+        fft: &dyn Fft<T>,
+        from: *const Complex<T>,
+        to: *mut Complex<T>,
+        threads: NonZeroUsize,
+    ) -> Result<()> {
         let scratch = fft.get_inplace_scratch_len().max(fft.get_immutable_scratch_len());
         let held = self.rack.map_or(0, |rack| rack.len(self.lines.width()));
         let bytes = Pieces::bytes::<Complex<T>>(scratch) + Pieces::bytes::<Complex<T>>(held);

@@ -61,6 +61,11 @@ impl Lines {
         self.tiles = loops::count(&self.outer) * self.inner.div_ceil(self.width);
     }
 
+    /// Number of lines.
+    pub(super) fn count(&self) -> usize {
+        loops::count(&self.outer) * self.inner
+    }
+
     /// Number of tiles.
     pub(super) fn tiles(&self) -> usize {
         self.tiles

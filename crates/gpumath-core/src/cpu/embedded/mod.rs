@@ -2,6 +2,7 @@
 
 mod complex;
 mod lines;
+mod long;
 mod real;
 
 use std::num::NonZeroUsize;
@@ -94,7 +95,12 @@ impl<T: Scalar> Passes<T> {
                 let mut inplace = problem.inplace;
                 for axis in axes {
                     let lines = Lines::new(axis, from, output);
-                    passes.complex.push(ComplexPass::new(points(axis), lines, inplace));
+                    passes.complex.push(ComplexPass::new(
+                        points(axis),
+                        lines,
+                        inplace,
+                        passes.threads,
+                    ));
                     (from, inplace) = (output, true);
                 }
             }
@@ -105,7 +111,12 @@ impl<T: Scalar> Passes<T> {
                 }
                 for axis in axes {
                     let lines = Lines::new(axis, output, output);
-                    passes.complex.push(ComplexPass::new(points(axis), lines, true));
+                    passes.complex.push(ComplexPass::new(
+                        points(axis),
+                        lines,
+                        true,
+                        passes.threads,
+                    ));
                 }
             }
             Kind::C2R => {
@@ -115,7 +126,12 @@ impl<T: Scalar> Passes<T> {
                 for axis in axes {
                     let inplace = std::ptr::eq(from, &raw const between);
                     let lines = Lines::new(axis, from, &between);
-                    passes.complex.push(ComplexPass::new(points(axis), lines, inplace));
+                    passes.complex.push(ComplexPass::new(
+                        points(axis),
+                        lines,
+                        inplace,
+                        passes.threads,
+                    ));
                     passes.between = between.len() as usize;
                     from = &between;
                 }

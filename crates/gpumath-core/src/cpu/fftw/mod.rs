@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub use self::library::CpuLibrary;
 
 use self::plan::{Operands, Plan, Shape};
-use super::buffer::{Buffer, Plain};
+use super::buffer::Buffer;
 use super::loops::{self, Loops};
 use crate::error::{Error, Result};
 use crate::fft::{Direction, Kind, Precision, Problem};
@@ -25,18 +25,24 @@ pub(super) struct FftwFft {
 
 enum Work {
     Nothing,
-    C2C { forward: Plan, inverse: Plan },
-    R2C(Plan),
-    C2R(Inverse),
+    C2C { first: Option<Copied>, forward: Plan, inverse: Plan },
+    R2C { first: Option<Copied>, plan: Plan },
+    C2R(Box<Inverse>),
+}
+
+/// A packed copy of the input. Inputs with strides of zero or below go through one, because both can drive the planner
+/// of FFTW 3.3.10 into endless recursion; so FFTW declines outputs with negative strides.
+struct Copied {
+    precision: Precision,
+    loops: Loops,
+    len: usize,
 }
 
 /// C2R by way of a copy: FFTW's interface destroys the input of C2R over several axes, and leaves open what the
 /// imaginary parts at the ends of a Hermitian half do.
 struct Inverse {
-    precision: Precision,
-    /// The copy: complex numbers packed in the memory order of the output.
-    copied: Layout,
-    copy: Loops,
+    copied: Copied,
+    layout: Layout,
     /// The axis of the half, and whether its last number stands for the middle of the spectrum.
     halved: usize,
     even: bool,
@@ -58,43 +64,56 @@ impl FftwFft {
             Plan::new(&api, shape, threads)
                 .ok_or_else(|| Error::InvalidValue(unplanned(&library, problem)))
         };
-        let shape = Shape { axes: &axes, from: input, to: output, operands: Operands::C2C(0) };
+        if library.name() == "fftw" && has_stride(output, |stride| stride < 0) {
+            return Err(Error::InvalidValue(unplanned(&library, problem)));
+        }
+        let indirect = !problem.inplace && has_stride(input, |stride| stride <= 0);
+        let copied = |layout: &Layout| Copied {
+            precision: problem.precision,
+            loops: loops::across(&[], input, layout),
+            len: layout.len() as usize,
+        };
         let work = if input.is_empty() || output.is_empty() {
             Work::Nothing
         } else {
             match problem.kind {
                 Kind::C2C => {
-                    let sign = |direction: Direction| Shape {
-                        operands: if problem.inplace {
-                            Operands::InPlace(direction.sign())
+                    let both = |direction: Direction| {
+                        let sign = direction.sign();
+                        let (from, operands) = if problem.inplace || indirect {
+                            (output, Operands::InPlace(sign))
                         } else {
-                            Operands::C2C(direction.sign())
-                        },
-                        ..shape
+                            (input, Operands::C2C(sign))
+                        };
+                        plan(&Shape { axes: &axes, from, to: output, operands })
                     };
                     Work::C2C {
-                        forward: plan(&sign(Direction::Forward))?,
-                        inverse: plan(&sign(Direction::Inverse))?,
+                        first: indirect.then(|| copied(output)),
+                        forward: both(Direction::Forward)?,
+                        inverse: both(Direction::Inverse)?,
                     }
                 }
-                Kind::R2C => Work::R2C(plan(&Shape { operands: Operands::R2C, ..shape })?),
+                Kind::R2C => {
+                    let packed = Layout::packed(&input.shape, &output.memory_order());
+                    let from = if indirect { &packed } else { input };
+                    let shape = Shape { axes: &axes, from, to: output, operands: Operands::R2C };
+                    Work::R2C { first: indirect.then(|| copied(&packed)), plan: plan(&shape)? }
+                }
                 Kind::C2R => {
-                    let copied = Layout::packed(&input.shape, &output.memory_order());
+                    let layout = Layout::packed(&input.shape, &output.memory_order());
                     let (others, last) = axes.split_at(axes.len() - 1);
-                    let within = Operands::InPlace(Direction::Inverse.sign());
-                    let within =
-                        Shape { axes: others, from: &copied, to: &copied, operands: within };
-                    let across =
-                        Shape { axes: last, from: &copied, to: output, operands: Operands::C2R };
-                    Work::C2R(Inverse {
-                        precision: problem.precision,
-                        copy: loops::across(&[], input, &copied),
+                    let operands = Operands::InPlace(Direction::Inverse.sign());
+                    let within = Shape { axes: others, from: &layout, to: &layout, operands };
+                    let operands = Operands::C2R;
+                    let across = Shape { axes: last, from: &layout, to: output, operands };
+                    Work::C2R(Box::new(Inverse {
+                        copied: copied(&layout),
                         halved: last[0],
                         even: output.shape[last[0]] % 2 == 0,
                         others: (!others.is_empty()).then(|| plan(&within)).transpose()?,
                         last: plan(&across)?,
-                        copied,
-                    })
+                        layout,
+                    }))
                 }
             }
         };
@@ -116,52 +135,86 @@ impl FftwFft {
         // SAFETY: the plans were made for these layouts.
         unsafe {
             match (&self.work, direction) {
-                (Work::Nothing, _) => {}
-                (Work::C2C { forward: plan, .. }, Direction::Forward)
-                | (Work::C2C { inverse: plan, .. }, Direction::Inverse)
-                | (Work::R2C(plan), _) => plan.execute(input, output),
-                (Work::C2R(inverse), _) => match inverse.precision {
-                    Precision::Single => inverse.execute::<f32>(input, output)?,
-                    _ => inverse.execute::<f64>(input, output)?,
-                },
+                (Work::Nothing, _) => Ok(()),
+                (Work::C2C { first, forward: plan, .. }, Direction::Forward)
+                | (Work::C2C { first, inverse: plan, .. }, Direction::Inverse) => {
+                    let mut from = input;
+                    if let Some(copied) = first {
+                        copied.copy::<true>(input, output);
+                        from = output;
+                    }
+                    plan.execute(from, output);
+                    Ok(())
+                }
+                (Work::R2C { first: None, plan }, _) => {
+                    plan.execute(input, output);
+                    Ok(())
+                }
+                (Work::R2C { first: Some(copied), plan }, _) => {
+                    let mut buffer = copied.buffer::<false>()?;
+                    let address = buffer.address();
+                    copied.copy::<false>(input, address);
+                    plan.execute(address, output);
+                    Ok(())
+                }
+                (Work::C2R(inverse), _) => inverse.execute(input, output),
             }
         }
-        Ok(())
+    }
+}
+
+impl Copied {
+    fn buffer<const COMPLEX: bool>(&self) -> Result<Buffer> {
+        let size = self.precision.real().size();
+        Buffer::take(self.len * if COMPLEX { 2 * size } else { size })
+    }
+
+    /// # Safety
+    /// The addresses must be valid for the two layouts, which must not overlap.
+    unsafe fn copy<const COMPLEX: bool>(&self, from: usize, to: usize) {
+        // SAFETY: passed on; the element types are those of the precision.
+        unsafe {
+            match (self.precision, COMPLEX) {
+                (Precision::Single, false) => copy::<f32>(&self.loops, from, to),
+                (Precision::Single, true) => copy::<Complex<f32>>(&self.loops, from, to),
+                (_, false) => copy::<f64>(&self.loops, from, to),
+                (_, true) => copy::<Complex<f64>>(&self.loops, from, to),
+            }
+        }
     }
 }
 
 impl Inverse {
     /// # Safety
-    /// As for [`FftwFft::execute`]; `T` is the real type of the precision.
-    unsafe fn execute<T: Plain + Default>(&self, input: usize, output: usize) -> Result<()> {
-        let len = self.copied.len() as usize;
-        let mut buffer = Buffer::take(len * size_of::<Complex<T>>())?;
-        let copied = buffer.pieces().next::<Complex<T>>(len);
-        let address = copied.as_mut_ptr().expose_provenance();
-        let input = std::ptr::with_exposed_provenance::<Complex<T>>(input);
-        // SAFETY: the loops stay within the two layouts, the copy's plans within the copy, and what the plans read
-        // and write is exposed here and by the caller.
+    /// As for [`FftwFft::execute`].
+    unsafe fn execute(&self, input: usize, output: usize) -> Result<()> {
+        let mut buffer = self.copied.buffer::<true>()?;
+        let address = buffer.address();
+        // SAFETY: the copy's layout is that of the plans, and its buffer has room for it.
         unsafe {
-            copy(&self.copy, input, copied.as_mut_ptr());
+            self.copied.copy::<true>(input, address);
             if let Some(others) = &self.others {
                 others.execute(address, address);
             }
-            let copied = std::ptr::with_exposed_provenance_mut::<Complex<T>>(address);
-            self.make_ends_real(copied);
+            match self.copied.precision {
+                Precision::Single => self.make_ends_real::<f32>(address),
+                _ => self.make_ends_real::<f64>(address),
+            }
             self.last.execute(address, output);
         }
         Ok(())
     }
 
     /// # Safety
-    /// `copied` must be valid for the layout of the copy.
-    unsafe fn make_ends_real<T: Default>(&self, copied: *mut Complex<T>) {
-        let ends = [0, self.copied.shape[self.halved] - 1];
-        let lines = loops::across(&[self.halved], &self.copied, &self.copied);
+    /// There must be complex numbers of type `T` in the layout of the copy.
+    unsafe fn make_ends_real<T: Default>(&self, address: usize) {
+        let copied = std::ptr::with_exposed_provenance_mut::<Complex<T>>(address);
+        let ends = [0, self.layout.shape[self.halved] - 1];
+        let lines = loops::across(&[self.halved], &self.layout, &self.layout);
         for &end in &ends[..if self.even { 2 } else { 1 }] {
             for number in 0..loops::count(&lines) {
                 let (offset, _) = loops::offsets(&lines, number);
-                let end = (end * self.copied.strides[self.halved]) as isize;
+                let end = (end * self.layout.strides[self.halved]) as isize;
                 // SAFETY: an index within the copy.
                 unsafe { (*copied.offset(offset + end)).im = T::default() };
             }
@@ -171,7 +224,9 @@ impl Inverse {
 
 /// # Safety
 /// Both sides must be valid for the loops and not overlap.
-unsafe fn copy<E: Copy>(loops: &Loops, from: *const E, to: *mut E) {
+unsafe fn copy<E: Copy>(loops: &Loops, from: usize, to: usize) {
+    let from = std::ptr::with_exposed_provenance::<E>(from);
+    let to = std::ptr::with_exposed_provenance_mut::<E>(to);
     let Some((inner, outer)) = loops.split_last() else {
         // SAFETY: no loops: one element.
         unsafe { *to = *from };
@@ -187,6 +242,10 @@ unsafe fn copy<E: Copy>(loops: &Loops, from: *const E, to: *mut E) {
             }
         }
     }
+}
+
+fn has_stride(layout: &Layout, such: impl Fn(i64) -> bool) -> bool {
+    layout.shape.iter().zip(&layout.strides).any(|(&extent, &stride)| extent > 1 && such(stride))
 }
 
 fn unplanned(library: &CpuLibrary, problem: &Problem) -> String {

@@ -113,7 +113,9 @@ class Workspace:
         if self._allocator is None:
             return library.workspace(size, device_id, stream)
         if _is_async(self._allocator):
-            owner = self._allocator.memalloc_async(size, BorrowedStream(stream))
+            if not isinstance(stream, BorrowedStream):
+                stream = BorrowedStream(stream)
+            owner = self._allocator.memalloc_async(size, stream)
         else:
             owner = self._allocator.memalloc(size)
         return _address_of(owner, self._allocator), owner

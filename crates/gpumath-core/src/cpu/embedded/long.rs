@@ -1,0 +1,410 @@
+//! One long line as a grid, so that several threads can work on it and each column fits in a cache.
+//!
+//! With j = j1·columns + j2 and k = k1 + rows·k2, a transform of rows·columns points is one over the columns (j1 → k1),
+//! a factor exp(∓2πi·j2·k1/points), and one over the rows (j2 → k2). Lengths with a large prime factor become a
+//! convolution with a chirp (Bluestein), whose two transforms of a padded grid share their pass over the rows.
+
+use std::f64::consts::PI;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftDirection, FftPlanner};
+
+use super::Scalar;
+use super::lines::{Rack, gather, scatter};
+use crate::cpu::buffer::{Buffer, Pieces};
+use crate::cpu::parallel::{Address, share};
+use crate::error::Result;
+
+/// Columns that are worked on together; their equal points fill a cache line in single precision, two in double.
+const WIDTH: usize = 8;
+
+/// Shorter lines are not worth several passes over memory.
+const SHORTEST: usize = 1 << 14;
+
+/// How a long line is cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    points: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl Cut {
+    /// The cut for `lines` lines of `points` on some threads; `None` where transforming line by line is faster.
+    pub(super) fn new(points: usize, lines: usize, threads: NonZeroUsize) -> Option<Self> {
+        if points < SHORTEST {
+            return None;
+        }
+        let largest = largest_prime_factor(points);
+        if largest > 1000 && points / largest <= 8 {
+            let (rows, columns) = padded_grid(2 * points - 1)?;
+            return Some(Self { points, rows, columns });
+        }
+        if largest > 31 || lines >= threads.get() {
+            return None;
+        }
+        let rows = (1..=points.isqrt()).rev().find(|rows| points.is_multiple_of(*rows))?;
+        let columns = points / rows;
+        (columns <= 8 * rows).then_some(Self { points, rows, columns })
+    }
+}
+
+fn largest_prime_factor(mut number: usize) -> usize {
+    let mut largest = 1;
+    let mut factor = 2;
+    while factor * factor <= number {
+        while number.is_multiple_of(factor) {
+            number /= factor;
+            largest = factor;
+        }
+        factor += 1;
+    }
+    largest.max(number)
+}
+
+/// The smallest grid of at least `least` points with sides near each other that have fast transforms.
+fn padded_grid(least: usize) -> Option<(usize, usize)> {
+    let low = (least / 2).isqrt();
+    let fast = |side: usize| side.is_multiple_of(WIDTH) && largest_prime_factor(side) <= 5;
+    let sides = || (low..=4 * low).filter(|side| fast(*side));
+    sides()
+        .filter_map(|rows| {
+            let columns = sides().find(|columns| rows * columns >= least)?;
+            (columns <= 2 * rows).then_some((rows, columns))
+        })
+        .min_by_key(|(rows, columns)| rows * columns)
+}
+
+/// A planned transform of long lines in one direction.
+pub(super) struct Long<T: Scalar> {
+    cut: Cut,
+    columns: Arc<dyn Fft<T>>,
+    rows: Arc<dyn Fft<T>>,
+    factors: Factors<T>,
+    chirp: Option<Chirp<T>>,
+}
+
+/// What turns the grid into a convolution.
+struct Chirp<T: Scalar> {
+    /// exp(∓πi·j²/points)
+    wave: Vec<Complex<T>>,
+    /// Transform of the conjugate wave over the padded grid, in the order that the pass over the rows leaves,
+    /// divided by the number of points of the grid.
+    spectrum: Vec<Complex<T>>,
+    back_columns: Arc<dyn Fft<T>>,
+    back_rows: Arc<dyn Fft<T>>,
+}
+
+impl<T: Scalar> Long<T> {
+    pub(super) fn new(cut: Cut, direction: FftDirection, threads: NonZeroUsize) -> Result<Self> {
+        let mut planner = FftPlanner::new();
+        let grid = cut.rows * cut.columns;
+        let padded = grid != cut.points;
+        // The convolution is the same both ways; its direction is in the wave.
+        let first = if padded { FftDirection::Forward } else { direction };
+        let mut long = Self {
+            cut,
+            columns: planner.plan_fft(cut.rows, first),
+            rows: planner.plan_fft(cut.columns, first),
+            factors: Factors::new(cut, sign(first), threads)?,
+            chirp: None,
+        };
+        if padded {
+            let mut wave = vec![Complex::new(T::zero(), T::zero()); cut.points];
+            let turn = sign(direction) * PI / cut.points as f64;
+            let period = 2 * cut.points as u128;
+            fill(&mut wave, threads, |j| polar((j as u128 * j as u128 % period) as f64 * turn))?;
+            let mut spectrum = vec![Complex::new(T::zero(), T::zero()); grid];
+            let scale = T::from_f64(1.0 / grid as f64).unwrap_or_else(T::one);
+            let mut mirrored = spectrum.clone();
+            for (j, value) in wave.iter().enumerate() {
+                mirrored[j] = value.conj() * scale;
+                mirrored[(grid - j) % grid] = mirrored[j];
+            }
+            let at = Address::of(spectrum.as_mut_ptr());
+            // SAFETY: both have `grid` elements, and nobody else has them.
+            unsafe {
+                long.down_columns(mirrored.as_ptr(), 1, at, threads)?;
+                long.along_rows(at, threads, |rows, _, line, scratch| {
+                    rows.process_with_scratch(line, scratch);
+                })?;
+            }
+            long.chirp = Some(Chirp {
+                wave,
+                spectrum,
+                back_columns: planner.plan_fft_inverse(cut.rows),
+                back_rows: planner.plan_fft_inverse(cut.columns),
+            });
+        }
+        Ok(long)
+    }
+
+    /// Transforms one line. Input and output may be the same memory.
+    ///
+    /// # Safety
+    /// Both addresses must be valid for `points` elements with their strides.
+    pub(super) unsafe fn run(
+        &self,
+        (from, from_stride): (*const Complex<T>, isize),
+        (to, to_stride): (*mut Complex<T>, isize),
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        let mut buffer =
+            Buffer::take((self.cut.rows * self.cut.columns) * size_of::<Complex<T>>())?;
+        let grid = Address::of(buffer.pieces().next::<Complex<T>>(self.grid()).as_mut_ptr());
+        // SAFETY: the grid has the elements that the passes go over; the caller vouches for the rest.
+        unsafe {
+            self.down_columns(from, from_stride, grid, threads)?;
+            match &self.chirp {
+                None => self.rows_to_output(grid, to, to_stride, threads),
+                Some(chirp) => {
+                    let columns = self.cut.columns;
+                    self.along_rows(grid, threads, |rows, number, line, scratch| {
+                        rows.process_with_scratch(line, scratch);
+                        multiply(line, &chirp.spectrum[number * columns..][..columns]);
+                        chirp.back_rows.process_with_scratch(line, scratch);
+                    })?;
+                    self.columns_to_output(chirp, grid, to, to_stride, threads)
+                }
+            }
+        }
+    }
+
+    fn grid(&self) -> usize {
+        self.cut.rows * self.cut.columns
+    }
+
+    /// Transforms the columns of the input, or of its product with the wave, into the grid.
+    ///
+    /// # Safety
+    /// `from` must be valid for the points, `grid` for the grid.
+    unsafe fn down_columns(
+        &self,
+        from: *const Complex<T>,
+        stride: isize,
+        grid: Address,
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        let Cut { points, rows, columns } = self.cut;
+        let from = Address::of(from);
+        let fft = self.columns.as_ref();
+        let rack = Rack::new(rows, size_of::<Complex<T>>());
+        Self::tiles(columns, rack, fft.get_inplace_scratch_len(), threads, |tile, held, scratch| {
+            let first = tile * WIDTH;
+            // SAFETY: columns first.. of the input and of the grid; this tile's alone.
+            unsafe {
+                let from = from.get::<Complex<T>>();
+                if let Some(chirp) = &self.chirp {
+                    held.fill(Complex::new(T::zero(), T::zero()));
+                    let width = held.len() / rack.pitch;
+                    for (row, start) in (first..points).step_by(columns).enumerate() {
+                        for column in 0..width.min(points - start) {
+                            let j = start + column;
+                            held[column * rack.pitch + row] =
+                                *from.offset(j as isize * stride) * chirp.wave[j];
+                        }
+                    }
+                } else {
+                    let from = from.offset(first as isize * stride);
+                    gather(from, columns as isize * stride, stride, held, rack);
+                }
+                for line in held.chunks_exact_mut(rack.pitch) {
+                    fft.process_with_scratch(&mut line[..rows], scratch);
+                }
+                self.factors.apply::<false>(tile, held, rack);
+                let grid = grid.get::<Complex<T>>().add(first);
+                scatter(held, rack, grid, columns as isize, 1);
+            }
+        })
+    }
+
+    /// Calls `work` with the transform over a row, the number of a row, and the row itself.
+    ///
+    /// # Safety
+    /// `grid` must be valid for the grid.
+    unsafe fn along_rows<F>(&self, grid: Address, threads: NonZeroUsize, work: F) -> Result<()>
+    where
+        F: Fn(&dyn Fft<T>, usize, &mut [Complex<T>], &mut [Complex<T>]) + Sync,
+    {
+        let Cut { rows, columns, .. } = self.cut;
+        let fft = self.rows.as_ref();
+        let back = self.chirp.as_ref().map_or(0, |chirp| chirp.back_rows.get_inplace_scratch_len());
+        let scratch_len = fft.get_inplace_scratch_len().max(back);
+        share(threads, rows, |numbers| {
+            let mut buffer = Buffer::take(scratch_len * size_of::<Complex<T>>())?;
+            let scratch = buffer.pieces().next::<Complex<T>>(scratch_len);
+            for number in numbers {
+                // SAFETY: one row of the grid, which no other thread has.
+                let line = unsafe {
+                    let start = grid.get::<Complex<T>>().add(number * columns);
+                    std::slice::from_raw_parts_mut(start, columns)
+                };
+                work(fft, number, line, scratch);
+            }
+            Ok(())
+        })
+    }
+
+    /// # Safety
+    /// `grid` must be valid for the grid, `to` for the points.
+    unsafe fn rows_to_output(
+        &self,
+        grid: Address,
+        to: *mut Complex<T>,
+        stride: isize,
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        let Cut { rows, columns, .. } = self.cut;
+        let to = Address::of(to);
+        let fft = self.rows.as_ref();
+        let rack = Rack::new(columns, size_of::<Complex<T>>());
+        let scratch_len = fft.get_immutable_scratch_len();
+        Self::tiles(rows, rack, scratch_len, threads, |tile, held, scratch| {
+            let first = tile * WIDTH;
+            // SAFETY: rows first.. of the grid are only read; their points of the output are this tile's alone.
+            unsafe {
+                for (row, line) in held.chunks_exact_mut(rack.pitch).enumerate() {
+                    let start = grid.get::<Complex<T>>().add((first + row) * columns);
+                    let source = std::slice::from_raw_parts(start, columns);
+                    fft.process_immutable_with_scratch(source, &mut line[..columns], scratch);
+                }
+                let to = to.get::<Complex<T>>().offset(first as isize * stride);
+                scatter(held, rack, to, rows as isize * stride, stride);
+            }
+        })
+    }
+
+    /// # Safety
+    /// `grid` must be valid for the grid, `to` for the points.
+    unsafe fn columns_to_output(
+        &self,
+        chirp: &Chirp<T>,
+        grid: Address,
+        to: *mut Complex<T>,
+        stride: isize,
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        let Cut { points, rows, columns } = self.cut;
+        let to = Address::of(to);
+        let fft = chirp.back_columns.as_ref();
+        let rack = Rack::new(rows, size_of::<Complex<T>>());
+        Self::tiles(columns, rack, fft.get_inplace_scratch_len(), threads, |tile, held, scratch| {
+            let first = tile * WIDTH;
+            // SAFETY: columns first.. of the grid are only read; their points of the output are this tile's alone.
+            unsafe {
+                gather(grid.get::<Complex<T>>().add(first), columns as isize, 1, held, rack);
+                self.factors.apply::<true>(tile, held, rack);
+                let to = to.get::<Complex<T>>();
+                for line in held.chunks_exact_mut(rack.pitch) {
+                    fft.process_with_scratch(&mut line[..rows], scratch);
+                }
+                let width = held.len() / rack.pitch;
+                for (row, start) in (first..points).step_by(columns).enumerate() {
+                    for column in 0..width.min(points - start) {
+                        let j = start + column;
+                        *to.offset(j as isize * stride) =
+                            held[column * rack.pitch + row] * chirp.wave[j];
+                    }
+                }
+            }
+        })
+    }
+
+    /// Shares tiles of up to `WIDTH` of `lines` lines, each with a buffer for them.
+    fn tiles<F>(
+        lines: usize,
+        rack: Rack,
+        scratch_len: usize,
+        threads: NonZeroUsize,
+        work: F,
+    ) -> Result<()>
+    where
+        F: Fn(usize, &mut [Complex<T>], &mut [Complex<T>]) + Sync,
+    {
+        let held_len = rack.len(WIDTH);
+        let bytes =
+            Pieces::bytes::<Complex<T>>(held_len) + Pieces::bytes::<Complex<T>>(scratch_len);
+        share(threads, lines.div_ceil(WIDTH), |numbers| {
+            let mut buffer = Buffer::take(bytes)?;
+            let mut pieces = buffer.pieces();
+            let held = pieces.next::<Complex<T>>(held_len);
+            let scratch = pieces.next::<Complex<T>>(scratch_len);
+            for tile in numbers {
+                let width = WIDTH.min(lines - tile * WIDTH);
+                work(tile, &mut held[..rack.len(width)], scratch);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The factors between the two passes over a grid: exp(∓2πi·column·k1/points) as the product of one for the first column
+/// of a tile and one for the column within it, which is a small table to read instead of one as large as the grid.
+struct Factors<T: Scalar> {
+    rows: usize,
+    tiles: Vec<Complex<T>>,
+    within: Vec<Complex<T>>,
+}
+
+impl<T: Scalar> Factors<T> {
+    fn new(cut: Cut, sign: f64, threads: NonZeroUsize) -> Result<Self> {
+        let rows = cut.rows;
+        let turn = sign * 2.0 * PI / (rows * cut.columns) as f64;
+        let zero = Complex::new(T::zero(), T::zero());
+        let mut tiles = vec![zero; cut.columns.div_ceil(WIDTH) * rows];
+        let mut within = vec![zero; WIDTH * rows];
+        fill(&mut tiles, threads, |at| polar((at / rows * WIDTH * (at % rows)) as f64 * turn))?;
+        fill(&mut within, threads, |at| polar((at / rows * (at % rows)) as f64 * turn))?;
+        Ok(Self { rows, tiles, within })
+    }
+
+    fn apply<const CONJUGATE: bool>(&self, tile: usize, held: &mut [Complex<T>], rack: Rack) {
+        let tile = &self.tiles[tile * self.rows..][..self.rows];
+        for (line, within) in
+            held.chunks_exact_mut(rack.pitch).zip(self.within.chunks_exact(self.rows))
+        {
+            for ((value, tile), within) in line.iter_mut().zip(tile).zip(within) {
+                let factor = *tile * *within;
+                *value = *value * if CONJUGATE { factor.conj() } else { factor };
+            }
+        }
+    }
+}
+
+fn multiply<T: Scalar>(line: &mut [Complex<T>], by: &[Complex<T>]) {
+    for (value, by) in line.iter_mut().zip(by) {
+        *value = *value * *by;
+    }
+}
+
+fn sign(direction: FftDirection) -> f64 {
+    if direction == FftDirection::Forward { -1.0 } else { 1.0 }
+}
+
+fn polar<T: Scalar>(angle: f64) -> Complex<T> {
+    let (sin, cos) = angle.sin_cos();
+    let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
+    Complex::new(number(cos), number(sin))
+}
+
+/// Sets every element to the value at its index, on several threads.
+fn fill<T: Scalar>(
+    values: &mut [Complex<T>],
+    threads: NonZeroUsize,
+    value: impl Fn(usize) -> Complex<T> + Sync,
+) -> Result<()> {
+    const CHUNK: usize = 4096;
+    let len = values.len();
+    let values = Address::of(values.as_mut_ptr());
+    share(threads, len.div_ceil(CHUNK), |numbers| {
+        for number in numbers {
+            for at in number * CHUNK..len.min((number + 1) * CHUNK) {
+                // SAFETY: an index of the slice, in a chunk that no other thread has.
+                unsafe { *values.get::<Complex<T>>().add(at) = value(at) };
+            }
+        }
+        Ok(())
+    })
+}
