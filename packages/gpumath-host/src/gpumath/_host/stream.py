@@ -12,8 +12,8 @@ __all__ = ["BorrowedStream", "resolve_stream", "stream_handle"]
 class BorrowedStream(int):
     """A stream handle, in the forms that memory managers ask for.
 
-    It keeps the object that owns the stream: memory that goes back in the order of a stream must not
-    outlive it.
+    It keeps the object that owns the stream: memory that goes back in the order of a stream must
+    not outlive it.
     """
 
     owner: object
