@@ -203,6 +203,7 @@ def test_a_freed_object_can_only_be_freed(space: Space) -> None:
     transform.plan()
     transform.free()
     transform.free()
+    transform.reset_operand_unchecked(operand)
     uses = [
         transform.plan,
         transform.execute,

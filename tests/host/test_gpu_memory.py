@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,6 +151,7 @@ def test_after_a_failed_allocation_the_object_can_be_used(
             with pytest.raises(error, match=message):
                 transform.execute()
     if isinstance(manager, CrookedManager):
+        gc.collect()
         assert manager.in_use == 0
 
 

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from gpumath._host.execution import Execution
 from gpumath._host.libraries import ArrayLibrary, library_of
@@ -170,14 +170,16 @@ class FFT:
             The direction is not a direction, not that of `plan`, or not that of an R2C or C2R
             transform.
         """
-        self._check_ready()
+        operand = self._operand
+        if operand is None or not self._is_planned:
+            self._refuse_execution()
         sign = choose_direction(direction, self._direction, self._plan.kind)
         logs = self._logger.isEnabledFor(logging.INFO)
         start = time.perf_counter() if logs else 0.0
         result = run(
             self._plan,
             self._library,
-            self._operand,
+            operand,
             self._device_id,
             sign,
             stream,
@@ -258,7 +260,9 @@ class FFT:
         if self._is_freed:
             return
         self._is_freed = True
+        self._is_planned = False
         self._operand = None
+        del self._plan
         self._workspace.release()
 
     def __enter__(self) -> Self:
@@ -280,11 +284,10 @@ class FFT:
             msg = "this FFT object is freed; make a new one"
             raise InvalidFFTState(msg)
 
-    def _check_ready(self) -> None:
+    def _refuse_execution(self) -> NoReturn:
         self._check_not_freed()
         if not self._is_planned:
             msg = "this FFT object is not planned; call its plan() before execute()"
             raise InvalidFFTState(msg)
-        if self._operand is None:
-            msg = "this FFT object has no operand; call its reset_operand() before execute()"
-            raise InvalidFFTState(msg)
+        msg = "this FFT object has no operand; call its reset_operand() before execute()"
+        raise InvalidFFTState(msg)
