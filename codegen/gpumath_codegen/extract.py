@@ -46,15 +46,15 @@ def extract(root: Path, cache: Path, library: str) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     releases: dict[str, Release] = {}
     for cuda, own in entry["wheels"].items():
-        # Its own wheel first: that is the one whose exported symbols are wanted.
+        # Its own wheel first, so that its headers win.
         folders = [
-            wheels.unpacked(cache, wheel, lock["sha256"][wheel], entry.get("library"))
+            wheels.unpacked(cache, wheel, lock["sha256"][wheel])
             for wheel in dict.fromkeys([own, *lock["releases"][cuda]])
         ]
         includes = [path for folder in folders for path in wheels.include_folders(folder)]
         releases[cuda] = parse(entry["headers"], includes)
         if "library" in entry:
-            symbols = wheels.exported(folders[0])
+            symbols = wheels.exported(folders[0], entry["library"])
             for function in releases[cuda].functions.values():
                 function.exported = [cuda] if function.symbol in symbols else []
     api.write(root / "api" / f"{library}.toml", library, *merge(releases))
