@@ -38,7 +38,8 @@ pub(super) unsafe fn bind(
     let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
     if let Some(names) = names {
         for (index, name) in names.cast_into::<PyTuple>()?.iter_borrowed().enumerate() {
-            let name = name.cast::<PyString>()?.to_str()?;
+            let name = name.cast::<PyString>()?;
+            let name = name.to_str()?;
             let Some(place) = inputs.iter().position(|&input| input == name) else {
                 return Err(PyTypeError::new_err(format!(
                     "{function}() got an unexpected keyword argument '{name}'"
