@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tomllib
 from dataclasses import dataclass, field
@@ -140,7 +141,8 @@ def _renamed(own: list[Cursor]) -> dict[str, str]:
             # `__CUDA_API_PTSZ(name)` leaves the name as it is, unless per-thread streams are on.
             if len(tokens) == 5 and tokens[2] == "(" and tokens[1].startswith("__CUDA_API_PT"):
                 tokens = [tokens[0], tokens[3]]
-            if len(tokens) == 2 and tokens[1].startswith(tokens[0] + "_v"):
+            # The version may stand inside: cublasDgemm_64 is cublasDgemm_v2_64.
+            if len(tokens) == 2 and tokens[0] == re.sub(r"_v\d+", "", tokens[1], count=1):
                 public[tokens[1]] = tokens[0]
     return public
 

@@ -275,6 +275,10 @@ def _parameter(
     kind = p.kind
     if p.type.removesuffix(" *") in rules.get("address_types", []):
         kind = kind.replace("u64", "ptr")
+    if kind.removeprefix("const ") == "struct":
+        raise SystemExit(
+            f"{function}: {p.name} is a struct by value, which no shape holds: skip it"
+        )
     role, _, length = (role or _role(p.name, kind, function)).partition(" ")
     value = re.sub(r"(\*|\[\])$", "", kind) if role in ("out", "seq") else kind
     text = role == "out" and value == "const i8*"

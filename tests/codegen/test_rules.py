@@ -90,6 +90,13 @@ def test_more_parameters_than_the_call_layer_holds_are_refused(tmp_path: Path) -
         load(tmp_path, RULES, [long, FACTS[0][1]])
 
 
+def test_a_struct_by_value_is_refused(tmp_path: Path) -> None:
+    pair = api.Parameter("pair", "toyPair", "struct")
+    function = api.Function("toyGo", "toyGo", "toyStatus", "enum toyStatus", [pair], "1.0", "1.0")
+    with pytest.raises(SystemExit, match="toyGo: pair is a struct by value"):
+        load(tmp_path, RULES, [function, FACTS[0][1]])
+
+
 @pytest.mark.parametrize(
     ("c_name", "python_name"),
     [
