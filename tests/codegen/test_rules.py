@@ -61,6 +61,7 @@ def test_plain_rules_fit(tmp_path: Path) -> None:
         (RULES + '[function.toyPick]\nroles = { where = "seq n" }\nreason = "x"', "no parameter n"),
         (RULES + '[function.toyPick]\nroles = { where = "both" }\nreason = "x"', "no role both"),
         (RULES.replace("[enum.toyStatus]", "[enum.toyOther]"), "enums without a rule"),
+        (RULES.replace('status = "toyStatus"', 'status = "toyOops"'), "status toyOops is no enum"),
         (RULES.replace('prefix = "TOY_"', 'prefix = "TOY_S_"'), "no name for TOY_SUCCESS"),
     ],
 )
