@@ -72,10 +72,11 @@ fn largest_prime_factor(mut number: usize) -> usize {
 fn padded_grid(least: usize) -> Option<(usize, usize)> {
     let low = (least / 2).isqrt();
     let fast = |side: usize| side.is_multiple_of(WIDTH) && largest_prime_factor(side) <= 5;
-    let sides = || (low..=4 * low).filter(|side| fast(*side));
-    sides()
-        .filter_map(|rows| {
-            let columns = sides().find(|columns| rows * columns >= least)?;
+    let sides: Vec<usize> = (low..=4 * low).filter(|side| fast(*side)).collect();
+    sides
+        .iter()
+        .filter_map(|&rows| {
+            let columns = *sides.iter().find(|&&columns| rows * columns >= least)?;
             (columns <= 2 * rows).then_some((rows, columns))
         })
         .min_by_key(|(rows, columns)| rows * columns)
