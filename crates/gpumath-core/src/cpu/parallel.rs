@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -116,13 +117,79 @@ where
             let _ = failure.set(error);
         }
     };
-    pool(threads - 1)?.in_place_scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|_| run());
+    let help = || {
+        // A helper must not unwind into the pool, which would end the process.
+        if catch_unwind(AssertUnwindSafe(run)).is_err() {
+            let _ = failure.set(Error::InvalidState("a thread of the CPU engine failed".into()));
         }
-        run();
-    });
+    };
+    with_helpers(&*pool(threads - 1)?, threads - 1, &help, run);
     failure.into_inner().map_or(Ok(()), Err)
+}
+
+/// Runs `own` here and `help` on helpers that come in time. Unlike a scope, it does not wait for helpers that have not
+/// begun when `own` is done: on a busy machine those may be long in coming, and there is nothing left for them to do.
+fn with_helpers(pool: &ThreadPool, helpers: usize, help: &(dyn Fn() + Sync), own: impl FnOnce()) {
+    let gate = Arc::new(Gate::default());
+    // SAFETY: `help` is called only between `enter` and `leave`, and the guard below waits, even when `own` unwinds,
+    // until nobody is in between and nobody can enter any more.
+    let help: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(help) };
+    for _ in 0..helpers {
+        let gate = Arc::clone(&gate);
+        pool.spawn(move || {
+            if gate.enter() {
+                help();
+                gate.leave();
+            }
+        });
+    }
+    let guard = CloseGate(&gate);
+    own();
+    drop(guard);
+}
+
+/// Counts the helpers at work and refuses those that come late.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    left: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    closed: bool,
+    inside: usize,
+}
+
+impl Gate {
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self) -> bool {
+        let mut state = self.lock();
+        if !state.closed {
+            state.inside += 1;
+        }
+        !state.closed
+    }
+
+    fn leave(&self) {
+        self.lock().inside -= 1;
+        self.left.notify_one();
+    }
+}
+
+struct CloseGate<'a>(&'a Gate);
+
+impl Drop for CloseGate<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.closed = true;
+        while state.inside > 0 {
+            state = self.0.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// An address that threads may share; what they do with it is their own unsafe business.

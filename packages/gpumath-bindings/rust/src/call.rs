@@ -196,7 +196,8 @@ unsafe extern "C" fn enter(
             .and_then(|bound| call(py, row, &bound))
     };
     outcome.unwrap_or_else(|error| {
-        error.restore(py);
+        // Attaching, as PyO3 counts it, also frees what was dropped on the way.
+        Python::attach(|py| error.restore(py));
         ptr::null_mut()
     })
 }

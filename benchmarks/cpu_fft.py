@@ -1,0 +1,119 @@
+"""Time and error of the CPU engine against scipy.fft, with equal threads, on twelve transforms.
+
+    python benchmarks/cpu_fft.py [--threads N] [--rounds N]
+
+The two libraries take turns, so that a disturbance of the machine meets both. Each round reports
+the median of its calls; the table shows the median of the rounds. Errors are root mean squares
+relative to a transform in long double precision, whose twiddles are exact to that precision. The
+exit status is 1 if any case is slower than SciPy or has more than twice its error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+import scipy.fft
+
+from gpumath.bindings.core import FftPlan
+
+ROUND_SECONDS = 0.15
+PRIME = 1_000_003
+
+
+@dataclass(frozen=True)
+class Case:
+    """A shape and the axes that are transformed."""
+
+    name: str
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+
+
+CASES = (
+    Case("16 × 1024", (16, 1024), (1,)),
+    Case("4096 × 256", (4096, 256), (1,)),
+    Case("2^20", (2**20,), (0,)),
+    Case("1000003", (PRIME,), (0,)),
+    Case("1024 × 1024", (1024, 1024), (0, 1)),
+    Case("128 × 128 × 128", (128, 128, 128), (0, 1, 2)),
+)
+
+
+def median_ms(call: Callable[[], object]) -> float:
+    """Return the median time of the calls that fit in one round."""
+    times: list[float] = []
+    end = time.perf_counter() + ROUND_SECONDS
+    while not times or time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
+def relative_error(got: np.ndarray, expected: np.ndarray) -> float:
+    """Return the root mean square of the difference, relative to the reference."""
+    difference = np.abs(got.astype(np.clongdouble) - expected)
+    return float(np.sqrt(np.sum(difference**2) / np.sum(np.abs(expected) ** 2)))
+
+
+def reference(operand: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Return the transform in long double precision."""
+    return np.asarray(scipy.fft.fftn(operand.astype(np.clongdouble), axes=axes))
+
+
+def measure(case: Case, dtype: type, threads: int, rounds: int) -> tuple[float, ...]:
+    """Return both times in milliseconds and both errors, gpumath's first."""
+    random = np.random.default_rng()
+    parts = random.standard_normal((2, *case.shape))
+    operand = (parts[0] + 1j * parts[1]).astype(dtype)
+    output = np.empty_like(operand)
+    plan = FftPlan(operand, axes=case.axes, execution="cpu", num_threads=threads)
+
+    def ours() -> np.ndarray:
+        plan.execute(operand, output, direction=-1)
+        return output
+
+    def theirs() -> np.ndarray:
+        return np.asarray(scipy.fft.fftn(operand, axes=case.axes, workers=threads))
+
+    expected = reference(operand, case.axes)
+    errors = [relative_error(call(), expected) for call in (ours, theirs)]
+    pairs = [(median_ms(ours), median_ms(theirs)) for _ in range(rounds)]
+    times = [statistics.median(column) for column in zip(*pairs, strict=True)]
+    return (*times, *errors)
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="the CPU engine against scipy.fft")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    engine = FftPlan(np.zeros(8, np.complex64), execution="cpu").engine
+    print(f"{platform.machine()}, {options.threads} threads, engine {engine!r}, ", end="")
+    print(f"NumPy {np.__version__}, SciPy {scipy.__version__}, Python {platform.python_version()}")
+    print(f"{'transform':<16} {'type':<10} {'gpumath ms':>11} {'SciPy ms':>9} {'ratio':>6}", end="")
+    print(f" {'error':>9} {'SciPy':>9}")
+    failures = 0
+    for dtype in (np.complex64, np.complex128):
+        for case in CASES:
+            ours, theirs, error, other = measure(case, dtype, options.threads, options.rounds)
+            failed = ours > theirs or error > 2 * other
+            failures += failed
+            print(f"{case.name:<16} {dtype.__name__:<10} {ours:11.4f} {theirs:9.4f}", end="")
+            print(f" {ours / theirs:6.2f} {error:9.2e} {other:9.2e}", end="")
+            print("  missed" if failed else "", flush=True)
+    print(f"{failures} of {2 * len(CASES)} missed" if failures else "all met")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
