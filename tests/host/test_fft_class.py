@@ -107,7 +107,7 @@ def test_reset_operand(space: Space, method: str) -> None:
     with fft.FFT(space.array(first), axes=[1], execution=space.execution) as transform:
         transform.plan()
         transform.execute()
-        getattr(transform, method)(space.array(second))
+        getattr(transform, method)(operand=space.array(second))
         assert_close(space.numpy(transform.execute()), second, "C2C", (1,))
 
 

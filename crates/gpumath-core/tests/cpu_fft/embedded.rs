@@ -39,7 +39,8 @@ fn every_length_to_64_and_some_beyond() {
     }
 }
 
-/// A layout of `shape` with a random memory order, gaps, and directions; `zeros` allows strides of zero.
+/// A layout of `shape` with a random memory order, gaps, and directions; `zeros` allows strides of
+/// zero.
 fn random_layout(shape: &[usize], zeros: bool, random: &mut Random) -> Layout {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     if random.below(3) > 0 {

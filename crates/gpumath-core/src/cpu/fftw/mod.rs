@@ -30,16 +30,17 @@ enum Work {
     C2R(Box<Inverse>),
 }
 
-/// A packed copy of the input. Inputs with strides of zero or below go through one, because both can drive the planner
-/// of FFTW 3.3.10 into endless recursion; so FFTW declines outputs with negative strides.
+/// A packed copy of the input. Inputs with strides of zero or below go through one, because both
+/// can drive the planner of FFTW 3.3.10 into endless recursion; so FFTW declines outputs with
+/// negative strides.
 struct Copied {
     precision: Precision,
     loops: Loops,
     len: usize,
 }
 
-/// C2R by way of a copy: FFTW's interface destroys the input of C2R over several axes, and leaves open what the
-/// imaginary parts at the ends of a Hermitian half do.
+/// C2R by way of a copy: FFTW's interface destroys the input of C2R over several axes, and leaves
+/// open what the imaginary parts at the ends of a Hermitian half do.
 struct Inverse {
     copied: Copied,
     layout: Layout,
@@ -125,7 +126,8 @@ impl FftwFft {
     }
 
     /// # Safety
-    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is in place.
+    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is
+    /// in place.
     pub(super) unsafe fn execute(
         &self,
         input: usize,
@@ -250,13 +252,15 @@ fn has_stride(layout: &Layout, such: impl Fn(i64) -> bool) -> bool {
 
 fn unplanned(library: &CpuLibrary, problem: &Problem) -> String {
     format!(
-        "{} ({}) has no plan for this {:?} transform over axes {:?} of a {:?} operand with strides {:?}; set {}=embedded",
+        "{} ({}) has no plan for this {:?} transform over axes {:?} of a {:?} operand with strides \
+         {:?} to strides {:?}; set {}=embedded",
         library.name(),
         library.path(),
         problem.kind,
         problem.axes,
         problem.input.shape,
         problem.input.strides,
+        problem.output.strides,
         library::VARIABLE,
     )
 }

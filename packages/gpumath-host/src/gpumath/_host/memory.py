@@ -100,12 +100,10 @@ class Workspace:
 
     def release(self) -> None:
         """Give the memory back when the work on it is done."""
-        if self._owner is None:
-            return
-        if self._allocator is not None and not _is_async(self._allocator):
+        owner, self._owner = self._owner, None
+        if owner is not None and self._allocator is not None and not _is_async(self._allocator):
             # A manager that knows no streams may reuse the memory at once.
             core.synchronize_stream(self._stream, device_id=self._device_id)
-        self._owner = None
 
     def _allocate(
         self, library: ArrayLibrary, size: int, device_id: int, stream: int
