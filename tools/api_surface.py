@@ -47,9 +47,9 @@ def public_modules(top: str) -> list[ModuleType]:
 
 
 def module_lines(module: ModuleType) -> list[str]:
-    """Describe the public names of a module: those in `__all__`, which it must have."""
+    """Describe the public names of a module: those in its `__all__`."""
     lines: list[str] = []
-    for name in sorted(module.__all__):
+    for name in sorted(getattr(module, "__all__", ())):
         value = getattr(module, name)
         if inspect.isclass(value):
             lines += class_lines(name, value)
@@ -70,7 +70,7 @@ def class_lines(name: str, value: type) -> list[str]:
         members = value.__members__.items()
         return [head, *(f"    {key} = {member.value!r}" for key, member in members)]
     lines = [head]
-    if not issubclass(value, BaseException):
+    if not issubclass(value, BaseException) and not getattr(value, "_is_protocol", False):
         lines.append(f"    {name}{signature(value)}")
     for key in sorted(vars(value)):
         if not key.startswith("_"):
@@ -90,7 +90,7 @@ def member_line(name: str, member: object) -> str:
 
 
 def signature(value: object) -> str:
-    """Return the signature as text, without annotations' spelling details."""
+    """Return the signature as text; "(...)" where the object does not tell it."""
     assert callable(value)
     try:
         return str(inspect.signature(value))

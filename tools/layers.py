@@ -69,7 +69,7 @@ CRATE_LAYERS = (
     CrateLayer("crates/gpumath-sys/Cargo.toml", ("libloading",)),
     CrateLayer(
         "crates/gpumath-core/Cargo.toml",
-        ("gpumath-sys", "libloading", "libc", "rayon", "rustfft", "realfft", "smallvec"),
+        ("gpumath-sys", "rayon", "rustfft", "realfft", "smallvec"),
     ),
     CrateLayer(
         "packages/gpumath-bindings/rust/Cargo.toml",
@@ -84,7 +84,21 @@ def imports_of(source: str) -> list[tuple[int, str]]:
     `from a import b` counts as `a.b`, because b may be a module; relative imports as ".".
     """
     found: list[tuple[int, str]] = []
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test).endswith("TYPE_CHECKING")
+        for node in block.body
+    }
+    for node in ast.walk(tree):
+        # Type checkers bring typing_extensions themselves; it is never imported at run time.
+        if (
+            id(node) in typing_only
+            and isinstance(node, ast.ImportFrom)
+            and node.module == "typing_extensions"
+        ):
+            continue
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -84,13 +83,14 @@ def _format(path: str, text: str) -> str:
     if path.endswith(".rs"):
         # The edition and the settings of the repository's own rustfmt.toml.
         config = "use_small_heuristics=Max,max_width=100"
-        command = ["rustfmt", "--edition", "2024", "--config", config]
+        name, flags = "rustfmt", ["--edition", "2024", "--config", config]
     else:
-        ruff = shutil.which("ruff", path=sysconfig.get_path("scripts")) or "ruff"
-        flags = ["--isolated", "--line-length", "100", "--target-version", "py311"]
-        command = [ruff, "format", "--quiet", *flags, "--stdin-filename", path, "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        settings = ["--isolated", "--line-length", "100", "--target-version", "py311"]
+        name, flags = "ruff", ["format", "--quiet", *settings, "--stdin-filename", path, "-"]
+    beside_python = shutil.which(name, path=sysconfig.get_path("scripts"))
+    if not (tool := beside_python or shutil.which(name)):
+        raise SystemExit(f"{name} is not on PATH; codegen/README.md says what emit needs")
+    done = subprocess.run([tool, *flags], input=text, capture_output=True, text=True, check=False)
     if done.returncode:
-        print(done.stderr, file=sys.stderr)
-        raise SystemExit(f"{path}: {command[0]} refused what was generated")
+        raise SystemExit(f"{path}: {name} refused what was generated: {done.stderr}")
     return done.stdout

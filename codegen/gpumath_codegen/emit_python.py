@@ -10,6 +10,7 @@ from gpumath_codegen.model import Enum, Function, Library, Parameter
 
 _SUPPORTS = ("SupportsFloat", "SupportsIndex", "SupportsInt")
 _INT = "SupportsIndex | SupportsInt"
+_FLOATS = "_Floats: TypeAlias = _Int | Sequence[SupportsFloat | SupportsIndex] | Buffer\n"
 _STUB_TYPE = {"f32": "SupportsFloat | SupportsIndex", "f64": "SupportsFloat | SupportsIndex"}
 
 
@@ -48,7 +49,7 @@ from typing_extensions import Buffer
 
 _Int: TypeAlias = {_INT}
 _Ints: TypeAlias = _Int | Sequence[_Int] | Buffer
-
+{_FLOATS if "_Floats" in functions else ""}
 {functions}'''
 
 
@@ -94,7 +95,7 @@ def _stub(lib: Library, f: Function) -> str:
 
 def _input(p: Parameter) -> str:
     if p.role == "seq":
-        return "_Ints"
+        return "_Floats" if p.kind in _STUB_TYPE else "_Ints"
     if p.role == "bytes":
         return "_Int | Buffer"
     return "str" if p.role == "str" else _STUB_TYPE.get(p.kind, "_Int")

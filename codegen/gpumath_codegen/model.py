@@ -31,8 +31,12 @@ _NEVER_OUTPUT = {
     "residual_history", "discrete_distribution",
 }  # fmt: skip
 _SCALAR = re.compile(r"[iuf]\d+")
+_ROLES = {"in", "out", "ptr", "seq", "bytes", "str"}
+# As in call.rs of the bindings.
+MAX_PARAMETERS = 32
 # The letter of an ABI kind in the name of a shape; `l` for all 64-bit integers and addresses.
 LETTER = {
+    "void": "v",
     "i8": "c",
     "u8": "b",
     "i16": "h",
@@ -236,8 +240,15 @@ def _function(f: api.Function, rules: dict[str, Any], enum_names: dict[str, str]
         raise SystemExit(f"{f.name}: rules name parameters that it lacks: {', '.join(unknown)}")
     if not (summary := rules["summary"].get(f.name)):
         raise SystemExit(f"{f.name}: no summary in the rules")
+    for role, _, length in (text.partition(" ") for text in roles.values()):
+        if role not in _ROLES:
+            raise SystemExit(f"{f.name}: there is no role {role}")
+        if length and length not in {p.name for p in f.parameters}:
+            raise SystemExit(f"{f.name}: there is no parameter {length}")
     if {*decision} & {"roles", "name", "symbol"} and "reason" not in decision:
         raise SystemExit(f"{f.name}: a rule without a reason")
+    if len(f.parameters) > MAX_PARAMETERS:
+        raise SystemExit(f"{f.name}: {len(f.parameters)} parameters; raise the limit in call.rs")
     returns = "status" if f.return_kind == f"enum {rules['status']}" else f.return_kind
     returns = "str" if returns == "const i8*" else returns
     short = names.without_prefix(f.name, rules["prefix"])
@@ -264,6 +275,10 @@ def _parameter(
     kind = p.kind
     if p.type.removesuffix(" *") in rules.get("address_types", []):
         kind = kind.replace("u64", "ptr")
+    if kind.removeprefix("const ") == "struct":
+        raise SystemExit(
+            f"{function}: {p.name} is a struct by value, which no shape holds: skip it"
+        )
     role, _, length = (role or _role(p.name, kind, function)).partition(" ")
     value = re.sub(r"(\*|\[\])$", "", kind) if role in ("out", "seq") else kind
     text = role == "out" and value == "const i8*"

@@ -6,16 +6,19 @@ import re
 
 # Runs of capitals that are one word.
 _ONE_WORD = (
-    (re.compile(r"([CRDZHSB]2[CRDZHSB]|[DH]to[DH])(?![a-z])"), lambda m: m[0].capitalize()),
-    (re.compile(r"(GPUs|LTOIRs|GEMMreuse)"), lambda m: _JOINED[m[0]]),
+    ("GPUs", "Gpus"),
+    ("LTOIRs", "Ltoirs"),
+    ("GEMMreuse", "GemmReuse"),
 )
-_JOINED = {"GPUs": "Gpus", "LTOIRs": "Ltoirs", "GEMMreuse": "GemmReuse"}
+# Pairs of element types and of memory spaces are one word too: C2C, HtoD.
+_PAIR = re.compile(r"([CRDZ]2[CRDZ]|[DH]to[DH])(?![a-z])")
 
 
 def snake_case(name: str) -> str:
     """``ExecC2C`` becomes ``exec_c2c``, and ``nGPUs`` becomes ``n_gpus``."""
-    for pattern, word in _ONE_WORD:
-        name = pattern.sub(word, name)
+    for capitals, word in _ONE_WORD:
+        name = name.replace(capitals, word)
+    name = _PAIR.sub(lambda pair: pair[0].capitalize(), name)
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
     name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     return re.sub(r"_+", "_", name).lower()

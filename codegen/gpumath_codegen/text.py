@@ -6,7 +6,7 @@ import textwrap
 
 from gpumath_codegen.model import Function, Library, Parameter
 
-_INTEGER = {
+_MEANING = {
     "i8": "8-bit integer",
     "u8": "8-bit unsigned integer",
     "i16": "16-bit integer",
@@ -15,7 +15,7 @@ _INTEGER = {
     "u32": "32-bit unsigned integer",
     "i64": "64-bit integer",
     "u64": "64-bit unsigned integer",
-    "ptr": "address or handle",
+    "ptr": "address",
     "f32": "32-bit floating point number",
     "f64": "64-bit floating point number",
     "str": "text",
@@ -38,10 +38,9 @@ def docstring(lib: Library, f: Function) -> str:
     """Return the NumPy-style text, without quotes."""
     parts = [f.doc, ""]
     parts += _section("Parameters", [_input(p) for p in f.inputs])
-    parts += _section("Returns", [_output(p) for p in f.outputs])
-    parts += _section(
-        "Raises", [f"{lib.error}\n    The call returned another status than SUCCESS."]
-    )
+    parts += _section("Returns", _returned(f))
+    failure = f"{lib.error}\n    The call returned another status than SUCCESS."
+    parts += _section("Raises", [failure] if f.returns == "status" else [])
     versions = f"{f.since} to {f.until}" if f.since != f.until else f.since
     source = f"C function ``{f.c_name}``, in CUDA {versions}. See\n{lib.docs}"
     parts += _section("Notes", [source])
@@ -53,16 +52,27 @@ def _section(title: str, entries: list[str]) -> list[str]:
 
 
 def _input(p: Parameter) -> str:
-    length = f" of at least ``{p.length}`` elements" if p.length else ""
+    length = f", at least ``{p.length}`` of them" if p.length else ""
     if p.role == "seq":
-        meaning = f"Numbers{length} (each a {_INTEGER[p.kind]}), or their address."
-        return f"{p.name} : int or sequence of int\n    {meaning}"
+        element = _TYPE.get(p.kind, "int")
+        meaning = f"A sequence of {_plural(p.kind)}{length}, or its address."
+        return f"{p.name} : int or sequence of {element}\n    {meaning}"
     if p.role == "bytes":
         size = f" of at least ``{p.length}`` bytes" if p.length else ""
         return f"{p.name} : int or bytes-like\n    Data{size}, or their address."
     if p.role == "str":
         return f"{p.name} : str\n    Text without NUL characters."
-    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``, a {_INTEGER[p.kind]}."
+    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}."
+
+
+def _plural(kind: str) -> str:
+    return f"{_MEANING[kind]}{'es' if kind == 'ptr' else 's'}"
+
+
+def _returned(f: Function) -> list[str]:
+    if f.returns in ("status", "void"):
+        return [_output(p) for p in f.outputs]
+    return [f"{_TYPE.get(f.returns, 'int')}\n    What C returns."]
 
 
 def _output(p: Parameter) -> str:

@@ -9,7 +9,14 @@ import sys
 
 import numpy as np
 from _plot import Axes, Canvas
-from _report import DATA, choose_execution, output_folder, print_comparison, print_machine
+from _report import (
+    DATA,
+    Execution,
+    choose_execution,
+    output_folder,
+    print_comparison,
+    print_machine,
+)
 
 from gpumath import fft
 
@@ -21,7 +28,7 @@ years, counts = record[:, 0], record[:, 1]
 signal = np.zeros(4096)
 signal[: len(counts)] = (counts - counts.mean()) * np.hanning(len(counts))
 
-execution = choose_execution()
+execution: Execution = choose_execution()
 print_machine(execution, signal)
 
 power = np.abs(fft.rfft(signal, execution=execution)) ** 2

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 from _plot import Canvas
-from _report import DATA, choose_execution, output_folder, print_comparison, print_machine
+from _report import (
+    DATA,
+    Execution,
+    choose_execution,
+    output_folder,
+    print_comparison,
+    print_machine,
+)
 
 from gpumath import fft
 
@@ -17,7 +24,7 @@ magic, size, depth, pixels = raw.split(b"\n", 3)
 width, height = map(int, size.split())
 image = np.frombuffer(pixels, np.uint8).reshape(height, width) / 255
 
-execution = choose_execution()
+execution: Execution = choose_execution()
 print_machine(execution, image)
 print_comparison(
     f"rfft of {height}x{width} pixels",

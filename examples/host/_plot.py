@@ -10,12 +10,13 @@ import struct
 import zlib
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Colour = tuple[float, float, float]
+Array: TypeAlias = npt.NDArray[np.floating[Any]]
+Colour: TypeAlias = tuple[float, float, float]
 
 INK: Colour = (0.15, 0.15, 0.18)
 GREY: Colour = (0.88, 0.88, 0.90)

@@ -7,17 +7,19 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gpumath.bindings import core
 
+Execution: TypeAlias = Literal["cuda", "cpu"]
+
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 
-def choose_execution() -> Literal["cuda", "cpu"]:
+def choose_execution() -> Execution:
     """Take the GPU if there is one and cuFFT is there for it, else the CPU."""
     if core.Device.count() == 0:
         return "cpu"
@@ -27,7 +29,7 @@ def choose_execution() -> Literal["cuda", "cpu"]:
     return "cuda"
 
 
-def print_machine(execution: Literal["cuda", "cpu"], operand: npt.NDArray[Any]) -> None:
+def print_machine(execution: Execution, operand: npt.NDArray[Any]) -> None:
     """Print versions, the device and the engine that transforms `operand`."""
     packages = ("gpumath-host", "gpumath-bindings", "numpy")
     print("packages :", ", ".join(f"{name} {version(name)}" for name in packages))

@@ -21,6 +21,12 @@ def direct_space(request: pytest.FixtureRequest) -> Space:
     return request.param
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def execution(request: pytest.FixtureRequest) -> str:
+    """Each engine once, for what does not depend on the array library."""
+    return request.param
+
+
 @pytest.fixture(params=parameters(ON_CPU))
 def cpu_space(request: pytest.FixtureRequest) -> Space:
     """Every array library with operands in host memory, on the CPU."""

@@ -107,7 +107,7 @@ def test_reset_operand(space: Space, method: str) -> None:
     with fft.FFT(space.array(first), axes=[1], execution=space.execution) as transform:
         transform.plan()
         transform.execute()
-        getattr(transform, method)(space.array(second))
+        getattr(transform, method)(operand=space.array(second))
         assert_close(space.numpy(transform.execute()), second, "C2C", (1,))
 
 
@@ -203,6 +203,7 @@ def test_a_freed_object_can_only_be_freed(space: Space) -> None:
     transform.plan()
     transform.free()
     transform.free()
+    transform.reset_operand_unchecked(operand)
     uses = [
         transform.plan,
         transform.execute,

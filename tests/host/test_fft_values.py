@@ -109,8 +109,21 @@ def test_strided_operands(space: Space, stride: str, axes: tuple[int, ...], kind
         values = values.copy() if not values.flags.writeable else values
         values[...] = half
     function = {"C2C": fft.fft, "R2C": fft.rfft, "C2R": fft.irfft}[kind]
-    result = function(space.array(values), axes=axes, execution=space.execution)
-    assert_close(space.numpy(result), values, kind, axes)
+    try:
+        result = space.numpy(function(space.array(values), axes=axes, execution=space.execution))
+    except fft.UnsupportedLayoutError as error:
+        assert cufft_may_refuse(space, values, axes, kind), error
+        # The copy that the exception proposes is one that works.
+        copied = np.ascontiguousarray(values.transpose(error.permutation))
+        moved = function(space.array(copied), axes=error.axes, execution=space.execution)
+        result = space.numpy(moved).transpose(np.argsort(error.permutation))
+    assert_close(result, values, kind, axes)
+
+
+def cufft_may_refuse(space: Space, values: np.ndarray, axes: tuple[int, ...], kind: str) -> bool:
+    """Whether there can be a reason: the CPU engine and complex numbers in usual order have none."""
+    usual = all(values.shape[axis] == 1 or values.strides[axis] > 0 for axis in axes)
+    return space.execution == "cuda" and (kind != "C2C" or not usual)
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])

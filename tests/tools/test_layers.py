@@ -21,6 +21,8 @@ def plant(root: Path, name: str, text: str) -> None:
         (f"{layers.BINDINGS}/x.py", "import numpy"),
         (f"{layers.BINDINGS}/x.py", "from gpumath import fft"),
         (f"{layers.BINDINGS}/x.py", "from . import errors"),
+        (f"{layers.BINDINGS}/x.py", "from typing_extensions import Buffer"),
+        (f"{layers.HOST}/fft/x.py", "if TYPE_CHECKING:\n    import torch"),
         (f"{layers.HOST}/fft/x.py", "from gpumath.bindings import _core"),
         (f"{layers.HOST}/fft/x.py", "import gpumath.bindings._core.core"),
         (f"{layers.HOST}/fft/x.py", "from gpumath.bindings._generated.cufft import Result"),
@@ -42,6 +44,10 @@ def test_planted_import_is_found(tmp_path: Path, name: str, line: str) -> None:
     [
         (f"{layers.BINDINGS}/x.py", "import json\nfrom gpumath.bindings._core import core"),
         (f"{layers.HOST}/fft/x.py", "import numpy as np\nfrom gpumath.bindings import core"),
+        (
+            f"{layers.BINDINGS}/x.py",
+            "if TYPE_CHECKING:\n    from typing_extensions import Buffer",
+        ),
         (f"{layers.HOST}/_host/x.py", "import torch\nfrom gpumath._host import y"),
         (f"{layers.DEVICE}/x.py", "from numba import cuda"),
         ("examples/host/01_x.py", "from gpumath import fft"),

@@ -17,8 +17,9 @@ assert_type(plan.execution, Literal["cpu", "cuda"])
 plan.execute(bytearray(64), bytearray(64), direction=-1)
 
 assert_type(cufft.get_version(), int)
-handle = cufft.plan1d(1024, cufft.Type.C2C, 16)
+handle = cufft.create()
 try:
+    assert_type(cufft.make_plan1d(handle, 1024, cufft.Type.C2C, 16), int)
     cufft.exec_c2c(handle, 0, 0, -1)
 except errors.cuFFTError as error:
     assert_type(error.function, str)

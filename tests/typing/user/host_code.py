@@ -34,5 +34,5 @@ with fft.FFT(single, axes=[0]) as transform:
 transform.free()
 
 # Mistakes that the checkers must find: an unused suppression is an error too.
-fft.fft(single, axis=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+fft.fft(single, axis=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 fft.FFT(single, stream=0, threads=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

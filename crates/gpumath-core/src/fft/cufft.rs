@@ -60,9 +60,10 @@ impl CufftPlan {
             let (low, high) = problem.input.offsets();
             Scratch { size: (high - low + 1) as usize * sizes.0, front: -low as usize * sizes.0 }
         });
+        // Before the library is looked for: without a GPU, its absence is not what has to be told.
+        let _context = ContextGuard::enter(device)?;
         // Loads the library outside the lock: the search may have to wait for Python.
         loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
-        let _context = ContextGuard::enter(device)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut work_size = 0;
         let mut planned = Vec::with_capacity(passes.passes.len());

@@ -166,7 +166,8 @@ fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult
             let function = ffi::PyCFunction_NewEx(method, capsule.as_ptr(), module_name.as_ptr());
             Bound::from_owned_ptr_or_err(py, function)?
         };
-        module.add(row.symbol.name, function)?;
+        // Not `add`, which would also list it in `__all__`.
+        module.setattr(row.symbol.name, function)?;
     }
     Ok(())
 }
@@ -195,7 +196,8 @@ unsafe extern "C" fn enter(
             .and_then(|bound| call(py, row, &bound))
     };
     outcome.unwrap_or_else(|error| {
-        error.restore(py);
+        // Attaching, as PyO3 counts it, also frees what was dropped on the way.
+        Python::attach(|py| error.restore(py));
         ptr::null_mut()
     })
 }

@@ -11,11 +11,11 @@ use smallvec::SmallVec;
 use super::{Parameter, Row, Value};
 
 /// What an argument lends to C until the call is over.
-pub(super) enum Held {
+pub(super) enum Held<'py> {
     /// A copy, packed as C's element type.
     Words { _words: Vec<u64> },
     /// A new object; other arguments are held by the caller.
-    Object { _object: Py<PyAny> },
+    Object { _object: Bound<'py, PyBytes> },
 }
 
 /// Which argument is being converted, for messages.
@@ -48,7 +48,8 @@ pub(super) fn slot_of(
     let number = unsafe { ffi::PyLong_AsLongLong(argument) };
     // SAFETY: the thread is attached.
     if number == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
-        return unusual_integer(py, argument, value, context);
+        // Attached as PyO3 counts it, so that exceptions that are dropped are freed at once.
+        return Python::attach(|py| unusual_integer(py, argument, value, context));
     }
     in_range(i128::from(number), value).ok_or_else(|| out_of_range(&number, value, context))
 }
@@ -180,13 +181,13 @@ pub(super) fn text_from(
 }
 
 /// The address of numbers: an integer as it is, or a copy of a sequence.
-pub(super) fn integers_from(
-    py: Python<'_>,
+pub(super) fn integers_from<'py>(
+    py: Python<'py>,
     argument: *mut ffi::PyObject,
     value: Value,
     needed: usize,
     context: Context,
-    held: &mut SmallVec<[Held; 4]>,
+    held: &mut SmallVec<[Held<'py>; 4]>,
 ) -> PyResult<u64> {
     // SAFETY: `argument` is a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
@@ -217,12 +218,12 @@ pub(super) fn integers_from(
 }
 
 /// The address of data: an integer as it is, or the buffer of an object.
-pub(super) fn bytes_from(
-    py: Python<'_>,
+pub(super) fn bytes_from<'py>(
+    py: Python<'py>,
     argument: *mut ffi::PyObject,
     needed: usize,
     context: Context,
-    held: &mut SmallVec<[Held; 4]>,
+    held: &mut SmallVec<[Held<'py>; 4]>,
 ) -> PyResult<u64> {
     // SAFETY: a live object.
     if unsafe { ffi::PyObject_CheckBuffer(argument) } == 0 {
@@ -234,7 +235,7 @@ pub(super) fn bytes_from(
     let bytes = bytes.cast_into::<PyBytes>()?;
     check_length(bytes.as_bytes().len(), needed, context)?;
     let address = bytes.as_bytes().as_ptr() as u64;
-    held.push(Held::Object { _object: bytes.into_any().unbind() });
+    held.push(Held::Object { _object: bytes });
     Ok(address)
 }
 

@@ -234,7 +234,11 @@ impl FftPlan {
     ///     An operand does not fit the plan, or the workspace is missing.
     /// cuFFTError
     ///     cuFFT refused.
-    #[pyo3(signature = (input, output, *, direction=-1, stream=None, workspace=0))]
+    // Without the text, PyO3 writes the default -1 as "...".
+    #[pyo3(
+        signature = (input, output, *, direction=-1, stream=None, workspace=0),
+        text_signature = "($self, input, output, *, direction=-1, stream=None, workspace=0)"
+    )]
     fn execute(
         &self,
         py: Python<'_>,

@@ -28,7 +28,11 @@ pub(crate) struct MemoryPointer {
 
 /// What frees the block.
 enum Owner {
-    Pool(#[expect(dead_code, reason = "held for its Drop")] memory::MemoryPointer),
+    Pool {
+        block: memory::MemoryPointer,
+        /// The object behind the stream in whose order the block goes back, so that it lives until then.
+        stream: Option<Py<PyAny>>,
+    },
     Python(Py<PyAny>),
     /// Somebody else does.
     Nobody,
@@ -58,11 +62,13 @@ impl MemoryPointer {
     /// Free the block now; once only.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         match self.take() {
-            Some(Owner::Python(finalizer)) => finalizer.call0(py).map(drop),
-            Some(owner) => {
-                py.detach(|| drop(owner));
+            Some(Owner::Pool { block, stream }) => {
+                py.detach(|| drop(block));
+                drop(stream);
                 Ok(())
             }
+            Some(Owner::Python(finalizer)) => finalizer.call0(py).map(drop),
+            Some(Owner::Nobody) => Ok(()),
             None => Err(PyRuntimeError::new_err("the memory was freed already")),
         }
     }
@@ -99,7 +105,8 @@ impl Drop for MemoryPointer {
 /// device_id : int, default: 0
 ///     CUDA device.
 /// stream : int or stream object, optional
-///     The memory may be used in the order of this stream, and goes back in its order.
+///     The memory may be used in the order of this stream, and goes back in its order. An object is kept until then;
+///     a stream given as an int has to live that long.
 ///
 /// Returns
 /// -------
@@ -120,15 +127,22 @@ pub(crate) fn allocate(
     device_id: i32,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<MemoryPointer> {
-    let stream = stream.map_or(Ok(0), stream_handle)?;
+    let handle = stream.map_or(Ok(0), stream_handle)?;
     let block = py.detach(|| {
         let pool = StreamOrderedPool::of(device_id)?;
-        // SAFETY: the caller vouches for the stream, as the documentation says.
-        unsafe { pool.memalloc(size, stream) }
+        // SAFETY: the owner keeps the stream's object; for a bare handle the caller vouches, as documented.
+        unsafe { pool.memalloc(size, handle) }
     });
     let block = block.or_raise(py)?;
     let device_ptr = block.address();
-    Ok(MemoryPointer { device_ptr, size, owner: Mutex::new(Some(Owner::Pool(block))) })
+    Ok(MemoryPointer {
+        device_ptr,
+        size,
+        owner: Mutex::new(Some(Owner::Pool {
+            block,
+            stream: stream.map(|stream| stream.clone().unbind()),
+        })),
+    })
 }
 
 /// Enqueue a copy between two addresses, host or device in any combination.

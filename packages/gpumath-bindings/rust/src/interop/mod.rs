@@ -134,7 +134,7 @@ fn checked(view: TensorView) -> PyResult<TensorView> {
 /// A tuple of integers.
 fn dims(tuple: &Bound<'_, PyAny>) -> PyResult<Dims> {
     let tuple = tuple.cast::<PyTuple>()?;
-    tuple.iter_borrowed().map(|item| item.extract()).collect()
+    tuple.iter_borrowed().map(pyo3::Borrowed::extract).collect()
 }
 
 /// The device of a DLPack device number and ordinal.

@@ -48,5 +48,6 @@ __all__ = [
     "synchronize_stream",
 ]
 
-# Objects that are still alive when the interpreter exits must not call CUDA, which may be gone before them.
+# Objects that are still alive when the interpreter exits must not call CUDA, which may be gone
+# before them.
 atexit.register(_close)

@@ -100,12 +100,10 @@ class Workspace:
 
     def release(self) -> None:
         """Give the memory back when the work on it is done."""
-        if self._owner is None:
-            return
-        if self._allocator is not None and not _is_async(self._allocator):
+        owner, self._owner = self._owner, None
+        if owner is not None and self._allocator is not None and not _is_async(self._allocator):
             # A manager that knows no streams may reuse the memory at once.
             core.synchronize_stream(self._stream, device_id=self._device_id)
-        self._owner = None
 
     def _allocate(
         self, library: ArrayLibrary, size: int, device_id: int, stream: int
@@ -113,7 +111,9 @@ class Workspace:
         if self._allocator is None:
             return library.workspace(size, device_id, stream)
         if _is_async(self._allocator):
-            owner = self._allocator.memalloc_async(size, BorrowedStream(stream))
+            if not isinstance(stream, BorrowedStream):
+                stream = BorrowedStream(stream)
+            owner = self._allocator.memalloc_async(size, stream)
         else:
             owner = self._allocator.memalloc(size)
         return _address_of(owner, self._allocator), owner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from gpumath._host.libraries import ArrayLibrary
 
@@ -10,7 +10,18 @@ __all__ = ["BorrowedStream", "resolve_stream", "stream_handle"]
 
 
 class BorrowedStream(int):
-    """A stream handle in the forms that memory managers ask for. It does not own the stream."""
+    """A stream handle, in the forms that memory managers ask for.
+
+    It keeps the object that owns the stream: memory that goes back in the order of a stream must
+    not outlive it.
+    """
+
+    owner: object
+
+    def __new__(cls, handle: int, owner: object = None) -> Self:
+        stream = super().__new__(cls, handle)
+        stream.owner = owner
+        return stream
 
     @property
     def handle(self) -> int:
@@ -48,4 +59,4 @@ def stream_handle(stream: object) -> int:
     if number < 0:
         msg = f"stream is {number}; a cudaStream_t is an address, so it cannot be negative"
         raise ValueError(msg)
-    return number
+    return number if number is stream else BorrowedStream(number, stream)

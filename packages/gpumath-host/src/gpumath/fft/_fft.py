@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from gpumath._host.execution import Execution
 from gpumath._host.libraries import ArrayLibrary, library_of
@@ -52,19 +51,8 @@ class FFT:
 
     Raises
     ------
-    ValueError
-        The operand is not of an accepted library or element type, or is a lazy view; an axis is out
-        of range or repeated; an option or ``execution`` is not among the allowed.
-    TypeError
-        ``options`` is of a wrong type, or one of its fields is.
-    UnsupportedLayoutError
-        No plan covers the operand's strides; the exception says which copy helps.
-    gpumath.bindings.errors.NoDeviceError
-        ``execution`` asks for a GPU and there is none.
-
-    See Also
-    --------
-    fft, ifft, rfft, irfft : One transform in one call.
+    ValueError, TypeError, UnsupportedLayoutError, gpumath.bindings.errors.NoDeviceError
+        As for `fft`; besides, ValueError for an option that is not among the allowed.
 
     Notes
     -----
@@ -95,7 +83,6 @@ class FFT:
         execution: Execution = None,
         stream: Any = None,
     ) -> None:
-        """See the class."""
         if stream is not None:
             stream_handle(stream)
         self._library: ArrayLibrary = library_of(operand)
@@ -149,10 +136,7 @@ class FFT:
         direction : FFTDirection, {'forward', 'inverse'} or int, optional
             By default the direction of `plan`, else inverse for C2R and forward for the others.
         stream : int or stream object, optional
-            CUDA stream to work on, on which the operand has to be ready: a ``cudaStream_t``, a
-            stream of CuPy or PyTorch, or an object with ``__cuda_stream__()``. By default the
-            current stream of the operand's library, and the default stream for operands in host
-            memory. Ignored where no GPU takes part.
+            CUDA stream to work on, on which the operand has to be ready; as for `fft`.
         release_workspace : bool, default: False
             Give the workspace on the GPU back after the run, instead of keeping it for the next.
 
@@ -170,14 +154,16 @@ class FFT:
             The direction is not a direction, not that of `plan`, or not that of an R2C or C2R
             transform.
         """
-        self._check_ready()
+        operand = self._operand
+        if operand is None or not self._is_planned:
+            self._refuse_execution()
         sign = choose_direction(direction, self._direction, self._plan.kind)
         logs = self._logger.isEnabledFor(logging.INFO)
         start = time.perf_counter() if logs else 0.0
         result = run(
             self._plan,
             self._library,
-            self._operand,
+            operand,
             self._device_id,
             sign,
             stream,
@@ -191,7 +177,7 @@ class FFT:
             self._logger.info("%s: %.3f ms of host time", sign.name, elapsed)
         return result
 
-    def reset_operand(self, operand: Any, /, *, stream: Any = None) -> None:
+    def reset_operand(self, operand: Any, *, stream: Any = None) -> None:
         """Take another operand, for which the plan fits too.
 
         Parameters
@@ -212,17 +198,10 @@ class FFT:
         check_fits(self._library, self._plan, self._device_id, operand)
         self._operand = operand
 
-    def reset_operand_unchecked(self, operand: Any, /, *, stream: Any = None) -> None:  # noqa: ARG002
+    def reset_operand_unchecked(self, operand: Any, *, stream: Any = None) -> None:  # noqa: ARG002
         """Take another operand as `reset_operand` does, without looking at it.
 
         An operand for which the plan does not fit makes `execute` raise ValueError.
-
-        Parameters
-        ----------
-        operand : array
-            As for `reset_operand`.
-        stream : int or stream object, optional
-            As for `reset_operand`.
         """
         self._operand = operand
 
@@ -232,24 +211,12 @@ class FFT:
         self._operand = None
 
     def get_input_layout(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Shape and strides of the operand.
-
-        Returns
-        -------
-        tuple of (tuple of int, tuple of int)
-            Extents, and strides in elements.
-        """
+        """Return the operand's shape and its strides, in elements."""
         self._check_not_freed()
         return self._plan.input_shape, self._plan.input_strides
 
     def get_output_layout(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Shape and strides of the result.
-
-        Returns
-        -------
-        tuple of (tuple of int, tuple of int)
-            Extents, and strides in elements.
-        """
+        """Return the result's shape and its strides, in elements."""
         self._check_not_freed()
         return self._plan.output_shape, self._plan.output_strides
 
@@ -258,21 +225,16 @@ class FFT:
         if self._is_freed:
             return
         self._is_freed = True
+        self._is_planned = False
         self._operand = None
+        del self._plan
         self._workspace.release()
 
     def __enter__(self) -> Self:
-        """Return the object."""
         self._check_not_freed()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Free the object."""
+    def __exit__(self, *exc_info: object) -> None:
         self.free()
 
     def _check_not_freed(self) -> None:
@@ -280,11 +242,10 @@ class FFT:
             msg = "this FFT object is freed; make a new one"
             raise InvalidFFTState(msg)
 
-    def _check_ready(self) -> None:
+    def _refuse_execution(self) -> NoReturn:
         self._check_not_freed()
         if not self._is_planned:
             msg = "this FFT object is not planned; call its plan() before execute()"
             raise InvalidFFTState(msg)
-        if self._operand is None:
-            msg = "this FFT object has no operand; call its reset_operand() before execute()"
-            raise InvalidFFTState(msg)
+        msg = "this FFT object has no operand; call its reset_operand() before execute()"
+        raise InvalidFFTState(msg)

@@ -84,10 +84,6 @@ def fft(
     gpumath.bindings.errors.NoDeviceError
         ``execution`` asks for a GPU and there is none.
 
-    See Also
-    --------
-    FFT : The same in steps, for one transform that runs many times.
-
     Examples
     --------
     >>> import numpy as np

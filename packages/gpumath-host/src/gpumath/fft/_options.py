@@ -69,7 +69,7 @@ def choose_direction(
 ) -> FFTDirection:
     """Direction of an execution, from what execute() and plan() were told."""
     if direction is None:
-        return planned or _DIRECTION_OF_KIND.get(kind, FFTDirection.FORWARD)
+        return planned or (FFTDirection.INVERSE if kind == "C2R" else FFTDirection.FORWARD)
     member = resolve_direction(direction, kind)
     if planned is not None and member is not planned:
         msg = (

@@ -1,0 +1,241 @@
+"""Host time of one call of a small transform, and GPU time of a large one, against the C calls.
+
+Every subject runs in every round, and the medians over the rounds are printed. What is not
+installed is left out, and said so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from gpumath import fft
+from gpumath.bindings import core, cufft
+
+SMALL = (16, 1024)
+LARGE = (64, 1 << 20)
+CALLS = 200  # a round; few enough for the queue of the GPU not to fill up
+
+C_LOOP = """
+#include <time.h>
+typedef int (*exec_t)(int, void *, void *, int);
+double loop(exec_t exec, int plan, void *in, void *out, int calls)
+{
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (int i = 0; i < calls; ++i)
+        exec(plan, in, out, -1);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    return (b.tv_sec - a.tv_sec) + 1e-9 * (b.tv_nsec - a.tv_nsec);
+}
+"""
+
+Timer = Callable[[], float]
+
+
+def repeated(call: Callable[[], object]) -> Timer:
+    """Seconds for CALLS calls, without waiting for the GPU."""
+
+    def timer() -> float:
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        return time.perf_counter() - start
+
+    return timer
+
+
+def c_loop(handle: int, source: int, target: int) -> Timer | str:
+    """Loop over cufftExecC2C in C, or the reason why there is none."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        return "no C compiler"
+    with tempfile.TemporaryDirectory() as folder:
+        code, built = Path(folder) / "loop.c", Path(folder) / "loop.so"
+        code.write_text(C_LOOP)
+        subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", built, code], check=True)
+        loop = ctypes.CDLL(str(built)).loop
+    loop.restype = ctypes.c_double
+    loop.argtypes = [
+        ctypes.c_void_p,
+        *[ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
+        ctypes.c_int,
+    ]
+    path = next(library.path for library in core.libraries() if library.name == "cufft")
+    function = ctypes.cast(ctypes.CDLL(path).cufftExecC2C, ctypes.c_void_p)
+    return lambda: float(loop(function, handle, source, target, CALLS))
+
+
+class Raw:
+    """A plan of batched 1-D C2C transforms through the bindings, and memory for it."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        batch, length = shape
+        self.handle = cufft.create()
+        cufft.make_plan1d(self.handle, length, cufft.Type.C2C, batch)
+        size = 8 * batch * length
+        self.blocks = core.allocate(size), core.allocate(size)
+        self.source, self.target = (block.device_ptr for block in self.blocks)
+
+    def run(self) -> None:
+        cufft.exec_c2c(self.handle, self.source, self.target, -1)
+
+    def free(self) -> None:
+        cufft.destroy(self.handle)
+
+
+def operand(library: str, shape: tuple[int, int]) -> Any:
+    if library == "cupy":
+        import cupy
+
+        return cupy.ones(shape, cupy.complex64)
+    import torch
+
+    return torch.ones(shape, dtype=torch.complex64, device="cuda")
+
+
+def peer_call(library: str, x: Any) -> Callable[[], object]:
+    if library == "cupy":
+        import cupy
+
+        return lambda: cupy.fft.fft(x)
+    import torch
+
+    return lambda: torch.fft.fft(x)
+
+
+def planned(x: Any, **options: Any) -> fft.FFT:
+    transform = fft.FFT(x, axes=[1], options=options)
+    transform.plan()
+    return transform
+
+
+def small_subjects(libraries: list[str], raw: Raw) -> dict[str, Timer]:
+    subjects = {"cufft.exec_c2c": repeated(raw.run)}
+    loop = c_loop(raw.handle, raw.source, raw.target)
+    if isinstance(loop, str):
+        print(f"C loop left out: {loop}")
+    else:
+        subjects = {"cufftExecC2C in C": loop, **subjects}
+    for library in libraries:
+        x = operand(library, SMALL)
+        new, inplace = planned(x), planned(x, inplace=True)
+
+        def reset_and_execute(new: fft.FFT = new, x: Any = x) -> None:
+            new.reset_operand(x)
+            new.execute()
+
+        subjects[f"FFT.execute in place, {library}"] = repeated(inplace.execute)
+        subjects[f"FFT.execute new output, {library}"] = repeated(new.execute)
+        subjects[f"reset_operand + execute, {library}"] = repeated(reset_and_execute)
+        subjects[f"fft.fft, {library}"] = repeated(lambda x=x: fft.fft(x, axes=(1,)))
+        subjects[f"{library}.fft.fft"] = repeated(peer_call(library, x))
+        if find_spec("nvmath"):
+            import nvmath
+
+            peer = nvmath.fft.FFT(x, axes=[1])
+            peer.plan()
+            subjects[f"nvmath FFT.execute, {library}"] = repeated(peer.execute)
+            subjects[f"nvmath.fft.fft, {library}"] = repeated(
+                lambda x=x: nvmath.fft.fft(x, axes=[1])
+            )
+    return subjects
+
+
+def host_times(subjects: dict[str, Timer], rounds: int) -> dict[str, float]:
+    """Median microseconds a call."""
+    device = core.Device(0)
+    times: dict[str, list[float]] = {name: [] for name in subjects}
+    for round_ in range(rounds + 2):
+        for name, timer in subjects.items():
+            device.synchronize()
+            seconds = timer()
+            if round_ >= 2:  # the first two warm up
+                times[name].append(1e6 * seconds / CALLS)
+    device.synchronize()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def gpu_times(library: str, rounds: int) -> dict[str, float]:
+    """Median milliseconds of the large transform on the GPU."""
+    raw = Raw(LARGE)
+    x = operand(library, LARGE)
+    new = planned(x)
+    calls = {
+        "cufft.exec_c2c": raw.run,
+        f"FFT.execute, {library}": new.execute,
+        f"fft.fft, {library}": lambda: fft.fft(x, axes=(1,)),
+    }
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for round_ in range(rounds + 2):
+        for name, call in calls.items():
+            start, end = core.Event(timing=True), core.Event(timing=True)
+            start.record()
+            call()
+            end.record()
+            end.synchronize()
+            if round_ >= 2:
+                times[name].append(start.elapsed_ms(end))
+    raw.free()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    arguments = parser.parse_args()
+    try:
+        count = core.Device.count()
+    except Exception as error:
+        count, reason = 0, f": {error}"
+    else:
+        reason = ""
+    if count == 0:
+        print(f"nothing measured, since there is no CUDA device{reason}")
+        return
+    libraries = [name for name in ("cupy", "torch") if find_spec(name)]
+    for name in {"cupy", "torch", "nvmath"} - {
+        n for n in ("cupy", "torch", "nvmath") if find_spec(n)
+    }:
+        print(f"{name} left out: not installed")
+
+    raw = Raw(SMALL)
+    small = host_times(small_subjects(libraries, raw), arguments.rounds)
+    raw.free()
+    floor = next(iter(small.values()))
+    device = core.Device(0)
+    versions = {library.name: library.version for library in core.libraries()}
+    print(f"\n{device.name}, {versions}, Python {sys.version.split()[0]}")
+    print(f"\nhost time a call, {SMALL[0]} x {SMALL[1]} C2C")
+    for name, microseconds in small.items():
+        print(f"  {name:<34} {microseconds:8.2f} us  {microseconds / floor:6.2f} x")
+    large = gpu_times(libraries[0], arguments.rounds) if libraries else {}
+    if large:
+        print(f"\nGPU time, {LARGE[0]} x {LARGE[1]} C2C")
+        floor = next(iter(large.values()))
+        for name, milliseconds in large.items():
+            print(f"  {name:<34} {milliseconds:8.3f} ms  {milliseconds / floor:6.3f} x")
+    if arguments.json:
+        figures = {
+            "device": device.name,
+            "libraries": versions,
+            "host_us": small,
+            "gpu_ms": large,
+        }
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

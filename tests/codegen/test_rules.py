@@ -1,0 +1,116 @@
+"""Rules that do not fit the facts are refused, each with its reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpumath_codegen import api, model, names
+
+FACTS = (
+    [
+        api.Function("toyGo", "toyGo", "toyStatus", "enum toyStatus", [], "1.0", "1.0"),
+        api.Function(
+            "toyPick",
+            "toyPick",
+            "toyStatus",
+            "enum toyStatus",
+            [api.Parameter("where", "void *", "void*")],
+            "1.0",
+            "1.0",
+        ),
+    ],
+    [api.Enum("toyStatus", [api.Member("TOY_SUCCESS", 0, "1.0", "1.0")])],
+)
+RULES = """
+title = "Toy"
+docs = "https://example.org/"
+prefix = "toy"
+status = "toyStatus"
+error = "ToyError"
+[summary]
+toyGo = "Go."
+toyPick = "Pick."
+[enum.toyStatus]
+prefix = "TOY_"
+doc = "Statuses."
+"""
+
+
+def load(root: Path, rules: str, functions: list[api.Function] | None = None) -> model.Library:
+    for folder in ("api", "rules"):
+        (root / folder).mkdir()
+    api.write(root / "api" / "toy.toml", "toy", functions or FACTS[0], FACTS[1])
+    (root / "rules" / "toy.toml").write_text(rules)
+    return model.load(root, "toy")
+
+
+def test_plain_rules_fit(tmp_path: Path) -> None:
+    library = load(tmp_path, RULES)
+    assert [f.name for f in library.functions] == ["go", "pick"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "complaint"),
+    [
+        (RULES.replace('toyGo = "Go."', ""), "toyGo: no summary"),
+        (RULES + '[function.toyGone]\nskip = "x"', "no header declares: toyGone"),
+        (RULES + '[function.toyPick]\nroles = { where = "out" }', "without a reason"),
+        (RULES + '[function.toyPick]\nroles = { who = "out" }\nreason = "x"', "lacks: who"),
+        (RULES + '[function.toyPick]\nroles = { where = "seq n" }\nreason = "x"', "no parameter n"),
+        (RULES + '[function.toyPick]\nroles = { where = "both" }\nreason = "x"', "no role both"),
+        (RULES.replace("[enum.toyStatus]", "[enum.toyOther]"), "enums without a rule"),
+        (RULES.replace('prefix = "TOY_"', 'prefix = "TOY_S_"'), "no name for TOY_SUCCESS"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, rules: str, complaint: str) -> None:
+    with pytest.raises(SystemExit, match=complaint):
+        load(tmp_path, rules)
+
+
+def test_two_signatures_of_a_name_are_refused(tmp_path: Path) -> None:
+    twice = api.Function(
+        "toyGo",
+        "toyGo_v2",
+        "toyStatus",
+        "enum toyStatus",
+        [api.Parameter("n", "int", "i32")],
+        "2.0",
+        "2.0",
+    )
+    with pytest.raises(SystemExit, match=r"more than one signature.*toyGo"):
+        load(tmp_path, RULES, [*FACTS[0], twice])
+
+
+def test_more_parameters_than_the_call_layer_holds_are_refused(tmp_path: Path) -> None:
+    parameters = [api.Parameter(f"p{i}", "int", "i32") for i in range(33)]
+    long = api.Function("toyGo", "toyGo", "toyStatus", "enum toyStatus", parameters, "1.0", "1.0")
+    with pytest.raises(SystemExit, match="33 parameters"):
+        load(tmp_path, RULES, [long, FACTS[0][1]])
+
+
+def test_a_struct_by_value_is_refused(tmp_path: Path) -> None:
+    pair = api.Parameter("pair", "toyPair", "struct")
+    function = api.Function("toyGo", "toyGo", "toyStatus", "enum toyStatus", [pair], "1.0", "1.0")
+    with pytest.raises(SystemExit, match="toyGo: pair is a struct by value"):
+        load(tmp_path, RULES, [function, FACTS[0][1]])
+
+
+@pytest.mark.parametrize(
+    ("c_name", "python_name"),
+    [
+        ("ExecC2C", "exec_c2c"),
+        ("XtExecDescriptorD2Z", "xt_exec_descriptor_d2z"),
+        ("XtSetGPUs", "xt_set_gpus"),
+        ("nGPUs", "n_gpus"),
+        ("MemcpyHtoDAsync", "memcpy_htod_async"),
+        ("DeviceGetPCIBusId", "device_get_pci_bus_id"),
+        ("MemsetD8Async", "memset_d8_async"),
+        ("CtxGetCurrent", "ctx_get_current"),
+        ("GetSizeMany64", "get_size_many64"),
+        ("lto_callback_fatbin", "lto_callback_fatbin"),
+    ],
+)
+def test_function_names(c_name: str, python_name: str) -> None:
+    assert names.snake_case(c_name) == python_name

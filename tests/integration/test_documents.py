@@ -1,0 +1,39 @@
+"""The Python in the documents runs as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.repository import ROOT
+
+DOCUMENTS = [
+    ROOT / "README.md",
+    *sorted(ROOT.glob("packages/*/README.md")),
+    *sorted(ROOT.glob("docs/*.md")),
+]
+BLOCKS = [
+    (f"{path.relative_to(ROOT)}:{number}", block)
+    for path in DOCUMENTS
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
+]
+
+
+def test_there_are_blocks() -> None:
+    assert any(name.startswith("README.md") for name, _ in BLOCKS)
+
+
+@pytest.mark.parametrize(("name", "block"), BLOCKS, ids=[name for name, _ in BLOCKS])
+def test_block_runs(name: str, block: str) -> None:
+    if re.search(r"import (cupy|torch)|cupy as|torch as", block):
+        pytest.importorskip("cupy" if "cupy" in block else "torch")
+    exec(compile(block, name, "exec"), {})
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text())
+    missing = [t for t in targets if "://" not in t and not (path.parent / t).exists()]
+    assert missing == []

@@ -1,0 +1,34 @@
+"""What a user writes who brings device memory; checked by mypy and pyright, never run."""
+
+from typing import Any
+
+import numpy as np
+
+from gpumath import fft, memory
+
+
+class Manager:
+    """Memory for gpumath from somewhere else."""
+
+    def memalloc(self, size: int) -> memory.MemoryPointer:
+        return memory.MemoryPointer(0, size, None)
+
+
+class StreamOrderedManager:
+    """The same, in the order of a stream."""
+
+    def memalloc_async(self, size: int, stream: Any) -> memory.MemoryPointer:
+        return memory.MemoryPointer(0, size, None)
+
+
+managers: list[memory.BaseCUDAMemoryManager | memory.BaseCUDAMemoryManagerAsync] = [
+    Manager(),
+    StreamOrderedManager(),
+]
+options = fft.FFTOptions(allocator=managers[0], blocking=True)
+with fft.FFT(np.ones(8, np.complex64), options=options, execution="cuda") as transform:
+    transform.plan()
+    transform.execute()
+
+# A mistake that the checkers must find: an unused suppression is an error too.
+fft.FFTOptions(allocator=object())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
