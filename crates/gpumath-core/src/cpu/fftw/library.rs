@@ -65,6 +65,7 @@ pub struct CpuLibrary {
     product: Product,
     path: PathBuf,
     asked: bool,
+    opened_by: u32,
     files: Vec<DynamicLibrary>,
     single: OnceLock<std::result::Result<Api, String>>,
     double: OnceLock<std::result::Result<Api, String>>,
@@ -168,6 +169,7 @@ impl CpuLibrary {
                 product,
                 path: path.into(),
                 asked,
+                opened_by: std::process::id(),
                 files,
                 single: OnceLock::new(),
                 double: OnceLock::new(),
@@ -195,6 +197,11 @@ impl CpuLibrary {
     #[must_use]
     pub fn is_asked_for(&self) -> bool {
         self.asked
+    }
+
+    /// Whether this is a forked child, in which FFTW would wait for its parent's threads for ever.
+    pub(super) fn lost_its_threads(&self) -> bool {
+        self.product != Product::Mkl && self.opened_by != std::process::id()
     }
 
     /// What the library says about its version.

@@ -20,6 +20,8 @@ use rustfft::num_complex::Complex;
 /// A transform planned by a library.
 pub(super) struct FftwFft {
     library: Arc<CpuLibrary>,
+    problem: Problem,
+    threads: NonZeroUsize,
     work: Work,
 }
 
@@ -58,6 +60,7 @@ impl FftwFft {
         threads: NonZeroUsize,
         library: Arc<CpuLibrary>,
     ) -> Result<Self> {
+        let threads = if library.lost_its_threads() { NonZeroUsize::MIN } else { threads };
         let (input, output) = (&problem.input, &problem.output);
         let api = library.api(problem.precision)?;
         let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
@@ -118,7 +121,7 @@ impl FftwFft {
                 }
             }
         };
-        Ok(Self { library, work })
+        Ok(Self { library, problem: problem.clone(), threads, work })
     }
 
     pub(super) fn library(&self) -> &CpuLibrary {
@@ -134,6 +137,11 @@ impl FftwFft {
         output: usize,
         direction: Direction,
     ) -> Result<()> {
+        if self.threads.get() > 1 && self.library.lost_its_threads() {
+            let alone = Self::new(&self.problem, NonZeroUsize::MIN, Arc::clone(&self.library))?;
+            // SAFETY: passed on.
+            return unsafe { alone.execute(input, output, direction) };
+        }
         // SAFETY: the plans were made for these layouts.
         unsafe {
             match (&self.work, direction) {
