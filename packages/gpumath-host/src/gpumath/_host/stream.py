@@ -42,4 +42,4 @@ def resolve_stream(library: ArrayLibrary, device_id: int, stream: object) -> int
 def stream_handle(stream: object) -> int:
     """Handle of a user's stream, together with the object that owns the stream, if there is one."""
     handle = core.stream_handle(stream)
-    return handle if isinstance(stream, int) else BorrowedStream(handle, stream)
+    return stream if isinstance(stream, int) else BorrowedStream(handle, stream)
