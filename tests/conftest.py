@@ -7,15 +7,14 @@ import pytest
 
 def absent_gpu() -> str | None:
     """Return why there is no usable CUDA device, or None if there is one."""
-    from gpumath.bindings import core
+    from gpumath.bindings import core, errors
 
     try:
+        driver = core.driver_version()
         count = core.Device.count()
-    except Exception as error:
-        return f"no CUDA device: {error}"
-    if count == 0:
-        return "no CUDA device: the driver reports none, or there is no driver"
-    return None
+    except (errors.GpumathError, RuntimeError) as error:
+        return f"no CUDA device: {str(error).splitlines()[0]}"
+    return None if count else f"no CUDA device: the driver (CUDA {driver}) reports none"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

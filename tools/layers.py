@@ -69,7 +69,7 @@ CRATE_LAYERS = (
     CrateLayer("crates/gpumath-sys/Cargo.toml", ("libloading",)),
     CrateLayer(
         "crates/gpumath-core/Cargo.toml",
-        ("gpumath-sys", "libloading", "libc", "rayon", "rustfft", "realfft", "smallvec"),
+        ("gpumath-sys", "rayon", "rustfft", "realfft", "smallvec"),
     ),
     CrateLayer(
         "packages/gpumath-bindings/rust/Cargo.toml",

@@ -5,17 +5,19 @@ from __future__ import annotations
 from gpumath_codegen import text
 from gpumath_codegen.model import Function, Library, Parameter
 
+_NAMES = ("Kind", "Length", "Parameter", "Returns", "Row", "Value")
 _VARIANT = {"ptr": "Address", "str": "Text"}
 
 
 def library(lib: Library) -> str:
     """Return ``<library>.rs``."""
     rows = "".join(_row(lib, f) for f in lib.functions)
+    used = [name for name in _NAMES if f"{name}::" in rows or f"{name} {{" in rows]
     return f"""//! {lib.title}: one row a function, as Python sees it.
 
 use gpumath_sys::generated::{{{lib.name}, shapes}};
 
-use crate::call::{{Kind, Length, Parameter, Returns, Row, Value}};
+use crate::call::{{{", ".join(used)}}};
 
 /// Every function of the module.
 pub(crate) static ROWS: &[Row] = &[{rows}];

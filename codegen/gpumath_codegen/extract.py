@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tomllib
 from dataclasses import dataclass, field
@@ -46,15 +47,15 @@ def extract(root: Path, cache: Path, library: str) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     releases: dict[str, Release] = {}
     for cuda, own in entry["wheels"].items():
-        # Its own wheel first: that is the one whose exported symbols are wanted.
+        # Its own wheel first, so that its headers win.
         folders = [
-            wheels.unpacked(cache, wheel, lock["sha256"][wheel], entry.get("library"))
+            wheels.unpacked(cache, wheel, lock["sha256"][wheel])
             for wheel in dict.fromkeys([own, *lock["releases"][cuda]])
         ]
         includes = [path for folder in folders for path in wheels.include_folders(folder)]
         releases[cuda] = parse(entry["headers"], includes)
         if "library" in entry:
-            symbols = wheels.exported(folders[0])
+            symbols = wheels.exported(folders[0], entry["library"])
             for function in releases[cuda].functions.values():
                 function.exported = [cuda] if function.symbol in symbols else []
     api.write(root / "api" / f"{library}.toml", library, *merge(releases))
@@ -140,7 +141,8 @@ def _renamed(own: list[Cursor]) -> dict[str, str]:
             # `__CUDA_API_PTSZ(name)` leaves the name as it is, unless per-thread streams are on.
             if len(tokens) == 5 and tokens[2] == "(" and tokens[1].startswith("__CUDA_API_PT"):
                 tokens = [tokens[0], tokens[3]]
-            if len(tokens) == 2 and tokens[1].startswith(tokens[0] + "_v"):
+            # The version may stand inside: cublasDgemm_64 is cublasDgemm_v2_64.
+            if len(tokens) == 2 and tokens[0] == re.sub(r"_v\d+", "", tokens[1], count=1):
                 public[tokens[1]] = tokens[0]
     return public
 

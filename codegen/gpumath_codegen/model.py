@@ -155,6 +155,9 @@ def load(root: Path, name: str) -> Library:
     enums = [_enum(enum, rules) for enum in _selected_enums(facts.enums, rules, wanted)]
     enum_names = {enum.c_name: enum.name for enum in enums}
     functions = [_function(f, rules, enum_names) for f in _selected(facts.functions, rules, wanted)]
+    status = next((enum for enum in enums if enum.c_name == rules["status"]), None)
+    if status is None:
+        raise SystemExit(f"the rules' status {rules['status']} is no enum that they list")
     return Library(
         name,
         rules["title"],
@@ -162,7 +165,7 @@ def load(root: Path, name: str) -> Library:
         rules["error"],
         sorted(functions, key=lambda f: f.name.lstrip("_")),
         sorted(enums, key=lambda e: e.name),
-        next(enum for enum in enums if enum.c_name == rules["status"]),
+        status,
         max((f.until for f in facts.functions), key=_version),
     )
 
@@ -275,6 +278,10 @@ def _parameter(
     kind = p.kind
     if p.type.removesuffix(" *") in rules.get("address_types", []):
         kind = kind.replace("u64", "ptr")
+    if kind.removeprefix("const ") == "struct":
+        raise SystemExit(
+            f"{function}: {p.name} is a struct by value, which no shape holds: skip it"
+        )
     role, _, length = (role or _role(p.name, kind, function)).partition(" ")
     value = re.sub(r"(\*|\[\])$", "", kind) if role in ("out", "seq") else kind
     text = role == "out" and value == "const i8*"

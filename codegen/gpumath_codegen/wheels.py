@@ -10,11 +10,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-EXPORTS = "exports.txt"
 
-
-def unpacked(cache: Path, requirement: str, sha256: str, library: str | None) -> Path:
-    """Return the folder in `cache` with the headers of one wheel, downloading it if need be.
+def unpacked(cache: Path, requirement: str, sha256: str) -> Path:
+    """Return the folder in `cache` with what is kept of one wheel, downloading it if need be.
 
     Parameters
     ----------
@@ -24,8 +22,6 @@ def unpacked(cache: Path, requirement: str, sha256: str, library: str | None) ->
         Such as ``"nvidia-cufft==12.5.0.14"``.
     sha256 : str
         What the wheel's file must hash to.
-    library : str or None
-        Start of the file name of the shared library whose exported symbols are to be listed.
     """
     folder = cache / requirement.replace("==", "-")
     if folder.is_dir():
@@ -39,10 +35,13 @@ def unpacked(cache: Path, requirement: str, sha256: str, library: str | None) ->
             raise SystemExit(f"{requirement}: sha256 is {found}, headers.lock.toml says {sha256}")
         kept = Path(work) / "kept"
         with zipfile.ZipFile(wheel) as archive:
-            headers = [name for name in archive.namelist() if "/include/" in name]
-            archive.extractall(kept, headers)
-            if library:
-                (kept / EXPORTS).write_text(_exports(archive, library, Path(work)))
+            names = archive.namelist()
+            archive.extractall(kept, [name for name in names if "/include/" in name])
+            for name in names:
+                if ".so" in Path(name).suffixes:
+                    library = Path(archive.extract(name, work))
+                    (kept / f"{library.name}.symbols").write_text(_exports(library))
+                    library.unlink()
         shutil.move(kept, folder)
     return folder
 
@@ -52,14 +51,20 @@ def include_folders(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("nvidia/*/include") if path.is_dir())
 
 
-def exported(folder: Path) -> set[str]:
-    """Return the symbols that the wheel's library exports, without their version suffix."""
-    lines = (folder / EXPORTS).read_text().split()
-    return {line.partition("@")[0] for line in lines}
+def exported(folder: Path, library: str) -> set[str]:
+    """Return the symbols that a library of the wheel exports, without their version suffix.
+
+    Parameters
+    ----------
+    folder : Path
+        From `unpacked`.
+    library : str
+        File name without its version, such as ``"libcufft.so"``.
+    """
+    (listing,) = folder.glob(f"{library}.*symbols")
+    return {line.partition("@")[0] for line in listing.read_text().split()}
 
 
-def _exports(archive: zipfile.ZipFile, library: str, work: Path) -> str:
-    names = [name for name in archive.namelist() if Path(name).name.startswith(library)]
-    path = archive.extract(names[0], work)
-    command = ["nm", "--dynamic", "--defined-only", "--format=just-symbols", path]
+def _exports(library: Path) -> str:
+    command = ["nm", "--dynamic", "--defined-only", "--format=just-symbols", str(library)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

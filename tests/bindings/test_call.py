@@ -273,7 +273,7 @@ def work():
             bad()
         except Exception:
             pass
-for _ in range(500):
+for _ in range(100):
     work()
 gc.collect()
 before = sys.getallocatedblocks(), [sys.getrefcount(x) for x in (data, n, name, big, None)]
@@ -284,5 +284,6 @@ after = sys.getallocatedblocks(), [sys.getrefcount(x) for x in (data, n, name, b
 result = [after[0] - before[0], [a - b for a, b in zip(after[1], before[1])]]
 """
     blocks, references = recorder.run(library, code)
-    assert blocks < 100
-    assert all(abs(count) < 10 for count in references), references
+    # One block leaked a round would be 2000.
+    assert blocks < 1000
+    assert all(abs(count) < 1000 for count in references), references

@@ -8,9 +8,10 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from gpumath.bindings import cufft, errors
+from gpumath.bindings import cufft, driver, errors
 from tests.helpers.cuda_wheels import cufft_file, in_fresh_process
 
 MAJORS = pytest.mark.parametrize("cuda_major", [12, 13])
@@ -162,3 +163,44 @@ def test_check_status(status: int) -> None:
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.status) == (str(caught.value), status)
     assert not isinstance(caught.value, RuntimeError)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("many", [False, True])
+def test_a_batched_transform_agrees_with_numpy(many: bool) -> None:
+    rng = np.random.default_rng()
+    a = rng.standard_normal((3, 48)) + 1j * rng.standard_normal((3, 48))
+    driver.init(0)
+    device = driver.device_get(0)
+    context = driver.device_primary_ctx_retain(device)
+    driver.ctx_push_current(context)
+    plan = cufft.create()
+    try:
+        if many:
+            shape = np.array([48])
+            size = cufft.make_plan_many(plan, 1, shape, 0, 1, 48, 0, 1, 48, cufft.Type.Z2Z, 3)
+        else:
+            size = cufft.make_plan1d(plan, 48, cufft.Type.Z2Z, 3)
+        assert size == cufft.get_size(plan)
+        stream = driver.stream_create(driver.StreamFlags.NON_BLOCKING)
+        cufft.set_stream(plan, stream)
+        address = driver.mem_alloc(a.nbytes)
+        result = np.empty_like(a)
+        driver.memcpy_htod_async(address, a.ctypes.data, a.nbytes, stream)
+        for _ in range(2):  # forward and back, twice
+            cufft.exec_z2z(plan, address, address, -1)
+            cufft.exec_z2z(plan, address, address, 1)
+        cufft.exec_z2z(plan, address, address, -1)
+        driver.memcpy_dtoh_async(result.ctypes.data, address, a.nbytes, stream)
+        driver.stream_synchronize(stream)
+        driver.mem_free(address)
+        driver.stream_destroy(stream)
+        expected = np.fft.fft(a) * 48**2
+        assert np.linalg.norm(result - expected) < 1e-13 * np.linalg.norm(expected)
+    finally:
+        cufft.destroy(plan)
+        assert driver.ctx_pop_current() == context
+        driver.device_primary_ctx_release(device)
+    with pytest.raises(errors.cuFFTError) as caught:
+        cufft.exec_z2z(plan, 0, 0, -1)
+    assert caught.value.status is cufft.Result.INVALID_PLAN

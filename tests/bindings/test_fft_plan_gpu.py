@@ -235,10 +235,13 @@ def test_the_current_device_and_context_stay() -> None:
     assert torch.cuda.current_device() == before
 
 
-def test_out_of_memory_leaves_the_pool_usable() -> None:
-    total = core.Device(0).total_memory
+def test_out_of_memory_gives_back_what_it_gathered() -> None:
+    device = core.Device(0)
+    core.allocate(1 << 20).free()
+    free = device.memory_info()[0]
     with pytest.raises(OutOfMemoryError, match=r"no \d+ bytes"):
-        core.allocate(2 * total)
+        core.allocate(2 * device.total_memory)
+    assert device.memory_info()[0] > free - (1 << 30)
     core.allocate(1 << 20).free()
 
 

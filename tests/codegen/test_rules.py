@@ -61,6 +61,7 @@ def test_plain_rules_fit(tmp_path: Path) -> None:
         (RULES + '[function.toyPick]\nroles = { where = "seq n" }\nreason = "x"', "no parameter n"),
         (RULES + '[function.toyPick]\nroles = { where = "both" }\nreason = "x"', "no role both"),
         (RULES.replace("[enum.toyStatus]", "[enum.toyOther]"), "enums without a rule"),
+        (RULES.replace('status = "toyStatus"', 'status = "toyOops"'), "status toyOops is no enum"),
         (RULES.replace('prefix = "TOY_"', 'prefix = "TOY_S_"'), "no name for TOY_SUCCESS"),
     ],
 )
@@ -88,6 +89,13 @@ def test_more_parameters_than_the_call_layer_holds_are_refused(tmp_path: Path) -
     long = api.Function("toyGo", "toyGo", "toyStatus", "enum toyStatus", parameters, "1.0", "1.0")
     with pytest.raises(SystemExit, match="33 parameters"):
         load(tmp_path, RULES, [long, FACTS[0][1]])
+
+
+def test_a_struct_by_value_is_refused(tmp_path: Path) -> None:
+    pair = api.Parameter("pair", "toyPair", "struct")
+    function = api.Function("toyGo", "toyGo", "toyStatus", "enum toyStatus", [pair], "1.0", "1.0")
+    with pytest.raises(SystemExit, match="toyGo: pair is a struct by value"):
+        load(tmp_path, RULES, [function, FACTS[0][1]])
 
 
 @pytest.mark.parametrize(

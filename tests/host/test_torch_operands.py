@@ -86,6 +86,7 @@ def test_half_precision_on_the_cpu_is_refused() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental:UserWarning")
 def test_half_precision_on_the_gpu() -> None:
     values = random_values((4, 64), np.float32).astype(np.float16)
     half = fft.rfft(tensor(values, "cuda"), axes=[1])

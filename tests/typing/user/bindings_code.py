@@ -12,9 +12,13 @@ stream = core.Stream(device_id=0)
 event = stream.record()
 event.synchronize()
 
-plan = core.FftPlan(bytearray(64), kind="C2C", execution="cpu")
-assert_type(plan.execution, Literal["cpu", "cuda"])
-plan.execute(bytearray(64), bytearray(64), direction=-1)
+
+def transform(operand: object, result: object) -> core.FftPlan:
+    plan = core.FftPlan(operand, kind="C2C", execution="cpu")
+    assert_type(plan.execution, Literal["cpu", "cuda"])
+    plan.execute(operand, result, direction=-1)
+    return plan
+
 
 assert_type(cufft.get_version(), int)
 handle = cufft.create()

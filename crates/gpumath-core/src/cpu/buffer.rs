@@ -13,14 +13,16 @@ struct Line(#[allow(dead_code, reason = "read through pointers")] [u8; 64]);
 /// Most bytes that a thread keeps between transforms.
 const THREAD_BYTES: usize = 1 << 20;
 
-/// Most bytes that the process keeps for the next large transform, because fresh pages are slow to get.
+/// Most bytes that the process keeps for the next large transform, because fresh pages are slow to
+/// get.
 const PROCESS_BYTES: usize = 64 << 20;
 
 thread_local! {
     static SMALL: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
-/// The large buffer while no transform uses it. A swap, not a lock, so that a fork cannot leave it locked.
+/// The large buffer while no transform uses it. A swap, not a lock, so that a fork cannot leave it
+/// locked.
 static LARGE: AtomicPtr<Vec<Line>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Takes the large buffer, or an empty one, and puts another in its place.
@@ -111,8 +113,9 @@ impl<'a> Pieces<'a> {
         let (piece, rest) = rest.split_at_mut(at);
         self.rest = rest;
         let len = len.min(size_of_val(piece) / size_of::<E>());
-        // SAFETY: `piece` holds at least `len` elements of E, its alignment exceeds E's, every byte is initialised,
-        // and E accepts any bits. The piece is borrowed mutably for 'a and handed out once.
+        // SAFETY: `piece` holds at least `len` elements of E, its alignment exceeds E's, every byte
+        // is initialised, and E accepts any bits. The piece is borrowed mutably for 'a and handed
+        // out once.
         unsafe { std::slice::from_raw_parts_mut(piece.as_mut_ptr().cast::<E>(), len) }
     }
 }

@@ -26,7 +26,8 @@ impl Loop {
     }
 }
 
-/// The loops over all dimensions but `axes`, in memory order of `to`; dimensions that continue each other are one.
+/// The loops over all dimensions but `axes`, in memory order of `to`; dimensions that continue each
+/// other are one.
 pub(super) fn across(axes: &[usize], from: &Layout, to: &Layout) -> Loops {
     let mut loops: Loops = (0..from.ndim())
         .filter(|dim| !axes.contains(dim) && from.shape[*dim] != 1)

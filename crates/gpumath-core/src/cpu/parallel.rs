@@ -11,7 +11,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, Result};
 
-/// A value that a forked child makes anew: threads do not survive a fork and locks may have been held.
+/// A value that a forked child makes anew: threads do not survive a fork and locks may have been
+/// held.
 pub(super) struct PerProcess<T: 'static> {
     current: AtomicPtr<(u32, T)>,
 }
@@ -21,7 +22,8 @@ impl<T: Send + Sync> PerProcess<T> {
         Self { current: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// This process's value, made by `init` on first use. The parent's value is left alone in a child.
+    /// This process's value, made by `init` on first use. The parent's value is left alone in a
+    /// child.
     pub(super) fn get(&'static self, init: fn() -> T) -> &'static T {
         let pid = std::process::id();
         let mut seen = self.current.load(Ordering::Acquire);
@@ -97,7 +99,8 @@ impl Iterator for Share<'_> {
     }
 }
 
-/// Calls `work` on up to `threads` threads, the calling one among them, until the indices `0..count` are used up.
+/// Calls `work` on up to `threads` threads, the calling one among them, until the indices
+/// `0..count` are used up.
 ///
 /// One thread, or one index, never touches a pool. The first error is returned.
 pub(super) fn share<F>(threads: NonZeroUsize, count: usize, work: F) -> Result<()>
@@ -127,12 +130,13 @@ where
     failure.into_inner().map_or(Ok(()), Err)
 }
 
-/// Runs `own` here and `help` on helpers that come in time. Unlike a scope, it does not wait for helpers that have not
-/// begun when `own` is done: on a busy machine those may be long in coming, and there is nothing left for them to do.
+/// Runs `own` here and `help` on helpers that come in time. Unlike a scope, it does not wait for
+/// helpers that have not begun when `own` is done: on a busy machine those may be long in coming,
+/// and there is nothing left for them to do.
 fn with_helpers(pool: &ThreadPool, helpers: usize, help: &(dyn Fn() + Sync), own: impl FnOnce()) {
     let gate = Arc::new(Gate::default());
-    // SAFETY: `help` is called only between `enter` and `leave`, and the guard below waits, even when `own` unwinds,
-    // until nobody is in between and nobody can enter any more.
+    // SAFETY: `help` is called only between `enter` and `leave`, and the guard below waits, even
+    // when `own` unwinds, until nobody is in between and nobody can enter any more.
     let help: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(help) };
     for _ in 0..helpers {
         let gate = Arc::clone(&gate);

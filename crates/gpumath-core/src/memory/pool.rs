@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 const PINNED: i32 = 1;
 const LOCATION_DEVICE: i32 = 1;
 const RELEASE_THRESHOLD: i32 = 4;
+/// Free memory that a pool keeps when its device is waited for; what is over that goes back to the device.
+const KEPT_BYTES: u64 = 256 << 20;
 
 /// `CUmemPoolProps`
 #[repr(C)]
@@ -31,7 +33,7 @@ struct PoolProperties {
 /// The pools made so far, by device.
 static POOLS: Mutex<BTreeMap<i32, Arc<StreamOrderedPool>>> = Mutex::new(BTreeMap::new());
 
-/// A memory pool of one device, gpumath's own, which keeps freed memory for the next request.
+/// A memory pool of one device, gpumath's own, which keeps some of the freed memory for the next request.
 ///
 /// It is never destroyed: memory from it may outlive every object that knows it.
 #[derive(Debug)]
@@ -69,7 +71,7 @@ impl StreamOrderedPool {
         unsafe {
             call!(driver::MEM_POOL_CREATE, &raw mut handle as usize, &raw const properties as usize)
         }?;
-        let mut threshold = u64::MAX;
+        let mut threshold = KEPT_BYTES;
         // SAFETY: the attribute is a 64-bit number, and the address is that of a live one.
         unsafe {
             call!(
@@ -80,6 +82,21 @@ impl StreamOrderedPool {
             )
         }?;
         Ok(Self { handle, device })
+    }
+
+    fn allocate(&self, size: usize, stream: usize) -> Result<usize> {
+        let mut address = 0_usize;
+        // SAFETY: the address is that of a live usize; `memalloc`'s caller vouches for the stream.
+        unsafe {
+            call!(
+                driver::MEM_ALLOC_FROM_POOL_ASYNC,
+                &raw mut address as usize,
+                size as _,
+                self.handle,
+                stream
+            )
+        }?;
+        Ok(address)
     }
 
     /// Gives memory that is free back to the device, down to `keep` bytes.
@@ -96,23 +113,24 @@ impl BaseCUDAMemoryManager for StreamOrderedPool {
         }
         let device = self.device;
         let _context = ContextGuard::enter(device)?;
-        let mut address = 0_usize;
-        // SAFETY: the address is that of a live usize; the caller vouches for the stream.
-        unsafe {
-            call!(
-                driver::MEM_ALLOC_FROM_POOL_ASYNC,
-                &raw mut address as usize,
-                size as _,
-                self.handle,
-                stream
-            )
-        }
-        .map_err(|error| match error {
-            Error::OutOfMemory(_) => Error::OutOfMemory(format!(
-                "device {device} has no {size} bytes of memory left; free some, or use smaller operands"
-            )),
-            other => other,
-        })?;
+        let address = self.allocate(size, stream).or_else(|error| {
+            // Also gives back what a failed request for much memory has gathered.
+            self.trim(0)?;
+            if matches!(error, Error::OutOfMemory(_)) {
+                self.allocate(size, stream)
+            } else {
+                Err(error)
+            }
+        });
+        let address = match address {
+            Err(Error::OutOfMemory(_)) => {
+                self.trim(0)?;
+                return Err(Error::OutOfMemory(format!(
+                    "device {device} has no {size} bytes of memory left; free some, or use smaller operands"
+                )));
+            }
+            other => other?,
+        };
         let free = move || {
             if may_free()
                 && let Ok(_context) = ContextGuard::enter(device)

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use gpumath_core::cpu::fft::CpuFft;
-use gpumath_core::fft::{Direction, Kind, Precision, Problem};
+use gpumath_core::fft::{Direction, Execution, FftPlan, Kind, Precision, Problem};
 use gpumath_core::tensor::Layout;
 
 use crate::reference::{C, Dense, Operand, Random, check, dft, dims, error, strided, tolerance};
@@ -39,7 +39,8 @@ fn every_length_to_64_and_some_beyond() {
     }
 }
 
-/// A layout of `shape` with a random memory order, gaps, and directions; `zeros` allows strides of zero.
+/// A layout of `shape` with a random memory order, gaps, and directions; `zeros` allows strides of
+/// zero.
 fn random_layout(shape: &[usize], zeros: bool, random: &mut Random) -> Layout {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     if random.below(3) > 0 {
@@ -225,10 +226,14 @@ fn refusals_say_what_to_do() {
     assert!(message(refused).contains("single and double precision"));
     // SAFETY: refused before any access.
     unsafe {
-        let r2c = plan(1)(&line(Kind::R2C, Precision::Single, 8));
-        assert!(message(r2c.execute(64, 128, Direction::Inverse)).contains("forward"));
-        let c2r = plan(1)(&line(Kind::C2R, Precision::Single, 8));
-        assert!(message(c2r.execute(64, 128, Direction::Forward)).contains("inverse"));
+        let execution = Execution::Cpu { threads: NonZeroUsize::MIN };
+        for (kind, wrong, right) in [
+            (Kind::R2C, Direction::Inverse, "always Forward"),
+            (Kind::C2R, Direction::Forward, "always Inverse"),
+        ] {
+            let plan = FftPlan::new(line(kind, Precision::Single, 8), execution).unwrap();
+            assert!(message(plan.execute(64, 128, wrong, 0, 0)).contains(right));
+        }
         let c2c = plan(1)(&line(Kind::C2C, Precision::Double, 8));
         assert!(message(c2c.execute(60, 128, Direction::Forward)).contains("aligned to 8"));
         let layout = Layout::contiguous(&[8]);

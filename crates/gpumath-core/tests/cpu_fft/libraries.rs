@@ -1,4 +1,5 @@
-//! Libraries with FFTW's interface: the system's FFTW, and any that `GPUMATH_TEST_CPU_LIBRARY` names.
+//! Libraries with FFTW's interface: the system's FFTW, and any that `GPUMATH_TEST_CPU_LIBRARY`
+//! names.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

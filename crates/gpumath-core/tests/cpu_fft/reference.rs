@@ -1,4 +1,5 @@
-//! Dense N-D arrays of complex numbers, the definition of the transform, and operands with any layout.
+//! Dense N-D arrays of complex numbers, the definition of the transform, and operands with any
+//! layout.
 
 use std::f64::consts::TAU;
 
@@ -91,7 +92,8 @@ impl Dense {
         Self { shape, values }
     }
 
-    /// The transform by definition, over `axes`; `points` is the real length of the last axis of C2R.
+    /// The transform by definition, over `axes`; `points` is the real length of the last axis of
+    /// C2R.
     pub(crate) fn transform(&self, kind: Kind, axes: &[usize], sign: f64, points: usize) -> Self {
         let last = *axes.last().unwrap();
         let mut now = self.clone();
@@ -127,7 +129,8 @@ impl Dense {
     }
 }
 
-/// Memory of reals (`parts` 1) or complex numbers (2) in either precision, addressed through a layout.
+/// Memory of reals (`parts` 1) or complex numbers (2) in either precision, addressed through a
+/// layout.
 pub(crate) struct Operand {
     memory: Memory,
     parts: usize,
@@ -237,7 +240,8 @@ pub(crate) fn dims(axes: &[usize]) -> Dims {
     axes.iter().map(|&axis| axis as i64).collect()
 }
 
-/// Plans with `plan`, runs twice, and compares with the definition; also checks what must not change.
+/// Plans with `plan`, runs twice, and compares with the definition; also checks what must not
+/// change.
 pub(crate) fn check(problem: &Problem, random: &mut Random, plan: impl Fn(&Problem) -> CpuFft) {
     let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
     let last = *axes.last().unwrap();

@@ -164,8 +164,9 @@ impl<T: Scalar> ComplexPass<T> {
         let joined = adjacent(across.to) && (self.inplace || adjacent(across.from));
         let (calls, len) = if joined { (1, lines * points) } else { (lines as isize, points) };
         for line in 0..calls {
-            // SAFETY: a line of the output has unit steps, and joined lines follow each other. Input and output are
-            // disjoint unless `inplace`, in which case only the mutable slice is made.
+            // SAFETY: a line of the output has unit steps, and joined lines follow each other.
+            // Input and output are disjoint unless `inplace`, in which case only the mutable slice
+            // is made.
             unsafe {
                 let from = from.offset(line * across.from);
                 let target = std::slice::from_raw_parts_mut(to.offset(line * across.to), len);

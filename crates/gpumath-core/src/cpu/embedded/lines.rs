@@ -1,11 +1,12 @@
-//! The lines of one axis: where each starts, and how a tile of them moves between memory and a buffer.
+//! The lines of one axis: where each starts, and how a tile of them moves between memory and a
+//! buffer.
 
 use crate::cpu::loops::{self, Loop, Loops};
 use crate::tensor::Layout;
 
-/// Lines to gather together: those of one or two cache lines of neighbours, fewer when they are very long.
+/// Lines to gather together: two or four cache lines of neighbours, fewer when lines are very long.
 pub(super) fn tile_width(line_bytes: usize) -> usize {
-    const LINES: usize = 8;
+    const LINES: usize = 16;
     const TILE_BYTES: usize = 4 << 20;
     (TILE_BYTES / line_bytes.max(1)).clamp(1, LINES)
 }
@@ -99,8 +100,9 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    /// Room for lines of `points` elements of `size` bytes. Longer lines get a pitch of an odd number of cache lines,
-    /// so that equal points of neighbouring lines do not compete for one cache set.
+    /// Room for lines of `points` elements of `size` bytes. Longer lines get a pitch of an odd
+    /// number of cache lines, so that equal points of neighbouring lines do not compete for one
+    /// cache set.
     pub(super) fn new(points: usize, size: usize) -> Self {
         const CACHE_LINE: usize = 64;
         let bytes = points * size;
@@ -126,7 +128,8 @@ impl Rack {
 /// Copies strided lines into the racked lines of `buffer`, as many as it has room for.
 ///
 /// # Safety
-/// `from` must be readable at `line * across + point * along` for each of those lines and every point.
+/// `from` must be readable at `line * across + point * along` for each of those lines and every
+/// point.
 pub(super) unsafe fn gather<E: Copy>(
     from: *const E,
     along: isize,
@@ -138,8 +141,8 @@ pub(super) unsafe fn gather<E: Copy>(
     let to = buffer.as_mut_ptr();
     // SAFETY: `to` is indexed below lines * pitch <= buffer.len(); the caller vouches for `from`.
     unsafe {
-        if across == 1 && lines == 8 {
-            copy_neighbours::<E, 8>(from, along, 1, to, 1, rack.pitch as isize, rack.points);
+        if across == 1 && lines == 16 {
+            copy_neighbours::<E, 16>(from, along, 1, to, 1, rack.pitch as isize, rack.points);
         } else {
             let (from, to) = ((from, along, across), (to, 1, rack.pitch as isize));
             copy_lines(from, to, lines, rack.points);
@@ -150,7 +153,8 @@ pub(super) unsafe fn gather<E: Copy>(
 /// Copies the racked lines of `buffer` to strided lines.
 ///
 /// # Safety
-/// `to` must be writable at `line * across + point * along` for each of those lines and every point.
+/// `to` must be writable at `line * across + point * along` for each of those lines and every
+/// point.
 pub(super) unsafe fn scatter<E: Copy>(
     buffer: &[E],
     rack: Rack,
@@ -162,8 +166,8 @@ pub(super) unsafe fn scatter<E: Copy>(
     let from = buffer.as_ptr();
     // SAFETY: `from` is indexed below lines * pitch <= buffer.len(); the caller vouches for `to`.
     unsafe {
-        if across == 1 && lines == 8 {
-            copy_neighbours::<E, 8>(from, 1, rack.pitch as isize, to, along, 1, rack.points);
+        if across == 1 && lines == 16 {
+            copy_neighbours::<E, 16>(from, 1, rack.pitch as isize, to, along, 1, rack.points);
         } else {
             let (from, to) = ((from, 1, rack.pitch as isize), (to, along, across));
             copy_lines(from, to, lines, rack.points);
@@ -174,7 +178,8 @@ pub(super) unsafe fn scatter<E: Copy>(
 /// Copies `LINES` lines, the points outside and a loop of known length inside.
 ///
 /// # Safety
-/// Both sides must be valid at `line * across + point * along` for all lines and points, and must not overlap.
+/// Both sides must be valid at `line * across + point * along` for all lines and points, and must
+/// not overlap.
 #[inline]
 unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
     from: *const E,
@@ -197,11 +202,12 @@ unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
     }
 }
 
-/// Copies lines between two places, each with its distances along and across the lines. The inner loop goes where
-/// the strided side has its neighbours.
+/// Copies lines between two places, each with its distances along and across the lines. The inner
+/// loop goes where the strided side has its neighbours.
 ///
 /// # Safety
-/// Both sides must be valid at `line * across + point * along` for all lines and points, and must not overlap.
+/// Both sides must be valid at `line * across + point * along` for all lines and points, and must
+/// not overlap.
 #[inline]
 unsafe fn copy_lines<E: Copy>(
     (from, from_along, from_across): (*const E, isize, isize),

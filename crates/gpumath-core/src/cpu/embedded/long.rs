@@ -1,8 +1,9 @@
 //! One long line as a grid, so that several threads can work on it and each column fits in a cache.
 //!
-//! With j = j1·columns + j2 and k = k1 + rows·k2, a transform of rows·columns points is one over the columns (j1 → k1),
-//! a factor exp(∓2πi·j2·k1/points), and one over the rows (j2 → k2). Lengths with a large prime factor become a
-//! convolution with a chirp (Bluestein), whose two transforms of a padded grid share their pass over the rows.
+//! With j = j1·columns + j2 and k = k1 + rows·k2, a transform of rows·columns points is one over
+//! the columns (j1 → k1), a factor exp(∓2πi·j2·k1/points), and one over the rows (j2 → k2). Lengths
+//! with a large prime factor become a convolution with a chirp (Bluestein), whose two transforms of
+//! a padded grid share their pass over the rows.
 
 use std::f64::consts::PI;
 use std::num::NonZeroUsize;
@@ -17,8 +18,9 @@ use crate::cpu::buffer::{Buffer, Pieces};
 use crate::cpu::parallel::{Address, share};
 use crate::error::Result;
 
-/// Columns that are worked on together; their equal points fill a cache line in single precision, two in double.
-const WIDTH: usize = 8;
+/// Columns that are worked on together: their equal points fill two cache lines, four in double
+/// precision.
+const WIDTH: usize = 16;
 
 /// Shorter lines are not worth several passes over memory.
 const SHORTEST: usize = 1 << 14;
@@ -32,7 +34,8 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The cut for `lines` lines of `points` on some threads; `None` where transforming line by line is faster.
+    /// The cut for `lines` lines of `points` on some threads; `None` where transforming line by
+    /// line is faster.
     pub(super) fn new(points: usize, lines: usize, threads: NonZeroUsize) -> Option<Self> {
         if points < SHORTEST {
             return None;
@@ -64,14 +67,16 @@ fn largest_prime_factor(mut number: usize) -> usize {
     largest.max(number)
 }
 
-/// The smallest grid of at least `least` points with sides near each other that have fast transforms.
+/// The smallest grid of at least `least` points with sides near each other that have fast
+/// transforms.
 fn padded_grid(least: usize) -> Option<(usize, usize)> {
     let low = (least / 2).isqrt();
     let fast = |side: usize| side.is_multiple_of(WIDTH) && largest_prime_factor(side) <= 5;
-    let sides = || (low..=4 * low).filter(|side| fast(*side));
-    sides()
-        .filter_map(|rows| {
-            let columns = sides().find(|columns| rows * columns >= least)?;
+    let sides: Vec<usize> = (low..=4 * low).filter(|side| fast(*side)).collect();
+    sides
+        .iter()
+        .filter_map(|&rows| {
+            let columns = *sides.iter().find(|&&columns| rows * columns >= least)?;
             (columns <= 2 * rows).then_some((rows, columns))
         })
         .min_by_key(|(rows, columns)| rows * columns)
@@ -90,8 +95,8 @@ pub(super) struct Long<T: Scalar> {
 struct Chirp<T: Scalar> {
     /// exp(∓πi·j²/points)
     wave: Vec<Complex<T>>,
-    /// Transform of the conjugate wave over the padded grid, in the order that the pass over the rows leaves,
-    /// divided by the number of points of the grid.
+    /// Transform of the conjugate wave over the padded grid, in the order that the pass over the
+    /// rows leaves, divided by the number of points of the grid.
     spectrum: Vec<Complex<T>>,
     back_columns: Arc<dyn Fft<T>>,
     back_rows: Arc<dyn Fft<T>>,
@@ -116,15 +121,16 @@ impl<T: Scalar> Long<T> {
             let turn = sign(direction) * PI / cut.points as f64;
             let period = 2 * cut.points as u128;
             fill(&mut wave, threads, |j| polar((j as u128 * j as u128 % period) as f64 * turn))?;
-            let mut spectrum = vec![Complex::new(T::zero(), T::zero()); grid];
+            let zero = Complex::new(T::zero(), T::zero());
             let scale = T::from_f64(1.0 / grid as f64).unwrap_or_else(T::one);
-            let mut mirrored = spectrum.clone();
+            let mut mirrored = vec![zero; grid];
             for (j, value) in wave.iter().enumerate() {
                 mirrored[j] = value.conj() * scale;
                 mirrored[(grid - j) % grid] = mirrored[j];
             }
+            let mut spectrum = vec![zero; cut.rows * Self::pitch(cut)];
             let at = Address::of(spectrum.as_mut_ptr());
-            // SAFETY: both have `grid` elements, and nobody else has them.
+            // SAFETY: both have room for the grid, and nobody else has them.
             unsafe {
                 long.down_columns(mirrored.as_ptr(), 1, at, threads)?;
                 long.along_rows(at, threads, |rows, _, line, scratch| {
@@ -151,19 +157,20 @@ impl<T: Scalar> Long<T> {
         (to, to_stride): (*mut Complex<T>, isize),
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let mut buffer =
-            Buffer::take((self.cut.rows * self.cut.columns) * size_of::<Complex<T>>())?;
-        let grid = Address::of(buffer.pieces().next::<Complex<T>>(self.grid()).as_mut_ptr());
-        // SAFETY: the grid has the elements that the passes go over; the caller vouches for the rest.
+        let len = self.cut.rows * Self::pitch(self.cut);
+        let mut buffer = Buffer::take(len * size_of::<Complex<T>>())?;
+        let grid = Address::of(buffer.pieces().next::<Complex<T>>(len).as_mut_ptr());
+        // SAFETY: the grid has the elements that the passes go over; the caller vouches for the
+        // rest.
         unsafe {
             self.down_columns(from, from_stride, grid, threads)?;
             match &self.chirp {
                 None => self.rows_to_output(grid, to, to_stride, threads),
                 Some(chirp) => {
-                    let columns = self.cut.columns;
+                    let pitch = Self::pitch(self.cut);
                     self.along_rows(grid, threads, |rows, number, line, scratch| {
                         rows.process_with_scratch(line, scratch);
-                        multiply(line, &chirp.spectrum[number * columns..][..columns]);
+                        multiply(line, &chirp.spectrum[number * pitch..]);
                         chirp.back_rows.process_with_scratch(line, scratch);
                     })?;
                     self.columns_to_output(chirp, grid, to, to_stride, threads)
@@ -172,8 +179,9 @@ impl<T: Scalar> Long<T> {
         }
     }
 
-    fn grid(&self) -> usize {
-        self.cut.rows * self.cut.columns
+    /// Distance between the rows of the grid.
+    fn pitch(cut: Cut) -> usize {
+        Rack::new(cut.columns, size_of::<Complex<T>>()).pitch
     }
 
     /// Transforms the columns of the input, or of its product with the wave, into the grid.
@@ -215,7 +223,7 @@ impl<T: Scalar> Long<T> {
                 }
                 self.factors.apply::<false>(tile, held, rack);
                 let grid = grid.get::<Complex<T>>().add(first);
-                scatter(held, rack, grid, columns as isize, 1);
+                scatter(held, rack, grid, Self::pitch(self.cut) as isize, 1);
             }
         })
     }
@@ -238,7 +246,7 @@ impl<T: Scalar> Long<T> {
             for number in numbers {
                 // SAFETY: one row of the grid, which no other thread has.
                 let line = unsafe {
-                    let start = grid.get::<Complex<T>>().add(number * columns);
+                    let start = grid.get::<Complex<T>>().add(number * Self::pitch(self.cut));
                     std::slice::from_raw_parts_mut(start, columns)
                 };
                 work(fft, number, line, scratch);
@@ -263,10 +271,11 @@ impl<T: Scalar> Long<T> {
         let scratch_len = fft.get_immutable_scratch_len();
         Self::tiles(rows, rack, scratch_len, threads, |tile, held, scratch| {
             let first = tile * WIDTH;
-            // SAFETY: rows first.. of the grid are only read; their points of the output are this tile's alone.
+            // SAFETY: rows first.. of the grid are only read; their points of the output are this
+            // tile's alone.
             unsafe {
                 for (row, line) in held.chunks_exact_mut(rack.pitch).enumerate() {
-                    let start = grid.get::<Complex<T>>().add((first + row) * columns);
+                    let start = grid.get::<Complex<T>>().add((first + row) * rack.pitch);
                     let source = std::slice::from_raw_parts(start, columns);
                     fft.process_immutable_with_scratch(source, &mut line[..columns], scratch);
                 }
@@ -292,9 +301,11 @@ impl<T: Scalar> Long<T> {
         let rack = Rack::new(rows, size_of::<Complex<T>>());
         Self::tiles(columns, rack, fft.get_inplace_scratch_len(), threads, |tile, held, scratch| {
             let first = tile * WIDTH;
-            // SAFETY: columns first.. of the grid are only read; their points of the output are this tile's alone.
+            // SAFETY: columns first.. of the grid are only read; their points of the output are
+            // this tile's alone.
             unsafe {
-                gather(grid.get::<Complex<T>>().add(first), columns as isize, 1, held, rack);
+                let pitch = Self::pitch(self.cut) as isize;
+                gather(grid.get::<Complex<T>>().add(first), pitch, 1, held, rack);
                 self.factors.apply::<true>(tile, held, rack);
                 let to = to.get::<Complex<T>>();
                 for line in held.chunks_exact_mut(rack.pitch) {
@@ -340,8 +351,9 @@ impl<T: Scalar> Long<T> {
     }
 }
 
-/// The factors between the two passes over a grid: exp(∓2πi·column·k1/points) as the product of one for the first column
-/// of a tile and one for the column within it, which is a small table to read instead of one as large as the grid.
+/// The factors between the two passes over a grid: exp(∓2πi·column·k1/points) as the product of one
+/// for the first column of a tile and one for the column within it, which is a small table to read
+/// instead of one as large as the grid.
 struct Factors<T: Scalar> {
     rows: usize,
     tiles: Vec<Complex<T>>,

@@ -40,7 +40,8 @@ impl EmbeddedFft {
     }
 
     /// # Safety
-    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is in place.
+    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is
+    /// in place.
     pub(super) unsafe fn execute(
         &self,
         input: usize,
@@ -89,7 +90,8 @@ impl<T: Scalar> Passes<T> {
         let points = |axis: usize| input.shape[axis] as usize;
         match problem.kind {
             Kind::C2C => {
-                // A strided pass is faster in place, where reading a line makes room for writing it.
+                // A strided pass is faster in place, where reading a line makes room for writing
+                // it.
                 axes.sort_by_key(|&axis| output.strides[axis].abs());
                 let mut from = input;
                 let mut inplace = problem.inplace;

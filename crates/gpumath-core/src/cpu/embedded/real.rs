@@ -51,7 +51,8 @@ impl<T: Scalar> LineKernel for Inverse<T> {
     }
 
     fn run(&self, from: &mut [Complex<T>], to: &mut [T], scratch: &mut [Complex<T>]) {
-        // The numbers at the ends of a Hermitian half are their own mirror images, so they count as real.
+        // The numbers at the ends of a Hermitian half are their own mirror images, so they count as
+        // real.
         if let Some(first) = from.first_mut() {
             first.im = T::zero();
         }

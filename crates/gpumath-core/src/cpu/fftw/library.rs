@@ -65,21 +65,24 @@ pub struct CpuLibrary {
     product: Product,
     path: PathBuf,
     asked: bool,
+    opened_by: u32,
     files: Vec<DynamicLibrary>,
     single: OnceLock<std::result::Result<Api, String>>,
     double: OnceLock<std::result::Result<Api, String>>,
 }
 
 impl CpuLibrary {
-    /// Opens a library: a path, or `"mkl"`, `"nvpl"`, `"fftw"`, which the system's own search finds.
+    /// Opens a library: a path, or `"mkl"`, `"nvpl"`, `"fftw"`, which the system's own search
+    /// finds.
     pub fn open(path_or_name: &str) -> Result<Arc<Self>> {
         Self::asked(path_or_name, &[])
     }
 
     /// The library to use, or `None` for the embedded engine.
     ///
-    /// The environment variable `GPUMATH_FFT_CPU_LIBRARY` decides: a path, or `mkl`, `nvpl`, `fftw` (looked for in
-    /// `search`, then by the system), or `embedded`. When it is not set, MKL or NVPL in a folder of `search` is used.
+    /// The environment variable `GPUMATH_FFT_CPU_LIBRARY` decides: a path, or `mkl`, `nvpl`, `fftw`
+    /// (looked for in `search`, then by the system), or `embedded`. When it is not set, MKL or NVPL
+    /// in a folder of `search` is used.
     pub fn selected(search: &[PathBuf]) -> Result<Option<Arc<Self>>> {
         match std::env::var(VARIABLE).as_deref() {
             Ok("embedded") => Ok(None),
@@ -166,6 +169,7 @@ impl CpuLibrary {
                 product,
                 path: path.into(),
                 asked,
+                opened_by: std::process::id(),
                 files,
                 single: OnceLock::new(),
                 double: OnceLock::new(),
@@ -195,11 +199,17 @@ impl CpuLibrary {
         self.asked
     }
 
+    /// Whether this is a forked child, in which FFTW would wait for its parent's threads for ever.
+    pub(super) fn lost_its_threads(&self) -> bool {
+        self.product != Product::Mkl && self.opened_by != std::process::id()
+    }
+
     /// What the library says about its version.
     #[must_use]
     pub fn version(&self) -> Option<String> {
         let symbol = |name: &str| self.files.iter().find_map(|file| file.symbol(name));
-        // SAFETY: the types are those of the products' headers; strings are terminated, MKL's within the length given.
+        // SAFETY: the types are those of the products' headers; strings are terminated, MKL's
+        // within the length given.
         unsafe {
             match self.product {
                 Product::Mkl => {

@@ -20,6 +20,8 @@ use rustfft::num_complex::Complex;
 /// A transform planned by a library.
 pub(super) struct FftwFft {
     library: Arc<CpuLibrary>,
+    problem: Problem,
+    threads: NonZeroUsize,
     work: Work,
 }
 
@@ -30,16 +32,17 @@ enum Work {
     C2R(Box<Inverse>),
 }
 
-/// A packed copy of the input. Inputs with strides of zero or below go through one, because both can drive the planner
-/// of FFTW 3.3.10 into endless recursion; so FFTW declines outputs with negative strides.
+/// A packed copy of the input. Inputs with strides of zero or below go through one, because both
+/// can drive the planner of FFTW 3.3.10 into endless recursion; so FFTW declines outputs with
+/// negative strides.
 struct Copied {
     precision: Precision,
     loops: Loops,
     len: usize,
 }
 
-/// C2R by way of a copy: FFTW's interface destroys the input of C2R over several axes, and leaves open what the
-/// imaginary parts at the ends of a Hermitian half do.
+/// C2R by way of a copy: FFTW's interface destroys the input of C2R over several axes, and leaves
+/// open what the imaginary parts at the ends of a Hermitian half do.
 struct Inverse {
     copied: Copied,
     layout: Layout,
@@ -57,6 +60,7 @@ impl FftwFft {
         threads: NonZeroUsize,
         library: Arc<CpuLibrary>,
     ) -> Result<Self> {
+        let threads = if library.lost_its_threads() { NonZeroUsize::MIN } else { threads };
         let (input, output) = (&problem.input, &problem.output);
         let api = library.api(problem.precision)?;
         let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
@@ -117,7 +121,7 @@ impl FftwFft {
                 }
             }
         };
-        Ok(Self { library, work })
+        Ok(Self { library, problem: problem.clone(), threads, work })
     }
 
     pub(super) fn library(&self) -> &CpuLibrary {
@@ -125,13 +129,19 @@ impl FftwFft {
     }
 
     /// # Safety
-    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is in place.
+    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is
+    /// in place.
     pub(super) unsafe fn execute(
         &self,
         input: usize,
         output: usize,
         direction: Direction,
     ) -> Result<()> {
+        if self.threads.get() > 1 && self.library.lost_its_threads() {
+            let alone = Self::new(&self.problem, NonZeroUsize::MIN, Arc::clone(&self.library))?;
+            // SAFETY: passed on.
+            return unsafe { alone.execute(input, output, direction) };
+        }
         // SAFETY: the plans were made for these layouts.
         unsafe {
             match (&self.work, direction) {
@@ -250,13 +260,15 @@ fn has_stride(layout: &Layout, such: impl Fn(i64) -> bool) -> bool {
 
 fn unplanned(library: &CpuLibrary, problem: &Problem) -> String {
     format!(
-        "{} ({}) has no plan for this {:?} transform over axes {:?} of a {:?} operand with strides {:?}; set {}=embedded",
+        "{} ({}) has no plan for this {:?} transform over axes {:?} of a {:?} operand with strides \
+         {:?} to strides {:?}; set {}=embedded",
         library.name(),
         library.path(),
         problem.kind,
         problem.axes,
         problem.input.shape,
         problem.input.strides,
+        problem.output.strides,
         library::VARIABLE,
     )
 }

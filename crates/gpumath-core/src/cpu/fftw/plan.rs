@@ -37,7 +37,8 @@ pub(super) struct Plan {
     to_size: isize,
 }
 
-// SAFETY: FFTW's interface lets several threads execute one plan; planning and destroying take the lock.
+// SAFETY: FFTW's interface lets several threads execute one plan; planning and destroying take the
+// lock.
 unsafe impl Send for Plan {}
 // SAFETY: as above.
 unsafe impl Sync for Plan {}

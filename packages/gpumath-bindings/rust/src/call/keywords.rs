@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::Row;
@@ -15,7 +15,6 @@ pub(super) type Arguments = SmallVec<[*mut ffi::PyObject; 16]>;
 ///
 /// # Safety
 /// `arguments` and `names` must be those of a `METH_FASTCALL | METH_KEYWORDS` call, `positional` the first of them.
-#[cold]
 pub(super) unsafe fn bind(
     py: Python<'_>,
     row: &'static Row,
@@ -38,8 +37,9 @@ pub(super) unsafe fn bind(
     // SAFETY: `names` is NULL or a borrowed tuple.
     let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
     if let Some(names) = names {
-        for (index, name) in names.cast_into::<PyTuple>()?.iter().enumerate() {
-            let name = name.extract::<String>()?;
+        for (index, name) in names.cast_into::<PyTuple>()?.iter_borrowed().enumerate() {
+            let name = name.cast::<PyString>()?;
+            let name = name.to_str()?;
             let Some(place) = inputs.iter().position(|&input| input == name) else {
                 return Err(PyTypeError::new_err(format!(
                     "{function}() got an unexpected keyword argument '{name}'"

@@ -146,6 +146,30 @@ impl Stream {
     }
 }
 
+/// Give the handle of a stream, as an int.
+///
+/// Parameters
+/// ----------
+/// stream : int or stream object
+///     A `cudaStream_t`, a stream of CuPy or PyTorch, or an object with ``__cuda_stream__()``.
+///
+/// Raises
+/// ------
+/// TypeError
+///     It is none of these.
+/// ValueError
+///     It is negative.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> core.stream_handle(2)
+/// 2
+#[pyfunction(name = "stream_handle")]
+pub(crate) fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
+    stream_handle(stream)
+}
+
 /// Wait until the work of any library's stream is done.
 #[pyfunction]
 #[pyo3(signature = (stream, *, device_id=0))]

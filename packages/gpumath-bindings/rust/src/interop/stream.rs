@@ -1,27 +1,39 @@
 //! Streams of any library.
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::types::{PyInt, PyTuple};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::types::{PyBool, PyInt, PyTuple};
 use pyo3::{intern, prelude::*};
 
 /// The `cudaStream_t` of an int, of an object with `__cuda_stream__`, or of a CuPy or older PyTorch stream.
 pub(crate) fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     let py = stream.py();
-    if let Ok(handle) = stream.cast::<PyInt>() {
-        return handle.extract();
+    if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
+        return address(stream);
     }
     if let Some(protocol) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
         let pair = protocol.call0()?;
-        return pair.cast::<PyTuple>()?.get_item(1)?.extract();
+        return address(&pair.cast::<PyTuple>()?.get_item(1)?);
     }
     for name in [intern!(py, "cuda_stream"), intern!(py, "ptr")] {
         if let Some(handle) = stream.getattr_opt(name)? {
-            return handle.extract();
+            return address(&handle);
         }
     }
     Err(PyTypeError::new_err(format!(
-        "stream is a {}; an int (cudaStream_t), an object with __cuda_stream__(), or a stream of CuPy or PyTorch is \
-         needed",
+        "stream is a {}; an int (cudaStream_t), a stream of CuPy or PyTorch, or an object with \
+         __cuda_stream__() is accepted",
         stream.get_type().fully_qualified_name()?
     )))
+}
+
+fn address(handle: &Bound<'_, PyAny>) -> PyResult<usize> {
+    handle.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(handle.py()) {
+            PyValueError::new_err(format!(
+                "stream is {handle}; a cudaStream_t is an address, so it is neither negative nor that large"
+            ))
+        } else {
+            error
+        }
+    })
 }

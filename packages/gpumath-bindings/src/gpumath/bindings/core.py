@@ -24,6 +24,7 @@ from gpumath.bindings._core.core import (
     plan_cache_info,
     search_report,
     set_plan_cache_limit,
+    stream_handle,
     synchronize_stream,
 )
 
@@ -45,6 +46,7 @@ __all__ = [
     "plan_cache_info",
     "search_report",
     "set_plan_cache_limit",
+    "stream_handle",
     "synchronize_stream",
 ]
 

@@ -9,6 +9,8 @@ from typing import Any
 import cupy
 import numpy as np
 
+from gpumath._host.stream import BorrowedStream
+
 __all__ = ["LIBRARY"]
 
 _DTYPES = {name: np.dtype(name) for name in ("float32", "float64", "complex64", "complex128")}
@@ -54,9 +56,7 @@ class _Cupy:
             return _on_device(device_id)
         stack = ExitStack()
         stack.enter_context(cupy.cuda.Device(device_id))
-        stack.enter_context(
-            cupy.cuda.ExternalStream(stream, device_id) if stream else cupy.cuda.Stream.null
-        )
+        stack.enter_context(_cupy_stream(stream, device_id) if stream else cupy.cuda.Stream.null)
         return stack
 
     def workspace(self, size: int, device_id: int, stream: int) -> tuple[int, object]:
@@ -69,6 +69,13 @@ def _on_device(device_id: int) -> AbstractContextManager[object]:
     if cupy.cuda.runtime.getDevice() == device_id:
         return _NO_CHANGE
     return cupy.cuda.Device(device_id)  # type: ignore[no-any-return]  # CuPy has no type hints
+
+
+def _cupy_stream(stream: int, device_id: int) -> AbstractContextManager[object]:
+    # CuPy 14 has from_external() and deprecates the class that came before it.
+    if hasattr(cupy.cuda.Stream, "from_external"):
+        return cupy.cuda.Stream.from_external(BorrowedStream(stream))  # type: ignore[no-any-return]  # CuPy has no type hints
+    return cupy.cuda.ExternalStream(stream, device_id)  # type: ignore[no-any-return]
 
 
 _NO_CHANGE = nullcontext()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from gpumath._host.libraries import ArrayLibrary
+from gpumath.bindings import core
 
 __all__ = ["BorrowedStream", "resolve_stream", "stream_handle"]
 
@@ -39,24 +40,6 @@ def resolve_stream(library: ArrayLibrary, device_id: int, stream: object) -> int
 
 
 def stream_handle(stream: object) -> int:
-    """Handle of a stream: an int, or an object of CuPy, PyTorch or with ``__cuda_stream__``."""
-    handle: Any = None
-    if isinstance(stream, int) and not isinstance(stream, bool):
-        handle = stream
-    elif (protocol := getattr(stream, "__cuda_stream__", None)) is not None:
-        handle = protocol()[1]
-    else:
-        for name in ("cuda_stream", "ptr", "handle"):
-            if (handle := getattr(stream, name, None)) is not None:
-                break
-    if handle is None:
-        msg = (
-            f"stream is a {type(stream).__name__}; an int (cudaStream_t), a stream of CuPy or "
-            "PyTorch, or an object with __cuda_stream__() is accepted"
-        )
-        raise TypeError(msg)
-    number = int(handle)
-    if number < 0:
-        msg = f"stream is {number}; a cudaStream_t is an address, so it cannot be negative"
-        raise ValueError(msg)
-    return number if number is stream else BorrowedStream(number, stream)
+    """Handle of a user's stream, together with the object that owns the stream, if there is one."""
+    handle = core.stream_handle(stream)
+    return stream if isinstance(stream, int) else BorrowedStream(handle, stream)

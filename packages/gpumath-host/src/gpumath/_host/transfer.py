@@ -19,6 +19,8 @@ from gpumath.bindings import core
 
 __all__ = ["run_on_device", "run_on_host"]
 
+_ALIGNMENT = 16
+
 
 class _Plan(Protocol):
     """What the plans of every unary operation have in common."""
@@ -63,26 +65,27 @@ def run_on_device(
     if size == 0:
         return result
     try:
-        block = core.allocate(size, device_id=device_id, stream=stream)
-        core.copy(block.device_ptr, low, size, device_id=device_id, stream=stream)
-        input_address = block.device_ptr + (source.ptr - low)
+        # Element (0, ..., 0) is aligned for every type, also where others lie in front of it.
+        front = source.ptr - low
+        padding = -front % _ALIGNMENT
+        block = core.allocate(padding + size, device_id=device_id, stream=stream)
+        copied = block.device_ptr + padding
+        core.copy(copied, low, size, device_id=device_id, stream=stream)
         if plan.inplace:
-            result_low, result_size, result_block = low, size, block
-            output_address = input_address
+            result_low, result_size, device_result = low, size, copied
         else:
             result_low, result_size = target.span
             result_block = core.allocate(result_size, device_id=device_id, stream=stream)
-            output_address = result_block.device_ptr + (target.ptr - result_low)
+            device_result = result_block.device_ptr
+        output_address = device_result + (target.ptr - result_low)
         scratch = workspace.address(numpy_arrays.LIBRARY, plan.workspace_size, device_id, stream)
         plan.execute(
-            input_address, output_address, direction=direction, stream=stream, workspace=scratch
+            copied + front, output_address, direction=direction, stream=stream, workspace=scratch
         )
         if _has_gaps(target):
             staged = np.empty(size, np.uint8)
             result_low = staged.ctypes.data
-        core.copy(
-            result_low, result_block.device_ptr, result_size, device_id=device_id, stream=stream
-        )
+        core.copy(result_low, device_result, result_size, device_id=device_id, stream=stream)
     finally:
         # Also after an error: the copies read and write host memory that the caller may free.
         core.synchronize_stream(stream, device_id=device_id)

@@ -10,6 +10,8 @@ typedef void (*toyCallback)(int);
 
 #define toyFill toyFill_v2
 #define __CUDA_API_PTSZ(name) name
+#define toySort_64 toySort_v2_64
+#define toySort toyOrder
 #define toyLaunch __CUDA_API_PTSZ(toyLaunch_v2)
 
 toyStatus toyCreate(toyHandle_t *handle);
@@ -25,6 +27,7 @@ toyStatus toyLaunch(toyHandle_t handle, toyCallback callback, toyPair *pair, voi
 toyStatus toyExecC2R(toyHandle_t handle, void *in, void *lambda);
 toyStatus toyRetired(toyHandle_t handle);
 toyStatus toyDeviceOnly(toyHandle_t handle);
+toyStatus toySort_64(toyHandle_t handle, long long count);
 size_t toyVersion(void);
 const char *toyStatusText(toyStatus status);
 void toyReset(void);

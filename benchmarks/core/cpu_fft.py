@@ -1,6 +1,6 @@
 """Time and error of the CPU engine against scipy.fft, with equal threads, on twelve transforms.
 
-    python benchmarks/cpu_fft.py [--threads N] [--rounds N]
+    python benchmarks/core/cpu_fft.py [--threads N] [--rounds N]
 
 The two libraries take turns, so that a disturbance of the machine meets both. Each round reports
 the median of its calls; the table shows the median of the rounds. Errors are root mean squares
