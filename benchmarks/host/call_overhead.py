@@ -67,11 +67,8 @@ def c_loop(handle: int, source: int, target: int) -> Timer | str:
         subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", built, code], check=True)
         loop = ctypes.CDLL(str(built)).loop
     loop.restype = ctypes.c_double
-    loop.argtypes = [
-        ctypes.c_void_p,
-        *[ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
-        ctypes.c_int,
-    ]
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    loop.argtypes = [pointer, number, pointer, pointer, number]
     path = next(library.path for library in core.libraries() if library.name == "cufft")
     function = ctypes.cast(ctypes.CDLL(path).cufftExecC2C, ctypes.c_void_p)
     return lambda: float(loop(function, handle, source, target, CALLS))
