@@ -149,8 +149,9 @@ def test_unaligned_and_odd_byte_strides_are_refused() -> None:
 def test_cuda_without_a_gpu_says_how_to_go_on() -> None:
     if core.Device.count() > 0:
         pytest.skip("this machine has a CUDA device")
-    with pytest.raises(NoDeviceError, match='execution="cpu"'):
-        core.FftPlan(np.zeros(4), execution="cuda")
+    for operand in (np.zeros(4), np.zeros((0, 4))):
+        with pytest.raises(NoDeviceError, match='execution="cpu"'):
+            core.FftPlan(operand, axes=(-1,), execution="cuda")
 
 
 def test_plan_cache() -> None:

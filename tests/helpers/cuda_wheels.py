@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import site
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,9 +15,13 @@ from typing import Any
 
 import pytest
 
+import gpumath.bindings
+
 # Below the `nvidia` package folder, by CUDA major.
 CUFFT_FILES = {12: "cufft/lib/libcufft.so.11", 13: "cu13/lib/libcufft.so.12"}
 CUFFT_WHEELS = {12: "nvidia-cufft-cu12", 13: "nvidia-cufft"}
+# The folder that gpumath is installed into.
+_HOME = str(Path(gpumath.bindings.__file__).parents[2])
 # What has a say in the search, apart from the folders of sys.path.
 SETTINGS = (
     "CONDA_PREFIX",
@@ -124,6 +129,10 @@ def run_python(
     """Run an interpreter with only these of SETTINGS."""
     environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
     environment |= {name: str(value) for name, value in (settings or {}).items()}
+    if _HOME not in site.getsitepackages():
+        # Installed into a folder of its own, which only PYTHONPATH names.
+        named = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = os.pathsep.join([*([named] if named else []), _HOME])
     return subprocess.run(
         [sys.executable, "-P", *arguments],
         env=environment,

@@ -8,6 +8,7 @@ use super::problem::{Direction, Kind, Problem};
 use crate::cache;
 use crate::cpu::CpuLibrary;
 use crate::cpu::fft::CpuFft;
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::loader;
 
@@ -56,11 +57,13 @@ enum Engine {
 impl FftPlan {
     /// Plans `problem`.
     pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
+        let empty = problem.input.is_empty();
         let engine = match execution {
-            _ if problem.input.is_empty() => Engine::Nothing,
+            Execution::Cpu { .. } if empty => Engine::Nothing,
             Execution::Cpu { threads } => {
                 Engine::Cpu(Box::new(CpuFft::new(&problem, threads, cpu_library()?)?))
             }
+            Execution::Cuda { device } if empty => Device::new(device).map(|_| Engine::Nothing)?,
             Execution::Cuda { device } => {
                 Engine::Cufft(Box::new(CufftPlan::new(&problem, device)?))
             }
