@@ -30,6 +30,8 @@ pub(crate) struct CufftPlan {
     /// Bytes that the plans share to work in.
     work_size: usize,
     scratch: Option<Scratch>,
+    /// Bytes of an aligned copy of one slice.
+    bounce_size: usize,
     /// Held while an execution is enqueued: stream and work area are properties of the plans.
     bound: Mutex<Bound>,
 }
@@ -66,10 +68,13 @@ impl CufftPlan {
         loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut work_size = 0;
+        let mut bounce_size = 0;
         let mut planned = Vec::with_capacity(passes.passes.len());
         for pass in passes.passes {
             let (handle, size) = Handle::plan(&pass, problem.precision, device)?;
             work_size = work_size.max(size);
+            let real = problem.precision.real().size();
+            bounce_size = bounce_size.max(pass.bounce.unwrap_or(0) as usize * real);
             planned.push((handle, pass));
         }
         Ok(Self {
@@ -79,20 +84,32 @@ impl CufftPlan {
             sizes,
             work_size,
             scratch,
+            bounce_size,
             bound: Mutex::default(),
         })
     }
 
     pub(crate) fn workspace_size(&self) -> usize {
+        if self.bounce_size > 0 {
+            return self.bounce_start() + self.bounce_size;
+        }
+        self.scratch_end()
+    }
+
+    /// Where the copy starts in the workspace, such that its index (0, …, 0) is aligned.
+    fn scratch_start(&self, scratch: &Scratch) -> usize {
+        (self.work_size + scratch.front).next_multiple_of(ALIGNMENT) - scratch.front
+    }
+
+    fn scratch_end(&self) -> usize {
         match &self.scratch {
             Some(scratch) => self.scratch_start(scratch) + scratch.size,
             None => self.work_size,
         }
     }
 
-    /// Where the copy starts in the workspace, such that its index (0, …, 0) is aligned.
-    fn scratch_start(&self, scratch: &Scratch) -> usize {
-        (self.work_size + scratch.front).next_multiple_of(ALIGNMENT) - scratch.front
+    fn bounce_start(&self) -> usize {
+        self.scratch_end().next_multiple_of(ALIGNMENT)
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -113,6 +130,7 @@ impl CufftPlan {
         let _context = ContextGuard::enter(self.device)?;
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         self.bind(&mut bound, stream, workspace)?;
+        let bounce = workspace + self.bounce_start();
         let mut copy = 0;
         if let Some(scratch) = &self.scratch {
             let start = workspace + self.scratch_start(scratch);
@@ -131,14 +149,26 @@ impl CufftPlan {
             let (from, from_size) = address(pass.input.buffer);
             let (to, to_size) = address(pass.output.buffer);
             for &(from_offset, to_offset) in &pass.offsets {
-                // SAFETY: the offsets are inside the layouts that the plan was made for.
+                let from = from.wrapping_add_signed(from_offset as isize * from_size as isize);
+                let to = to.wrapping_add_signed(to_offset as isize * to_size as isize);
+                // SAFETY: the offsets are inside the layouts that the plan was made for, and the workspace has room
+                // for a slice.
                 unsafe {
-                    handle.execute(
-                        from.wrapping_add_signed(from_offset as isize * from_size as isize),
-                        to.wrapping_add_signed(to_offset as isize * to_size as isize),
-                        direction,
-                    )
-                }?;
+                    let copy = |destination, source, size| {
+                        memory::copy(destination, source, size, self.device, stream)
+                    };
+                    match (pass.kind, pass.bounce) {
+                        (Kind::R2C, Some(span)) => {
+                            copy(bounce, from, span as usize * from_size)?;
+                            handle.execute(bounce, to, direction)?;
+                        }
+                        (_, Some(span)) => {
+                            handle.execute(from, bounce, direction)?;
+                            copy(to, bounce, span as usize * to_size)?;
+                        }
+                        (_, None) => handle.execute(from, to, direction)?,
+                    }
+                }
             }
         }
         Ok(())

@@ -44,6 +44,9 @@ pub(crate) struct Pass {
     pub(crate) batch: i64,
     /// Where each execution starts in the two buffers, in elements from index (0, …, 0).
     pub(crate) offsets: Vec<(i64, i64)>,
+    /// Elements of the real side's slice if some slices are not aligned like complex numbers, as cuFFT needs them:
+    /// each then goes by way of an aligned copy.
+    pub(crate) bounce: Option<i64>,
 }
 
 /// How a problem is computed.
@@ -194,44 +197,50 @@ impl Cut<'_> {
 
     fn pass(&self, kind: Kind, group: &[usize], from: Buffer, to: Buffer) -> Result<Pass> {
         let (input, output) = (self.layout(from), self.layout(to));
-        let mut batches = merged_batches(input, output, group);
+        let batches = merged_batches(input, output, group);
+        let steps = |batch: &Batch| batch.input > 0 && batch.output > 0;
         // The library's own batch: the longest dimension that it can step through.
-        let longest = batches
-            .iter()
-            .enumerate()
-            .filter(|(_, batch)| batch.input > 0 && batch.output > 0)
-            .max_by_key(|(_, batch)| batch.count)
-            .map(|(index, _)| index);
-        let batch = longest.map(|index| batches.remove(index));
-        let calls = batches.iter().map(|batch| batch.count).product::<i64>();
-        if calls > MAX_CALLS {
-            return Err(self.unsupported(&format!(
-                "cuFFT would have to be called {calls} times, once for each slice that its batches do not reach"
-            )));
-        }
-        let offsets = offsets(&batches);
-        // Each call's real side has to be aligned like complex numbers.
-        let odd = |offset: i64| offset % 2 != 0;
-        if (kind == Kind::R2C && offsets.iter().any(|&(from, _)| odd(from)))
-            || (kind == Kind::C2R && offsets.iter().any(|&(_, to)| odd(to)))
-        {
-            return Err(self.unsupported(
-                "cuFFT would have to start at real numbers that are not aligned like complex ones",
-            ));
+        let longest = (0..batches.len())
+            .filter(|&index| steps(&batches[index]))
+            .max_by_key(|&index| batches[index].count);
+        let slices = |own| {
+            Slices::new(&batches, own).map_err(|calls| {
+                self.unsupported(&format!(
+                    "cuFFT would have to be called {calls} times, once for each slice that its batches do not reach"
+                ))
+            })
+        };
+        let mut cut = slices(longest)?;
+        let mut bounce = None;
+        if cut.start_unaligned(kind) {
+            // The fastest one instead, so that the slices are blocks of memory.
+            cut = slices((0..batches.len()).rev().find(|&index| steps(&batches[index])))?;
+            let (real, step) = match kind {
+                Kind::C2R => (output, cut.batch.output),
+                Kind::C2C | Kind::R2C => (input, cut.batch.input),
+            };
+            let reach = |&axis: &usize| (real.shape[axis] - 1) * real.strides[axis];
+            let span = 1 + group.iter().map(reach).sum::<i64>() + (cut.batch.count - 1) * step;
+            let elements = group.iter().map(|&axis| real.shape[axis]).product::<i64>();
+            if kind == Kind::C2R && span != elements * cut.batch.count {
+                return Err(self.unsupported(
+                    "cuFFT would have to write real numbers that are not aligned like complex ones",
+                ));
+            }
+            bounce = cut.start_unaligned(kind).then_some(span);
         }
         let extents = group
             .iter()
             .map(|&axis| if kind == Kind::C2R { output.shape[axis] } else { input.shape[axis] })
             .collect();
-        let (count, input_step, output_step) =
-            batch.map_or((1, None, None), |b| (b.count, Some(b.input), Some(b.output)));
         Ok(Pass {
             kind,
             extents,
-            input: side(from, input, group, input_step),
-            output: side(to, output, group, output_step),
-            batch: count,
-            offsets,
+            input: side(from, input, group, cut.batch.input),
+            output: side(to, output, group, cut.batch.output),
+            batch: cut.batch.count,
+            offsets: cut.offsets,
+            bounce,
         })
     }
 
@@ -268,7 +277,7 @@ fn unit_stride(layout: &Layout, axis: usize) -> i64 {
     if layout.shape[axis] == 1 { 1 } else { layout.strides[axis] }
 }
 
-fn side(buffer: Buffer, layout: &Layout, group: &[usize], step: Option<i64>) -> Side {
+fn side(buffer: Buffer, layout: &Layout, group: &[usize], step: i64) -> Side {
     let fastest = group[group.len() - 1];
     let mut embed: Dims = group.iter().map(|&axis| layout.shape[axis]).collect();
     for position in 1..group.len() {
@@ -277,7 +286,7 @@ fn side(buffer: Buffer, layout: &Layout, group: &[usize], step: Option<i64>) -> 
     }
     let stride = unit_stride(layout, fastest);
     // Without a batch the distance does not matter, but cuFFT refuses 0.
-    let distance = step.unwrap_or_else(|| embed.iter().product::<i64>() * stride);
+    let distance = if step == 0 { embed.iter().product::<i64>() * stride } else { step };
     Side { buffer, embed, stride, distance }
 }
 
@@ -315,18 +324,41 @@ fn merged_batches(input: &Layout, output: &Layout, group: &[usize]) -> Vec<Batch
     merged
 }
 
-/// All starts of a nest of loops.
-fn offsets(loops: &[Batch]) -> Vec<(i64, i64)> {
-    let mut offsets = vec![(0, 0)];
-    for step in loops {
-        offsets = offsets
-            .iter()
-            .flat_map(|&(input, output)| {
-                (0..step.count).map(move |i| (input + i * step.input, output + i * step.output))
-            })
-            .collect();
+/// The batch of one library call, and where each call starts.
+struct Slices {
+    batch: Batch,
+    offsets: Vec<(i64, i64)>,
+}
+
+impl Slices {
+    /// One of `batches` goes into the call, the others become calls; `Err` is their number if they are too many.
+    fn new(batches: &[Batch], own: Option<usize>) -> std::result::Result<Self, i64> {
+        let loops = || batches.iter().enumerate().filter(|&(index, _)| Some(index) != own);
+        let calls = loops().map(|(_, step)| step.count).product::<i64>();
+        if calls > MAX_CALLS {
+            return Err(calls);
+        }
+        let mut offsets = vec![(0, 0)];
+        for (_, step) in loops() {
+            offsets = offsets
+                .iter()
+                .flat_map(|&(input, output)| {
+                    (0..step.count).map(move |i| (input + i * step.input, output + i * step.output))
+                })
+                .collect();
+        }
+        let alone = Batch { count: 1, input: 0, output: 0 };
+        Ok(Self { batch: own.map_or(alone, |index| batches[index]), offsets })
     }
-    offsets
+
+    /// Whether the real side of some call does not start at a pair of numbers.
+    fn start_unaligned(&self, kind: Kind) -> bool {
+        self.offsets.iter().any(|&(input, output)| match kind {
+            Kind::C2C => false,
+            Kind::R2C => input % 2 != 0,
+            Kind::C2R => output % 2 != 0,
+        })
+    }
 }
 
 #[cfg(test)]
