@@ -370,9 +370,13 @@ fn choice<const N: usize>(name: &str, value: &str, allowed: [&str; N]) -> PyResu
 /// Statistics of the calling thread's plan cache.
 #[pyclass(frozen, get_all, module = "gpumath.bindings.core")]
 pub(crate) struct PlanCacheInfo {
+    /// Look-ups that found a plan.
     hits: u64,
+    /// Look-ups that had to make one.
     misses: u64,
+    /// Plans kept now, for all devices.
     size: usize,
+    /// Plans kept at most for each device; the CPU counts as one.
     limit: usize,
 }
 
