@@ -128,7 +128,9 @@ impl ContextGuard {
         let context = primary_context(ordinal)?;
         let mut current = 0_usize;
         // SAFETY: the address is that of a live usize.
-        unsafe { call!(driver::CTX_GET_CURRENT, &raw mut current as usize) }?;
+        let answer = unsafe { call!(driver::CTX_GET_CURRENT, &raw mut current as usize) };
+        // In a forked child the driver only says that it was not started; `initialise` knows why.
+        answer.map_err(|error| initialise().err().unwrap_or(error))?;
         if current == context {
             return Ok(Self { pushed: false });
         }
