@@ -222,12 +222,13 @@ impl Cut<'_> {
             let reach = |&axis: &usize| (real.shape[axis] - 1) * real.strides[axis];
             let span = 1 + group.iter().map(reach).sum::<i64>() + (cut.batch.count - 1) * step;
             let elements = group.iter().map(|&axis| real.shape[axis]).product::<i64>();
-            if kind == Kind::C2R && span != elements * cut.batch.count {
+            let unaligned = cut.start_unaligned(kind);
+            if unaligned && kind == Kind::C2R && span != elements * cut.batch.count {
                 return Err(self.unsupported(
                     "cuFFT would have to write real numbers that are not aligned like complex ones",
                 ));
             }
-            bounce = cut.start_unaligned(kind).then_some(span);
+            bounce = unaligned.then_some(span);
         }
         let extents = group
             .iter()
