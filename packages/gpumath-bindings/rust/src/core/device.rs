@@ -80,7 +80,18 @@ impl Device {
     }
 }
 
-/// The newest CUDA release that the driver supports, such as "13.0".
+/// Give the newest CUDA release that the driver supports, such as "13.0".
+///
+/// Raises
+/// ------
+/// LibraryNotFoundError
+///     There is no driver.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> if core.Device.count():
+/// ...     assert float(core.driver_version()) >= 12
 #[pyfunction]
 pub(crate) fn driver_version(py: Python<'_>) -> PyResult<String> {
     let (major, minor) = py.detach(device::driver_version).or_raise(py)?;
@@ -93,6 +104,18 @@ pub(crate) fn driver_version(py: Python<'_>) -> PyResult<String> {
 /// ----------
 /// device_id : int, default: 0
 ///     CUDA device.
+///
+/// Raises
+/// ------
+/// NoDeviceError
+///     There is no such device.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> if core.Device.count():
+/// ...     stream = core.Stream()
+/// ...     stream.synchronize()
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct Stream(device::Stream);
 
@@ -171,6 +194,19 @@ pub(crate) fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// Wait until the work of any library's stream is done.
+///
+/// Parameters
+/// ----------
+/// stream : int or stream object
+///     A `cudaStream_t`, a stream of CuPy or PyTorch, or an object with ``__cuda_stream__()``.
+/// device_id : int, default: 0
+///     Its CUDA device.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> if core.Device.count():
+/// ...     core.synchronize_stream(0)  # the default stream
 #[pyfunction]
 #[pyo3(signature = (stream, *, device_id=0))]
 pub(crate) fn synchronize_stream(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResult<()> {
@@ -188,6 +224,21 @@ pub(crate) fn synchronize_stream(stream: &Bound<'_, PyAny>, device_id: i32) -> P
 ///     CUDA device.
 /// timing : bool, default: False
 ///     Whether `elapsed_ms` may be used; recording then costs more.
+///
+/// Raises
+/// ------
+/// NoDeviceError
+///     There is no such device.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> if core.Device.count():
+/// ...     start, end = core.Event(timing=True), core.Event(timing=True)
+/// ...     start.record()
+/// ...     end.record()
+/// ...     end.synchronize()
+/// ...     assert start.elapsed_ms(end) >= 0  # milliseconds
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct Event(device::Event);
 

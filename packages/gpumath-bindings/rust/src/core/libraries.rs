@@ -94,7 +94,21 @@ pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
     py.detach(|| loader::has(name)).or_raise(py)
 }
 
-/// What was searched and found, as plain data.
+/// Search for every library, open what is there, and tell what came of it, as plain data.
+///
+/// Returns
+/// -------
+/// dict
+///     ``cuda_major`` and ``origin`` of the chosen set (None if there is none), the reason, the ``libraries`` found, the
+///     origins ``considered`` as (step, place, outcome), what is ``missing`` with a ``fix`` for each, and the settings of
+///     the ``environment`` that had a say.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> report = core.search_report()
+/// >>> all(library["fix"] for library in report["missing"])
+/// True
 #[pyfunction]
 pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let report = py.detach(loader::report);

@@ -19,6 +19,15 @@ use crate::interop::stream_handle;
 ///     Number of bytes.
 /// finalizer : callable, optional
 ///     Called once, without arguments, to free the block.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> block = core.MemoryPointer(0x7F0000000000, 1024, lambda: print("freed"))
+/// >>> block.size
+/// 1024
+/// >>> block.free()
+/// freed
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct MemoryPointer {
     device_ptr: usize,
@@ -119,6 +128,13 @@ impl Drop for MemoryPointer {
 ///     The device has not that much memory left.
 /// NoDeviceError
 ///     There is no such device.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> if core.Device.count():
+/// ...     block = core.allocate(1024)
+/// ...     block.free()
 #[pyfunction]
 #[pyo3(signature = (size, *, device_id=0, stream=None))]
 pub(crate) fn allocate(
@@ -157,6 +173,18 @@ pub(crate) fn allocate(
 ///     CUDA device of the stream.
 /// stream : int or stream object, optional
 ///     The copy starts after the work that is on this stream.
+///
+/// Examples
+/// --------
+/// >>> import array
+/// >>> from gpumath.bindings import core
+/// >>> numbers, back = array.array("d", [1, 2, 3]), array.array("d", [0, 0, 0])
+/// >>> if core.Device.count():
+/// ...     block = core.allocate(24)
+/// ...     core.copy(block.device_ptr, numbers.buffer_info()[0], 24)
+/// ...     core.copy(back.buffer_info()[0], block.device_ptr, 24)
+/// ...     core.synchronize_stream(0)
+/// ...     assert back == numbers
 #[pyfunction]
 #[pyo3(signature = (destination, source, size, *, device_id=0, stream=None))]
 pub(crate) fn copy(

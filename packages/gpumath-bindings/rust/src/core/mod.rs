@@ -1,6 +1,7 @@
 //! `gpumath.bindings.core`: what the host library is built on.
 #![allow(
     clippy::doc_markdown,
+    clippy::doc_link_with_quotes,
     reason = "doc comments of Python classes are docstrings, in NumPy's style"
 )]
 
