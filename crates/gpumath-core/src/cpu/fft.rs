@@ -8,22 +8,18 @@ use super::CpuLibrary;
 use super::embedded::EmbeddedFft;
 use super::fftw::FftwFft;
 use crate::error::{Error, Result};
-use crate::fft::{Direction, Kind, Problem};
+use crate::fft::{Direction, Problem};
 
 /// A planned transform. It holds tables, no work memory, and may run on several threads at once.
 pub struct CpuFft {
     engine: Engine,
-    kind: Kind,
     inplace: bool,
     alignment: usize,
 }
 
 impl fmt::Debug for CpuFft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CpuFft")
-            .field("engine", &self.engine_name())
-            .field("kind", &self.kind)
-            .finish_non_exhaustive()
+        f.debug_struct("CpuFft").field("engine", &self.engine_name()).finish_non_exhaustive()
     }
 }
 
@@ -55,12 +51,7 @@ impl CpuFft {
                 Engine::Embedded(Box::new(EmbeddedFft::new(problem, threads)?))
             }
         };
-        Ok(Self {
-            engine,
-            kind: problem.kind,
-            inplace: problem.inplace,
-            alignment: problem.precision.real().size(),
-        })
+        Ok(Self { engine, inplace: problem.inplace, alignment: problem.precision.real().size() })
     }
 
     /// `"embedded"`, `"mkl"`, `"nvpl"` or `"fftw"`.
@@ -69,15 +60,6 @@ impl CpuFft {
         match &self.engine {
             Engine::Embedded(_) => "embedded",
             Engine::Fftw(fft) => fft.library().name(),
-        }
-    }
-
-    /// What the library says about its version; `None` for the embedded engine.
-    #[must_use]
-    pub fn engine_version(&self) -> Option<String> {
-        match &self.engine {
-            Engine::Embedded(_) => None,
-            Engine::Fftw(fft) => fft.library().version(),
         }
     }
 

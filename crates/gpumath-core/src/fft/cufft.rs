@@ -137,7 +137,13 @@ impl CufftPlan {
             copy = start + scratch.front;
             // SAFETY: the range is that of the input's layout, and the workspace has room for it.
             unsafe {
-                memory::copy(start, input - scratch.front, scratch.size, self.device, stream)
+                memory::copy(
+                    start,
+                    input.wrapping_sub(scratch.front),
+                    scratch.size,
+                    self.device,
+                    stream,
+                )
             }?;
         }
         for (handle, pass) in &self.passes {
