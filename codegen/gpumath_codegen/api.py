@@ -14,7 +14,7 @@ class Parameter:
     """A C parameter: its name, its type as written, and its type as the ABI sees it.
 
     ``kind`` is a scalar (``i32`` … ``f64``), ``enum NAME``, ``handle`` (a typedef that hides a
-    pointer to a struct), ``struct``, ``void``, or one of these with ``*`` and ``[]`` behind it and
+    pointer to a struct), ``struct SIZE.ALIGNMENT``, ``c64``, ``c128``, ``void``, or one of these with ``*`` and ``[]`` behind it and
     ``const`` before it; ``callback`` is a pointer to a function.
     """
 
@@ -57,11 +57,39 @@ class Enum:
 
 
 @dataclass
+class Field:
+    """A field of a C struct.
+
+    ``kind`` is as in `Parameter`, or ``struct NAME`` for a nested struct with a name; unions and
+    nested structs without one are ``u8``. ``count`` is the number of elements of an array, else 1.
+    """
+
+    name: str
+    type: str
+    kind: str
+    offset: int
+    count: int
+
+
+@dataclass
+class Struct:
+    """One layout of a C struct: size and alignment in bytes, and its fields."""
+
+    name: str
+    size: int
+    alignment: int
+    fields: list[Field]
+    since: str = ""
+    until: str = ""
+
+
+@dataclass
 class Api:
     """One facts file."""
 
     functions: list[Function]
     enums: list[Enum]
+    structs: list[Struct]
 
 
 def read(path: Path) -> Api:
@@ -75,22 +103,32 @@ def read(path: Path) -> Api:
         Enum(row["name"], [Member(*member) for member in row["members"]])
         for row in data.get("enum", [])
     ]
-    return Api(functions, enums)
+    structs = [
+        Struct(**{**row, "fields": [Field(*item) for item in row["fields"]]})
+        for row in data.get("struct", [])
+    ]
+    return Api(functions, enums, structs)
 
 
-def write(path: Path, library: str, functions: list[Function], enums: list[Enum]) -> None:
+def write(path: Path, library: str, facts: Api) -> None:
     """Store a facts file, one parameter or member a line."""
     title = f"Facts about {library}, read by `extract` from the wheels in headers.lock.toml"
     out = [f"# {title}. Do not edit.\n"]
-    for function in functions:
+    for function in facts.functions:
         out += ["\n[[function]]\n"]
         for key in ("name", "symbol", "returns", "return_kind", "since", "until", "exported"):
             if (value := getattr(function, key)) is not None:
                 out.append(f"{key} = {_text(value)}\n")
         out.append(_rows("parameters", [[p.name, p.type, p.kind] for p in function.parameters]))
-    for enum in enums:
+    for enum in facts.enums:
         out += ["\n[[enum]]\n", f"name = {_text(enum.name)}\n"]
         out.append(_rows("members", [[m.name, m.value, m.since, m.until] for m in enum.members]))
+    for struct in facts.structs:
+        out += ["\n[[struct]]\n"]
+        for key in ("name", "size", "alignment", "since", "until"):
+            out.append(f"{key} = {_text(getattr(struct, key))}\n")
+        fields = [[f.name, f.type, f.kind, f.offset, f.count] for f in struct.fields]
+        out.append(_rows("fields", fields))
     path.write_text("".join(out))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +31,10 @@ _SCALARS = {
     TypeKind.VOID: "void",
 }
 _ARRAYS = (TypeKind.INCOMPLETEARRAY, TypeKind.CONSTANTARRAY)
+# vector_types.h: what cuComplex and cuDoubleComplex are.
+_COMPLEX = {"float2": "c64", "double2": "c128"}
+# cuda_fp16.h includes it for its device code, which is of no interest here.
+_STUBS = {"/stubs/nv/target": "#define NV_IF_TARGET(...)\n#define NV_IF_ELSE_TARGET(...)\n"}
 
 
 @dataclass
@@ -38,6 +43,7 @@ class Release:
 
     functions: dict[str, api.Function] = field(default_factory=dict)
     enums: dict[str, dict[str, int]] = field(default_factory=dict)
+    structs: dict[str, api.Struct] = field(default_factory=dict)
 
 
 def extract(root: Path, cache: Path, library: str) -> None:
@@ -50,15 +56,23 @@ def extract(root: Path, cache: Path, library: str) -> None:
         # Its own wheel first, so that its headers win.
         folders = [
             wheels.unpacked(cache, wheel, lock["sha256"][wheel])
-            for wheel in dict.fromkeys([own, *lock["releases"][cuda]])
+            for wheel in dict.fromkeys([own, *lock["releases"].get(cuda, [])])
         ]
         includes = [path for folder in folders for path in wheels.include_folders(folder)]
-        releases[cuda] = parse(entry["headers"], includes)
+        absent = entry.get("later", {}).get(cuda, [])
+        headers = [name for name in entry["headers"] if name not in absent]
+        flags = [f"-D{name}" for name in entry.get("defines", [])]
+        language = entry.get("language", "c")
+        releases[cuda] = parse(headers, includes, flags, language)
+        if pattern := entry.get("ignore"):
+            functions = releases[cuda].functions
+            for name in [name for name in functions if re.match(pattern, name)]:
+                del functions[name]
         if "library" in entry:
             symbols = wheels.exported(folders[0], entry["library"])
             for function in releases[cuda].functions.values():
                 function.exported = [cuda] if function.symbol in symbols else []
-    api.write(root / "api" / f"{library}.toml", library, *merge(releases))
+    api.write(root / "api" / f"{library}.toml", library, merge(releases))
 
 
 def libraries(root: Path) -> list[str]:
@@ -66,39 +80,91 @@ def libraries(root: Path) -> list[str]:
     return list(tomllib.loads((root / "headers.lock.toml").read_text())["libraries"])
 
 
-def parse(headers: list[str], includes: list[Path]) -> Release:
-    """Read the declarations of `headers`, in C mode."""
+def parse(
+    headers: list[str], includes: list[Path], flags: Sequence[str] = (), language: str = "c"
+) -> Release:
+    """Read the declarations of `headers`, in C or C++ mode."""
     source = "".join(f"#include <{name}>\n" for name in headers)
-    flags = ["-x", "c", "-std=c11", *(f"-I{path}" for path in [*includes, _compiler_headers()])]
+    folders = [*includes, "/stubs", *_compiler_headers(language)]
+    standard = {"c": "-std=c11", "c++": "-std=c++17"}[language]
     unit = Index.create().parse(
         "all.h",
-        args=flags,
-        unsaved_files=[("all.h", source)],
+        args=["-x", language, standard, *flags, *(f"-I{path}" for path in folders)],
+        unsaved_files=[("all.h", source), *_STUBS.items()],
         options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
     )
     if errors := [str(d) for d in unit.diagnostics if d.severity >= d.Error]:
         raise SystemExit("\n".join(errors))
     own = [
         cursor
-        for cursor in unit.cursor.get_children()
+        for cursor in _declarations(unit.cursor)
         if cursor.location.file and Path(cursor.location.file.name).name in headers
     ]
     public = _renamed(own)
     release = Release()
+    tags = set()
     for cursor in own:
         if cursor.kind == CursorKind.FUNCTION_DECL and not cursor.is_definition():
             function = _function(cursor, public.get(cursor.spelling, cursor.spelling))
             release.functions.setdefault(function.name, function)
         elif cursor.kind == CursorKind.TYPEDEF_DECL:
-            enum = cursor.underlying_typedef_type.get_canonical().get_declaration()
-            if enum.kind == CursorKind.ENUM_DECL:
-                members = {c.spelling: c.enum_value for c in enum.get_children()}
-                release.enums.setdefault(_enum_name(cursor.type), members)
+            named = cursor.underlying_typedef_type.get_canonical().get_declaration()
+            tags.add(named.spelling)
+            _add_type(release, cursor.type.spelling, named)
+    for cursor in own:
+        # Those with a `typedef` have their names from it.
+        if cursor.is_definition() and cursor.spelling not in tags:
+            _add_type(release, cursor.spelling, cursor)
     return release
 
 
-def merge(releases: dict[str, Release]) -> tuple[list[api.Function], list[api.Enum]]:
+def _add_type(release: Release, spelling: str, definition: Cursor) -> None:
+    name = spelling.rpartition(" ")[2]
+    if definition.kind == CursorKind.ENUM_DECL:
+        members = {c.spelling: c.enum_value for c in definition.get_children()}
+        release.enums.setdefault(name, members)
+    elif definition.kind == CursorKind.STRUCT_DECL and (fields := _fields(definition.type)):
+        size, alignment = definition.type.get_size(), definition.type.get_align()
+        release.structs.setdefault(name, api.Struct(name, size, alignment, fields))
+
+
+def _declarations(cursor: Cursor) -> Iterator[Cursor]:
+    for child in cursor.get_children():
+        # C++ headers wrap theirs in `extern "C"`.
+        if child.kind in (CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL):
+            yield from _declarations(child)
+        else:
+            yield child
+
+
+def _fields(type_: Type) -> list[api.Field]:
+    """Return what a struct holds; unions and unnamed members as raw bytes."""
+    fields = []
+    for cursor in type_.get_fields():
+        kind, count = cursor.type, 1
+        while kind.get_canonical().kind == TypeKind.CONSTANTARRAY:
+            kind, count = _element(kind), count * kind.get_canonical().element_count
+        offset = cursor.get_field_offsetof()
+        if offset % 8 or cursor.is_bitfield():
+            raise SystemExit(f"{type_.spelling}.{cursor.spelling} is a bit field")
+        canonical = kind.get_canonical()
+        if canonical.kind == TypeKind.RECORD:
+            name = kind.spelling.removeprefix("struct ")
+            text = f"struct {name}" if name.isidentifier() else "bytes"
+            size = kind.get_size()
+            text, count = (text, count) if text != "bytes" else ("u8", count * size)
+        else:
+            text = _kind(kind)
+        # Types without a name are spelled with the path of the header.
+        spelling = "union" if "(un" in cursor.type.spelling or "(anon" in cursor.type.spelling else _spelling(cursor.type)
+        name = "" if "(" in cursor.spelling else cursor.spelling
+        fields.append(api.Field(name, spelling, text, offset // 8, count))
+    return fields
+
+
+def merge(releases: dict[str, Release]) -> api.Api:
     """Join the releases: each function and each member with the first and the last that has it."""
+    structs: dict[tuple[str, str], api.Struct] = {}
     functions: dict[tuple[str, tuple[str, ...]], api.Function] = {}
     enums: dict[str, dict[tuple[str, int], api.Member]] = {}
     for cuda, release in releases.items():
@@ -116,9 +182,15 @@ def merge(releases: dict[str, Release]) -> tuple[list[api.Function], list[api.En
                     (member, value), api.Member(member, value, cuda, cuda)
                 )
                 row.until = cuda
-    return (
+        for struct in release.structs.values():
+            # A changed layout under an unchanged name is another struct.
+            layout = structs.setdefault((struct.name, str(struct.fields)), struct)
+            layout.since = layout.since or cuda
+            layout.until = cuda
+    return api.Api(
         sorted(functions.values(), key=lambda f: (f.name, f.since)),
         [api.Enum(name, list(enums[name].values())) for name in sorted(enums)],
+        sorted(structs.values(), key=lambda s: s.name),
     )
 
 
@@ -126,10 +198,12 @@ def _joined(first: list[str] | None, second: list[str] | None) -> list[str] | No
     return None if first is None or second is None else first + second
 
 
-def _compiler_headers() -> Path:
-    # libclang's wheel holds no stddef.h.
-    command = ["cc", "-print-file-name=include"]
-    return Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+def _compiler_headers(language: str) -> list[str]:
+    # libclang's wheel holds no stddef.h, and no C++ library.
+    command = ["cc", "-E", "-v", "-x", language, "/dev/null"]
+    report = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    _, _, folders = report.partition("#include <...> search starts here:")
+    return folders.partition("End of search list.")[0].split()
 
 
 def _renamed(own: list[Cursor]) -> dict[str, str]:
@@ -139,7 +213,7 @@ def _renamed(own: list[Cursor]) -> dict[str, str]:
         if cursor.kind == CursorKind.MACRO_DEFINITION:
             tokens = [token.spelling for token in cursor.get_tokens()]
             # `__CUDA_API_PTSZ(name)` leaves the name as it is, unless per-thread streams are on.
-            if len(tokens) == 5 and tokens[2] == "(" and tokens[1].startswith("__CUDA_API_PT"):
+            if len(tokens) == 5 and tokens[2] == "(" and tokens[1].startswith(("__CUDA_API_PT", "__CUDART_API_PT")):
                 tokens = [tokens[0], tokens[3]]
             # The version may stand inside: cublasDgemm_64 is cublasDgemm_v2_64.
             if len(tokens) == 2 and tokens[0] == re.sub(r"_v\d+", "", tokens[1], count=1):
@@ -174,7 +248,8 @@ def _kind(type_: Type) -> str:
     if canonical.kind == TypeKind.ENUM:
         return f"{const}enum {_enum_name(type_).removeprefix('const ')}"
     if canonical.kind == TypeKind.RECORD:
-        return const + "struct"
+        size, alignment = type_.get_size(), type_.get_align()
+        return const + (_complex(canonical) or f"struct {size}.{alignment}")
     if canonical.kind in _ARRAYS:
         return _kind(_element(type_)) + "[]"
     if canonical.kind == TypeKind.POINTER:
@@ -183,8 +258,16 @@ def _kind(type_: Type) -> str:
             return "callback"
         if pointee.kind == TypeKind.RECORD and type_.kind != TypeKind.POINTER:
             return const + "handle"
+        if pointee.kind == TypeKind.RECORD and _complex(pointee) is None:
+            # Its size may differ between releases, which is no other signature.
+            return ("const " if pointee.is_const_qualified() else "") + "struct*"
         return _kind(type_.get_pointee() if type_.kind == TypeKind.POINTER else pointee) + "*"
     raise SystemExit(f"no kind for the C type {type_.spelling}")
+
+
+def _complex(record: Type) -> str | None:
+    name = record.spelling.removeprefix("const ").removeprefix("struct ")
+    return _COMPLEX.get(name)
 
 
 def _element(type_: Type) -> Type:

@@ -278,7 +278,7 @@ def _parameter(
     kind = p.kind
     if p.type.removesuffix(" *") in rules.get("address_types", []):
         kind = kind.replace("u64", "ptr")
-    if kind.removeprefix("const ") == "struct":
+    if kind.removeprefix("const ").startswith("struct ") and not kind.endswith(("*", "]")):
         raise SystemExit(
             f"{function}: {p.name} is a struct by value, which no shape holds: skip it"
         )
