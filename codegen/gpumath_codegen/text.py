@@ -19,8 +19,10 @@ _MEANING = {
     "f32": "32-bit floating point number",
     "f64": "64-bit floating point number",
     "str": "text",
+    "c64": "complex number of two 32-bit floating point numbers",
+    "c128": "complex number of two 64-bit floating point numbers",
 }
-_TYPE = {"f32": "float", "f64": "float", "str": "str"}
+_TYPE = {"f32": "float", "f64": "float", "str": "str", "c64": "complex", "c128": "complex"}
 
 
 def signature(f: Function) -> str:
@@ -42,7 +44,7 @@ def docstring(lib: Library, f: Function) -> str:
     failure = f"{lib.error}\n    The call returned another status than SUCCESS."
     parts += _section("Raises", [failure] if f.returns == "status" else [])
     versions = f"{f.since} to {f.until}" if f.since != f.until else f.since
-    source = f"C function ``{f.c_name}``, in CUDA {versions}. See\n{lib.docs}"
+    source = f"C function ``{f.c_name}``, in {lib.release_of} {versions}. See\n{lib.docs}"
     parts += _section("Notes", [source])
     return "\n".join(parts).strip()
 
@@ -60,9 +62,25 @@ def _input(p: Parameter) -> str:
     if p.role == "bytes":
         size = f" of at least ``{p.length}`` bytes" if p.length else ""
         return f"{p.name} : int or bytes-like\n    Data{size}, or their address."
+    if p.role == "buffer":
+        size = f" of at least ``{p.length}`` bytes" if p.length else ""
+        return f"{p.name} : int or writable bytes-like\n    Buffer{size}, or its address; C writes to it."
+    if p.role == "texts":
+        return f"{p.name} : int or sequence of str or bytes\n    Texts{length}, or the address of theirs."
+    if p.role == "nested":
+        meaning = f"Sequences of {_plural(p.kind)}{length}, or the address of their addresses."
+        return f"{p.name} : int or sequence of sequences\n    {meaning}"
+    if p.role == "logger":
+        meaning = "Called with each message; None for none. Or the address of a C function."
+        return f"{p.name} : callable, None or int\n    {meaning}"
+    if p.kind.startswith("struct "):
+        size = p.kind.split()[1].split(".")[0]
+        meaning = f"``{p.c_type}``, by value: an object with a buffer of {size} bytes, or its address."
+        return f"{p.name} : int or bytes-like\n    {meaning}"
     if p.role == "str":
         return f"{p.name} : str\n    Text without NUL characters."
-    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}."
+    null = " Not 0." if p.not_null else ""
+    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}.{null}"
 
 
 def _plural(kind: str) -> str:
