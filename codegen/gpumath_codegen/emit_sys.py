@@ -9,7 +9,17 @@ from gpumath_codegen.model import Function, Library, letter
 _RUST = {"ptr": "usize", "handle": "usize", "str": "usize"}
 _BY_VALUE = {"c64": "Complex<f32>", "c128": "Complex<f64>"}
 _TOKEN = re.compile(r"s\d+a\d+|[a-z]")
-_SHAPE = {"c": "i8", "b": "u8", "h": "i16", "i": "i32", "l": "u64", "f": "f32", "d": "f64", "x": "Complex<f32>", "z": "Complex<f64>"}
+_SHAPE = {
+    "c": "i8",
+    "b": "u8",
+    "h": "i16",
+    "i": "i32",
+    "l": "u64",
+    "f": "f32",
+    "d": "f64",
+    "x": "Complex<f32>",
+    "z": "Complex<f64>",
+}
 
 
 def library(lib: Library) -> str:
@@ -66,7 +76,7 @@ pub static MODULES: &[(&str, &[&Symbol])] = &[{tables}];
 def _static(lib: Library, f: Function) -> str:
     types = ", ".join(_type(p.abi) for p in f.parameters)
     returns = "" if f.return_kind == "void" else f" -> {_type(f.return_kind)}"
-    gate = ", ".join(f'Some({_release(text)})' if text else "None" for text in f.versions)
+    gate = ", ".join(f"Some({_release(text)})" if text else "None" for text in f.versions)
     gate = f".within({gate})" if any(f.versions) else ""
     texts = ", ".join(f'"{text}"' for text in (lib.name, f.name, f.c_name, f.symbol))
     return f"""

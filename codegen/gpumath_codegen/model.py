@@ -165,8 +165,12 @@ def load(root: Path, name: str) -> Library:
     facts = api.read(root / "api" / f"{name}.toml")
     rules = Rules(root / "rules" / f"{name}.toml", facts.functions)
     data = rules.data
-    if (wanted := data.get("functions")) is not None:  # TRANSITIONAL: until rules/driver.toml is whole
-        chosen = [(f, k) for f, k in zip(facts.functions, rules.keys, strict=True) if f.name in wanted]
+    if (
+        wanted := data.get("functions")
+    ) is not None:  # TRANSITIONAL: until rules/driver.toml is whole
+        chosen = [
+            (f, k) for f, k in zip(facts.functions, rules.keys, strict=True) if f.name in wanted
+        ]
         facts.functions, rules.keys = [f for f, _ in chosen], [k for _, k in chosen]
         facts.enums = [e for e in facts.enums if e.name in data["enum"]]
     enums = [_enum(enum, data) for enum in _decided(facts.enums, data.get("enum", {}))]
@@ -285,8 +289,12 @@ def _returns(kind: str, status: str) -> str:
     if kind == "const i8*":
         return "str"
     # Enums that are no status are plain integers.
-    return "i32" if kind.startswith("enum ") else kind if _SCALAR.fullmatch(kind) else (
-        "void" if kind == "void" else "ptr"
+    return (
+        "i32"
+        if kind.startswith("enum ")
+        else kind
+        if _SCALAR.fullmatch(kind)
+        else ("void" if kind == "void" else "ptr")
     )
 
 
