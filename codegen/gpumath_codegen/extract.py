@@ -156,11 +156,8 @@ def _fields(type_: Type) -> list[api.Field]:
         else:
             text = _kind(kind)
         # Types without a name are spelled with the path of the header.
-        spelling = (
-            "union"
-            if "(un" in cursor.type.spelling or "(anon" in cursor.type.spelling
-            else _spelling(cursor.type)
-        )
+        nameless = "(un" in cursor.type.spelling or "(anon" in cursor.type.spelling
+        spelling = "union" if nameless else _spelling(cursor.type)
         name = "" if "(" in cursor.spelling else cursor.spelling
         fields.append(api.Field(name, spelling, text, offset // 8, count))
     return fields
