@@ -169,12 +169,12 @@ def _fields(type_: Type) -> list[api.Field]:
 def merge(releases: dict[str, Release]) -> api.Api:
     """Join the releases: each function and each member with the first and the last that has it."""
     structs: dict[tuple[str, str], api.Struct] = {}
-    functions: dict[tuple[str, tuple[str, ...]], api.Function] = {}
+    functions: dict[tuple[str, ...], api.Function] = {}
     enums: dict[str, dict[tuple[str, int], api.Member]] = {}
     for cuda, release in releases.items():
         for found in release.functions.values():
-            # A changed signature under an unchanged name is another function.
-            key = (found.name, (found.returns, *(p.kind for p in found.parameters)))
+            # A changed signature or symbol under an unchanged name is another function.
+            key = (found.name, found.symbol, found.returns, *(p.kind for p in found.parameters))
             known = functions.setdefault(key, found)
             known.since = known.since or cuda
             known.until = cuda
