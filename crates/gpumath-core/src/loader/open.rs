@@ -8,7 +8,7 @@ use gpumath_sys::table::Symbol;
 
 use crate::error::{Error, FunctionNotFound, Result};
 use crate::loader::catalog::{DRIVER, Library, VersionQuery};
-use crate::loader::{explain, process};
+use crate::loader::{builtins, explain, process};
 use crate::version::Version;
 
 /// A library that is open.
@@ -67,6 +67,9 @@ pub(super) fn open(
     let version = ask(&handle, library.version)?;
     let path =
         if file.is_absolute() { file.to_path_buf() } else { real_path(&handle, library, file) };
+    if library.name == "nvrtc" {
+        builtins::open_beside(&path, version);
+    }
     let cuda_major = version.and_then(|version| library.cuda_major_of_version(version));
     let info = LibraryInfo { name: library.name, path, version, cuda_major, origin };
     Ok(Opened { library, info, handle })
