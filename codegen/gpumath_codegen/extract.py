@@ -104,6 +104,7 @@ def parse(
     public = _renamed(own)
     release = Release()
     tags = set()
+    types: dict[str, Cursor] = {}
     for cursor in own:
         if cursor.kind == CursorKind.FUNCTION_DECL and not cursor.is_definition():
             function = _function(cursor, public.get(cursor.spelling, cursor.spelling))
@@ -111,24 +112,22 @@ def parse(
         elif cursor.kind == CursorKind.TYPEDEF_DECL:
             named = cursor.underlying_typedef_type.get_canonical().get_declaration()
             tags.add(named.spelling)
-            _add_type(release, cursor.type.spelling, named)
+            types.setdefault(cursor.type.spelling.rpartition(" ")[2], named)
     for cursor in own:
         # Those with a `typedef` have their names from it.
         if cursor.is_definition() and cursor.spelling not in tags:
-            _add_type(release, cursor.spelling, cursor)
+            types.setdefault(cursor.spelling, cursor)
+    records = {name for name, definition in types.items() if definition.kind in _RECORDS}
+    for name, definition in types.items():
+        if definition.kind == CursorKind.ENUM_DECL:
+            members = {c.spelling: c.enum_value for c in definition.get_children()}
+            release.enums[name] = members
+        elif name in records and (fields := _fields(definition.type, records)):
+            size, alignment = definition.type.get_size(), definition.type.get_align()
+            if definition.kind == CursorKind.UNION_DECL:
+                fields.insert(0, api.Field("", "union", "u8", 0, size))
+            release.structs[name] = api.Struct(name, size, alignment, fields)
     return release
-
-
-def _add_type(release: Release, spelling: str, definition: Cursor) -> None:
-    name = spelling.rpartition(" ")[2]
-    if definition.kind == CursorKind.ENUM_DECL:
-        members = {c.spelling: c.enum_value for c in definition.get_children()}
-        release.enums.setdefault(name, members)
-    elif definition.kind in _RECORDS and (fields := _fields(definition.type)):
-        size, alignment = definition.type.get_size(), definition.type.get_align()
-        if definition.kind == CursorKind.UNION_DECL:
-            fields.insert(0, api.Field("", "union", "u8", 0, size))
-        release.structs.setdefault(name, api.Struct(name, size, alignment, fields))
 
 
 def _declarations(cursor: Cursor) -> Iterator[Cursor]:
@@ -140,10 +139,10 @@ def _declarations(cursor: Cursor) -> Iterator[Cursor]:
             yield child
 
 
-def _fields(type_: Type, path: str = "", start: int = 0) -> list[api.Field]:
+def _fields(type_: Type, records: set[str], path: str = "", start: int = 0) -> list[api.Field]:
     """Return what a struct holds: a union as bytes, and behind them its members.
 
-    The members of a union or a struct that has no type name are named by their path, with dots.
+    The members of a union or a struct that is not among `records` are named by their path, with dots.
     """
     fields = []
     for cursor in type_.get_fields():
@@ -157,9 +156,9 @@ def _fields(type_: Type, path: str = "", start: int = 0) -> list[api.Field]:
         name = path if "(" in cursor.spelling or not cursor.spelling else path + cursor.spelling
         canonical = kind.get_canonical()
         named = kind.spelling.removeprefix("struct ")
-        if canonical.kind == TypeKind.RECORD and not named.isidentifier():
+        if canonical.kind == TypeKind.RECORD and named not in records:
             below = f"{name.removesuffix('.')}." if name else ""
-            members = _fields(canonical, below, offset) if count == 1 else []
+            members = _fields(canonical, records, below, offset) if count == 1 else []
             if canonical.get_declaration().kind == CursorKind.UNION_DECL or not members:
                 size = kind.get_size() * count
                 union = api.Field(name.removesuffix("."), "union", "u8", offset // 8, size)
@@ -222,7 +221,11 @@ def _renamed(own: list[Cursor]) -> dict[str, str]:
         if cursor.kind == CursorKind.MACRO_DEFINITION:
             tokens = [token.spelling for token in cursor.get_tokens()]
             # `__CUDA_API_PTSZ(name)` leaves the name as it is, unless per-thread streams are on.
-            if len(tokens) == 5 and tokens[2] == "(" and tokens[1].startswith(("__CUDA_API_PT", "__CUDART_API_PT")):
+            if (
+                len(tokens) == 5
+                and tokens[2] == "("
+                and tokens[1].startswith(("__CUDA_API_PT", "__CUDART_API_PT"))
+            ):
                 tokens = [tokens[0], tokens[3]]
             # The version may stand inside: cublasDgemm_64 is cublasDgemm_v2_64.
             if len(tokens) == 2 and tokens[0] == re.sub(r"_v\d+", "", tokens[1], count=1):
