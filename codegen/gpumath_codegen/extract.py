@@ -142,7 +142,7 @@ def _declarations(cursor: Cursor) -> Iterator[Cursor]:
 def _fields(type_: Type, records: set[str], path: str = "", start: int = 0) -> list[api.Field]:
     """Return what a struct holds: a union as bytes, and behind them its members.
 
-    The members of a union or a struct that is not among `records` are named by their path, with dots.
+    The members of a union or a struct that is none of `records` are named by their path, with dots.
     """
     fields = []
     for cursor in type_.get_fields():

@@ -265,10 +265,13 @@ impl StructArray {
             return Ok(format!("<{class}: {} structs at {:#x}>", array.length, array.address));
         }
         let mut parts = Vec::new();
-        for (name, _) in &array.layout().fields {
+        // Not the members of unions: their bytes are shown.
+        for (name, _) in array.layout().parts() {
             let value = slf.getattr(name.as_str())?;
             let value = if value.is_instance_of::<PyMemoryView>() {
-                value.call_method0("tobytes")?
+                value
+                    .call_method0("tobytes")?
+                    .call_method1("rstrip", (PyBytes::new(slf.py(), &[0]),))?
             } else {
                 value
             };

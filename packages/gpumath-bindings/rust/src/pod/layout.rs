@@ -21,7 +21,7 @@ pub(super) struct Layout {
     /// For the buffer protocol, such as `T{<Q:workspace_size:<i:state:4x}`.
     pub(super) format: CString,
     /// In the order of the class body; some may overlap, as members of a union do.
-    pub(super) fields: Vec<(String, Py<Field>)>,
+    fields: Vec<(String, Py<Field>)>,
     /// Those that make up the struct: no two of them overlap. By offset.
     parts: Vec<usize>,
     dtype: PyOnceLock<Py<PyAny>>,
@@ -83,7 +83,8 @@ impl Layout {
         class.setattr(ATTRIBUTE, Py::new(py, layout)?)
     }
 
-    fn part(&self) -> impl Iterator<Item = &(String, Py<Field>)> {
+    /// The fields that make up the struct, by offset.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &(String, Py<Field>)> {
         self.parts.iter().filter_map(|&index| self.fields.get(index))
     }
 
@@ -92,7 +93,7 @@ impl Layout {
         let make = || {
             let (mut names, mut formats, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
             let numpy = py.import("numpy")?;
-            for (name, field) in self.part() {
+            for (name, field) in self.parts() {
                 let field = field.get();
                 let element = match &field.kind {
                     Kind::Number(number) => numpy.getattr("dtype")?.call1((number.letter(),))?,
