@@ -71,7 +71,7 @@ def _kind(f: Function, p: Parameter) -> str:
         "out": f"Kind::Output({value})",
         "str": "Kind::Text",
         "bytes": f"Kind::Bytes({length})",
-        "buffer": f"Kind::Buffer({length})",
+        "buffer": f"Kind::Buffer({value}, {length})",
         "texts": f"Kind::Texts({length})",
         "nested": f"Kind::Nested({value}, {length})",
         "logger": "Kind::Logger",
