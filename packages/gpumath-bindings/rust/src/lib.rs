@@ -37,6 +37,7 @@ mod _core {
         gpumath_core::loader::set_search_hook(crate::core::libraries::search_paths);
         let nested = module.getattr("core")?;
         nested.setattr("__name__", "gpumath.bindings._core.core")?;
+        nested.setattr("_C_API", crate::core::c_api::capsule(module.py())?)?;
         let modules = module.py().import("sys")?.getattr("modules")?;
         modules.set_item("gpumath.bindings._core.core", nested)?;
         crate::call::add_modules(module, crate::generated::MODULES)
