@@ -49,6 +49,7 @@ def _row(lib: Library, f: Function) -> str:
         doc: c"{doc}",
         symbol: {lib.rust}::{f.static}.symbol(),
         parameters: &[{parameters}],
+        inputs: {len(f.inputs)},
         shape: shapes::{f.shape},
         returns: Returns::{_returns(f.returns)},
         keep_gil: {str(f.keep_gil).lower()},
