@@ -67,6 +67,7 @@ def _kind(f: Function, p: Parameter) -> str:
         "in": f"Kind::Value({value})",
         "out": f"Kind::Output({value})",
         "str": "Kind::Text",
+        "kernel_params": "Kind::KernelParameters",
         "bytes": f"Kind::Bytes({length})",
         "seq": f"Kind::Sequence({value}, {length})",
     }[p.role]

@@ -31,7 +31,7 @@ _NEVER_OUTPUT = {
     "residual_history", "discrete_distribution",
 }  # fmt: skip
 _SCALAR = re.compile(r"[iuf]\d+")
-_ROLES = {"in", "out", "ptr", "seq", "bytes", "str"}
+_ROLES = {"in", "out", "ptr", "seq", "bytes", "str", "kernel_params"}
 # As in call.rs of the bindings.
 MAX_PARAMETERS = 32
 # The letter of an ABI kind in the name of a shape; `l` for all 64-bit integers and addresses.

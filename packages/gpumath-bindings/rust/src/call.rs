@@ -5,6 +5,7 @@
 
 mod convert;
 mod keywords;
+mod launch;
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -60,6 +61,8 @@ pub(crate) enum Kind {
     Sequence(Value, Length),
     /// An address, or an object with a buffer that is borrowed or copied for the call.
     Bytes(Length),
+    /// The arguments of a kernel.
+    KernelParameters,
     /// A `str`.
     Text,
     /// Not an argument of the Python function: C writes it, Python returns it.
@@ -230,6 +233,7 @@ fn call(
                 let needed = needed(py, row, arguments, length)?;
                 convert::bytes_from(py, argument, needed, context, &mut held)?
             }
+            Kind::KernelParameters => launch::kernel_parameters(py, argument, context, &mut held)?,
             Kind::Output(_) => 0,
         };
     }

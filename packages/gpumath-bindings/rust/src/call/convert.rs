@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PySequence, PyString};
 use smallvec::SmallVec;
 
+use super::launch::View;
 use super::{Parameter, Row, Value};
 
 /// What an argument lends to C until the call is over.
@@ -15,7 +16,9 @@ pub(super) enum Held<'py> {
     /// A copy, packed as C's element type.
     Words { _words: Vec<u64> },
     /// A new object; other arguments are held by the caller.
-    Object { _object: Bound<'py, PyBytes> },
+    Object { _object: Bound<'py, PyAny> },
+    /// A borrowed buffer.
+    View { _view: View },
 }
 
 /// Which argument is being converted, for messages.
@@ -27,7 +30,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let place = self.index.map(|index| format!("[{index}]")).unwrap_or_default();
         format!("{}() argument '{}'{place}", self.row.display_name(), self.parameter.name)
     }
@@ -235,12 +238,12 @@ pub(super) fn bytes_from<'py>(
     let bytes = bytes.cast_into::<PyBytes>()?;
     check_length(bytes.as_bytes().len(), needed, context)?;
     let address = bytes.as_bytes().as_ptr() as u64;
-    held.push(Held::Object { _object: bytes });
+    held.push(Held::Object { _object: bytes.into_any() });
     Ok(address)
 }
 
 /// An address, where something else would do as well.
-fn address_or(
+pub(super) fn address_or(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
     other: &str,
@@ -303,6 +306,6 @@ fn text_output(py: Python<'_>, address: u64) -> PyResult<*mut ffi::PyObject> {
     if text.is_null() { Err(PyErr::fetch(py)) } else { Ok(text) }
 }
 
-fn type_name(object: &Bound<'_, PyAny>) -> String {
+pub(super) fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "this object".into(), |name| name.to_string())
 }
