@@ -3,7 +3,7 @@
 //! Each entry is the address of one argument's bytes. Python gives the address of such an array, an object whose
 //! buffer is one, or `(values, types)`, from which one is built for the call.
 
-use std::ffi::{c_long, c_ulong};
+use std::ffi::{CStr, c_int, c_long, c_ulong};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -11,10 +11,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
-use smallvec::SmallVec;
 
 use super::Value;
-use super::convert::{Context, Held, address_or, slot_of, type_name};
+use super::arrays::{Held, Holder, View, address_or, has_buffer, hold_words};
+use super::convert::{Context, slot_of, type_name};
 
 /// What `None` in place of a type stands for, in messages.
 const OWN_BYTES: &str = "an object with its own bytes (a struct, a NumPy scalar, an enum member)";
@@ -89,70 +89,90 @@ impl Types {
     }
 }
 
-/// The address of the `void*[]`, 0 if there is none.
+/// The slot of `void **kernelParams`.
 pub(super) fn kernel_parameters<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
     context: Context,
-    held: &mut SmallVec<[Held<'py>; 4]>,
+    held: &mut Holder<'py>,
 ) -> PyResult<u64> {
     // SAFETY: `argument` is a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
-    // SAFETY: a live object, in all three.
-    unsafe {
-        if ffi::PyLong_Check(argument) != 0 {
-            return slot_of(py, argument, Value::Address, context);
-        }
-        if ffi::PyTuple_Check(argument) != 0 {
-            return from_pair(object.cast_unchecked(), context, held);
-        }
-        if ffi::PyObject_CheckBuffer(argument) != 0
-            && let Some(address) = from_array(&object, context, held)?
-        {
-            return Ok(address);
-        }
+    if let Ok(pair) = object.cast::<PyTuple>() {
+        return from_pair(pair, context, held);
+    }
+    addresses(&object, "an array of addresses or a tuple (values, ctypes types)", context, held)
+}
+
+/// The slot of `void **extra`, which may have been left out.
+pub(super) fn extra<'py>(
+    py: Python<'py>,
+    argument: *mut ffi::PyObject,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    if argument.is_null() {
+        return Ok(0);
+    }
+    // SAFETY: not NULL, so a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    addresses(&object, "an array of addresses", context, held)
+}
+
+/// The address of a `void*[]`: an integer as it is, 0 for None, or the buffer of an array.
+fn addresses<'py>(
+    object: &Bound<'py, PyAny>,
+    forms: &str,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    // SAFETY: a live object.
+    if unsafe { ffi::PyLong_Check(object.as_ptr()) } != 0 {
+        return slot_of(object.py(), object.as_ptr(), Value::Address, context);
     }
     if object.is_none() {
         return Ok(0);
     }
-    address_or(py, argument, "an array of addresses, or a tuple (values, ctypes types),", context)
+    if has_buffer(object) {
+        let view = view_of(object, ffi::PyBUF_ND | ffi::PyBUF_FORMAT, context)?;
+        // A NumPy scalar is a number that has a buffer.
+        if view.0.ndim > 0 {
+            check_elements(&view.0, context)?;
+            let address = view.0.buf as u64;
+            held.push(Held::View { _view: view });
+            return Ok(address);
+        }
+    }
+    address_or(object, forms, context)
 }
 
-/// The buffer of an object that is a `void*[]`; None for a single number.
-fn from_array<'py>(
-    object: &Bound<'py, PyAny>,
-    context: Context,
-    held: &mut SmallVec<[Held<'py>; 4]>,
-) -> PyResult<Option<u64>> {
-    let view = View::of(object, ffi::PyBUF_ND | ffi::PyBUF_FORMAT, context)?;
-    if view.buffer.ndim == 0 {
-        return Ok(None);
-    }
+fn check_elements(view: &ffi::Py_buffer, context: Context) -> PyResult<()> {
     // SAFETY: the exporter filled in a NUL-terminated format, or NULL for bytes.
     let format = unsafe {
-        let format = view.buffer.format;
-        if format.is_null() { b"B" } else { std::ffi::CStr::from_ptr(format).to_bytes() }
+        if view.format.is_null() { b"B" } else { CStr::from_ptr(view.format).to_bytes() }
     };
-    let format = format.strip_prefix(b"<").or(format.strip_prefix(b"@")).unwrap_or(format);
-    if view.buffer.itemsize != 8
-        || !matches!(format, [b'l' | b'L' | b'q' | b'Q' | b'n' | b'N' | b'P'])
-    {
-        let (name, found) = (context.name(), String::from_utf8_lossy(format).into_owned());
-        return Err(PyTypeError::new_err(format!(
-            "{name}: the elements of an array of addresses are 64-bit integers, not '{found}' of {} bytes",
-            view.buffer.itemsize
-        )));
+    let plain = format.strip_prefix(b"<").or(format.strip_prefix(b"@")).unwrap_or(format);
+    if view.itemsize == 8 && matches!(plain, [b'l' | b'L' | b'q' | b'Q' | b'n' | b'N' | b'P']) {
+        return Ok(());
     }
-    let address = view.address();
-    held.push(Held::View { _view: view });
-    Ok(Some(address))
+    let (name, found) = (context.name(), String::from_utf8_lossy(format));
+    Err(PyTypeError::new_err(format!(
+        "{name}: an array of addresses has 64-bit integers, not elements of the format '{found}'"
+    )))
+}
+
+fn view_of(object: &Bound<'_, PyAny>, flags: c_int, context: Context) -> PyResult<View> {
+    View::of(object, flags).map_err(|cause| {
+        let name = context.name();
+        PyValueError::new_err(format!("{name}: a C-contiguous buffer is required: {cause}"))
+    })
 }
 
 /// A `void*[]` and the values it points to, built from `(values, types)`.
 fn from_pair<'py>(
     pair: &Bound<'py, PyTuple>,
     context: Context,
-    held: &mut SmallVec<[Held<'py>; 4]>,
+    held: &mut Holder<'py>,
 ) -> PyResult<u64> {
     let (values, classes) = match pair.len() {
         2 => (tuple_of(pair, 0, context)?, tuple_of(pair, 1, context)?),
@@ -195,7 +215,7 @@ fn from_pair<'py>(
             Bytes::At(address) => address,
         };
     }
-    held.push(Held::Words { _words: words });
+    hold_words(words, held);
     // Lists were copied; what the copies hold must stay until the driver has read it.
     held.push(Held::Object { _object: values.into_any() });
     Ok(base)
@@ -328,7 +348,7 @@ fn own_bytes<'py>(
     value: &Bound<'py, PyAny>,
     class: &Bound<'py, PyAny>,
     context: Context,
-    held: &mut SmallVec<[Held<'py>; 4]>,
+    held: &mut Holder<'py>,
 ) -> PyResult<Bytes> {
     let py = value.py();
     if !class.is_none() {
@@ -338,13 +358,12 @@ fn own_bytes<'py>(
             return Err(wrong_type(value, class, ctypes, context));
         }
     }
-    // SAFETY: a live object.
-    if unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) } != 0 {
-        let view = View::of(value, ffi::PyBUF_SIMPLE, context)?;
-        if view.buffer.len == 0 {
+    if has_buffer(value) {
+        let view = view_of(value, ffi::PyBUF_SIMPLE, context)?;
+        if view.0.len == 0 {
             return Err(PyValueError::new_err(format!("{}: it has no bytes", context.name())));
         }
-        let address = view.address();
+        let address = view.0.buf as u64;
         held.push(Held::View { _view: view });
         return Ok(Bytes::At(address));
     }
@@ -388,34 +407,4 @@ fn wrong_type(
         ),
     };
     PyTypeError::new_err(text)
-}
-
-/// A borrowed buffer.
-pub(super) struct View {
-    // Boxed: an exporter may point into it.
-    buffer: Box<ffi::Py_buffer>,
-}
-
-impl View {
-    fn of(object: &Bound<'_, PyAny>, flags: std::ffi::c_int, context: Context) -> PyResult<View> {
-        let mut buffer = Box::new(ffi::Py_buffer::new());
-        // SAFETY: a live object; on success the buffer is filled in and `drop` releases it.
-        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *buffer, flags) } == 0 {
-            return Ok(View { buffer });
-        }
-        let reason = PyErr::fetch(object.py());
-        let text = format!("{}: its buffer cannot be read as C reads it: {reason}", context.name());
-        Err(PyValueError::new_err(text))
-    }
-
-    fn address(&self) -> u64 {
-        self.buffer.buf as u64
-    }
-}
-
-impl Drop for View {
-    fn drop(&mut self) {
-        // SAFETY: filled in by `PyObject_GetBuffer`; what is held is dropped with the thread attached.
-        unsafe { ffi::PyBuffer_Release(&raw mut *self.buffer) };
-    }
 }
