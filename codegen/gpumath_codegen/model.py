@@ -227,7 +227,7 @@ def _decided(enums: list[api.Enum], decisions: dict[str, Any]) -> list[api.Enum]
     known = {e.name for e in enums}
     if wrong := sorted(known ^ {*decisions}):
         raise SystemExit(f"enums without a rule, or rules without an enum: {', '.join(wrong)}")
-    return enums
+    return [e for e in enums if "skip" not in decisions[e.name]]
 
 
 def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
