@@ -71,6 +71,8 @@ def _kind(f: Function, p: Parameter) -> str:
         "in": f"Kind::Value({value})",
         "out": f"Kind::Output({value})",
         "str": "Kind::Text",
+        "kernel_params": "Kind::KernelParameters",
+        "kernel_extra": "Kind::KernelExtra",
         "bytes": f"Kind::Bytes({length})",
         "buffer": f"Kind::Buffer({length})",
         "texts": f"Kind::Texts({length})",

@@ -6,6 +6,7 @@
 mod arrays;
 mod convert;
 mod keywords;
+mod launch;
 mod logger;
 
 use std::ffi::{CStr, c_void};
@@ -77,6 +78,10 @@ pub(crate) enum Kind {
     Buffer(Length),
     /// A struct of so many bytes by value: an address, or an object with a buffer of that size.
     Struct(usize),
+    /// The arguments of a kernel: values and their types, or addresses.
+    KernelParameters,
+    /// What else a kernel launch may take, and most leave out: addresses.
+    KernelExtra,
     /// What the library's log messages go to.
     Logger,
     /// A `str`.
@@ -255,6 +260,8 @@ fn call(
                 loggers = target;
                 address
             }
+            Kind::KernelParameters => launch::kernel_parameters(py, argument, context, &mut held)?,
+            Kind::KernelExtra => launch::extra(py, argument, context, &mut held)?,
             other => arrays::address_of(py, argument, other, arguments, context, &mut held)?,
         };
         if parameter.not_null && value == 0 {
