@@ -47,10 +47,8 @@ def shapes(functions: list[Function]) -> str:
 //!
 //! The name is the shape: what is returned, then one letter a parameter. `i` is a 32-bit integer,
 //! `l` a 64-bit integer or an address, `b` an unsigned and `c` a signed byte, `h` a 16-bit integer,
-//! `f` an `f32`, `d` an `f64`.
-//!
-//! `f` an `f32`, `d` an `f64`, `x` a complex number of two `f32`, `z` one of two `f64`, and `s24a8` a
-//! struct of 24 bytes that is aligned to 8 and holds no floating point numbers.
+//! `f` an `f32`, `d` an `f64`, `x` a complex number of two `f32`, `z` one of two `f64`, and `s24a8`
+//! a struct of 24 bytes that is aligned to 8 and holds no floating point numbers.
 //!
 //! Every argument lies in a 64-bit slot, in its low bits, and so does the value that is returned.
 //! Of `z` and structs the slot holds the address.
