@@ -11,14 +11,9 @@ converge is reported by the ``info`` that the routine writes.
 
 Examples
 --------
->>> from gpumath.bindings import cusolver, cusolverDn
+>>> from gpumath.bindings import cusolverDn
 >>> cusolverDn.Function.GETRF
 <Function.GETRF: 0>
->>> try:
-...     cusolverDn.destroy(0)
-... except ValueError as error:
-...     print(error)
-destroy() argument 'handle' is NULL, which the library would crash on
 """
 
 from gpumath.bindings._core.cusolverDn import *
