@@ -159,6 +159,11 @@ class Library:
     # Rules of the structs, by C name or `name@since`.
     structs: dict[str, Any]
 
+    @property
+    def rust(self) -> str:
+        """Name of its modules in Rust."""
+        return self.name.lower()
+
 
 def load(root: Path, name: str) -> Library:
     """Join ``api/<name>.toml`` and ``rules/<name>.toml``, and refuse what does not fit."""

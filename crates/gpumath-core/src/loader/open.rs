@@ -90,7 +90,7 @@ pub(super) fn open(
 }
 
 /// Which releases have a function, for a message.
-fn versions_text(symbol: &Symbol) -> String {
+pub(super) fn versions_text(symbol: &Symbol) -> String {
     // A release below the first toolkit's is the library's own.
     let own = symbol.since.major < CUDA_MAJORS[0];
     let product = if own { symbol.library } else { "CUDA" };
