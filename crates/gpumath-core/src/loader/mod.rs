@@ -87,12 +87,11 @@ pub fn has(name: &str) -> Result<bool> {
         Some((library, function)) => (library, Some(function)),
         None => (name, None),
     };
-    let library =
-        catalog::find(library_name).ok_or_else(|| explain::unknown_library(library_name))?;
+    catalog::find(library_name).ok_or_else(|| explain::unknown_library(library_name))?;
     let found = match function_name {
         None => self::library(library_name).map(|_| ()),
         Some(function) => {
-            let mut symbols = library.symbols.iter();
+            let mut symbols = catalog::symbols_of(library_name).iter();
             let symbol = symbols.find(|symbol| symbol.name == function).ok_or_else(|| {
                 Error::InvalidValue(format!("{library_name} has no function '{function}'"))
             })?;
