@@ -47,9 +47,9 @@ def public_modules(top: str) -> list[ModuleType]:
 
 
 def module_lines(module: ModuleType) -> list[str]:
-    """Describe the public names of a module: those in its `__all__`."""
+    """Describe the public names of a module."""
     lines: list[str] = []
-    for name in sorted(getattr(module, "__all__", ())):
+    for name in sorted(public_names(module)):
         value = getattr(module, name)
         if inspect.isclass(value):
             lines += class_lines(name, value)
@@ -60,6 +60,17 @@ def module_lines(module: ModuleType) -> list[str]:
         else:
             lines.append(f"  {name}: {type(value).__name__}")
     return lines
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return the names in `__all__`; without it, the functions and classes that gpumath defines."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("gpumath")
+    ]
 
 
 def class_lines(name: str, value: type) -> list[str]:

@@ -14,8 +14,9 @@ class Parameter:
     """A C parameter: its name, its type as written, and its type as the ABI sees it.
 
     ``kind`` is a scalar (``i32`` … ``f64``), ``enum NAME``, ``handle`` (a typedef that hides a
-    pointer to a struct), ``struct SIZE.ALIGNMENT``, ``c64``, ``c128``, ``void``, or one of these with ``*`` and ``[]`` behind it and
-    ``const`` before it; ``callback`` is a pointer to a function.
+    pointer to a struct), ``struct SIZE.ALIGNMENT``, ``c64``, ``c128``, ``void``, or one of these
+    with ``*`` and ``[]`` behind it and ``const`` before it. A pointer to a struct is ``struct*``.
+    ``callback`` is a pointer to a function.
     """
 
     name: str
@@ -60,8 +61,9 @@ class Enum:
 class Field:
     """A field of a C struct.
 
-    ``kind`` is as in `Parameter`, or ``struct NAME`` for a nested struct with a name; unions and
-    nested structs without one are ``u8``. ``count`` is the number of elements of an array, else 1.
+    ``kind`` is as in `Parameter`, or ``struct NAME`` for a nested struct or union that has a type
+    name. A union without one is ``u8`` bytes, of the type ``union``, and its members follow; their
+    names are paths (``res.array.hArray``). ``count`` is the number of elements of an array, else 1.
     """
 
     name: str

@@ -9,7 +9,17 @@ from gpumath_codegen.model import Function, Library, letter
 _RUST = {"ptr": "usize", "handle": "usize", "str": "usize"}
 _BY_VALUE = {"c64": "Complex<f32>", "c128": "Complex<f64>"}
 _TOKEN = re.compile(r"s\d+a\d+|[a-z]")
-_SHAPE = {"c": "i8", "b": "u8", "h": "i16", "i": "i32", "l": "u64", "f": "f32", "d": "f64", "x": "Complex<f32>", "z": "Complex<f64>"}
+_SHAPE = {
+    "c": "i8",
+    "b": "u8",
+    "h": "i16",
+    "i": "i32",
+    "l": "u64",
+    "f": "f32",
+    "d": "f64",
+    "x": "Complex<f32>",
+    "z": "Complex<f64>",
+}
 
 
 def library(lib: Library) -> str:
@@ -37,10 +47,8 @@ def shapes(functions: list[Function]) -> str:
 //!
 //! The name is the shape: what is returned, then one letter a parameter. `i` is a 32-bit integer,
 //! `l` a 64-bit integer or an address, `b` an unsigned and `c` a signed byte, `h` a 16-bit integer,
-//! `f` an `f32`, `d` an `f64`.
-//!
-//! `f` an `f32`, `d` an `f64`, `x` a complex number of two `f32`, `z` one of two `f64`, and `s24a8` a
-//! struct of 24 bytes that is aligned to 8 and holds no floating point numbers.
+//! `f` an `f32`, `d` an `f64`, `x` a complex number of two `f32`, `z` one of two `f64`, and `s24a8`
+//! a struct of 24 bytes that is aligned to 8 and holds no floating point numbers.
 //!
 //! Every argument lies in a 64-bit slot, in its low bits, and so does the value that is returned.
 //! Of `z` and structs the slot holds the address.
@@ -50,8 +58,8 @@ def shapes(functions: list[Function]) -> str:
 
 def module(names: list[str]) -> str:
     """Return ``mod.rs``."""
-    lines = "".join(f"pub mod {name};\n" for name in sorted([*names, "shapes"]))
-    tables = ", ".join(f'("{name}", {name}::SYMBOLS)' for name in sorted(names))
+    lines = "".join(f"pub mod {name.lower()};\n" for name in sorted([*names, "shapes"]))
+    tables = ", ".join(f'("{name}", {name.lower()}::SYMBOLS)' for name in sorted(names))
     return f"""//! Written by `codegen/`; see `codegen/README.md`. Do not edit.
 #![allow(clippy::type_complexity, reason = "a C function with many parameters has a long type")]
 
@@ -66,7 +74,7 @@ pub static MODULES: &[(&str, &[&Symbol])] = &[{tables}];
 def _static(lib: Library, f: Function) -> str:
     types = ", ".join(_type(p.abi) for p in f.parameters)
     returns = "" if f.return_kind == "void" else f" -> {_type(f.return_kind)}"
-    gate = ", ".join(f'Some({_release(text)})' if text else "None" for text in f.versions)
+    gate = ", ".join(f"Some({_release(text)})" if text else "None" for text in f.versions)
     gate = f".within({gate})" if any(f.versions) else ""
     texts = ", ".join(f'"{text}"' for text in (lib.name, f.name, f.c_name, f.symbol))
     return f"""

@@ -32,7 +32,10 @@ _NEVER_OUTPUT = {
 }  # fmt: skip
 _SCALAR = re.compile(r"[iuf]\d+")
 _BY_VALUE = re.compile(r"c64|c128|struct \d+\.\d+")
-_ROLES = {"in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "logger"}
+_ROLES = {
+    "in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "logger",
+    "kernel_params", "kernel_extra",
+}  # fmt: skip
 # As in call.rs of the bindings.
 MAX_PARAMETERS = 32
 # The letter of an ABI kind in the name of a shape; `l` for all 64-bit integers and addresses.
@@ -68,6 +71,11 @@ class Parameter:
     length: str = ""
     # Whether 0 is refused.
     not_null: bool = False
+
+    @property
+    def default(self) -> str:
+        """What stands for an argument that is left out; nothing if it must be given."""
+        return "0" if self.role == "kernel_extra" else ""
 
     @property
     def abi(self) -> str:
@@ -159,14 +167,23 @@ class Library:
     # Rules of the structs, by C name or `name@since`.
     structs: dict[str, Any]
 
+    @property
+    def rust(self) -> str:
+        """Name of its modules in Rust."""
+        return self.name.lower()
+
 
 def load(root: Path, name: str) -> Library:
     """Join ``api/<name>.toml`` and ``rules/<name>.toml``, and refuse what does not fit."""
     facts = api.read(root / "api" / f"{name}.toml")
     rules = Rules(root / "rules" / f"{name}.toml", facts.functions)
     data = rules.data
-    if (wanted := data.get("functions")) is not None:  # TRANSITIONAL: until rules/driver.toml is whole
-        chosen = [(f, k) for f, k in zip(facts.functions, rules.keys, strict=True) if f.name in wanted]
+    if (
+        wanted := data.get("functions")
+    ) is not None:  # TRANSITIONAL: until rules/driver.toml is whole
+        chosen = [
+            (f, k) for f, k in zip(facts.functions, rules.keys, strict=True) if f.name in wanted
+        ]
         facts.functions, rules.keys = [f for f, _ in chosen], [k for _, k in chosen]
         facts.enums = [e for e in facts.enums if e.name in data["enum"]]
     enums = [_enum(enum, data) for enum in _decided(facts.enums, data.get("enum", {}))]
@@ -215,7 +232,7 @@ def _decided(enums: list[api.Enum], decisions: dict[str, Any]) -> list[api.Enum]
     known = {e.name for e in enums}
     if wrong := sorted(known ^ {*decisions}):
         raise SystemExit(f"enums without a rule, or rules without an enum: {', '.join(wrong)}")
-    return enums
+    return [e for e in enums if "skip" not in decisions[e.name]]
 
 
 def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
@@ -285,8 +302,12 @@ def _returns(kind: str, status: str) -> str:
     if kind == "const i8*":
         return "str"
     # Enums that are no status are plain integers.
-    return "i32" if kind.startswith("enum ") else kind if _SCALAR.fullmatch(kind) else (
-        "void" if kind == "void" else "ptr"
+    return (
+        "i32"
+        if kind.startswith("enum ")
+        else kind
+        if _SCALAR.fullmatch(kind)
+        else ("void" if kind == "void" else "ptr")
     )
 
 

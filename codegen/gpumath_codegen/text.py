@@ -24,10 +24,39 @@ _MEANING = {
 }
 _TYPE = {"f32": "float", "f64": "float", "str": "str", "c64": "complex", "c128": "complex"}
 
+# Type and meaning of a parameter of such a role, whatever its C type.
+_BY_ROLE = {
+    "seq": ("int or sequence of {element}", "A sequence of {elements}{length}, or its address."),
+    "nested": (
+        "int or sequence of sequences",
+        "Sequences of {elements}{length}, or their address.",
+    ),
+    "texts": ("int or sequence of str or bytes", "Texts{length}, or the address of theirs."),
+    "bytes": ("int or bytes-like", "Data{size}, or their address."),
+    "buffer": ("int or writable bytes-like", "What C writes to: a buffer{size}, or its address."),
+    "str": ("str", "Text without NUL characters."),
+    "kernel_params": (
+        "(values, types), array of int, int or None",
+        """The kernel's arguments. Values and their types are two tuples or lists of one length. A
+    type is a simple ctypes type, to which the value is converted (c_void_p: an int, or what
+    has ``getPtr()`` or ``ptr``); the ctypes struct, union or array class of the value; or None
+    for a value that is the bytes of the argument: an object with a buffer (a struct, a NumPy
+    scalar), an enum member, which becomes an int, or an object whose ``getPtr()`` or ``ptr``
+    is the host address of its bytes. An array of 64-bit integers has the host address of each
+    argument, and an int is the address of such an array. 0 or None: no arguments.""",
+    ),
+    "kernel_extra": (
+        "int, array of int or None, optional",
+        "Names and values, ended by 0, in an array of 64-bit integers, or the address of theirs.",
+    ),
+    "logger": ("callable, Logger, None or int", "Gets each message; or a C function's address."),
+}
+
 
 def signature(f: Function) -> str:
     """``exec_c2c(plan, idata, odata, direction)``, on several lines if it is long."""
-    line = f"{f.name}({', '.join(p.name for p in f.inputs)})"
+    inputs = (f"{p.name}={p.default}" if p.default else p.name for p in f.inputs)
+    line = f"{f.name}({', '.join(inputs)})"
     return textwrap.fill(line, 80, break_long_words=False)
 
 
@@ -54,33 +83,19 @@ def _section(title: str, entries: list[str]) -> list[str]:
 
 
 def _input(p: Parameter) -> str:
-    length = f", at least ``{p.length}`` of them" if p.length else ""
-    if p.role == "seq":
-        element = _TYPE.get(p.kind, "int")
-        meaning = f"A sequence of {_plural(p.kind)}{length}, or its address."
-        return f"{p.name} : int or sequence of {element}\n    {meaning}"
-    if p.role == "bytes":
-        size = f" of at least ``{p.length}`` bytes" if p.length else ""
-        return f"{p.name} : int or bytes-like\n    Data{size}, or their address."
-    if p.role == "buffer":
-        size = f" of at least ``{p.length}`` bytes" if p.length else ""
-        return f"{p.name} : int or writable bytes-like\n    Buffer{size}, or its address; C writes to it."
-    if p.role == "texts":
-        return f"{p.name} : int or sequence of str or bytes\n    Texts{length}, or the address of theirs."
-    if p.role == "nested":
-        meaning = f"Sequences of {_plural(p.kind)}{length}, or the address of their addresses."
-        return f"{p.name} : int or sequence of sequences\n    {meaning}"
-    if p.role == "logger":
-        meaning = "Called with each message; None for none. Or the address of a C function."
-        return f"{p.name} : callable, None or int\n    {meaning}"
     if p.kind.startswith("struct "):
         size = p.kind.split()[1].split(".")[0]
-        meaning = f"``{p.c_type}``, by value: an object with a buffer of {size} bytes, or its address."
+        meaning = f"``{p.c_type}``, by value: {size} bytes in a buffer, or their address."
         return f"{p.name} : int or bytes-like\n    {meaning}"
-    if p.role == "str":
-        return f"{p.name} : str\n    Text without NUL characters."
-    null = " Not 0." if p.not_null else ""
-    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}.{null}"
+    if p.role == "in":
+        null = " Not 0." if p.not_null else ""
+        return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}.{null}"
+    kind, meaning = _BY_ROLE[p.role]
+    length = f", at least ``{p.length}`` of them" if p.length else ""
+    size = f" of at least ``{p.length}`` bytes" if p.length else ""
+    words = {"element": _TYPE.get(p.kind, "int"), "elements": _plural(p.kind)}
+    meaning = meaning.format(length=length, size=size, **words)
+    return f"{p.name} : {kind.format(**words)}\n    {meaning}"
 
 
 def _plural(kind: str) -> str:

@@ -1,207 +1,34 @@
-"""The CUDA driver, one to one, as far as gpumath needs it.
+"""The CUDA driver, one to one: devices, contexts, memory, streams, modules, launches and graphs.
 
 Handles, streams and addresses are ints, and 0 is NULL. An address is used as it is: a wrong one
-ends the process. What C writes to a scalar is returned. A status other than success raises
+ends the process. What C writes to a scalar is returned; arrays that C writes are buffers or
+addresses. Arrays that C only reads may be Python sequences. A status other than success raises
 `CUDAError`. The driver is loaded by the first call; `init` comes before most others.
+
+Structs are classes such as `Memcpy2D`, and an object of one is accepted where C wants its address.
+A union's members are fields of their own: ``desc.res_array_h_array``.
+
+Where the driver calls back, as in `launch_host_func`, pass the address of a C function;
+``ctypes.cast(callback, ctypes.c_void_p).value`` is that of a ctypes callback. Keep the callback
+alive for as long as it may be called, and call no CUDA function from a host function.
+
+A function whose parameters changed has its newest form under the plain name and older forms with
+their version, such as `mem_advise_v1`; each works with every driver that exports it. `mem_advise`
+and `mem_advise_v2` are the same C function.
 
 Examples
 --------
 >>> from gpumath.bindings import driver
 >>> driver.Result.OUT_OF_MEMORY
 <Result.OUT_OF_MEMORY: 2>
+>>> copy = driver.Memcpy2D()
+>>> copy.width_in_bytes, copy.height = 256, 16
+>>> copy.dst_memory_type = driver.MemoryType.DEVICE
 """
 
-from gpumath.bindings._core.driver import (
-    ctx_get_current,
-    ctx_get_device,
-    ctx_pop_current,
-    ctx_push_current,
-    ctx_set_current,
-    ctx_synchronize,
-    device_can_access_peer,
-    device_get,
-    device_get_attribute,
-    device_get_count,
-    device_get_default_mem_pool,
-    device_get_mem_pool,
-    device_get_name,
-    device_get_pci_bus_id,
-    device_get_uuid,
-    device_primary_ctx_get_state,
-    device_primary_ctx_release,
-    device_primary_ctx_retain,
-    device_total_mem,
-    driver_get_version,
-    event_create,
-    event_destroy,
-    event_elapsed_time,
-    event_query,
-    event_record,
-    event_synchronize,
-    get_error_name,
-    get_error_string,
-    graph_destroy,
-    graph_exec_destroy,
-    graph_instantiate_with_flags,
-    graph_launch,
-    init,
-    launch_kernel,
-    mem_alloc,
-    mem_alloc_async,
-    mem_alloc_from_pool_async,
-    mem_alloc_host,
-    mem_free,
-    mem_free_async,
-    mem_free_host,
-    mem_get_info,
-    mem_host_register,
-    mem_host_unregister,
-    mem_pool_create,
-    mem_pool_destroy,
-    mem_pool_get_attribute,
-    mem_pool_set_attribute,
-    mem_pool_trim_to,
-    memcpy_async,
-    memcpy_dtod,
-    memcpy_dtod_async,
-    memcpy_dtoh,
-    memcpy_dtoh_async,
-    memcpy_htod,
-    memcpy_htod_async,
-    memcpy_peer_async,
-    memset_d8_async,
-    module_get_function,
-    module_load_data,
-    module_unload,
-    pointer_get_attribute,
-    stream_begin_capture,
-    stream_create,
-    stream_create_with_priority,
-    stream_destroy,
-    stream_end_capture,
-    stream_get_ctx,
-    stream_is_capturing,
-    stream_query,
-    stream_synchronize,
-    stream_wait_event,
-)
-from gpumath.bindings._generated.driver import (
-    DeviceAttribute,
-    EventFlags,
-    EventWaitFlags,
-    GraphInstantiateFlags,
-    MemAllocationHandleType,
-    MemAllocationType,
-    MemLocationType,
-    MemoryType,
-    MemPoolAttribute,
-    PointerAttribute,
-    Result,
-    StreamCaptureMode,
-    StreamCaptureStatus,
-    StreamFlags,
-)
-from gpumath.bindings.errors import CUDAError
+from gpumath.bindings._core.driver import *
+from gpumath.bindings._generated.driver import *
+from gpumath.bindings._generated.driver_structs import *
+from gpumath.bindings.errors import CUDAError as CUDAError
 
-__all__ = [
-    "CUDAError",
-    "DeviceAttribute",
-    "EventFlags",
-    "EventWaitFlags",
-    "GraphInstantiateFlags",
-    "MemAllocationHandleType",
-    "MemAllocationType",
-    "MemLocationType",
-    "MemPoolAttribute",
-    "MemoryType",
-    "PointerAttribute",
-    "Result",
-    "StreamCaptureMode",
-    "StreamCaptureStatus",
-    "StreamFlags",
-    "check_status",
-    "ctx_get_current",
-    "ctx_get_device",
-    "ctx_pop_current",
-    "ctx_push_current",
-    "ctx_set_current",
-    "ctx_synchronize",
-    "device_can_access_peer",
-    "device_get",
-    "device_get_attribute",
-    "device_get_count",
-    "device_get_default_mem_pool",
-    "device_get_mem_pool",
-    "device_get_name",
-    "device_get_pci_bus_id",
-    "device_get_uuid",
-    "device_primary_ctx_get_state",
-    "device_primary_ctx_release",
-    "device_primary_ctx_retain",
-    "device_total_mem",
-    "driver_get_version",
-    "event_create",
-    "event_destroy",
-    "event_elapsed_time",
-    "event_query",
-    "event_record",
-    "event_synchronize",
-    "get_error_name",
-    "get_error_string",
-    "graph_destroy",
-    "graph_exec_destroy",
-    "graph_instantiate_with_flags",
-    "graph_launch",
-    "init",
-    "launch_kernel",
-    "mem_alloc",
-    "mem_alloc_async",
-    "mem_alloc_from_pool_async",
-    "mem_alloc_host",
-    "mem_free",
-    "mem_free_async",
-    "mem_free_host",
-    "mem_get_info",
-    "mem_host_register",
-    "mem_host_unregister",
-    "mem_pool_create",
-    "mem_pool_destroy",
-    "mem_pool_get_attribute",
-    "mem_pool_set_attribute",
-    "mem_pool_trim_to",
-    "memcpy_async",
-    "memcpy_dtod",
-    "memcpy_dtod_async",
-    "memcpy_dtoh",
-    "memcpy_dtoh_async",
-    "memcpy_htod",
-    "memcpy_htod_async",
-    "memcpy_peer_async",
-    "memset_d8_async",
-    "module_get_function",
-    "module_load_data",
-    "module_unload",
-    "pointer_get_attribute",
-    "stream_begin_capture",
-    "stream_create",
-    "stream_create_with_priority",
-    "stream_destroy",
-    "stream_end_capture",
-    "stream_get_ctx",
-    "stream_is_capturing",
-    "stream_query",
-    "stream_synchronize",
-    "stream_wait_event",
-]
-
-
-def check_status(status: int) -> None:
-    """Raise `CUDAError` unless ``status`` is success.
-
-    Parameters
-    ----------
-    status : int
-        What a driver function returned.
-    """
-    if status:
-        raise CUDAError(status)
+check_status = CUDAError.check
