@@ -47,9 +47,9 @@ def public_modules(top: str) -> list[ModuleType]:
 
 
 def module_lines(module: ModuleType) -> list[str]:
-    """Describe the public names of a module: those in its `__all__`."""
+    """Describe the public names of a module: those in its `__all__`, or else all that are ours."""
     lines: list[str] = []
-    for name in sorted(getattr(module, "__all__", ())):
+    for name in sorted(getattr(module, "__all__", None) or own_names(module)):
         value = getattr(module, name)
         if inspect.isclass(value):
             lines += class_lines(name, value)
@@ -60,6 +60,15 @@ def module_lines(module: ModuleType) -> list[str]:
         else:
             lines.append(f"  {name}: {type(value).__name__}")
     return lines
+
+
+def own_names(module: ModuleType) -> list[str]:
+    """Return the public functions and classes that are defined in gpumath."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("gpumath")
+    ]
 
 
 def class_lines(name: str, value: type) -> list[str]:

@@ -14,8 +14,9 @@ class Parameter:
     """A C parameter: its name, its type as written, and its type as the ABI sees it.
 
     ``kind`` is a scalar (``i32`` … ``f64``), ``enum NAME``, ``handle`` (a typedef that hides a
-    pointer to a struct), ``struct SIZE.ALIGNMENT``, ``c64``, ``c128``, ``void``, or one of these with ``*`` and ``[]`` behind it and
-    ``const`` before it; ``callback`` is a pointer to a function.
+    pointer to a struct), ``struct SIZE.ALIGNMENT``, ``c64``, ``c128``, ``void``, or one of these
+    with ``*`` and ``[]`` behind it and ``const`` before it. A pointer to a struct is ``struct*``.
+    ``callback`` is a pointer to a function.
     """
 
     name: str

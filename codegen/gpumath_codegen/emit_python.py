@@ -11,39 +11,59 @@ from gpumath_codegen.model import Enum, Function, Library, Parameter
 _SUPPORTS = ("SupportsFloat", "SupportsIndex", "SupportsInt")
 _INT = "SupportsIndex | SupportsInt"
 _FLOATS = "_Floats: TypeAlias = _Int | Sequence[SupportsFloat | SupportsIndex] | Buffer\n"
-_STUB_TYPE = {"f32": "SupportsFloat | SupportsIndex", "f64": "SupportsFloat | SupportsIndex"}
+_FLOAT = "SupportsFloat | SupportsIndex"
+_COMPLEX = "SupportsComplex | SupportsFloat | SupportsIndex"
+_STUB_TYPE = {"f32": _FLOAT, "f64": _FLOAT, "c64": _COMPLEX, "c128": _COMPLEX}
+# What a parameter of such a role takes, whatever its C type.
+_BY_ROLE = {
+    "bytes": "_Int | Buffer",
+    "buffer": "_Int | Buffer",
+    "str": "str",
+    "texts": "_Int | Sequence[str | bytes]",
+    "nested": "_Int | Sequence[_Ints]",
+    "logger": "_Int | Callable[..., None] | None",
+}
 
 
 def enums(lib: Library) -> str:
     """Return the module with the library's enums."""
     base = sorted({_base(enum) for enum in lib.enums})
     classes = "".join(_enum(enum) for enum in lib.enums)
-    names = ", ".join(f'"{name}"' for name in ["MEANINGS", *(enum.name for enum in lib.enums)])
-    meanings = "".join(
-        f"    {m.value}: {_quoted(m.meaning)},\n" for m in lib.status.members if m.meaning
-    )
+    names = ", ".join(f'"{enum.name}"' for enum in lib.enums)
     return f'''"""Enums of {lib.title}."""
 
-from enum import {", ".join(base)}
+{f"from enum import {', '.join(base)}" if base else ""}
 
-__all__ = [{names},]
-
-# What each status means, for the exception's text.
-MEANINGS: dict[int, str] = {{
-{meanings}}}
+__all__: list[str] = [{names}]
 
 {classes}
+{_statuses(lib.status) if lib.status else ""}
 '''
+
+
+def _statuses(status: Enum) -> str:
+    meanings = "".join(
+        f"    {m.value}: {_quoted(m.meaning)},\n" for m in status.members if m.meaning
+    )
+    return f"""
+# For the exceptions: the enum of the statuses, and what each usually means.
+STATUS = {status.name}
+MEANINGS: dict[int, str] = {{
+{meanings}}}
+"""
 
 
 def stub(lib: Library) -> str:
     """Return the stub of the extension module's functions."""
     functions = "".join(_stub(lib, f) for f in lib.functions)
     imports = [name for name in _SUPPORTS if name in functions or name in _INT]
+    imports += ["SupportsComplex"] * ("SupportsComplex" in functions)
+    imports += ["Any"] * ("Any" in functions)
+    callbacks = ", Callable" if "Callable" in functions else ""
     return f'''"""Functions of {lib.title}, one to one."""
 
-from collections.abc import Sequence
-from typing import {", ".join([*imports, "TypeAlias"])}
+from collections.abc import Sequence{callbacks}
+from typing import {", ".join(sorted([*imports, "TypeAlias"]))}
 
 from typing_extensions import Buffer
 
@@ -95,10 +115,10 @@ def _stub(lib: Library, f: Function) -> str:
 
 def _input(p: Parameter) -> str:
     if p.role == "seq":
-        return "_Floats" if p.kind in _STUB_TYPE else "_Ints"
-    if p.role == "bytes":
+        return "_Floats" if p.kind in ("f32", "f64") else "_Ints"
+    if p.kind.startswith("struct "):
         return "_Int | Buffer"
-    return "str" if p.role == "str" else _STUB_TYPE.get(p.kind, "_Int")
+    return _BY_ROLE.get(p.role) or _STUB_TYPE.get(p.kind, "_Int")
 
 
 def _output(p: Parameter) -> str:

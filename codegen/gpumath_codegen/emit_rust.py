@@ -56,10 +56,13 @@ def _row(lib: Library, f: Function) -> str:
 
 
 def _parameter(f: Function, p: Parameter) -> str:
-    return f'Parameter {{ name: "{p.name}", kind: {_kind(f, p)} }}'
+    not_null = str(p.not_null).lower()
+    return f'Parameter {{ name: "{p.name}", kind: {_kind(f, p)}, not_null: {not_null} }}'
 
 
 def _kind(f: Function, p: Parameter) -> str:
+    if p.kind.startswith("struct "):
+        return f"Kind::Struct({p.kind.split()[1].split('.')[0]})"
     value = f"Value::{_variant(p.kind)}"
     lengths = [q.name for q in f.inputs]
     length = f"Length::Argument({lengths.index(p.length)})" if p.length else "Length::Unknown"
@@ -68,6 +71,10 @@ def _kind(f: Function, p: Parameter) -> str:
         "out": f"Kind::Output({value})",
         "str": "Kind::Text",
         "bytes": f"Kind::Bytes({length})",
+        "buffer": f"Kind::Buffer({length})",
+        "texts": f"Kind::Texts({length})",
+        "nested": f"Kind::Nested({value}, {length})",
+        "logger": "Kind::Logger",
         "seq": f"Kind::Sequence({value}, {length})",
     }[p.role]
 

@@ -2,74 +2,111 @@
 
 from __future__ import annotations
 
-from gpumath_codegen.model import Function, Library
+import re
+
+from gpumath_codegen.model import Function, Library, letter
 
 _RUST = {"ptr": "usize", "handle": "usize", "str": "usize"}
-_SHAPE = {"c": "i8", "b": "u8", "h": "i16", "i": "i32", "l": "u64", "f": "f32", "d": "f64"}
+_BY_VALUE = {"c64": "Complex<f32>", "c128": "Complex<f64>"}
+_TOKEN = re.compile(r"s\d+a\d+|[a-z]")
+_SHAPE = {
+    "c": "i8",
+    "b": "u8",
+    "h": "i16",
+    "i": "i32",
+    "l": "u64",
+    "f": "f32",
+    "d": "f64",
+    "x": "Complex<f32>",
+    "z": "Complex<f64>",
+}
 
 
 def library(lib: Library) -> str:
     """Return ``<library>.rs``."""
     statics = "".join(_static(lib, f) for f in lib.functions)
     symbols = ", ".join(f"{f.static}.symbol()" for f in lib.functions)
-    statuses = ", ".join(f'({m.value}, "{m.name}")' for m in lib.status.members)
+    names = [name for name in ("Block", "Complex") if f"{name}<" in statics]
+    table = ", ".join([*names, "Function", "Release", "Symbol"])
     return f"""//! {lib.title}: one row a function, with its exact C type.
 
-use crate::table::{{Function, Release, Symbol}};
+use crate::table::{{{table}}};
 
 {statics}
 /// Every row.
 pub static SYMBOLS: &[&Symbol] = &[{symbols}];
-
-/// Names of the statuses, as in the Python enum.
-pub static STATUS_NAMES: &[(i32, &str)] = &[{statuses}];
 """
 
 
 def shapes(functions: list[Function]) -> str:
     """Return ``shapes.rs``: one trampoline for every ABI shape that occurs."""
     body = "".join(_shape(name) for name in sorted({f.shape for f in functions}))
+    used = ", ".join(name for name in ("Block", "Complex") if f"{name}" in body)
+    table = f"use crate::table::{{{used}}};\n\n" if used else ""
     return f"""//! Calls through an address, one function for every ABI shape.
 //!
 //! The name is the shape: what is returned, then one letter a parameter. `i` is a 32-bit integer,
 //! `l` a 64-bit integer or an address, `b` an unsigned and `c` a signed byte, `h` a 16-bit integer,
-//! `f` an `f32`, `d` an `f64`.
+//! `f` an `f32`, `d` an `f64`, `x` a complex number of two `f32`, `z` one of two `f64`, and `s24a8`
+//! a struct of 24 bytes that is aligned to 8 and holds no floating point numbers.
 //!
 //! Every argument lies in a 64-bit slot, in its low bits, and so does the value that is returned.
+//! Of `z` and structs the slot holds the address.
 
-{body}"""
+{table}{body}"""
 
 
 def module(names: list[str]) -> str:
     """Return ``mod.rs``."""
     lines = "".join(f"pub mod {name};\n" for name in sorted([*names, "shapes"]))
+    tables = ", ".join(f'("{name}", {name}::SYMBOLS)' for name in sorted(names))
     return f"""//! Written by `codegen/`; see `codegen/README.md`. Do not edit.
 #![allow(clippy::type_complexity, reason = "a C function with many parameters has a long type")]
 
-{lines}"""
+use crate::table::Symbol;
+
+{lines}
+/// Every module, by its Python name, and its rows.
+pub static MODULES: &[(&str, &[&Symbol])] = &[{tables}];
+"""
 
 
 def _static(lib: Library, f: Function) -> str:
-    types = ", ".join(_RUST.get(p.abi, p.abi) for p in f.parameters)
-    returns = "" if f.return_kind == "void" else f" -> {_RUST.get(f.return_kind, f.return_kind)}"
+    types = ", ".join(_type(p.abi) for p in f.parameters)
+    returns = "" if f.return_kind == "void" else f" -> {_type(f.return_kind)}"
+    gate = ", ".join(f"Some({_release(text)})" if text else "None" for text in f.versions)
+    gate = f".within({gate})" if any(f.versions) else ""
     texts = ", ".join(f'"{text}"' for text in (lib.name, f.name, f.c_name, f.symbol))
     return f"""
 /// `{f.c_name}`, in CUDA {f.since} to {f.until}.
 pub static {f.static}: Function<unsafe extern "C" fn({types}){returns}> = Function::new(Symbol::new(
     {texts}, {_release(f.since)}, {_release(f.until)},
-));
+){gate});
 """
 
 
+def _type(kind: str) -> str:
+    """Rust type of an ABI kind."""
+    if kind.startswith("struct "):
+        return _block(letter(kind))
+    return _BY_VALUE.get(kind) or _RUST.get(kind, kind)
+
+
+def _block(token: str) -> str:
+    size, alignment = (int(number) for number in token[1:].split("a"))
+    return f"Block<[u{8 * alignment}; {size // alignment}]>"
+
+
 def _release(text: str) -> str:
-    major, minor = text.split(".")
-    return f"Release {{ major: {major}, minor: {minor} }}"
+    major, minor, patch = [*text.split("."), "0"][:3]
+    return f"Release::new({major}, {minor}, {patch})"
 
 
 def _shape(name: str) -> str:
-    returned, letters = name.split("_")
-    types = ", ".join(_SHAPE[letter] for letter in letters)
-    arguments = ", ".join(_argument(i, letter) for i, letter in enumerate(letters))
+    returned, rest = name.split("_")
+    letters = _TOKEN.findall(rest)
+    types = ", ".join(_SHAPE.get(token) or _block(token) for token in letters)
+    arguments = ", ".join(_argument(i, token) for i, token in enumerate(letters))
     arrow, result = _RESULT[returned]
     return f"""
 /// Calls the function of this shape at `address`.
@@ -88,13 +125,17 @@ pub unsafe fn {name}(address: usize, {"slots" if letters else "_"}: *const u64) 
 """
 
 
-def _argument(index: int, letter: str) -> str:
+def _argument(index: int, token: str) -> str:
     slot = f"*slots.add({index})" if index else "*slots"
-    if letter == "f":
+    if token == "f":
         return f"f32::from_bits({slot} as u32)"
-    if letter == "d":
+    if token == "d":
         return f"f64::from_bits({slot})"
-    return slot if letter == "l" else f"{slot} as {_SHAPE[letter]}"
+    if token == "x":
+        return f"Complex::from_bits({slot})"
+    if token == "z" or token.startswith("s"):
+        return f"({slot} as *const {_SHAPE.get(token) or _block(token)}).read_unaligned()"
+    return slot if token == "l" else f"{slot} as {_SHAPE[token]}"
 
 
 _RESULT = {

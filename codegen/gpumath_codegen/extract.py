@@ -156,7 +156,8 @@ def _fields(type_: Type) -> list[api.Field]:
         else:
             text = _kind(kind)
         # Types without a name are spelled with the path of the header.
-        spelling = "union" if "(un" in cursor.type.spelling or "(anon" in cursor.type.spelling else _spelling(cursor.type)
+        nameless = "(un" in cursor.type.spelling or "(anon" in cursor.type.spelling
+        spelling = "union" if nameless else _spelling(cursor.type)
         name = "" if "(" in cursor.spelling else cursor.spelling
         fields.append(api.Field(name, spelling, text, offset // 8, count))
     return fields
@@ -213,7 +214,11 @@ def _renamed(own: list[Cursor]) -> dict[str, str]:
         if cursor.kind == CursorKind.MACRO_DEFINITION:
             tokens = [token.spelling for token in cursor.get_tokens()]
             # `__CUDA_API_PTSZ(name)` leaves the name as it is, unless per-thread streams are on.
-            if len(tokens) == 5 and tokens[2] == "(" and tokens[1].startswith(("__CUDA_API_PT", "__CUDART_API_PT")):
+            if (
+                len(tokens) == 5
+                and tokens[2] == "("
+                and tokens[1].startswith(("__CUDA_API_PT", "__CUDART_API_PT"))
+            ):
                 tokens = [tokens[0], tokens[3]]
             # The version may stand inside: cublasDgemm_64 is cublasDgemm_v2_64.
             if len(tokens) == 2 and tokens[0] == re.sub(r"_v\d+", "", tokens[1], count=1):

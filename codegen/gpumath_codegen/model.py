@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import keyword
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpumath_codegen import api, names
+from gpumath_codegen.rules import Rules
 
 # Names of the sizes that functions return; with the rules of `_role` this was right for 633 of 639
 # outputs of nine libraries, and wrong for 4 parameters that are none.
@@ -31,7 +31,8 @@ _NEVER_OUTPUT = {
     "residual_history", "discrete_distribution",
 }  # fmt: skip
 _SCALAR = re.compile(r"[iuf]\d+")
-_ROLES = {"in", "out", "ptr", "seq", "bytes", "str"}
+_BY_VALUE = re.compile(r"c64|c128|struct \d+\.\d+")
+_ROLES = {"in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "logger"}
 # As in call.rs of the bindings.
 MAX_PARAMETERS = 32
 # The letter of an ABI kind in the name of a shape; `l` for all 64-bit integers and addresses.
@@ -45,6 +46,8 @@ LETTER = {
     "u32": "i",
     "f32": "f",
     "f64": "d",
+    "c64": "x",
+    "c128": "z",
 }
 
 
@@ -52,9 +55,8 @@ LETTER = {
 class Parameter:
     """A parameter as Python sees it.
 
-    ``role`` is ``in``, ``out``, ``str`` (a C string), ``seq`` (an address, or numbers that are
-    copied) or ``bytes`` (an address, or bytes); ``kind`` is the ABI kind of the value itself: of
-    the element for ``seq``, of the pointee for ``out``.
+    ``role`` is one of codegen/README.md; ``kind`` is the ABI kind of the value itself: of the
+    element for ``seq`` and ``nested``, of the pointee for ``out``.
     """
 
     name: str
@@ -62,8 +64,10 @@ class Parameter:
     kind: str
     enum: str
     c_type: str
-    # For `seq` and `bytes`: the parameter that says how many elements C reads.
+    # For arrays: the parameter that says how many elements C reads or writes.
     length: str = ""
+    # Whether 0 is refused.
+    not_null: bool = False
 
     @property
     def abi(self) -> str:
@@ -84,6 +88,8 @@ class Function:
     returns: str
     keep_gil: bool
     doc: str
+    # The library's own versions that have this signature, from and before; "" is no bound.
+    versions: tuple[str, str] = ("", "")
 
     @property
     def static(self) -> str:
@@ -103,8 +109,8 @@ class Function:
     @property
     def shape(self) -> str:
         """Name of the trampoline: a letter for what is returned, one a parameter."""
-        letters = "".join(LETTER.get(p.abi, "l") for p in self.parameters)
-        return f"{LETTER.get(self.return_kind, 'l')}_{letters}"
+        letters = "".join(letter(p.abi) for p in self.parameters)
+        return f"{letter(self.return_kind)}_{letters}"
 
     @property
     def return_kind(self) -> str:
@@ -135,7 +141,7 @@ class Enum:
 
 @dataclass
 class Library:
-    """Everything that is emitted about one library."""
+    """Everything that is emitted about one module."""
 
     name: str
     title: str
@@ -143,73 +149,77 @@ class Library:
     error: str
     functions: list[Function]
     enums: list[Enum]
-    status: Enum
-    newest: str
+    # None where another module has it.
+    status: Enum | None
+    # What `since` and `until` count: "CUDA", or the library itself.
+    release_of: str
+    facts: api.Api
+    # Key of what is left out, and why.
+    skipped: dict[str, str]
+    # Rules of the structs, by C name or `name@since`.
+    structs: dict[str, Any]
 
 
 def load(root: Path, name: str) -> Library:
     """Join ``api/<name>.toml`` and ``rules/<name>.toml``, and refuse what does not fit."""
     facts = api.read(root / "api" / f"{name}.toml")
-    rules = tomllib.loads((root / "rules" / f"{name}.toml").read_text())
-    wanted: list[str] | None = rules.get("functions")
-    enums = [_enum(enum, rules) for enum in _selected_enums(facts.enums, rules, wanted)]
+    rules = Rules(root / "rules" / f"{name}.toml", facts.functions)
+    data = rules.data
+    if (
+        wanted := data.get("functions")
+    ) is not None:  # TRANSITIONAL: until rules/driver.toml is whole
+        chosen = [
+            (f, k) for f, k in zip(facts.functions, rules.keys, strict=True) if f.name in wanted
+        ]
+        facts.functions, rules.keys = [f for f, _ in chosen], [k for _, k in chosen]
+        facts.enums = [e for e in facts.enums if e.name in data["enum"]]
+    enums = [_enum(enum, data) for enum in _decided(facts.enums, data.get("enum", {}))]
     enum_names = {enum.c_name: enum.name for enum in enums}
-    functions = [_function(f, rules, enum_names) for f in _selected(facts.functions, rules, wanted)]
-    status = next((enum for enum in enums if enum.c_name == rules["status"]), None)
-    if status is None:
-        raise SystemExit(f"the rules' status {rules['status']} is no enum that they list")
+    skipped = {key: rules.decision(key).get("skip", "") for key in rules.keys}
+    functions = [
+        _function(f, key, rules, enum_names)
+        for f, key in zip(facts.functions, rules.keys, strict=True)
+        if not skipped[key]
+    ]
+    names_ = [f.name for f in functions]
+    if twice := sorted({n for n in names_ if names_.count(n) > 1}):
+        raise SystemExit(f"more than one signature, so `skip` or `name` one: {', '.join(twice)}")
+    status = next((enum for enum in enums if enum.c_name == data["status"]), None)
+    if status is None and "status_from" not in data:
+        raise SystemExit(f"the rules' status {data['status']} is no enum that they list")
     return Library(
         name,
-        rules["title"],
-        rules["docs"],
-        rules["error"],
+        data["title"],
+        data["docs"],
+        data["error"],
         sorted(functions, key=lambda f: f.name.lstrip("_")),
         sorted(enums, key=lambda e: e.name),
         status,
-        max((f.until for f in facts.functions), key=_version),
+        data.get("release_of", "CUDA"),
+        facts,
+        {key: reason for key, reason in skipped.items() if reason},
+        data.get("struct", {}),
     )
 
 
 def libraries(root: Path) -> list[str]:
-    """Return the libraries that have rules."""
+    """Return the modules that have rules."""
     return sorted(path.stem for path in (root / "rules").glob("*.toml"))
 
 
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))
+def letter(kind: str) -> str:
+    """Return what stands for an ABI kind in the name of a shape; ``s24a8`` for a struct."""
+    if kind.startswith("struct "):
+        return "s" + kind.removeprefix("struct ").replace(".", "a")
+    return LETTER.get(kind, "l")
 
 
-def _selected(
-    functions: list[api.Function], rules: dict[str, Any], wanted: list[str] | None
-) -> list[api.Function]:
-    decisions: dict[str, Any] = rules.get("function", {})
-    known = {f.name for f in functions}
-    named = {*decisions, *rules["summary"], *rules.get("keep_gil", []), *(wanted or [])}
-    if unknown := sorted(named - known):
-        raise SystemExit(f"rules name functions that no header declares: {', '.join(unknown)}")
-    kept = [
-        f
-        for f in functions
-        if (wanted is None or f.name in wanted) and "skip" not in decisions.get(f.name, {})
-    ]
-    names_ = [f.name for f in kept]
-    if twice := sorted({n for n in names_ if names_.count(n) > 1}):
-        raise SystemExit(f"more than one signature, so `skip` or list another: {', '.join(twice)}")
-    return kept
-
-
-def _selected_enums(
-    enums: list[api.Enum], rules: dict[str, Any], wanted: list[str] | None
-) -> list[api.Enum]:
-    decisions: dict[str, Any] = rules.get("enum", {})
-    known = {e.name for e in enums}
+def _decided(enums: list[api.Enum], decisions: dict[str, Any]) -> list[api.Enum]:
     # The prefix of the members is frozen: the longest common one may change with a new member.
-    undecided = sorted(known - {*decisions}) if wanted is None else []
-    if undecided or not {*decisions} <= known:
-        raise SystemExit(
-            f"enums without a rule, or rules without an enum: {undecided or decisions}"
-        )
-    return [e for e in enums if e.name in decisions]
+    known = {e.name for e in enums}
+    if wrong := sorted(known ^ {*decisions}):
+        raise SystemExit(f"enums without a rule, or rules without an enum: {', '.join(wrong)}")
+    return enums
 
 
 def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
@@ -217,7 +227,12 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
     bare = names.without_prefix(enum.name, rules["prefix"]).removesuffix("_t")
     overrides: dict[str, str] = decision.get("members", {})
     members: dict[str, Member] = {}
+    dropped = decision.get("drop", [])
+    if unknown := {*dropped, *overrides} - {m.name for m in enum.members}:
+        raise SystemExit(f"{enum.name}: rules name members that it lacks: {', '.join(unknown)}")
     for m in enum.members:
+        if m.name in dropped:
+            continue
         prefix = decision["prefix"]
         name = overrides.get(m.name) or m.name.removeprefix(prefix)
         if not name.isidentifier() or (m.name not in overrides and not m.name.startswith(prefix)):
@@ -236,62 +251,86 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
     )
 
 
-def _function(f: api.Function, rules: dict[str, Any], enum_names: dict[str, str]) -> Function:
-    decision = rules.get("function", {}).get(f.name, {})
+def _function(f: api.Function, key: str, rules: Rules, enum_names: dict[str, str]) -> Function:
+    decision = rules.decision(key)
     roles: dict[str, str] = decision.get("roles", {})
-    if unknown := {*roles} - {p.name for p in f.parameters}:
-        raise SystemExit(f"{f.name}: rules name parameters that it lacks: {', '.join(unknown)}")
-    if not (summary := rules["summary"].get(f.name)):
-        raise SystemExit(f"{f.name}: no summary in the rules")
+    known = {p.name for p in f.parameters}
+    mentioned = {*roles, *decision.get("rename", {}), *decision.get("not_null", [])}
+    if unknown := mentioned - known:
+        raise SystemExit(f"{key}: rules name parameters that it lacks: {', '.join(unknown)}")
     for role, _, length in (text.partition(" ") for text in roles.values()):
         if role not in _ROLES:
-            raise SystemExit(f"{f.name}: there is no role {role}")
-        if length and length not in {p.name for p in f.parameters}:
-            raise SystemExit(f"{f.name}: there is no parameter {length}")
-    if {*decision} & {"roles", "name", "symbol"} and "reason" not in decision:
-        raise SystemExit(f"{f.name}: a rule without a reason")
+            raise SystemExit(f"{key}: there is no role {role}")
+        if length and length not in known:
+            raise SystemExit(f"{key}: there is no parameter {length}")
+    if decision and "skip" not in decision and "reason" not in decision:
+        raise SystemExit(f"{key}: a rule without a reason")
     if len(f.parameters) > MAX_PARAMETERS:
-        raise SystemExit(f"{f.name}: {len(f.parameters)} parameters; raise the limit in call.rs")
-    returns = "status" if f.return_kind == f"enum {rules['status']}" else f.return_kind
-    returns = "str" if returns == "const i8*" else returns
-    short = names.without_prefix(f.name, rules["prefix"])
+        raise SystemExit(f"{key}: {len(f.parameters)} parameters; raise the limit in call.rs")
+    short = names.without_prefix(f.name, rules.data["prefix"])
+    first, last = decision.get("versions", ["", ""])
     return Function(
         decision.get("name") or names.snake_case(short),
         f.name,
         decision.get("symbol", f.symbol),
         f.since,
         f.until,
-        [_parameter(p, f.name, roles.get(p.name), rules, enum_names) for p in f.parameters],
-        returns,
-        f.name in rules.get("keep_gil", []),
-        summary,
+        [_parameter(p, f.name, decision, rules.data, enum_names) for p in f.parameters],
+        _returns(f.return_kind, rules.data["status"]),
+        rules.keeps_gil(key),
+        rules.summary(key),
+        (first, last),
+    )
+
+
+def _returns(kind: str, status: str) -> str:
+    if kind == f"enum {status}":
+        return "status"
+    if kind == "const i8*":
+        return "str"
+    # Enums that are no status are plain integers.
+    return (
+        "i32"
+        if kind.startswith("enum ")
+        else kind
+        if _SCALAR.fullmatch(kind)
+        else ("void" if kind == "void" else "ptr")
     )
 
 
 def _parameter(
     p: api.Parameter,
     function: str,
-    role: str | None,
+    decision: dict[str, Any],
     rules: dict[str, Any],
     enum_names: dict[str, str],
 ) -> Parameter:
     kind = p.kind
     if p.type.removesuffix(" *") in rules.get("address_types", []):
         kind = kind.replace("u64", "ptr")
-    if kind.removeprefix("const ").startswith("struct ") and not kind.endswith(("*", "]")):
-        raise SystemExit(
-            f"{function}: {p.name} is a struct by value, which no shape holds: skip it"
-        )
-    role, _, length = (role or _role(p.name, kind, function)).partition(" ")
-    value = re.sub(r"(\*|\[\])$", "", kind) if role in ("out", "seq") else kind
+    chosen = decision.get("roles", {}).get(p.name)
+    role, _, length = (chosen or _role(p.name, kind, function)).partition(" ")
+    value = kind
+    if role in ("out", "seq", "nested"):
+        value = re.sub(r"(\*|\[\])$", "", value)
+    if role == "nested":
+        value = re.sub(r"( ?const)?\*$", "", value)
     text = role == "out" and value == "const i8*"
     value = value.removeprefix("const ")
     enum = value.removeprefix("enum ") if value.startswith("enum ") else ""
-    value = "i32" if enum else "str" if text else value if _SCALAR.fullmatch(value) else "ptr"
-    role = "in" if role == "ptr" else role
-    name = names.snake_case(p.name)
+    by_value = _SCALAR.fullmatch(value) or _BY_VALUE.fullmatch(value)
+    value = "i32" if enum else "str" if text else value if by_value else "ptr"
+    name = decision.get("rename", {}).get(p.name) or names.snake_case(p.name)
     name = f"{name}_" if keyword.iskeyword(name) or not name else name
-    return Parameter(name, role, value, enum_names.get(enum, ""), p.type, names.snake_case(length))
+    return Parameter(
+        name,
+        "in" if role == "ptr" else role,
+        value,
+        enum_names.get(enum, ""),
+        p.type,
+        names.snake_case(length),
+        p.name in decision.get("not_null", []),
+    )
 
 
 def _role(name: str, kind: str, function: str) -> str:

@@ -16,6 +16,8 @@ _PAIR = re.compile(r"([CRDZ]2[CRDZ]|[DH]to[DH])(?![a-z])")
 
 def snake_case(name: str) -> str:
     """``ExecC2C`` becomes ``exec_c2c``, and ``nGPUs`` becomes ``n_gpus``."""
+    # Two letters of the mixed-precision solvers, for the matrix and for the factorisation.
+    name = re.sub(r"^([A-Z]{2})(gels|gesv)", r"\1_\2", name)
     for capitals, word in _ONE_WORD:
         name = name.replace(capitals, word)
     name = _PAIR.sub(lambda pair: pair[0].capitalize(), name)

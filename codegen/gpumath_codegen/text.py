@@ -19,8 +19,24 @@ _MEANING = {
     "f32": "32-bit floating point number",
     "f64": "64-bit floating point number",
     "str": "text",
+    "c64": "complex number of two 32-bit floating point numbers",
+    "c128": "complex number of two 64-bit floating point numbers",
 }
-_TYPE = {"f32": "float", "f64": "float", "str": "str"}
+_TYPE = {"f32": "float", "f64": "float", "str": "str", "c64": "complex", "c128": "complex"}
+
+# Type and meaning of a parameter of such a role, whatever its C type.
+_BY_ROLE = {
+    "seq": ("int or sequence of {element}", "A sequence of {elements}{length}, or its address."),
+    "nested": (
+        "int or sequence of sequences",
+        "Sequences of {elements}{length}, or their address.",
+    ),
+    "texts": ("int or sequence of str or bytes", "Texts{length}, or the address of theirs."),
+    "bytes": ("int or bytes-like", "Data{size}, or their address."),
+    "buffer": ("int or writable bytes-like", "What C writes to: a buffer{size}, or its address."),
+    "str": ("str", "Text without NUL characters."),
+    "logger": ("callable, Logger, None or int", "Gets each message; or a C function's address."),
+}
 
 
 def signature(f: Function) -> str:
@@ -42,7 +58,7 @@ def docstring(lib: Library, f: Function) -> str:
     failure = f"{lib.error}\n    The call returned another status than SUCCESS."
     parts += _section("Raises", [failure] if f.returns == "status" else [])
     versions = f"{f.since} to {f.until}" if f.since != f.until else f.since
-    source = f"C function ``{f.c_name}``, in CUDA {versions}. See\n{lib.docs}"
+    source = f"C function ``{f.c_name}``, in {lib.release_of} {versions}. See\n{lib.docs}"
     parts += _section("Notes", [source])
     return "\n".join(parts).strip()
 
@@ -52,17 +68,19 @@ def _section(title: str, entries: list[str]) -> list[str]:
 
 
 def _input(p: Parameter) -> str:
+    if p.kind.startswith("struct "):
+        size = p.kind.split()[1].split(".")[0]
+        meaning = f"``{p.c_type}``, by value: {size} bytes in a buffer, or their address."
+        return f"{p.name} : int or bytes-like\n    {meaning}"
+    if p.role == "in":
+        null = " Not 0." if p.not_null else ""
+        return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}.{null}"
+    kind, meaning = _BY_ROLE[p.role]
     length = f", at least ``{p.length}`` of them" if p.length else ""
-    if p.role == "seq":
-        element = _TYPE.get(p.kind, "int")
-        meaning = f"A sequence of {_plural(p.kind)}{length}, or its address."
-        return f"{p.name} : int or sequence of {element}\n    {meaning}"
-    if p.role == "bytes":
-        size = f" of at least ``{p.length}`` bytes" if p.length else ""
-        return f"{p.name} : int or bytes-like\n    Data{size}, or their address."
-    if p.role == "str":
-        return f"{p.name} : str\n    Text without NUL characters."
-    return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}."
+    size = f" of at least ``{p.length}`` bytes" if p.length else ""
+    words = {"element": _TYPE.get(p.kind, "int"), "elements": _plural(p.kind)}
+    meaning = meaning.format(length=length, size=size, **words)
+    return f"{p.name} : {kind.format(**words)}\n    {meaning}"
 
 
 def _plural(kind: str) -> str:

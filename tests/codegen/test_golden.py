@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     releases = {
         release: extract.parse(["toy.h"], [TOY / "headers" / release]) for release in ("1.0", "2.0")
     }
-    api.write(root / "api" / "toy.toml", "toy", *extract.merge(releases))
+    api.write(root / "api" / "toy.toml", "toy", extract.merge(releases))
     return root
 
 
@@ -59,7 +59,7 @@ def test_facts(root: Path) -> None:
 def test_facts_survive_reading_and_writing(root: Path, tmp_path: Path) -> None:
     path = root / "api" / "toy.toml"
     facts = api.read(path)
-    api.write(tmp_path / "again.toml", "toy", facts.functions, facts.enums)
+    api.write(tmp_path / "again.toml", "toy", facts)
     assert (tmp_path / "again.toml").read_text() == path.read_text()
 
 

@@ -41,7 +41,7 @@ doc = "Statuses."
 def load(root: Path, rules: str, functions: list[api.Function] | None = None) -> model.Library:
     for folder in ("api", "rules"):
         (root / folder).mkdir()
-    api.write(root / "api" / "toy.toml", "toy", functions or FACTS[0], FACTS[1])
+    api.write(root / "api" / "toy.toml", "toy", api.Api(functions or FACTS[0], FACTS[1], []))
     (root / "rules" / "toy.toml").write_text(rules)
     return model.load(root, "toy")
 
@@ -80,8 +80,9 @@ def test_two_signatures_of_a_name_are_refused(tmp_path: Path) -> None:
         "2.0",
         "2.0",
     )
-    with pytest.raises(SystemExit, match=r"more than one signature.*toyGo"):
-        load(tmp_path, RULES, [*FACTS[0], twice])
+    rules = RULES.replace('toyGo = "Go."', '"toyGo.*" = "Go."')
+    with pytest.raises(SystemExit, match=r"more than one signature.*go"):
+        load(tmp_path, rules, [*FACTS[0], twice])
 
 
 def test_more_parameters_than_the_call_layer_holds_are_refused(tmp_path: Path) -> None:
@@ -91,11 +92,66 @@ def test_more_parameters_than_the_call_layer_holds_are_refused(tmp_path: Path) -
         load(tmp_path, RULES, [long, FACTS[0][1]])
 
 
-def test_a_struct_by_value_is_refused(tmp_path: Path) -> None:
-    pair = api.Parameter("pair", "toyPair", "struct")
-    function = api.Function("toyGo", "toyGo", "toyStatus", "enum toyStatus", [pair], "1.0", "1.0")
-    with pytest.raises(SystemExit, match="toyGo: pair is a struct by value"):
-        load(tmp_path, RULES, [function, FACTS[0][1]])
+def test_by_value_structs_and_complex_numbers_have_shapes(tmp_path: Path) -> None:
+    by_value = [
+        api.Parameter("extent", "toyExtent", "struct 24.8"),
+        api.Parameter("tol", "cuComplex", "c64"),
+        api.Parameter("mu", "cuDoubleComplex", "c128"),
+    ]
+    function = api.Function("toyGo", "toyGo", "toyStatus", "enum toyStatus", by_value, "1.0", "1.0")
+    library = load(tmp_path, RULES, [function, FACTS[0][1]])
+    assert [f.shape for f in library.functions] == ["i_s24a8xz", "i_l"]
+
+
+def family(*names_: str) -> list[api.Function]:
+    return [api.Function(n, n, "toyStatus", "enum toyStatus", [], "1.0", "1.0") for n in names_]
+
+
+def test_expressions_serve_a_family(tmp_path: Path) -> None:
+    summaries = """keep_gil = ["toy[DS]dot"]
+[summary]
+"toy(?P<T>[SD])dot(_64)?" = "Dot product, {T}."
+toySdot = "By its own name."
+"""
+    head, _, rest = RULES.partition("[summary]")
+    rules = head + summaries + rest[rest.index("[enum") :]
+    library = load(tmp_path, rules, family("toySdot", "toyDdot", "toyDdot_64"))
+    assert {f.name: (f.doc, f.keep_gil) for f in library.functions} == {
+        "sdot": ("By its own name.", True),
+        "ddot": ("Dot product, double precision.", True),
+        "ddot_64": ("Dot product, double precision. 64-bit sizes.", False),
+    }
+
+
+def test_two_expressions_for_one_function_are_refused(tmp_path: Path) -> None:
+    rules = RULES.replace('toyGo = "Go."', '"toyG." = "Go."\n"toy.o" = "Go."')
+    with pytest.raises(SystemExit, match="toyGo: both"):
+        load(tmp_path, rules)
+
+
+def test_variants_of_a_signature_are_told_apart(tmp_path: Path) -> None:
+    def variant(symbol: str, since: str, count: int) -> api.Function:
+        parameters = [api.Parameter(f"p{i}", "int", "i32") for i in range(count)]
+        return api.Function(
+            "toyGo", symbol, "toyStatus", "enum toyStatus", parameters, since, since
+        )
+
+    rules = RULES.replace('toyGo = "Go."', '"toyGo.*" = "Go."') + (
+        '[function.toyGo_v2]\nname = "go_v2"\nreason = "x"\n'
+        '[function."toyGo@1.0"]\nname = "_go_1"\nversions = ["", "2.1"]\nreason = "x"\n'
+    )
+    functions = [
+        variant("toyGo", "1.0", 0),
+        variant("toyGo", "2.0", 1),
+        variant("toyGo_v2", "1.0", 2),
+    ]
+    library = load(tmp_path, rules, [*functions, FACTS[0][1]])
+    assert {f.name: (len(f.parameters), f.versions) for f in library.functions} == {
+        "_go_1": (0, ("", "2.1")),
+        "go": (1, ("", "")),
+        "go_v2": (2, ("", "")),
+        "pick": (1, ("", "")),
+    }
 
 
 @pytest.mark.parametrize(

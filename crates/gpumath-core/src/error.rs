@@ -48,6 +48,8 @@ pub struct FunctionNotFound {
     pub since: Release,
     /// Last CUDA release, of those read, that has the function.
     pub until: Release,
+    /// The releases that have it, in words.
+    pub versions: String,
 }
 
 /// A status other than success from a CUDA library.
@@ -108,15 +110,8 @@ impl fmt::Display for Error {
             }
             Self::FunctionNotFound(e) => write!(
                 f,
-                "{} needs the symbol {}, which {} (version {}) does not have; CUDA {}.{} to {}.{} have it",
-                e.function,
-                e.symbol,
-                e.path,
-                e.version,
-                e.since.major,
-                e.since.minor,
-                e.until.major,
-                e.until.minor
+                "{} needs the symbol {}, which {} (version {}) does not have; {} have it",
+                e.function, e.symbol, e.path, e.version, e.versions
             ),
             Self::Status(e) => {
                 write!(f, "{} returned status {}", e.function, e.code)?;

@@ -1,5 +1,6 @@
 //! One row per C function: its names, its range of CUDA releases, and the address found so far.
 
+use std::fmt::{self, Display, Formatter};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +11,47 @@ pub struct Release {
     pub major: u16,
     /// Minor number.
     pub minor: u16,
+    /// Patch number; 0 for toolkits, which are told apart by two numbers.
+    pub patch: u16,
 }
+
+impl Release {
+    /// A release of three numbers.
+    #[must_use]
+    pub const fn new(major: u16, minor: u16, patch: u16) -> Self {
+        Self { major, minor, patch }
+    }
+}
+
+impl Display for Release {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)?;
+        if self.patch == 0 { Ok(()) } else { write!(f, ".{}", self.patch) }
+    }
+}
+
+/// A complex number as C has it, real part first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Complex<T> {
+    /// Real part.
+    pub re: T,
+    /// Imaginary part.
+    pub im: T,
+}
+
+impl Complex<f32> {
+    /// The number whose 8 bytes these are.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { re: f32::from_bits(bits as u32), im: f32::from_bits((bits >> 32) as u32) }
+    }
+}
+
+/// A struct of integers and addresses that is passed by value; `T` is an array of its size and alignment.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Block<T>(pub T);
 
 /// A function of a CUDA library, looked up when it is first called.
 #[derive(Debug)]
@@ -27,6 +68,8 @@ pub struct Symbol {
     pub since: Release,
     /// The last sampled toolkit release that has it.
     pub until: Release,
+    /// The library's own versions that have this signature: from, and before.
+    pub versions: (Option<Release>, Option<Release>),
     address: AtomicUsize,
 }
 
@@ -41,7 +84,15 @@ impl Symbol {
         since: Release,
         until: Release,
     ) -> Self {
-        Self { library, name, c_name, symbol, since, until, address: AtomicUsize::new(0) }
+        let (versions, address) = ((None, None), AtomicUsize::new(0));
+        Self { library, name, c_name, symbol, since, until, versions, address }
+    }
+
+    /// Says which versions of the library have this signature, where another has the same symbol.
+    #[must_use]
+    pub const fn within(mut self, from: Option<Release>, before: Option<Release>) -> Self {
+        self.versions = (from, before);
+        self
     }
 
     /// The address, if it was looked up before.

@@ -78,6 +78,4 @@ fn rows_are_complete() {
         assert_eq!(names.len(), symbols.len());
         assert!(names.len() > 50);
     }
-    assert_eq!(cufft::STATUS_NAMES.first(), Some(&(0, "SUCCESS")));
-    assert!(driver::STATUS_NAMES.contains(&(2, "OUT_OF_MEMORY")));
 }

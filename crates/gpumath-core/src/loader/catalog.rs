@@ -29,13 +29,17 @@ pub enum VersionQuery {
     Triple(&'static str),
     /// `int f(int *version)`, where 13000 means 13.0.
     Thousands(&'static str),
+    /// It does not tell.
+    None,
 }
 
 /// What the loader knows about one library.
 #[derive(Debug)]
 pub struct Library {
-    /// Module name, such as `"cufft"`.
+    /// Its name, and that of its main module, such as `"cufft"`.
     pub name: &'static str,
+    /// The modules that bind its functions.
+    pub modules: &'static [&'static str],
     /// One entry a CUDA major; none for the driver, which belongs to no toolkit.
     pub builds: &'static [Build],
     /// Libraries to open before it, from the same folder where they are there.
@@ -46,11 +50,20 @@ pub struct Library {
     pub packages: &'static [&'static str],
     /// How it tells its version.
     pub version: VersionQuery,
-    /// The functions that gpumath binds; empty if it binds none yet.
-    pub symbols: &'static [&'static Symbol],
 }
 
 impl Library {
+    /// The functions that gpumath binds.
+    pub fn symbols(&self) -> impl Iterator<Item = &'static Symbol> {
+        self.modules.iter().flat_map(|module| symbols_of(module)).copied()
+    }
+
+    /// True if a module binds functions of it.
+    #[must_use]
+    pub fn has_module(&self, module: &str) -> bool {
+        self.modules.contains(&module)
+    }
+
     /// The file name in a CUDA major.
     #[must_use]
     pub fn soname(&self, cuda_major: u16) -> Option<&'static str> {
@@ -129,10 +142,17 @@ pub const DRIVER_FILE: &str = "nvcuda.dll";
 /// CUDA majors that gpumath supports, oldest first.
 pub const CUDA_MAJORS: [u16; 2] = [12, 13];
 
-/// The row of a module name.
+/// The row of a library's or a module's name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Library> {
-    CATALOG.iter().find(|library| library.name == name)
+    CATALOG.iter().find(|library| library.name == name || library.has_module(name))
+}
+
+/// The functions of a module; none if there is no such module.
+#[must_use]
+pub fn symbols_of(module: &str) -> &'static [&'static Symbol] {
+    let mut modules = generated::MODULES.iter();
+    modules.find(|(name, _)| *name == module).map_or(&[], |(_, symbols)| symbols)
 }
 
 const fn cuda_12(soname: &'static str, first_version: (u32, u32)) -> Build {
@@ -147,102 +167,111 @@ const fn cuda_13(soname: &'static str, first_version: (u32, u32)) -> Build {
 pub static CATALOG: &[Library] = &[
     Library {
         name: DRIVER,
+        modules: &[DRIVER],
         builds: &[],
         dependencies: &[],
         wheel_component: "",
         packages: &[],
         version: VersionQuery::Thousands("cuDriverGetVersion"),
-        symbols: generated::driver::SYMBOLS,
     },
     Library {
-        name: "cudart",
+        name: "runtime",
+        modules: &["runtime"],
         builds: &[cuda_12("libcudart.so.12", (12, 0)), cuda_13("libcudart.so.13", (13, 0))],
         dependencies: &[],
         wheel_component: "cuda_runtime",
         packages: &["nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime"],
         version: VersionQuery::Thousands("cudaRuntimeGetVersion"),
-        symbols: &[],
     },
     Library {
         name: "cublasLt",
+        modules: &["cublasLt"],
         builds: &[cuda_12("libcublasLt.so.12", (12, 0)), cuda_13("libcublasLt.so.13", (13, 0))],
         dependencies: &[],
         wheel_component: "cublas",
         packages: &["nvidia-cublas-cu12", "nvidia-cublas"],
         version: VersionQuery::Property("cublasLtGetProperty"),
-        symbols: &[],
     },
     Library {
         name: "cublas",
+        modules: &["cublas", "cublasXt"],
         builds: &[cuda_12("libcublas.so.12", (12, 0)), cuda_13("libcublas.so.13", (13, 0))],
         dependencies: &["cublasLt"],
         wheel_component: "cublas",
         packages: &["nvidia-cublas-cu12", "nvidia-cublas"],
         version: VersionQuery::Property("cublasGetProperty"),
-        symbols: &[],
     },
     Library {
         name: "cufft",
+        modules: &["cufft"],
         builds: &[cuda_12("libcufft.so.11", (11, 0)), cuda_13("libcufft.so.12", (12, 0))],
         dependencies: &[],
         wheel_component: "cufft",
         packages: &["nvidia-cufft-cu12", "nvidia-cufft"],
         version: VersionQuery::Property("cufftGetProperty"),
-        symbols: generated::cufft::SYMBOLS,
     },
     Library {
         name: "curand",
+        modules: &["curand"],
         builds: &[cuda_12("libcurand.so.10", (10, 3)), cuda_13("libcurand.so.10", (10, 4))],
-        dependencies: &["cudart"],
+        dependencies: &["runtime"],
         wheel_component: "curand",
         packages: &["nvidia-curand-cu12", "nvidia-curand"],
         version: VersionQuery::Property("curandGetProperty"),
-        symbols: &[],
     },
     Library {
-        name: "nvJitLink",
+        name: "nvjitlink",
+        modules: &["nvjitlink"],
         builds: &[cuda_12("libnvJitLink.so.12", (12, 0)), cuda_13("libnvJitLink.so.13", (13, 0))],
         dependencies: &[],
         wheel_component: "nvjitlink",
         packages: &["nvidia-nvjitlink-cu12", "nvidia-nvjitlink"],
         version: VersionQuery::Pair("nvJitLinkVersion"),
-        symbols: &[],
     },
     Library {
         name: "cusparse",
+        modules: &["cusparse"],
         builds: &[cuda_12("libcusparse.so.12", (12, 0)), cuda_13("libcusparse.so.12", (12, 6))],
-        dependencies: &["nvJitLink"],
+        dependencies: &["nvjitlink"],
         wheel_component: "cusparse",
         packages: &["nvidia-cusparse-cu12", "nvidia-cusparse"],
         version: VersionQuery::Property("cusparseGetProperty"),
-        symbols: &[],
     },
     Library {
         name: "cusolver",
+        modules: &["cusolver", "cusolverDn", "cusolverSp", "cusolverRf"],
         builds: &[cuda_12("libcusolver.so.11", (11, 4)), cuda_13("libcusolver.so.12", (12, 0))],
-        dependencies: &["nvJitLink", "cusparse", "cublasLt", "cublas"],
+        dependencies: &["nvjitlink", "cusparse", "cublasLt", "cublas"],
         wheel_component: "cusolver",
         packages: &["nvidia-cusolver-cu12", "nvidia-cusolver"],
         version: VersionQuery::Property("cusolverGetProperty"),
-        symbols: &[],
+    },
+    Library {
+        name: "cusolverMg",
+        modules: &["cusolverMg"],
+        builds: &[cuda_12("libcusolverMg.so.11", (11, 4)), cuda_13("libcusolverMg.so.12", (12, 0))],
+        dependencies: &["nvjitlink", "cusparse", "cublasLt", "cublas"],
+        wheel_component: "cusolver",
+        packages: &["nvidia-cusolver-cu12", "nvidia-cusolver"],
+        version: VersionQuery::None,
     },
     Library {
         name: "nvrtc",
+        modules: &["nvrtc"],
         builds: &[cuda_12("libnvrtc.so.12", (12, 0)), cuda_13("libnvrtc.so.13", (13, 0))],
         dependencies: &[],
         wheel_component: "cuda_nvrtc",
         packages: &["nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"],
         version: VersionQuery::Pair("nvrtcVersion"),
-        symbols: &[],
     },
     Library {
         name: "mathdx",
+        modules: &["mathdx"],
         // Its version does not tell the CUDA major: the folder does.
         builds: &[cuda_12("libmathdx.so.0", (0, 0)), cuda_13("libmathdx.so.0", (0, 0))],
         dependencies: &["nvrtc"],
         wheel_component: "cu12",
         packages: &["nvidia-libmathdx-cu12", "nvidia-libmathdx-cu13"],
         version: VersionQuery::Triple("mathdxGetVersionEx"),
-        symbols: &[],
     },
 ];

@@ -46,7 +46,7 @@ struct Allowed {
     reason: String,
 }
 
-/// Chooses the first origin that has a library which gpumath binds, in an allowed CUDA major.
+/// Chooses the first origin that has a library in an allowed CUDA major.
 pub(super) fn choose(
     environment: &Environment,
     origins: &[Origin],
@@ -56,13 +56,8 @@ pub(super) fn choose(
         Ok(allowed) => allowed,
         Err(no_set) => return Choice { set: Err(no_set), considered: Vec::new() },
     };
-    let any = || CATALOG.iter().filter(|library| !library.builds.is_empty());
-    let bound: Vec<&'static Library> = any().filter(|l| !l.symbols.is_empty()).collect();
-    let choice = choose_among(&bound, &allowed, origins);
-    if choice.set.is_ok() {
-        return choice;
-    }
-    choose_among(&any().collect::<Vec<_>>(), &allowed, origins)
+    let of_toolkits = CATALOG.iter().filter(|library| !library.builds.is_empty());
+    choose_among(&of_toolkits.collect::<Vec<_>>(), &allowed, origins)
 }
 
 fn choose_among(libraries: &[&'static Library], allowed: &Allowed, origins: &[Origin]) -> Choice {

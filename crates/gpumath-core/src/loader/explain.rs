@@ -124,9 +124,6 @@ impl Explanation<'_> {
             return format!("update the NVIDIA driver to one that supports CUDA {oldest} or newer");
         }
         let major = cuda_major.or(by_driver).unwrap_or(newest).clamp(oldest, newest);
-        if !self.library.symbols.is_empty() {
-            return format!("pip install 'gpumath-bindings[cu{major}]'");
-        }
         self.library.package(major).map_or_else(String::new, |name| format!("pip install {name}"))
     }
 }

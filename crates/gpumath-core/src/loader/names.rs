@@ -3,7 +3,7 @@
 use gpumath_sys::table::Symbol;
 
 use crate::error::{Error, Result};
-use crate::loader::{catalog, explain};
+use crate::loader::{catalog, explain, open};
 
 /// The row of `"cufft.exec_c2c"`, `"cufft.cufftExecC2C"` or `"driver.cuMemAlloc_v2"`.
 ///
@@ -16,8 +16,8 @@ pub(super) fn symbol(name: &str) -> Result<&'static Symbol> {
             "'{name}' names no function; write its module first, as in 'cufft.exec_c2c'"
         )));
     };
-    let rows = catalog::find(module).ok_or_else(|| explain::unknown_library(module))?.symbols;
-    find(module, function, rows)
+    catalog::find(module).ok_or_else(|| explain::unknown_library(module))?;
+    find(module, function, catalog::symbols_of(module))
 }
 
 fn find(module: &str, function: &str, rows: &'static [&'static Symbol]) -> Result<&'static Symbol> {
@@ -41,11 +41,7 @@ fn find(module: &str, function: &str, rows: &'static [&'static Symbol]) -> Resul
 
 /// `driver.ctx_create (CUDA 13.0 to 13.5)`
 fn described(row: &Symbol) -> String {
-    let Symbol { library, name, since, until, .. } = row;
-    format!(
-        "{library}.{name} (CUDA {}.{} to {}.{})",
-        since.major, since.minor, until.major, until.minor
-    )
+    format!("{}.{} ({})", row.library, row.name, open::versions_text(row))
 }
 
 #[cfg(test)]
@@ -60,7 +56,7 @@ mod tests {
         symbol: &'static str,
         since: u16,
     ) -> Symbol {
-        let [since, until] = [Release { major: since, minor: 0 }, Release { major: 13, minor: 5 }];
+        let (since, until) = (Release::new(since, 0, 0), Release::new(13, 5, 0));
         Symbol::new("toy", name, c_name, symbol, since, until)
     }
 

@@ -4,10 +4,10 @@ use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 
 use gpumath_sys::dynlib::DynamicLibrary;
-use gpumath_sys::table::Symbol;
+use gpumath_sys::table::{Release, Symbol};
 
 use crate::error::{Error, FunctionNotFound, Result};
-use crate::loader::catalog::{DRIVER, Library, VersionQuery};
+use crate::loader::catalog::{CUDA_MAJORS, DRIVER, Library, VersionQuery};
 use crate::loader::{explain, process};
 use crate::version::Version;
 
@@ -42,7 +42,8 @@ impl Opened {
         // A name can be exported before its release, with another signature (cufftXtSetJITCallback).
         let too_old =
             info.name != DRIVER && info.cuda_major.is_some_and(|major| major < symbol.since.major);
-        let address = if too_old { None } else { self.handle.symbol(symbol.symbol) };
+        let other = too_old || !self.has_signature_of(symbol);
+        let address = if other { None } else { self.handle.symbol(symbol.symbol) };
         address.ok_or_else(|| {
             Error::FunctionNotFound(Box::new(FunctionNotFound {
                 function: format!("{}.{}", symbol.library, symbol.name),
@@ -51,8 +52,19 @@ impl Opened {
                 version: explain::version_text(info.version),
                 since: symbol.since,
                 until: symbol.until,
+                versions: versions_text(symbol),
             }))
         })
+    }
+
+    /// False if the symbol of this version is known to have another signature than the row.
+    fn has_signature_of(&self, symbol: &Symbol) -> bool {
+        let Some(version) = self.info.version else { return true };
+        let version = (version.major, version.minor);
+        let numbers = |release: Release| (u32::from(release.major), u32::from(release.minor));
+        let (from, before) = symbol.versions;
+        from.is_none_or(|from| version >= numbers(from))
+            && before.is_none_or(|before| version < numbers(before))
     }
 }
 
@@ -67,9 +79,25 @@ pub(super) fn open(
     let version = ask(&handle, library.version)?;
     let path =
         if file.is_absolute() { file.to_path_buf() } else { real_path(&handle, library, file) };
-    let cuda_major = version.and_then(|version| library.cuda_major_of_version(version));
+    let by_version = version.and_then(|version| library.cuda_major_of_version(version));
+    let name = path.file_name().and_then(|name| name.to_str());
+    let cuda_major = by_version.or_else(|| library.cuda_major_of_file(name?));
     let info = LibraryInfo { name: library.name, path, version, cuda_major, origin };
     Ok(Opened { library, info, handle })
+}
+
+/// Which releases have a function, for a message.
+pub(super) fn versions_text(symbol: &Symbol) -> String {
+    // A release below the first toolkit's is the library's own.
+    let own = symbol.since.major < CUDA_MAJORS[0];
+    let product = if own { symbol.library } else { "CUDA" };
+    let own_versions = match symbol.versions {
+        (None, None) => String::new(),
+        (Some(from), None) => format!(" with {} {from} or newer", symbol.library),
+        (None, Some(before)) => format!(" with {} before {before}", symbol.library),
+        (Some(from), Some(before)) => format!(" with {} {from} to {before}", symbol.library),
+    };
+    format!("{product} {} to {}{own_versions}", symbol.since, symbol.until)
 }
 
 impl VersionQuery {
@@ -79,6 +107,7 @@ impl VersionQuery {
             | Self::Pair(name)
             | Self::Triple(name)
             | Self::Thousands(name) => name,
+            Self::None => "",
         }
     }
 }
@@ -134,6 +163,7 @@ fn ask(
             // SAFETY: the call writes one int to a live variable.
             unsafe { get(major) }
         }
+        VersionQuery::None => 0,
     };
     if status == STUB_LIBRARY {
         return Err(String::from("is a stub that serves for linking only"));
@@ -148,13 +178,14 @@ fn ask(
         }
         VersionQuery::Pair(_) => Version::new(major, minor),
         VersionQuery::Thousands(_) => Version::from_thousands(major),
+        VersionQuery::None => return Ok(None),
     }))
 }
 
 /// The file behind a name that the system's search resolved.
 fn real_path(handle: &DynamicLibrary, library: &Library, name: &Path) -> PathBuf {
     let known = std::iter::once(library.version.symbol());
-    let mut symbols = known.chain(library.symbols.iter().map(|symbol| symbol.symbol));
+    let mut symbols = known.chain(library.symbols().map(|symbol| symbol.symbol));
     let address = symbols.find_map(|symbol| handle.symbol(symbol));
     address.and_then(process::file_at).unwrap_or_else(|| name.to_path_buf())
 }

@@ -1,7 +1,7 @@
 //! What was found where, for people who look for the cause of a problem.
 
 use crate::error::{Attempt, Error, LibraryNotFound};
-use crate::loader::catalog::{CATALOG, Library};
+use crate::loader::catalog::CATALOG;
 use crate::loader::open::LibraryInfo;
 use crate::loader::{environment::Environment, explain, resolve::Resolver};
 
@@ -32,7 +32,7 @@ impl Report {
         for library in CATALOG {
             match resolver.library(library.name, environment) {
                 Ok(info) => libraries.push(info.clone()),
-                Err(Error::LibraryNotFound(error)) if is_bound(library) => missing.push(*error),
+                Err(Error::LibraryNotFound(error)) => missing.push(*error),
                 Err(_) => {}
             }
         }
@@ -47,8 +47,4 @@ impl Report {
             environment: explain::facts(environment),
         }
     }
-}
-
-fn is_bound(library: &Library) -> bool {
-    !library.symbols.is_empty()
 }

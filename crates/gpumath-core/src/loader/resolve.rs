@@ -61,7 +61,7 @@ impl Resolver {
 
     /// The address of a function if its library is open.
     pub(super) fn address_if_open(&self, symbol: &Symbol) -> Option<Result<usize>> {
-        let opened = self.opened.iter().find(|opened| opened.info.name == symbol.library)?;
+        let opened = self.opened.iter().find(|opened| opened.library.has_module(symbol.library))?;
         Some(opened.address(symbol))
     }
 

@@ -12,9 +12,9 @@ use crate::fake::{
     property, thousands,
 };
 
-const CUDA_12: Release = Release { major: 12, minor: 0 };
-const CUDA_13: Release = Release { major: 13, minor: 0 };
-const NEWEST: Release = Release { major: 13, minor: 5 };
+const CUDA_12: Release = Release::new(12, 0, 0);
+const CUDA_13: Release = Release::new(13, 0, 0);
+const NEWEST: Release = Release::new(13, 5, 0);
 
 #[test]
 fn absent_everywhere_lists_every_step_in_order() {

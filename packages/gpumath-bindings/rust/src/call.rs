@@ -3,8 +3,10 @@
 //! The functions are built from static [`Row`]s. The `self` of each is a capsule with its row, so the one entry
 //! [`enter`] serves all of them: converting is data, not code.
 
+mod arrays;
 mod convert;
 mod keywords;
+mod logger;
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -20,7 +22,8 @@ use pyo3::types::PyModule;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
-use convert::{Held, integers_from, output, slot_of, text_from};
+use arrays::Held;
+use convert::{output, slot_of, text_from};
 
 /// Most parameters that a row may have; the generator refuses more.
 const MAX_PARAMETERS: usize = 32;
@@ -49,17 +52,30 @@ pub(crate) struct Parameter {
     pub(crate) name: &'static str,
     /// How Python and C exchange it.
     pub(crate) kind: Kind,
+    /// Whether the library would crash on 0, which is refused then.
+    pub(crate) not_null: bool,
 }
 
 /// How Python and C exchange an argument.
 #[derive(Clone, Copy)]
+#[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
 pub(crate) enum Kind {
     /// By value.
     Value(Value),
     /// An address, or numbers that are copied for the call.
     Sequence(Value, Length),
+    /// An address, or sequences of numbers that are copied for the call.
+    Nested(Value, Length),
+    /// An address, or a sequence of `str` or `bytes`.
+    Texts(Length),
     /// An address, or an object with a buffer that is borrowed or copied for the call.
     Bytes(Length),
+    /// An address, or an object with a writable buffer.
+    Buffer(Length),
+    /// A struct of so many bytes by value: an address, or an object with a buffer of that size.
+    Struct(usize),
+    /// What the library's log messages go to.
+    Logger,
     /// A `str`.
     Text,
     /// Not an argument of the Python function: C writes it, Python returns it.
@@ -92,6 +108,10 @@ pub(crate) enum Value {
     F32,
     /// `double`
     F64,
+    /// `cuComplex`
+    C64,
+    /// `cuDoubleComplex`
+    C128,
     /// A NUL-terminated string that C returns
     Text,
 }
@@ -106,7 +126,7 @@ pub(crate) enum Length {
 }
 
 /// What a C function returns.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
 pub(crate) enum Returns {
     /// A status; other than 0 it becomes an exception.
@@ -211,6 +231,7 @@ fn call(
     let mut slots = [0_u64; MAX_PARAMETERS];
     let mut outputs = [0_u64; MAX_PARAMETERS];
     let mut held: SmallVec<[Held; 4]> = SmallVec::new();
+    let mut loggers = None;
     let mut given = arguments.iter();
     for ((parameter, slot), cell) in row.parameters.iter().zip(&mut slots).zip(&mut outputs) {
         if let Kind::Output(_) = parameter.kind {
@@ -220,18 +241,21 @@ fn call(
         let Some(&argument) = given.next() else { break };
         let context = convert::Context { row, parameter, index: None };
         *slot = match parameter.kind {
+            Kind::Value(value @ (Value::C64 | Value::C128)) => {
+                arrays::complex_from(py, argument, value, context, &mut held)?
+            }
             Kind::Value(value) => slot_of(py, argument, value, context)?,
             Kind::Text => text_from(py, argument, context)?,
-            Kind::Sequence(value, length) => {
-                let needed = needed(py, row, arguments, length)?;
-                integers_from(py, argument, value, needed, context, &mut held)?
+            Kind::Logger => {
+                let (address, target) = logger::target_of(py, argument, context)?;
+                loggers = target;
+                address
             }
-            Kind::Bytes(length) => {
-                let needed = needed(py, row, arguments, length)?;
-                convert::bytes_from(py, argument, needed, context, &mut held)?
-            }
-            Kind::Output(_) => 0,
+            other => arrays::address_of(py, argument, other, arguments, context, &mut held)?,
         };
+        if parameter.not_null && *slot == 0 {
+            return Err(convert::null(context));
+        }
     }
     let address = match row.symbol.address() {
         Some(address) => address,
@@ -251,8 +275,13 @@ fn call(
         unsafe { ffi::PyEval_RestoreThread(saved) };
     }
     drop(held);
+    if row.returns == Returns::Status && returned as i32 != 0 {
+        return Err(status_error(row, returned as i32));
+    }
+    if let Some(target) = loggers {
+        logger::set(py, row.symbol.library, target);
+    }
     match row.returns {
-        Returns::Status if returned as i32 != 0 => Err(status_error(row, returned as i32)),
         Returns::Value(value) => output(py, value, returned),
         Returns::Status | Returns::Void => results(py, row, &outputs),
     }

@@ -5,11 +5,6 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// Name of a toolkit release in messages and fields: `"12.9"`.
-fn release(release: gpumath_sys::table::Release) -> String {
-    format!("{}.{}", release.major, release.minor)
-}
-
 /// The exception for an error of the core. If the exception itself cannot be made, the reason for that.
 pub(crate) fn to_pyerr(py: Python<'_>, error: &Error) -> PyErr {
     convert(py, error).unwrap_or_else(|error| error)
@@ -36,8 +31,8 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
                 &e.symbol,
                 &e.path,
                 &e.version,
-                release(e.since),
-                release(e.until),
+                e.since.to_string(),
+                e.until.to_string(),
             );
             ("FunctionNotFoundError", fields.into_pyobject(py)?)
         }

@@ -5,18 +5,9 @@ use std::ffi::c_char;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat, PyInt, PySequence, PyString};
-use smallvec::SmallVec;
+use pyo3::types::{PyFloat, PyInt, PyString};
 
 use super::{Parameter, Row, Value};
-
-/// What an argument lends to C until the call is over.
-pub(super) enum Held<'py> {
-    /// A copy, packed as C's element type.
-    Words { _words: Vec<u64> },
-    /// A new object; other arguments are held by the caller.
-    Object { _object: Bound<'py, PyBytes> },
-}
 
 /// Which argument is being converted, for messages.
 #[derive(Clone, Copy)]
@@ -27,7 +18,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let place = self.index.map(|index| format!("[{index}]")).unwrap_or_default();
         format!("{}() argument '{}'{place}", self.row.display_name(), self.parameter.name)
     }
@@ -180,96 +171,10 @@ pub(super) fn text_from(
     if address.is_null() { Err(PyErr::fetch(py)) } else { Ok(address as u64) }
 }
 
-/// The address of numbers: an integer as it is, or a copy of a sequence.
-pub(super) fn integers_from<'py>(
-    py: Python<'py>,
-    argument: *mut ffi::PyObject,
-    value: Value,
-    needed: usize,
-    context: Context,
-    held: &mut SmallVec<[Held<'py>; 4]>,
-) -> PyResult<u64> {
-    // SAFETY: `argument` is a live object.
-    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
-    let text = object.is_instance_of::<PyString>();
-    let length = object.cast::<PySequence>().ok().filter(|_| !text).and_then(|s| s.len().ok());
-    // SAFETY: a live object. Arrays are no instances of Sequence, but they can be indexed.
-    let indexable = unsafe { ffi::PySequence_Check(argument) } != 0 && !text;
-    let length = length.or_else(|| indexable.then(|| object.len().ok()).flatten());
-    let Some(length) = length else {
-        return address_or(py, argument, "a sequence of numbers", context);
-    };
-    check_length(length, needed, context)?;
-    let per_word = 8 / size_of_element(value);
-    let mut words = vec![0_u64; length.div_ceil(per_word)];
-    for index in 0..length {
-        let item = object.get_item(index)?;
-        let context = Context { index: Some(index), ..context };
-        let slot = slot_of(py, item.as_ptr(), value, context)?;
-        let bits = 64 / per_word;
-        if let Some(word) = words.get_mut(index / per_word) {
-            // Little-endian, like every CPU that these libraries run on.
-            *word |= (slot << (64 - bits) >> (64 - bits)) << (index % per_word * bits);
-        }
-    }
-    let address = words.as_ptr() as u64;
-    held.push(Held::Words { _words: words });
-    Ok(address)
-}
-
-/// The address of data: an integer as it is, or the buffer of an object.
-pub(super) fn bytes_from<'py>(
-    py: Python<'py>,
-    argument: *mut ffi::PyObject,
-    needed: usize,
-    context: Context,
-    held: &mut SmallVec<[Held<'py>; 4]>,
-) -> PyResult<u64> {
-    // SAFETY: a live object.
-    if unsafe { ffi::PyObject_CheckBuffer(argument) } == 0 {
-        return address_or(py, argument, "an object with a buffer", context);
-    }
-    // SAFETY: an object with a buffer; a new reference or NULL with an exception. Exact bytes are not copied, and bytes
-    // have a NUL behind them, which C's text formats need.
-    let bytes = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromObject(argument))? };
-    let bytes = bytes.cast_into::<PyBytes>()?;
-    check_length(bytes.as_bytes().len(), needed, context)?;
-    let address = bytes.as_bytes().as_ptr() as u64;
-    held.push(Held::Object { _object: bytes });
-    Ok(address)
-}
-
-/// An address, where something else would do as well.
-fn address_or(
-    py: Python<'_>,
-    argument: *mut ffi::PyObject,
-    other: &str,
-    context: Context,
-) -> PyResult<u64> {
-    // SAFETY: `argument` is a live object.
-    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
-    if !object.is_instance_of::<PyString>() && object.hasattr("__int__")? {
-        return slot_of(py, argument, Value::Address, context);
-    }
-    let (name, found) = (context.name(), type_name(&object));
-    Err(PyTypeError::new_err(format!("{name}: an address or {other} is required, not {found}")))
-}
-
-fn check_length(length: usize, needed: usize, context: Context) -> PyResult<()> {
-    if length >= needed {
-        return Ok(());
-    }
-    let name = context.name();
-    Err(PyValueError::new_err(format!("{name} has {length} elements, {needed} are read from it")))
-}
-
-fn size_of_element(value: Value) -> usize {
-    match value {
-        Value::I8 | Value::U8 => 1,
-        Value::I16 | Value::U16 => 2,
-        Value::I32 | Value::U32 | Value::F32 => 4,
-        Value::I64 | Value::U64 | Value::F64 | Value::Address | Value::Text => 8,
-    }
+/// The error for a 0 on which the library would crash.
+#[cold]
+pub(super) fn null(context: Context) -> PyErr {
+    PyValueError::new_err(format!("{} is 0 (NULL), and the library would crash", context.name()))
 }
 
 /// A new reference to what C wrote or returned.
@@ -288,7 +193,7 @@ pub(super) fn output(py: Python<'_>, value: Value, cell: u64) -> PyResult<*mut f
             Value::U64 | Value::Address => ffi::PyLong_FromUnsignedLongLong(cell),
             Value::F32 => ffi::PyFloat_FromDouble(f64::from(f32::from_bits(cell as u32))),
             Value::F64 => ffi::PyFloat_FromDouble(f64::from_bits(cell)),
-            Value::Text => return text_output(py, cell),
+            Value::C64 | Value::C128 | Value::Text => return text_output(py, cell),
         }
     };
     if object.is_null() { Err(PyErr::fetch(py)) } else { Ok(object) }
@@ -303,6 +208,6 @@ fn text_output(py: Python<'_>, address: u64) -> PyResult<*mut ffi::PyObject> {
     if text.is_null() { Err(PyErr::fetch(py)) } else { Ok(text) }
 }
 
-fn type_name(object: &Bound<'_, PyAny>) -> String {
+pub(super) fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "this object".into(), |name| name.to_string())
 }

@@ -11,180 +11,31 @@ Examples
 <Type.C2C: 41>
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Sequence as _Sequence
 from typing import TYPE_CHECKING
 
+from gpumath.bindings._core.cufft import *
 from gpumath.bindings._core.cufft import (
     _xt_set_jit_callback,
     _xt_set_jit_callback_12_7,
-    create,
-    destroy,
-    estimate1d,
-    estimate2d,
-    estimate3d,
-    estimate_many,
-    exec_c2c,
-    exec_c2r,
-    exec_d2z,
-    exec_r2c,
-    exec_z2d,
-    exec_z2z,
-    get_plan_property_int64,
-    get_property,
-    get_size,
-    get_size1d,
-    get_size2d,
-    get_size3d,
-    get_size_many,
-    get_size_many64,
     get_version,
-    make_plan1d,
-    make_plan2d,
-    make_plan3d,
-    make_plan_many,
-    make_plan_many64,
-    plan1d,
-    plan2d,
-    plan3d,
-    plan_many,
-    reset_plan_property,
-    set_auto_allocation,
-    set_plan_property_int64,
-    set_stream,
-    set_work_area,
-    xt_clear_callback,
-    xt_exec,
-    xt_exec_descriptor,
-    xt_exec_descriptor_c2c,
-    xt_exec_descriptor_c2r,
-    xt_exec_descriptor_d2z,
-    xt_exec_descriptor_r2c,
-    xt_exec_descriptor_z2d,
-    xt_exec_descriptor_z2z,
-    xt_free,
-    xt_get_size_many,
-    xt_make_plan_many,
-    xt_malloc,
-    xt_memcpy,
-    xt_query_plan,
-    xt_set_callback_shared_size,
-    xt_set_distribution,
-    xt_set_gpus,
-    xt_set_work_area,
-    xt_set_work_area_policy,
 )
-from gpumath.bindings._generated.cufft import (
-    Compatibility,
-    LibFormat,
-    Property,
-    Result,
-    Type,
-    XtCallbackType,
-    XtCopyType,
-    XtQueryType,
-    XtSubFormat,
-    XtWorkAreaPolicy,
-    cudaLibXtCopyType,
-)
-from gpumath.bindings.errors import cuFFTError
+from gpumath.bindings._generated.cufft import *
+from gpumath.bindings.errors import cuFFTError as cuFFTError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = [
-    "Compatibility",
-    "LibFormat",
-    "Property",
-    "Result",
-    "Type",
-    "XtCallbackType",
-    "XtCopyType",
-    "XtQueryType",
-    "XtSubFormat",
-    "XtWorkAreaPolicy",
-    "check_status",
-    "create",
-    "cuFFTError",
-    "cudaLibXtCopyType",
-    "destroy",
-    "estimate1d",
-    "estimate2d",
-    "estimate3d",
-    "estimate_many",
-    "exec_c2c",
-    "exec_c2r",
-    "exec_d2z",
-    "exec_r2c",
-    "exec_z2d",
-    "exec_z2z",
-    "get_plan_property_int64",
-    "get_property",
-    "get_size",
-    "get_size1d",
-    "get_size2d",
-    "get_size3d",
-    "get_size_many",
-    "get_size_many64",
-    "get_version",
-    "make_plan1d",
-    "make_plan2d",
-    "make_plan3d",
-    "make_plan_many",
-    "make_plan_many64",
-    "plan1d",
-    "plan2d",
-    "plan3d",
-    "plan_many",
-    "reset_plan_property",
-    "set_auto_allocation",
-    "set_plan_property_int64",
-    "set_stream",
-    "set_work_area",
-    "xt_clear_callback",
-    "xt_exec",
-    "xt_exec_descriptor",
-    "xt_exec_descriptor_c2c",
-    "xt_exec_descriptor_c2r",
-    "xt_exec_descriptor_d2z",
-    "xt_exec_descriptor_r2c",
-    "xt_exec_descriptor_z2d",
-    "xt_exec_descriptor_z2z",
-    "xt_free",
-    "xt_get_size_many",
-    "xt_make_plan_many",
-    "xt_malloc",
-    "xt_memcpy",
-    "xt_query_plan",
-    "xt_set_callback_shared_size",
-    "xt_set_distribution",
-    "xt_set_gpus",
-    "xt_set_jit_callback",
-    "xt_set_work_area",
-    "xt_set_work_area_policy",
-]
-
-
-def check_status(status: int) -> None:
-    """Raise `cuFFTError` unless ``status`` is success.
-
-    Parameters
-    ----------
-    status : int
-        What a cuFFT function returned.
-    """
-    if status:
-        raise cuFFTError(status)
+check_status = cuFFTError.check
 
 
 def xt_set_jit_callback(
     plan: int,
     lto_callback_symbol_name: str,
-    lto_callback_fatbin: int | Buffer,
+    lto_callback_fatbin: "int | Buffer",
     lto_callback_fatbin_size: int,
     type: int,
-    caller_info: int | Sequence[int],
+    caller_info: int | _Sequence[int],
 ) -> None:
     """Attach a load or store callback in LTO-IR to a plan that is not made yet.
 

@@ -9,15 +9,24 @@ from importlib import import_module
 
 __all__ = [
     "CUDAError",
+    "CUDARuntimeError",
     "FunctionNotFoundError",
     "GpumathError",
     "InvalidStateError",
+    "LibMathDxError",
     "LibraryError",
     "LibraryNotFoundError",
+    "NVRTCError",
     "NoDeviceError",
     "OutOfMemoryError",
     "UnsupportedLayoutError",
+    "cuBLASError",
+    "cuBLASLtError",
     "cuFFTError",
+    "cuRANDError",
+    "cuSOLVERError",
+    "cuSPARSEError",
+    "nvJitLinkError",
 ]
 
 
@@ -102,19 +111,31 @@ class LibraryError(GpumathError):
         C name of the function that returned it, or an empty string.
     """
 
-    # Name of the library's module, whose statuses are imported when the first error is built.
-    _library = ""
+    # Name of the module whose statuses these are; imported when the first error is built.
+    _statuses = ""
 
     def __init__(self, status: int, function: str = "", context: str = "") -> None:
         super().__init__(status, function, context)
-        tables = import_module(f"gpumath.bindings._generated.{self._library}")
+        tables = import_module(f"gpumath.bindings._generated.{self._statuses}")
         try:
-            self.status: int = tables.Result(status)
+            self.status: int = tables.STATUS(status)
         except ValueError:  # a status of a newer library than the table
             self.status = status
         self.function = function
         self.context = context
         self._meaning: str = tables.MEANINGS.get(status, "")
+
+    @classmethod
+    def check(cls, status: int) -> None:
+        """Raise the exception unless ``status`` is success.
+
+        Parameters
+        ----------
+        status : int
+            What a function of the library returned.
+        """
+        if status:
+            raise cls(status)
 
     def __str__(self) -> str:
         name = getattr(self.status, "name", "unknown status")
@@ -126,16 +147,70 @@ class LibraryError(GpumathError):
         return f"{text} [{self.context}]" if self.context else text
 
 
+class cuBLASError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python
+    """A cuBLAS or cublasXt function failed; ``status`` is a `gpumath.bindings.cublas.Status`."""
+
+    _statuses = "cublas"
+
+
+class cuBLASLtError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python
+    """A cuBLASLt function failed; ``status`` is a `gpumath.bindings.cublas.Status`."""
+
+    _statuses = "cublas"
+
+
 class cuFFTError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python
     """A cuFFT function failed; ``status`` is a `gpumath.bindings.cufft.Result`."""
 
-    _library = "cufft"
+    _statuses = "cufft"
+
+
+class cuRANDError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python
+    """A cuRAND function failed; ``status`` is a `gpumath.bindings.curand.Status`."""
+
+    _statuses = "curand"
+
+
+class cuSOLVERError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python
+    """A cuSOLVER function failed; ``status`` is a `gpumath.bindings.cusolver.Status`."""
+
+    _statuses = "cusolver"
+
+
+class cuSPARSEError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python
+    """A cuSPARSE function failed; ``status`` is a `gpumath.bindings.cusparse.Status`."""
+
+    _statuses = "cusparse"
 
 
 class CUDAError(LibraryError):
     """A CUDA driver function failed; ``status`` is a `gpumath.bindings.driver.Result`."""
 
-    _library = "driver"
+    _statuses = "driver"
+
+
+class CUDARuntimeError(LibraryError):
+    """A CUDA runtime function failed; ``status`` is a `gpumath.bindings.runtime.Error`."""
+
+    _statuses = "runtime"
+
+
+class NVRTCError(LibraryError):
+    """An NVRTC function failed; ``status`` is a `gpumath.bindings.nvrtc.Result`."""
+
+    _statuses = "nvrtc"
+
+
+class nvJitLinkError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python
+    """An nvJitLink function failed; ``status`` is a `gpumath.bindings.nvjitlink.Result`."""
+
+    _statuses = "nvjitlink"
+
+
+class LibMathDxError(LibraryError):
+    """A libmathdx function failed; ``status`` is a `mathdx.CommondxStatusType`."""
+
+    _statuses = "mathdx"
 
 
 class NoDeviceError(GpumathError, RuntimeError):
@@ -172,9 +247,26 @@ class UnsupportedLayoutError(GpumathError, ValueError):
         return str(self.args[0])
 
 
-_BY_LIBRARY = {error._library: error for error in (cuFFTError, CUDAError)}
+_BY_MODULE: dict[str, type[LibraryError]] = {
+    "cublas": cuBLASError,
+    "cublasLt": cuBLASLtError,
+    "cublasXt": cuBLASError,
+    "cufft": cuFFTError,
+    "curand": cuRANDError,
+    "cusolver": cuSOLVERError,
+    "cusolverDn": cuSOLVERError,
+    "cusolverMg": cuSOLVERError,
+    "cusolverRf": cuSOLVERError,
+    "cusolverSp": cuSOLVERError,
+    "cusparse": cuSPARSEError,
+    "driver": CUDAError,
+    "mathdx": LibMathDxError,
+    "nvjitlink": nvJitLinkError,
+    "nvrtc": NVRTCError,
+    "runtime": CUDARuntimeError,
+}
 
 
-def status_error(library: str, status: int, function: str = "", context: str = "") -> LibraryError:
-    """Build the exception for a status of ``library``, without touching the library."""
-    return _BY_LIBRARY[library](status, function, context)
+def status_error(module: str, status: int, function: str = "", context: str = "") -> LibraryError:
+    """Build the exception for a status from ``module``, without touching the library."""
+    return _BY_MODULE[module](status, function, context)

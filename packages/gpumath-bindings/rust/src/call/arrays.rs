@@ -1,0 +1,296 @@
+//! Arguments that C takes by address: numbers, texts and bytes from Python objects, kept for the time of the call.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyComplex, PySequence, PyString};
+use smallvec::SmallVec;
+
+use super::convert::{Context, slot_of, text_from, type_name};
+use super::{Kind, Value, needed};
+
+/// What an argument lends to C until the call is over.
+pub(super) enum Held<'py> {
+    /// A copy, packed as C's element type.
+    Words { _words: Vec<u64> },
+    /// A new object; other arguments are held by the caller.
+    Object { _object: Bound<'py, PyAny> },
+    /// A writable buffer that is locked.
+    View { _view: WritableView },
+}
+
+/// Everything that the arguments of one call lend to C.
+pub(super) type Holder<'py> = SmallVec<[Held<'py>; 4]>;
+
+/// The buffer of an object, released when dropped.
+pub(super) struct WritableView(ffi::Py_buffer);
+
+impl Drop for WritableView {
+    fn drop(&mut self) {
+        // SAFETY: filled by `PyObject_GetBuffer`; calls drop what they hold with the thread attached.
+        unsafe { ffi::PyBuffer_Release(&raw mut self.0) }
+    }
+}
+
+/// The slot of an array, a text array, a buffer or a struct by value.
+pub(super) fn address_of<'py>(
+    py: Python<'py>,
+    argument: *mut ffi::PyObject,
+    kind: Kind,
+    arguments: &[*mut ffi::PyObject],
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    // SAFETY: `argument` is a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    let needed = |length| needed(py, context.row, arguments, length);
+    match kind {
+        Kind::Sequence(value, length) => {
+            let fits = check(needed(length)?, context);
+            numbers(&object, value, fits, context, held)
+        }
+        Kind::Nested(value, length) => {
+            let fits = check(needed(length)?, context);
+            of_items(&object, "a sequence of sequences of numbers", fits, context, held, {
+                |item, context, held| numbers(item, value, |_| Ok(()), context, held)
+            })
+        }
+        Kind::Texts(length) => {
+            let fits = check(needed(length)?, context);
+            of_items(&object, "a sequence of str or bytes", fits, context, held, text)
+        }
+        Kind::Bytes(length) => bytes(&object, needed(length)?, context, held),
+        Kind::Buffer(length) => buffer(&object, needed(length)?, context, held),
+        Kind::Struct(size) => by_value(&object, size, context, held),
+        Kind::Value(_) | Kind::Text | Kind::Logger | Kind::Output(_) => Ok(0),
+    }
+}
+
+/// The slot of a complex number: its bits, or the address of the wider one.
+pub(super) fn complex_from<'py>(
+    py: Python<'py>,
+    argument: *mut ffi::PyObject,
+    value: Value,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    // SAFETY: `argument` is a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    let wrong = || {
+        let (name, found) = (context.name(), type_name(&object));
+        PyTypeError::new_err(format!("{name}: a complex number is required, not {found}"))
+    };
+    // complex() would parse a str.
+    if object.is_instance_of::<PyString>() {
+        return Err(wrong());
+    }
+    let number = py
+        .get_type::<PyComplex>()
+        .call1((&object,))
+        .map_err(|error| if error.is_instance_of::<PyTypeError>(py) { wrong() } else { error })?;
+    let part = |name| -> PyResult<f64> { number.getattr(name)?.extract() };
+    let (re, im) = (part("real")?, part("imag")?);
+    if value == Value::C64 {
+        return Ok(u64::from((re as f32).to_bits()) | u64::from((im as f32).to_bits()) << 32);
+    }
+    Ok(hold_words(vec![re.to_bits(), im.to_bits()], held))
+}
+
+/// The address of numbers: an integer as it is, or a copy of a sequence.
+fn numbers<'py>(
+    object: &Bound<'py, PyAny>,
+    value: Value,
+    fits: impl Fn(usize) -> PyResult<()>,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    let Some(length) = sequence_length(object) else {
+        return address_or(object, "a sequence of numbers", context);
+    };
+    fits(length)?;
+    let per_word = 8 / size_of_element(value);
+    let bits = 64 / per_word;
+    let mut words = vec![0_u64; length.div_ceil(per_word)];
+    for index in 0..length {
+        let item = object.get_item(index)?;
+        let context = Context { index: Some(index), ..context };
+        let slot = slot_of(object.py(), item.as_ptr(), value, context)?;
+        if let Some(word) = words.get_mut(index / per_word) {
+            // Little-endian, like every CPU that these libraries run on.
+            *word |= (slot << (64 - bits) >> (64 - bits)) << (index % per_word * bits);
+        }
+    }
+    Ok(hold_words(words, held))
+}
+
+/// The address of an array of addresses, one an item.
+fn of_items<'py>(
+    object: &Bound<'py, PyAny>,
+    what: &str,
+    fits: impl Fn(usize) -> PyResult<()>,
+    context: Context,
+    held: &mut Holder<'py>,
+    address: impl Fn(&Bound<'py, PyAny>, Context, &mut Holder<'py>) -> PyResult<u64>,
+) -> PyResult<u64> {
+    let bytes = object.is_instance_of::<PyBytes>();
+    let Some(length) = sequence_length(object).filter(|_| !bytes) else {
+        return address_or(object, what, context);
+    };
+    fits(length)?;
+    let mut addresses = Vec::with_capacity(length);
+    for index in 0..length {
+        let item = object.get_item(index)?;
+        let context = Context { index: Some(index), ..context };
+        addresses.push(address(&item, context, held)?);
+        held.push(Held::Object { _object: item });
+    }
+    Ok(hold_words(addresses, held))
+}
+
+/// The address of the text of a `str`, `bytes`, or of an address as an integer.
+fn text<'py>(object: &Bound<'py, PyAny>, context: Context, _: &mut Holder<'py>) -> PyResult<u64> {
+    let Ok(bytes) = object.cast::<PyBytes>() else {
+        if object.is_instance_of::<PyString>() {
+            return text_from(object.py(), object.as_ptr(), context);
+        }
+        return address_or(object, "a str or bytes", context);
+    };
+    if bytes.as_bytes().contains(&0) {
+        let name = context.name();
+        return Err(PyValueError::new_err(format!("{name}: a NUL byte is inside")));
+    }
+    // Bytes have a NUL behind them.
+    Ok(bytes.as_bytes().as_ptr() as u64)
+}
+
+/// The address of data: an integer as it is, or the buffer of an object.
+fn bytes<'py>(
+    object: &Bound<'py, PyAny>,
+    needed: usize,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    // Objects that are an address and a buffer both have their bytes at that address.
+    if !has_buffer(object) {
+        return address_or(object, "an object with a buffer", context);
+    }
+    let bytes = copied(object)?;
+    check(needed, context)(bytes.as_bytes().len())?;
+    let address = bytes.as_bytes().as_ptr() as u64;
+    held.push(Held::Object { _object: bytes.into_any() });
+    Ok(address)
+}
+
+/// The address of memory that C writes to.
+fn buffer<'py>(
+    object: &Bound<'py, PyAny>,
+    needed: usize,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    if !has_buffer(object) {
+        return address_or(object, "an object with a writable buffer", context);
+    }
+    // SAFETY: an all-zero Py_buffer is valid to be filled.
+    let mut view: ffi::Py_buffer = unsafe { std::mem::zeroed() };
+    // SAFETY: a live object and a live view; on -1 an exception is set and the view holds nothing.
+    let outcome =
+        unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, ffi::PyBUF_WRITABLE) };
+    if outcome != 0 {
+        let cause = PyErr::fetch(object.py());
+        let name = context.name();
+        return Err(PyTypeError::new_err(format!(
+            "{name}: a contiguous writable buffer is required: {cause}"
+        )));
+    }
+    let view = WritableView(view);
+    check(needed, context)(usize::try_from(view.0.len).unwrap_or(0))?;
+    let address = view.0.buf as u64;
+    held.push(Held::View { _view: view });
+    Ok(address)
+}
+
+/// The address of a struct that C takes by value.
+fn by_value<'py>(
+    object: &Bound<'py, PyAny>,
+    size: usize,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    if !has_buffer(object) {
+        let address = address_or(object, "an object with a buffer", context)?;
+        return if address == 0 { Err(super::convert::null(context)) } else { Ok(address) };
+    }
+    let bytes = copied(object)?;
+    let found = bytes.as_bytes().len();
+    if found != size {
+        let name = context.name();
+        return Err(PyValueError::new_err(format!("{name} has {found} bytes, the struct {size}")));
+    }
+    let address = bytes.as_bytes().as_ptr() as u64;
+    held.push(Held::Object { _object: bytes.into_any() });
+    Ok(address)
+}
+
+fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a live object.
+    unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
+}
+
+/// The object's bytes. Exact bytes are not copied; a NUL is behind them, which C's text formats need.
+fn copied<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    // SAFETY: an object with a buffer; a new reference or NULL with an exception.
+    let bytes = unsafe {
+        Bound::from_owned_ptr_or_err(object.py(), ffi::PyBytes_FromObject(object.as_ptr()))?
+    };
+    Ok(bytes.cast_into::<PyBytes>()?)
+}
+
+/// The number of items, of what can be indexed and is no text.
+fn sequence_length(object: &Bound<'_, PyAny>) -> Option<usize> {
+    if object.is_instance_of::<PyString>() {
+        return None;
+    }
+    let sequence = object.cast::<PySequence>().ok().and_then(|s| s.len().ok());
+    // SAFETY: a live object. Arrays are no instances of Sequence, but they can be indexed.
+    let indexable = unsafe { ffi::PySequence_Check(object.as_ptr()) } != 0;
+    sequence.or_else(|| indexable.then(|| object.len().ok()).flatten())
+}
+
+/// An address, where something else would do as well.
+fn address_or(object: &Bound<'_, PyAny>, other: &str, context: Context) -> PyResult<u64> {
+    if !object.is_instance_of::<PyString>() && object.hasattr("__int__")? {
+        return slot_of(object.py(), object.as_ptr(), Value::Address, context);
+    }
+    let (name, found) = (context.name(), type_name(object));
+    Err(PyTypeError::new_err(format!("{name}: an address or {other} is required, not {found}")))
+}
+
+fn check(needed: usize, context: Context) -> impl Fn(usize) -> PyResult<()> {
+    move |length| {
+        if length >= needed {
+            return Ok(());
+        }
+        let (name, verb) = match context.parameter.kind {
+            Kind::Buffer(_) => (context.name(), "written to"),
+            _ => (context.name(), "read from"),
+        };
+        let message = format!("{name} has {length} elements, {needed} are {verb} it");
+        Err(PyValueError::new_err(message))
+    }
+}
+
+fn hold_words(words: Vec<u64>, held: &mut Holder<'_>) -> u64 {
+    let address = words.as_ptr() as u64;
+    held.push(Held::Words { _words: words });
+    address
+}
+
+fn size_of_element(value: Value) -> usize {
+    match value {
+        Value::I8 | Value::U8 => 1,
+        Value::I16 | Value::U16 => 2,
+        Value::I32 | Value::U32 | Value::F32 => 4,
+        _ => 8,
+    }
+}
