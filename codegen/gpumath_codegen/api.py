@@ -61,8 +61,9 @@ class Enum:
 class Field:
     """A field of a C struct.
 
-    ``kind`` is as in `Parameter`, or ``struct NAME`` for a nested struct with a name; unions and
-    nested structs without one are ``u8``. ``count`` is the number of elements of an array, else 1.
+    ``kind`` is as in `Parameter`, or ``struct NAME`` for a nested struct or union that has a type
+    name. A union without one is ``u8`` bytes, of the type ``union``, and its members follow; their
+    names are paths (``res.array.hArray``). ``count`` is the number of elements of an array, else 1.
     """
 
     name: str
