@@ -14,8 +14,8 @@ from gpumath_codegen.rules import Rules
 # Names of the sizes that functions return; with the rules of `_role` this was right for 633 of 639
 # outputs of nine libraries, and wrong for 4 parameters that are none.
 _SIZE_OUTPUT = re.compile(
-    r"p?bufferSize(InBytes)?\d?|lwork(_bytes)?|work(space)?Size\w*|workspaceInBytes(OnDevice|OnHost)?"
-    r"|internalDataInBytes|lto_size|size"
+    r"(p?b|pB)ufferSize(InBytes)?\d?|lwork(_bytes)?|work(space)?Size\w*"
+    r"|workspaceInBytes(OnDevice|OnHost)?|internalDataInBytes|lto_size|size"
 )
 _ALWAYS_OUTPUT = {
     "iter",
