@@ -74,9 +74,8 @@ def test_files_are_linked(tmp_path: Path) -> None:
         cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
         nvjitlink.get_linked_cubin(handle, cubin)
     assert kernels(bytes(cubin)) == {"saxpy"}
-    with linker("-arch=sm_90") as handle:
-        with pytest.raises(nvJitLinkError, match=r"absent\.ptx"):
-            nvjitlink.add_file(handle, InputType.PTX, str(tmp_path / "absent.ptx"))
+    with linker("-arch=sm_90") as handle, pytest.raises(nvJitLinkError, match=r"absent\.ptx"):
+        nvjitlink.add_file(handle, InputType.PTX, str(tmp_path / "absent.ptx"))
 
 
 def test_lto_ir_becomes_ptx() -> None:
