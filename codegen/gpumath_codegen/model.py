@@ -324,8 +324,10 @@ def _parameter(
     chosen = decision.get("roles", {}).get(p.name)
     role, _, length = (chosen or _role(p.name, kind, function)).partition(" ")
     value = kind
-    if role in ("out", "seq", "nested"):
+    if role in ("out", "seq", "nested", "buffer"):
         value = re.sub(r"(\*|\[\])$", "", value)
+    if role == "buffer" and value in ("void", "struct"):
+        value = "u8"
     if role == "nested":
         value = re.sub(r"( ?const)?\*$", "", value)
     text = role == "out" and value == "const i8*"

@@ -1,7 +1,16 @@
 """The structs of the C APIs: arrays of them, and their fields."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Generic, Literal, SupportsFloat, SupportsIndex, SupportsInt, TypeAlias, final
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    SupportsFloat,
+    SupportsIndex,
+    SupportsInt,
+    TypeAlias,
+    final,
+)
 from typing import TypeVar, overload
 
 from typing_extensions import Buffer, Self
