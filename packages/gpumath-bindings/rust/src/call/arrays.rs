@@ -84,9 +84,10 @@ pub(super) fn complex_from<'py>(
     if object.is_instance_of::<PyString>() {
         return Err(wrong());
     }
-    let number = py.get_type::<PyComplex>().call1((&object,)).map_err(|error| {
-        if error.is_instance_of::<PyTypeError>(py) { wrong() } else { error }
-    })?;
+    let number = py
+        .get_type::<PyComplex>()
+        .call1((&object,))
+        .map_err(|error| if error.is_instance_of::<PyTypeError>(py) { wrong() } else { error })?;
     let part = |name| -> PyResult<f64> { number.getattr(name)?.extract() };
     let (re, im) = (part("real")?, part("imag")?);
     if value == Value::C64 {
@@ -147,11 +148,7 @@ fn of_items<'py>(
 }
 
 /// The address of the text of a `str`, `bytes`, or of an address as an integer.
-fn text<'py>(
-    object: &Bound<'py, PyAny>,
-    context: Context,
-    _: &mut Holder<'py>,
-) -> PyResult<u64> {
+fn text<'py>(object: &Bound<'py, PyAny>, context: Context, _: &mut Holder<'py>) -> PyResult<u64> {
     let Ok(bytes) = object.cast::<PyBytes>() else {
         if object.is_instance_of::<PyString>() {
             return text_from(object.py(), object.as_ptr(), context);
