@@ -1,4 +1,4 @@
-"""Arrays of C structs, against `ctypes` structures and NumPy's structured arrays of the same layout."""
+"""Arrays of C structs, against `ctypes` structures and NumPy arrays of the same layout."""
 
 from __future__ import annotations
 

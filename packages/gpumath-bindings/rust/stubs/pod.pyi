@@ -5,15 +5,17 @@ from typing import (
     Any,
     Generic,
     Literal,
+    Self,
     SupportsFloat,
     SupportsIndex,
     SupportsInt,
     TypeAlias,
+    TypeVar,
     final,
+    overload,
 )
-from typing import TypeVar, overload
 
-from typing_extensions import Buffer, Self, disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
 _Int: TypeAlias = SupportsIndex | SupportsInt
 _Float: TypeAlias = SupportsFloat | SupportsIndex
