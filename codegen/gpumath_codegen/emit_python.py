@@ -21,6 +21,8 @@ _BY_ROLE = {
     "str": "str",
     "texts": "_Int | Sequence[str | bytes]",
     "nested": "_Int | Sequence[_Ints]",
+    "kernel_params": "_Int | Buffer | tuple[Sequence[object], Sequence[type | None]] | None",
+    "kernel_extra": "_Int | Buffer | None",
     "logger": "_Int | Callable[..., None] | None",
 }
 
@@ -104,7 +106,7 @@ class {enum.name}({_base(enum)}):{spelling}
 
 
 def _stub(lib: Library, f: Function) -> str:
-    parameters = ", ".join(f"{p.name}: {_input(p)}" for p in f.inputs)
+    parameters = ", ".join(f"{p.name}: {_input(p)}{_default(p)}" for p in f.inputs)
     outputs = [_output(p) for p in f.outputs]
     if f.returns not in ("status", "void"):
         outputs = [{"str": "str", "f32": "float", "f64": "float"}.get(f.returns, "int")]
@@ -119,6 +121,10 @@ def _input(p: Parameter) -> str:
     if p.kind.startswith("struct "):
         return "_Int | Buffer"
     return _BY_ROLE.get(p.role) or _STUB_TYPE.get(p.kind, "_Int")
+
+
+def _default(p: Parameter) -> str:
+    return f" = {p.default}" if p.default else ""
 
 
 def _output(p: Parameter) -> str:

@@ -64,7 +64,7 @@ def extract(root: Path, cache: Path, library: str) -> None:
         headers = [name for name in entry["headers"] if name not in absent]
         flags = [f"-D{name}" for name in entry.get("defines", [])]
         language = entry.get("language", "c")
-        releases[cuda] = parse(headers, includes, flags, language)
+        releases[cuda] = parse(headers, includes, flags, language, entry.get("inline", False))
         if pattern := entry.get("ignore"):
             functions = releases[cuda].functions
             for name in [name for name in functions if re.match(pattern, name)]:
@@ -82,9 +82,13 @@ def libraries(root: Path) -> list[str]:
 
 
 def parse(
-    headers: list[str], includes: list[Path], flags: Sequence[str] = (), language: str = "c"
+    headers: list[str],
+    includes: list[Path],
+    flags: Sequence[str] = (),
+    language: str = "c",
+    inline: bool = False,
 ) -> Release:
-    """Read the declarations of `headers`, in C or C++ mode."""
+    """Read the declarations of `headers`, in C or C++ mode; with `inline`, of inline functions too."""
     source = "".join(f"#include <{name}>\n" for name in headers)
     folders = [*includes, "/stubs", *_compiler_headers(language)]
     standard = {"c": "-std=c11", "c++": "-std=c++17"}[language]
@@ -106,7 +110,7 @@ def parse(
     tags = set()
     types: dict[str, Cursor] = {}
     for cursor in own:
-        if cursor.kind == CursorKind.FUNCTION_DECL and not cursor.is_definition():
+        if cursor.kind == CursorKind.FUNCTION_DECL and (inline or not cursor.is_definition()):
             function = _function(cursor, public.get(cursor.spelling, cursor.spelling))
             release.functions.setdefault(function.name, function)
         elif cursor.kind == CursorKind.TYPEDEF_DECL:
@@ -173,12 +177,12 @@ def _fields(type_: Type, records: set[str], path: str = "", start: int = 0) -> l
 def merge(releases: dict[str, Release]) -> api.Api:
     """Join the releases: each function and each member with the first and the last that has it."""
     structs: dict[tuple[str, str], api.Struct] = {}
-    functions: dict[tuple[str, tuple[str, ...]], api.Function] = {}
+    functions: dict[tuple[str, ...], api.Function] = {}
     enums: dict[str, dict[tuple[str, int], api.Member]] = {}
     for cuda, release in releases.items():
         for found in release.functions.values():
-            # A changed signature under an unchanged name is another function.
-            key = (found.name, (found.returns, *(p.kind for p in found.parameters)))
+            # A changed signature or symbol under an unchanged name is another function.
+            key = (found.name, found.symbol, found.returns, *(p.kind for p in found.parameters))
             known = functions.setdefault(key, found)
             known.since = known.since or cuda
             known.until = cuda

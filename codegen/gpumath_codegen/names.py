@@ -10,8 +10,8 @@ _ONE_WORD = (
     ("LTOIRs", "Ltoirs"),
     ("GEMMreuse", "GemmReuse"),
 )
-# Pairs of element types and of memory spaces are one word too: C2C, HtoD.
-_PAIR = re.compile(r"([CRDZ]2[CRDZ]|[DH]to[DH])(?![a-z])")
+# Pairs of element types and of memory spaces are one word too, and so are dimensions: C2C, HtoD, 2D.
+_PAIR = re.compile(r"([CRDZ]2[CRDZ]|[DH]to[DH]|[123]D)(?![a-z])")
 
 
 def snake_case(name: str) -> str:

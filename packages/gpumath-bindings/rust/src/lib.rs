@@ -50,6 +50,7 @@ mod _core {
             nested.setattr("__name__", &full_name)?;
             modules.set_item(full_name, nested)?;
         }
+        module.getattr("core")?.setattr("_C_API", crate::core::c_api::capsule(module.py())?)?;
         crate::call::add_modules(module, crate::generated::MODULES)
     }
 }

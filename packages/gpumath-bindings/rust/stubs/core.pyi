@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, final
 
+_C_API: object  # a PyCapsule
 _Stream = Any  # an int, or an object with __cuda_stream__, .cuda_stream, .ptr or .handle
 
 @final
