@@ -9,7 +9,6 @@ import operator
 import pickle
 import random
 import sys
-import threading
 from typing import Any
 
 import numpy as np

