@@ -74,7 +74,7 @@ def _kind(f: Function, p: Parameter) -> str:
         "kernel_params": "Kind::KernelParameters",
         "kernel_extra": "Kind::KernelExtra",
         "bytes": f"Kind::Bytes({length})",
-        "buffer": f"Kind::Buffer({length})",
+        "buffer": f"Kind::Buffer({value}, {length})",
         "texts": f"Kind::Texts({length})",
         "nested": f"Kind::Nested({value}, {length})",
         "logger": "Kind::Logger",

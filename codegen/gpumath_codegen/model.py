@@ -14,8 +14,8 @@ from gpumath_codegen.rules import Rules
 # Names of the sizes that functions return; with the rules of `_role` this was right for 633 of 639
 # outputs of nine libraries, and wrong for 4 parameters that are none.
 _SIZE_OUTPUT = re.compile(
-    r"p?bufferSize(InBytes)?\d?|lwork(_bytes)?|work(space)?Size\w*|workspaceInBytes(OnDevice|OnHost)?"
-    r"|internalDataInBytes|lto_size|size"
+    r"(p?b|pB)ufferSize(InBytes)?\d?|lwork(_bytes)?|work(space)?Size\w*"
+    r"|workspaceInBytes(OnDevice|OnHost)?|internalDataInBytes|lto_size|size"
 )
 _ALWAYS_OUTPUT = {
     "iter",
@@ -324,8 +324,10 @@ def _parameter(
     chosen = decision.get("roles", {}).get(p.name)
     role, _, length = (chosen or _role(p.name, kind, function)).partition(" ")
     value = kind
-    if role in ("out", "seq", "nested"):
+    if role in ("out", "seq", "nested", "buffer"):
         value = re.sub(r"(\*|\[\])$", "", value)
+    if role == "buffer" and value in ("void", "struct"):
+        value = "u8"
     if role == "nested":
         value = re.sub(r"( ?const)?\*$", "", value)
     text = role == "out" and value == "const i8*"

@@ -74,8 +74,8 @@ pub(crate) enum Kind {
     Texts(Length),
     /// An address, or an object with a buffer that is borrowed or copied for the call.
     Bytes(Length),
-    /// An address, or an object with a writable buffer.
-    Buffer(Length),
+    /// An address, or an object with a writable buffer for so many elements.
+    Buffer(Value, Length),
     /// A struct of so many bytes by value: an address, or an object with a buffer of that size.
     Struct(usize),
     /// The arguments of a kernel: values and their types, or addresses.
