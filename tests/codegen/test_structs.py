@@ -66,7 +66,7 @@ def test_layouts_are_the_compilers(module: str, cuda_major: int, tmp_path: Path)
     compiler = shutil.which("c++") or pytest.skip("there is no C++ compiler")
     folders = include_folders(cuda_major)
     release = release_of(folders)
-    for header in (*HEADERS[module], "crt/host_defines.h"):
+    for header in (*HEADERS[module], "crt/host_config.h", "crt/host_defines.h"):
         if not any((folder / header).is_file() for folder in folders):
             pytest.skip(f"no {header} of CUDA {cuda_major} in the test environment")
     structs = api.read(ROOT / "codegen" / "api" / f"{module}.toml").structs
