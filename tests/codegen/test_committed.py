@@ -17,6 +17,7 @@ CODEGEN = ROOT / "codegen"
 def _checkout() -> None:
     require_checkout()
 
+
 # In the order of time.
 RELEASES = ["12.0", "12.4", "12.9", "13.0", "13.2", "13.5"]
 
