@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpumath.bindings import cusolver, cusolverDn
-from tests.helpers.cusolver import dense_solver, random, wide
+from tests.helpers.cusolver import DTYPES, dense_solver, random, wide
 
 pytestmark = pytest.mark.gpu
 M, N, NRHS = 160, 96, 1
@@ -22,8 +22,8 @@ PRECISIONS = {
 
 def well_conditioned(letter: str, rows: int, columns: int) -> np.ndarray:
     """Return a random matrix that half precision can factor."""
-    a = random(letter, rows, columns) / np.sqrt(rows)
-    return np.asfortranarray(a + 2 * np.eye(rows, columns, dtype=a.dtype))
+    a = random(letter, rows, columns) / np.sqrt(rows) + 2 * np.eye(rows, columns)
+    return np.asfortranarray(a.astype(DTYPES[letter]))
 
 
 def exact(a: np.ndarray, b: np.ndarray, letter: str) -> np.ndarray:
