@@ -1,5 +1,7 @@
 //! Arguments that C takes by address: numbers, texts and bytes from Python objects, kept for the time of the call.
 
+use std::ffi::c_int;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -15,17 +17,28 @@ pub(super) enum Held<'py> {
     Words { _words: Vec<u64> },
     /// A new object; other arguments are held by the caller.
     Object { _object: Bound<'py, PyAny> },
-    /// A writable buffer that is locked.
-    View { _view: WritableView },
+    /// A buffer that is locked.
+    View { _view: View },
 }
 
 /// Everything that the arguments of one call lend to C.
 pub(super) type Holder<'py> = SmallVec<[Held<'py>; 4]>;
 
 /// The buffer of an object, released when dropped.
-pub(super) struct WritableView(ffi::Py_buffer);
+pub(super) struct View(pub(super) ffi::Py_buffer);
 
-impl Drop for WritableView {
+impl View {
+    /// The object's buffer as `flags` ask for it, or why it has none.
+    pub(super) fn of(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+        // SAFETY: an all-zero Py_buffer is valid to be filled.
+        let mut view: ffi::Py_buffer = unsafe { std::mem::zeroed() };
+        // SAFETY: a live object and a live view; on -1 an exception is set and the view holds nothing.
+        let outcome = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, flags) };
+        if outcome == 0 { Ok(Self(view)) } else { Err(PyErr::fetch(object.py())) }
+    }
+}
+
+impl Drop for View {
     fn drop(&mut self) {
         // SAFETY: filled by `PyObject_GetBuffer`; calls drop what they hold with the thread attached.
         unsafe { ffi::PyBuffer_Release(&raw mut self.0) }
@@ -60,9 +73,12 @@ pub(super) fn address_of<'py>(
             of_items(&object, "a sequence of str or bytes", fits, context, held, text)
         }
         Kind::Bytes(length) => bytes(&object, needed(length)?, context, held),
-        Kind::Buffer(length) => buffer(&object, needed(length)?, context, held),
+        Kind::Buffer(value, length) => {
+            let size = needed(length)?.saturating_mul(size_of_element(value));
+            buffer(&object, size, context, held)
+        }
         Kind::Struct(size) => by_value(&object, size, context, held),
-        Kind::Value(_) | Kind::Text | Kind::Logger | Kind::Output(_) => Ok(0),
+        _ => Ok(0),
     }
 }
 
@@ -191,19 +207,10 @@ fn buffer<'py>(
     if !has_buffer(object) {
         return address_or(object, "an object with a writable buffer", context);
     }
-    // SAFETY: an all-zero Py_buffer is valid to be filled.
-    let mut view: ffi::Py_buffer = unsafe { std::mem::zeroed() };
-    // SAFETY: a live object and a live view; on -1 an exception is set and the view holds nothing.
-    let outcome =
-        unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, ffi::PyBUF_WRITABLE) };
-    if outcome != 0 {
-        let cause = PyErr::fetch(object.py());
+    let view = View::of(object, ffi::PyBUF_WRITABLE).map_err(|cause| {
         let name = context.name();
-        return Err(PyTypeError::new_err(format!(
-            "{name}: a contiguous writable buffer is required: {cause}"
-        )));
-    }
-    let view = WritableView(view);
+        PyTypeError::new_err(format!("{name}: a contiguous writable buffer is required: {cause}"))
+    })?;
     check(needed, context)(usize::try_from(view.0.len).unwrap_or(0))?;
     let address = view.0.buf as u64;
     held.push(Held::View { _view: view });
@@ -232,7 +239,7 @@ fn by_value<'py>(
     Ok(address)
 }
 
-fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
+pub(super) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: a live object.
     unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
 }
@@ -258,7 +265,11 @@ fn sequence_length(object: &Bound<'_, PyAny>) -> Option<usize> {
 }
 
 /// An address, where something else would do as well.
-fn address_or(object: &Bound<'_, PyAny>, other: &str, context: Context) -> PyResult<u64> {
+pub(super) fn address_or(
+    object: &Bound<'_, PyAny>,
+    other: &str,
+    context: Context,
+) -> PyResult<u64> {
     if !object.is_instance_of::<PyString>() && object.hasattr("__int__")? {
         return slot_of(object.py(), object.as_ptr(), Value::Address, context);
     }
@@ -271,16 +282,18 @@ fn check(needed: usize, context: Context) -> impl Fn(usize) -> PyResult<()> {
         if length >= needed {
             return Ok(());
         }
-        let (name, verb) = match context.parameter.kind {
-            Kind::Buffer(_) => (context.name(), "written to"),
-            _ => (context.name(), "read from"),
+        let (unit, verb) = match context.parameter.kind {
+            Kind::Buffer(..) => ("bytes", "written to"),
+            Kind::Bytes(_) => ("bytes", "read from"),
+            _ => ("elements", "read from"),
         };
-        let message = format!("{name} has {length} elements, {needed} are {verb} it");
+        let name = context.name();
+        let message = format!("{name} has {length} {unit}, {needed} are {verb} it");
         Err(PyValueError::new_err(message))
     }
 }
 
-fn hold_words(words: Vec<u64>, held: &mut Holder<'_>) -> u64 {
+pub(super) fn hold_words(words: Vec<u64>, held: &mut Holder<'_>) -> u64 {
     let address = words.as_ptr() as u64;
     held.push(Held::Words { _words: words });
     address
