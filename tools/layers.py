@@ -27,6 +27,8 @@ class PythonLayer:
     forbidden: tuple[str, ...] = ()
     only_in: tuple[tuple[str, str], ...] = ()
     """Pairs (module, folder): the module may be imported below that folder and nowhere else."""
+    lazily: tuple[str, ...] = ()
+    """What functions and type checkers may import, but importing the module does not."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ HOST = "packages/gpumath-host/src/gpumath"
 DEVICE = "packages/gpumath-device/src/gpumath/device"
 
 PYTHON_LAYERS = (
-    PythonLayer(BINDINGS, ("gpumath.bindings",)),
+    PythonLayer(BINDINGS, ("gpumath.bindings",), lazily=("numpy",)),
     PythonLayer(
         HOST,
         (
@@ -78,10 +80,11 @@ CRATE_LAYERS = (
 )
 
 
-def imports_of(source: str) -> list[tuple[int, str]]:
+def imports_of(source: str, lazily: tuple[str, ...] = ()) -> list[tuple[int, str]]:
     """List the absolute module names that a file imports, with their lines.
 
-    `from a import b` counts as `a.b`, because b may be a module; relative imports as ".".
+    `from a import b` counts as `a.b`, because b may be a module; relative imports as ".". Left out
+    is what `lazily` names, where a function or a type checker alone imports it.
     """
     found: list[tuple[int, str]] = []
     tree = ast.parse(source)
@@ -91,6 +94,12 @@ def imports_of(source: str) -> list[tuple[int, str]]:
         if isinstance(block, ast.If) and ast.unparse(block.test).endswith("TYPE_CHECKING")
         for node in block.body
     }
+    late = typing_only | {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+    }
     for node in ast.walk(tree):
         # Type checkers bring typing_extensions themselves; it is never imported at run time.
         if (
@@ -99,15 +108,21 @@ def imports_of(source: str) -> list[tuple[int, str]]:
             and node.module == "typing_extensions"
         ):
             continue
+        names: list[str] = []
         if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             prefix = "." if node.level else f"{node.module}."
-            found += [(node.lineno, prefix + alias.name) for alias in node.names]
+            names = [prefix + alias.name for alias in node.names]
         elif isinstance(node, ast.Call) and is_import_call(node):
             argument = node.args[0]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                found.append((node.lineno, argument.value))
+                names = [argument.value]
+        found += [
+            (node.lineno, name)
+            for name in names
+            if id(node) not in late or not any(covers(name, entry) for entry in lazily)
+        ]
     return found
 
 
@@ -128,7 +143,7 @@ def python_breaches(root: Path, layers: tuple[PythonLayer, ...] = PYTHON_LAYERS)
     for layer in layers:
         for path in sorted((root / layer.folder).rglob("*.py")):
             place = path.relative_to(root).as_posix()
-            for line, module in imports_of(path.read_text()):
+            for line, module in imports_of(path.read_text(), layer.lazily):
                 reason = refusal(layer, place, module)
                 if reason:
                     breaches.append(f"{place}:{line}: {module}: {reason}")

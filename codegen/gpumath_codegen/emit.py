@@ -25,8 +25,8 @@ def outputs(root: Path, repository: Path) -> dict[str, str]:
     files: dict[str, tuple[str, str]] = {}
     for lib in libraries:
         inputs = f"api/{lib.name}.toml rules/{lib.name}.toml"
-        files[f"{SYS}/{lib.name}.rs"] = (emit_sys.library(lib), inputs)
-        files[f"{RUST}/{lib.name}.rs"] = (emit_rust.library(lib), inputs)
+        files[f"{SYS}/{lib.rust}.rs"] = (emit_sys.library(lib), inputs)
+        files[f"{RUST}/{lib.rust}.rs"] = (emit_rust.library(lib), inputs)
         files[f"{PYTHON}/{lib.name}.py"] = (emit_python.enums(lib), inputs)
         files[f"{CORE}/{lib.name}.pyi"] = (emit_python.stub(lib), inputs)
         if lib.structs:

@@ -14,8 +14,8 @@ from gpumath_codegen.rules import Rules
 # Names of the sizes that functions return; with the rules of `_role` this was right for 633 of 639
 # outputs of nine libraries, and wrong for 4 parameters that are none.
 _SIZE_OUTPUT = re.compile(
-    r"p?bufferSize(InBytes)?\d?|lwork(_bytes)?|work(space)?Size\w*|workspaceInBytes(OnDevice|OnHost)?"
-    r"|internalDataInBytes|lto_size|size"
+    r"(p?b|pB)ufferSize(InBytes)?\d?|lwork(_bytes)?|work(space)?Size\w*"
+    r"|workspaceInBytes(OnDevice|OnHost)?|internalDataInBytes|lto_size|size"
 )
 _ALWAYS_OUTPUT = {
     "iter",
@@ -167,6 +167,11 @@ class Library:
     # Rules of the structs, by C name or `name@since`.
     structs: dict[str, Any]
 
+    @property
+    def rust(self) -> str:
+        """Name of its modules in Rust."""
+        return self.name.lower()
+
 
 def load(root: Path, name: str) -> Library:
     """Join ``api/<name>.toml`` and ``rules/<name>.toml``, and refuse what does not fit."""
@@ -243,6 +248,8 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
             continue
         prefix = decision["prefix"]
         name = overrides.get(m.name) or m.name.removeprefix(prefix)
+        if rules.get("camel_members") and m.name not in overrides and not name.isupper():
+            name = names.snake_case(name).upper()
         if not name.isidentifier() or (m.name not in overrides and not m.name.startswith(prefix)):
             raise SystemExit(f"{enum.name}: no name for {m.name} without its prefix {prefix}")
         name = f"{name}_" if keyword.iskeyword(name) else name
@@ -319,8 +326,10 @@ def _parameter(
     chosen = decision.get("roles", {}).get(p.name)
     role, _, length = (chosen or _role(p.name, kind, function)).partition(" ")
     value = kind
-    if role in ("out", "seq", "nested"):
+    if role in ("out", "seq", "nested", "buffer"):
         value = re.sub(r"(\*|\[\])$", "", value)
+    if role == "buffer" and value in ("void", "struct"):
+        value = "u8"
     if role == "nested":
         value = re.sub(r"( ?const)?\*$", "", value)
     text = role == "out" and value == "const i8*"

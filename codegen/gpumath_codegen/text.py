@@ -92,7 +92,8 @@ def _input(p: Parameter) -> str:
         return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}.{null}"
     kind, meaning = _BY_ROLE[p.role]
     length = f", at least ``{p.length}`` of them" if p.length else ""
-    size = f" of at least ``{p.length}`` bytes" if p.length else ""
+    unit = "bytes" if p.role == "bytes" or p.kind in ("i8", "u8") else _plural(p.kind)
+    size = f" of at least ``{p.length}`` {unit}" if p.length else ""
     words = {"element": _TYPE.get(p.kind, "int"), "elements": _plural(p.kind)}
     meaning = meaning.format(length=length, size=size, **words)
     return f"{p.name} : {kind.format(**words)}\n    {meaning}"

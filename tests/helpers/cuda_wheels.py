@@ -1,4 +1,4 @@
-"""NVIDIA's cuFFT wheels in the test environment, and fresh processes that search for them."""
+"""NVIDIA's wheels in the test environment, and fresh processes that search for them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ import gpumath.bindings
 # Below the `nvidia` package folder, by CUDA major.
 CUFFT_FILES = {12: "cufft/lib/libcufft.so.11", 13: "cu13/lib/libcufft.so.12"}
 CUFFT_WHEELS = {12: "nvidia-cufft-cu12", 13: "nvidia-cufft"}
+# Files and wheels of other libraries, in the same order.
+_FILES = {
+    "curand": {12: "curand/lib/libcurand.so.10", 13: "cu13/lib/libcurand.so.10"},
+    "cusparse": {12: "cusparse/lib/libcusparse.so.12", 13: "cu13/lib/libcusparse.so.12"},
+}
+_WHEELS = {12: "nvidia-{}-cu12", 13: "nvidia-{}"}
 # The folder that gpumath is installed into.
 _HOME = str(Path(gpumath.bindings.__file__).parents[2])
 # What has a say in the search, apart from the folders of sys.path.
@@ -29,6 +35,8 @@ SETTINGS = (
     "CUDA_PATH",
     "GPUMATH_CUDA_PATH",
     "GPUMATH_CUFFT_PATH",
+    "GPUMATH_CURAND_PATH",
+    "GPUMATH_CUSPARSE_PATH",
     "GPUMATH_DRIVER_PATH",
     "LD_LIBRARY_PATH",
     "PYTHONPATH",
@@ -45,6 +53,17 @@ def package_folder(cuda_major: int) -> Path:
         if (Path(folder) / "nvidia" / CUFFT_FILES[cuda_major]).is_file():
             return Path(folder).resolve()
     pytest.skip(f"the wheel {CUFFT_WHEELS[cuda_major]} is not in the test environment")
+
+
+def library_file(library: str, cuda_major: int) -> Path:
+    """Return the real library of a CUDA major, found as by `package_folder`, or skip."""
+    named = os.environ.get(f"GPUMATH_TEST_CU{cuda_major}")
+    for folder in [*([named] if named else []), *sys.path]:
+        file = Path(folder) / "nvidia" / _FILES[library][cuda_major]
+        if file.is_file():
+            return file.resolve()
+    wheel = _WHEELS[cuda_major].format(library)
+    pytest.skip(f"the wheel {wheel} is not in the test environment")
 
 
 def cufft_file(cuda_major: int) -> Path:

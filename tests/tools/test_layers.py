@@ -48,6 +48,7 @@ def test_planted_import_is_found(tmp_path: Path, name: str, line: str) -> None:
             f"{layers.BINDINGS}/x.py",
             "if TYPE_CHECKING:\n    from typing_extensions import Buffer",
         ),
+        (f"{layers.BINDINGS}/x.py", "def f():\n    import numpy"),
         (f"{layers.HOST}/_host/x.py", "import torch\nfrom gpumath._host import y"),
         (f"{layers.DEVICE}/x.py", "from numba import cuda"),
         ("examples/host/01_x.py", "from gpumath import fft"),

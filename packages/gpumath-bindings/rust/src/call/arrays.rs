@@ -73,7 +73,10 @@ pub(super) fn address_of<'py>(
             of_items(&object, "a sequence of str or bytes", fits, context, held, text)
         }
         Kind::Bytes(length) => bytes(&object, needed(length)?, context, held),
-        Kind::Buffer(length) => buffer(&object, needed(length)?, context, held),
+        Kind::Buffer(value, length) => {
+            let size = needed(length)?.saturating_mul(size_of_element(value));
+            buffer(&object, size, context, held)
+        }
         Kind::Struct(size) => by_value(&object, size, context, held),
         _ => Ok(0),
     }
@@ -279,11 +282,13 @@ fn check(needed: usize, context: Context) -> impl Fn(usize) -> PyResult<()> {
         if length >= needed {
             return Ok(());
         }
-        let (name, verb) = match context.parameter.kind {
-            Kind::Buffer(_) => (context.name(), "written to"),
-            _ => (context.name(), "read from"),
+        let (unit, verb) = match context.parameter.kind {
+            Kind::Buffer(..) => ("bytes", "written to"),
+            Kind::Bytes(_) => ("bytes", "read from"),
+            _ => ("elements", "read from"),
         };
-        let message = format!("{name} has {length} elements, {needed} are {verb} it");
+        let name = context.name();
+        let message = format!("{name} has {length} {unit}, {needed} are {verb} it");
         Err(PyValueError::new_err(message))
     }
 }

@@ -70,7 +70,13 @@ pub(super) fn slot_of(
         // Attached as PyO3 counts it, so that exceptions that are dropped are freed at once.
         return Python::attach(|py| unusual_integer(py, argument, value, context));
     }
-    in_range(i128::from(number), value).ok_or_else(|| out_of_range(&number, value, context))
+    let fits = match value {
+        Value::I32 => i32::try_from(number).is_ok(),
+        Value::I64 => true,
+        Value::U64 | Value::Address => number >= 0,
+        _ => in_range(i128::from(number), value).is_some(),
+    };
+    if fits { Ok(number as u64) } else { Err(out_of_range(&number, value, context)) }
 }
 
 /// The slot for what is larger than 63 bits, for integral floats, and for objects that have only `__int__`.

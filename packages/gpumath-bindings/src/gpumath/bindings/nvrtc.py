@@ -49,6 +49,7 @@ from gpumath.bindings._core.nvrtc import (
     get_tile_ir_size,
 )
 from gpumath.bindings._generated.nvrtc import *
+from gpumath.bindings._generated.nvrtc_structs import *
 from gpumath.bindings.errors import NVRTCError as NVRTCError
 
 check_status = NVRTCError.check
