@@ -252,7 +252,7 @@ fn call(
             && let Some(number) = convert::plain_integer(argument, value)
             && (number != 0 || !parameter.not_null)
         {
-            *slot = number;
+            slot.write(number);
             continue;
         }
         let context = convert::Context { row, parameter, index: None };
