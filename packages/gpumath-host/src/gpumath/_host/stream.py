@@ -37,7 +37,7 @@ class BorrowedStream(int):
 def resolve_stream(library: ArrayLibrary, device_id: int, stream: object) -> int:
     """Handle of ``stream``, or of the library's current stream if it is None.
 
-    Another stream than the current one waits for what is on that now: the operand may be made there.
+    Another stream than the current one waits for that, where the operand may have been made.
     """
     current = library.current_stream(device_id)
     if stream is None:
