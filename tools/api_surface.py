@@ -47,9 +47,9 @@ def public_modules(top: str) -> list[ModuleType]:
 
 
 def module_lines(module: ModuleType) -> list[str]:
-    """Describe the public names of a module: those in its `__all__`, or else all that are ours."""
+    """Describe the public names of a module."""
     lines: list[str] = []
-    for name in sorted(getattr(module, "__all__", None) or own_names(module)):
+    for name in sorted(public_names(module)):
         value = getattr(module, name)
         if inspect.isclass(value):
             lines += class_lines(name, value)
@@ -62,8 +62,10 @@ def module_lines(module: ModuleType) -> list[str]:
     return lines
 
 
-def own_names(module: ModuleType) -> list[str]:
-    """Return the public functions and classes that are defined in gpumath."""
+def public_names(module: ModuleType) -> list[str]:
+    """Return the names in `__all__`; without it, the functions and classes that gpumath defines."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
     return [
         name
         for name, value in vars(module).items()

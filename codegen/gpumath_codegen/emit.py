@@ -7,7 +7,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-from gpumath_codegen import emit_python, emit_rust, emit_sys, model, seal
+from gpumath_codegen import emit_python, emit_rust, emit_structs, emit_sys, model, seal
 
 SYS = "crates/gpumath-sys/src/generated"
 RUST = "packages/gpumath-bindings/rust/src/generated"
@@ -25,10 +25,12 @@ def outputs(root: Path, repository: Path) -> dict[str, str]:
     files: dict[str, tuple[str, str]] = {}
     for lib in libraries:
         inputs = f"api/{lib.name}.toml rules/{lib.name}.toml"
-        files[f"{SYS}/{lib.name}.rs"] = (emit_sys.library(lib), inputs)
-        files[f"{RUST}/{lib.name}.rs"] = (emit_rust.library(lib), inputs)
+        files[f"{SYS}/{lib.rust}.rs"] = (emit_sys.library(lib), inputs)
+        files[f"{RUST}/{lib.rust}.rs"] = (emit_rust.library(lib), inputs)
         files[f"{PYTHON}/{lib.name}.py"] = (emit_python.enums(lib), inputs)
         files[f"{CORE}/{lib.name}.pyi"] = (emit_python.stub(lib), inputs)
+        if lib.structs:
+            files[f"{PYTHON}/{lib.name}_structs.py"] = (emit_structs.module(lib), inputs)
     functions = [function for lib in libraries for function in lib.functions]
     files[f"{SYS}/shapes.rs"] = (emit_sys.shapes(functions), everything)
     files[f"{SYS}/mod.rs"] = (emit_sys.module(names), everything)

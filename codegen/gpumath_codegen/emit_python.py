@@ -21,6 +21,8 @@ _BY_ROLE = {
     "str": "str",
     "texts": "_Int | Sequence[str | bytes]",
     "nested": "_Int | Sequence[_Ints]",
+    "kernel_params": "_Int | Buffer | tuple[Sequence[object], Sequence[type | None]] | None",
+    "kernel_extra": "_Int | Buffer | None",
     "logger": "_Int | Callable[..., None] | None",
 }
 
@@ -56,20 +58,21 @@ MEANINGS: dict[int, str] = {{
 def stub(lib: Library) -> str:
     """Return the stub of the extension module's functions."""
     functions = "".join(_stub(lib, f) for f in lib.functions)
-    imports = [name for name in _SUPPORTS if name in functions or name in _INT]
+    floats = _FLOATS if "_Floats" in functions else ""
+    imports = [name for name in _SUPPORTS if name in functions + _INT + floats]
     imports += ["SupportsComplex"] * ("SupportsComplex" in functions)
     imports += ["Any"] * ("Any" in functions)
-    callbacks = ", Callable" if "Callable" in functions else ""
+    callbacks = "Callable, " if "Callable" in functions else ""
     return f'''"""Functions of {lib.title}, one to one."""
 
-from collections.abc import Sequence{callbacks}
+from collections.abc import {callbacks}Sequence
 from typing import {", ".join(sorted([*imports, "TypeAlias"]))}
 
 from typing_extensions import Buffer
 
 _Int: TypeAlias = {_INT}
 _Ints: TypeAlias = _Int | Sequence[_Int] | Buffer
-{_FLOATS if "_Floats" in functions else ""}
+{floats}
 {functions}'''
 
 
@@ -104,7 +107,7 @@ class {enum.name}({_base(enum)}):{spelling}
 
 
 def _stub(lib: Library, f: Function) -> str:
-    parameters = ", ".join(f"{p.name}: {_input(p)}" for p in f.inputs)
+    parameters = ", ".join(f"{p.name}: {_input(p)}{_default(p)}" for p in f.inputs)
     outputs = [_output(p) for p in f.outputs]
     if f.returns not in ("status", "void"):
         outputs = [{"str": "str", "f32": "float", "f64": "float"}.get(f.returns, "int")]
@@ -119,6 +122,10 @@ def _input(p: Parameter) -> str:
     if p.kind.startswith("struct "):
         return "_Int | Buffer"
     return _BY_ROLE.get(p.role) or _STUB_TYPE.get(p.kind, "_Int")
+
+
+def _default(p: Parameter) -> str:
+    return f" = {p.default}" if p.default else ""
 
 
 def _output(p: Parameter) -> str:

@@ -15,7 +15,7 @@ def library(lib: Library) -> str:
     used = [name for name in _NAMES if f"{name}::" in rows or f"{name} {{" in rows]
     return f"""//! {lib.title}: one row a function, as Python sees it.
 
-use gpumath_sys::generated::{{{lib.name}, shapes}};
+use gpumath_sys::generated::{{{lib.rust}, shapes}};
 
 use crate::call::{{{", ".join(used)}}};
 
@@ -26,8 +26,8 @@ pub(crate) static ROWS: &[Row] = &[{rows}];
 
 def module(names: list[str]) -> str:
     """Return ``mod.rs``."""
-    lines = "".join(f"mod {name};\n" for name in sorted(names))
-    modules = ", ".join(f'("{name}", {name}::ROWS)' for name in sorted(names))
+    lines = "".join(f"mod {name.lower()};\n" for name in sorted(names))
+    modules = ", ".join(f'("{name}", {name.lower()}::ROWS)' for name in sorted(names))
     return f"""//! Written by `codegen/`; see `codegen/README.md`. Do not edit.
 
 use crate::call::Row;
@@ -47,8 +47,9 @@ def _row(lib: Library, f: Function) -> str:
     Row {{
         name: c"{f.name}",
         doc: c"{doc}",
-        symbol: {lib.name}::{f.static}.symbol(),
+        symbol: {lib.rust}::{f.static}.symbol(),
         parameters: &[{parameters}],
+        inputs: {len(f.inputs)},
         shape: shapes::{f.shape},
         returns: Returns::{_returns(f.returns)},
         keep_gil: {str(f.keep_gil).lower()},
@@ -70,8 +71,10 @@ def _kind(f: Function, p: Parameter) -> str:
         "in": f"Kind::Value({value})",
         "out": f"Kind::Output({value})",
         "str": "Kind::Text",
+        "kernel_params": "Kind::KernelParameters",
+        "kernel_extra": "Kind::KernelExtra",
         "bytes": f"Kind::Bytes({length})",
-        "buffer": f"Kind::Buffer({length})",
+        "buffer": f"Kind::Buffer({value}, {length})",
         "texts": f"Kind::Texts({length})",
         "nested": f"Kind::Nested({value}, {length})",
         "logger": "Kind::Logger",

@@ -58,8 +58,8 @@ def shapes(functions: list[Function]) -> str:
 
 def module(names: list[str]) -> str:
     """Return ``mod.rs``."""
-    lines = "".join(f"pub mod {name};\n" for name in sorted([*names, "shapes"]))
-    tables = ", ".join(f'("{name}", {name}::SYMBOLS)' for name in sorted(names))
+    lines = "".join(f"pub mod {name.lower()};\n" for name in sorted([*names, "shapes"]))
+    tables = ", ".join(f'("{name}", {name.lower()}::SYMBOLS)' for name in sorted(names))
     return f"""//! Written by `codegen/`; see `codegen/README.md`. Do not edit.
 #![allow(clippy::type_complexity, reason = "a C function with many parameters has a long type")]
 

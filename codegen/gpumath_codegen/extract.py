@@ -30,6 +30,7 @@ _SCALARS = {
     TypeKind.DOUBLE: "f64",
     TypeKind.VOID: "void",
 }
+_RECORDS = (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL)
 _ARRAYS = (TypeKind.INCOMPLETEARRAY, TypeKind.CONSTANTARRAY)
 # vector_types.h: what cuComplex and cuDoubleComplex are.
 _COMPLEX = {"float2": "c64", "double2": "c128"}
@@ -63,7 +64,7 @@ def extract(root: Path, cache: Path, library: str) -> None:
         headers = [name for name in entry["headers"] if name not in absent]
         flags = [f"-D{name}" for name in entry.get("defines", [])]
         language = entry.get("language", "c")
-        releases[cuda] = parse(headers, includes, flags, language)
+        releases[cuda] = parse(headers, includes, flags, language, entry.get("inline", False))
         if pattern := entry.get("ignore"):
             functions = releases[cuda].functions
             for name in [name for name in functions if re.match(pattern, name)]:
@@ -81,9 +82,13 @@ def libraries(root: Path) -> list[str]:
 
 
 def parse(
-    headers: list[str], includes: list[Path], flags: Sequence[str] = (), language: str = "c"
+    headers: list[str],
+    includes: list[Path],
+    flags: Sequence[str] = (),
+    language: str = "c",
+    inline: bool = False,
 ) -> Release:
-    """Read the declarations of `headers`, in C or C++ mode."""
+    """Read the declarations of `headers`; with `inline`, inline functions count too."""
     source = "".join(f"#include <{name}>\n" for name in headers)
     folders = [*includes, "/stubs", *_compiler_headers(language)]
     standard = {"c": "-std=c11", "c++": "-std=c++17"}[language]
@@ -103,29 +108,30 @@ def parse(
     public = _renamed(own)
     release = Release()
     tags = set()
+    types: dict[str, Cursor] = {}
     for cursor in own:
-        if cursor.kind == CursorKind.FUNCTION_DECL and not cursor.is_definition():
+        if cursor.kind == CursorKind.FUNCTION_DECL and (inline or not cursor.is_definition()):
             function = _function(cursor, public.get(cursor.spelling, cursor.spelling))
             release.functions.setdefault(function.name, function)
         elif cursor.kind == CursorKind.TYPEDEF_DECL:
             named = cursor.underlying_typedef_type.get_canonical().get_declaration()
             tags.add(named.spelling)
-            _add_type(release, cursor.type.spelling, named)
+            types.setdefault(cursor.type.spelling.rpartition(" ")[2], named)
     for cursor in own:
         # Those with a `typedef` have their names from it.
         if cursor.is_definition() and cursor.spelling not in tags:
-            _add_type(release, cursor.spelling, cursor)
+            types.setdefault(cursor.spelling, cursor)
+    records = {name for name, definition in types.items() if definition.kind in _RECORDS}
+    for name, definition in types.items():
+        if definition.kind == CursorKind.ENUM_DECL:
+            members = {c.spelling: c.enum_value for c in definition.get_children()}
+            release.enums[name] = members
+        elif name in records and (fields := _fields(definition.type, records)):
+            size, alignment = definition.type.get_size(), definition.type.get_align()
+            if definition.kind == CursorKind.UNION_DECL:
+                fields.insert(0, api.Field("", "union", "u8", 0, size))
+            release.structs[name] = api.Struct(name, size, alignment, fields)
     return release
-
-
-def _add_type(release: Release, spelling: str, definition: Cursor) -> None:
-    name = spelling.rpartition(" ")[2]
-    if definition.kind == CursorKind.ENUM_DECL:
-        members = {c.spelling: c.enum_value for c in definition.get_children()}
-        release.enums.setdefault(name, members)
-    elif definition.kind == CursorKind.STRUCT_DECL and (fields := _fields(definition.type)):
-        size, alignment = definition.type.get_size(), definition.type.get_align()
-        release.structs.setdefault(name, api.Struct(name, size, alignment, fields))
 
 
 def _declarations(cursor: Cursor) -> Iterator[Cursor]:
@@ -137,41 +143,46 @@ def _declarations(cursor: Cursor) -> Iterator[Cursor]:
             yield child
 
 
-def _fields(type_: Type) -> list[api.Field]:
-    """Return what a struct holds; unions and unnamed members as raw bytes."""
+def _fields(type_: Type, records: set[str], path: str = "", start: int = 0) -> list[api.Field]:
+    """Return what a struct holds: a union as bytes, and behind them its members.
+
+    The members of a union or a struct that is none of `records` are named by their path, with dots.
+    """
     fields = []
     for cursor in type_.get_fields():
         kind, count = cursor.type, 1
         while kind.get_canonical().kind == TypeKind.CONSTANTARRAY:
             kind, count = _element(kind), count * kind.get_canonical().element_count
-        offset = cursor.get_field_offsetof()
-        if offset % 8 or cursor.is_bitfield():
-            raise SystemExit(f"{type_.spelling}.{cursor.spelling} is a bit field")
+        offset = start + cursor.get_field_offsetof()
+        if cursor.is_bitfield():
+            # Only unions have some, beside a member that holds all their bits.
+            continue
+        name = path if "(" in cursor.spelling or not cursor.spelling else path + cursor.spelling
         canonical = kind.get_canonical()
-        if canonical.kind == TypeKind.RECORD:
-            name = kind.spelling.removeprefix("struct ")
-            text = f"struct {name}" if name.isidentifier() else "bytes"
-            size = kind.get_size()
-            text, count = (text, count) if text != "bytes" else ("u8", count * size)
-        else:
-            text = _kind(kind)
-        # Types without a name are spelled with the path of the header.
-        nameless = "(un" in cursor.type.spelling or "(anon" in cursor.type.spelling
-        spelling = "union" if nameless else _spelling(cursor.type)
-        name = "" if "(" in cursor.spelling else cursor.spelling
-        fields.append(api.Field(name, spelling, text, offset // 8, count))
+        named = kind.spelling.removeprefix("struct ")
+        if canonical.kind == TypeKind.RECORD and named not in records:
+            below = f"{name.removesuffix('.')}." if name else ""
+            members = _fields(canonical, records, below, offset) if count == 1 else []
+            if canonical.get_declaration().kind == CursorKind.UNION_DECL or not members:
+                size = kind.get_size() * count
+                union = api.Field(name, "union", "u8", offset // 8, size)
+                fields.append(union)
+            fields += members
+            continue
+        text = f"struct {named}" if canonical.kind == TypeKind.RECORD else _kind(kind)
+        fields.append(api.Field(name, _spelling(cursor.type), text, offset // 8, count))
     return fields
 
 
 def merge(releases: dict[str, Release]) -> api.Api:
     """Join the releases: each function and each member with the first and the last that has it."""
     structs: dict[tuple[str, str], api.Struct] = {}
-    functions: dict[tuple[str, tuple[str, ...]], api.Function] = {}
+    functions: dict[tuple[str, ...], api.Function] = {}
     enums: dict[str, dict[tuple[str, int], api.Member]] = {}
     for cuda, release in releases.items():
         for found in release.functions.values():
-            # A changed signature under an unchanged name is another function.
-            key = (found.name, (found.returns, *(p.kind for p in found.parameters)))
+            # A changed signature or symbol under an unchanged name is another function.
+            key = (found.name, found.symbol, found.returns, *(p.kind for p in found.parameters))
             known = functions.setdefault(key, found)
             known.since = known.since or cuda
             known.until = cuda
@@ -186,6 +197,8 @@ def merge(releases: dict[str, Release]) -> api.Api:
         for struct in release.structs.values():
             # A changed layout under an unchanged name is another struct.
             layout = structs.setdefault((struct.name, str(struct.fields)), struct)
+            # CUtensorMap's grew: what is aligned for one release must be so for all.
+            layout.alignment = max(layout.alignment, struct.alignment)
             layout.since = layout.since or cuda
             layout.until = cuda
     return api.Api(

@@ -32,7 +32,10 @@ _NEVER_OUTPUT = {
 }  # fmt: skip
 _SCALAR = re.compile(r"[iuf]\d+")
 _BY_VALUE = re.compile(r"c64|c128|struct \d+\.\d+")
-_ROLES = {"in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "logger"}
+_ROLES = {
+    "in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "logger",
+    "kernel_params", "kernel_extra",
+}  # fmt: skip
 # As in call.rs of the bindings.
 MAX_PARAMETERS = 32
 # The letter of an ABI kind in the name of a shape; `l` for all 64-bit integers and addresses.
@@ -68,6 +71,11 @@ class Parameter:
     length: str = ""
     # Whether 0 is refused.
     not_null: bool = False
+
+    @property
+    def default(self) -> str:
+        """What stands for an argument that is left out; nothing if it must be given."""
+        return "0" if self.role == "kernel_extra" else ""
 
     @property
     def abi(self) -> str:
@@ -159,6 +167,11 @@ class Library:
     # Rules of the structs, by C name or `name@since`.
     structs: dict[str, Any]
 
+    @property
+    def rust(self) -> str:
+        """Name of its modules in Rust."""
+        return self.name.lower()
+
 
 def load(root: Path, name: str) -> Library:
     """Join ``api/<name>.toml`` and ``rules/<name>.toml``, and refuse what does not fit."""
@@ -219,7 +232,7 @@ def _decided(enums: list[api.Enum], decisions: dict[str, Any]) -> list[api.Enum]
     known = {e.name for e in enums}
     if wrong := sorted(known ^ {*decisions}):
         raise SystemExit(f"enums without a rule, or rules without an enum: {', '.join(wrong)}")
-    return enums
+    return [e for e in enums if "skip" not in decisions[e.name]]
 
 
 def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
@@ -235,6 +248,8 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
             continue
         prefix = decision["prefix"]
         name = overrides.get(m.name) or m.name.removeprefix(prefix)
+        if rules.get("camel_members") and m.name not in overrides and not name.isupper():
+            name = names.snake_case(name).upper()
         if not name.isidentifier() or (m.name not in overrides and not m.name.startswith(prefix)):
             raise SystemExit(f"{enum.name}: no name for {m.name} without its prefix {prefix}")
         name = f"{name}_" if keyword.iskeyword(name) else name
@@ -311,8 +326,10 @@ def _parameter(
     chosen = decision.get("roles", {}).get(p.name)
     role, _, length = (chosen or _role(p.name, kind, function)).partition(" ")
     value = kind
-    if role in ("out", "seq", "nested"):
+    if role in ("out", "seq", "nested", "buffer"):
         value = re.sub(r"(\*|\[\])$", "", value)
+    if role == "buffer" and value in ("void", "struct"):
+        value = "u8"
     if role == "nested":
         value = re.sub(r"( ?const)?\*$", "", value)
     text = role == "out" and value == "const i8*"

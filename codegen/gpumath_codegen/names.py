@@ -9,9 +9,14 @@ _ONE_WORD = (
     ("GPUs", "Gpus"),
     ("LTOIRs", "Ltoirs"),
     ("GEMMreuse", "GemmReuse"),
+    # Element types of the matrix, the scalars and the result: half, single, bfloat16 (T).
+    ("HSHgemv", "Hshgemv"),
+    ("HSSgemv", "Hssgemv"),
+    ("TSSgemv", "Tssgemv"),
+    ("TSTgemv", "Tstgemv"),
 )
-# Pairs of element types and of memory spaces are one word too: C2C, HtoD.
-_PAIR = re.compile(r"([CRDZ]2[CRDZ]|[DH]to[DH])(?![a-z])")
+# Pairs of element types and of memory spaces are one word, and so are dimensions: C2C, HtoD, 2D.
+_PAIR = re.compile(r"([CRDZ]2[CRDZ]|[DH]to[DH]|[123]D)(?![a-z])")
 
 
 def snake_case(name: str) -> str:

@@ -35,13 +35,28 @@ _BY_ROLE = {
     "bytes": ("int or bytes-like", "Data{size}, or their address."),
     "buffer": ("int or writable bytes-like", "What C writes to: a buffer{size}, or its address."),
     "str": ("str", "Text without NUL characters."),
+    "kernel_params": (
+        "(values, types), array of int, int or None",
+        """The kernel's arguments. Values and their types are two tuples or lists of one length. A
+    type is a simple ctypes type, to which the value is converted (c_void_p: an int, or what
+    has ``getPtr()`` or ``ptr``); the ctypes struct, union or array class of the value; or None
+    for a value that is the bytes of the argument: an object with a buffer (a struct, a NumPy
+    scalar), an enum member, which becomes an int, or an object whose ``getPtr()`` or ``ptr``
+    is the host address of its bytes. An array of 64-bit integers has the host address of each
+    argument, and an int is the address of such an array. 0 or None: no arguments.""",
+    ),
+    "kernel_extra": (
+        "int, array of int or None, optional",
+        "Names and values, ended by 0, in an array of 64-bit integers, or the address of theirs.",
+    ),
     "logger": ("callable, Logger, None or int", "Gets each message; or a C function's address."),
 }
 
 
 def signature(f: Function) -> str:
     """``exec_c2c(plan, idata, odata, direction)``, on several lines if it is long."""
-    line = f"{f.name}({', '.join(p.name for p in f.inputs)})"
+    inputs = (f"{p.name}={p.default}" if p.default else p.name for p in f.inputs)
+    line = f"{f.name}({', '.join(inputs)})"
     return textwrap.fill(line, 80, break_long_words=False)
 
 
@@ -77,7 +92,8 @@ def _input(p: Parameter) -> str:
         return f"{p.name} : {python_type(p)}\n    ``{p.c_type}``: {_MEANING[p.kind]}.{null}"
     kind, meaning = _BY_ROLE[p.role]
     length = f", at least ``{p.length}`` of them" if p.length else ""
-    size = f" of at least ``{p.length}`` bytes" if p.length else ""
+    unit = "bytes" if p.role == "bytes" or p.kind in ("i8", "u8") else _plural(p.kind)
+    size = f" of at least ``{p.length}`` {unit}" if p.length else ""
     words = {"element": _TYPE.get(p.kind, "int"), "elements": _plural(p.kind)}
     meaning = meaning.format(length=length, size=size, **words)
     return f"{p.name} : {kind.format(**words)}\n    {meaning}"

@@ -30,7 +30,8 @@ def test_files_are_only_those_the_package_owns(package: str) -> None:
     strays = [name for name in code_files(package) if not name.startswith(OWNED[package])]
     assert strays == []
     suffixes = {Path(name).suffix for name in code_files(package) if not name.endswith("py.typed")}
-    assert suffixes <= {".py", ".pyi", ".so"}, code_files(package)
+    c_abi = {".h", ".pxd"} if package == "gpumath-bindings" else set()
+    assert suffixes <= {".py", ".pyi", ".so"} | c_abi, code_files(package)
 
 
 def test_no_file_is_in_two_wheels() -> None:
@@ -79,7 +80,7 @@ def test_every_package_source_reaches_the_wheel(package: str) -> None:
     source = ROOT / "packages" / package / "src"
     wanted = {
         path.relative_to(source).as_posix()
-        for pattern in ("*.py", "*.pyi", "py.typed")
+        for pattern in ("*.py", "*.pyi", "py.typed", "*.h", "*.pxd")
         for path in source.rglob(pattern)
     }
     assert wanted

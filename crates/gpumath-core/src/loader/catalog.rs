@@ -249,10 +249,7 @@ pub static CATALOG: &[Library] = &[
     Library {
         name: "cusolverMg",
         modules: &["cusolverMg"],
-        builds: &[
-            cuda_12("libcusolverMg.so.11", (11, 4)),
-            cuda_13("libcusolverMg.so.12", (12, 0)),
-        ],
+        builds: &[cuda_12("libcusolverMg.so.11", (11, 4)), cuda_13("libcusolverMg.so.12", (12, 0))],
         dependencies: &["nvjitlink", "cusparse", "cublasLt", "cublas"],
         wheel_component: "cusolver",
         packages: &["nvidia-cusolver-cu12", "nvidia-cusolver"],

@@ -3,10 +3,12 @@
 //! Nothing is loaded until it is used. All libraries come from one *set*: one CUDA major, and one
 //! origin as far as it reaches. `docs/libraries.md` tells the search order to users.
 
+mod builtins;
 pub mod catalog;
 mod choose;
 mod environment;
 mod explain;
+mod names;
 mod open;
 mod origin;
 mod process;
@@ -54,6 +56,13 @@ pub fn address(symbol: &'static Symbol) -> Result<usize> {
     symbol.address().map_or_else(|| look_up(symbol), Ok)
 }
 
+/// The address for the name of a function, loading its library first if need be.
+///
+/// `"cufft.exec_c2c"`, or the C name or the exported symbol after the module: `"cufft.cufftExecC2C"`.
+pub fn address_of(name: &str) -> Result<usize> {
+    address(names::symbol(name)?)
+}
+
 /// Opens a library unless it is open, and tells where it is.
 pub fn library(name: &str) -> Result<LibraryInfo> {
     let open = resolver().as_ref().and_then(|resolver| resolver.library_if_open(name).cloned());
@@ -83,23 +92,20 @@ pub fn report() -> Report {
 ///
 /// Loads the library. `InvalidValue` if gpumath knows no such library or function.
 pub fn has(name: &str) -> Result<bool> {
-    let (library_name, function_name) = match name.split_once('.') {
-        Some((library, function)) => (library, Some(function)),
-        None => (name, None),
-    };
-    catalog::find(library_name).ok_or_else(|| explain::unknown_library(library_name))?;
-    let found = match function_name {
-        None => self::library(library_name).map(|_| ()),
-        Some(function) => {
-            let mut symbols = catalog::symbols_of(library_name).iter();
-            let symbol = symbols.find(|symbol| symbol.name == function).ok_or_else(|| {
-                Error::InvalidValue(format!("{library_name} has no function '{function}'"))
-            })?;
-            address(symbol).map(|_| ())
+    if !name.contains('.') {
+        return is_there(library(name));
+    }
+    for symbol in names::symbols(name)? {
+        if is_there(address(symbol))? {
+            return Ok(true);
         }
-    };
+    }
+    Ok(false)
+}
+
+fn is_there<T>(found: Result<T>) -> Result<bool> {
     match found {
-        Ok(()) => Ok(true),
+        Ok(_) => Ok(true),
         Err(Error::LibraryNotFound(_) | Error::FunctionNotFound(_)) => Ok(false),
         Err(other) => Err(other),
     }

@@ -8,7 +8,7 @@ use gpumath_sys::table::{Release, Symbol};
 
 use crate::error::{Error, FunctionNotFound, Result};
 use crate::loader::catalog::{CUDA_MAJORS, DRIVER, Library, VersionQuery};
-use crate::loader::{explain, process};
+use crate::loader::{builtins, explain, process};
 use crate::version::Version;
 
 /// A library that is open.
@@ -79,6 +79,9 @@ pub(super) fn open(
     let version = ask(&handle, library.version)?;
     let path =
         if file.is_absolute() { file.to_path_buf() } else { real_path(&handle, library, file) };
+    if library.name == "nvrtc" {
+        builtins::open_beside(&path, version);
+    }
     let by_version = version.and_then(|version| library.cuda_major_of_version(version));
     let name = path.file_name().and_then(|name| name.to_str());
     let cuda_major = by_version.or_else(|| library.cuda_major_of_file(name?));
@@ -87,7 +90,7 @@ pub(super) fn open(
 }
 
 /// Which releases have a function, for a message.
-fn versions_text(symbol: &Symbol) -> String {
+pub(super) fn versions_text(symbol: &Symbol) -> String {
     // A release below the first toolkit's is the library's own.
     let own = symbol.since.major < CUDA_MAJORS[0];
     let product = if own { symbol.library } else { "CUDA" };

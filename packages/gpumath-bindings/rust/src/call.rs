@@ -6,9 +6,11 @@
 mod arrays;
 mod convert;
 mod keywords;
+mod launch;
 mod logger;
 
 use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use gpumath_core::Error;
@@ -38,6 +40,8 @@ pub(crate) struct Row {
     pub(crate) symbol: &'static Symbol,
     /// All C parameters, in C's order.
     pub(crate) parameters: &'static [Parameter],
+    /// How many of them Python passes.
+    pub(crate) inputs: usize,
     /// The trampoline of its ABI shape.
     pub(crate) shape: unsafe fn(usize, *const u64) -> u64,
     /// What the C function returns.
@@ -70,10 +74,14 @@ pub(crate) enum Kind {
     Texts(Length),
     /// An address, or an object with a buffer that is borrowed or copied for the call.
     Bytes(Length),
-    /// An address, or an object with a writable buffer.
-    Buffer(Length),
+    /// An address, or an object with a writable buffer for so many elements.
+    Buffer(Value, Length),
     /// A struct of so many bytes by value: an address, or an object with a buffer of that size.
     Struct(usize),
+    /// The arguments of a kernel: values and their types, or addresses.
+    KernelParameters,
+    /// What else a kernel launch may take, and most leave out: addresses.
+    KernelExtra,
     /// What the library's log messages go to.
     Logger,
     /// A `str`.
@@ -208,7 +216,7 @@ unsafe extern "C" fn enter(
             if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count) };
         (Python::assume_attached(), &*row, positional)
     };
-    let outcome = if names.is_null() && positional.len() == row.inputs().count() {
+    let outcome = if names.is_null() && positional.len() == row.inputs {
         call(py, row, positional)
     } else {
         // SAFETY: as above; `names` is NULL or a tuple of str.
@@ -228,19 +236,27 @@ fn call(
     row: &'static Row,
     arguments: &[*mut ffi::PyObject],
 ) -> PyResult<*mut ffi::PyObject> {
-    let mut slots = [0_u64; MAX_PARAMETERS];
-    let mut outputs = [0_u64; MAX_PARAMETERS];
+    // Only what the function has is written, which matters: most have few parameters.
+    let mut slots = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
+    let mut outputs = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut held: SmallVec<[Held; 4]> = SmallVec::new();
     let mut loggers = None;
     let mut given = arguments.iter();
     for ((parameter, slot), cell) in row.parameters.iter().zip(&mut slots).zip(&mut outputs) {
         if let Kind::Output(_) = parameter.kind {
-            *slot = ptr::from_mut(cell) as u64;
+            slot.write(ptr::from_mut(cell.write(0)) as u64);
             continue;
         }
         let Some(&argument) = given.next() else { break };
+        if let Kind::Value(value) = parameter.kind
+            && let Some(number) = convert::plain_integer(argument, value)
+            && (number != 0 || !parameter.not_null)
+        {
+            slot.write(number);
+            continue;
+        }
         let context = convert::Context { row, parameter, index: None };
-        *slot = match parameter.kind {
+        let value = match parameter.kind {
             Kind::Value(value @ (Value::C64 | Value::C128)) => {
                 arrays::complex_from(py, argument, value, context, &mut held)?
             }
@@ -251,11 +267,14 @@ fn call(
                 loggers = target;
                 address
             }
+            Kind::KernelParameters => launch::kernel_parameters(py, argument, context, &mut held)?,
+            Kind::KernelExtra => launch::extra(py, argument, context, &mut held)?,
             other => arrays::address_of(py, argument, other, arguments, context, &mut held)?,
         };
-        if parameter.not_null && *slot == 0 {
+        if parameter.not_null && value == 0 {
             return Err(convert::null(context));
         }
+        slot.write(value);
     }
     let address = match row.symbol.address() {
         Some(address) => address,
@@ -269,7 +288,7 @@ fn call(
     };
     // SAFETY: the row's shape is that of its symbol, and each slot holds what that shape takes. What the C function
     // does with addresses is the caller's responsibility, as the module's documentation says.
-    let returned = unsafe { (row.shape)(address, slots.as_ptr()) };
+    let returned = unsafe { (row.shape)(address, slots.as_ptr().cast()) };
     if !saved.is_null() {
         // SAFETY: `saved` comes from `PyEval_SaveThread` on this thread.
         unsafe { ffi::PyEval_RestoreThread(saved) };
@@ -291,10 +310,11 @@ fn call(
 fn results(
     py: Python<'_>,
     row: &'static Row,
-    cells: &[u64; MAX_PARAMETERS],
+    cells: &[MaybeUninit<u64>; MAX_PARAMETERS],
 ) -> PyResult<*mut ffi::PyObject> {
-    let mut values = row.parameters.iter().zip(cells).filter_map(|(p, &cell)| match p.kind {
-        Kind::Output(value) => Some((value, cell)),
+    let mut values = row.parameters.iter().zip(cells).filter_map(|(p, cell)| match p.kind {
+        // SAFETY: `call` wrote 0 to the cell of every output.
+        Kind::Output(value) => Some((value, unsafe { cell.assume_init() })),
         _ => None,
     });
     let Some(first) = values.next() else { return Ok(py.None().into_ptr()) };

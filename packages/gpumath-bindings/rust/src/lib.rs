@@ -5,6 +5,7 @@ mod core;
 mod error;
 mod generated;
 mod interop;
+mod pod;
 
 /// The Rust side of `gpumath.bindings`; use the modules above it.
 #[pyo3::pymodule(gil_used = false)]
@@ -17,7 +18,8 @@ mod _core {
     mod core {
         #[pymodule_export]
         use crate::core::device::{
-            _close, Device, Event, Stream, driver_version, handle_of, synchronize_stream,
+            _close, Device, Event, Stream, driver_version, handle_of, order_streams,
+            synchronize_stream,
         };
         #[pymodule_export]
         use crate::core::fft::{
@@ -31,14 +33,25 @@ mod _core {
         use crate::core::tensor::TensorView;
     }
 
+    /// The structs of the C APIs.
+    #[pymodule]
+    mod pod {
+        #[pymodule_export]
+        use crate::pod::{Field, StructArray};
+    }
+
     /// Nested modules of an extension are importable, and have their full names, once `sys.modules` has them.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         gpumath_core::loader::set_search_hook(crate::core::libraries::search_paths);
-        let nested = module.getattr("core")?;
-        nested.setattr("__name__", "gpumath.bindings._core.core")?;
         let modules = module.py().import("sys")?.getattr("modules")?;
-        modules.set_item("gpumath.bindings._core.core", nested)?;
+        for name in ["core", "pod"] {
+            let nested = module.getattr(name)?;
+            let full_name = format!("gpumath.bindings._core.{name}");
+            nested.setattr("__name__", &full_name)?;
+            modules.set_item(full_name, nested)?;
+        }
+        module.getattr("core")?.setattr("_C_API", crate::core::c_api::capsule(module.py())?)?;
         crate::call::add_modules(module, crate::generated::MODULES)
     }
 }

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, final
 
+_C_API: object  # a PyCapsule
 _Stream = Any  # an int, or an object with __cuda_stream__, .cuda_stream, .ptr or .handle
 
 @final
@@ -153,6 +154,7 @@ class Stream:
     def wait(self, event: Event) -> None: ...
 
 def stream_handle(stream: _Stream) -> int: ...
+def order_streams(first: _Stream, then: _Stream, *, device_id: int = 0) -> None: ...
 def synchronize_stream(stream: _Stream, *, device_id: int = 0) -> None: ...
 
 @final

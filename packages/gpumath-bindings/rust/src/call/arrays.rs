@@ -1,6 +1,8 @@
 //! Arguments that C takes by address: numbers, texts and bytes from Python objects, kept for the time of the call.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use std::ffi::c_int;
+
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PySequence, PyString};
@@ -15,17 +17,28 @@ pub(super) enum Held<'py> {
     Words { _words: Vec<u64> },
     /// A new object; other arguments are held by the caller.
     Object { _object: Bound<'py, PyAny> },
-    /// A writable buffer that is locked.
-    View { _view: WritableView },
+    /// A buffer that is locked.
+    View { _view: View },
 }
 
 /// Everything that the arguments of one call lend to C.
 pub(super) type Holder<'py> = SmallVec<[Held<'py>; 4]>;
 
 /// The buffer of an object, released when dropped.
-pub(super) struct WritableView(ffi::Py_buffer);
+pub(super) struct View(pub(super) ffi::Py_buffer);
 
-impl Drop for WritableView {
+impl View {
+    /// The object's buffer as `flags` ask for it, or why it has none.
+    pub(super) fn of(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+        // SAFETY: an all-zero Py_buffer is valid to be filled.
+        let mut view: ffi::Py_buffer = unsafe { std::mem::zeroed() };
+        // SAFETY: a live object and a live view; on -1 an exception is set and the view holds nothing.
+        let outcome = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, flags) };
+        if outcome == 0 { Ok(Self(view)) } else { Err(PyErr::fetch(object.py())) }
+    }
+}
+
+impl Drop for View {
     fn drop(&mut self) {
         // SAFETY: filled by `PyObject_GetBuffer`; calls drop what they hold with the thread attached.
         unsafe { ffi::PyBuffer_Release(&raw mut self.0) }
@@ -60,9 +73,12 @@ pub(super) fn address_of<'py>(
             of_items(&object, "a sequence of str or bytes", fits, context, held, text)
         }
         Kind::Bytes(length) => bytes(&object, needed(length)?, context, held),
-        Kind::Buffer(length) => buffer(&object, needed(length)?, context, held),
+        Kind::Buffer(value, length) => {
+            let size = needed(length)?.saturating_mul(size_of_element(value));
+            buffer(&object, size, context, held)
+        }
         Kind::Struct(size) => by_value(&object, size, context, held),
-        Kind::Value(_) | Kind::Text | Kind::Logger | Kind::Output(_) => Ok(0),
+        _ => Ok(0),
     }
 }
 
@@ -84,9 +100,10 @@ pub(super) fn complex_from<'py>(
     if object.is_instance_of::<PyString>() {
         return Err(wrong());
     }
-    let number = py.get_type::<PyComplex>().call1((&object,)).map_err(|error| {
-        if error.is_instance_of::<PyTypeError>(py) { wrong() } else { error }
-    })?;
+    let number = py
+        .get_type::<PyComplex>()
+        .call1((&object,))
+        .map_err(|error| if error.is_instance_of::<PyTypeError>(py) { wrong() } else { error })?;
     let part = |name| -> PyResult<f64> { number.getattr(name)?.extract() };
     let (re, im) = (part("real")?, part("imag")?);
     if value == Value::C64 {
@@ -109,7 +126,8 @@ fn numbers<'py>(
     fits(length)?;
     let per_word = 8 / size_of_element(value);
     let bits = 64 / per_word;
-    let mut words = vec![0_u64; length.div_ceil(per_word)];
+    let mut words = room(length.div_ceil(per_word), context)?;
+    words.resize(length.div_ceil(per_word), 0);
     for index in 0..length {
         let item = object.get_item(index)?;
         let context = Context { index: Some(index), ..context };
@@ -136,7 +154,7 @@ fn of_items<'py>(
         return address_or(object, what, context);
     };
     fits(length)?;
-    let mut addresses = Vec::with_capacity(length);
+    let mut addresses = room(length, context)?;
     for index in 0..length {
         let item = object.get_item(index)?;
         let context = Context { index: Some(index), ..context };
@@ -147,11 +165,7 @@ fn of_items<'py>(
 }
 
 /// The address of the text of a `str`, `bytes`, or of an address as an integer.
-fn text<'py>(
-    object: &Bound<'py, PyAny>,
-    context: Context,
-    _: &mut Holder<'py>,
-) -> PyResult<u64> {
+fn text<'py>(object: &Bound<'py, PyAny>, context: Context, _: &mut Holder<'py>) -> PyResult<u64> {
     let Ok(bytes) = object.cast::<PyBytes>() else {
         if object.is_instance_of::<PyString>() {
             return text_from(object.py(), object.as_ptr(), context);
@@ -194,19 +208,10 @@ fn buffer<'py>(
     if !has_buffer(object) {
         return address_or(object, "an object with a writable buffer", context);
     }
-    // SAFETY: an all-zero Py_buffer is valid to be filled.
-    let mut view: ffi::Py_buffer = unsafe { std::mem::zeroed() };
-    // SAFETY: a live object and a live view; on -1 an exception is set and the view holds nothing.
-    let outcome =
-        unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, ffi::PyBUF_WRITABLE) };
-    if outcome != 0 {
-        let cause = PyErr::fetch(object.py());
+    let view = View::of(object, ffi::PyBUF_WRITABLE).map_err(|cause| {
         let name = context.name();
-        return Err(PyTypeError::new_err(format!(
-            "{name}: a contiguous writable buffer is required: {cause}"
-        )));
-    }
-    let view = WritableView(view);
+        PyTypeError::new_err(format!("{name}: a contiguous writable buffer is required: {cause}"))
+    })?;
     check(needed, context)(usize::try_from(view.0.len).unwrap_or(0))?;
     let address = view.0.buf as u64;
     held.push(Held::View { _view: view });
@@ -235,7 +240,7 @@ fn by_value<'py>(
     Ok(address)
 }
 
-fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
+pub(super) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: a live object.
     unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
 }
@@ -261,7 +266,11 @@ fn sequence_length(object: &Bound<'_, PyAny>) -> Option<usize> {
 }
 
 /// An address, where something else would do as well.
-fn address_or(object: &Bound<'_, PyAny>, other: &str, context: Context) -> PyResult<u64> {
+pub(super) fn address_or(
+    object: &Bound<'_, PyAny>,
+    other: &str,
+    context: Context,
+) -> PyResult<u64> {
     if !object.is_instance_of::<PyString>() && object.hasattr("__int__")? {
         return slot_of(object.py(), object.as_ptr(), Value::Address, context);
     }
@@ -274,16 +283,28 @@ fn check(needed: usize, context: Context) -> impl Fn(usize) -> PyResult<()> {
         if length >= needed {
             return Ok(());
         }
-        let (name, verb) = match context.parameter.kind {
-            Kind::Buffer(_) => (context.name(), "written to"),
-            _ => (context.name(), "read from"),
+        let (unit, verb) = match context.parameter.kind {
+            Kind::Buffer(..) => ("bytes", "written to"),
+            Kind::Bytes(_) => ("bytes", "read from"),
+            _ => ("elements", "read from"),
         };
-        let message = format!("{name} has {length} elements, {needed} are {verb} it");
+        let name = context.name();
+        let message = format!("{name} has {length} {unit}, {needed} are {verb} it");
         Err(PyValueError::new_err(message))
     }
 }
 
-fn hold_words(words: Vec<u64>, held: &mut Holder<'_>) -> u64 {
+/// An empty vector with room for so many words: what an object says of its length may be anything.
+fn room(words: usize, context: Context) -> PyResult<Vec<u64>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(words).map_err(|_| {
+        let name = context.name();
+        PyMemoryError::new_err(format!("{name}: no memory for a copy of {words} words"))
+    })?;
+    Ok(room)
+}
+
+pub(super) fn hold_words(words: Vec<u64>, held: &mut Holder<'_>) -> u64 {
     let address = words.as_ptr() as u64;
     held.push(Held::Words { _words: words });
     address

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
-use super::Row;
+use super::{Kind, Row};
 
 /// Borrowed arguments, one an input, in C's order.
 pub(super) type Arguments = SmallVec<[*mut ffi::PyObject; 16]>;
@@ -56,11 +56,11 @@ pub(super) unsafe fn bind(
             }
         }
     }
-    let missing: Vec<String> = inputs
-        .iter()
+    let missing: Vec<String> = row
+        .inputs()
         .zip(&bound)
-        .filter(|(_, argument)| argument.is_null())
-        .map(|(name, _)| format!("'{name}'"))
+        .filter(|(p, argument)| argument.is_null() && !matches!(p.kind, Kind::KernelExtra))
+        .map(|(p, _)| format!("'{}'", p.name))
         .collect();
     if missing.is_empty() {
         return Ok(bound);

@@ -135,9 +135,11 @@ pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(result)
 }
 
-/// Where Python's packages are now; the loader asks at each search.
+/// Where Python's packages are now; the loader asks at each search, on whichever thread that is.
+///
+/// Nowhere once the interpreter shuts down: a C program may still ask then, and must not hang.
 pub(crate) fn search_paths() -> SearchPaths {
-    Python::attach(|py| {
+    let paths = Python::try_attach(|py| {
         let paths = py.import("sys").and_then(|sys| {
             // Entries of sys.path may be anything; only strings are folders.
             let folders = sys.getattr("path")?.try_iter()?.filter_map(|entry| {
@@ -149,5 +151,6 @@ pub(crate) fn search_paths() -> SearchPaths {
             })
         });
         paths.unwrap_or_default()
-    })
+    });
+    paths.unwrap_or_default()
 }

@@ -4,7 +4,11 @@ Nothing here needs NumPy, and importing it touches no CUDA library.
 """
 
 import atexit
+import os
 
+from gpumath.bindings._core.core import (
+    _C_API as _C_API,  # for include/gpumath.h
+)
 from gpumath.bindings._core.core import (
     Device,
     Event,
@@ -20,6 +24,7 @@ from gpumath.bindings._core.core import (
     driver_version,
     has,
     libraries,
+    order_streams,
     plan_cache_clear,
     plan_cache_info,
     search_report,
@@ -40,8 +45,10 @@ __all__ = [
     "allocate",
     "copy",
     "driver_version",
+    "get_include",
     "has",
     "libraries",
+    "order_streams",
     "plan_cache_clear",
     "plan_cache_info",
     "search_report",
@@ -53,3 +60,21 @@ __all__ = [
 # Objects that are still alive when the interpreter exits must not call CUDA, which may be gone
 # before them.
 atexit.register(_close)
+
+
+def get_include() -> str:
+    """Return the folder of ``gpumath.h``, for the include path of a C or C++ compiler.
+
+    Returns
+    -------
+    str
+        The folder, as an absolute path.
+
+    Examples
+    --------
+    >>> import os
+    >>> from gpumath.bindings import core
+    >>> os.listdir(core.get_include())
+    ['gpumath.h']
+    """
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")

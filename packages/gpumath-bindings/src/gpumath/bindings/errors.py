@@ -1,6 +1,15 @@
 """Exceptions of gpumath.
 
 Every class can be pickled, and none of them touches a CUDA library when it is built.
+
+Examples
+--------
+>>> from gpumath.bindings import cufft, errors
+>>> error = errors.cuFFTError(cufft.Result.INVALID_SIZE, "cufftPlan1d")
+>>> error.status
+<Result.INVALID_SIZE: 8>
+>>> str(error)
+'cufftPlan1d: INVALID_SIZE (8): a transform size or a batch is not supported'
 """
 
 from __future__ import annotations

@@ -1,0 +1,418 @@
+//! The arguments of a kernel: what the driver reads through `void **kernelParams`.
+//!
+//! Each entry is the address of one argument's bytes. Python gives the address of such an array, an object whose
+//! buffer is one, or `(values, types)`, from which one is built for the call.
+
+use std::ffi::{CStr, c_int, c_long, c_ulong};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
+
+use super::Value;
+use super::arrays::{Held, Holder, View, address_or, has_buffer, hold_words};
+use super::convert::{Context, plain_integer, slot_of, type_name};
+
+/// What `None` in place of a type stands for, in messages.
+const OWN_BYTES: &str = "an object with its own bytes (a struct, a NumPy scalar, an enum member)";
+
+/// How a ctypes type is passed to a kernel.
+#[derive(Clone, Copy)]
+enum Passed {
+    /// A number or an address.
+    Number(Value),
+    /// `bool`
+    Bool,
+    /// `char`
+    Byte,
+    /// `wchar_t`
+    Wide,
+}
+
+/// What is needed of ctypes and enum, imported when the first kernel is launched with values.
+struct Types {
+    /// The simple types; aliases such as `c_int64` are these very objects.
+    simple: [(usize, Passed); 16],
+    /// Base of the simple types.
+    simple_base: Py<PyType>,
+    /// Base of all ctypes types.
+    base: Py<PyType>,
+    enumeration: Py<PyType>,
+}
+
+static TYPES: PyOnceLock<Types> = PyOnceLock::new();
+
+impl Types {
+    fn get(py: Python<'_>) -> PyResult<&Types> {
+        TYPES.get_or_try_init(py, || Self::import(py))
+    }
+
+    #[cold]
+    fn import(py: Python<'_>) -> PyResult<Types> {
+        let ctypes = py.import("ctypes")?;
+        let class = |name: &str| Ok::<_, PyErr>(ctypes.getattr(name)?.cast_into::<PyType>()?);
+        // ctypes is never unloaded, so neither are its types.
+        let entry = |name: &str, passed| Ok::<_, PyErr>((class(name)?.as_ptr() as usize, passed));
+        let number = |name: &str, value| entry(name, Passed::Number(value));
+        let signed = if size_of::<c_long>() == 8 { Value::I64 } else { Value::I32 };
+        let unsigned = if size_of::<c_ulong>() == 8 { Value::U64 } else { Value::U32 };
+        Ok(Types {
+            simple: [
+                number("c_void_p", Value::Address)?,
+                number("c_int", Value::I32)?,
+                number("c_float", Value::F32)?,
+                number("c_double", Value::F64)?,
+                number("c_uint", Value::U32)?,
+                number("c_long", signed)?,
+                number("c_ulong", unsigned)?,
+                number("c_longlong", Value::I64)?,
+                number("c_ulonglong", Value::U64)?,
+                number("c_short", Value::I16)?,
+                number("c_ushort", Value::U16)?,
+                number("c_byte", Value::I8)?,
+                number("c_ubyte", Value::U8)?,
+                entry("c_bool", Passed::Bool)?,
+                entry("c_char", Passed::Byte)?,
+                entry("c_wchar", Passed::Wide)?,
+            ],
+            simple_base: class("_SimpleCData")?.unbind(),
+            base: class("Structure")?.getattr("__base__")?.cast_into::<PyType>()?.unbind(),
+            enumeration: py.import("enum")?.getattr("Enum")?.cast_into::<PyType>()?.unbind(),
+        })
+    }
+
+    fn passed(&self, class: *mut ffi::PyObject) -> Option<Passed> {
+        self.simple.iter().find(|(known, _)| *known == class as usize).map(|(_, passed)| *passed)
+    }
+}
+
+/// The slot of `void **kernelParams`.
+pub(super) fn kernel_parameters<'py>(
+    py: Python<'py>,
+    argument: *mut ffi::PyObject,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    // SAFETY: `argument` is a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    if let Ok(pair) = object.cast::<PyTuple>() {
+        return from_pair(pair, context, held);
+    }
+    addresses(&object, "an array of addresses or a tuple (values, ctypes types)", context, held)
+}
+
+/// The slot of `void **extra`, which may have been left out.
+pub(super) fn extra<'py>(
+    py: Python<'py>,
+    argument: *mut ffi::PyObject,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    if argument.is_null() {
+        return Ok(0);
+    }
+    // SAFETY: not NULL, so a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+    addresses(&object, "an array of addresses", context, held)
+}
+
+/// The address of a `void*[]`: an integer as it is, 0 for None, or the buffer of an array.
+fn addresses<'py>(
+    object: &Bound<'py, PyAny>,
+    forms: &str,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    // SAFETY: a live object.
+    if unsafe { ffi::PyLong_Check(object.as_ptr()) } != 0 {
+        return slot_of(object.py(), object.as_ptr(), Value::Address, context);
+    }
+    if object.is_none() {
+        return Ok(0);
+    }
+    if has_buffer(object) {
+        let view = view_of(object, ffi::PyBUF_ND | ffi::PyBUF_FORMAT, context)?;
+        // A NumPy scalar is a number that has a buffer.
+        if view.0.ndim > 0 {
+            check_elements(&view.0, context)?;
+            let address = view.0.buf as u64;
+            held.push(Held::View { _view: view });
+            return Ok(address);
+        }
+    }
+    address_or(object, forms, context)
+}
+
+fn check_elements(view: &ffi::Py_buffer, context: Context) -> PyResult<()> {
+    // SAFETY: the exporter filled in a NUL-terminated format, or NULL for bytes.
+    let format = unsafe {
+        if view.format.is_null() { b"B" } else { CStr::from_ptr(view.format).to_bytes() }
+    };
+    let plain = format.strip_prefix(b"<").or(format.strip_prefix(b"@")).unwrap_or(format);
+    if view.itemsize == 8 && matches!(plain, [b'l' | b'L' | b'q' | b'Q' | b'n' | b'N' | b'P']) {
+        return Ok(());
+    }
+    let (name, found) = (context.name(), String::from_utf8_lossy(format));
+    Err(PyTypeError::new_err(format!(
+        "{name}: an array of addresses has 64-bit integers, not elements of the format '{found}'"
+    )))
+}
+
+fn view_of(object: &Bound<'_, PyAny>, flags: c_int, context: Context) -> PyResult<View> {
+    View::of(object, flags).map_err(|cause| {
+        let name = context.name();
+        PyValueError::new_err(format!("{name}: a C-contiguous buffer is required: {cause}"))
+    })
+}
+
+/// A `void*[]` and the values it points to, built from `(values, types)`.
+fn from_pair<'py>(
+    pair: &Bound<'py, PyTuple>,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<u64> {
+    let (values, classes) = match pair.len() {
+        2 => (tuple_of(pair, 0, context)?, tuple_of(pair, 1, context)?),
+        length => {
+            let name = context.name();
+            return Err(PyTypeError::new_err(format!(
+                "{name}: a tuple is (values, ctypes types), not of length {length}"
+            )));
+        }
+    };
+    let count = values.len();
+    if count != classes.len() {
+        return Err(PyValueError::new_err(format!(
+            "{}: there are {count} values, but {} ctypes types",
+            context.name(),
+            classes.len()
+        )));
+    }
+    if count == 0 {
+        return Ok(0);
+    }
+    let py = pair.py();
+    let types = Types::get(py)?;
+    let mut words = vec![0_u64; 2 * count];
+    let base = words.as_ptr() as u64;
+    let (addresses, cells) = words.split_at_mut(count);
+    for (index, (address, cell)) in addresses.iter_mut().zip(cells).enumerate() {
+        let (value, class) = (values.get_borrowed_item(index)?, classes.get_borrowed_item(index)?);
+        let passed = types.passed(class.as_ptr());
+        let plain = passed.and_then(|passed| plain_word(value.as_ptr(), passed));
+        let context = || Context { index: Some(index), ..context };
+        let bytes = match (plain, passed) {
+            (Some(word), _) => Bytes::Word(word),
+            (None, Some(passed)) => Bytes::Word(word(types, value.to_owned(), passed, context())?),
+            (None, None) => own_bytes(types, &value, &class, context(), held)?,
+        };
+        *address = match bytes {
+            Bytes::Word(word) => {
+                // Little-endian, like every CPU that CUDA runs on: narrow values are in the first bytes.
+                *cell = word;
+                base + 8 * (count + index) as u64
+            }
+            Bytes::At(address) => address,
+        };
+    }
+    hold_words(words, held);
+    // Lists were copied; what the copies hold must stay until the driver has read it.
+    held.push(Held::Object { _object: values.into_any() });
+    Ok(base)
+}
+
+/// Where the bytes of an argument are.
+enum Bytes {
+    /// In this word, to be stored.
+    Word(u64),
+    /// Elsewhere.
+    At(u64),
+}
+
+fn tuple_of<'py>(
+    pair: &Bound<'py, PyTuple>,
+    index: usize,
+    context: Context,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let item = pair.get_item(index)?;
+    if let Ok(tuple) = item.cast::<PyTuple>() {
+        return Ok(tuple.clone());
+    }
+    if let Ok(list) = item.cast::<PyList>() {
+        return Ok(list.to_tuple());
+    }
+    let (name, found) = (context.name(), type_name(&item));
+    Err(PyTypeError::new_err(format!(
+        "{name}: a tuple is (values, ctypes types), each a tuple or a list, not {found}"
+    )))
+}
+
+/// The bytes of a plain `int` or `float`, which nearly all values are; so short that it is part of the caller.
+#[inline]
+fn plain_word(value: *mut ffi::PyObject, passed: Passed) -> Option<u64> {
+    let Passed::Number(number) = passed else { return None };
+    match number {
+        Value::F32 | Value::F64 => {
+            // SAFETY: a live object, and a `float` where its number is asked for.
+            let double = unsafe {
+                if ffi::PyFloat_CheckExact(value) == 0 {
+                    return None;
+                }
+                ffi::PyFloat_AsDouble(value)
+            };
+            let single = double as f32;
+            match number {
+                Value::F64 => Some(double.to_bits()),
+                _ if single.is_infinite() && double.is_finite() => None,
+                _ => Some(u64::from(single.to_bits())),
+            }
+        }
+        number => plain_integer(value, number),
+    }
+}
+
+/// The bytes of a value that has a simple ctypes type.
+fn word(
+    types: &Types,
+    mut object: Bound<'_, PyAny>,
+    passed: Passed,
+    context: Context,
+) -> PyResult<u64> {
+    let py = object.py();
+    // SAFETY: both are types. A subtype, whatever `__instancecheck__` says.
+    if unsafe { ffi::PyType_IsSubtype(object.get_type_ptr(), types.simple_base.as_ptr().cast()) }
+        != 0
+    {
+        object = object.getattr(intern!(py, "value"))?;
+        // What a null pointer's value is.
+        if object.is_none() {
+            object = 0_u64.into_pyobject(py)?.into_any();
+        }
+    }
+    match passed {
+        Passed::Number(Value::Address) => address_of(&object, context),
+        Passed::Number(number) => slot_of(py, object.as_ptr(), number, context),
+        Passed::Bool => Ok(u64::from(slot_of(py, object.as_ptr(), Value::I64, context)? != 0)),
+        Passed::Byte => match object.cast::<PyBytes>().map(PyBytesMethods::as_bytes) {
+            Ok([byte]) => Ok(u64::from(*byte)),
+            Ok(bytes) => Err(PyValueError::new_err(format!(
+                "{}: c_char is one byte, not {}",
+                context.name(),
+                bytes.len()
+            ))),
+            Err(_) => slot_of(py, object.as_ptr(), Value::U8, context),
+        },
+        Passed::Wide => {
+            let Ok(text) = object.cast::<PyString>() else {
+                let (name, found) = (context.name(), type_name(&object));
+                return Err(PyTypeError::new_err(format!(
+                    "{name}: a str is required, not {found}"
+                )));
+            };
+            let text = text.to_str()?;
+            let mut characters = text.chars();
+            match (characters.next(), characters.next()) {
+                (Some(character), None) => Ok(u64::from(u32::from(character))),
+                _ => Err(PyValueError::new_err(format!(
+                    "{}: c_wchar is one character, not {}",
+                    context.name(),
+                    text.chars().count()
+                ))),
+            }
+        }
+    }
+}
+
+/// The address that an object stands for where the kernel takes a pointer.
+fn address_of(object: &Bound<'_, PyAny>, context: Context) -> PyResult<u64> {
+    let py = object.py();
+    if let Some(address) = own_address(object)? {
+        return slot_of(py, address.as_ptr(), Value::Address, context);
+    }
+    // Its `__int__`, if it has one, is its only element and not where it is.
+    if object.hasattr(intern!(py, "__cuda_array_interface__"))? {
+        let (name, found) = (context.name(), type_name(object));
+        return Err(PyTypeError::new_err(format!(
+            "{name}: an address is required, not {found}: pass a.data.ptr (CuPy) or a.data_ptr() (PyTorch)"
+        )));
+    }
+    slot_of(py, object.as_ptr(), Value::Address, context)
+}
+
+/// What `getPtr()` or `.ptr` says.
+fn own_address<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if let Some(method) = object.getattr_opt(intern!(object.py(), "getPtr"))? {
+        return method.call0().map(Some);
+    }
+    object.getattr_opt(intern!(object.py(), "ptr"))
+}
+
+/// The bytes of an object that is the argument itself: its type is given as None, or is its ctypes class.
+fn own_bytes<'py>(
+    types: &Types,
+    value: &Bound<'py, PyAny>,
+    class: &Bound<'py, PyAny>,
+    context: Context,
+    held: &mut Holder<'py>,
+) -> PyResult<Bytes> {
+    let py = value.py();
+    if !class.is_none() {
+        let base = types.base.bind(py);
+        let ctypes = class.cast::<PyType>().is_ok_and(|c| c.is_subclass(base).unwrap_or(false));
+        if !ctypes || !value.is_instance(class)? {
+            return Err(wrong_type(value, class, ctypes, context));
+        }
+    }
+    if has_buffer(value) {
+        let view = view_of(value, ffi::PyBUF_SIMPLE, context)?;
+        if view.0.len == 0 {
+            return Err(PyValueError::new_err(format!("{}: it has no bytes", context.name())));
+        }
+        let address = view.0.buf as u64;
+        held.push(Held::View { _view: view });
+        return Ok(Bytes::At(address));
+    }
+    if value.is_instance(types.enumeration.bind(py))? {
+        let number = value.getattr(intern!(py, "value"))?;
+        return Ok(Bytes::Word(slot_of(py, number.as_ptr(), Value::I32, context)?));
+    }
+    // The driver would read device memory as if it were the host's.
+    let on_device = value.hasattr(intern!(py, "device_id"))?
+        || value.hasattr(intern!(py, "__cuda_array_interface__"))?;
+    let address = if on_device { None } else { own_address(value)? };
+    let Some(address) = address else {
+        let (name, found) = (context.name(), type_name(value));
+        let hint = if on_device { "; the type of device memory is c_void_p" } else { "" };
+        return Err(PyTypeError::new_err(format!(
+            "{name}: with the type None, {OWN_BYTES} is required, not {found}{hint}"
+        )));
+    };
+    match slot_of(py, address.as_ptr(), Value::Address, context)? {
+        0 => Err(PyValueError::new_err(format!("{}: its address is 0", context.name()))),
+        address => Ok(Bytes::At(address)),
+    }
+}
+
+#[cold]
+fn wrong_type(
+    value: &Bound<'_, PyAny>,
+    class: &Bound<'_, PyAny>,
+    ctypes: bool,
+    context: Context,
+) -> PyErr {
+    let name = context.name();
+    let class_name = class.cast::<PyType>().ok().and_then(|class| class.name().ok());
+    let text = match class_name {
+        Some(class) if ctypes => {
+            format!("{name}: an instance of {class} is required, not {}", type_name(value))
+        }
+        _ => format!(
+            "{name}: the type is a ctypes type, or None for {OWN_BYTES}, not {}",
+            class.repr().map_or_else(|_| type_name(class), |text| text.to_string())
+        ),
+    };
+    PyTypeError::new_err(text)
+}

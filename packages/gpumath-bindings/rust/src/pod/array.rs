@@ -1,0 +1,448 @@
+//! `StructArray`: the base of all struct classes.
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex};
+
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyMemoryView, PySlice, PyType};
+
+use super::buffer::Exported;
+use super::layout::Layout;
+use super::memory::Memory;
+use super::number::{integer, wrong};
+
+/// An array of C structs of one kind, all zero at first.
+///
+/// The object itself is accepted where C wants the address of a struct.
+///
+/// Parameters
+/// ----------
+/// size : int, optional
+///     Number of structs, at least 1.
+#[pyclass(subclass, frozen, module = "gpumath.bindings._core.pod")]
+pub(crate) struct StructArray {
+    pub(super) memory: Arc<Memory>,
+    layout: Py<Layout>,
+    pub(super) address: usize,
+    pub(super) length: usize,
+    pub(super) stride: isize,
+    /// What the buffer protocol points to.
+    shape: [isize; 1],
+}
+
+/// Hands a finished array to `__new__`, so that it becomes an object of the right class.
+#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
+struct Seed(Mutex<Option<StructArray>>);
+
+/// What `__new__` is given.
+enum Origin {
+    Length(usize),
+    Seed(StructArray),
+}
+
+/// `StructArray.dtype`: computed when it is asked for, because it needs NumPy.
+#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
+struct Dtype;
+
+#[pymethods]
+impl Dtype {
+    #[expect(clippy::unused_self, reason = "descriptors have one")]
+    fn __get__(
+        &self,
+        _instance: &Bound<'_, PyAny>,
+        owner: &Bound<'_, PyType>,
+    ) -> PyResult<Py<PyAny>> {
+        Layout::of(owner)?.get().dtype(owner.py())
+    }
+}
+
+#[pymethods]
+impl StructArray {
+    #[new]
+    #[classmethod]
+    #[pyo3(signature = (size = Origin::Length(1)), text_signature = "(size=1)")]
+    fn new(
+        cls: &Bound<'_, PyType>,
+        #[pyo3(from_py_with = origin_of)] size: Origin,
+    ) -> PyResult<Self> {
+        let length = match size {
+            Origin::Seed(array) => return Ok(array),
+            Origin::Length(length) => length,
+        };
+        let layout = Layout::of(cls)?;
+        let bytes = length.checked_mul(layout.get().size);
+        let (memory, address) = Memory::zeroed(bytes, layout.get().alignment)?;
+        Ok(Self::whole(Arc::new(memory), layout, address, length))
+    }
+
+    /// Takes the fields of a new class: ``class Pair(StructArray, size=8, alignment=4): ...``.
+    #[classmethod]
+    #[pyo3(signature = (*, size = None, alignment = 1))]
+    fn __init_subclass__(
+        cls: &Bound<'_, PyType>,
+        size: Option<usize>,
+        alignment: usize,
+    ) -> PyResult<()> {
+        match size {
+            Some(size) => Layout::define(cls, size, alignment),
+            // A subclass of a struct class: another name for the same struct.
+            None => Ok(()),
+        }
+    }
+
+    /// View structs at an address.
+    ///
+    /// Parameters
+    /// ----------
+    /// ptr : int
+    ///     Address of the first. The memory must stay valid as long as the view and views of it.
+    /// size : int, optional
+    ///     Number of structs.
+    /// readonly : bool, optional
+    ///     Refuse to write.
+    #[classmethod]
+    #[pyo3(signature = (ptr, size = 1, readonly = false))]
+    fn from_ptr(
+        cls: &Bound<'_, PyType>,
+        ptr: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = length_of)] size: usize,
+        readonly: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let layout = Layout::of(cls)?;
+        let address = usize::try_from(integer(ptr, "ptr")?).unwrap_or(0);
+        let end = size.checked_mul(layout.get().size).and_then(|bytes| bytes.checked_add(address));
+        if address == 0 || end.is_none_or(|end| isize::try_from(end).is_err()) {
+            return Err(PyValueError::new_err("ptr is NULL, or no address of so many structs"));
+        }
+        Self::whole(Arc::new(Memory::foreign(readonly)), layout, address, size).into_object(cls)
+    }
+
+    /// View the structs in a buffer, which is kept alive.
+    ///
+    /// Parameters
+    /// ----------
+    /// buffer : bytes-like
+    ///     As many bytes as one or several structs have, one behind another.
+    #[classmethod]
+    fn from_buffer(cls: &Bound<'_, PyType>, buffer: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let layout = Layout::of(cls)?;
+        let found = PyUntypedBuffer::get(buffer)?;
+        let (size, bytes) = (layout.get().size, found.len_bytes());
+        if !found.is_c_contiguous() || bytes == 0 || bytes % size != 0 {
+            return Err(PyValueError::new_err(format!(
+                "the buffer must hold {size} bytes for each struct, without gaps; it holds {bytes}"
+            )));
+        }
+        let address = found.buf_ptr() as usize;
+        Self::whole(Arc::new(Memory::borrowed(found)), layout, address, bytes / size)
+            .into_object(cls)
+    }
+
+    /// View the elements of a structured NumPy array, which is kept alive.
+    ///
+    /// Parameters
+    /// ----------
+    /// data : numpy.ndarray
+    ///     One dimension, and the element type ``dtype`` of this class.
+    #[classmethod]
+    fn from_data(cls: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = cls.py();
+        let layout = Layout::of(cls)?;
+        if let Some(dtype) = data.getattr_opt("dtype")? {
+            let own = layout.get().dtype(py)?;
+            if !dtype.eq(own.bind(py))? {
+                let text = format!("the elements are {dtype}, not {}", own.bind(py));
+                return Err(PyTypeError::new_err(text));
+            }
+        }
+        let found = PyUntypedBuffer::get(data)?;
+        if found.dimensions() != 1 || found.item_size() != layout.get().size {
+            return Err(PyTypeError::new_err(format!(
+                "one dimension of elements of {} bytes is needed, not {} of {} bytes",
+                layout.get().size,
+                found.dimensions(),
+                found.item_size()
+            )));
+        }
+        let &[length] = found.shape() else { return Err(PyValueError::new_err("no shape")) };
+        let &[stride] = found.strides() else { return Err(PyValueError::new_err("no strides")) };
+        if length == 0 {
+            return Err(PyValueError::new_err("the array is empty"));
+        }
+        let address = found.buf_ptr() as usize;
+        let memory = Arc::new(Memory::borrowed(found));
+        Self { memory, layout, address, length, stride, shape: [length as isize] }.into_object(cls)
+    }
+
+    /// NumPy's description of one struct.
+    #[classattr]
+    fn dtype(py: Python<'_>) -> PyResult<Py<Dtype>> {
+        Py::new(py, Dtype)
+    }
+
+    /// Address of the first struct.
+    #[getter]
+    fn ptr(&self) -> PyResult<usize> {
+        if self.contiguous() {
+            return Ok(self.address);
+        }
+        Err(PyValueError::new_err(
+            "these structs do not lie one behind another, as C expects: pass a copy, copy.copy(...)",
+        ))
+    }
+
+    /// Bytes of one struct.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.layout().size
+    }
+
+    /// Bytes of all of them.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.length * self.layout().size
+    }
+
+    /// Whether writing is refused.
+    #[getter]
+    fn readonly(&self) -> bool {
+        self.memory.readonly
+    }
+
+    fn __int__(&self) -> PyResult<usize> {
+        self.ptr()
+    }
+
+    fn __index__(&self) -> PyResult<usize> {
+        self.ptr()
+    }
+
+    fn __len__(&self) -> usize {
+        self.length
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        // SAFETY: a live object; a new reference or NULL with an exception.
+        unsafe {
+            let iterator = ffi::PySeqIter_New(slf.as_ptr());
+            Ok(Bound::from_owned_ptr_or_err(slf.py(), iterator)?.unbind())
+        }
+    }
+
+    fn __getitem__(slf: &Bound<'_, Self>, index: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let (start, length, step) = slf.get().chosen(index)?;
+        let array = slf.get();
+        array.view(&slf.get_type(), array.at(start), length, array.stride.wrapping_mul(step))
+    }
+
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        index: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let array = slf.get();
+        array.check_writable()?;
+        let (start, length, step) = array.chosen(index)?;
+        let Some(given) = value.cast::<Self>().ok().filter(|v| v.get().layout.is(&array.layout))
+        else {
+            return Err(wrong(value, "a struct", &slf.get_type().name()?.to_string()));
+        };
+        if given.get().length != length {
+            let found = given.get().length;
+            let text = format!("{found} structs were given, there is room for {length}");
+            return Err(PyValueError::new_err(text));
+        }
+        let target =
+            Self::part(array, array.at(start), length, array.stride.wrapping_mul(step), slf.py());
+        target.fill(&given.get().bytes());
+        Ok(())
+    }
+
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> Py<PyAny> {
+        let py = slf.py();
+        let array = slf.get();
+        let Some(other) = other.cast::<Self>().ok().filter(|v| v.get().layout.is(&array.layout))
+        else {
+            return py.NotImplemented();
+        };
+        let equal = array.length == other.get().length && array.bytes() == other.get().bytes();
+        PyBool::new(py, equal).to_owned().into_any().unbind()
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let array = slf.get();
+        let class = slf.get_type().name()?;
+        if array.length != 1 {
+            return Ok(format!("<{class}: {} structs at {:#x}>", array.length, array.address));
+        }
+        let mut parts = Vec::new();
+        // Not the members of unions: their bytes are shown.
+        for (name, _) in array.layout().parts() {
+            let value = slf.getattr(name.as_str())?;
+            let value = if value.is_instance_of::<PyMemoryView>() {
+                value
+                    .call_method0("tobytes")?
+                    .call_method1("rstrip", (PyBytes::new(slf.py(), &[0]),))?
+            } else {
+                value
+            };
+            parts.push(format!("{name}={}", value.repr()?));
+        }
+        Ok(format!("{class}({})", parts.join(", ")))
+    }
+
+    /// The bytes of all structs.
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.bytes())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py> {
+        let array = slf.get();
+        (slf.get_type(), (array.length.max(1),), array.__bytes__(slf.py()))
+    }
+
+    /// Takes what ``__reduce__`` gave.
+    fn __setstate__(&self, state: &Bound<'_, PyBytes>) -> PyResult<()> {
+        self.check_writable()?;
+        let bytes = state.as_bytes();
+        if bytes.len() != self.nbytes() {
+            let text = format!("{} bytes, not {}, make this array", self.nbytes(), bytes.len());
+            return Err(PyValueError::new_err(text));
+        }
+        self.fill(bytes);
+        Ok(())
+    }
+
+    unsafe fn __getbuffer__(
+        slf: &Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let array = slf.get();
+        let exported = Exported {
+            address: array.address,
+            readonly: array.memory.readonly,
+            format: &array.layout().format,
+            item_size: array.layout().size,
+            shape: &array.shape,
+            strides: std::slice::from_ref(&array.stride),
+        };
+        // SAFETY: CPython's view and flags; the array owns what is exported, or shares in it, and is frozen.
+        unsafe { exported.fill(slf.clone().into_any(), view, flags) }
+    }
+}
+
+/// Class, arguments and state.
+type Reduced<'py> = (Bound<'py, PyType>, (usize,), Bound<'py, PyBytes>);
+
+impl StructArray {
+    fn whole(memory: Arc<Memory>, layout: Py<Layout>, address: usize, length: usize) -> Self {
+        let stride = layout.get().size as isize;
+        Self { memory, layout, address, length, stride, shape: [length as isize] }
+    }
+
+    /// The same memory, seen otherwise.
+    fn part(&self, address: usize, length: usize, stride: isize, py: Python<'_>) -> Self {
+        let (memory, layout) = (Arc::clone(&self.memory), self.layout.clone_ref(py));
+        Self { memory, layout, address, length, stride, shape: [length as isize] }
+    }
+
+    fn into_object(self, class: &Bound<'_, PyType>) -> PyResult<Py<PyAny>> {
+        let seed = Seed(Mutex::new(Some(self)));
+        // Not by calling the class: a subclass may have an `__init__`.
+        Ok(class.call_method1("__new__", (class, seed))?.unbind())
+    }
+
+    /// A view of this memory as another class.
+    pub(super) fn view(
+        &self,
+        class: &Bound<'_, PyType>,
+        address: usize,
+        length: usize,
+        stride: isize,
+    ) -> PyResult<Py<PyAny>> {
+        let memory = Arc::clone(&self.memory);
+        let layout = Layout::of(class)?;
+        Self { memory, layout, address, length, stride, shape: [length as isize] }
+            .into_object(class)
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        self.layout.get()
+    }
+
+    /// Address of a struct.
+    pub(super) fn at(&self, index: usize) -> usize {
+        self.address.wrapping_add_signed(self.stride.wrapping_mul(index as isize))
+    }
+
+    fn contiguous(&self) -> bool {
+        self.length <= 1 || self.stride == self.layout().size as isize
+    }
+
+    pub(super) fn check_writable(&self) -> PyResult<()> {
+        if self.memory.readonly {
+            return Err(PyValueError::new_err("the structs are read-only: write to a copy"));
+        }
+        Ok(())
+    }
+
+    /// A copy of all bytes.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let size = self.layout().size;
+        let mut bytes = Vec::with_capacity(self.length * size);
+        for index in 0..self.length {
+            // SAFETY: a struct of this array; its memory is shared and still there.
+            bytes.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(self.at(index) as *const u8, size)
+            });
+        }
+        bytes
+    }
+
+    /// Writes all bytes.
+    fn fill(&self, bytes: &[u8]) {
+        for (index, part) in bytes.chunks(self.layout().size).enumerate().take(self.length) {
+            // SAFETY: a struct of this array; `part` is memory of our own.
+            unsafe { std::ptr::copy(part.as_ptr(), self.at(index) as *mut u8, part.len()) };
+        }
+    }
+
+    /// First index, number and step of what an index or a slice picks.
+    fn chosen(&self, index: &Bound<'_, PyAny>) -> PyResult<(usize, usize, isize)> {
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let picked = slice.indices(self.length as isize)?;
+            let start = if picked.slicelength == 0 { 0 } else { picked.start };
+            return Ok((start as usize, picked.slicelength, picked.step));
+        }
+        if !index.hasattr("__index__")? {
+            return Err(wrong(index, "the index", "an integer or a slice"));
+        }
+        let number = integer(index, "the index").unwrap_or(i128::MAX);
+        let from_start = if number < 0 { number + self.length as i128 } else { number };
+        match usize::try_from(from_start) {
+            Ok(start) if start < self.length => Ok((start, 1, 1)),
+            _ => {
+                let text = format!("the index is outside of {} structs", self.length);
+                Err(PyIndexError::new_err(text))
+            }
+        }
+    }
+}
+
+fn origin_of(size: &Bound<'_, PyAny>) -> PyResult<Origin> {
+    let Ok(seed) = size.cast::<Seed>() else { return length_of(size).map(Origin::Length) };
+    let mut seed = seed.get().0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    seed.take().map(Origin::Seed).ok_or_else(|| PyTypeError::new_err("this view was made already"))
+}
+
+fn length_of(size: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let number = integer(size, "size")?;
+    match usize::try_from(number) {
+        Ok(length) if length > 0 => Ok(length),
+        _ => Err(PyValueError::new_err(format!("size must be at least 1, not {number}"))),
+    }
+}

@@ -1,0 +1,363 @@
+//! A field of a struct, as a descriptor in the class body.
+
+use std::ffi::{CString, c_int};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple, PyType};
+
+use super::array::StructArray;
+use super::buffer::Exported;
+use super::layout::Layout;
+use super::number::{Number, wrong};
+
+/// What a field holds.
+pub(super) enum Kind {
+    Number(Number),
+    /// `char[n]` with a NUL at its end.
+    Text,
+    /// Another struct.
+    Struct(Py<PyType>),
+}
+
+/// A field of a struct, by its C type and its place.
+///
+/// Parameters
+/// ----------
+/// kind : str or class
+///     ``"i8"`` to ``"u64"``, ``"f32"``, ``"f64"``, ``"text"``, or the class of a nested struct.
+/// offset : int
+///     Bytes before it.
+/// count : int, optional
+///     Elements, where it is an array.
+#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
+pub(crate) struct Field {
+    pub(super) kind: Kind,
+    pub(super) offset: usize,
+    pub(super) count: usize,
+    /// Bytes of one element.
+    element_size: usize,
+    name: OnceLock<String>,
+}
+
+#[pymethods]
+impl Field {
+    #[new]
+    #[pyo3(signature = (kind, offset, count = 1))]
+    fn new(kind: &Bound<'_, PyAny>, offset: usize, count: usize) -> PyResult<Self> {
+        let (kind, element_size) = if let Ok(class) = kind.cast::<PyType>() {
+            let size = Layout::of(class)?.get().size;
+            (Kind::Struct(class.clone().unbind()), size)
+        } else {
+            let name = kind.extract::<&str>()?;
+            match Number::named(name) {
+                Some(number) => (Kind::Number(number), number.size()),
+                None if name == "text" => (Kind::Text, 1),
+                None => return Err(PyValueError::new_err(format!("there is no kind {name:?}"))),
+            }
+        };
+        let end = count.checked_mul(element_size).and_then(|size| size.checked_add(offset));
+        if count == 0 || end.is_none_or(|end| isize::try_from(end).is_err()) {
+            return Err(PyValueError::new_err("a field has at least one element, and an end"));
+        }
+        Ok(Self { kind, offset, count, element_size, name: OnceLock::new() })
+    }
+
+    /// Bytes before it in the struct.
+    #[getter]
+    fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Elements; 1 unless it is an array.
+    #[getter]
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    /// ``"i8"`` to ``"u64"``, ``"f32"``, ``"f64"``, ``"text"``, or the class of a nested struct.
+    #[getter]
+    fn kind(&self, py: Python<'_>) -> Py<PyAny> {
+        match &self.kind {
+            Kind::Number(number) => PyString::new(py, number.name()).into_any().unbind(),
+            Kind::Text => PyString::new(py, "text").into_any().unbind(),
+            Kind::Struct(class) => class.clone_ref(py).into_any(),
+        }
+    }
+
+    fn __set_name__(&self, _owner: &Bound<'_, PyAny>, name: String) {
+        // The first class that holds it has given it its name.
+        let _ = self.name.set(name);
+    }
+
+    fn __get__(
+        slf: &Bound<'_, Self>,
+        instance: &Bound<'_, PyAny>,
+        _owner: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        if instance.is_none() {
+            return Ok(slf.clone().into_any().unbind());
+        }
+        slf.get().read(slf.get().array(instance)?)
+    }
+
+    fn __set__(&self, instance: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.write(self.array(instance)?.get(), value)
+    }
+
+    fn __delete__(&self, _instance: &Bound<'_, PyAny>) -> PyResult<()> {
+        let text = format!("{} cannot be deleted; set it to 0", self.name());
+        Err(PyAttributeError::new_err(text))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let kind = self.kind(py).bind(py).repr()?;
+        Ok(format!("Field({kind}, {}, {})", self.offset, self.count))
+    }
+}
+
+impl Field {
+    /// Its bytes within the struct.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.offset..self.offset + self.count * self.element_size
+    }
+
+    /// Whether it lies within so many bytes.
+    pub(super) fn fits(&self, size: usize) -> bool {
+        self.range().end <= size
+    }
+
+    fn name(&self) -> &str {
+        self.name.get().map_or("a field", String::as_str)
+    }
+
+    fn array<'a, 'py>(
+        &self,
+        instance: &'a Bound<'py, PyAny>,
+    ) -> PyResult<&'a Bound<'py, StructArray>> {
+        let array = instance.cast::<StructArray>().map_err(|_| {
+            PyTypeError::new_err(format!("{} belongs to an array of structs", self.name()))
+        })?;
+        if self.fits(array.get().layout().size) {
+            Ok(array)
+        } else {
+            Err(PyTypeError::new_err(format!("{} belongs to another struct", self.name())))
+        }
+    }
+
+    fn is_bytes(&self) -> bool {
+        let small = matches!(self.kind, Kind::Number(Number::I8 | Number::U8));
+        small && self.count > 1
+    }
+
+    fn read(&self, array: &Bound<'_, StructArray>) -> PyResult<Py<PyAny>> {
+        let py = array.py();
+        let parts = array.get();
+        let address = parts.address.wrapping_add(self.offset);
+        match &self.kind {
+            Kind::Struct(class) => {
+                let (length, stride) = match (parts.length, self.count) {
+                    (_, 1) => (parts.length, parts.stride),
+                    (1, count) => (count, self.element_size as isize),
+                    _ => {
+                        let text = format!("{} is an array: index the structs first", self.name());
+                        return Err(PyTypeError::new_err(text));
+                    }
+                };
+                parts.view(class.bind(py), address, length, stride)
+            }
+            Kind::Number(number) if parts.length == 1 && self.count == 1 => {
+                // SAFETY: within the struct, as `array` checked.
+                unsafe { number.read(py, address) }
+            }
+            Kind::Number(number) if parts.length == 1 && !self.is_bytes() => {
+                let items = (0..self.count).map(|index| {
+                    // SAFETY: within the struct, as `array` checked.
+                    unsafe { number.read(py, address + index * self.element_size) }
+                });
+                let items = items.collect::<PyResult<Vec<_>>>()?;
+                Ok(PyTuple::new(py, items)?.into_any().unbind())
+            }
+            Kind::Text if parts.length == 1 => {
+                // SAFETY: within the struct, as `array` checked. The bytes are copied at once.
+                let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, self.count) };
+                let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+                let text = PyString::new(py, &String::from_utf8_lossy(text));
+                Ok(text.into_any().unbind())
+            }
+            _ => self.column(array, address),
+        }
+    }
+
+    /// The field of every struct, as a view of their memory.
+    fn column(&self, array: &Bound<'_, StructArray>, address: usize) -> PyResult<Py<PyAny>> {
+        let parts = array.get();
+        let letter = match self.kind {
+            Kind::Number(number) if !self.is_bytes() => number.letter(),
+            _ => 'B',
+        };
+        let (mut shape, mut strides) = (vec![parts.length as isize], vec![parts.stride]);
+        if self.count > 1 {
+            shape.push(self.count as isize);
+            strides.push(self.element_size as isize);
+            if parts.length == 1 {
+                (shape, strides) = (shape.split_off(1), strides.split_off(1));
+            }
+        }
+        let column = Column {
+            array: array.clone().unbind(),
+            address,
+            format: CString::new(letter.to_string())?,
+            item_size: self.element_size,
+            shape,
+            strides,
+        };
+        let column = Bound::new(array.py(), column)?;
+        Ok(PyMemoryView::from(column.as_any())?.into_any().unbind())
+    }
+
+    fn write(&self, array: &StructArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        array.check_writable()?;
+        let size = self.count * self.element_size;
+        let mut bytes = Vec::with_capacity(array.length * size);
+        if let Kind::Struct(class) = &self.kind {
+            let class = class.bind(value.py());
+            if !value.is_instance(class)? {
+                return Err(wrong(value, self.name(), &class.name()?.to_string()));
+            }
+            let given = value.cast::<StructArray>()?.get();
+            let wanted = array.length * self.count;
+            if given.length != wanted && given.length != 1 {
+                return Err(self.wrong_length(given.length, wanted));
+            }
+            bytes = given.bytes();
+        } else if array.length == 1 {
+            self.pack(value, &mut bytes)?;
+        } else if Self::is_one(value) {
+            // One value for all structs.
+            self.pack(value, &mut bytes)?;
+        } else {
+            let length = value.len()?;
+            if length != array.length {
+                return Err(self.wrong_length(length, array.length));
+            }
+            for index in 0..length {
+                self.pack(&value.get_item(index)?, &mut bytes)?;
+            }
+        }
+        // One value fills all; more are as many as there are places.
+        if bytes.len() < array.length * size {
+            bytes = bytes.repeat(array.length * size / bytes.len().max(1));
+        }
+        for (index, part) in bytes.chunks(size).enumerate().take(array.length) {
+            let target = array.at(index).wrapping_add(self.offset);
+            // SAFETY: the place is within the struct, as `__set__` checked; `part` is memory of our own.
+            unsafe { std::ptr::copy(part.as_ptr(), target as *mut u8, part.len()) };
+        }
+        Ok(())
+    }
+
+    /// Whether a value is for one struct, where there are several.
+    fn is_one(value: &Bound<'_, PyAny>) -> bool {
+        let text = value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>();
+        text || value.len().is_err()
+    }
+
+    /// Appends the bytes of the field of one struct.
+    fn pack(&self, value: &Bound<'_, PyAny>, bytes: &mut Vec<u8>) -> PyResult<()> {
+        let end = bytes.len() + self.count * self.element_size;
+        match &self.kind {
+            Kind::Number(number) if self.count == 1 => {
+                return number.pack(value, self.name(), bytes);
+            }
+            Kind::Text => {
+                let Ok(text) = value.cast::<PyString>() else {
+                    return Err(wrong(value, self.name(), "a str"));
+                };
+                let text = text.to_str()?;
+                if text.len() >= self.count || text.contains('\0') {
+                    return Err(PyValueError::new_err(format!(
+                        "{}: at most {} bytes of text without NUL characters fit",
+                        self.name(),
+                        self.count - 1
+                    )));
+                }
+                bytes.extend_from_slice(text.as_bytes());
+            }
+            // SAFETY: a live object.
+            _ if self.is_bytes() && unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) } != 0 => {
+                // SAFETY: an object with a buffer; a new reference or NULL with an exception.
+                let copy = unsafe {
+                    let copy = ffi::PyBytes_FromObject(value.as_ptr());
+                    Bound::from_owned_ptr_or_err(value.py(), copy)?
+                };
+                let copy = copy.cast_into::<PyBytes>()?;
+                let given = copy.as_bytes();
+                if given.len() > self.count {
+                    return Err(self.wrong_length(given.len(), self.count));
+                }
+                bytes.extend_from_slice(given);
+            }
+            Kind::Number(number) => {
+                if value.is_instance_of::<PyString>() {
+                    return Err(wrong(value, self.name(), "a sequence of numbers"));
+                }
+                let Ok(length) = value.len() else {
+                    return Err(wrong(value, self.name(), "a sequence of numbers"));
+                };
+                if length != self.count {
+                    return Err(self.wrong_length(length, self.count));
+                }
+                for index in 0..length {
+                    number.pack(&value.get_item(index)?, self.name(), bytes)?;
+                }
+            }
+            Kind::Struct(_) => {}
+        }
+        // What is shorter is filled with zeros.
+        bytes.resize(end, 0);
+        Ok(())
+    }
+
+    fn wrong_length(&self, found: usize, wanted: usize) -> PyErr {
+        let name = self.name();
+        PyValueError::new_err(format!(
+            "{name}: {found} values were given, there is room for {wanted}"
+        ))
+    }
+}
+
+/// Exports one field of all structs of an array.
+#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
+struct Column {
+    array: Py<StructArray>,
+    address: usize,
+    format: CString,
+    item_size: usize,
+    shape: Vec<isize>,
+    strides: Vec<isize>,
+}
+
+#[pymethods]
+impl Column {
+    unsafe fn __getbuffer__(
+        slf: &Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let column = slf.get();
+        let exported = Exported {
+            address: column.address,
+            readonly: column.array.get().memory.readonly,
+            format: &column.format,
+            item_size: column.item_size,
+            shape: &column.shape,
+            strides: &column.strides,
+        };
+        // SAFETY: CPython's view and flags; the column owns what is exported and is frozen.
+        unsafe { exported.fill(slf.clone().into_any(), view, flags) }
+    }
+}

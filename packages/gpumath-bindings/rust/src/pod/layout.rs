@@ -1,0 +1,160 @@
+//! What a class says about its struct.
+
+use std::ffi::CString;
+use std::fmt::Write;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+
+use super::field::{Field, Kind};
+
+/// Attribute of a class that holds its layout.
+const ATTRIBUTE: &str = "_layout";
+
+/// The size of a struct and what lies where in it.
+#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
+pub(super) struct Layout {
+    pub(super) size: usize,
+    pub(super) alignment: usize,
+    /// For the buffer protocol, such as `T{<Q:workspace_size:<i:state:4x}`.
+    pub(super) format: CString,
+    /// In the order of the class body; some may overlap, as members of a union do.
+    fields: Vec<(String, Py<Field>)>,
+    /// Those that make up the struct: no two of them overlap. By offset.
+    parts: Vec<usize>,
+    dtype: PyOnceLock<Py<PyAny>>,
+}
+
+impl Layout {
+    /// The layout of a subclass of `StructArray`.
+    pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Py<Self>> {
+        let py = class.py();
+        let layout = class.getattr_opt(pyo3::intern!(py, ATTRIBUTE))?;
+        if let Some(Ok(layout)) = layout.map(Bound::cast_into) {
+            return Ok(layout.unbind());
+        }
+        let name = class.name()?;
+        Err(PyTypeError::new_err(format!("{name} has no fields; use one of its subclasses")))
+    }
+
+    /// Reads the fields that a class body holds, and gives the class its layout.
+    pub(super) fn define(class: &Bound<'_, PyType>, size: usize, alignment: usize) -> PyResult<()> {
+        let py = class.py();
+        if size == 0
+            || !alignment.is_power_of_two()
+            || alignment > 4096
+            || !size.is_multiple_of(alignment)
+        {
+            return Err(PyValueError::new_err(format!(
+                "a struct of {size} bytes, aligned to {alignment}: the size must be a multiple of the alignment, \
+                 which is a power of two up to 4096"
+            )));
+        }
+        let mut fields = Vec::new();
+        for item in class.getattr("__dict__")?.call_method0("items")?.try_iter()? {
+            let (name, value) = item?.extract::<(String, Bound<'_, PyAny>)>()?;
+            if let Ok(field) = value.cast_into::<Field>() {
+                if !field.get().fits(size) {
+                    return Err(PyValueError::new_err(format!(
+                        "the field {name} ends behind the {size} bytes of its struct"
+                    )));
+                }
+                fields.push((name, field.unbind()));
+            }
+        }
+        let mut parts: Vec<usize> = Vec::new();
+        for (index, (_, field)) in fields.iter().enumerate() {
+            let range = field.get().range();
+            let overlaps = |&other: &usize| {
+                fields.get(other).is_some_and(|(_, other)| {
+                    let other = other.get().range();
+                    range.start < other.end && other.start < range.end
+                })
+            };
+            if !parts.iter().any(overlaps) {
+                parts.push(index);
+            }
+        }
+        parts.sort_by_key(|&part| fields.get(part).map_or(0, |(_, field)| field.get().offset));
+        let format = format_of(py, size, &fields, &parts)?;
+        let layout = Self { size, alignment, format, fields, parts, dtype: PyOnceLock::new() };
+        class.setattr(ATTRIBUTE, Py::new(py, layout)?)
+    }
+
+    /// The fields that make up the struct, by offset.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &(String, Py<Field>)> {
+        self.parts.iter().filter_map(|&index| self.fields.get(index))
+    }
+
+    /// NumPy's description of it; imports NumPy.
+    pub(super) fn dtype(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let make = || {
+            let (mut names, mut formats, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
+            let numpy = py.import("numpy")?;
+            for (name, field) in self.parts() {
+                let field = field.get();
+                let element = match &field.kind {
+                    Kind::Number(number) => numpy.getattr("dtype")?.call1((number.letter(),))?,
+                    Kind::Text => numpy.getattr("dtype")?.call1(("B",))?,
+                    Kind::Struct(class) => {
+                        Self::of(class.bind(py))?.get().dtype(py)?.into_bound(py)
+                    }
+                };
+                names.push(name.as_str());
+                let pair = (element, (field.count,));
+                formats.push(if field.count == 1 {
+                    pair.0
+                } else {
+                    numpy.getattr("dtype")?.call1((pair,))?
+                });
+                offsets.push(field.offset);
+            }
+            let description = PyDict::new(py);
+            description.set_item("names", names)?;
+            description.set_item("formats", formats)?;
+            description.set_item("offsets", offsets)?;
+            description.set_item("itemsize", self.size)?;
+            Ok::<_, PyErr>(numpy.getattr("dtype")?.call1((description,))?.unbind())
+        };
+        Ok(self.dtype.get_or_try_init(py, make)?.clone_ref(py))
+    }
+}
+
+fn format_of(
+    py: Python<'_>,
+    size: usize,
+    fields: &[(String, Py<Field>)],
+    parts: &[usize],
+) -> PyResult<CString> {
+    let mut text = String::from("T{");
+    let mut end = 0;
+    for (name, field) in parts.iter().filter_map(|&part| fields.get(part)) {
+        let field = field.get();
+        pad(&mut text, field.offset - end);
+        if field.count != 1 {
+            let _ = write!(text, "({})", field.count);
+        }
+        match &field.kind {
+            Kind::Number(number) => {
+                let _ = write!(text, "<{}", number.letter());
+            }
+            Kind::Text => text.push_str("<B"),
+            Kind::Struct(class) => {
+                text.push_str(&Layout::of(class.bind(py))?.get().format.to_string_lossy());
+            }
+        }
+        let _ = write!(text, ":{name}:");
+        end = field.range().end;
+    }
+    pad(&mut text, size - end);
+    text.push('}');
+    CString::new(text).map_err(|_| PyValueError::new_err("a field's name holds a NUL character"))
+}
+
+fn pad(text: &mut String, bytes: usize) {
+    if bytes > 0 {
+        let _ = write!(text, "{bytes}x");
+    }
+}

@@ -1,0 +1,158 @@
+"""nvJitLink, one to one: LTO-IR, PTX, cubins and libraries linked while the program runs.
+
+Handles and addresses are ints, and 0 is NULL. Options are a sequence of str or bytes; inputs are
+bytes-like, and what the linker made is copied into a writable buffer of the caller's. A status
+other than success raises `nvJitLinkError`, with the linker's messages where it has some. nvJitLink
+is loaded by the first call, and needs neither a driver nor a GPU.
+
+Examples
+--------
+>>> from gpumath.bindings import nvjitlink
+>>> nvjitlink.InputType.LTOIR
+<InputType.LTOIR: 3>
+
+Two pieces of LTO-IR to machine code, where nvJitLink is installed::
+
+    linker = nvjitlink.create(2, ["-arch=sm_90", "-lto"])
+    for name, ltoir in pieces.items():
+        nvjitlink.add_data(linker, nvjitlink.InputType.LTOIR, ltoir, len(ltoir), name)
+    nvjitlink.complete(linker)
+    cubin = bytearray(nvjitlink.get_linked_cubin_size(linker))
+    nvjitlink.get_linked_cubin(linker, cubin)
+    nvjitlink.destroy(linker)
+"""
+
+import functools as _functools
+import re as _re
+from collections.abc import Callable as _Callable
+from collections.abc import Iterable as _Iterable
+from collections.abc import Sequence as _Sequence
+from typing import ParamSpec as _ParamSpec
+from typing import SupportsIndex as _SupportsIndex
+from typing import SupportsInt as _SupportsInt
+
+from gpumath.bindings._buffers import sized as _sized
+from gpumath.bindings._buffers import text_from as _text_from
+from gpumath.bindings._core.nvjitlink import *
+from gpumath.bindings._core.nvjitlink import (
+    _add_data,
+    _add_file,
+    _complete,
+    _create,
+    _destroy,
+    _get_error_log,
+    _get_info_log,
+    _get_linked_cubin,
+    _get_linked_ltoir,
+    _get_linked_ptx,
+    get_error_log_size,
+    get_info_log_size,
+    get_linked_cubin_size,
+    get_linked_ltoir_size,
+    get_linked_ptx_size,
+)
+from gpumath.bindings._generated.nvjitlink import *
+from gpumath.bindings.errors import nvJitLinkError as nvJitLinkError
+
+_P = _ParamSpec("_P")
+# Of a well-formed architecture the library says itself whether it knows it.
+_ARCHITECTURE = _re.compile(r"(sm|compute|lto)_[1-9]\d{1,2}[a-z]?", _re.ASCII)
+
+check_status = nvJitLinkError.check
+
+get_error_log = _sized(_get_error_log, get_error_log_size)
+get_info_log = _sized(_get_info_log, get_info_log_size)
+get_linked_cubin = _sized(_get_linked_cubin, get_linked_cubin_size)
+get_linked_ltoir = _sized(_get_linked_ltoir, get_linked_ltoir_size)
+get_linked_ptx = _sized(_get_linked_ptx, get_linked_ptx_size)
+
+
+def _logged(row: _Callable[_P, None]) -> _Callable[_P, None]:
+    """Return ``row``, whose exception has the linker's messages, under its public name."""
+
+    @_functools.wraps(row)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        try:
+            row(*args, **kwargs)
+        except nvJitLinkError as error:
+            handle = args[0] if args else kwargs["handle"]
+            log = _text_from(_get_error_log, get_error_log_size, handle)
+            raise nvJitLinkError(error.status, error.function, log) from None
+
+    call.__name__ = call.__qualname__ = row.__name__.removeprefix("_")
+    return call
+
+
+add_data = _logged(_add_data)
+add_file = _logged(_add_file)
+complete = _logged(_complete)
+
+
+def create(
+    num_options: _SupportsIndex | _SupportsInt,
+    options: _SupportsIndex | _SupportsInt | _Sequence[str | bytes],
+) -> int:
+    """Create a linker with a list of options; ``-arch=`` is required.
+
+    Parameters
+    ----------
+    num_options : int
+        Number of options.
+    options : int or sequence of str or bytes
+        Such as ``["-arch=sm_90", "-lto"]``, at least ``num_options`` of them, or the address of
+        theirs, which is not looked at.
+
+    Returns
+    -------
+    int
+        The linker; `destroy` frees it.
+
+    Raises
+    ------
+    ValueError
+        The architecture is not of the form ``sm_90``, ``sm_90a``, ``sm_100f``, ``compute_90`` or
+        ``lto_90``. nvJitLink would end the process for some of these.
+    nvJitLinkError
+        An option is not known, or this nvJitLink does not support the architecture.
+
+    Notes
+    -----
+    C function ``nvJitLinkCreate``, in CUDA 12.0 to 13.5. See
+    https://docs.nvidia.com/cuda/nvjitlink/
+    """
+    if isinstance(options, _Iterable) and not isinstance(options, str | bytes):
+        for option in options:
+            _check_architecture(option)
+    return _create(num_options, options)
+
+
+def _check_architecture(option: str | bytes) -> None:
+    text = option.decode(errors="replace") if isinstance(option, bytes) else option
+    if not isinstance(text, str) or not text.startswith("-arch="):
+        return
+    if not _ARCHITECTURE.fullmatch(text.removeprefix("-arch=")):
+        raise ValueError(
+            f"create() option {text!r} names no architecture: "
+            "sm_90, sm_90a, sm_100f, compute_90 and lto_90 are of a form that nvJitLink knows"
+        )
+
+
+def destroy(handle: _SupportsIndex | _SupportsInt) -> None:
+    """Destroy a linker.
+
+    Parameters
+    ----------
+    handle : int
+        From `create`; not to be used afterwards.
+
+    Raises
+    ------
+    nvJitLinkError
+        The call returned another status than SUCCESS.
+
+    Notes
+    -----
+    C function ``nvJitLinkDestroy``, which takes the address of the handle, in CUDA 12.0 to 13.5.
+    See https://docs.nvidia.com/cuda/nvjitlink/
+    """
+    _destroy([handle])
