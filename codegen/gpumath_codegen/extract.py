@@ -88,7 +88,7 @@ def parse(
     language: str = "c",
     inline: bool = False,
 ) -> Release:
-    """Read the declarations of `headers`, in C or C++ mode; with `inline`, of inline functions too."""
+    """Read the declarations of `headers`; with `inline`, inline functions count too."""
     source = "".join(f"#include <{name}>\n" for name in headers)
     folders = [*includes, "/stubs", *_compiler_headers(language)]
     standard = {"c": "-std=c11", "c++": "-std=c++17"}[language]

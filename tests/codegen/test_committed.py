@@ -18,6 +18,10 @@ def _checkout() -> None:
     require_checkout()
 
 
+# In the order of time.
+RELEASES = ["12.0", "12.4", "12.9", "13.0", "13.2", "13.5"]
+
+
 def test_output_is_up_to_date() -> None:
     for tool in ("rustfmt", "ruff"):
         if shutil.which(tool) is None:
@@ -43,3 +47,38 @@ def test_the_core_needs_no_newer_driver_than_cuda_12_0() -> None:
         ), f"{function.c_name} by {function.symbol} came with CUDA {function.since}"
     assert functions["MEM_ALLOC"].symbol == "cuMemAlloc_v2"
     assert functions["STREAM_BEGIN_CAPTURE"].symbol == "cuStreamBeginCapture_v2"
+
+
+def test_driver_symbols_need_no_newer_driver_than_their_signature() -> None:
+    """A symbol that came later would make gpumath need a newer driver."""
+    functions = model.load(CODEGEN, "driver").functions
+    assert {f.until for f in functions} == {"12.9", "13.5"}
+    symbols = {f.c_name: f.symbol for f in functions}
+    assert symbols["cuMemAlloc"] == "cuMemAlloc_v2"
+    assert symbols["cuStreamBeginCapture"] == "cuStreamBeginCapture_v2"
+    # _v2 of this one exists only since CUDA 12.8.
+    assert symbols["cuEventElapsedTime"] == "cuEventElapsedTime"
+    first: dict[str, str] = {}
+    for f in api.read(CODEGEN / "api" / "driver.toml").functions:
+        first[f.symbol] = min(f.since, first.get(f.symbol, f.since), key=RELEASES.index)
+    late = {f.name for f in functions if RELEASES.index(first[f.symbol]) > RELEASES.index(f.since)}
+    assert late == set()
+
+
+def test_signatures_of_the_driver_that_changed_are_all_there() -> None:
+    versions: dict[str, list[str]] = {}
+    for f in model.load(CODEGEN, "driver").functions:
+        versions.setdefault(f.c_name, []).append(f.symbol)
+    changed = {name: sorted(symbols) for name, symbols in versions.items() if len(symbols) > 1}
+    assert changed == {
+        "cuCtxCreate": ["cuCtxCreate_v2", "cuCtxCreate_v4"],
+        "cuStreamGetCaptureInfo": ["cuStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo_v3"],
+    } | {
+        name: [name, f"{name}_v2"]
+        for name in (
+            "cuGraphAddDependencies", "cuGraphAddNode", "cuGraphGetEdges",
+            "cuGraphNodeGetDependencies", "cuGraphNodeGetDependentNodes",
+            "cuGraphRemoveDependencies", "cuMemAdvise", "cuMemPrefetchAsync",
+            "cuMemcpy3DBatchAsync", "cuMemcpyBatchAsync", "cuStreamUpdateCaptureDependencies",
+        )
+    }  # fmt: skip
