@@ -59,13 +59,13 @@ def stub(lib: Library) -> str:
     """Return the stub of the extension module's functions."""
     functions = "".join(_stub(lib, f) for f in lib.functions)
     floats = _FLOATS if "_Floats" in functions else ""
-    imports = [name for name in _SUPPORTS if name in functions or name in _INT + floats]
+    imports = [name for name in _SUPPORTS if name in functions + _INT + floats]
     imports += ["SupportsComplex"] * ("SupportsComplex" in functions)
     imports += ["Any"] * ("Any" in functions)
-    callbacks = ", Callable" if "Callable" in functions else ""
+    callbacks = "Callable, " if "Callable" in functions else ""
     return f'''"""Functions of {lib.title}, one to one."""
 
-from collections.abc import Sequence{callbacks}
+from collections.abc import {callbacks}Sequence
 from typing import {", ".join(sorted([*imports, "TypeAlias"]))}
 
 from typing_extensions import Buffer
