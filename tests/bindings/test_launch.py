@@ -146,7 +146,7 @@ doubles, singles = {doubles}, {singles}
 result = [
     sent((doubles, [c_double] * len(doubles)), *[8] * len(doubles)),
     sent((singles, [c_float] * len(singles)), *[4] * len(singles)),
-    sent(((nan, nan, 3, True, 0.1), (c_double, c_float, c_double, c_float, c_float)), 8, 4, 8, 4, 4),
+    sent(((nan, nan, 3, True, 0.1), (c_double, c_float) * 2 + (c_float,)), 8, 4, 8, 4, 4),
 ]
 """
     found_doubles, found_singles, others = run(library, code)
@@ -527,8 +527,9 @@ def test_random_hostile_arguments(library: Path) -> None:
     code = f"""
 import random
 rng = random.Random({seed})
-atoms = [0, 1, -1, 2**31, 2**63, 2**64, 10**30, 0.5, float("nan"), 1e300, None, "", "a", "\\U0001f600",
-         b"", b"x", b"xyz", bytearray(9), True, (), [], {{}}, object(), int, Pair, Pair(), Tight(),
+atoms = [0, 1, -1, 2**31, 2**63, 2**64, 10**30, 0.5, float("nan"), 1e300, None, "", "a",
+         "\\U0001f600", b"", b"x", b"xyz", bytearray(9), True, (), [], {{}}, object(), int,
+         Pair, Pair(), Tight(),
          Color.RED, Color.NAME, Level.HIGH, c_int, c_int(3), c_void_p, c_void_p(), (c_int * 2)(),
          numpy.float32(1), numpy.ones(3), numpy.ones((3, 3))[:, 0], 1j, lambda: 0, type, c_char_p,
          memoryview(b"abc")[::2], range(3), Own(Pair()), Old(Pair())]
