@@ -58,20 +58,21 @@ MEANINGS: dict[int, str] = {{
 def stub(lib: Library) -> str:
     """Return the stub of the extension module's functions."""
     functions = "".join(_stub(lib, f) for f in lib.functions)
-    imports = [name for name in _SUPPORTS if name in functions or name in _INT]
+    floats = _FLOATS if "_Floats" in functions else ""
+    imports = [name for name in _SUPPORTS if name in functions + _INT + floats]
     imports += ["SupportsComplex"] * ("SupportsComplex" in functions)
     imports += ["Any"] * ("Any" in functions)
-    callbacks = ", Callable" if "Callable" in functions else ""
+    callbacks = "Callable, " if "Callable" in functions else ""
     return f'''"""Functions of {lib.title}, one to one."""
 
-from collections.abc import Sequence{callbacks}
+from collections.abc import {callbacks}Sequence
 from typing import {", ".join(sorted([*imports, "TypeAlias"]))}
 
 from typing_extensions import Buffer
 
 _Int: TypeAlias = {_INT}
 _Ints: TypeAlias = _Int | Sequence[_Int] | Buffer
-{_FLOATS if "_Floats" in functions else ""}
+{floats}
 {functions}'''
 
 

@@ -66,36 +66,31 @@ fn arguments_beyond_the_registers_reach_c() {
     assert_eq!(SEEN.get(), slots);
 }
 
-#[allow(clippy::too_many_arguments, reason = "as in C")]
-extern "C" fn eigenvalues(
+extern "C" fn compress_wide(
     handle: u64,
-    left: i32,
-    right: i32,
-    a: u64,
-    b: u64,
-    c: u64,
-    d: u64,
-    lower: Complex<f64>,
-    upper: Complex<f64>,
-    out: u64,
+    rows: i32,
+    descriptor: u64,
+    values: u64,
+    offsets: u64,
+    counts: u64,
+    total: u64,
+    tolerance: Complex<f64>,
 ) -> i32 {
-    let parts = [lower.re, lower.im, upper.re, upper.im].map(f64::to_bits);
-    let [p, q, r, s] = parts;
-    SEEN.set([handle, left as u64, right as u64, a ^ b ^ c ^ d, out, p, q, r, s, 0, 0]);
+    let [re, im] = [tolerance.re, tolerance.im].map(f64::to_bits);
+    SEEN.set([handle, rows as u64, descriptor, values, offsets, counts, total, re, im, 0, 0]);
     0
 }
 
 #[test]
 fn complex_numbers_by_value_reach_c() {
-    let (lower, upper) = ([1.5_f64, -2.5], [f64::MAX, -0.0]);
-    let slots = [1, 2, 3, 8, 16, 32, 64, lower.as_ptr() as u64, upper.as_ptr() as u64, 1 << 50];
-    // SAFETY: `eigenvalues` has the shape `i_liillllzzl`, and its numbers are alive.
+    let tolerance = [1.5_f64, -0.0];
+    let slots = [9, 8, 7, 6, 5, 4, 3, tolerance.as_ptr() as u64];
+    // SAFETY: `compress_wide` has the shape `i_lilllllz`, and its number is alive.
     let returned =
-        unsafe { shapes::i_liillllzzl(eigenvalues as *const () as usize, slots.as_ptr()) };
+        unsafe { shapes::i_lilllllz(compress_wide as *const () as usize, slots.as_ptr()) };
     assert_eq!(returned, 0);
-    let bits = |number: [f64; 2]| number.map(f64::to_bits);
-    let ([p, q], [r, s]) = (bits(lower), bits(upper));
-    assert_eq!(SEEN.get(), [1, 2, 3, 120, 1 << 50, p, q, r, s, 0, 0]);
+    let [re, im] = tolerance.map(f64::to_bits);
+    assert_eq!(SEEN.get(), [9, 8, 7, 6, 5, 4, 3, re, im, 0, 0]);
 }
 
 extern "C" fn compress(
@@ -147,13 +142,15 @@ fn structs_by_value_reach_c_from_any_address() {
     // Off by one, so that it is aligned to nothing.
     let slots = [1 << 40, bytes.as_ptr() as u64 + 1, 5];
     // SAFETY: `open_memory` has the shape `i_ls64a1i`, and its struct is alive.
-    unsafe { shapes::i_ls64a1i(open_memory as *const () as usize, slots.as_ptr()) };
+    let returned = unsafe { shapes::i_ls64a1i(open_memory as *const () as usize, slots.as_ptr()) };
+    assert_eq!(returned, 0);
     assert_eq!(SEEN.get()[..4], [1 << 40, 64 * 65 / 2, 5, 64]);
 
     let place = [2_u32, u32::MAX];
     let slots = [1, 2, place.as_ptr() as u64, 3, 4];
     // SAFETY: `advise` has the shape `i_lls8a4il`, and its struct is alive.
-    unsafe { shapes::i_lls8a4il(advise as *const () as usize, slots.as_ptr()) };
+    let returned = unsafe { shapes::i_lls8a4il(advise as *const () as usize, slots.as_ptr()) };
+    assert_eq!(returned, 0);
     assert_eq!(SEEN.get()[..6], [1, 2, 2, u64::from(u32::MAX), 3, 4]);
 }
 

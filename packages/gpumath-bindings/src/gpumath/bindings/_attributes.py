@@ -1,0 +1,69 @@
+"""The element types of attributes that C reads and writes through `void *`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from operator import index
+from typing import TYPE_CHECKING, SupportsIndex
+
+if TYPE_CHECKING:
+    import numpy
+
+__all__ = ["dtype_getter"]
+
+
+def dtype_getter(
+    name: str, attributes: type[IntEnum], types: Mapping[str, str]
+) -> Callable[[SupportsIndex], type[numpy.generic]]:
+    """Return the function ``name``, which tells the NumPy type of an attribute.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    attributes : type of IntEnum
+        The attributes.
+    types : mapping of str to str
+        NumPy's name of a type, and a regular expression for the names of its attributes. The first
+        that matches counts.
+
+    Returns
+    -------
+    callable
+        Takes an attribute, and returns a type such as ``numpy.int32``. It raises ValueError for
+        what is no attribute, and needs NumPy.
+    """
+
+    def getter(attr: SupportsIndex) -> type[numpy.generic]:
+        number = index(attr)
+        try:
+            member = attributes(number).name
+        except ValueError:
+            raise ValueError(f"{name}(): {number} is no {attributes.__name__}") from None
+        import numpy
+
+        found = next(type_ for type_, names in types.items() if re.fullmatch(names, member))
+        type_: type[numpy.generic] = getattr(numpy, found)
+        return type_
+
+    getter.__name__ = getter.__qualname__ = name
+    getter.__doc__ = f"""Return the NumPy type of an attribute, to size the memory for its value.
+
+    Parameters
+    ----------
+    attr : {attributes.__name__}
+        The attribute.
+
+    Returns
+    -------
+    type
+        Such as ``numpy.int32``. Addresses are ``numpy.int64``.
+
+    Raises
+    ------
+    ValueError
+        ``attr`` is no attribute.
+    """
+    return getter
