@@ -7,7 +7,15 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-from gpumath_codegen import emit_coverage, emit_python, emit_rust, emit_structs, emit_sys, model, seal
+from gpumath_codegen import (
+    emit_coverage,
+    emit_python,
+    emit_rust,
+    emit_structs,
+    emit_sys,
+    model,
+    seal,
+)
 
 SYS = "crates/gpumath-sys/src/generated"
 RUST = "packages/gpumath-bindings/rust/src/generated"

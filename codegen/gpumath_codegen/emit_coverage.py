@@ -7,10 +7,11 @@ from gpumath_codegen.model import Library
 _HEAD = """# Coverage
 
 What NVIDIA's headers declare over the releases that were read, and what `gpumath.bindings` has of
-it. A function counts once for each signature that it had. A function of the tables that the
-installed library lacks raises `FunctionNotFoundError`, which says which releases have it.
+it, in functions, enums, their members, and structs. A function counts once for each signature
+that it had. A function that the installed library lacks raises `FunctionNotFoundError`, which says
+which releases have it.
 
-| module | releases | functions declared | bound | skipped | in no library | enums | members | structs |
+| module | releases | declared | bound | skipped | in no library | enums | members | structs |
 |---|---|---|---|---|---|---|---|---|
 """
 _SKIPPED = """
