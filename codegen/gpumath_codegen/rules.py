@@ -39,7 +39,8 @@ class Rules:
 
     def decision(self, key: str) -> dict[str, Any]:
         """Return the ``[function.X]`` table of a function, or an empty one."""
-        return self._decisions.get(key, ({}, {}))[0]
+        decision: dict[str, Any] = self._decisions.get(key, ({}, {}))[0]
+        return decision
 
     def keeps_gil(self, key: str) -> bool:
         """Tell whether a call is too short to give the GIL away."""
@@ -61,7 +62,8 @@ class Rules:
         exact = {key: value for key, value in table.items() if key in self.keys}
         unknown = [key for key in table if key not in exact and not _EXPRESSION.search(key)]
         for expression in [key for key in table if key not in exact and key not in unknown]:
-            matches = [match for key in self.keys if (match := re.fullmatch(expression, key))]
+            keys = dict.fromkeys(self.keys)
+            matches = [match for key in keys if (match := re.fullmatch(expression, key))]
             unknown += [] if matches else [expression]
             for match in matches:
                 key = match.string

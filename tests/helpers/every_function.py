@@ -254,3 +254,8 @@ def hurl(
         if kind is None or not issubclass(kind, Exception) or kind is SystemError:
             failures.append(f"call {call}: {f['name']}: {label}: {args!r:.300} {kwargs!r:.300}")
     return {"counts": counts, "failures": failures[:20]}
+
+
+def zero(p: dict[str, Any]) -> Any:
+    """Return what C sees as zero."""
+    return "" if p["role"] == "str" else 0 if p["not_null"] else harmless(p)
