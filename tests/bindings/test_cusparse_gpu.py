@@ -140,8 +140,12 @@ def test_sp_mv(handle: int, kind: str, operation: int, element: Element) -> None
 
 
 @ELEMENTS
-def test_sp_mv_of_slices_and_preprocessed(handle: int, element: Element) -> None:
+def test_sp_mv_of_slices(handle: int, element: Element) -> None:
     check_sp_mv(handle, "sliced_ell", N, (element, element, element))
+
+
+@ELEMENTS
+def test_preprocessed_sp_mv(handle: int, element: Element) -> None:
     check_sp_mv(handle, "csr", N, (element, element, element), prepared=True)
 
 
@@ -211,10 +215,18 @@ def test_sp_mm_of_mixed_types(
     check_sp_mm(handle, "csr", (N, N), Order.ROW, (inputs, output, compute))
 
 
-def test_sp_mm_of_blocks_and_preprocessed(handle: int) -> None:
+def test_sp_mm_of_blocks(handle: int) -> None:
     check_sp_mm(handle, "blocked_ell", (N, N), Order.COL, (HALF, S, S))
-    check_sp_mm(handle, "bsr", (N, N), Order.COL, (S, S, S))
-    check_sp_mm(handle, "csr", (N, N), Order.COL, (D, D, D), prepared=True)
+
+
+@ELEMENTS
+def test_sp_mm_of_block_rows(handle: int, element: Element) -> None:
+    check_sp_mm(handle, "bsr", (N, N), Order.COL, (element, element, element))
+
+
+@ELEMENTS
+def test_preprocessed_sp_mm(handle: int, element: Element) -> None:
+    check_sp_mm(handle, "csr", (N, N), Order.COL, (element, element, element), prepared=True)
 
 
 @ELEMENTS
