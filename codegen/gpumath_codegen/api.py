@@ -63,7 +63,8 @@ class Field:
 
     ``kind`` is as in `Parameter`, or ``struct NAME`` for a nested struct or union that has a type
     name. A union without one is ``u8`` bytes, of the type ``union``, and its members follow; their
-    names are paths (``res.array.hArray``). ``count`` is the number of elements of an array, else 1.
+    names are paths (``res.array.hArray``), and so is its own (``waitValue.``, where it lends its
+    members to ``waitValue``). ``count`` is the number of elements of an array, else 1.
     """
 
     name: str

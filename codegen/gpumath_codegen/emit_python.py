@@ -62,10 +62,10 @@ def stub(lib: Library) -> str:
     imports = [name for name in _SUPPORTS if name in functions + _INT + floats]
     imports += ["SupportsComplex"] * ("SupportsComplex" in functions)
     imports += ["Any"] * ("Any" in functions)
-    callbacks = ", Callable" if "Callable" in functions else ""
+    callbacks = "Callable, " if "Callable" in functions else ""
     return f'''"""Functions of {lib.title}, one to one."""
 
-from collections.abc import Sequence{callbacks}
+from collections.abc import {callbacks}Sequence
 from typing import {", ".join(sorted([*imports, "TypeAlias"]))}
 
 from typing_extensions import Buffer

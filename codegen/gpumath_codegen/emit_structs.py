@@ -109,8 +109,8 @@ def _class_name(c_name: str, lib: Library) -> str:
 
 def _python_name(c_name: str) -> str:
     # A union without a name lends its members to the struct.
-    flat = re.sub(r"([123])D", r"\1d", c_name)
-    name = "_".join(names.snake_case(part) for part in flat.split(".")) or "union"
+    # `waitValue.` is a union without a name in `waitValue`.
+    name = "_".join(names.snake_case(part) or "union" for part in c_name.split("."))
     return f"{name}_" if keyword.iskeyword(name) or name in _TAKEN else name
 
 

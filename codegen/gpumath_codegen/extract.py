@@ -88,7 +88,7 @@ def parse(
     language: str = "c",
     inline: bool = False,
 ) -> Release:
-    """Read the declarations of `headers`, in C or C++ mode; with `inline`, of inline functions too."""
+    """Read the declarations of `headers`; with `inline`, inline functions count too."""
     source = "".join(f"#include <{name}>\n" for name in headers)
     folders = [*includes, "/stubs", *_compiler_headers(language)]
     standard = {"c": "-std=c11", "c++": "-std=c++17"}[language]
@@ -165,7 +165,7 @@ def _fields(type_: Type, records: set[str], path: str = "", start: int = 0) -> l
             members = _fields(canonical, records, below, offset) if count == 1 else []
             if canonical.get_declaration().kind == CursorKind.UNION_DECL or not members:
                 size = kind.get_size() * count
-                union = api.Field(name.removesuffix("."), "union", "u8", offset // 8, size)
+                union = api.Field(name, "union", "u8", offset // 8, size)
                 fields.append(union)
             fields += members
             continue
@@ -197,6 +197,8 @@ def merge(releases: dict[str, Release]) -> api.Api:
         for struct in release.structs.values():
             # A changed layout under an unchanged name is another struct.
             layout = structs.setdefault((struct.name, str(struct.fields)), struct)
+            # CUtensorMap's grew: what is aligned for one release must be so for all.
+            layout.alignment = max(layout.alignment, struct.alignment)
             layout.since = layout.since or cuda
             layout.until = cuda
     return api.Api(

@@ -248,6 +248,8 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
             continue
         prefix = decision["prefix"]
         name = overrides.get(m.name) or m.name.removeprefix(prefix)
+        if rules.get("camel_members") and m.name not in overrides and not name.isupper():
+            name = names.snake_case(name).upper()
         if not name.isidentifier() or (m.name not in overrides and not m.name.startswith(prefix)):
             raise SystemExit(f"{enum.name}: no name for {m.name} without its prefix {prefix}")
         name = f"{name}_" if keyword.iskeyword(name) else name

@@ -15,7 +15,7 @@ _ONE_WORD = (
     ("TSSgemv", "Tssgemv"),
     ("TSTgemv", "Tstgemv"),
 )
-# Pairs of element types and of memory spaces are one word too, and so are dimensions: C2C, HtoD, 2D.
+# Pairs of element types and of memory spaces are one word, and so are dimensions: C2C, HtoD, 2D.
 _PAIR = re.compile(r"([CRDZ]2[CRDZ]|[DH]to[DH]|[123]D)(?![a-z])")
 
 

@@ -39,7 +39,8 @@ class Rules:
 
     def decision(self, key: str) -> dict[str, Any]:
         """Return the ``[function.X]`` table of a function, or an empty one."""
-        return self._decisions.get(key, ({}, {}))[0]
+        decision: dict[str, Any] = self._decisions.get(key, ({}, {}))[0]
+        return decision
 
     def keeps_gil(self, key: str) -> bool:
         """Tell whether a call is too short to give the GIL away."""

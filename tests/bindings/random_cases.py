@@ -54,6 +54,7 @@ class Distribution:
             assert stats.kstest(numbers, self.cdf).pvalue > 1e-8
 
 
+METHOD = curand.Method.METHOD_CHOOSE_BEST
 MEAN, DEVIATION = 0.5, 0.25
 _LOG_MEAN = exp(MEAN + DEVIATION**2 / 2)
 _NORMAL = (np.float32, (2.0, 3.0), 2.0, 3.0, stats.norm(2, 3).cdf)
@@ -86,7 +87,7 @@ DISTRIBUTIONS = {
         *(curand.generate_poisson, np.uint32, (5000.0,), 5000.0, sqrt(5000), None)
     ),
     "Poisson by method": Distribution(
-        *(curand.generate_poisson_method, np.uint32, (64.0, 0), 64.0, 8.0, None)
+        *(curand.generate_poisson_method, np.uint32, (64.0, METHOD), 64.0, 8.0, None)
     ),
 }
 

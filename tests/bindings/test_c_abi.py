@@ -91,6 +91,11 @@ for name in {names!r}:
         (b"cufft.", "cufft has no function ''"),
         (b"nofft.exec_c2c", "unknown library 'nofft'; known are driver"),
         (b"cufft.\xff", "is not UTF-8"),
+        (
+            b"cusparse.cusparseSpMVOp_createDescr",
+            "is not the same function in every CUDA release; ask for one of cusparse._sp_mv_op_",
+        ),
+        (b"cufft.xt_set_jit_callback", "ask for one of cufft._xt_set_jit_callback"),
         (b"x" * 100_000 + b".y", "unknown library 'xxx"),
     ],
 )

@@ -85,6 +85,8 @@ def test_moments(hosts: dict[int, Host], kind: RngType, distribution: str) -> No
             host(hosts, kind).numbers(distribution, COUNT)
         assert caught.value.status is Status.TYPE_ERROR
         return
+    if distribution == "Poisson by method" and curand.get_version() < 10400:
+        pytest.skip("host generators choose a method only since cuRAND 10.4")
     DISTRIBUTIONS[distribution].assert_fits(host(hosts, kind).numbers(distribution, COUNT))
 
 

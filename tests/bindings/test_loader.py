@@ -202,6 +202,15 @@ result = [answers[0::2], answers[1::2]]
     assert cufft == [True] * 4
 
 
+@MAJORS
+def test_has_knows_functions_that_choose_among_signatures(cuda_major: int) -> None:
+    file = cufft_file(cuda_major)
+    symbol = {12: "__cufftXtSetJITCallback_12_7", 13: "cufftXtSetJITCallback"}[cuda_major]
+    (expected,) = exported(file, (symbol,))
+    code = "result = core.has('cufft.xt_set_jit_callback')"
+    assert in_fresh_process(code, {"GPUMATH_CUFFT_PATH": file}) == expected
+
+
 def test_the_command_prints_text() -> None:
     process = run_python(["-m", "gpumath.bindings"])
     assert (process.returncode, process.stderr) == (0, "")

@@ -85,10 +85,11 @@ print(*numbers, sep=".")
 
 
 @cache
-def exported(file: Path, symbols: tuple[str, ...]) -> tuple[bool, ...]:
-    """Tell which symbols a library exports."""
+def exported(file: Path, symbols: tuple[str, ...], needs: Path | None = None) -> tuple[bool, ...]:
+    """Tell which symbols a library exports; `needs` is loaded before it."""
     code = f"""
 import ctypes
+ctypes.CDLL({str(needs)!r} if {needs is not None} else None)
 library = ctypes.CDLL({str(file)!r})
 print(*(int(hasattr(library, symbol)) for symbol in {symbols!r}))
 """

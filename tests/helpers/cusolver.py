@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
-from gpumath.bindings import core
+from gpumath.bindings import core, cusolverDn
 from tests.helpers.cuda_wheels import in_fresh_process
 
 # Element types by the letter that routines have in their names.
@@ -71,8 +71,9 @@ class DeviceMemory:
         self._blocks: list[core.MemoryPointer] = []
 
     def empty(self, size: int) -> int:
-        """Return the address of so many bytes."""
+        """Return the address of so many bytes, which any stream may use at once."""
         self._blocks.append(core.allocate(max(size, 1)))
+        core.synchronize_stream(0)
         return self._blocks[-1].device_ptr
 
     def put(self, values: Any) -> int:
@@ -109,6 +110,66 @@ def device_memory() -> Iterator[DeviceMemory]:
         yield memory
     finally:
         memory.free()
+
+
+class Dense:
+    """A cuSOLVERDn handle, an element type and device memory."""
+
+    def __init__(self, letter: str, memory: DeviceMemory) -> None:
+        self.letter = letter
+        self.dtype, self.real = DTYPES[letter], DTYPES[REALS[letter]]
+        # Names of routines and operations that differ between real and complex types.
+        complex_ = self.dtype.kind == "c"
+        self.symmetric, self.orthogonal = ("he", "un") if complex_ else ("sy", "or")
+        self.adjoint = OP_C if complex_ else OP_T
+        self.type, self.real_type = CUDA_TYPES[letter], CUDA_TYPES[REALS[letter]]
+        self.memory = memory
+        self.put, self.zeros, self.get = memory.put, memory.zeros, memory.get
+        self.info = memory.zeros(1, np.int32)
+        self.handle = cusolverDn.create()
+        self._host: list[np.ndarray] = []
+
+    def __call__(self, name: str, *arguments: Any) -> Any:
+        """Call the routine of this name for the element type, such as ``getrf``."""
+        return getattr(cusolverDn, self.letter + name)(self.handle, *arguments)
+
+    def work(self, name: str, *arguments: Any) -> tuple[int, int]:
+        """Return the workspace that a routine asks for: its address and its elements."""
+        count = self(f"{name}_buffer_size", *arguments)
+        return self.memory.empty(count * self.dtype.itemsize), count
+
+    def works(self, name: str, *arguments: Any) -> tuple[int, int, int, int]:
+        """Return the workspaces of a 64-bit routine: device address and bytes, host the same."""
+        size = getattr(cusolverDn, f"{name}_buffer_size")
+        on_device, on_host = size(self.handle, *arguments)
+        self._host.append(np.empty(max(on_host, 1), np.uint8))
+        return self.memory.empty(on_device), on_device, self._host[-1].ctypes.data, on_host
+
+    def done(self) -> None:
+        """Check what the last routine reported."""
+        assert self.get(self.info, 1, np.int32)[0] == 0
+
+    def matrix(self, address: int, *shape: int) -> np.ndarray:
+        """Return a matrix of the element type from the device."""
+        return self.get(address, shape, self.dtype)
+
+    def close(self, result: Any, expected: Any, factor: float = 1.0) -> None:
+        """Compare with the tolerance of the element type."""
+        assert_close(result, expected, self.letter, factor)
+
+
+D = TypeVar("D", bound=Dense)
+
+
+@contextmanager
+def dense_solver(letter: str, kind: type[D] = Dense) -> Iterator[D]:
+    """Lend a handle and device memory for the time of a test."""
+    with device_memory() as memory:
+        dense = kind(letter, memory)
+        try:
+            yield dense
+        finally:
+            cusolverDn.destroy(dense.handle)
 
 
 def random(letter: str, *shape: int) -> np.ndarray:

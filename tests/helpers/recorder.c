@@ -3,12 +3,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static char record_[4096];
+static char record_[1 << 16];
 static volatile int released_;
+static int sizes_[1024], size_count_;
 
 /* What the tests call by themselves. */
 const char *recorder_text(void) { return record_; }
 void recorder_release(void) { released_ = 1; }
+/* How many bytes each argument of a kernel has. */
+void recorder_kernel(int count, const int *sizes) {
+    size_count_ = count;
+    memcpy(sizes_, sizes, sizeof(int) * (size_t)count);
+}
 
 static void start(const char *name) { strcpy(record_, name); }
 static void number(long long value) {
@@ -19,6 +25,13 @@ static void number(long long value) {
     do { digits[--at] = (char)('0' + rest % 10); rest /= 10; } while (rest);
     strcat(record_, negative ? " -" : " ");
     strcat(record_, digits + at);
+}
+static void bytes(const unsigned char *value, int size) {
+    static const char digits[] = "0123456789abcdef";
+    char *end = record_ + strlen(record_);
+    *end++ = ' ';
+    for (int i = 0; i < size; i++) { *end++ = digits[value[i] >> 4]; *end++ = digits[value[i] & 15]; }
+    *end = 0;
 }
 static void text(const char *value) { strcat(record_, " "); strcat(record_, value); }
 
@@ -110,11 +123,35 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
     *function = (void *)(size_t)78;
     return 0;
 }
+static void arguments(void **parameters, void **extra) {
+    number(parameters != 0);
+    /* A small number is no address. */
+    number((long long)(size_t)(extra > (void **)4096 ? extra[0] : (void *)extra));
+    for (int i = 0; parameters && i < size_count_; i++) bytes(parameters[i], sizes_[i]);
+}
+/* On the stream 0xB10C, waits for recorder_release() before it reads the arguments. */
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **parameters, void **extra) {
+    for (int i = 0; i < 5000 && stream == (void *)0xB10C && !released_; i++) usleep(1000);
     start("launch");
     number((long long)(size_t)f);
     number(gx); number(gy); number(gz); number(bx); number(by); number(bz); number(shared);
-    number((long long)(size_t)stream); number(parameters != 0); number(extra != 0);
+    number((long long)(size_t)stream);
+    arguments(parameters, extra);
+    return 0;
+}
+int cuLaunchCooperativeKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                              unsigned bz, unsigned shared, void *stream, void **parameters) {
+    start("cooperative");
+    number((long long)(size_t)f);
+    number(gx); number(gy); number(gz); number(bx); number(by); number(bz); number(shared);
+    number((long long)(size_t)stream);
+    arguments(parameters, 0);
+    return 0;
+}
+int cuLaunchKernelEx(const unsigned *config, void *f, void **parameters, void **extra) {
+    start("ex");
+    number(config[0]); number((long long)(size_t)f);
+    arguments(parameters, extra);
     return 0;
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpumath import fft
-from gpumath.bindings import core
+from gpumath.bindings import core, driver, errors
 from tests.helpers.references import assert_close, random_values
 
 if TYPE_CHECKING:
@@ -106,6 +106,47 @@ def test_the_current_stream_of_the_library_is_used_and_kept(gpu_space: Space) ->
             own.synchronize()
     other.synchronize()
     assert_close(gpu_space.numpy(result), values, "C2C", (1,))
+
+
+def late_operand(library: str, values: Any) -> Any:
+    """An array on the GPU that gets its values when the current stream has done much other work."""
+    if library == "cupy":
+        import cupy
+
+        operand, work = cupy.zeros_like(cupy.asarray(values)), cupy.ones(1 << 26)
+        source = cupy.asarray(values)
+    else:
+        import torch
+
+        source = torch.from_numpy(values).cuda()
+        operand, work = torch.zeros_like(source), torch.ones(1 << 26, device="cuda")
+    synchronize()
+    for _ in range(200):
+        work *= 1.0001
+    operand[...] = source
+    return operand
+
+
+def test_an_operand_made_on_the_current_stream_is_waited_for(gpu_space: Space, stream: Any) -> None:
+    values = random_values((64, 1000), np.complex64)
+    operand = late_operand(gpu_space.library, values)
+    result = fft.fft(operand, axes=[1], stream=stream)
+    synchronize()
+    assert_close(gpu_space.numpy(result), values, "C2C", (1,))
+
+
+def test_ordering_leaves_a_capture_intact() -> None:
+    captured, other = core.Stream(), core.Stream()
+    driver.stream_begin_capture(captured.handle, driver.StreamCaptureMode.THREAD_LOCAL)
+    core.order_streams(other, captured)  # a graph waits for nothing outside of it
+    with pytest.raises(errors.InvalidStateError, match="captured"):
+        core.order_streams(captured, other)
+    driver.graph_destroy(driver.stream_end_capture(captured.handle))
+    for stream in (other, other.handle, 0, 1):
+        core.order_streams(stream, stream)
+        core.order_streams(captured, stream)
+        core.order_streams(stream, captured)
+    synchronize()
 
 
 def test_blocking_waits_for_the_result(gpu_space: Space) -> None:

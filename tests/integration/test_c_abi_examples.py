@@ -20,6 +20,7 @@ RUN = ROOT / "examples" / "bindings" / "c_abi" / "run.py"
 START = f"""
 import json, runpy, sys
 from array import array
+from pathlib import Path
 from gpumath.bindings import core
 load = runpy.run_path({str(RUN)!r})["load"]
 """

@@ -6,10 +6,12 @@
 mod context;
 mod driver;
 mod event;
+mod order;
 mod stream;
 
 pub use context::{ContextGuard, Device};
 pub(crate) use driver::{call, check, may_free};
 pub use driver::{close, count, driver_version};
 pub use event::Event;
+pub use order::order;
 pub use stream::{Stream, synchronize};

@@ -92,10 +92,20 @@ pub fn report() -> Report {
 ///
 /// Loads the library. `InvalidValue` if gpumath knows no such library or function.
 pub fn has(name: &str) -> Result<bool> {
-    let found =
-        if name.contains('.') { address_of(name).map(|_| ()) } else { library(name).map(|_| ()) };
+    if !name.contains('.') {
+        return is_there(library(name));
+    }
+    for symbol in names::symbols(name)? {
+        if is_there(address(symbol))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn is_there<T>(found: Result<T>) -> Result<bool> {
     match found {
-        Ok(()) => Ok(true),
+        Ok(_) => Ok(true),
         Err(Error::LibraryNotFound(_) | Error::FunctionNotFound(_)) => Ok(false),
         Err(other) => Err(other),
     }

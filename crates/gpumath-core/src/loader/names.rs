@@ -7,36 +7,57 @@ use crate::loader::{catalog, explain, open};
 
 /// The row of `"cufft.exec_c2c"`, `"cufft.cufftExecC2C"` or `"driver.cuMemAlloc_v2"`.
 ///
-/// After the module's name comes the Python name, the C name or the exported symbol. A C name that
-/// stands for different functions in different CUDA releases is refused: the address of the wrong
-/// one would be called with the arguments of another.
+/// A name that stands for different functions in different CUDA releases is refused: the address of
+/// the wrong one would be called with the arguments of another.
 pub(super) fn symbol(name: &str) -> Result<&'static Symbol> {
+    match symbols(name)?.as_slice() {
+        [row] => Ok(row),
+        several => {
+            let names: Vec<String> = several.iter().map(|row| described(row)).collect();
+            Err(Error::InvalidValue(format!(
+                "{name} is not the same function in every CUDA release; ask for one of {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// The rows that a name stands for, at least one: after the module's name comes the Python name, the
+/// C name or the exported symbol.
+pub(super) fn symbols(name: &str) -> Result<Vec<&'static Symbol>> {
     let Some((module, function)) = name.split_once('.') else {
         return Err(Error::InvalidValue(format!(
             "'{name}' names no function; write its module first, as in 'cufft.exec_c2c'"
         )));
     };
     catalog::find(module).ok_or_else(|| explain::unknown_library(module))?;
-    find(module, function, catalog::symbols_of(module))
+    let found = find(function, catalog::symbols_of(module));
+    if found.is_empty() {
+        return Err(Error::InvalidValue(format!("{module} has no function '{function}'")));
+    }
+    Ok(found)
 }
 
-fn find(module: &str, function: &str, rows: &'static [&'static Symbol]) -> Result<&'static Symbol> {
-    if let Some(row) = rows.iter().find(|row| row.name == function) {
-        return Ok(row);
-    }
-    let in_c = |row: &&&Symbol| row.c_name == function || row.symbol == function;
-    let found: Vec<&'static Symbol> = rows.iter().filter(in_c).copied().collect();
-    match found.as_slice() {
-        [] => Err(Error::InvalidValue(format!("{module} has no function '{function}'"))),
-        [row] => Ok(row),
-        several => {
-            let names: Vec<String> = several.iter().map(|row| described(row)).collect();
-            Err(Error::InvalidValue(format!(
-                "{function} is not the same function in every CUDA release; ask for one of {}",
-                names.join(", ")
-            )))
-        }
-    }
+fn find(function: &str, rows: &[&'static Symbol]) -> Vec<&'static Symbol> {
+    let all = |is: &dyn Fn(&Symbol) -> bool| -> Vec<&'static Symbol> {
+        rows.iter().filter(|row| is(row)).copied().collect()
+    };
+    let ways: [&dyn Fn(&Symbol) -> bool; 3] = [
+        &|row| row.name == function,
+        &|row| row.c_name == function || row.symbol == function,
+        &|row| is_behind(function, row.name),
+    ];
+    ways.into_iter().map(all).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// True of `_sp_mv_op_create_descr` and `_sp_mv_op_create_descr_12_7`: a Python function of the name
+/// without the underscore calls the one that the library has.
+fn is_behind(function: &str, row: &str) -> bool {
+    let rest = row.strip_prefix('_').and_then(|row| row.strip_prefix(function));
+    rest.is_some_and(|rest| {
+        let version = rest.strip_prefix('_').unwrap_or_default();
+        rest.is_empty() || version.starts_with(|first: char| first.is_ascii_digit())
+    })
 }
 
 /// `driver.ctx_create (CUDA 13.0 to 13.5)`
@@ -63,24 +84,31 @@ mod tests {
     static OPEN: Symbol = row("open", "toyOpen", "toyOpen_v2", 12);
     static SPIN: Symbol = row("spin", "toySpin", "toySpin_v2", 13);
     static OLD_SPIN: Symbol = row("spin_v1", "toySpin", "toySpin", 12);
-    static ROWS: &[&Symbol] = &[&OPEN, &SPIN, &OLD_SPIN];
+    static STOP: Symbol = row("_stop", "toyStop", "toyStop", 13);
+    static OLD_STOP: Symbol = row("_stop_12_7", "toyStop", "toyStop", 12);
+    static STOP_ALL: Symbol = row("_stop_all", "toyStopAll", "toyStopAll", 12);
+    static ROWS: &[&Symbol] = &[&OPEN, &SPIN, &OLD_SPIN, &STOP, &OLD_STOP, &STOP_ALL];
 
-    fn found(function: &str) -> &'static str {
-        find("toy", function, ROWS).unwrap().name
+    fn found(function: &str) -> Vec<&'static str> {
+        find(function, ROWS).iter().map(|row| row.name).collect()
     }
 
     #[test]
     fn every_name_of_a_function_leads_to_it() {
-        assert_eq!(["open", "toyOpen", "toyOpen_v2"].map(found), ["open"; 3]);
-        assert_eq!(["spin", "toySpin_v2", "spin_v1"].map(found), ["spin", "spin", "spin_v1"]);
+        for name in ["open", "toyOpen", "toyOpen_v2"] {
+            assert_eq!(found(name), ["open"]);
+        }
+        assert_eq!(found("spin"), ["spin"]);
+        assert_eq!(found("toySpin_v2"), ["spin"]);
+        assert_eq!(found("stop_all"), ["_stop_all"]);
+        assert_eq!(found("_stop_12_7"), ["_stop_12_7"]);
     }
 
     #[test]
-    fn a_c_name_of_two_functions_is_refused_with_both() {
-        let text = find("toy", "toySpin", ROWS).unwrap_err().to_string();
-        assert!(text.ends_with(
-            "ask for one of toy.spin (CUDA 13.0 to 13.5), toy.spin_v1 (CUDA 12.0 to 13.5)"
-        ));
+    fn a_name_may_stand_for_several_functions() {
+        assert_eq!(found("toySpin"), ["spin", "spin_v1"]);
+        assert_eq!(found("stop"), ["_stop", "_stop_12_7"]);
+        assert_eq!(described(&OLD_SPIN), "toy.spin_v1 (CUDA 12.0 to 13.5)");
     }
 
     #[test]

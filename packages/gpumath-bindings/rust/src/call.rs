@@ -248,6 +248,13 @@ fn call(
             continue;
         }
         let Some(&argument) = given.next() else { break };
+        if let Kind::Value(value) = parameter.kind
+            && let Some(number) = convert::plain_integer(argument, value)
+            && (number != 0 || !parameter.not_null)
+        {
+            slot.write(number);
+            continue;
+        }
         let context = convert::Context { row, parameter, index: None };
         let value = match parameter.kind {
             Kind::Value(value @ (Value::C64 | Value::C128)) => {

@@ -18,7 +18,8 @@ mod _core {
     mod core {
         #[pymodule_export]
         use crate::core::device::{
-            _close, Device, Event, Stream, driver_version, handle_of, synchronize_stream,
+            _close, Device, Event, Stream, driver_version, handle_of, order_streams,
+            synchronize_stream,
         };
         #[pymodule_export]
         use crate::core::fft::{

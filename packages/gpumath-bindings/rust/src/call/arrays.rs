@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PySequence, PyString};
@@ -126,7 +126,8 @@ fn numbers<'py>(
     fits(length)?;
     let per_word = 8 / size_of_element(value);
     let bits = 64 / per_word;
-    let mut words = vec![0_u64; length.div_ceil(per_word)];
+    let mut words = room(length.div_ceil(per_word), context)?;
+    words.resize(length.div_ceil(per_word), 0);
     for index in 0..length {
         let item = object.get_item(index)?;
         let context = Context { index: Some(index), ..context };
@@ -153,7 +154,7 @@ fn of_items<'py>(
         return address_or(object, what, context);
     };
     fits(length)?;
-    let mut addresses = Vec::with_capacity(length);
+    let mut addresses = room(length, context)?;
     for index in 0..length {
         let item = object.get_item(index)?;
         let context = Context { index: Some(index), ..context };
@@ -291,6 +292,16 @@ fn check(needed: usize, context: Context) -> impl Fn(usize) -> PyResult<()> {
         let message = format!("{name} has {length} {unit}, {needed} are {verb} it");
         Err(PyValueError::new_err(message))
     }
+}
+
+/// An empty vector with room for so many words: what an object says of its length may be anything.
+fn room(words: usize, context: Context) -> PyResult<Vec<u64>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(words).map_err(|_| {
+        let name = context.name();
+        PyMemoryError::new_err(format!("{name}: no memory for a copy of {words} words"))
+    })?;
+    Ok(room)
 }
 
 pub(super) fn hold_words(words: Vec<u64>, held: &mut Holder<'_>) -> u64 {

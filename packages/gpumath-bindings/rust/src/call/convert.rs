@@ -24,6 +24,34 @@ impl Context {
     }
 }
 
+/// The slot of an exact `int` in range, which nearly all arguments are; so short that it is part of the caller.
+#[inline]
+pub(super) fn plain_integer(argument: *mut ffi::PyObject, value: Value) -> Option<u64> {
+    // SAFETY: `argument` is a live object.
+    if unsafe { ffi::PyLong_CheckExact(argument) } == 0 {
+        return None;
+    }
+    // SAFETY: as above; -1 may be an exception, and is left to `slot_of`.
+    let number = unsafe { ffi::PyLong_AsLongLong(argument) };
+    let fits = match value {
+        Value::I8 => i64::from(number as i8) == number,
+        Value::U8 => i64::from(number as u8) == number,
+        Value::I16 => i64::from(number as i16) == number,
+        Value::U16 => i64::from(number as u16) == number,
+        Value::I32 => i64::from(number as i32) == number,
+        Value::U32 => i64::from(number as u32) == number,
+        Value::I64 => true,
+        Value::U64 | Value::Address => number >= 0,
+        _ => false,
+    };
+    if number == -1 {
+        // SAFETY: the thread is attached.
+        unsafe { ffi::PyErr_Clear() };
+        return None;
+    }
+    fits.then_some(number as u64)
+}
+
 /// The 64-bit slot for a number.
 #[inline]
 pub(super) fn slot_of(

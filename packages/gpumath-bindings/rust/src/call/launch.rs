@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
 use super::Value;
 use super::arrays::{Held, Holder, View, address_or, has_buffer, hold_words};
-use super::convert::{Context, slot_of, type_name};
+use super::convert::{Context, plain_integer, slot_of, type_name};
 
 /// What `None` in place of a type stands for, in messages.
 const OWN_BYTES: &str = "an object with its own bytes (a struct, a NumPy scalar, an enum member)";
@@ -200,11 +200,14 @@ fn from_pair<'py>(
     let base = words.as_ptr() as u64;
     let (addresses, cells) = words.split_at_mut(count);
     for (index, (address, cell)) in addresses.iter_mut().zip(cells).enumerate() {
-        let context = Context { index: Some(index), ..context };
         let (value, class) = (values.get_borrowed_item(index)?, classes.get_borrowed_item(index)?);
-        let bytes = match types.passed(class.as_ptr()) {
-            Some(passed) => Bytes::Word(word(py, types, value.as_ptr(), passed, context)?),
-            None => own_bytes(types, &value, &class, context, held)?,
+        let passed = types.passed(class.as_ptr());
+        let plain = passed.and_then(|passed| plain_word(value.as_ptr(), passed));
+        let context = || Context { index: Some(index), ..context };
+        let bytes = match (plain, passed) {
+            (Some(word), _) => Bytes::Word(word),
+            (None, Some(passed)) => Bytes::Word(word(types, value.to_owned(), passed, context())?),
+            (None, None) => own_bytes(types, &value, &class, context(), held)?,
         };
         *address = match bytes {
             Bytes::Word(word) => {
@@ -247,27 +250,32 @@ fn tuple_of<'py>(
     )))
 }
 
-/// The bytes of a value that has a simple ctypes type.
+/// The bytes of a plain `int` or `float`, which nearly all values are; so short that it is part of the caller.
 #[inline]
-fn word(
-    py: Python<'_>,
-    types: &Types,
-    value: *mut ffi::PyObject,
-    passed: Passed,
-    context: Context,
-) -> PyResult<u64> {
-    // SAFETY: a live object.
-    let plain =
-        unsafe { ffi::PyLong_CheckExact(value) != 0 || ffi::PyFloat_CheckExact(value) != 0 };
-    if plain && let Passed::Number(number) = passed {
-        return slot_of(py, value, number, context);
+fn plain_word(value: *mut ffi::PyObject, passed: Passed) -> Option<u64> {
+    let Passed::Number(number) = passed else { return None };
+    match number {
+        Value::F32 | Value::F64 => {
+            // SAFETY: a live object, and a `float` where its number is asked for.
+            let double = unsafe {
+                if ffi::PyFloat_CheckExact(value) == 0 {
+                    return None;
+                }
+                ffi::PyFloat_AsDouble(value)
+            };
+            let single = double as f32;
+            match number {
+                Value::F64 => Some(double.to_bits()),
+                _ if single.is_infinite() && double.is_finite() => None,
+                _ => Some(u64::from(single.to_bits())),
+            }
+        }
+        number => plain_integer(value, number),
     }
-    // SAFETY: a live object.
-    let object = unsafe { Bound::from_borrowed_ptr(py, value) };
-    unusual_word(types, object, passed, context)
 }
 
-fn unusual_word(
+/// The bytes of a value that has a simple ctypes type.
+fn word(
     types: &Types,
     mut object: Bound<'_, PyAny>,
     passed: Passed,

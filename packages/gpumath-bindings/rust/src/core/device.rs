@@ -216,6 +216,39 @@ pub(crate) fn synchronize_stream(stream: &Bound<'_, PyAny>, device_id: i32) -> P
     py.detach(|| unsafe { device::synchronize(handle, device_id) }).or_raise(py)
 }
 
+/// Make what is put on one stream from now on wait for what is on another now.
+///
+/// Parameters
+/// ----------
+/// first, then : int or stream object
+///     Streams of any library, as for `synchronize_stream`. Nothing happens if they are the same, or
+///     if ``then`` is being captured into a graph, which is launched later.
+/// device_id : int, default: 0
+///     Their CUDA device.
+///
+/// Raises
+/// ------
+/// InvalidStateError
+///     ``first`` is being captured into a graph, and ``then`` is not.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> if core.Device.count():
+/// ...     stream = core.Stream()
+/// ...     core.order_streams(0, stream)  # after the default stream's work
+#[pyfunction]
+#[pyo3(signature = (first, then, *, device_id=0))]
+pub(crate) fn order_streams(
+    first: &Bound<'_, PyAny>,
+    then: &Bound<'_, PyAny>,
+    device_id: i32,
+) -> PyResult<()> {
+    let (py, first, then) = (then.py(), stream_handle(first)?, stream_handle(then)?);
+    // SAFETY: the caller vouches for the handles, as the documentation says.
+    py.detach(|| unsafe { device::order(first, then, device_id) }).or_raise(py)
+}
+
 /// A point in the work of a stream.
 ///
 /// Parameters

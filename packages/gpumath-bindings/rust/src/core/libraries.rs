@@ -77,7 +77,7 @@ pub(crate) fn libraries(py: Python<'_>) -> Vec<Library> {
 /// Parameters
 /// ----------
 /// name : str
-///     ``"cufft"`` or ``"cufft.xt_exec"``.
+///     ``"cufft"``, ``"cufft.xt_exec"``, or with the name in C: ``"cufft.cufftXtExec"``.
 ///
 /// Raises
 /// ------

@@ -37,6 +37,12 @@ pub(crate) struct StructArray {
 #[pyclass(frozen, module = "gpumath.bindings._core.pod")]
 struct Seed(Mutex<Option<StructArray>>);
 
+/// What `__new__` is given.
+enum Origin {
+    Length(usize),
+    Seed(StructArray),
+}
+
 /// `StructArray.dtype`: computed when it is asked for, because it needs NumPy.
 #[pyclass(frozen, module = "gpumath.bindings._core.pod")]
 struct Dtype;
@@ -57,14 +63,16 @@ impl Dtype {
 impl StructArray {
     #[new]
     #[classmethod]
-    #[pyo3(signature = (size = None))]
-    fn new(cls: &Bound<'_, PyType>, size: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        if let Some(seed) = size.and_then(|size| size.cast::<Seed>().ok()) {
-            let mut seed = seed.get().0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            return seed.take().ok_or_else(|| PyTypeError::new_err("this view was made already"));
-        }
+    #[pyo3(signature = (size = Origin::Length(1)), text_signature = "(size=1)")]
+    fn new(
+        cls: &Bound<'_, PyType>,
+        #[pyo3(from_py_with = origin_of)] size: Origin,
+    ) -> PyResult<Self> {
+        let length = match size {
+            Origin::Seed(array) => return Ok(array),
+            Origin::Length(length) => length,
+        };
         let layout = Layout::of(cls)?;
-        let length = size.map_or(Ok(1), length_of)?;
         let bytes = length.checked_mul(layout.get().size);
         let (memory, address) = Memory::zeroed(bytes, layout.get().alignment)?;
         Ok(Self::whole(Arc::new(memory), layout, address, length))
@@ -81,7 +89,7 @@ impl StructArray {
         match size {
             Some(size) => Layout::define(cls, size, alignment),
             // A subclass of a struct class: another name for the same struct.
-            None => Layout::of(cls).map(drop),
+            None => Ok(()),
         }
     }
 
@@ -96,22 +104,20 @@ impl StructArray {
     /// readonly : bool, optional
     ///     Refuse to write.
     #[classmethod]
-    #[pyo3(signature = (ptr, size = None, readonly = false))]
+    #[pyo3(signature = (ptr, size = 1, readonly = false))]
     fn from_ptr(
         cls: &Bound<'_, PyType>,
         ptr: &Bound<'_, PyAny>,
-        size: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = length_of)] size: usize,
         readonly: bool,
     ) -> PyResult<Py<PyAny>> {
         let layout = Layout::of(cls)?;
-        let length = size.map_or(Ok(1), length_of)?;
         let address = usize::try_from(integer(ptr, "ptr")?).unwrap_or(0);
-        let end =
-            length.checked_mul(layout.get().size).and_then(|bytes| bytes.checked_add(address));
+        let end = size.checked_mul(layout.get().size).and_then(|bytes| bytes.checked_add(address));
         if address == 0 || end.is_none_or(|end| isize::try_from(end).is_err()) {
             return Err(PyValueError::new_err("ptr is NULL, or no address of so many structs"));
         }
-        Self::whole(Arc::new(Memory::foreign(readonly)), layout, address, length).into_object(cls)
+        Self::whole(Arc::new(Memory::foreign(readonly)), layout, address, size).into_object(cls)
     }
 
     /// View the structs in a buffer, which is kept alive.
@@ -216,6 +222,14 @@ impl StructArray {
 
     fn __len__(&self) -> usize {
         self.length
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        // SAFETY: a live object; a new reference or NULL with an exception.
+        unsafe {
+            let iterator = ffi::PySeqIter_New(slf.as_ptr());
+            Ok(Bound::from_owned_ptr_or_err(slf.py(), iterator)?.unbind())
+        }
     }
 
     fn __getitem__(slf: &Bound<'_, Self>, index: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -417,6 +431,12 @@ impl StructArray {
             }
         }
     }
+}
+
+fn origin_of(size: &Bound<'_, PyAny>) -> PyResult<Origin> {
+    let Ok(seed) = size.cast::<Seed>() else { return length_of(size).map(Origin::Length) };
+    let mut seed = seed.get().0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    seed.take().map(Origin::Seed).ok_or_else(|| PyTypeError::new_err("this view was made already"))
 }
 
 fn length_of(size: &Bound<'_, PyAny>) -> PyResult<usize> {

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_int};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple, PyType};
@@ -106,6 +106,11 @@ impl Field {
 
     fn __set__(&self, instance: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.write(self.array(instance)?.get(), value)
+    }
+
+    fn __delete__(&self, _instance: &Bound<'_, PyAny>) -> PyResult<()> {
+        let text = format!("{} cannot be deleted; set it to 0", self.name());
+        Err(PyAttributeError::new_err(text))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

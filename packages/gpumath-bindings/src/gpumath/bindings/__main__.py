@@ -1,7 +1,8 @@
 """``python -m gpumath.bindings``: what was found where, and what is missing.
 
-Prints the driver, the CUDA libraries, the devices, the command that brings what is missing, and
-every place that was searched. ``--json`` prints the same as one JSON object.
+Prints the driver and the CUDA libraries with their versions and files, the devices, the commands
+that bring what is missing, and every place that was searched. ``--json`` prints the same as one
+JSON object.
 """
 
 from __future__ import annotations
@@ -88,10 +89,7 @@ def render(found: dict[str, Any]) -> str:
         for device in found["devices"]
     ]
     lines += _section("Devices", devices or [found["device_error"] or "none"])
-    missing = []
-    for library in found["missing"]:
-        missing += [f"{library['name']}: {library['reason']}", f"  to fix it: {library['fix']}"]
-    lines += _section("Missing", missing or ["nothing"])
+    lines += _section("Missing", _missing(found["missing"]) or ["nothing"])
     lines += _section("Searched", _table(found["considered"], "step", "outcome", "place"))
     lines += _section(
         "Settings", [f"{key} = {value}" for key, value in found["environment"].items()]
@@ -156,6 +154,24 @@ def _devices() -> tuple[list[dict[str, Any]], str | None]:
     except GpumathError as error:
         return devices, str(error)
     return devices, None
+
+
+def _missing(libraries: list[dict[str, Any]]) -> list[str]:
+    """Describe what is missing: once what several libraries share, with one command for all."""
+    groups: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for library in libraries:
+        command, _, package = library["fix"].rpartition(" ")
+        if not command.startswith("pip install"):
+            command, package = library["fix"], ""
+        group = groups.setdefault((library["reason"], command), {"names": [], "packages": []})
+        group["names"].append(library["name"])
+        if package and package not in group["packages"]:
+            group["packages"].append(package)
+    lines = []
+    for (reason, command), group in groups.items():
+        fix = " ".join([command, *group["packages"]])
+        lines += [f"{', '.join(group['names'])}: {reason}", f"  to fix it: {fix}"]
+    return lines
 
 
 def _attempts(attempts: list[tuple[str, str, str]]) -> list[dict[str, str]]:

@@ -50,13 +50,18 @@ from gpumath.bindings._core.nvjitlink import (
     get_linked_cubin_size,
     get_linked_ltoir_size,
     get_linked_ptx_size,
+    version,
 )
 from gpumath.bindings._generated.nvjitlink import *
 from gpumath.bindings.errors import nvJitLinkError as nvJitLinkError
 
 _P = _ParamSpec("_P")
-# Of a well-formed architecture the library says itself whether it knows it.
-_ARCHITECTURE = _re.compile(r"(sm|compute|lto)_[1-9]\d{1,2}[a-z]?", _re.ASCII)
+_ARCHITECTURE = _re.compile(r"(?:sm|compute|lto)_([1-9]\d{1,2})[a-z]?", _re.ASCII)
+# CUDA 13's library says itself whether it supports an architecture. CUDA 12's takes many that do
+# not exist, and crashes for others.
+_OF_CUDA_12 = frozenset(
+    (50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121)
+)
 
 check_status = nvJitLinkError.check
 
@@ -111,7 +116,7 @@ def create(
     ------
     ValueError
         The architecture is not of the form ``sm_90``, ``sm_90a``, ``sm_100f``, ``compute_90`` or
-        ``lto_90``. nvJitLink would end the process for some of these.
+        ``lto_90``, or CUDA 12 has no such one. nvJitLink would end the process for some of these.
     nvJitLinkError
         An option is not known, or this nvJitLink does not support the architecture.
 
@@ -130,10 +135,17 @@ def _check_architecture(option: str | bytes) -> None:
     text = option.decode(errors="replace") if isinstance(option, bytes) else option
     if not isinstance(text, str) or not text.startswith("-arch="):
         return
-    if not _ARCHITECTURE.fullmatch(text.removeprefix("-arch=")):
+    match = _ARCHITECTURE.fullmatch(text.removeprefix("-arch="))
+    if not match:
         raise ValueError(
             f"create() option {text!r} names no architecture: "
             "sm_90, sm_90a, sm_100f, compute_90 and lto_90 are of a form that nvJitLink knows"
+        )
+    major, minor = version()
+    if major == 12 and int(match[1]) not in _OF_CUDA_12:
+        raise ValueError(
+            f"create() option {text!r}: nvJitLink {major}.{minor} has no such architecture; those "
+            f"of CUDA 12 are {', '.join(map(str, sorted(_OF_CUDA_12)))}"
         )
 
 

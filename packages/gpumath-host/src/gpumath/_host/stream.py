@@ -35,8 +35,17 @@ class BorrowedStream(int):
 
 
 def resolve_stream(library: ArrayLibrary, device_id: int, stream: object) -> int:
-    """Handle of ``stream``, or of the library's current stream if it is None."""
-    return library.current_stream(device_id) if stream is None else stream_handle(stream)
+    """Handle of ``stream``, or of the library's current stream if it is None.
+
+    Another stream than the current one waits for that, where the operand may have been made.
+    """
+    current = library.current_stream(device_id)
+    if stream is None:
+        return current
+    handle = stream_handle(stream)
+    if handle != current:
+        core.order_streams(current, handle, device_id=device_id)
+    return handle
 
 
 def stream_handle(stream: object) -> int:

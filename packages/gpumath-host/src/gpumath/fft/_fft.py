@@ -136,7 +136,7 @@ class FFT:
         direction : FFTDirection, {'forward', 'inverse'} or int, optional
             By default the direction of `plan`, else inverse for C2R and forward for the others.
         stream : int or stream object, optional
-            CUDA stream to work on, on which the operand has to be ready; as for `fft`.
+            CUDA stream to work on, as for `fft`.
         release_workspace : bool, default: False
             Give the workspace on the GPU back after the run, instead of keeping it for the next.
 

@@ -62,9 +62,9 @@ def fft(
         to the GPU and the result copied back; an array on the GPU with ``'cpu'`` the other way.
     stream : int or stream object, optional
         CUDA stream to work on: a ``cudaStream_t``, a stream of CuPy or PyTorch, or an object with
-        ``__cuda_stream__()``. The operand has to be ready on it. By default the current stream of
-        the operand's library, and the default stream for operands in host memory. Ignored where no
-        GPU takes part.
+        ``__cuda_stream__()``. It waits for the work that the operand's library has put on its
+        current stream. By default that current stream, and the default stream for operands in host
+        memory. Ignored where no GPU takes part.
 
     Returns
     -------

@@ -11,9 +11,9 @@
  * older header of the same abi_version always runs; gpumath_import() refuses every other case.
  *
  * Names are "module.function": the Python name ("cufft.exec_c2c"), the C name
- * ("cufft.cufftExecC2C") or the exported symbol ("driver.cuMemAlloc_v2"). A C name that stands for
- * different functions in different CUDA releases is refused; the message lists the Python names to
- * choose from. The caller casts the address to the type in NVIDIA's header.
+ * ("cufft.cufftExecC2C") or the exported symbol ("driver.cuMemAlloc_v2"). A name that stands for
+ * different functions in different CUDA releases has no one address: it is refused, and the message
+ * lists the names to choose from. The caller casts the address to the type in NVIDIA's header.
  */
 #ifndef GPUMATH_H
 #define GPUMATH_H
