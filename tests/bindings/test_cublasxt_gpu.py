@@ -17,7 +17,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize(("name", "letter"), XT_CASES, ids=lambda part: part)
 def test_a_routine_agrees_with_numpy(name: str, letter: str, pinned: bool) -> None:
     with host_blas() as b:
-        cublasXt.set_block_dim(b.handle, 16)  # several tiles, also of the smallest matrices
+        cublasXt.set_block_dim(b.handle, 32)  # several tiles
         cublasXt.set_pinning_mem_mode(b.handle, int(pinned))
         result, expected = XT_CASES[name, letter](b, letter)
     assert_close(result, expected, letter)
