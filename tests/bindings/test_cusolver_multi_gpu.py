@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpumath.bindings import cusolver, cusolverMg
+from gpumath.bindings import core, cusolver, cusolverMg
 from tests.helpers.cusolver import (
     CUDA_TYPES,
     DTYPES,
@@ -59,7 +59,9 @@ class Distributed:
         """Call a routine whose workspace has the arguments of the call itself."""
         count = getattr(cusolverMg, f"{name}_buffer_size")(self.handle, *arguments)
         work = [workspace(count * self.dtype.itemsize)]
-        return getattr(cusolverMg, name)(self.handle, *arguments, work, count)
+        info = getattr(cusolverMg, name)(self.handle, *arguments, work, count)
+        core.Device(0).synchronize()  # the streams are cuSOLVERMg's own
+        return info
 
     def close(self) -> None:
         """Free the descriptors and the handle."""
