@@ -178,14 +178,6 @@ def load(root: Path, name: str) -> Library:
     facts = api.read(root / "api" / f"{name}.toml")
     rules = Rules(root / "rules" / f"{name}.toml", facts.functions)
     data = rules.data
-    if (
-        wanted := data.get("functions")
-    ) is not None:  # TRANSITIONAL: until rules/driver.toml is whole
-        chosen = [
-            (f, k) for f, k in zip(facts.functions, rules.keys, strict=True) if f.name in wanted
-        ]
-        facts.functions, rules.keys = [f for f, _ in chosen], [k for _, k in chosen]
-        facts.enums = [e for e in facts.enums if e.name in data["enum"]]
     enums = [_enum(enum, data) for enum in _decided(facts.enums, data.get("enum", {}))]
     enum_names = {enum.c_name: enum.name for enum in enums}
     skipped = {key: rules.decision(key).get("skip", "") for key in rules.keys}

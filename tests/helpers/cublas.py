@@ -15,7 +15,8 @@ import pytest
 
 from gpumath.bindings import cublas, cublasXt
 from tests.helpers.cuda_wheels import in_fresh_process
-from tests.helpers.cusolver import DTYPES, DeviceMemory, random, wide
+from tests.helpers.cusolver import DTYPES, random, wide
+from tests.helpers.device_arrays import DeviceMemory
 
 _FILES = {
     12: ("cublas/lib/libcublas.so.12", "cublas/lib/libcublasLt.so.12"),

@@ -14,8 +14,8 @@ Examples
 """
 
 from array import array as _array
-from typing import TYPE_CHECKING
 
+from gpumath.bindings._attributes import dtype_getter as _dtype_getter
 from gpumath.bindings._core.cusparse import *
 from gpumath.bindings._core.cusparse import (
     _sp_gemm_estimate_memory,
@@ -29,34 +29,14 @@ from gpumath.bindings._generated.cusparse import *
 from gpumath.bindings._generated.cusparse import SpMatAttribute, SpMVOpAlg
 from gpumath.bindings.errors import cuSPARSEError as cuSPARSEError
 
-if TYPE_CHECKING:
-    import numpy as np
-
 check_status = cuSPARSEError.check
 
 
-def get_sp_mat_attribute_dtype(attr: int) -> "type[np.int32]":
-    """NumPy type of an attribute of `sp_mat_get_attribute` and `sp_mat_set_attribute`.
-
-    Parameters
-    ----------
-    attr : SpMatAttribute
-        The attribute.
-
-    Returns
-    -------
-    type
-        ``numpy.int32``: all are enums. NumPy is imported by the first call.
-
-    Raises
-    ------
-    ValueError
-        There is no such attribute.
-    """
-    import numpy as np
-
-    SpMatAttribute(attr)
-    return np.int32
+get_sp_mat_attribute_dtype = _dtype_getter(
+    "get_sp_mat_attribute_dtype",
+    SpMatAttribute,
+    {"int32": ".*"},  # all are enums
+)
 
 
 def sp_gemm_estimate_memory_buffersize3(
