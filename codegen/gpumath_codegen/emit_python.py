@@ -21,8 +21,10 @@ _BY_ROLE = {
     "str": "str",
     "texts": "_Int | Sequence[str | bytes]",
     "nested": "_Int | Sequence[_Ints]",
-    "kernel_params": "_Int | Buffer | tuple[Sequence[object], Sequence[type | None]] | None",
-    "kernel_extra": "_Int | Buffer | None",
+    "kernel_params": (
+        "_Int | list[int] | Buffer | tuple[Sequence[object], Sequence[type | None]] | None"
+    ),
+    "kernel_extra": "_Int | list[int] | Buffer | None",
     "logger": "_Int | Callable[..., None] | None",
 }
 

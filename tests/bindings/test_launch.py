@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpumath.bindings import driver
-from tests.bindings.launch_cases import packed, run
+from tests.bindings.launch_cases import BEFORE, packed, run
 from tests.helpers import recorder
 
 # Name in ctypes, format in struct: the types that a value is converted to.
@@ -191,6 +191,8 @@ if {expected is None}:
         "numpy.uint64(addressof(addresses))",
         "numpy.array(addressof(addresses))",
         "numpy.array(list(addresses), dtype=numpy.uint64)",
+        "list(addresses)",
+        "[numpy.uint64(address) for address in addresses]",
         "numpy.array(list(addresses), dtype=numpy.int64)",
         "numpy.array([list(addresses)], dtype='<u8')",
         "array.array('Q', list(addresses))",
@@ -212,14 +214,14 @@ result = sent({array}, 4, 8, 16)
 
 
 def test_no_arguments(library: Path) -> None:
-    forms = "[0, None, ((), ()), ([], []), numpy.int64(0)]"
+    forms = "[0, None, ((), ()), ([], []), numpy.int64(0), []]"
     code = f"""
 def text(kernel_params):
     sent(kernel_params)
     return recorder.recorder_text().decode()
 result = [text(kernel_params) for kernel_params in {forms}]
 """
-    assert run(library, code) == ["launch 1 1 1 1 1 1 1 0 0 0 0"] * 5
+    assert run(library, code) == ["launch 1 1 1 1 1 1 1 0 0 0 0"] * 6
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 16, 33, 200])
@@ -248,6 +250,7 @@ result = [record(driver.launch_kernel, *call, **more)[0] for call, more in [
     ((*given.values(), pair), {}),
     ((*given.values(), None, pairs), {}),
     ((*given.values(), 0), {"extra": pairs.ctypes.data}),
+    ((*given.values(), 0), {"extra": [78, 0]}),
 ]]
 result.append(record(driver.launch_cooperative_kernel, **given, kernel_params=pair)[0])
 result.append(record(driver.launch_kernel_ex, addressof(config), 32, pair)[0])
@@ -256,11 +259,25 @@ result.append(record(driver.launch_kernel_ex, addressof(config), 32, pair, pairs
     numbers = "1 2 3 4 5 6 7 8 9"
     assert run(library, code) == [
         *[f"launch {numbers} 1 0 05000000"] * 3,
-        *[f"launch {numbers} 0 78"] * 2,
+        *[f"launch {numbers} 0 78"] * 3,
         f"cooperative {numbers} 1 0 05000000",
         "ex 31 32 1 0 05000000",
         "ex 31 32 1 78 05000000",
     ]
+
+
+def test_the_runtime_takes_the_same_forms(library: Path) -> None:
+    code = """
+from gpumath.bindings import runtime
+recorder.recorder_kernel(2, (c_int * 2)(4, 16))
+grid, block, kept = (c_uint * 3)(2, 3, 4), (c_uint * 3)(5, 6, 7), [c_int(5), Pair(6, 7.5)]
+addresses = [addressof(kept[0]), addressof(kept[1])]
+forms = [((5, kept[1]), (c_int, None)), addresses, numpy.array(addresses, dtype=numpy.uint64)]
+result = [record(runtime.launch_kernel, 1, grid, block, form, 8, 9)[0] for form in forms]
+"""
+    found = recorder.run(library, BEFORE + code, GPUMATH_RUNTIME_PATH=str(library))
+    expected = f"runtime 1 2 3 4 5 6 7 8 9 1 0 05000000 {packed('i4xd', 6, 7.5)}"
+    assert found == [expected] * 3
 
 
 def test_signature_and_documentation() -> None:

@@ -20,7 +20,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # What is refused: the argument, the exception, and a part of its text.
 WRONG = [
     ("'values'", "TypeError", "an address or an array of addresses or a tuple (values, ctypes ty"),
-    ("[1, 2]", "TypeError", "is required, not list"),
+    ("[1, None]", "TypeError", "'kernel_params'[1]: an integer is required, not NoneType"),
+    ("[(1,), (c_int,)]", "TypeError", "'kernel_params'[0]: an integer is required, not tuple"),
+    ("[-1]", "OverflowError", "-1 is out of range for an address"),
     ("1.5", "TypeError", "an integer is required, not 1.5"),
     ("object()", "TypeError", "is required, not object"),
     ("{}", "TypeError", "is required, not dict"),
@@ -108,18 +110,25 @@ tensor = type("Tensor", (), {"__cuda_array_interface__": {}, "__int__": lambda s
 def test_wrong_extras_and_kernels(library: Path) -> None:
     code = """
 result = [refused(0, extra=extra) for extra in ("x", ((1,), (c_int,)), 1.5, numpy.ones(2))]
-for launch, *first in ((driver.launch_kernel, *[1] * 6, 0, 0), (driver.launch_kernel_ex,)):
-    call = (0, *first) if first else (1, 0)
+calls = [
+    lambda: driver.launch_kernel(0, 1, 1, 1, 1, 1, 1, 0, 0, 0),
+    lambda: driver.launch_kernel_ex(1, 0, 0),
+    lambda: driver.launch_kernel_ex(0, 1, 0),
+    lambda: driver.launch_cooperative_kernel(0, 1, 1, 1, 1, 1, 1, 0, 0, 0),
+]
+for call in calls:
     try:
-        launch(*call, 0)
+        call()
     except ValueError as error:
         result.append(str(error))
 """
-    *extras, kernel, kernel_ex = run(library, code)
+    *extras, kernel, kernel_ex, config, cooperative = run(library, code)
     assert [error for error, _ in extras] == ["TypeError"] * 4
     assert "launch_kernel() argument 'extra'" in extras[0][1]
     assert "launch_kernel() argument 'f' is 0" in kernel
     assert "launch_kernel_ex() argument 'f' is 0" in kernel_ex
+    assert "launch_kernel_ex() argument 'config' is 0" in config
+    assert "launch_cooperative_kernel() argument 'f' is 0" in cooperative
 
 
 def test_conversion_may_run_any_python_code(library: Path) -> None:

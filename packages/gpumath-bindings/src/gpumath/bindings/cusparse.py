@@ -16,6 +16,7 @@ Examples
 from array import array as _array
 
 from gpumath.bindings._attributes import dtype_getter as _dtype_getter
+from gpumath.bindings._core import cusparse as _rows
 from gpumath.bindings._core.cusparse import *
 from gpumath.bindings._core.cusparse import (
     _sp_gemm_estimate_memory,
@@ -23,7 +24,6 @@ from gpumath.bindings._core.cusparse import (
     _sp_mv_op_buffer_size_12_7,
     _sp_mv_op_create_descr,
     _sp_mv_op_create_descr_12_7,
-    get_property,
 )
 from gpumath.bindings._generated.cusparse import *
 from gpumath.bindings._generated.cusparse import SpMatAttribute, SpMVOpAlg
@@ -233,7 +233,7 @@ def sp_mv_op_create_descr(
 
 def _has_op_alg(alg: int) -> bool:
     """Tell whether this cuSPARSE's SpMVOp functions take an algorithm."""
-    version = (get_property(0), get_property(1))
+    version = (_rows.get_property(0), _rows.get_property(1))
     if version >= (12, 8):
         return True
     if alg:
