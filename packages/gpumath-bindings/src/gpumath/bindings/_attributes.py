@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from enum import IntEnum
 from operator import index
-from typing import TYPE_CHECKING, SupportsIndex
 
+# For type checkers alone, who know the name: typing takes long to import.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from enum import IntEnum
+    from typing import SupportsIndex
+
     import numpy
 
 __all__ = ["dtype_getter"]
@@ -42,6 +44,8 @@ def dtype_getter(
             member = attributes(number).name
         except ValueError:
             raise ValueError(f"{name}(): {number} is no {attributes.__name__}") from None
+        import re
+
         import numpy
 
         found = next(type_ for type_, names in types.items() if re.fullmatch(names, member))

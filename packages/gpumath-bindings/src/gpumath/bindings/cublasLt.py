@@ -26,11 +26,9 @@ The epilogue of a product::
     cublasLt.matmul_desc_set_attribute(product, attribute, value.ctypes.data, value.nbytes)
 """
 
-from array import array as _array
+from __future__ import annotations
+
 from operator import index as _index
-from typing import Any as _Any
-from typing import SupportsIndex as _SupportsIndex
-from typing import SupportsInt as _SupportsInt
 
 from gpumath.bindings._attributes import dtype_getter as _dtype_getter
 from gpumath.bindings._core.cublasLt import *
@@ -49,7 +47,15 @@ from gpumath.bindings._generated.cublasLt_structs import *
 from gpumath.bindings._generated.cublasLt_structs import MatmulAlgo, MatmulHeuristicResult
 from gpumath.bindings.errors import cuBLASLtError as cuBLASLtError
 
-_Int = _SupportsIndex | _SupportsInt
+# For type checkers alone, who know the name: typing takes long to import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any as _Any
+    from typing import SupportsIndex as _SupportsIndex
+    from typing import SupportsInt as _SupportsInt
+
+    _Int = _SupportsIndex | _SupportsInt
+del TYPE_CHECKING
 
 check_status = cuBLASLtError.check
 
@@ -151,7 +157,9 @@ def matmul_algo_get_ids(
     https://docs.nvidia.com/cuda/cublas/#using-the-cublaslt-api
     """
     # There are some dozens of algorithms; who asks for all names a huge number.
-    ids = _array("i", [0]) * min(_index(requested_algo_count), 65536)
+    from array import array
+
+    ids = array("i", [0]) * min(_index(requested_algo_count), 65536)
     types = (scale_type, atype, btype, ctype, dtype)
     address, length = ids.buffer_info()
     found = _matmul_algo_get_ids(light_handle, compute_type, *types, length, address)
