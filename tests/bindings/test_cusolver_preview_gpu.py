@@ -72,7 +72,8 @@ def test_cholesky(solver: Sparse, letter: str, host: bool) -> None:
         diagonal = zeros(N, real)
         solver(f"{letter}csrchol_diag", info, diagonal)
         expected = np.diag(np.linalg.cholesky(wide_a)).real
-        assert_close(diagonal.get(), expected, letter, 10)
+        # In the order of the elimination.
+        assert_close(np.sort(diagonal.get()), np.sort(expected), letter, 10)
     getattr(cusolverSp, f"destroy_csrchol_info{end}")(info)
 
 

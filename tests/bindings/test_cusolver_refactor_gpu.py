@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpumath.bindings import core, cusolverRf
-from tests.helpers.cusolver import addresses, assert_close, random, zeros
+from tests.helpers.cusolver import assert_close, random, zeros
 from tests.helpers.cusolver_sparse import compressed, sparse
 from tests.helpers.device_arrays import DeviceArray
 
@@ -124,30 +124,3 @@ def check_bundled(b: np.ndarray, *bundled: int) -> None:
     """Check L and U that share one matrix."""
     both = dense(*bundled)
     assert_close((np.tril(both, -1) + np.eye(N)) @ np.triu(both), b, "d")
-
-
-def test_batch(handle: int) -> None:
-    problem, batch = factored(), 4
-    count, pointers, columns, values = host_arrays(problem.a)
-    factors = [*host_arrays(problem.lower), *host_arrays(problem.upper)]
-    arrays = (pointers, columns, [values] * batch)
-    orders = (problem.p, problem.q)
-    cusolverRf.batch_setup_host(batch, N, count, *arrays, *factors, *orders, handle)
-    cusolverRf.batch_analyze(handle)
-    matrices = [changed(problem.a) for _ in range(batch)]
-    sides = [random("d", N) for _ in range(batch)]
-    new_values = [DeviceArray(compressed(a)[0]) for a in matrices]
-    solutions = [DeviceArray(b) for b in sides]
-    value_array, solution_array = addresses(new_values), addresses(solutions)
-    pattern = [DeviceArray(np.array(array, np.int32)) for array in (pointers, columns)]
-    order_arrays = [DeviceArray(order) for order in orders]
-    shape = (batch, N, count, *pattern, value_array, *order_arrays, handle)
-    cusolverRf.batch_reset_values(*shape)
-    cusolverRf.batch_refactor(handle)
-    pivots = np.full(batch, 7, np.int32)
-    cusolverRf.batch_zero_pivot(handle, pivots.ctypes.data)
-    assert (pivots == -1).all()
-    work = zeros(2 * N * batch, np.float64)
-    cusolverRf.batch_solve(handle, *order_arrays, 1, work, N, solution_array, N)
-    for a, b, x in zip(matrices, sides, solutions, strict=True):
-        assert_close(x.get(), np.linalg.solve(a, b), "d", 10)

@@ -8,6 +8,7 @@ mod convert;
 mod keywords;
 mod launch;
 mod logger;
+mod plain;
 
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
@@ -181,7 +182,13 @@ fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult
     for row in rows {
         let method = Box::leak(Box::new(ffi::PyMethodDef {
             ml_name: row.name.as_ptr(),
-            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: enter },
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunctionFastWithKeywords: if plain::applies_to(row) {
+                    plain::enter
+                } else {
+                    enter
+                },
+            },
             ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
             ml_doc: row.doc.as_ptr(),
         }));
@@ -223,11 +230,15 @@ unsafe extern "C" fn enter(
         unsafe { keywords::bind(py, row, arguments, positional, names) }
             .and_then(|bound| call(py, row, &bound))
     };
-    outcome.unwrap_or_else(|error| {
-        // Attaching, as PyO3 counts it, also frees what was dropped on the way.
-        Python::attach(|py| error.restore(py));
-        ptr::null_mut()
-    })
+    outcome.unwrap_or_else(raised)
+}
+
+/// What `CPython` gets for an exception.
+#[cold]
+fn raised(error: PyErr) -> *mut ffi::PyObject {
+    // Attaching, as PyO3 counts it, also frees what was dropped on the way.
+    Python::attach(|py| error.restore(py));
+    ptr::null_mut()
 }
 
 /// Converts the arguments, calls, and converts what comes back. Returns a new reference.
@@ -280,19 +291,8 @@ fn call(
         Some(address) => address,
         None => find(py, row.symbol)?,
     };
-    let saved = if row.keep_gil {
-        ptr::null_mut()
-    } else {
-        // SAFETY: the thread is attached; it is attached again below, and nothing in between touches Python.
-        unsafe { ffi::PyEval_SaveThread() }
-    };
-    // SAFETY: the row's shape is that of its symbol, and each slot holds what that shape takes. What the C function
-    // does with addresses is the caller's responsibility, as the module's documentation says.
-    let returned = unsafe { (row.shape)(address, slots.as_ptr().cast()) };
-    if !saved.is_null() {
-        // SAFETY: `saved` comes from `PyEval_SaveThread` on this thread.
-        unsafe { ffi::PyEval_RestoreThread(saved) };
-    }
+    // SAFETY: each slot holds what the row's shape takes.
+    let returned = unsafe { through(row, address, slots.as_ptr().cast()) };
     drop(held);
     if row.returns == Returns::Status && returned as i32 != 0 {
         return Err(status_error(row, returned as i32));
@@ -303,6 +303,25 @@ fn call(
     match row.returns {
         Returns::Value(value) => output(py, value, returned),
         Returns::Status | Returns::Void => results(py, row, &outputs),
+    }
+}
+
+/// Makes the call, without the GIL unless the row keeps it.
+///
+/// # Safety
+/// The thread is attached, the address is that of the row's symbol, and the slots hold what its shape takes. What the C
+/// function does with addresses is the responsibility of who passes them, as the modules' documentation says.
+unsafe fn through(row: &Row, address: usize, slots: *const u64) -> u64 {
+    // SAFETY: the row's shape is that of its symbol. A thread that is detached is attached again, and nothing in
+    // between touches Python.
+    unsafe {
+        if row.keep_gil {
+            return (row.shape)(address, slots);
+        }
+        let saved = ffi::PyEval_SaveThread();
+        let returned = (row.shape)(address, slots);
+        ffi::PyEval_RestoreThread(saved);
+        returned
     }
 }
 
