@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from operator import index
 
-<<<<<<< HEAD
 # `typing` would take longer to import than a library's module.
-=======
-# For type checkers alone, who know the name: typing takes long to import.
->>>>>>> h-launch
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,8 +44,6 @@ def dtype_getter(
             member = attributes(number).name
         except ValueError:
             raise ValueError(f"{name}(): {number} is no {attributes.__name__}") from None
-        import re
-
         import numpy
 
         found = next(kind for kind, names in types.items() if _fits(member, names))

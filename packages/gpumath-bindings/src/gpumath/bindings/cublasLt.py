@@ -26,14 +26,9 @@ The epilogue of a product::
     cublasLt.matmul_desc_set_attribute(product, attribute, value.ctypes.data, value.nbytes)
 """
 
-<<<<<<< HEAD
 from __future__ import annotations as _annotations
 
 from importlib import import_module as _import_module
-=======
-from __future__ import annotations
-
->>>>>>> h-launch
 from operator import index as _index
 
 from gpumath.bindings._attributes import dtype_getter as _dtype_getter
@@ -53,7 +48,6 @@ from gpumath.bindings._generated.cublasLt_structs import *
 from gpumath.bindings._generated.cublasLt_structs import MatmulAlgo, MatmulHeuristicResult
 from gpumath.bindings.errors import cuBLASLtError as cuBLASLtError
 
-<<<<<<< HEAD
 # `typing` would take longer to import than this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,16 +56,6 @@ if TYPE_CHECKING:
     from gpumath.bindings._generated.cublasLt_lazy import MatmulTile as MatmulTile
 
     _Int: TypeAlias = SupportsIndex | SupportsInt
-=======
-# For type checkers alone, who know the name: typing takes long to import.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any as _Any
-    from typing import SupportsIndex as _SupportsIndex
-    from typing import SupportsInt as _SupportsInt
-
-    _Int = _SupportsIndex | _SupportsInt
->>>>>>> h-launch
 del TYPE_CHECKING
 
 check_status = cuBLASLtError.check
@@ -174,14 +158,8 @@ def matmul_algo_get_ids(
     https://docs.nvidia.com/cuda/cublas/#using-the-cublaslt-api
     """
     # There are some dozens of algorithms; who asks for all names a huge number.
-<<<<<<< HEAD
     count = max(0, min(_index(requested_algo_count), 65536))
     ids = memoryview(bytearray(4 * count)).cast("i")
-=======
-    from array import array
-
-    ids = array("i", [0]) * min(_index(requested_algo_count), 65536)
->>>>>>> h-launch
     types = (scale_type, atype, btype, ctype, dtype)
     found = _matmul_algo_get_ids(light_handle, compute_type, *types, count, ids)
     return tuple(ids[:found])
