@@ -11,7 +11,7 @@ import numpy as np
 from gpumath.bindings import cublasLt
 from gpumath.bindings.cublas import ComputeType, DataType
 from tests.helpers.cublas import bfloat16, from_bfloat16
-from tests.helpers.cusolver import DeviceMemory
+from tests.helpers.device_arrays import DeviceMemory
 
 # How NumPy holds elements, or their bits.
 STORAGE = {
