@@ -136,12 +136,11 @@ def test_epilogues(lt: Light, epilogue: str) -> None:
         assert_near(lt.get(aux, (M, N), np.float16).astype(float), before, 4e-3)
 
 
-@pytest.mark.parametrize("side", ["A", "B"])
-def test_gradients_of_a_bias(lt: Light, side: str) -> None:
+def test_gradient_of_a_bias(lt: Light) -> None:
     kind = DataType.R_16F
     a, b = numbers(kind, M, K), numbers(kind, K, N)
-    gradient = lt.zeros(M if side == "A" else N, np.float16)
-    attributes = {"EPILOGUE": Epilogue[f"BGRAD{side}"], "BIAS_POINTER": gradient}
+    gradient = lt.zeros(M, np.float16)
+    attributes = {"EPILOGUE": Epilogue.BGRADA, "BIAS_POINTER": gradient}
     product = lt.product(*F32, **attributes)
     layouts = [lt.layout(kind, M, K), lt.layout(kind, K, N), *[lt.layout(kind, M, N)] * 2]
     d = lt.zeros(M * N, np.float16)
@@ -149,9 +148,7 @@ def test_gradients_of_a_bias(lt: Light, side: str) -> None:
     lt.multiply(product, scalars, [lt.put(a), lt.put(b), d, d], layouts)
     wide_a, wide_b = decode(a, kind), decode(b, kind)
     assert_near(lt.get(d, (M, N), np.float16).astype(float), wide_a @ wide_b, 2e-3)
-    expected = wide_a.sum(1) if side == "A" else wide_b.sum(0)
-    found = lt.get(gradient, len(expected), np.float16).astype(float)
-    assert_near(found, expected, 4e-3)
+    assert_near(lt.get(gradient, M, np.float16).astype(float), wide_a.sum(1), 4e-3)
 
 
 def test_a_batch_by_strides_in_the_order_of_rows(lt: Light) -> None:
@@ -174,19 +171,17 @@ def test_a_batch_by_strides_in_the_order_of_rows(lt: Light) -> None:
     assert_near(lt.get(d, batch * M * N, np.float64).reshape(batch, M, N), a @ b, 1e-13)
 
 
-@pytest.mark.parametrize("mode", ["DEVICE", "ALPHA_DEVICE_VECTOR_BETA_ZERO"])
-def test_factors_in_device_memory(lt: Light, mode: str) -> None:
+def test_factors_in_device_memory(lt: Light) -> None:
     kind = DataType.R_32F
     a, b, c = (numbers(kind, *shape) for shape in ((M, K), (K, N), (M, N)))
-    alpha = numbers(kind, 1 if mode == "DEVICE" else M)
-    beta = np.array([0.75 if mode == "DEVICE" else 0], np.float32)
-    product = lt.product(*F32, POINTER_MODE=cublasLt.PointerMode[mode])
+    alpha, beta = numbers(kind, 1), np.array([0.75], np.float32)
+    product = lt.product(*F32, POINTER_MODE=cublasLt.PointerMode.DEVICE)
     layouts = [lt.layout(kind, M, K), lt.layout(kind, K, N), *[lt.layout(kind, M, N)] * 2]
     d = lt.zeros(M * N, np.float32)
-    scalars = lt.put(alpha), lt.put(beta) if mode == "DEVICE" else 0
+    scalars = lt.put(alpha), lt.put(beta)
     lt.multiply(product, scalars, [lt.put(a), lt.put(b), lt.put(c), d], layouts)
     wide = [decode(each, kind) for each in (a, b, c)]
-    expected = alpha.astype(float)[:, None] * (wide[0] @ wide[1]) + beta[0] * wide[2]
+    expected = float(alpha[0]) * (wide[0] @ wide[1]) + beta[0] * wide[2]
     assert_near(lt.get(d, (M, N), np.float32), expected, 1e-5)
 
 
@@ -232,7 +227,8 @@ def fits(
     try:
         cublasLt.matmul_algo_check(lt.handle, product, *layouts, algo, result)
     except errors.cuBLASLtError as error:
-        assert error.status in (Status.NOT_SUPPORTED, Status.INVALID_VALUE)
+        reasons = (Status.NOT_SUPPORTED, Status.INVALID_VALUE, Status.ARCH_MISMATCH)
+        assert error.status in reasons
         return False
     return result.state == Status.SUCCESS and result.workspace_size <= WORKSPACE
 

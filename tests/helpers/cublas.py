@@ -70,7 +70,8 @@ class _Routines:
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a routine, by its name without the suffix."""
-        getattr(self.module, name + self.suffix)(self.handle, *arguments)
+        full = (name + self.suffix).replace("nrm2_ex_64", "nrm2ex_64")
+        getattr(self.module, full)(self.handle, *arguments)
 
     def host(self, values: Any, dtype: Any = None) -> np.ndarray:
         """Return a copy that lives as long as the handle; ``.ctypes.data`` is its address."""

@@ -180,23 +180,20 @@ fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult
     let py = module.py();
     let module_name = module.name()?;
     for row in rows {
+        let plain = plain::of(row);
         let method = Box::leak(Box::new(ffi::PyMethodDef {
             ml_name: row.name.as_ptr(),
             ml_meth: ffi::PyMethodDefPointer {
-                PyCFunctionFastWithKeywords: if plain::applies_to(row) {
-                    plain::enter
-                } else {
-                    enter
-                },
+                PyCFunctionFastWithKeywords: if plain.is_some() { plain::enter } else { enter },
             },
             ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
             ml_doc: row.doc.as_ptr(),
         }));
-        let address = ptr::from_ref(row).cast_mut().cast::<c_void>();
+        let own = plain.unwrap_or(ptr::from_ref(row).cast_mut().cast::<c_void>());
         // SAFETY: the row and the method live for ever; `enter` is of the type that the flags say; both calls return
         // a new reference or NULL with an exception set.
         let function = unsafe {
-            let capsule = ffi::PyCapsule_New(address, ptr::null(), None);
+            let capsule = ffi::PyCapsule_New(own, ptr::null(), None);
             let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
             let function = ffi::PyCFunction_NewEx(method, capsule.as_ptr(), module_name.as_ptr());
             Bound::from_owned_ptr_or_err(py, function)?
@@ -214,14 +211,30 @@ unsafe extern "C" fn enter(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: CPython calls with the thread attached, with the capsule that `add_functions` made from a static row, and
-    // with `count` positional arguments and then one for each of `names`, all borrowed for the time of the call.
-    let (py, row, positional) = unsafe {
-        let row = ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<Row>();
+    // SAFETY: CPython calls with the capsule that `add_functions` made from a static row; for the rest it vouches.
+    unsafe {
+        let row = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<Row>();
+        general(row, arguments, count, names)
+    }
+}
+
+/// A call of any row.
+///
+/// # Safety
+/// The thread is attached, and there are `count` positional arguments and then one for each of `names`, all borrowed
+/// for the time of the call.
+unsafe fn general(
+    row: &'static Row,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: by the caller's promise.
+    let (py, positional) = unsafe {
         let count = usize::try_from(count).unwrap_or(0);
         let positional =
             if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count) };
-        (Python::assume_attached(), &*row, positional)
+        (Python::assume_attached(), positional)
     };
     let outcome = if names.is_null() && positional.len() == row.inputs {
         call(py, row, positional)

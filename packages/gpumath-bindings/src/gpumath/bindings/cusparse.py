@@ -35,7 +35,7 @@ check_status = cuSPARSEError.check
 get_sp_mat_attribute_dtype = _dtype_getter(
     "get_sp_mat_attribute_dtype",
     SpMatAttribute,
-    {"int32": ".*"},  # all are enums
+    {"int32": "*"},  # all are enums
 )
 
 
