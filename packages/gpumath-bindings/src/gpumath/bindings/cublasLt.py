@@ -26,8 +26,6 @@ The epilogue of a product::
     cublasLt.matmul_desc_set_attribute(product, attribute, value.ctypes.data, value.nbytes)
 """
 
-from __future__ import annotations
-
 from operator import index as _index
 
 from gpumath.bindings._attributes import dtype_getter as _dtype_getter
@@ -117,14 +115,14 @@ get_matrix_transform_desc_attribute_dtype = _dtype_getter(
 
 
 def matmul_algo_get_ids(
-    light_handle: _Int,
-    compute_type: _Int,
-    scale_type: _Int,
-    atype: _Int,
-    btype: _Int,
-    ctype: _Int,
-    dtype: _Int,
-    requested_algo_count: _SupportsIndex,
+    light_handle: "_Int",
+    compute_type: "_Int",
+    scale_type: "_Int",
+    atype: "_Int",
+    btype: "_Int",
+    ctype: "_Int",
+    dtype: "_Int",
+    requested_algo_count: "_SupportsIndex",
 ) -> tuple[int, ...]:
     """Return the ids of the algorithms for products of these types.
 
@@ -166,7 +164,7 @@ def matmul_algo_get_ids(
     return tuple(ids[:found])
 
 
-def __getattr__(name: str) -> _Any:
+def __getattr__(name: str) -> "_Any":
     # Properties of the module, for they need NumPy.
     if name == "matmul_algo_dtype":
         return MatmulAlgo.dtype
