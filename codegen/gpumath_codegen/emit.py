@@ -37,6 +37,8 @@ def outputs(root: Path, repository: Path) -> dict[str, str]:
         files[f"{SYS}/{lib.rust}.rs"] = (emit_sys.library(lib), inputs)
         files[f"{RUST}/{lib.rust}.rs"] = (emit_rust.library(lib), inputs)
         files[f"{PYTHON}/{lib.name}.py"] = (emit_python.enums(lib), inputs)
+        if any(enum.lazy for enum in lib.enums):
+            files[f"{PYTHON}/{lib.name}_lazy.py"] = (emit_python.enums(lib, lazy=True), inputs)
         files[f"{CORE}/{lib.name}.pyi"] = (emit_python.stub(lib), inputs)
         if lib.structs:
             files[f"{PYTHON}/{lib.name}_structs.py"] = (emit_structs.module(lib), inputs)

@@ -29,19 +29,20 @@ _BY_ROLE = {
 }
 
 
-def enums(lib: Library) -> str:
-    """Return the module with the library's enums."""
-    base = sorted({_base(enum) for enum in lib.enums})
-    classes = "".join(_enum(enum) for enum in lib.enums)
-    names = ", ".join(f'"{enum.name}"' for enum in lib.enums)
-    return f'''"""Enums of {lib.title}."""
+def enums(lib: Library, lazy: bool = False) -> str:
+    """Return the module with the library's enums, or with those that are imported late."""
+    chosen = [enum for enum in lib.enums if enum.lazy == lazy]
+    base = sorted({_base(enum) for enum in chosen})
+    classes = "".join(_enum(enum) for enum in chosen)
+    names = ", ".join(f'"{enum.name}"' for enum in chosen)
+    return f'''"""Enums of {lib.title}{" that are imported when asked for" if lazy else ""}."""
 
 {f"from enum import {', '.join(base)}" if base else ""}
 
 __all__: list[str] = [{names}]
 
 {classes}
-{_statuses(lib.status) if lib.status else ""}
+{_statuses(lib.status) if lib.status and not lazy else ""}
 '''
 
 

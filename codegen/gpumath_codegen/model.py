@@ -145,6 +145,8 @@ class Enum:
     flags: bool
     doc: str
     members: list[Member]
+    # Whether it is in a module of its own, which is imported when the enum is first asked for.
+    lazy: bool = False
 
 
 @dataclass
@@ -255,6 +257,7 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
         decision["doc"],
         # A second name of a value stays behind the first: Python makes it an alias.
         sorted(members.values(), key=lambda m: m.value),
+        decision.get("lazy", False),
     )
 
 

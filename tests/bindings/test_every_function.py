@@ -88,7 +88,7 @@ def test_signatures_and_documentation(module: str) -> None:
 def test_public_names_are_those_of_the_table(module: str) -> None:
     lib = library(module)
     public = facade(module)
-    names = {name for name in vars(public) if not name.startswith("_")}
+    names = {name for name in dir(public) if not name.startswith("_")}
     wanted = {f.name for f in lib.functions if not f.name.startswith("_")}
     wanted |= {e.name for e in lib.enums} | {"check_status"}
     assert wanted <= names

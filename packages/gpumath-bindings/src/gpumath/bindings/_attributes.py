@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import index
 
-# For type checkers alone, who know the name: typing takes long to import.
+# `typing` would take longer to import than a library's module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +28,8 @@ def dtype_getter(
     attributes : type of IntEnum
         The attributes.
     types : mapping of str to str
-        NumPy's name of a type, and a regular expression for the names of its attributes. The first
-        that matches counts.
+        NumPy's name of a type, and the names of its attributes with spaces between them; a ``*``
+        before or behind a name stands for any text. The first that fits counts.
 
     Returns
     -------
@@ -44,11 +44,9 @@ def dtype_getter(
             member = attributes(number).name
         except ValueError:
             raise ValueError(f"{name}(): {number} is no {attributes.__name__}") from None
-        import re
-
         import numpy
 
-        found = next(type_ for type_, names in types.items() if re.fullmatch(names, member))
+        found = next(kind for kind, names in types.items() if _fits(member, names))
         type_: type[numpy.generic] = getattr(numpy, found)
         return type_
 
@@ -71,3 +69,14 @@ def dtype_getter(
         ``attr`` is no attribute.
     """
     return getter
+
+
+def _fits(member: str, names: str) -> bool:
+    return any(
+        member.endswith(name[1:])
+        if name.startswith("*")
+        else member.startswith(name[:-1])
+        if name.endswith("*")
+        else member == name
+        for name in names.split()
+    )
