@@ -370,5 +370,5 @@ def bench(session: nox.Session) -> None:
     if session.posargs:
         session.run("python", "-P", *session.posargs)
         return
-    for script in ("core/cpu_fft.py", "host/import_time.py"):
+    for script in ("core/cpu_fft.py", "bindings/import_time.py", "host/import_time.py"):
         session.run("python", "-P", str(ROOT / "benchmarks" / script))
