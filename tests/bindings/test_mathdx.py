@@ -308,3 +308,40 @@ def test_names_of_members() -> None:
     )
     with pytest.raises(LibMathDxError, match="INTERNAL_ERROR"):
         mathdx.check_status(2)
+
+
+def test_arrays_that_are_not_there_are_refused() -> None:
+    for call in (
+        lambda: mathdx.cublasdx_finalize_tensors(2, 0),
+        lambda: mathdx.cublasdx_finalize(1, 0, 0, 0),
+    ):
+        with pytest.raises(ValueError, match="0"):
+            call()
+    mathdx.cublasdx_finalize(0, 0, 0, [])
+
+
+def test_other_libraries_do_not_disturb_it() -> None:
+    code = """
+from array import array
+from gpumath.bindings import mathdx
+from gpumath.bindings.mathdx import CusolverdxOperatorType as Operator
+others = [library.name for library in core.libraries()]
+solver = mathdx.cusolverdx_create_descriptor()
+mathdx.cusolverdx_set_operator_int64(solver, Operator.FUNCTION, mathdx.CusolverdxFunction.POTRF)
+for name, value in {"API": 0, "PRECISION": 5, "EXECUTION": 1, "TYPE": 0, "SM": 900}.items():
+    mathdx.cusolverdx_set_operator_int64(solver, Operator[name], value)
+for name, values in {"SIZE": [16, 16, 1], "BLOCK_DIM": [32, 1, 1]}.items():
+    mathdx.cusolverdx_set_operator_int64s(solver, Operator[name], 3, values)
+values = array("q", [0] * 3)
+mathdx.cusolverdx_get_trait_int64s(solver, mathdx.CusolverdxTraitType.BLOCK_DIM, 3, values)
+result = [others, list(values)]
+"""
+    # All of them are opened, libmathdx last.
+    settings = {
+        f"GPUMATH_{library.name.upper()}_PATH": library.path
+        for library in core.libraries()
+        if library.name != "driver"
+    }
+    others, values = in_fresh_process(code, settings)
+    assert others[-1] == "mathdx"
+    assert values == [32, 1, 1]

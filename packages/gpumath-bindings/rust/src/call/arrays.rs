@@ -164,13 +164,16 @@ fn of_items<'py>(
     Ok(hold_words(addresses, held))
 }
 
-/// The address of the text of a `str`, `bytes`, or of an address as an integer.
+/// The address of the text of a `str` or of `bytes`.
 fn text<'py>(object: &Bound<'py, PyAny>, context: Context, _: &mut Holder<'py>) -> PyResult<u64> {
     let Ok(bytes) = object.cast::<PyBytes>() else {
         if object.is_instance_of::<PyString>() {
             return text_from(object.py(), object.as_ptr(), context);
         }
-        return address_or(object, "a str or bytes", context);
+        let (name, found) = (context.name(), type_name(object));
+        return Err(PyTypeError::new_err(format!(
+            "{name}: a str or bytes is required, not {found}"
+        )));
     };
     if bytes.as_bytes().contains(&0) {
         let name = context.name();
