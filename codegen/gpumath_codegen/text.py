@@ -47,7 +47,7 @@ _BY_ROLE = {
     ),
     "kernel_extra": (
         "int, array or list of int, or None, optional",
-        "Names and values, ended by 0: an array of 64-bit integers, a list, or the array's address.",
+        "Names and values, ended by 0: an array or list of 64-bit integers, or its address.",
     ),
     "logger": ("callable, Logger, None or int", "Gets each message; or a C function's address."),
 }
