@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Target:
 
 
 @contextmanager
-def target() -> Iterator[Target]:
+def target() -> Generator[Target]:
     """Make the first GPU's primary context current, or say that there is no GPU."""
     try:
         driver.init(0)

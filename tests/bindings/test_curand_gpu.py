@@ -67,6 +67,8 @@ class Generator:
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", [*PSEUDO, *QUASI, *DEFAULT], ids=lambda kind: kind.name)
 def test_moments(kind: RngType, distribution: str) -> None:
+    if (kind, distribution) == (RngType.PSEUDO_MT19937, "Poisson by method"):
+        pytest.skip("the device's MT19937 has no method of the device API")
     if not has(kind, distribution):
         with pytest.raises(errors.cuRANDError) as caught:
             Generator(kind).numbers(distribution, COUNT)

@@ -16,7 +16,6 @@ from tests.bindings.sparse_cases import (
     Csr,
     D,
     Element,
-    H,
     N,
     S,
     Scalar,
@@ -156,10 +155,8 @@ def test_sum(handle: int, element: Element) -> None:
 
 
 @ELEMENTS
-@pytest.mark.parametrize("operation", [N, T, H], ids=lambda op: op.name)
+@pytest.mark.parametrize("operation", [N, T], ids=lambda op: op.name)
 def test_dense_matrix_and_sparse_vector(handle: int, operation: int, element: Element) -> None:
-    if operation == H and not element.is_complex:
-        pytest.skip("real matrices have no conjugate")
     a = random((30, 20), element)
     op_a = applied(wide(a), operation)
     rows, columns = op_a.shape
@@ -244,6 +241,8 @@ def test_batch_of_banded_systems(
 @ELEMENTS
 def test_counts_and_compression(handle: int, element: Element) -> None:
     a = random_csr(50, 40, element)
+    if not element.is_complex:
+        a.data = np.abs(a.data)  # csr2csr_compress drops negative numbers; nnz_compress does not
     csr, total = Csr(a, element), Cell()
     full = DeviceArray(np.asfortranarray(a.toarray()))
     per_row = DeviceArray(np.zeros(50, np.int32))

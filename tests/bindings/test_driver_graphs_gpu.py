@@ -60,6 +60,8 @@ def line(source: int, target: int, size: int) -> driver.Memcpy3D:
     copy = driver.Memcpy3D()
     copy.src_memory_type = copy.dst_memory_type = driver.MemoryType.DEVICE
     copy.src_device, copy.dst_device = source, target
+    copy.src_pitch = copy.dst_pitch = size
+    copy.src_height = copy.dst_height = 1
     copy.width_in_bytes, copy.height, copy.depth = size, 1, 1
     return copy
 
@@ -190,17 +192,20 @@ def test_a_stream_is_captured(gpu: Gpu) -> None:
     fork, join = driver.event_create(0), driver.event_create(0)
     types = ctypes.c_float, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint
     arguments = (3.0, source, y, 256), types
+    kernel = gpu.kernel("saxpy")
+    # Once before, because a kernel may be loaded at its first launch.
+    driver.launch_kernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, ((0.0, source, y, 0), types))
     driver.stream_begin_capture(stream, driver.StreamCaptureMode.THREAD_LOCAL)
     driver.memset_d32_async(y, 0, 256, stream)
     driver.event_record(fork, stream)
     driver.stream_wait_event(other, fork, 0)
-    driver.launch_kernel(gpu.kernel("saxpy"), 4, 1, 1, 64, 1, 1, 0, other, arguments)
+    driver.launch_kernel(kernel, 4, 1, 1, 64, 1, 1, 0, other, arguments)
     driver.event_record(join, other)
     driver.stream_wait_event(stream, join, 0)
     status, capture, graph, dependencies, count = driver.stream_get_capture_info_v2(stream)
     assert status == driver.StreamCaptureStatus.ACTIVE == driver.stream_is_capturing(other)
     assert capture > 0
-    # The memset is behind the kernel, which is what the next node depends on with it.
+    # What the next node would depend on.
     waited = (ctypes.c_void_p * count).from_address(dependencies)
     assert NODE.KERNEL in [driver.graph_node_get_type(node) for node in waited]
     extra = driver.graph_add_empty_node(graph, list(waited), count)
@@ -212,10 +217,12 @@ def test_a_stream_is_captured(gpu: Gpu) -> None:
     assert sorted(kinds) == [NODE.KERNEL, NODE.MEMSET, NODE.EMPTY]
 
     params = driver.GraphInstantiateParams()
-    params.flags, params.h_upload_stream = driver.GraphInstantiateFlags.UPLOAD, stream
+    flag = driver.GraphInstantiateFlags
+    params.flags, params.h_upload_stream = flag.UPLOAD | flag.AUTO_FREE_ON_LAUNCH, stream
     executable = driver.graph_instantiate_with_params(graph, params)
     assert params.result_out == driver.GraphInstantiateResult.SUCCESS
-    assert driver.graph_exec_get_flags(executable) & driver.GraphInstantiateFlags.UPLOAD
+    # The upload is over, so it is none of the flags any more.
+    assert driver.graph_exec_get_flags(executable) == flag.AUTO_FREE_ON_LAUNCH
     for _ in range(2):
         launch(gpu, executable)
     np.testing.assert_allclose(fetched(y, 256, np.float32), 3 * x, rtol=1e-6)
@@ -239,10 +246,11 @@ def test_a_capture_can_be_spoiled(gpu: Gpu) -> None:
 def test_an_executable_graph_is_updated(gpu: Gpu, graph: int) -> None:
     x = np.random.default_rng().standard_normal(300).astype(np.float32)
     source, y = gpu.copied(x), gpu.copied(np.zeros_like(x))
-    driver.graph_add_kernel_node(graph, [], 0, Saxpy(gpu, 2, source, y, 300).params)
+    add, subtract = Saxpy(gpu, 2, source, y, 300), Saxpy(gpu, -2, source, y, 300)
+    driver.graph_add_kernel_node(graph, [], 0, add.params)
     executable = run(gpu, graph)
     other, different = driver.graph_create(0), driver.graph_create(0)
-    driver.graph_add_kernel_node(other, [], 0, Saxpy(gpu, -2, source, y, 300).params)
+    driver.graph_add_kernel_node(other, [], 0, subtract.params)
     driver.graph_add_empty_node(different, [], 0)
     info = driver.GraphExecUpdateResultInfo()
     driver.graph_exec_update(executable, other, info)
@@ -298,6 +306,7 @@ def test_nodes_of_any_kind_and_graphs_in_graphs(gpu: Gpu, graph: int) -> None:
     params.type = NODE.MEMSET
     memset = params.memset
     memset.dst, memset.value, memset.element_size, memset.width, memset.height = y, 5, 4, 8, 1
+    memset.ctx = gpu.context
     inner = driver.graph_create(0)
     node = driver.graph_add_node(inner, [], 0, 0, params)
     assert driver.graph_node_get_type(node) == NODE.MEMSET

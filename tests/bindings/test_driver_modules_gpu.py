@@ -173,7 +173,7 @@ def test_a_link_that_lacks_a_function_fails(gpu: Gpu) -> None:
         driver.link_add_data(state, kind, data, len(data), "caller", 0, [], [])
         with pytest.raises(driver.CUDAError, match="cuLinkComplete"):
             driver.link_complete(state)
-        with pytest.raises(ValueError, match="elements"):
+        with pytest.raises(ValueError, match="bytes"):
             driver.link_add_data(state, 1, data, len(data) + 1, "caller", 0, [], [])
     finally:
         driver.link_destroy(state)

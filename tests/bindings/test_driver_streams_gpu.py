@@ -25,7 +25,7 @@ def test_a_device_is_found_again_by_its_bus_id(gpu: Gpu) -> None:
     text = bytearray(32)
     driver.device_get_pci_bus_id(text, len(text), gpu.device)
     assert driver.device_get_by_pci_bus_id(text.split(b"\0")[0].decode()) == gpu.device
-    with pytest.raises(ValueError, match="16 elements, 32"):
+    with pytest.raises(ValueError, match="16 bytes, 32"):
         driver.device_get_pci_bus_id(bytearray(16), 32, gpu.device)
 
 
@@ -210,3 +210,42 @@ def test_capture_mode_of_a_thread_is_exchanged() -> None:
     driver.thread_exchange_stream_capture_mode(mode)
     assert mode.value == driver.StreamCaptureMode.RELAXED
     assert before == driver.StreamCaptureMode.GLOBAL
+
+
+def test_a_part_of_the_multiprocessors(gpu: Gpu) -> None:
+    if driver.driver_get_version() < 12050:
+        pytest.skip("the driver is older than CUDA 12.5")
+    whole, part, rest = driver.DevResource(), driver.DevResource(), driver.DevResource()
+    driver.device_get_dev_resource(gpu.device, whole, driver.DevResourceType.SM)
+    assert whole.type == driver.DevResourceType.SM
+    assert whole.sm.sm_count == gpu.attribute("MULTIPROCESSOR_COUNT")
+    count = ctypes.c_uint(1)
+    driver.dev_sm_resource_split_by_count(part, count, whole, rest, 0, 8)
+    assert count.value == 1
+    assert 8 <= part.sm.sm_count < whole.sm.sm_count
+    assert part.sm.sm_count + rest.sm.sm_count <= whole.sm.sm_count
+    description = driver.dev_resource_generate_desc(part, 1)
+    flags = driver.GreenCtxCreateFlags.DEFAULT_STREAM
+    green = driver.green_ctx_create(description, gpu.device, flags)
+    try:
+        found = driver.DevResource()
+        driver.green_ctx_get_dev_resource(green, found, driver.DevResourceType.SM)
+        assert found.sm.sm_count == part.sm.sm_count
+        stream = driver.green_ctx_stream_create(green, driver.StreamFlags.NON_BLOCKING, 0)
+        assert driver.stream_get_green_ctx(stream) == green
+        driver.stream_destroy(stream)
+        assert driver.ctx_from_green_ctx(green) != gpu.context
+    finally:
+        driver.green_ctx_destroy(green)
+
+
+def test_the_log_of_the_driver(gpu: Gpu) -> None:
+    if driver.driver_get_version() < 12090:
+        pytest.skip("the driver is older than CUDA 12.9")
+    position = ctypes.c_uint(driver.logs_current(0))
+    text, size = ctypes.create_string_buffer(b"\1" * 1024), ctypes.c_size_t(1024)
+    with pytest.raises(driver.CUDAError):
+        driver.module_load_data(b"neither PTX nor a cubin")
+    driver.logs_dump_to_memory(position, text, size, 0)
+    assert size.value <= 1024
+    assert b"\1" not in text.raw[: size.value]

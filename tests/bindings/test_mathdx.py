@@ -35,7 +35,7 @@ LTO = ("-arch=compute_90", "-dlto")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def library() -> None:
+def _libraries() -> None:
     try:
         mathdx.get_version()
         nvrtc.version()

@@ -178,6 +178,8 @@ class Gpu:
         """Return the address of a copy of an array on the device."""
         address = self.alloc(values.nbytes)
         driver.memcpy_htod(address, values.ctypes.data, values.nbytes)
+        # The call may return before the copy is done, and the tests' streams do not wait for it.
+        driver.ctx_synchronize()
         return address
 
     def stream(self) -> int:

@@ -33,6 +33,7 @@ from typing import SupportsInt as _SupportsInt
 
 from gpumath.bindings._buffers import sized as _sized
 from gpumath.bindings._buffers import text_from as _text_from
+from gpumath.bindings._core import nvjitlink as _rows
 from gpumath.bindings._core.nvjitlink import *
 from gpumath.bindings._core.nvjitlink import (
     _add_data,
@@ -45,12 +46,6 @@ from gpumath.bindings._core.nvjitlink import (
     _get_linked_cubin,
     _get_linked_ltoir,
     _get_linked_ptx,
-    get_error_log_size,
-    get_info_log_size,
-    get_linked_cubin_size,
-    get_linked_ltoir_size,
-    get_linked_ptx_size,
-    version,
 )
 from gpumath.bindings._generated.nvjitlink import *
 from gpumath.bindings.errors import nvJitLinkError as nvJitLinkError
@@ -65,11 +60,11 @@ _OF_CUDA_12 = frozenset(
 
 check_status = nvJitLinkError.check
 
-get_error_log = _sized(_get_error_log, get_error_log_size)
-get_info_log = _sized(_get_info_log, get_info_log_size)
-get_linked_cubin = _sized(_get_linked_cubin, get_linked_cubin_size)
-get_linked_ltoir = _sized(_get_linked_ltoir, get_linked_ltoir_size)
-get_linked_ptx = _sized(_get_linked_ptx, get_linked_ptx_size)
+get_error_log = _sized(_get_error_log, _rows.get_error_log_size)
+get_info_log = _sized(_get_info_log, _rows.get_info_log_size)
+get_linked_cubin = _sized(_get_linked_cubin, _rows.get_linked_cubin_size)
+get_linked_ltoir = _sized(_get_linked_ltoir, _rows.get_linked_ltoir_size)
+get_linked_ptx = _sized(_get_linked_ptx, _rows.get_linked_ptx_size)
 
 
 def _logged(row: _Callable[_P, None]) -> _Callable[_P, None]:
@@ -81,7 +76,7 @@ def _logged(row: _Callable[_P, None]) -> _Callable[_P, None]:
             row(*args, **kwargs)
         except nvJitLinkError as error:
             handle = args[0] if args else kwargs["handle"]
-            log = _text_from(_get_error_log, get_error_log_size, handle)
+            log = _text_from(_get_error_log, _rows.get_error_log_size, handle)
             raise nvJitLinkError(error.status, error.function, log) from None
 
     call.__name__ = call.__qualname__ = row.__name__.removeprefix("_")
@@ -141,7 +136,7 @@ def _check_architecture(option: str | bytes) -> None:
             f"create() option {text!r} names no architecture: "
             "sm_90, sm_90a, sm_100f, compute_90 and lto_90 are of a form that nvJitLink knows"
         )
-    major, minor = version()
+    major, minor = _rows.version()
     if major == 12 and int(match[1]) not in _OF_CUDA_12:
         raise ValueError(
             f"create() option {text!r}: nvJitLink {major}.{minor} has no such architecture; those "
