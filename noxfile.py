@@ -15,7 +15,7 @@ DIST = ROOT / "dist"
 CACHE = ROOT / ".nox" / "cache"  # downloads that several sessions share
 PACKAGES = ("gpumath-bindings", "gpumath-host", "gpumath-device")
 SOURCES = [str(ROOT / "packages" / name / "src") for name in PACKAGES]
-TEST_REQUIREMENTS = ("numpy", "pytest", "pytest-timeout", "scipy")
+TEST_REQUIREMENTS = ("cython", "numpy", "pytest", "pytest-timeout", "scipy")
 
 GENERATOR_REQUIREMENTS = ROOT / "codegen" / "requirements.txt"
 # One pin for the linter and the generator, whose output it formats.

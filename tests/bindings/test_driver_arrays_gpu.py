@@ -163,6 +163,7 @@ def test_lines_go_to_arrays_and_back(gpu: Gpu) -> None:
         driver.memcpy_htoa(first, 0, line.ctypes.data, 32)
         driver.memcpy_dtoa(first, 32, memory + 32, 32)
         driver.memcpy_atoa(second, 0, first, 0, 64)
+        driver.ctx_synchronize()  # the call above may return before the copy is done
         driver.memcpy_htoa_async(second, 0, turned.ctypes.data, 8, stream)
         driver.stream_synchronize(stream)
         driver.memcpy_atod(memory, second, 0, 64)

@@ -143,7 +143,7 @@ WRONG = [
 def test_architectures_that_are_none_are_refused_before_the_call(option: str | bytes) -> None:
     for options in (["-lto", option], (option, "-arch=sm_90"), np.array([option])):
         with pytest.raises(ValueError, match="names no architecture: sm_90"):
-            nvjitlink.create(len(options), options)  # type: ignore[arg-type]  # an array too
+            nvjitlink.create(len(options), options)
 
 
 def test_no_architecture_ends_the_process() -> None:

@@ -191,7 +191,7 @@ fn bytes<'py>(
     held: &mut Holder<'py>,
 ) -> PyResult<u64> {
     // Objects that are an address and a buffer both have their bytes at that address.
-    if !has_buffer(object) {
+    if !is_data(object)? {
         return address_or(object, "an object with a buffer", context);
     }
     let bytes = copied(object)?;
@@ -208,7 +208,7 @@ fn buffer<'py>(
     context: Context,
     held: &mut Holder<'py>,
 ) -> PyResult<u64> {
-    if !has_buffer(object) {
+    if !is_data(object)? {
         return address_or(object, "an object with a writable buffer", context);
     }
     let view = View::of(object, ffi::PyBUF_WRITABLE).map_err(|cause| {
@@ -228,7 +228,7 @@ fn by_value<'py>(
     context: Context,
     held: &mut Holder<'py>,
 ) -> PyResult<u64> {
-    if !has_buffer(object) {
+    if !is_data(object)? {
         let address = address_or(object, "an object with a buffer", context)?;
         return if address == 0 { Err(super::convert::null(context)) } else { Ok(address) };
     }
@@ -241,6 +241,16 @@ fn by_value<'py>(
     let address = bytes.as_bytes().as_ptr() as u64;
     held.push(Held::Object { _object: bytes.into_any() });
     Ok(address)
+}
+
+/// Whether an object lends its bytes. A NumPy integer could, but stands for an address as every integer does.
+fn is_data(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    // SAFETY: a live object.
+    if !has_buffer(object) || unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {
+        return Ok(has_buffer(object));
+    }
+    let view = View::of(object, ffi::PyBUF_ND)?;
+    Ok(view.0.ndim > 0 || view.0.readonly == 0)
 }
 
 pub(super) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {

@@ -117,7 +117,7 @@ def create(
 
     Notes
     -----
-    C function ``nvJitLinkCreate``, in CUDA 12.0 to 13.5. See
+    C function ``nvJitLinkCreate``. See
     https://docs.nvidia.com/cuda/nvjitlink/
     """
     if isinstance(options, _Iterable) and not isinstance(options, str | bytes):
@@ -159,7 +159,7 @@ def destroy(handle: _SupportsIndex | _SupportsInt) -> None:
 
     Notes
     -----
-    C function ``nvJitLinkDestroy``, which takes the address of the handle, in CUDA 12.0 to 13.5.
-    See https://docs.nvidia.com/cuda/nvjitlink/
+    C function ``nvJitLinkDestroy``, which takes the address of the handle. See
+    https://docs.nvidia.com/cuda/nvjitlink/
     """
     _destroy([handle])

@@ -80,7 +80,7 @@ def compile_program(
 
     Notes
     -----
-    C function ``nvrtcCompileProgram``, in CUDA 12.0 to 13.5. See
+    C function ``nvrtcCompileProgram``. See
     https://docs.nvidia.com/cuda/nvrtc/
     """
     try:
@@ -105,8 +105,8 @@ def destroy_program(prog: _SupportsIndex | _SupportsInt) -> None:
 
     Notes
     -----
-    C function ``nvrtcDestroyProgram``, which takes the address of the handle, in CUDA 12.0 to
-    13.5. See https://docs.nvidia.com/cuda/nvrtc/
+    C function ``nvrtcDestroyProgram``, which takes the address of the handle. See
+    https://docs.nvidia.com/cuda/nvrtc/
     """
     _destroy_program([prog])
 
@@ -126,8 +126,8 @@ def get_supported_archs() -> tuple[int, ...]:
 
     Notes
     -----
-    C functions ``nvrtcGetNumSupportedArchs`` and ``nvrtcGetSupportedArchs``, in CUDA 12.0 to 13.5.
-    See https://docs.nvidia.com/cuda/nvrtc/
+    C functions ``nvrtcGetNumSupportedArchs`` and ``nvrtcGetSupportedArchs``. See
+    https://docs.nvidia.com/cuda/nvrtc/
     """
     archs = _array("i", bytes(4 * _rows.get_num_supported_archs()))
     _get_supported_archs(archs)
