@@ -186,8 +186,16 @@ def check(module: Any, functions: list[dict[str, Any]], absent: type[Exception])
         for index, p in enumerate(inputs):
             # A number of elements may be found negative while the elements are looked at.
             is_length = p["name"] in [other["length"] for other in inputs]
+            # No elements may be nowhere.
+            others = [
+                1 if other["name"] == p["length"] else r
+                for other, r in zip(inputs, right, strict=True)
+            ]
             for value, error in wrong(p):
                 expected = (error, ValueError) if is_length else error
+                if not value and value is not None and p["not_null"]:
+                    expect(expected, name, *others[:index], value, *others[index + 1 :])
+                    continue
                 expect(expected, name, *right[:index], value, *right[index + 1 :])
             # Integers that no enum knows pass.
             if p["role"] == "in" and p["kind"] == "i32":
