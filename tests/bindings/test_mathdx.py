@@ -317,7 +317,7 @@ def test_arrays_that_are_not_there_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match="0"):
             call()
-    mathdx.cublasdx_finalize(0, [], 0, [])
+    mathdx.cublasdx_finalize(0, 0, 0, [])
 
 
 def test_other_libraries_do_not_disturb_it() -> None:

@@ -295,7 +295,7 @@ fn call(
             Kind::KernelExtra => launch::extra(py, argument, context, &mut held)?,
             other => arrays::address_of(py, argument, other, arguments, context, &mut held)?,
         };
-        if parameter.not_null && value == 0 {
+        if parameter.not_null && value == 0 && is_used(py, row, arguments, parameter.kind)? {
             return Err(convert::null(context));
         }
         slot.write(value);
@@ -360,6 +360,26 @@ fn results(
         })
         .collect::<PyResult<SmallVec<[_; 12]>>>()?;
     Ok(pyo3::types::PyTuple::new(py, objects)?.into_ptr())
+}
+
+/// False for an array that no element is read from or written to.
+#[cold]
+fn is_used(
+    py: Python<'_>,
+    row: &'static Row,
+    arguments: &[*mut ffi::PyObject],
+    kind: Kind,
+) -> PyResult<bool> {
+    match kind {
+        Kind::Sequence(_, length)
+        | Kind::Nested(_, length)
+        | Kind::Texts(length)
+        | Kind::Bytes(length)
+        | Kind::Buffer(_, length) => {
+            Ok(matches!(length, Length::Unknown) || needed(py, row, arguments, length)? != 0)
+        }
+        _ => Ok(true),
+    }
 }
 
 /// How many elements an array must have.
