@@ -193,7 +193,7 @@ def check(module: Any, functions: list[dict[str, Any]], absent: type[Exception])
             ]
             for value, error in wrong(p):
                 expected = (error, ValueError) if is_length else error
-                if not value and value is not None and p["not_null"]:
+                if isinstance(value, int) and value == 0 and p["not_null"]:
                     expect(expected, name, *others[:index], value, *others[index + 1 :])
                     continue
                 expect(expected, name, *right[:index], value, *right[index + 1 :])
