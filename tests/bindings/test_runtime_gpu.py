@@ -158,6 +158,7 @@ def test_rows_come_back() -> None:
     assert pitch >= 53 * 4
     runtime.memset2d(address, pitch, 0, 53 * 4, 37)
     runtime.memcpy2d(address, pitch, data.ctypes.data, 53 * 4, 53 * 4, 37, TO_DEVICE)
+    runtime.device_synchronize()  # the copy may still be going on, and the stream waits for nothing
     with stream() as handle:
         runtime.memset2d_async(address, pitch, 0xFF, 4, 1, handle)
         runtime.memcpy2d_async(
@@ -183,6 +184,7 @@ def test_blocks_come_back() -> None:
     copy = runtime.Memcpy3DParms()
     copy.src_ptr, copy.dst_ptr, copy.extent, copy.kind = host, block, extent, TO_DEVICE
     runtime.memcpy3d(copy)
+    runtime.device_synchronize()
     host.ptr_ = back.ctypes.data
     copy.src_ptr, copy.dst_ptr, copy.kind = block, host, TO_HOST
     with stream() as handle:
