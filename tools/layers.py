@@ -118,8 +118,9 @@ def imports_of(source: str, lazily: tuple[str, ...] = ()) -> list[tuple[int, str
             argument = node.args[0]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 names = [argument.value]
+        line = getattr(node, "lineno", 0)  # all that import something have one
         found += [
-            (node.lineno, name)
+            (line, name)
             for name in names
             if id(node) not in late or not any(covers(name, entry) for entry in lazily)
         ]
