@@ -1,45 +1,23 @@
 //! PyTorch tensors.
 
-use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
+use gpumath_core::memory::Space;
+use gpumath_core::tensor::{DType, Device, Layout, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::{intern, prelude::*};
 
-use super::dlpack::{self, Exchange};
-use super::{checked, dims, dlpack_device, unsupported_dtype};
+use super::dlpack::Exchange;
+use super::{checked, dims, unsupported_dtype};
 
 /// Through the DLPack C exchange API.
 pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
-) -> PyResult<TensorView> {
+) -> PyResult<(TensorView, Space)> {
     refuse_lazy_bits(operand)?;
     let tensor = exchange.tensor(operand)?;
-    let Some(dtype) = dlpack::dtype(tensor.type_code, tensor.type_bits, tensor.type_lanes) else {
-        return Err(unsupported_dtype(
-            operand.getattr(intern!(operand.py(), "dtype"))?.str()?.to_str()?,
-        ));
-    };
-    let ndim = usize::try_from(tensor.ndim).unwrap_or_default();
-    let layout = if ndim == 0 {
-        Layout { shape: Dims::new(), strides: Dims::new() }
-    } else {
-        // SAFETY: shape has ndim elements and lives as long as the operand, which the caller holds.
-        let shape = unsafe { std::slice::from_raw_parts(tensor.shape, ndim) };
-        if tensor.strides.is_null() {
-            Layout::contiguous(shape)
-        } else {
-            // SAFETY: as for shape.
-            let strides = unsafe { std::slice::from_raw_parts(tensor.strides, ndim) };
-            Layout { shape: shape.into(), strides: strides.into() }
-        }
-    };
-    checked(TensorView {
-        ptr: tensor.data + tensor.byte_offset as usize,
-        dtype,
-        layout,
-        device: dlpack_device(tensor.device_type, tensor.device_id)?,
-        readonly: false,
-    })
+    // SAFETY: the class's own function filled it, and `operand` is held by the caller.
+    let (view, space) = unsafe { tensor.view() }?;
+    Ok((checked(view)?, space))
 }
 
 /// Through attributes.
@@ -49,8 +27,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let name = operand.getattr(intern!(py, "dtype"))?.str()?;
     let name = name.to_str()?;
     let bare = name.rsplit('.').next().unwrap_or_default();
-    let dtype = DType::ALL.into_iter().find(|dtype| dtype.name() == bare);
-    let dtype = dtype.ok_or_else(|| unsupported_dtype(name))?;
+    let dtype = DType::from_name(bare).ok_or_else(|| unsupported_dtype(name))?;
     let device = operand.getattr(intern!(py, "device"))?;
     let device_type = device.getattr(intern!(py, "type"))?;
     let device = match device_type.extract::<&str>()? {

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpumath._host.execution import Execution
 from gpumath._host.libraries import library_of
 from gpumath._host.memory import Workspace
+from gpumath.bindings import core
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
 from gpumath.fft._run import run
 from gpumath.fft._setup import describe, logger_of, set_up
@@ -225,7 +226,8 @@ def _transform(
 ) -> Any:
     library = library_of(operand)
     if kind == "R2C" and library.is_complex(operand):
-        msg = f"rfft takes real operands, and this one is {operand.dtype}; use fft"
+        dtype = core.TensorView(operand).dtype
+        msg = f"rfft takes real operands, and this one is {dtype}; use fft"
         raise RuntimeError(msg)
     plan, device_id, chosen = set_up(library, operand, kind, axes, options, execution)
     logger = logger_of(chosen)
