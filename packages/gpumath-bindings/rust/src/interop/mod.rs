@@ -72,10 +72,8 @@ enum Reader {
     /// Any other class with the DLPack C exchange API.
     Exchange(dlpack::Exchange),
     /// `__dlpack__`
-    Capsule {
-        /// The class forbids writing, whether its capsules say so or not.
-        constant: bool,
-    },
+    Capsule,
+    Jax,
     /// `__cuda_array_interface__`
     CudaInterface,
     Buffer,
@@ -83,6 +81,8 @@ enum Reader {
 
 /// The classes met so far. They are kept alive, so that their addresses stay theirs.
 static READERS: RwLock<Vec<(usize, Reader)>> = RwLock::new(Vec::new());
+
+const LEGACY_STREAM: usize = 1;
 
 /// Classes remembered at most: programs that make classes all the time must not fill the memory with them.
 const MAX_REMEMBERED: usize = 256;
@@ -111,9 +111,12 @@ pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
         }
         Reader::Own => return Array::operand(operand.cast::<Array>()?, stream),
         Reader::Exchange(exchange) => return exchange.view(operand, stream),
-        Reader::Capsule { constant } => {
-            let mut found = capsule::view(operand, stream)?;
-            found.view.readonly |= constant;
+        Reader::Capsule => return capsule::view(operand, stream),
+        Reader::Jax => {
+            // JAX takes -1 (no order) for the handle of a stream, and None means that the host waits.
+            let mut found = capsule::view(operand, Some(stream.unwrap_or(LEGACY_STREAM)))?;
+            // Its capsules do not say that nobody may write.
+            found.view.readonly = true;
             return Ok(found);
         }
         Reader::CudaInterface => return cuda_interface::view(operand, stream),
@@ -138,7 +141,7 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<R
     if operand.is_exact_instance_of::<Array>() {
         return Ok(Reader::Own);
     }
-    let mut constant = false;
+    let mut reader = Reader::Capsule;
     for base in class.mro() {
         let base = base.cast_into::<PyType>()?;
         let module = base.module()?;
@@ -153,8 +156,7 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<R
                     dlpack::Exchange::of(class)?.map_or(Reader::Torch, Reader::TorchExchange)
                 );
             }
-            // Others may hold the same memory, so the elements of an array never change.
-            ("jax" | "jaxlib", _) => constant = true,
+            ("jax" | "jaxlib", _) => reader = Reader::Jax,
             _ => {}
         }
     }
@@ -164,7 +166,7 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<R
     if class.hasattr(intern!(py, "__dlpack__"))?
         && class.hasattr(intern!(py, "__dlpack_device__"))?
     {
-        return Ok(Reader::Capsule { constant });
+        return Ok(reader);
     }
     if class.hasattr(intern!(py, "__cuda_array_interface__"))? {
         return Ok(Reader::CudaInterface);

@@ -47,16 +47,16 @@ impl Exported<'_> {
         if view.is_null() {
             return Err(PyBufferError::new_err("there is no view to fill"));
         }
-        let (in_c_order, in_f_order) = (self.contiguous(true), self.contiguous(false));
+        let (rows_fit, columns_fit) = (self.contiguous(true), self.contiguous(false));
         let wants_c = asked(ffi::PyBUF_C_CONTIGUOUS) || !asked(ffi::PyBUF_STRIDES);
         let wants_f = asked(ffi::PyBUF_F_CONTIGUOUS);
         let wants_any = asked(ffi::PyBUF_ANY_CONTIGUOUS);
         let noun = self.noun;
         let refusal = if asked(ffi::PyBUF_WRITABLE) && self.readonly {
             Some(format!("the {noun} are read-only"))
-        } else if (wants_c && !in_c_order)
-            || (wants_f && !in_f_order)
-            || (wants_any && !in_c_order && !in_f_order)
+        } else if (wants_c && !rows_fit)
+            || (wants_f && !columns_fit)
+            || (wants_any && !rows_fit && !columns_fit)
         {
             Some(format!("the {noun} do not lie one behind another; copy them first"))
         } else {

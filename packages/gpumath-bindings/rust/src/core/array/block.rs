@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 
 use gpumath_core::memory::{MemoryPointer, Space};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::{ffi, prelude::*};
+use pyo3::prelude::*;
 
 use crate::interop::Owner;
 
@@ -50,19 +50,22 @@ impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: taken once, here.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-        if !self.waits {
+        if !self.waits && matches!(memory, Memory::Own { _stream: None, .. }) {
             drop(memory);
             return;
         }
-        // Somebody whom the stream waits for may need the interpreter: it is not held while waiting.
-        // SAFETY: asks only whether there is an interpreter.
-        if unsafe { ffi::Py_IsInitialized() } == 0 {
-            std::mem::forget(memory);
-            return;
-        }
         let mut memory = Some(memory);
-        Python::try_attach(|py| py.detach(|| drop(memory.take())));
-        // While the interpreter exits, memory is left to the end of the process.
+        // Attached also where a deleter is called with the interpreter held, which PyO3 cannot know: it would put off
+        // to give the objects back.
+        Python::try_attach(|py| {
+            if self.waits {
+                // Somebody whom the stream waits for may need the interpreter.
+                py.detach(|| drop(memory.take()));
+            } else {
+                drop(memory.take());
+            }
+        });
+        // Where there is no interpreter any more, memory is left to the end of the process.
         std::mem::forget(memory);
     }
 }

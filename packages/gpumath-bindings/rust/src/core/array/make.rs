@@ -2,8 +2,8 @@
 
 use gpumath_core::memory::{ALIGNMENT, Location, Space};
 use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyInt, PyString};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::types::PyString;
 use pyo3::{intern, prelude::*};
 
 use super::Array;
@@ -93,19 +93,21 @@ fn parse_dims(name: &str, dims: &Bound<'_, PyAny>) -> PyResult<Dims> {
             "{name} is {dims}; an integer or a sequence of integers is needed"
         ))
     };
-    let parsed: Vec<i64> = if dims.is_instance_of::<PyInt>() {
-        vec![dims.extract()?]
-    } else if dims.is_instance_of::<PyString>() {
+    let number = |item: &Bound<'_, PyAny>| {
+        item.extract::<i64>().map_err(|error| {
+            if error.is_instance_of::<PyOverflowError>(item.py()) {
+                PyValueError::new_err(format!("{name} is {dims}; that exceeds the address space"))
+            } else {
+                wrong()
+            }
+        })
+    };
+    let parsed: Vec<i64> = if dims.is_instance_of::<PyString>() {
         return Err(wrong());
+    } else if let Ok(items) = dims.try_iter() {
+        items.map(|item| number(&item?)).collect::<PyResult<_>>()?
     } else {
-        dims.try_iter()
-            .map_err(|_| wrong())?
-            .map(|item| {
-                let item =
-                    item?.call_method0(intern!(dims.py(), "__index__")).map_err(|_| wrong())?;
-                item.extract()
-            })
-            .collect::<PyResult<_>>()?
+        vec![number(dims)?]
     };
     if parsed.len() > MAX_DIMENSIONS {
         return Err(PyValueError::new_err(format!(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use gpumath_core::device;
 use gpumath_core::memory::{self, Advice, Location, Space};
 use gpumath_core::tensor::{Device, TensorView};
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{ffi, prelude::*};
@@ -287,7 +287,6 @@ impl Array {
     /// Version 3 of the protocol, for device and managed memory.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        use pyo3::exceptions::PyAttributeError;
         if self.view.device == Device::Host {
             return Err(PyAttributeError::new_err(
                 "this array is in host memory, for which there is no __cuda_array_interface__",
@@ -322,7 +321,7 @@ impl Array {
     }
 
     unsafe fn __getbuffer__(
-        slf: Bound<'_, Self>,
+        slf: &Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
@@ -344,9 +343,8 @@ impl Array {
             shape: &this.shape,
             strides: &this.byte_strides,
         };
-        let exporter = slf.clone().into_any();
         // SAFETY: `view` is CPython's, and everything exported belongs to `slf` and never changes.
-        unsafe { exported.fill(exporter, view, flags) }
+        unsafe { exported.fill(slf.clone().into_any(), view, flags) }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
