@@ -112,5 +112,5 @@ def test_a_deleted_array() -> None:
 
 
 def test_tracers_are_no_operands() -> None:
-    with pytest.raises(Exception, match="(?i)tracer|traced"):
+    with pytest.raises(Exception, match=r"(?i)tracer|traced"):
         jax.jit(lambda x: fft.fft(x))(on_cpu(np.ones(4, np.complex64)))
