@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,6 +30,9 @@ def library(name: str) -> Any:
     title = _TITLES[name]
     if find_spec(name) is None:
         pytest.skip(f"{title} is not installed")
+    if name == "jax":
+        # Otherwise it takes three quarters of the device's memory for itself.
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     if name != "numba":
         return import_module(name)
     try:

@@ -11,9 +11,11 @@ import pytest
 
 from gpumath import fft, memory
 from gpumath.bindings import core
+from tests.helpers.operands import library
 from tests.helpers.references import assert_close, random_values
 
-jax = pytest.importorskip("jax", reason="JAX is not installed")
+pytest.importorskip("jax", reason="JAX is not installed")
+jax = library("jax")
 
 
 @pytest.fixture(autouse=True)
