@@ -58,7 +58,7 @@ class _Other:
         low, size = view.span
         if prod(view.shape) == 0:
             return
-        memory = (ctypes.c_char * size).from_address(low)
+        memory: Any = (ctypes.c_char * size).from_address(low)
         strides = [stride * view.itemsize for stride in view.strides]
         target: Any = np.ndarray(view.shape, values.dtype, memory, view.ptr - low, strides)
         target[...] = values
