@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from gpumath._host.libraries import library_of
+from gpumath._host.stream import resolve_stream
 from gpumath.bindings import core
 
 __all__ = ["empty", "from_dlpack"]
@@ -74,8 +76,7 @@ def from_dlpack(x: Any, /, *, stream: Any = None) -> core.Array:
         ``__cuda_array_interface__`` or the buffer protocol. It is kept alive.
     stream : int or stream object, optional
         CUDA stream on which the elements will be used, the default stream otherwise. It waits for
-        what makes them, where the protocol of ``x`` can say so; for CuPy and PyTorch that is what
-        `gpumath.bindings.core.order_streams` does.
+        what makes them: for the current stream of CuPy or PyTorch, or what the protocol says.
 
     Returns
     -------
@@ -84,10 +85,9 @@ def from_dlpack(x: Any, /, *, stream: Any = None) -> core.Array:
 
     Raises
     ------
-    TypeError
-        ``x`` has none of the protocols.
     ValueError
-        Its element type, alignment or layout cannot be, or it is masked.
+        ``x`` has none of the protocols, it is masked, a lazy view or needs a gradient, or its
+        element type, alignment or layout cannot be.
     BufferError
         Its library does not lend its memory.
 
@@ -101,4 +101,8 @@ def from_dlpack(x: Any, /, *, stream: Any = None) -> core.Array:
     >>> np.asarray(a)
     array([7., 0., 0.])
     """
+    library = library_of(x)
+    device_id = library.device_id(x)
+    if device_id is not None:
+        resolve_stream(library, device_id, 0 if stream is None else stream)
     return core.Array.borrow(x, stream=stream)

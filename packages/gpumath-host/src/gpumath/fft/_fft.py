@@ -145,7 +145,8 @@ class FFT:
         -------
         array
             Array of the operand's device, and of its library as for `fft`; its shape and strides
-            are those of `get_output_layout`. It is not scaled. With ``inplace`` it is the operand itself.
+            are those of `get_output_layout`. It is not scaled. With ``inplace`` it is the operand
+            itself.
 
         Raises
         ------
