@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpumath.bindings import core
-from tests.helpers.dlpack import OldProducer, Producer, new_capsule
+from tests.helpers.dlpack import OldProducer, Producer, exchange_class, new_capsule
 
 PRODUCERS = [Producer, OldProducer]
 
@@ -297,3 +297,34 @@ def test_many_threads() -> None:
     gc.collect()
     assert failures == []
     assert source.deleted == len(source.requests) == rounds * count
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_exchange_api_of_any_class(layout: str) -> None:
+    values = np.asarray(LAYOUTS[layout](random((5, 7), "float32")))
+    source: Any = exchange_class()(values)
+    view = core.TensorView(source)
+    np.testing.assert_array_equal(values_of(view), values)
+    assert (source.exchanged, view.readonly) == (1, False)
+
+
+@pytest.mark.parametrize("keywords", [{"major": 2}, {"has_function": False}])
+def test_another_version_of_the_exchange_api(keywords: Any) -> None:
+    source: Any = exchange_class(**keywords)(random((3,), "float64"))
+    view = core.TensorView(source)
+    assert (source.exchanged, len(source.requests)) == (0, 1)
+    np.testing.assert_array_equal(values_of(view), source.values)
+
+
+def test_a_failure_of_the_exchange_api() -> None:
+    source = exchange_class(status=-1)(random((3,), "float64"))
+    with pytest.raises(TypeError, match="no memory that can be addressed"):
+        core.TensorView(source)
+
+
+def test_an_attribute_that_is_no_exchange_api() -> None:
+    class Confused(Producer):
+        __dlpack_c_exchange_api__ = "no capsule"
+
+    source = Confused(random((3,), "float64"))
+    np.testing.assert_array_equal(values_of(core.TensorView(source)), source.values)

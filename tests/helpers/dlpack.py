@@ -157,3 +157,51 @@ class OldProducer(Producer):
 
     def __dlpack__(self, *, stream: object = None) -> Any:
         return super().__dlpack__(stream=stream)
+
+
+_FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor))
+_CURRENT_STREAM = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)
+)
+
+
+class _ExchangeTable(ctypes.Structure):
+    """DLPackExchangeAPI."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("previous", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("managed_from_object", ctypes.c_void_p),
+        ("managed_to_object", ctypes.c_void_p),
+        ("tensor_from_object", _FROM_OBJECT),
+        ("current_stream", _CURRENT_STREAM),
+    )
+
+
+def exchange_class(
+    *, major: int = 1, status: int = 0, stream: int = 0, has_function: bool = True
+) -> type[Producer]:
+    """A producer class that also offers the C exchange API."""
+
+    def tensor(producer: Producer, out: Any) -> int:
+        producer.exchanged += 1  # type: ignore[attr-defined]  # of the class below
+        producer.versioned = True
+        capsule = Producer.__dlpack__(producer)
+        out[0] = content_of(capsule).tensor
+        return status
+
+    def current(device_type: int, device_id: int, out: Any) -> int:
+        out[0] = stream
+        return 0
+
+    function = _FROM_OBJECT(tensor) if has_function else _FROM_OBJECT()
+    table = _ExchangeTable(major, 1, None, None, None, None, function, _CURRENT_STREAM(current))
+    _ALIVE.append(table)
+
+    class Exchanging(Producer):
+        __dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), b"dlpack_exchange_api")
+        exchanged = 0
+
+    return Exchanging

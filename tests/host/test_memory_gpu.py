@@ -13,7 +13,7 @@ import pytest
 
 from gpumath import fft, memory
 from gpumath.bindings import core, errors
-from tests.helpers.dlpack import Producer, content_of
+from tests.helpers.dlpack import Producer, content_of, exchange_class
 from tests.helpers.operands import library, numpy_of
 from tests.helpers.references import assert_close, random_values
 
@@ -187,14 +187,23 @@ class Announced:
         return self.busy.target.__cuda_array_interface__ | {"stream": self.busy.stream.handle}
 
 
-@pytest.mark.parametrize("wrap", [Announced, lambda busy: busy.target], ids=["cai", "own"])
+def exchanged(busy: Busy) -> Producer:
+    """Offer the elements by the C exchange API, whose current stream is the busy one."""
+    values = np.empty(busy.target.shape, busy.target.dtype)
+    producer = exchange_class(stream=busy.stream.handle)
+    return producer(values, data=busy.target.ptr, device_type=2)
+
+
+WRAPS = {"cai": Announced, "own": lambda busy: busy.target, "exchange": exchanged}
+
+
+@pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS.keys())
 @pytest.mark.parametrize("execution", ["cuda", "cpu"])
 def test_work_waits_for_the_operand(wrap: Any, execution: str) -> None:
     values = random_values((16, 64), np.complex64)
     for stream in (None, core.Stream()):
         busy = Busy(core.Stream(), values)
         result = fft.fft(wrap(busy), axes=[1], stream=stream, execution=execution)
-        del busy
         assert_close(numpy_of(result), values, "C2C", (1,))
 
 

@@ -13,21 +13,21 @@ pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
 ) -> PyResult<(TensorView, Space)> {
-    refuse_lazy_bits(operand)?;
     let tensor = exchange.tensor(operand)?;
     // SAFETY: the class's own function filled it, and `operand` is held by the caller.
     let (view, space) = unsafe { tensor.view() }?;
+    refuse_lazy_bits(operand, view.dtype)?;
     Ok((checked(view)?, space))
 }
 
 /// Through attributes.
 pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let py = operand.py();
-    refuse_lazy_bits(operand)?;
     let name = operand.getattr(intern!(py, "dtype"))?.str()?;
     let name = name.to_str()?;
     let bare = name.rsplit('.').next().unwrap_or_default();
     let dtype = DType::from_name(bare).ok_or_else(|| unsupported_dtype(name))?;
+    refuse_lazy_bits(operand, dtype)?;
     let device = operand.getattr(intern!(py, "device"))?;
     let device_type = device.getattr(intern!(py, "type"))?;
     let device = match device_type.extract::<&str>()? {
@@ -52,13 +52,14 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
 }
 
 /// A conjugated or negated tensor may share its memory with the original and carry only a mark.
-fn refuse_lazy_bits(operand: &Bound<'_, PyAny>) -> PyResult<()> {
+fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> PyResult<()> {
     let py = operand.py();
-    for (test, cure) in [
-        (intern!(py, "is_conj"), "conjugation: call its resolve_conj()"),
-        (intern!(py, "is_neg"), "negation: call its resolve_neg()"),
+    // Each test costs as much as the rest of a view, and real numbers have no conjugate.
+    for (test, possible, cure) in [
+        (intern!(py, "is_conj"), dtype.is_complex(), "conjugation: call its resolve_conj()"),
+        (intern!(py, "is_neg"), true, "negation: call its resolve_neg()"),
     ] {
-        if operand.call_method0(test)?.is_truthy()? {
+        if possible && operand.call_method0(test)?.is_truthy()? {
             return Err(PyValueError::new_err(format!("the operand is a lazy {cure} first")));
         }
     }
