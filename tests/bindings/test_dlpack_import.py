@@ -305,7 +305,18 @@ def test_the_exchange_api_of_any_class(layout: str) -> None:
     source: Any = exchange_class()(values)
     view = core.TensorView(source)
     np.testing.assert_array_equal(values_of(view), values)
-    assert (source.exchanged, view.readonly) == (1, False)
+    assert (source.exchanged, source.deleted, view.readonly) == (1, 0, False)
+    del view
+    assert source.deleted == 1
+
+
+def test_the_flags_of_the_exchange_api() -> None:
+    assert core.TensorView(exchange_class()(random((3,), "float64"), flags=1)).readonly
+    for changes in ({"flags": 2}, {"version": (2, 0)}):
+        source = exchange_class()(random((3,), "float64"), **changes)
+        with pytest.raises(BufferError, match=r"gave a copy|version 1 was asked for"):
+            core.TensorView(source)
+        assert source.deleted == 1
 
 
 @pytest.mark.parametrize("keywords", [{"major": 2}, {"has_function": False}])

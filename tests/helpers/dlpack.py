@@ -159,7 +159,7 @@ class OldProducer(Producer):
         return super().__dlpack__(stream=stream)
 
 
-_FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor))
+_FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
 _CURRENT_STREAM = ctypes.PYFUNCTYPE(
     ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)
 )
@@ -173,9 +173,9 @@ class _ExchangeTable(ctypes.Structure):
         ("minor", ctypes.c_uint32),
         ("previous", ctypes.c_void_p),
         ("allocate", ctypes.c_void_p),
-        ("managed_from_object", ctypes.c_void_p),
+        ("managed_from_object", _FROM_OBJECT),
         ("managed_to_object", ctypes.c_void_p),
-        ("tensor_from_object", _FROM_OBJECT),
+        ("tensor_from_object", ctypes.c_void_p),
         ("current_stream", _CURRENT_STREAM),
     )
 
@@ -185,19 +185,17 @@ def exchange_class(
 ) -> type[Producer]:
     """A producer class that also offers the C exchange API."""
 
-    def tensor(producer: Producer, out: Any) -> int:
+    def managed(producer: Producer, out: Any) -> int:
         producer.exchanged += 1  # type: ignore[attr-defined]  # of the class below
-        producer.versioned = True
-        capsule = Producer.__dlpack__(producer)
-        out[0] = content_of(capsule).tensor
+        out[0] = ctypes.addressof(content_of(Producer.__dlpack__(producer)))
         return status
 
     def current(device_type: int, device_id: int, out: Any) -> int:
         out[0] = stream
         return 0
 
-    function = _FROM_OBJECT(tensor) if has_function else _FROM_OBJECT()
-    table = _ExchangeTable(major, 1, None, None, None, None, function, _CURRENT_STREAM(current))
+    function = _FROM_OBJECT(managed) if has_function else _FROM_OBJECT()
+    table = _ExchangeTable(major, 1, None, None, function, None, None, _CURRENT_STREAM(current))
     _ALIVE.append(table)
 
     class Exchanging(Producer):

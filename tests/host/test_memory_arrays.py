@@ -103,6 +103,16 @@ def test_torch_refuses_gradients_and_lazy_bits() -> None:
         memory.from_dlpack(torch.ones(3, dtype=torch.complex64).conj())
 
 
+def test_the_read_only_wrapper_of_torch() -> None:
+    torch = library("torch")
+    wrapper = getattr(torch.utils.dlpack, "ReadOnlyTensorWrapper", None)
+    if wrapper is None:
+        pytest.skip("this PyTorch has no ReadOnlyTensorWrapper")
+    tensor = torch.arange(3.0)
+    view = core.TensorView(wrapper(tensor))
+    assert (view.ptr, view.readonly) == (tensor.data_ptr(), True)
+
+
 def test_many_threads_share_one_array() -> None:
     values = random_values((1000,), np.float64)
     array = memory.from_dlpack(values)

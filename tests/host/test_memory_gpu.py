@@ -109,8 +109,10 @@ def test_torch_there_and_back(dtype: str) -> None:
     theirs = torch.from_dlpack(array)
     assert theirs.data_ptr() == array.ptr
     np.testing.assert_array_equal(theirs.cpu().numpy(), values)
-    pinned = torch.from_dlpack(filled(values, "pinned"))
-    np.testing.assert_array_equal(pinned.cpu().numpy(), values)
+    pinned = filled(values, "pinned")
+    on_host = torch.from_dlpack(pinned, device="cpu")
+    assert on_host.data_ptr() == pinned.ptr
+    np.testing.assert_array_equal(on_host.numpy(), values)
     ours = memory.from_dlpack(torch.from_numpy(values).cuda()[::2])
     np.testing.assert_array_equal(numpy_of(ours), values[::2])
 

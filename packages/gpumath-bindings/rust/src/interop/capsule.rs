@@ -1,13 +1,14 @@
-//! Any library's arrays, through `__dlpack__`.
+//! Any library's arrays, through DLPack: `__dlpack__`, or the C exchange API.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
+use gpumath_core::tensor::Device;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern, prelude::*};
 
-use super::dlpack::{CUDA, CUDA_MANAGED, DlTensor};
+use super::dlpack::{CUDA, CUDA_MANAGED, DlTensor, Exchange};
 use super::{Operand, Owner, checked, plausible};
 
 pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";
@@ -88,19 +89,45 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
             class.fully_qualified_name().map_or_else(|_| String::new(), |name| name.to_string())
         ))
     })?;
-    let (managed, flags) = take(&capsule)?;
-    let tensor = match &managed {
-        // SAFETY: the capsule's name says what it holds, and it is ours now.
-        Managed::Plain(tensor) => unsafe { &tensor.as_ref().tensor },
-        // SAFETY: as above.
-        Managed::Versioned(tensor) => unsafe { &tensor.as_ref().tensor },
+    operand_of(take(&capsule)?)
+}
+
+/// Through the C exchange API, for classes other than PyTorch's.
+pub(super) fn exchanged_view(
+    operand: &Bound<'_, PyAny>,
+    exchange: Exchange,
+    stream: Option<usize>,
+) -> PyResult<Operand> {
+    let found = operand_of(exchange.managed(operand)?)?;
+    if let (Device::Cuda(device), Some(stream)) = (found.view.device, stream) {
+        exchange.order(operand.py(), device, stream)?;
+    }
+    Ok(found)
+}
+
+fn operand_of(managed: Managed) -> PyResult<Operand> {
+    let (tensor, flags) = match &managed {
+        // SAFETY: it is ours, until it is dropped.
+        Managed::Plain(tensor) => (unsafe { &tensor.as_ref().tensor }, 0),
+        Managed::Versioned(tensor) => {
+            // SAFETY: it starts with a version, whatever follows.
+            let (major, minor) = unsafe { tensor.cast::<(u32, u32)>().read() };
+            if major != VERSION.0 {
+                return Err(PyBufferError::new_err(format!(
+                    "the operand's DLPack version is {major}.{minor}; version 1 was asked for"
+                )));
+            }
+            // SAFETY: version 1 has this layout.
+            let tensor = unsafe { tensor.as_ref() };
+            (&tensor.tensor, tensor.flags)
+        }
     };
     if flags & IS_COPIED != 0 {
         return Err(PyBufferError::new_err(
             "the operand's library gave a copy instead of its memory; make the copy yourself, and pass that",
         ));
     }
-    // SAFETY: DLPack's rules for what a capsule holds.
+    // SAFETY: DLPack's rules for what a managed tensor holds.
     let (mut view, space) = unsafe { tensor.view() }?;
     view.readonly = flags & READ_ONLY != 0;
     let view = checked(plausible(view)?)?;
@@ -134,8 +161,8 @@ fn request<'py>(operand: &Bound<'py, PyAny>, stream: Option<usize>) -> PyResult<
     }
 }
 
-/// The tensor of a capsule, which is then marked as used, and its flags.
-fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<(Managed, u64)> {
+/// The tensor of a capsule, which is then marked as used.
+fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Managed> {
     let raw = capsule.as_ptr();
     let holds = |name: &CStr| {
         // SAFETY: a live capsule and a NUL-terminated name.
@@ -151,22 +178,12 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<(Managed, u64)> {
     if holds(VERSIONED) {
         let tensor = capsule.pointer_checked(Some(VERSIONED))?.cast::<Versioned>();
         rename(USED_VERSIONED)?;
-        let managed = Managed::Versioned(tensor);
-        // SAFETY: a capsule of this name starts with a version, whatever follows.
-        let (major, minor) = unsafe { tensor.cast::<(u32, u32)>().read() };
-        if major != VERSION.0 {
-            return Err(PyBufferError::new_err(format!(
-                "the operand's DLPack version is {major}.{minor}; version 1 was asked for"
-            )));
-        }
-        // SAFETY: version 1 has this layout.
-        let flags = unsafe { tensor.as_ref().flags };
-        return Ok((managed, flags));
+        return Ok(Managed::Versioned(tensor));
     }
     if holds(PLAIN) {
         let tensor = capsule.pointer_checked(Some(PLAIN))?.cast::<Plain>();
         rename(USED_PLAIN)?;
-        return Ok((Managed::Plain(tensor), 0));
+        return Ok(Managed::Plain(tensor));
     }
     // SAFETY: a live capsule; a name, where there is one, is NUL-terminated.
     let name = unsafe {

@@ -4,6 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 
 use gpumath_core::device;
 use gpumath_core::memory::Space;
@@ -12,7 +13,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyCapsule, PyType};
 use pyo3::{intern, prelude::*};
 
-use super::{Operand, checked, plausible, unsupported_dtype};
+use super::capsule::{Managed, Versioned};
+use super::unsupported_dtype;
 use crate::error::OrRaise;
 
 pub(crate) const CPU: i32 = 1;
@@ -91,19 +93,24 @@ struct ExchangeTable {
     minor: u32,
     previous: *const c_void,
     allocate: usize,
-    managed_from_object: usize,
+    managed_from_object: Option<ManagedFromObject>,
     managed_to_object: usize,
     tensor_from_object: Option<TensorFromObject>,
     current_stream: Option<CurrentStream>,
 }
 
+type ManagedFromObject =
+    unsafe extern "C" fn(object: *mut c_void, out: *mut *mut Versioned) -> c_int;
 type TensorFromObject = unsafe extern "C" fn(object: *mut c_void, out: *mut DlTensor) -> c_int;
 type CurrentStream = unsafe extern "C" fn(kind: c_int, ordinal: i32, out: *mut usize) -> c_int;
 
-/// The functions of a tensor class that fill a `DLTensor` without taking a reference.
+/// The functions of a tensor class. None of them synchronizes.
 #[derive(Clone, Copy)]
 pub(super) struct Exchange {
-    tensor: TensorFromObject,
+    /// Takes a reference, and knows the flags.
+    managed: Option<ManagedFromObject>,
+    /// Takes no reference, and knows no flags.
+    tensor: Option<TensorFromObject>,
     current_stream: Option<CurrentStream>,
 }
 
@@ -122,51 +129,66 @@ impl Exchange {
         if table.major != 1 {
             return Ok(None);
         }
-        let current_stream = table.current_stream;
-        Ok(table.tensor_from_object.map(|tensor| Self { tensor, current_stream }))
+        Ok(Some(Self {
+            managed: table.managed_from_object,
+            tensor: table.tensor_from_object,
+            current_stream: table.current_stream,
+        }))
     }
 
-    /// The tensor behind `object`, whose class offered this function. Its shape and strides live as long as `object`.
+    /// Whether `tensor` can be called.
+    pub(super) fn has_tensor(&self) -> bool {
+        self.tensor.is_some()
+    }
+
+    /// Whether `managed` can be called.
+    pub(super) fn has_managed(&self) -> bool {
+        self.managed.is_some()
+    }
+
+    /// The tensor behind `object`, whose class offered these functions. Its shape and strides live as long as `object`.
     pub(super) fn tensor(self, object: &Bound<'_, PyAny>) -> PyResult<DlTensor> {
         let mut tensor = MaybeUninit::uninit();
+        let Some(function) = self.tensor else { return Err(no_memory(object.py())) };
         // SAFETY: the class of `object` offered this function, and the GIL is held.
-        if unsafe { (self.tensor)(object.as_ptr().cast(), tensor.as_mut_ptr()) } != 0 {
-            let py = object.py();
-            let error = PyTypeError::new_err(
-                "the tensor has no memory that can be addressed; sparse and other special tensors have to be made \
-                 dense first",
-            );
-            error.set_cause(py, PyErr::take(py));
-            return Err(error);
+        if unsafe { function(object.as_ptr().cast(), tensor.as_mut_ptr()) } != 0 {
+            return Err(no_memory(object.py()));
         }
         // SAFETY: a return value of 0 means that it is filled.
         Ok(unsafe { tensor.assume_init() })
     }
 
-    /// Any library's tensor; `stream` waits for what its library has put on its own current stream.
-    pub(super) fn view(
-        self,
-        object: &Bound<'_, PyAny>,
-        stream: Option<usize>,
-    ) -> PyResult<Operand> {
-        let tensor = self.tensor(object)?;
-        // SAFETY: the class's own function filled it, and `object` is held by the caller.
-        let (view, space) = unsafe { tensor.view() }?;
-        let view = checked(plausible(view)?)?;
-        if let (Device::Cuda(device), Some(stream), Some(current)) =
-            (view.device, stream, self.current_stream)
-        {
-            let mut own = 0_usize;
-            // SAFETY: the class offered this function; the address is that of a live usize.
-            if unsafe { current(tensor.device_type, tensor.device_id, &raw mut own) } != 0 {
-                return Err(PyErr::fetch(object.py()));
-            }
-            let py = object.py();
-            // SAFETY: the one handle is the library's own, and the caller of this process vouches for the other.
-            py.detach(|| unsafe { device::order(own, stream, device) }).or_raise(py)?;
+    /// The same, with a reference to it.
+    pub(super) fn managed(self, object: &Bound<'_, PyAny>) -> PyResult<Managed> {
+        let mut tensor = std::ptr::null_mut();
+        let Some(function) = self.managed else { return Err(no_memory(object.py())) };
+        // SAFETY: the class of `object` offered this function, and the GIL is held.
+        let status = unsafe { function(object.as_ptr().cast(), &raw mut tensor) };
+        match NonNull::new(tensor) {
+            Some(tensor) if status == 0 => Ok(Managed::Versioned(tensor)),
+            _ => Err(no_memory(object.py())),
         }
-        Ok(Operand { view, space, owner: None })
     }
+
+    /// Makes `stream` wait for what the class's library has put on its own current stream.
+    pub(super) fn order(self, py: Python<'_>, device: i32, stream: usize) -> PyResult<()> {
+        let Some(current) = self.current_stream else { return Ok(()) };
+        let mut own = 0_usize;
+        // SAFETY: the class offered this function; the address is that of a live usize.
+        if unsafe { current(CUDA, device, &raw mut own) } != 0 {
+            return Err(PyErr::fetch(py));
+        }
+        // SAFETY: the one handle is the library's own, and the user vouches for the other.
+        py.detach(|| unsafe { device::order(own, stream, device) }).or_raise(py)
+    }
+}
+
+fn no_memory(py: Python<'_>) -> PyErr {
+    let error = PyTypeError::new_err(
+        "the tensor has no memory that can be addressed; sparse and other special tensors have to be made dense first",
+    );
+    error.set_cause(py, PyErr::take(py));
+    error
 }
 
 /// Pairs of a `DLDataType` with one lane, and an element type.

@@ -110,7 +110,7 @@ pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
             (view, space)
         }
         Reader::Own => return Array::operand(operand.cast::<Array>()?, stream),
-        Reader::Exchange(exchange) => return exchange.view(operand, stream),
+        Reader::Exchange(exchange) => return capsule::exchanged_view(operand, exchange, stream),
         Reader::Capsule => return capsule::view(operand, stream),
         Reader::Jax => {
             // JAX takes -1 (no order) for the handle of a stream, and None means that the host waits.
@@ -152,15 +152,22 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<R
             ("numpy", "ndarray") => return Ok(Reader::Numpy),
             ("cupy", "ndarray") => return Ok(Reader::Cupy),
             ("torch", "Tensor") => {
-                return Ok(
-                    dlpack::Exchange::of(class)?.map_or(Reader::Torch, Reader::TorchExchange)
-                );
+                let name = intern!(py, "__dlpack_c_exchange_api__");
+                if !class
+                    .getattr_opt(name)?
+                    .is_none_or(|own| base.getattr(name).is_ok_and(|inherited| inherited.is(&own)))
+                {
+                    // PyTorch's read-only wrapper says in `__dlpack__` what its tensors are.
+                    return Ok(Reader::Capsule);
+                }
+                let exchange = dlpack::Exchange::of(class)?.filter(dlpack::Exchange::has_tensor);
+                return Ok(exchange.map_or(Reader::Torch, Reader::TorchExchange));
             }
             ("jax" | "jaxlib", _) => reader = Reader::Jax,
             _ => {}
         }
     }
-    if let Some(exchange) = dlpack::Exchange::of(class)? {
+    if let Some(exchange) = dlpack::Exchange::of(class)?.filter(dlpack::Exchange::has_managed) {
         return Ok(Reader::Exchange(exchange));
     }
     if class.hasattr(intern!(py, "__dlpack__"))?
