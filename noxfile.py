@@ -15,11 +15,35 @@ DIST = ROOT / "dist"
 CACHE = ROOT / ".nox" / "cache"  # downloads that several sessions share
 PACKAGES = ("gpumath-bindings", "gpumath-host", "gpumath-device")
 SOURCES = [str(ROOT / "packages" / name / "src") for name in PACKAGES]
-TEST_REQUIREMENTS = ("numpy", "pytest", "pytest-timeout", "scipy")
+TEST_REQUIREMENTS = ("cython", "numpy", "pytest", "pytest-timeout", "scipy")
 
 GENERATOR_REQUIREMENTS = ROOT / "codegen" / "requirements.txt"
 # One pin for the linter and the generator, whose output it formats.
 (RUFF,) = [s for s in GENERATOR_REQUIREMENTS.read_text().splitlines() if s.startswith("ruff")]
+
+# NVIDIA's libraries that tests load: all that are small enough for every run, and the others.
+CUDA13_LIBRARIES = (
+    "nvidia-cuda-nvrtc",
+    "nvidia-cuda-runtime",
+    "nvidia-cufft",
+    "nvidia-curand",
+    "nvidia-libmathdx-cu13",
+    "nvidia-nvjitlink",
+)
+CUDA12_LIBRARIES = (
+    "nvidia-cuda-runtime-cu12",
+    "nvidia-cufft-cu12",
+    "nvidia-curand-cu12",
+    "nvidia-nvjitlink-cu12",
+)
+LARGE_CUDA13_LIBRARIES = ("nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse")
+LARGE_CUDA12_LIBRARIES = (
+    "nvidia-cublas-cu12",
+    "nvidia-cuda-nvrtc-cu12",
+    "nvidia-cusolver-cu12",
+    "nvidia-cusparse-cu12",
+    "nvidia-libmathdx-cu12",
+)
 
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -152,11 +176,26 @@ def missing_cuda_extra(session: nox.Session) -> str | None:
 @nox.session(requires=["wheels"])
 def tests(session: nox.Session) -> None:
     """Run the tests that need no GPU, against the built wheels and NVIDIA's real libraries."""
-    session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, "nvidia-cufft")
+    session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, *CUDA13_LIBRARIES)
     session.install("--no-deps", wheel_of("gpumath-device"))
     session.install("-r", str(GENERATOR_REQUIREMENTS))
-    cuda12 = download_once(session, "cuda12", "nvidia-cufft-cu12")
+    cuda12 = download_once(session, "cuda12-libraries", *CUDA12_LIBRARIES)
     run_pytest(session, "-m", "not gpu", env={"GPUMATH_TEST_CU12": str(cuda12)})
+
+
+@nox.session(name="tests-cuda-libs", requires=["wheels"])
+def tests_cuda_libs(session: nox.Session) -> None:
+    """Check the bindings against NVIDIA's libraries of CUDA 12 and 13; `-- all`: every library."""
+    whole = "all" in session.posargs
+    session.posargs[:] = [item for item in session.posargs if item != "all"]
+    large13 = LARGE_CUDA13_LIBRARIES if whole else ()
+    large12 = LARGE_CUDA12_LIBRARIES if whole else ()
+    session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, *CUDA13_LIBRARIES, *large13)
+    session.install("-r", str(GENERATOR_REQUIREMENTS))
+    folder = "cuda12-all-libraries" if whole else "cuda12-libraries"
+    cuda12 = download_once(session, folder, *CUDA12_LIBRARIES, *large12)
+    settings = {"GPUMATH_TEST_CU12": str(cuda12)}
+    run_pytest(session, "-m", "not gpu", folders=("bindings", "cuda_libs"), env=settings)
 
 
 @nox.session(name="tests-gpu")
@@ -331,5 +370,5 @@ def bench(session: nox.Session) -> None:
     if session.posargs:
         session.run("python", "-P", *session.posargs)
         return
-    for script in ("core/cpu_fft.py", "host/import_time.py"):
+    for script in ("core/cpu_fft.py", "bindings/import_time.py", "host/import_time.py"):
         session.run("python", "-P", str(ROOT / "benchmarks" / script))

@@ -68,8 +68,9 @@ def public_names(module: ModuleType) -> list[str]:
         return list(module.__all__)
     return [
         name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("gpumath")
+        for name in dir(module)
+        if not name.startswith("_")
+        and str(getattr(getattr(module, name), "__module__", "")).startswith("gpumath")
     ]
 
 

@@ -21,25 +21,28 @@ _BY_ROLE = {
     "str": "str",
     "texts": "_Int | Sequence[str | bytes]",
     "nested": "_Int | Sequence[_Ints]",
-    "kernel_params": "_Int | Buffer | tuple[Sequence[object], Sequence[type | None]] | None",
-    "kernel_extra": "_Int | Buffer | None",
+    "kernel_params": (
+        "_Int | list[int] | Buffer | tuple[Sequence[object], Sequence[type | None]] | None"
+    ),
+    "kernel_extra": "_Int | list[int] | Buffer | None",
     "logger": "_Int | Callable[..., None] | None",
 }
 
 
-def enums(lib: Library) -> str:
-    """Return the module with the library's enums."""
-    base = sorted({_base(enum) for enum in lib.enums})
-    classes = "".join(_enum(enum) for enum in lib.enums)
-    names = ", ".join(f'"{enum.name}"' for enum in lib.enums)
-    return f'''"""Enums of {lib.title}."""
+def enums(lib: Library, lazy: bool = False) -> str:
+    """Return the module with the library's enums, or with those that are imported late."""
+    chosen = [enum for enum in lib.enums if enum.lazy == lazy]
+    base = sorted({_base(enum) for enum in chosen})
+    classes = "".join(_enum(enum) for enum in chosen)
+    names = ", ".join(f'"{enum.name}"' for enum in chosen)
+    return f'''"""Enums of {lib.title}{" that are imported when asked for" if lazy else ""}."""
 
 {f"from enum import {', '.join(base)}" if base else ""}
 
 __all__: list[str] = [{names}]
 
 {classes}
-{_statuses(lib.status) if lib.status else ""}
+{_statuses(lib.status) if lib.status and not lazy else ""}
 '''
 
 

@@ -181,8 +181,10 @@ def merge(releases: dict[str, Release]) -> api.Api:
     enums: dict[str, dict[tuple[str, int], api.Member]] = {}
     for cuda, release in releases.items():
         for found in release.functions.values():
-            # A changed signature or symbol under an unchanged name is another function.
-            key = (found.name, found.symbol, found.returns, *(p.kind for p in found.parameters))
+            # A changed signature or symbol under an unchanged name is another function. The
+            # driver, whose exports are not known, keeps its old symbols.
+            symbol = "" if found.exported is None else found.symbol
+            key = (found.name, symbol, found.returns, *(p.kind for p in found.parameters))
             known = functions.setdefault(key, found)
             known.since = known.since or cuda
             known.until = cuda

@@ -145,6 +145,8 @@ class Enum:
     flags: bool
     doc: str
     members: list[Member]
+    # Whether it is in a module of its own, which is imported when the enum is first asked for.
+    lazy: bool = False
 
 
 @dataclass
@@ -178,14 +180,6 @@ def load(root: Path, name: str) -> Library:
     facts = api.read(root / "api" / f"{name}.toml")
     rules = Rules(root / "rules" / f"{name}.toml", facts.functions)
     data = rules.data
-    if (
-        wanted := data.get("functions")
-    ) is not None:  # TRANSITIONAL: until rules/driver.toml is whole
-        chosen = [
-            (f, k) for f, k in zip(facts.functions, rules.keys, strict=True) if f.name in wanted
-        ]
-        facts.functions, rules.keys = [f for f, _ in chosen], [k for _, k in chosen]
-        facts.enums = [e for e in facts.enums if e.name in data["enum"]]
     enums = [_enum(enum, data) for enum in _decided(facts.enums, data.get("enum", {}))]
     enum_names = {enum.c_name: enum.name for enum in enums}
     skipped = {key: rules.decision(key).get("skip", "") for key in rules.keys}
@@ -263,6 +257,7 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
         decision["doc"],
         # A second name of a value stays behind the first: Python makes it an alias.
         sorted(members.values(), key=lambda m: m.value),
+        decision.get("lazy", False),
     )
 
 

@@ -62,7 +62,8 @@ class Rules:
         exact = {key: value for key, value in table.items() if key in self.keys}
         unknown = [key for key in table if key not in exact and not _EXPRESSION.search(key)]
         for expression in [key for key in table if key not in exact and key not in unknown]:
-            matches = [match for key in self.keys if (match := re.fullmatch(expression, key))]
+            keys = dict.fromkeys(self.keys)
+            matches = [match for key in keys if (match := re.fullmatch(expression, key))]
             unknown += [] if matches else [expression]
             for match in matches:
                 key = match.string

@@ -36,18 +36,18 @@ _BY_ROLE = {
     "buffer": ("int or writable bytes-like", "What C writes to: a buffer{size}, or its address."),
     "str": ("str", "Text without NUL characters."),
     "kernel_params": (
-        "(values, types), array of int, int or None",
+        "(values, types), array or list of int, int or None",
         """The kernel's arguments. Values and their types are two tuples or lists of one length. A
     type is a simple ctypes type, to which the value is converted (c_void_p: an int, or what
     has ``getPtr()`` or ``ptr``); the ctypes struct, union or array class of the value; or None
     for a value that is the bytes of the argument: an object with a buffer (a struct, a NumPy
     scalar), an enum member, which becomes an int, or an object whose ``getPtr()`` or ``ptr``
-    is the host address of its bytes. An array of 64-bit integers has the host address of each
-    argument, and an int is the address of such an array. 0 or None: no arguments.""",
+    is the host address of its bytes. An array of 64-bit integers, or a list, has the host
+    address of each argument; an int is the address of such an array. 0 or None: no arguments.""",
     ),
     "kernel_extra": (
-        "int, array of int or None, optional",
-        "Names and values, ended by 0, in an array of 64-bit integers, or the address of theirs.",
+        "int, array or list of int, or None, optional",
+        "Names and values, ended by 0: an array or list of 64-bit integers, or its address.",
     ),
     "logger": ("callable, Logger, None or int", "Gets each message; or a C function's address."),
 }

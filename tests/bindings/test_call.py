@@ -214,6 +214,27 @@ def test_the_callback_function_of_the_right_cuda_is_called(
     assert text == f"{called} 5 load 0 255 0 {2**40} 0"
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        "address",
+        "np.uint64(address)",
+        "buffer",
+        "np.frombuffer(buffer, np.uint8)",
+        "np.array(-256, 'i2')",
+    ],
+)
+def test_data_are_bytes_or_where_they_are(library: Path, data: str) -> None:
+    code = f"""
+import numpy as np
+buffer = bytearray(b"\\0\\xff")
+address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+result = record(cufft.xt_set_jit_callback, 5, "load", {data}, 2, 0, [1, 0])
+"""
+    text, _ = recorder.run(library, code, RECORDER_MAJOR="13")
+    assert text.endswith(" 5 load 0 255 0 1 0")
+
+
 def test_other_threads_run_during_a_call(library: Path) -> None:
     code = """
 import threading

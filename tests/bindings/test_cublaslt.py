@@ -9,6 +9,7 @@ import pytest
 
 from gpumath.bindings import cublas, cublasLt
 from tests.helpers.cublas import without_gpu
+from tests.helpers.cuda_wheels import in_fresh_process
 
 MAJORS = pytest.mark.parametrize("cuda_major", [12, 13])
 # By the name of the functions: the enum, and what a descriptor is made with.
@@ -336,3 +337,17 @@ def test_an_attribute_that_is_none() -> None:
         cublasLt.get_matmul_desc_attribute_dtype("EPILOGUE")  # type: ignore[arg-type]  # wrong
     with pytest.raises(AttributeError, match="no_such_name"):
         cublasLt.no_such_name  # noqa: B018 - the module makes some names when they are asked for
+
+
+def test_what_takes_long_to_import_waits() -> None:
+    code = """
+from gpumath.bindings import cublasLt
+before = ["MatmulTile" in vars(cublasLt), "numpy" in sys.modules]
+tile = cublasLt.MatmulTile.TILE_128x256
+result = [before, tile.value, cublasLt.MatmulTile is vars(cublasLt)["MatmulTile"],
+          "MatmulTile" in dir(cublasLt)]
+"""
+    before, value, *there = in_fresh_process(code)
+    assert before == [False, False]
+    assert value == 23
+    assert there == [True, True]

@@ -15,19 +15,23 @@ from gpumath.bindings import cufft, driver, errors
 from tests.helpers.cuda_wheels import cufft_file, in_fresh_process
 
 MAJORS = pytest.mark.parametrize("cuda_major", [12, 13])
-TABLE = Path(__file__).parents[1] / "codegen" / "frozen" / "cufft_functions.tsv"
+TABLE = Path(__file__).parents[1] / "codegen" / "frozen" / "functions.tsv"
 C_TYPES = {"i32": "c_int", "i64": "c_longlong", "u64": "c_size_t", "ptr": "c_void_p"}
 RELEASES = {12: "12.9", 13: "13.5"}
 
 
+def table() -> list[dict[str, str]]:
+    """Return the functions of cuFFT."""
+    with TABLE.open(newline="") as file:
+        return [r for r in csv.DictReader(file, delimiter="\t") if r["module"] == "cufft"]
+
+
 def declared(cuda_major: int) -> list[dict[str, str]]:
     """Return the public functions that the newest cuFFT of a CUDA major has."""
-    with TABLE.open(newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
     release = float(RELEASES[cuda_major])
     return [
         row
-        for row in rows
+        for row in table()
         if float(row["since"]) <= release <= float(row["until"])
         and hasattr(cufft, row["name"])
         and not row["name"].startswith("_")
@@ -139,10 +143,8 @@ except errors.FunctionNotFoundError as error:
 
 
 def test_signatures_can_be_inspected() -> None:
-    with TABLE.open(newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            if not hasattr(cufft, row["name"]):
-                continue
+    for row in table():
+        if hasattr(cufft, row["name"]):
             expected = [p.partition(":")[0] for p in row["parameters"].split() if ":out." not in p]
             assert list(inspect.signature(getattr(cufft, row["name"])).parameters) == expected
 

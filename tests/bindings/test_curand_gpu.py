@@ -67,6 +67,8 @@ class Generator:
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", [*PSEUDO, *QUASI, *DEFAULT], ids=lambda kind: kind.name)
 def test_moments(kind: RngType, distribution: str) -> None:
+    if (kind, distribution) == (RngType.PSEUDO_MT19937, "Poisson by method"):
+        pytest.skip("the device's MT19937 has no method of the device API")
     if not has(kind, distribution):
         with pytest.raises(errors.cuRANDError) as caught:
             Generator(kind).numbers(distribution, COUNT)
@@ -137,6 +139,8 @@ def test_orderings(kind: RngType) -> None:
     if kind == RngType.PSEUDO_XORWOW:
         right += [Ordering.PSEUDO_SEEDED]
     for ordering in right:
+        # A new one each: cuRAND 10.4.0 keeps the old ordering's memory, and writes beyond it.
+        generator = Generator(kind)
         curand.set_generator_ordering(generator.generator, ordering)
         uniform.assert_fits(generator.numbers("uniform", COUNT))
 

@@ -8,7 +8,8 @@ from types import ModuleType
 import pytest
 
 from gpumath.bindings import cusolver, cusolverDn, cusolverMg, cusolverRf, cusolverSp, errors
-from tests.helpers.cusolver import files, without_gpu
+from tests.helpers.cuda_wheels import library_file
+from tests.helpers.cusolver import without_gpu
 
 MAJORS = pytest.mark.parametrize("cuda_major", [12, 13])
 MODULES = [cusolver, cusolverDn, cusolverSp, cusolverRf, cusolverMg]
@@ -18,7 +19,7 @@ MODULES = [cusolver, cusolverDn, cusolverSp, cusolverRf, cusolverMg]
 def test_version_is_that_of_the_library(cuda_major: int) -> None:
     code = f"""
 import ctypes
-raw = ctypes.CDLL({str(files(cuda_major)[0])!r})
+raw = ctypes.CDLL({str(library_file("cusolver", cuda_major))!r})
 cell = ctypes.c_int(0)
 def ask(which):
     assert raw.cusolverGetProperty(which, ctypes.byref(cell)) == 0
@@ -188,25 +189,21 @@ for name in names:
 def test_a_pattern_is_permuted_on_the_cpu(cuda_major: int) -> None:
     code = """
 import ctypes
-from pathlib import Path
+from gpumath.bindings import cusparse
 pointers, columns, order = [0, 2, 5, 7], [0, 1, 0, 1, 2, 1, 2], [2, 0, 1]
-cusolver.get_version()
-path = next(Path(l.path) for l in core.libraries() if l.name == "cusparse")
-cusparse = ctypes.CDLL(str(path))
-descriptor = ctypes.c_void_p()
-assert cusparse.cusparseCreateMatDescr(ctypes.byref(descriptor)) == 0
+descriptor = cusparse.create_mat_descr()
 symmetric = ctypes.c_int(-1)
 cusolverSp.xcsrissym_host(
-    0, 3, 7, descriptor.value, pointers, pointers[1:], columns, ctypes.addressof(symmetric)
+    0, 3, 7, descriptor, pointers, pointers[1:], columns, ctypes.addressof(symmetric)
 )
 size = cusolverSp.xcsrperm_buffer_size_host(
-    0, 3, 3, 7, descriptor.value, pointers, columns, order, order
+    0, 3, 3, 7, descriptor, pointers, columns, order, order
 )
 work = (ctypes.c_char * size)()
 rows, cols = (ctypes.c_int * 4)(*pointers), (ctypes.c_int * 7)(*columns)
 places = (ctypes.c_int * 7)(*range(7))
 cusolverSp.xcsrperm_host(
-    0, 3, 3, 7, descriptor.value, ctypes.addressof(rows), ctypes.addressof(cols), order, order,
+    0, 3, 3, 7, descriptor, ctypes.addressof(rows), ctypes.addressof(cols), order, order,
     ctypes.addressof(places), ctypes.addressof(work),
 )
 result = [symmetric.value, list(rows), list(cols), list(places)]

@@ -17,10 +17,13 @@ from tests.helpers.cusolver import (
     Dense,
     dense_solver,
     hermitian,
+    on_device,
     positive_definite,
     random,
     wide,
+    zeros,
 )
+from tests.helpers.device_arrays import workspace
 
 pytestmark = pytest.mark.gpu
 M, N, NRHS = 53, 37, 3
@@ -51,7 +54,7 @@ def dense(request: pytest.FixtureRequest) -> Iterator[Solver]:
 def test_lu(dense: Solver, algorithm: int) -> None:
     cusolverDn.set_adv_options(dense.params, cusolverDn.Function.GETRF, algorithm)
     a, b = random(dense.letter, N, N), random(dense.letter, N, NRHS)
-    factors, x, pivots = dense.put(a), dense.put(b), dense.zeros(N, np.int64)
+    factors, x, pivots = on_device(a), on_device(b), zeros(N, np.int64)
     kind, shape = dense.type, (dense.params, N, N, dense.type, factors, N)
     works = dense.works("xgetrf", *shape, kind)
     cusolverDn.xgetrf(dense.handle, *shape, pivots, kind, *works, dense.info)
@@ -60,60 +63,60 @@ def test_lu(dense: Solver, algorithm: int) -> None:
     cusolverDn.xgetrs(*head, kind, factors, N, pivots, kind, x, N, dense.info)
     dense.done()
     expected = np.linalg.solve(a.astype(wide(dense.letter)), b)
-    dense.close(dense.matrix(x, N, NRHS), expected, np.linalg.cond(a))
+    dense.close(x.get(), expected, np.linalg.cond(a))
 
 
 @pytest.mark.parametrize("uplo", [LOWER, UPPER])
 def test_cholesky_and_triangular_inverse(dense: Solver, uplo: int) -> None:
     a, b = positive_definite(dense.letter, N), random(dense.letter, N, NRHS)
-    factor, x, kind = dense.put(a), dense.put(b), dense.type
+    factor, x, kind = on_device(a), on_device(b), dense.type
     dense.run("xpotrf", dense.params, uplo, N, kind, factor, N, kind)
     dense.done()
     head = (dense.handle, dense.params, uplo, N, NRHS)
     cusolverDn.xpotrs(*head, kind, factor, N, kind, x, N, dense.info)
     dense.done()
     expected = np.linalg.solve(a.astype(wide(dense.letter)), b)
-    dense.close(dense.matrix(x, N, NRHS), expected, 10)
+    dense.close(x.get(), expected, 10)
     triangle = np.tril if uplo == LOWER else np.triu
-    before = triangle(dense.matrix(factor, N, N))
+    before = triangle(factor.get())
     dense.run("xtrtri", uplo, NON_UNIT, N, kind, factor, N)
     dense.done()
     inverse = np.linalg.inv(before.astype(wide(dense.letter)))
-    dense.close(triangle(dense.matrix(factor, N, N)), inverse, 10)
+    dense.close(triangle(factor.get()), inverse, 10)
 
 
 def test_qr_and_block_reflector(dense: Solver) -> None:
     a, kind = random(dense.letter, M, N), dense.type
-    factors, tau = dense.put(a), dense.zeros(N, dense.dtype)
+    factors, tau = on_device(a), dense.zeros(N)
     dense.run("xgeqrf", dense.params, M, N, kind, factors, M, kind, tau, kind)
     dense.done()
-    packed = dense.matrix(factors, M, N)
+    packed = factors.get()
     v = np.tril(packed, -1) + np.eye(M, N, dtype=dense.dtype)
     q = np.eye(M, dtype=wide(dense.letter))
-    for k, scale in enumerate(dense.matrix(tau, N)):
+    for k, scale in enumerate(tau.get()):
         q -= scale * (q @ v[:, k])[:, None] * v[:, k].conj()
     dense.close(q @ np.triu(packed), a)
-    t, block = dense.zeros(N * N, dense.dtype), dense.put(v)
+    t, block = dense.zeros(N, N), on_device(v)
     head = (dense.params, cusolver.DirectMode.FORWARD, cusolver.StorevMode.COLUMNWISE, M, N)
     shape = (*head, kind, block, M, kind, tau, kind, t, N, kind)
     cusolverDn.xlarft(dense.handle, *shape, *dense.works("xlarft", *shape))
-    upper = np.triu(dense.matrix(t, N, N))
+    upper = np.triu(t.get())
     dense.close(np.eye(M) - v @ upper @ v.conj().T, q)
 
 
 def test_symmetric_indefinite(dense: Solver) -> None:
     a, b = random(dense.letter, N, N), random(dense.letter, N, NRHS)
     a = np.asfortranarray(a + a.T)  # symmetric, not Hermitian, for complex types
-    factors, x, pivots = dense.put(a), dense.put(b), dense.zeros(N, np.int32)
+    factors, x, pivots = on_device(a), on_device(b), zeros(N, np.int32)
     work = dense.work("sytrf", N, factors, N)
     dense("sytrf", LOWER, N, factors, N, pivots, *work, dense.info)
     dense.done()
-    wide_pivots = dense.put(dense.get(pivots, N, np.int32).astype(np.int64))
+    wide_pivots = on_device(pivots.get().astype(np.int64))
     kind = dense.type
     dense.run("xsytrs", LOWER, N, NRHS, kind, factors, N, wide_pivots, kind, x, N)
     dense.done()
     expected = np.linalg.solve(a.astype(wide(dense.letter)), b)
-    dense.close(dense.matrix(x, N, NRHS), expected, 10 * np.linalg.cond(a))
+    dense.close(x.get(), expected, 10 * np.linalg.cond(a))
 
 
 def check_pairs(dense: Solver, a: Any, w: Any, v: Any) -> None:
@@ -125,16 +128,16 @@ def check_pairs(dense: Solver, a: Any, w: Any, v: Any) -> None:
 
 def test_eigenvalues(dense: Solver) -> None:
     a, kind = hermitian(dense.letter, N), dense.type
-    v, w = dense.put(a), dense.zeros(N, dense.real)
+    v, w = on_device(a), zeros(N, dense.real)
     head = (dense.params, VECTOR, LOWER, N)
     dense.run("xsyevd", *head, kind, v, N, dense.real_type, w, kind)
     dense.done()
-    check_pairs(dense, a, dense.get(w, N, dense.real), dense.matrix(v, N, N))
+    check_pairs(dense, a, w.get(), v.get())
 
 
 def test_some_eigenvalues(dense: Solver) -> None:
     a, kind = hermitian(dense.letter, N), dense.type
-    v, w = dense.put(a), dense.zeros(N, dense.real)
+    v, w = on_device(a), zeros(N, dense.real)
     low, high = np.zeros(1, dense.real), np.zeros(1, dense.real)
     found = np.zeros(1, np.int64)
     head = (dense.params, VECTOR, cusolver.EigRange.I, LOWER, N, kind, v, N)
@@ -143,32 +146,32 @@ def test_some_eigenvalues(dense: Solver) -> None:
     works = dense.works("xsyevdx", *head, found.ctypes.data, *tail)
     assert cusolverDn.xsyevdx(dense.handle, *head, *tail, *works, dense.info) == 5
     dense.done()
-    vectors = dense.matrix(v, N, N)[:, :5]
-    check_pairs(dense, a, dense.get(w, N, dense.real)[:5], vectors)
+    vectors = v.get()[:, :5]
+    check_pairs(dense, a, w.get()[:5], vectors)
 
 
 def test_eigenvalues_of_a_batch(dense: Solver) -> None:
     batch, kind = 4, dense.type
     matrices = [hermitian(dense.letter, N) for _ in range(batch)]
-    v, w = dense.put(np.stack(matrices, axis=2)), dense.zeros(N * batch, dense.real)
-    infos = dense.zeros(batch, np.int32)
+    v, w = on_device(np.stack(matrices, axis=2)), zeros((N, batch), dense.real)
+    infos = zeros(batch, np.int32)
     shape = (dense.params, VECTOR, LOWER, N, kind, v, N, dense.real_type, w, kind)
     works = dense.works("xsyev_batched", *shape, batch)
     cusolverDn.xsyev_batched(dense.handle, *shape, *works, infos, batch)
-    assert not dense.get(infos, batch, np.int32).any()
-    values, vectors = dense.get(w, (N, batch), dense.real), dense.matrix(v, N, N, batch)
+    assert not infos.get().any()
+    values, vectors = w.get(), v.get()
     for k, a in enumerate(matrices):
         check_pairs(dense, a, values[:, k], vectors[:, :, k])
 
 
 def test_eigenvalues_of_a_general_matrix(dense: Solver) -> None:
     a, kind = random(dense.letter, N, N), dense.type
-    copy, w = dense.put(a), dense.zeros(2 * N, dense.dtype)
-    v = dense.zeros(N * N, dense.dtype)
+    copy, w = on_device(a), dense.zeros(2 * N)
+    v = dense.zeros(N, N)
     head = (dense.params, NOVECTOR, VECTOR, N, kind, copy, N, kind, w)
     dense.run("xgeev", *head, kind, 0, 1, kind, v, N, kind)
     dense.done()
-    values, vectors = dense.matrix(w, 2 * N), dense.matrix(v, N, N).astype(np.complex128)
+    values, vectors = w.get(), v.get().astype(np.complex128)
     if dense.dtype.kind == "f":
         # Real parts, then imaginary parts; a conjugate pair shares two columns of vectors.
         values = values[:N] + 1j * values[N:]
@@ -186,51 +189,51 @@ def test_eigenvalues_of_a_general_matrix(dense: Solver) -> None:
 @pytest.mark.parametrize("method", ["xgesvd", "xgesvdp"])
 def test_svd(dense: Solver, method: str) -> None:
     a, kind = random(dense.letter, M, N), dense.type
-    copy, s = dense.put(a), dense.zeros(N, dense.real)
-    u, v = dense.zeros(M * N, dense.dtype), dense.zeros(N * N, dense.dtype)
+    copy, s = on_device(a), zeros(N, dense.real)
+    u, v = dense.zeros(M, N), dense.zeros(N, N)
     head = (VECTOR, 1) if method == "xgesvdp" else (ord("S"), ord("S"))
     shape = (dense.params, *head, M, N, kind, copy, M, dense.real_type, s)
     error = dense.run(method, *shape, kind, u, M, kind, v, N, kind)
     dense.done()
-    right = dense.matrix(v, N, N)
+    right = v.get()
     if method == "xgesvdp":
         assert 0 <= error < 1e-3
         right = right.conj().T
-    values = dense.get(s, N, dense.real)
+    values = s.get()
     expected = np.linalg.svd(a.astype(wide(dense.letter)), compute_uv=False)
     dense.close(values, expected, 10)
-    dense.close((dense.matrix(u, M, N) * values) @ right, a, 10)
+    dense.close((u.get() * values) @ right, a, 10)
 
 
 def test_svd_by_random_projection(dense: Solver) -> None:
     rank, oversampling, iterations, kind = 5, 8, 2, dense.type
     a = np.asfortranarray(random(dense.letter, M, rank) @ random(dense.letter, rank, N))
-    copy, s = dense.put(a), dense.zeros(N, dense.real)
-    u, v = dense.zeros(M * M, dense.dtype), dense.zeros(N * N, dense.dtype)
+    copy, s = on_device(a), zeros(N, dense.real)
+    u, v = dense.zeros(M, M), dense.zeros(N, N)
     head = (dense.params, ord("S"), ord("S"), M, N, rank, oversampling, iterations)
     shape = (*head, kind, copy, M, dense.real_type, s, kind, u, M, kind, v, N, kind)
     dense.run("xgesvdr", *shape)
     dense.done()
-    values = dense.get(s, N, dense.real)[:rank]
+    values = s.get()[:rank]
     expected = np.linalg.svd(a.astype(wide(dense.letter)), compute_uv=False)[:rank]
     dense.close(values, expected, 100)
-    left, right = dense.matrix(u, M, M)[:, :rank], dense.matrix(v, N, N)[:, :rank]
+    left, right = u.get()[:, :rank], v.get()[:, :rank]
     dense.close((left * values) @ right.conj().T, a, 100)
 
 
 def test_lu_of_cuda_12(dense: Solver) -> None:
     a, b = random(dense.letter, N, N), random(dense.letter, N, NRHS)
-    factors, x, pivots = dense.put(a), dense.put(b), dense.zeros(N, np.int64)
+    factors, x, pivots = on_device(a), on_device(b), zeros(N, np.int64)
     kind, shape = dense.type, (dense.handle, dense.params, N, N, dense.type, factors, N)
     try:
         size = cusolverDn.getrf_buffer_size(*shape, kind)
     except errors.FunctionNotFoundError as error:
         pytest.skip(str(error))
-    work = dense.memory.empty(size)
+    work = workspace(size)
     cusolverDn.getrf(*shape, pivots, kind, work, size, dense.info)
     dense.done()
     head = (dense.handle, dense.params, OP_N, N, NRHS)
     cusolverDn.getrs(*head, kind, factors, N, pivots, kind, x, N, dense.info)
     dense.done()
     expected = np.linalg.solve(a.astype(wide(dense.letter)), b)
-    dense.close(dense.matrix(x, N, NRHS), expected, np.linalg.cond(a))
+    dense.close(x.get(), expected, np.linalg.cond(a))

@@ -14,8 +14,10 @@ from tests.helpers.cusolver import (
     assert_close,
     random,
     wide,
+    zeros,
 )
 from tests.helpers.cusolver_sparse import Sparse, compressed, sparse, sparse_solver
+from tests.helpers.device_arrays import DeviceArray, workspace
 
 pytestmark = pytest.mark.gpu
 N = 30
@@ -43,13 +45,13 @@ def test_systems_on_the_cpu(solver: Sparse, letter: str, name: str, reorder: int
 @LETTERS
 @pytest.mark.parametrize("name", ["csrlsvqr", "csrlsvchol"])
 def test_systems(solver: Sparse, letter: str, name: str) -> None:
-    a, b, put = sparse(letter, N), random(letter, N), solver.memory.put
-    x, singular = solver.memory.zeros(N, DTYPES[letter]), np.array([7], np.int32)
-    arrays = [put(array) for array in compressed(a)]
+    a, b = sparse(letter, N), random(letter, N)
+    x, singular = zeros(N, DTYPES[letter]), np.array([7], np.int32)
+    arrays = [DeviceArray(array) for array in compressed(a)]
     matrix = (len(compressed(a)[0]), solver.descriptor, *arrays)
-    solver(f"{letter}{name}", N, *matrix, put(b), 1e-6, 0, x, singular)
+    solver(f"{letter}{name}", N, *matrix, DeviceArray(b), 1e-6, 0, x, singular)
     assert singular[0] == -1
-    found = solver.memory.get(x, N, DTYPES[letter])
+    found = x.get()
     assert_close(found, np.linalg.solve(a.astype(wide(letter)), b), letter, 10)
 
 
@@ -91,17 +93,17 @@ def test_eigenvalue_near_a_guess(solver: Sparse, letter: str, host: bool) -> Non
     guess = float(nearest) + 0.2 * min(values[N // 2 + 1] - nearest, 1.0)
     start, dtype = random(letter, N), DTYPES[letter]
     found, vector = np.zeros(1, dtype), np.zeros(N, dtype)
-    put, nnz = solver.memory.put, len(compressed(a)[0])
+    nnz = len(compressed(a)[0])
     if host:
         shape = (N, nnz, solver.descriptor, *compressed(a), guess, start, 500, 1e-6)
         solver(f"{letter}csreigvsi_host", *shape, found, vector)
     else:
-        arrays = [put(array) for array in compressed(a)]
-        mu, x = put(found), put(vector)
-        shape = (N, nnz, solver.descriptor, *arrays, guess, put(start), 500, 1e-6)
+        arrays = [DeviceArray(array) for array in compressed(a)]
+        mu, x = DeviceArray(found), DeviceArray(vector)
+        shape = (N, nnz, solver.descriptor, *arrays, guess, DeviceArray(start), 500, 1e-6)
         solver(f"{letter}csreigvsi", *shape, mu, x)
-        found = solver.memory.get(mu, 1, dtype)
-        vector = solver.memory.get(x, N, dtype)
+        found = mu.get()
+        vector = x.get()
     # An error of the vector is squared in the value, and 1e-6 bounds the residual.
     assert abs(found[0] - nearest) < 1e-3 * abs(nearest)
     assert np.linalg.norm(a @ vector - found[0] * vector) < 1e-2 * np.linalg.norm(vector) * N
@@ -168,22 +170,22 @@ def test_zero_free_diagonal(solver: Sparse, letter: str) -> None:
 
 @LETTERS
 def test_batched_qr(solver: Sparse, letter: str) -> None:
-    batch, put = 4, solver.memory.put
+    batch = 4
     first = sparse(letter, N)
     matrices = [first * (1 + 0.1 * k) + k * np.eye(N, dtype=first.dtype) for k in range(batch)]
     values = [compressed(a)[0] for a in matrices]
     _, pointers, columns = compressed(first)
     sides, nnz = [random(letter, N) for _ in range(batch)], len(columns)
-    pattern = (solver.descriptor, put(pointers), put(columns))
+    pattern = (solver.descriptor, DeviceArray(pointers), DeviceArray(columns))
     info = cusolverSp.create_csrqr_info()
     solver("xcsrqr_analysis_batched", N, N, nnz, *pattern, info)
-    shape = (N, N, nnz, solver.descriptor, put(np.concatenate(values)), *pattern[1:])
+    shape = (N, N, nnz, solver.descriptor, DeviceArray(np.concatenate(values)), *pattern[1:])
     internal, size = solver(f"{letter}csrqr_buffer_info_batched", *shape, batch, info)
     assert internal > 0
-    x = solver.memory.zeros(N * batch, DTYPES[letter])
-    tail = (put(np.concatenate(sides)), x, batch, info, solver.memory.empty(size))
+    x = zeros((N, batch), DTYPES[letter])
+    tail = (DeviceArray(np.concatenate(sides)), x, batch, info, workspace(size))
     solver(f"{letter}csrqrsv_batched", *shape, *tail)
-    found = solver.memory.get(x, (N, batch), DTYPES[letter])
+    found = x.get()
     for k, (a, b) in enumerate(zip(matrices, sides, strict=True)):
         assert_close(found[:, k], np.linalg.solve(a.astype(wide(letter)), b), letter, 10)
     cusolverSp.destroy_csrqr_info(info)

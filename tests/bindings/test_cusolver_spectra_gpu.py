@@ -15,9 +15,11 @@ from tests.helpers.cusolver import (
     Dense,
     dense_solver,
     hermitian,
+    on_device,
     positive_definite,
     random,
     wide,
+    zeros,
 )
 
 pytestmark = pytest.mark.gpu
@@ -72,33 +74,33 @@ def check_pairs(dense: Dense, a: Any, w: Any, v: Any, b: Any = None) -> None:
 @pytest.mark.parametrize("uplo", [LOWER, UPPER])
 def test_divide_and_conquer(dense: Dense, uplo: int) -> None:
     a = hermitian(dense.letter, N)
-    v, w = dense.put(a), dense.zeros(N, dense.real)
+    v, w = on_device(a), zeros(N, dense.real)
     name = dense.symmetric + "evd"
     shape = (VECTOR, uplo, N, v, N, w)
     dense(name, *shape, *dense.work(name, *shape), dense.info)
     dense.done()
-    check_pairs(dense, a, dense.get(w, N, dense.real), dense.matrix(v, N, N))
+    check_pairs(dense, a, w.get(), v.get())
 
 
 def test_some_eigenvalues(dense: Dense) -> None:
     a = hermitian(dense.letter, N)
-    v, w = dense.put(a), dense.zeros(N, dense.real)
+    v, w = on_device(a), zeros(N, dense.real)
     found = np.zeros(1, np.int32)
     name = dense.symmetric + "evdx"
     head = (VECTOR, BY_INDEX, LOWER, N, v, N, 0.0, 0.0, 1, 5)
     work = dense.work(name, *head, found.ctypes.data, w)
     assert dense(name, *head, w, *work, dense.info) == 5
     dense.done()
-    check_pairs(dense, a, dense.get(w, N, dense.real)[:5], dense.matrix(v, N, N)[:, :5])
+    check_pairs(dense, a, w.get()[:5], v.get()[:, :5])
 
 
 def test_jacobi(dense: Dense, jacobi: int) -> None:
     a = hermitian(dense.letter, N)
-    v, w = dense.put(a), dense.zeros(N, dense.real)
+    v, w = on_device(a), zeros(N, dense.real)
     name = dense.symmetric + "evj"
     shape = (VECTOR, LOWER, N, v, N, w)
     dense(name, *shape, *dense.work(name, *shape, jacobi), dense.info, jacobi)
-    check_pairs(dense, a, dense.get(w, N, dense.real), dense.matrix(v, N, N))
+    check_pairs(dense, a, w.get(), v.get())
     assert 1 <= cusolverDn.xsyevj_get_sweeps(dense.handle, jacobi) <= 60
     assert 0 <= cusolverDn.xsyevj_get_residual(dense.handle, jacobi) < 1e-2
 
@@ -106,13 +108,13 @@ def test_jacobi(dense: Dense, jacobi: int) -> None:
 def test_batched_jacobi(dense: Dense, jacobi: int) -> None:
     n, batch = 15, 4
     matrices = [hermitian(dense.letter, n) for _ in range(batch)]
-    v, w = dense.put(np.stack(matrices, axis=2)), dense.zeros(n * batch, dense.real)
-    infos = dense.zeros(batch, np.int32)
+    v, w = on_device(np.stack(matrices, axis=2)), zeros((n, batch), dense.real)
+    infos = zeros(batch, np.int32)
     name = dense.symmetric + "evj_batched"
     shape = (VECTOR, LOWER, n, v, n, w)
     work = dense.work(name, *shape, jacobi, batch)
     dense(name, *shape, *work, infos, jacobi, batch)
-    vectors, values = dense.matrix(v, n, n, batch), dense.get(w, (n, batch), dense.real)
+    vectors, values = v.get(), w.get()
     for k, a in enumerate(matrices):
         check_pairs(dense, a, values[:, k], vectors[:, :, k])
 
@@ -120,7 +122,7 @@ def test_batched_jacobi(dense: Dense, jacobi: int) -> None:
 @pytest.mark.parametrize("method", ["gvd", "gvdx", "gvj"])
 def test_generalized(dense: Dense, jacobi: int, method: str) -> None:
     a, b = hermitian(dense.letter, N), positive_definite(dense.letter, N)
-    v, metric, w = dense.put(a), dense.put(b), dense.zeros(N, dense.real)
+    v, metric, w = on_device(a), on_device(b), zeros(N, dense.real)
     count, found = N, np.zeros(1, np.int32)
     name = dense.symmetric + method
     if method == "gvdx":
@@ -131,7 +133,7 @@ def test_generalized(dense: Dense, jacobi: int, method: str) -> None:
         shape = (TYPE_1, VECTOR, LOWER, N, v, N, metric, N, w)
     tail = (jacobi,) if method == "gvj" else ()
     dense(name, *shape, *dense.work(name, *shape, *tail), dense.info, *tail)
-    values, vectors = dense.get(w, N, dense.real)[:count], dense.matrix(v, N, N)[:, :count]
+    values, vectors = w.get()[:count], v.get()[:, :count]
     assert method != "gvdx" or found[0] == count
     check_pairs(dense, a, values, vectors, b)
 
@@ -146,26 +148,26 @@ def check_svd(dense: Dense, a: Any, u: Any, s: Any, v: Any, factor: float = 1.0)
 
 def test_svd(dense: Dense) -> None:
     a = random(dense.letter, M, N)
-    copy, s = dense.put(a), dense.zeros(N, dense.real)
-    u, vt = dense.zeros(M * M, dense.dtype), dense.zeros(N * N, dense.dtype)
-    every, super_diagonal = ord("A"), dense.zeros(N, dense.real)
+    copy, s = on_device(a), zeros(N, dense.real)
+    u, vt = dense.zeros(M, M), dense.zeros(N, N)
+    every, super_diagonal = ord("A"), zeros(N, dense.real)
     head = (every, every, M, N, copy, M, s, u, M, vt, N)
     dense("gesvd", *head, *dense.work("gesvd", M, N), super_diagonal, dense.info)
     dense.done()
-    v = dense.matrix(vt, N, N).conj().T
-    check_svd(dense, a, dense.matrix(u, M, M), dense.get(s, N, dense.real), v)
+    v = vt.get().conj().T
+    check_svd(dense, a, u.get(), s.get(), v)
 
 
 @pytest.mark.parametrize("economic", [0, 1])
 def test_svd_by_jacobi(dense: Dense, svd_jacobi: int, economic: int) -> None:
     a = random(dense.letter, M, N)
     columns = N if economic else M
-    copy, s = dense.put(a), dense.zeros(N, dense.real)
-    u, v = dense.zeros(M * columns, dense.dtype), dense.zeros(N * N, dense.dtype)
+    copy, s = on_device(a), zeros(N, dense.real)
+    u, v = dense.zeros(M, columns), dense.zeros(N, N)
     shape = (VECTOR, economic, M, N, copy, M, s, u, M, v, N)
     dense("gesvdj", *shape, *dense.work("gesvdj", *shape, svd_jacobi), dense.info, svd_jacobi)
-    values, vectors = dense.get(s, N, dense.real), dense.matrix(v, N, N)
-    check_svd(dense, a, dense.matrix(u, M, columns), values, vectors, 10)
+    values, vectors = s.get(), v.get()
+    check_svd(dense, a, u.get(), values, vectors, 10)
     assert 1 <= cusolverDn.xgesvdj_get_sweeps(dense.handle, svd_jacobi) <= 60
     assert 0 <= cusolverDn.xgesvdj_get_residual(dense.handle, svd_jacobi) < 1e-2
 
@@ -173,14 +175,14 @@ def test_svd_by_jacobi(dense: Dense, svd_jacobi: int, economic: int) -> None:
 def test_svd_of_a_batch(dense: Dense, svd_jacobi: int) -> None:
     m, n, batch = 19, 11, 3
     matrices = [random(dense.letter, m, n) for _ in range(batch)]
-    copy, s = dense.put(np.stack(matrices, axis=2)), dense.zeros(n * batch, dense.real)
-    u, v = dense.zeros(m * m * batch, dense.dtype), dense.zeros(n * n * batch, dense.dtype)
-    infos = dense.zeros(batch, np.int32)
+    copy, s = on_device(np.stack(matrices, axis=2)), zeros((n, batch), dense.real)
+    u, v = dense.zeros(m, m, batch), dense.zeros(n, n, batch)
+    infos = zeros(batch, np.int32)
     shape = (VECTOR, m, n, copy, m, s, u, m, v, n)
     work = dense.work("gesvdj_batched", *shape, svd_jacobi, batch)
     dense("gesvdj_batched", *shape, *work, infos, svd_jacobi, batch)
-    values = dense.get(s, (n, batch), dense.real)
-    left, right = dense.matrix(u, m, m, batch), dense.matrix(v, n, n, batch)
+    values = s.get()
+    left, right = u.get(), v.get()
     for k, a in enumerate(matrices):
         check_svd(dense, a, left[:, :, k], values[:, k], right[:, :, k], 10)
 
@@ -188,15 +190,15 @@ def test_svd_of_a_batch(dense: Dense, svd_jacobi: int) -> None:
 def test_approximate_svd_of_tall_matrices(dense: Dense) -> None:
     m, n, batch = 60, 8, 3
     matrices = [random(dense.letter, m, n) for _ in range(batch)]
-    a, s = dense.put(np.stack(matrices, axis=2)), dense.zeros(n * batch, dense.real)
-    u, v = dense.zeros(m * n * batch, dense.dtype), dense.zeros(n * n * batch, dense.dtype)
-    infos, residuals = dense.zeros(batch, np.int32), np.full(batch, np.nan)
+    a, s = on_device(np.stack(matrices, axis=2)), zeros((n, batch), dense.real)
+    u, v = dense.zeros(m, n, batch), dense.zeros(n, n, batch)
+    infos, residuals = zeros(batch, np.int32), np.full(batch, np.nan)
     shape = (VECTOR, n, m, n, a, m, m * n, s, n, u, m, m * n, v, n, n * n)
     work = dense.work("gesvda_strided_batched", *shape, batch)
     dense("gesvda_strided_batched", *shape, *work, infos, residuals.ctypes.data, batch)
-    assert not dense.get(infos, batch, np.int32).any()
-    values = dense.get(s, (n, batch), dense.real)
-    left, right = dense.matrix(u, m, n, batch), dense.matrix(v, n, n, batch)
+    assert not infos.get().any()
+    values = s.get()
+    left, right = u.get(), v.get()
     for k, matrix in enumerate(matrices):
         check_svd(dense, matrix, left[:, :, k], values[:, k], right[:, :, k], 100)
         assert 0 <= residuals[k] < 1e-3 * np.linalg.norm(matrix)

@@ -6,6 +6,7 @@ The library is a made one: without a GPU the real driver answers nothing but NO_
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +17,14 @@ from tests.helpers.cuda_wheels import run_python
 from tests.helpers.repository import ROOT, require_checkout
 
 # Addresses of structs by value: a MemLocation, and 64 bytes of a handle.
-_SCRIPT = """
+_START = """
 import ctypes, json, sys
 from gpumath.bindings import driver
 
 fake = ctypes.CDLL({library!r})
 fake.recorder_text.restype = ctypes.c_char_p
+"""
+_SCRIPT = """
 location = (ctypes.c_int * 2)(7, 9)
 handle = bytes([3, *[0] * 62, 5])
 result = {{}}
@@ -66,19 +69,28 @@ def _value(index: int, kind: str) -> tuple[Any, str]:
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Call, list[Any]]]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_checkout()
+    facts = api.read(ROOT / "codegen" / "api" / "driver.toml").functions
+    return fake_driver.build(tmp_path_factory.mktemp("driver"), facts)
+
+
+def run(library: Path, code: str) -> Any:
+    """Run code where this library is the driver, and return what it writes as JSON."""
+    script = _START.format(library=str(library)) + code
+    process = run_python(["-c", script], {"GPUMATH_DRIVER_PATH": library})
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+@pytest.fixture(scope="module")
+def outcomes(library: Path) -> dict[str, tuple[Call, list[Any]]]:
     facts = api.read(ROOT / "codegen" / "api" / "driver.toml").functions
     by_symbol = {f.symbol: f for f in facts}
     functions = model.load(ROOT / "codegen", "driver").functions
     calls = {f.name: Call(f, by_symbol[f.symbol]) for f in functions}
-    library = fake_driver.build(tmp_path_factory.mktemp("driver"), facts)
-    script = _SCRIPT.format(
-        library=str(library), calls=json.dumps({name: c.arguments for name, c in calls.items()})
-    )
-    process = run_python(["-c", script], {"GPUMATH_DRIVER_PATH": library})
-    assert process.returncode == 0, process.stderr
-    results = json.loads(process.stdout)
+    given = json.dumps({name: call.arguments for name, call in calls.items()})
+    results = run(library, _SCRIPT.format(calls=given))
     return {name: (call, results[name]) for name, call in calls.items()}
 
 
@@ -94,3 +106,54 @@ def test_outputs_are_returned_in_order(outcomes: dict[str, tuple[Call, list[Any]
     found = {name: returned for name, (_, (_, returned)) in outcomes.items()}
     assert found == {name: call.returned for name, (call, _) in outcomes.items()}
     assert sum(isinstance(returned, list) for returned in found.values()) > 20
+
+
+@pytest.mark.parametrize(
+    ("call", "record"),
+    [
+        ("graph_add_empty_node(7, [500, 501], 2)", "cuGraphAddEmptyNode 7 500 501 2"),
+        (
+            "graph_add_dependencies(7, [1, 2], (3, 4), 0, 2)",
+            "cuGraphAddDependencies_v2 7 1 2 3 4 0 2",
+        ),
+        (
+            "device_get_host_atomic_capabilities(99, (ctypes.c_int * 2)(8, 9), 2, 0)",
+            "cuDeviceGetHostAtomicCapabilities 99 8 9 2 0",
+        ),
+        (
+            "memcpy2d(driver.Memcpy2D.from_buffer(bytearray(b'\\x05' + bytes(127))))",
+            "cuMemcpy2D_v2 5 0",
+        ),
+        (
+            "mem_advise(1, 2, driver.MemAdvise.SET_ACCESSED_BY, (ctypes.c_int * 2)(1, 6))",
+            "cuMemAdvise_v2 1 2 5 1 6",
+        ),
+        ("init(flags=0)", "cuInit 0"),
+    ],
+)
+def test_arrays_and_structs_arrive(library: Path, call: str, record: str) -> None:
+    code = f"driver.{call}\njson.dump(fake.recorder_text().decode(), sys.stdout)"
+    assert run(library, code) == record
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("graph_add_empty_node(7, [500], 2)", "'dependencies' has 1 elements, 2 are read from it"),
+        ("device_get_name(bytearray(4), 5, 0)", "'name' has 4 bytes, 5 are written to it"),
+        ("ipc_open_event_handle(bytes(63))", "63 bytes, the struct 64"),
+        ("memset_d8(1, 256, 1)", "256 is out of range for an unsigned 8-bit integer"),
+        ("module_load('a\\0b')", "NUL"),
+        ("launch_kernel(0, 1, 1, 1, 1, 1, 1, 0, 0, 0)", "'f'"),
+    ],
+)
+def test_wrong_arguments_do_not_arrive(library: Path, call: str, message: str) -> None:
+    code = f"""
+try:
+    driver.{call}
+except (OverflowError, ValueError) as error:
+    json.dump([str(error), fake.recorder_text().decode()], sys.stdout)
+"""
+    text, record = run(library, code)
+    assert message in text
+    assert record == ""

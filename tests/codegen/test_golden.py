@@ -72,7 +72,9 @@ def test_facts_survive_reading_and_writing(root: Path, tmp_path: Path) -> None:
         (f"{emit.RUST}/toy.rs", "rows.rs.txt"),
         (f"{emit.RUST}/mod.rs", "rows_mod.rs.txt"),
         (f"{emit.PYTHON}/toy.py", "enums.py.txt"),
+        (f"{emit.PYTHON}/toy_structs.py", "structs.py.txt"),
         (f"{emit.CORE}/toy.pyi", "stub.pyi.txt"),
+        (emit.COVERAGE, "coverage.md.txt"),
         (f"{emit.CORE}/__init__.pyi", "core.pyi.txt"),
     ],
 )

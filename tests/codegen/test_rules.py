@@ -51,6 +51,13 @@ def test_plain_rules_fit(tmp_path: Path) -> None:
     assert [f.name for f in library.functions] == ["go", "pick"]
 
 
+def test_an_enum_that_another_module_has_is_left_out(tmp_path: Path) -> None:
+    elsewhere = RULES.replace('prefix = "TOY_"\ndoc = "Statuses."', 'skip = "Module base has it."')
+    library = load(tmp_path, 'status_from = "base"\n' + elsewhere)
+    assert library.enums == []
+    assert [f.returns for f in library.functions] == ["status", "status"]
+
+
 @pytest.mark.parametrize(
     ("rules", "complaint"),
     [

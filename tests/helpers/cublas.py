@@ -1,4 +1,4 @@
-"""cuBLAS in tests: the real libraries without a GPU, and products on a GPU."""
+"""cuBLAS in tests: the real libraries without a GPU, and routines on a GPU."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gpumath.bindings import cublas
+from gpumath.bindings import cublas, cublasXt
 from tests.helpers.cuda_wheels import in_fresh_process
-from tests.helpers.cusolver import DTYPES, DeviceMemory, device_memory, random
+from tests.helpers.cusolver import DTYPES, random, wide
+from tests.helpers.device_arrays import DeviceMemory
 
 _FILES = {
     12: ("cublas/lib/libcublas.so.12", "cublas/lib/libcublasLt.so.12"),
@@ -49,18 +51,44 @@ def without_gpu(cuda_major: int, code: str) -> Any:
     return in_fresh_process(f"from gpumath.bindings import {modules}\n{code}", settings)
 
 
-class Blas(DeviceMemory):
-    """A cuBLAS handle, with device memory and host scalars that live as long."""
+class _Routines:
+    """Calls routines of a module with a handle, and keeps the host memory that they need.
 
-    def __init__(self) -> None:
+    Tests add ``put``, ``get`` and ``zeros``, which are about the memory of the matrices.
+    """
+
+    module: ModuleType
+    handle: int
+    # "_64" for the routines with 64-bit sizes.
+    suffix: str
+
+    def __init__(self, suffix: str = "") -> None:
         super().__init__()
-        self.handle = cublas.create()
-        self._scalars: list[np.ndarray] = []
+        self.handle = self.module.create()
+        self.suffix = suffix
+        self._kept: list[np.ndarray] = []
 
-    def scalar(self, value: complex, dtype: Any) -> int:
-        """Return the address of a number in host memory."""
-        self._scalars.append(np.array(value, dtype))
-        return self._scalars[-1].ctypes.data
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a routine, by its name without the suffix."""
+        full = (name + self.suffix).replace("nrm2_ex_64", "nrm2ex_64")
+        getattr(self.module, full)(self.handle, *arguments)
+
+    def host(self, values: Any, dtype: Any = None) -> np.ndarray:
+        """Return a copy that lives as long as the handle; ``.ctypes.data`` is its address."""
+        self._kept.append(np.array(values, dtype, order="F"))
+        return self._kept[-1]
+
+    def number(self, letter: str, value: complex | None = None) -> tuple[Any, int]:
+        """Return a number of a type, random if none is given, and its address in host memory."""
+        values = random(letter, 1) if value is None else [value]
+        kept = self.host(values, DTYPES[letter])
+        return kept.astype(wide(letter))[0], kept.ctypes.data
+
+
+class Blas(_Routines, DeviceMemory):
+    """cuBLAS with matrices in device memory."""
+
+    module = cublas
 
     def addresses(self, items: list[int]) -> int:
         """Return the device address of an array of addresses."""
@@ -71,7 +99,7 @@ class Blas(DeviceMemory):
 
         The first axis of ``matrices`` counts them.
         """
-        first = self.put(np.asfortranarray(np.moveaxis(matrices, 0, -1)))
+        first = self.put(np.moveaxis(matrices, 0, -1))
         size = matrices[0].nbytes
         return first, self.addresses([first + size * i for i in range(len(matrices))])
 
@@ -80,10 +108,32 @@ class Blas(DeviceMemory):
         return np.moveaxis(self.get(address, (*shape[1:], shape[0]), dtype), -1, 0)
 
 
+class HostBlas(_Routines):
+    """cublasXt with matrices in host memory."""
+
+    module = cublasXt
+
+    def __init__(self, suffix: str = "") -> None:
+        super().__init__(suffix)
+        self._by_address: dict[int, np.ndarray] = {}
+
+    def put(self, values: Any) -> int:
+        """Return the address of a copy of an array, in column-major order."""
+        kept = self.host(values)
+        self._by_address[kept.ctypes.data] = kept
+        return kept.ctypes.data
+
+    def get(self, address: int, shape: tuple[int, ...] | int, dtype: Any) -> np.ndarray:
+        """Return what `put` put there."""
+        found = self._by_address[address]
+        assert (found.size, found.dtype) == (int(np.prod(shape)), dtype)
+        return found.reshape(shape, order="F").copy()
+
+
 @contextmanager
-def blas() -> Iterator[Blas]:
-    """Lend a handle and device memory for the time of a test."""
-    lent = Blas()
+def blas(suffix: str = "") -> Iterator[Blas]:
+    """Lend a cuBLAS handle and device memory for the time of a test."""
+    lent = Blas(suffix)
     try:
         yield lent
     finally:
@@ -91,13 +141,23 @@ def blas() -> Iterator[Blas]:
         cublas.destroy(lent.handle)
 
 
-__all__ = [
-    "DTYPES",
-    "Blas",
-    "DeviceMemory",
-    "blas",
-    "device_memory",
-    "files",
-    "random",
-    "without_gpu",
-]
+@contextmanager
+def host_blas() -> Iterator[HostBlas]:
+    """Lend a cublasXt handle for GPU 0 for the time of a test."""
+    lent = HostBlas()
+    try:
+        cublasXt.device_select(lent.handle, 1, [0])
+        yield lent
+    finally:
+        cublasXt.destroy(lent.handle)
+
+
+def bfloat16(values: Any) -> np.ndarray:
+    """Return the bits of bfloat16 numbers, rounded to the nearest."""
+    bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def from_bfloat16(bits: np.ndarray) -> np.ndarray:
+    """Return the numbers that bits of bfloat16 stand for."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)

@@ -22,6 +22,8 @@ CUFFT_FILES = {12: "cufft/lib/libcufft.so.11", 13: "cu13/lib/libcufft.so.12"}
 CUFFT_WHEELS = {12: "nvidia-cufft-cu12", 13: "nvidia-cufft"}
 # Files and wheels of other libraries, in the same order.
 _FILES = {
+    "cusolver": {12: "cusolver/lib/libcusolver.so.11", 13: "cu13/lib/libcusolver.so.12"},
+    "cusolverMg": {12: "cusolver/lib/libcusolverMg.so.11", 13: "cu13/lib/libcusolverMg.so.12"},
     "curand": {12: "curand/lib/libcurand.so.10", 13: "cu13/lib/libcurand.so.10"},
     "cusparse": {12: "cusparse/lib/libcusparse.so.12", 13: "cu13/lib/libcusparse.so.12"},
 }
@@ -36,6 +38,8 @@ SETTINGS = (
     "GPUMATH_CUDA_PATH",
     "GPUMATH_CUFFT_PATH",
     "GPUMATH_CURAND_PATH",
+    "GPUMATH_CUSOLVERMG_PATH",
+    "GPUMATH_CUSOLVER_PATH",
     "GPUMATH_CUSPARSE_PATH",
     "GPUMATH_DRIVER_PATH",
     "LD_LIBRARY_PATH",
@@ -62,7 +66,7 @@ def library_file(library: str, cuda_major: int) -> Path:
         file = Path(folder) / "nvidia" / _FILES[library][cuda_major]
         if file.is_file():
             return file.resolve()
-    wheel = _WHEELS[cuda_major].format(library)
+    wheel = _WHEELS[cuda_major].format(library.removesuffix("Mg"))
     pytest.skip(f"the wheel {wheel} is not in the test environment")
 
 
@@ -85,10 +89,11 @@ print(*numbers, sep=".")
 
 
 @cache
-def exported(file: Path, symbols: tuple[str, ...]) -> tuple[bool, ...]:
-    """Tell which symbols a library exports."""
+def exported(file: Path, symbols: tuple[str, ...], needs: Path | None = None) -> tuple[bool, ...]:
+    """Tell which symbols a library exports; `needs` is loaded before it."""
     code = f"""
 import ctypes
+ctypes.CDLL({str(needs)!r} if {needs is not None} else None)
 library = ctypes.CDLL({str(file)!r})
 print(*(int(hasattr(library, symbol)) for symbol in {symbols!r}))
 """

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from gpumath.bindings import cusolverSp, cusparse
-from tests.helpers.cusolver import DTYPES, DeviceMemory, device_memory, hermitian
+from tests.helpers.cusolver import DTYPES, hermitian
 
 
 @dataclass
 class Sparse:
-    """A cuSOLVERSp handle, a matrix descriptor, and device memory."""
+    """A cuSOLVERSp handle and a matrix descriptor."""
 
     handle: int
     descriptor: int
-    memory: DeviceMemory
 
     def __call__(self, name: str, *arguments: Any) -> Any:
         """Call a function; arrays on the host are passed by their address."""
@@ -29,11 +28,10 @@ class Sparse:
 
 @contextmanager
 def sparse_solver() -> Iterator[Sparse]:
-    """Lend a handle, a descriptor and device memory for the time of a test."""
+    """Lend a handle and a descriptor for the time of a test."""
     handle, descriptor = cusolverSp.create(), cusparse.create_mat_descr()
     try:
-        with device_memory() as memory:
-            yield Sparse(handle, descriptor, memory)
+        yield Sparse(handle, descriptor)
     finally:
         cusparse.destroy_mat_descr(descriptor)
         cusolverSp.destroy(handle)

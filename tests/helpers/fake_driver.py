@@ -89,6 +89,10 @@ def _line(index: int, kind: str) -> str:
         return f"    number({name});\n"
     pointee = kind.removeprefix("const ").removesuffix("*")
     target = "int" if pointee.startswith("enum ") else _C_TYPE.get(pointee, "long long")
+    if kind.startswith("const ") and not pointee.endswith("*"):
+        # An array that C reads: its first two elements, or its address if it is none.
+        items = f"number((({target} *){name})[0]); number((({target} *){name})[1]);"
+        return f"    if (GIVEN({name})) number((long long){name}); else {{ {items} }}\n"
     value = written(index, kind)
     literal = f'(long long)"{value}"' if isinstance(value, str) else str(value)
     return (

@@ -155,3 +155,16 @@ int cuLaunchKernelEx(const unsigned *config, void *f, void **parameters, void **
     arguments(parameters, extra);
     return 0;
 }
+
+/* The runtime. */
+struct extents { unsigned x, y, z; };
+int cudaRuntimeGetVersion(int *version) { *version = 13050; return 0; }
+int cudaLaunchKernel(const void *f, struct extents grid, struct extents block, void **parameters, size_t shared,
+                     void *stream) {
+    start("runtime");
+    number((long long)(size_t)f);
+    number(grid.x); number(grid.y); number(grid.z); number(block.x); number(block.y); number(block.z);
+    number((long long)shared); number((long long)(size_t)stream);
+    arguments(parameters, 0);
+    return 0;
+}

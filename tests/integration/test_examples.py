@@ -52,3 +52,12 @@ def test_solar_cycle(tmp_path: Path) -> None:
 def test_demo_uses_the_gpu(tmp_path: Path) -> None:
     output = run_example(ROOT / "examples" / "host" / "01_sunspots.py", tmp_path)
     assert re.search(r"^engine +: cufft$", output, re.MULTILINE), output
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "name", ["03_saxpy", "04_struct_argument", "05_texture", "06_link_time_optimization"]
+)
+def test_kernels_run_on_the_gpu(name: str, tmp_path: Path) -> None:
+    output = run_example(ROOT / "examples" / "bindings" / f"{name}.py", tmp_path)
+    assert "largest error" in output, output

@@ -114,3 +114,7 @@ def test_extras_give_floors_and_no_exact_pins(package: str) -> None:
     metadata = Parser().parsestr(wheel_text(package, ".dist-info/METADATA"))
     for line in metadata.get_all("Requires-Dist") or []:
         assert "==" not in line.split(";")[0], line
+
+
+def test_the_bindings_are_small() -> None:
+    assert wheel("gpumath-bindings").stat().st_size <= 12e6

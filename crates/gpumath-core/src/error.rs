@@ -48,7 +48,7 @@ pub struct FunctionNotFound {
     pub since: Release,
     /// Last CUDA release, of those read, that has the function.
     pub until: Release,
-    /// The releases that have it, in words.
+    /// The releases whose headers declare it, in words.
     pub versions: String,
 }
 
@@ -110,7 +110,7 @@ impl fmt::Display for Error {
             }
             Self::FunctionNotFound(e) => write!(
                 f,
-                "{} needs the symbol {}, which {} (version {}) does not have; {} have it",
+                "{} needs the symbol {}, which {} (version {}) does not have; the headers of {} declare it",
                 e.function, e.symbol, e.path, e.version, e.versions
             ),
             Self::Status(e) => {

@@ -33,6 +33,35 @@ impl DynamicLibrary {
         }
     }
 
+    /// Opens a library like [`open`](Self::open), and offers its symbols to the libraries that are opened later.
+    ///
+    /// # Errors
+    /// The dynamic loader's own message.
+    ///
+    /// # Safety
+    /// As for [`open`](Self::open).
+    #[cfg(unix)]
+    pub unsafe fn open_for_all(path: &Path) -> Result<Self, String> {
+        // SAFETY: the caller vouches for the file.
+        match unsafe { os::Library::open(Some(path), os::RTLD_NOW | os::RTLD_GLOBAL) } {
+            Ok(handle) => Ok(Self { handle: ManuallyDrop::new(handle) }),
+            Err(error) => Err(loader_message(&error)),
+        }
+    }
+
+    /// Opens a library like [`open`](Self::open): here it is offered to no other.
+    ///
+    /// # Errors
+    /// The dynamic loader's own message.
+    ///
+    /// # Safety
+    /// As for [`open`](Self::open).
+    #[cfg(windows)]
+    pub unsafe fn open_for_all(path: &Path) -> Result<Self, String> {
+        // SAFETY: passed on to the caller.
+        unsafe { Self::open(path) }
+    }
+
     /// The address of an exported symbol, if the library has it.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<usize> {

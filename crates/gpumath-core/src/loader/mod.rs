@@ -3,9 +3,9 @@
 //! Nothing is loaded until it is used. All libraries come from one *set*: one CUDA major, and one
 //! origin as far as it reaches. `docs/libraries.md` tells the search order to users.
 
-mod builtins;
 pub mod catalog;
 mod choose;
+mod companions;
 mod environment;
 mod explain;
 mod names;

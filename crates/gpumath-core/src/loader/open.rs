@@ -8,7 +8,7 @@ use gpumath_sys::table::{Release, Symbol};
 
 use crate::error::{Error, FunctionNotFound, Result};
 use crate::loader::catalog::{CUDA_MAJORS, DRIVER, Library, VersionQuery};
-use crate::loader::{builtins, explain, process};
+use crate::loader::{companions, explain, process};
 use crate::version::Version;
 
 /// A library that is open.
@@ -74,14 +74,13 @@ pub(super) fn open(
     file: &Path,
     origin: &'static str,
 ) -> std::result::Result<Opened, String> {
+    companions::before(library);
     // SAFETY: the file has the name that NVIDIA gives this library, or the user named it for it.
     let handle = unsafe { DynamicLibrary::open(file) }.map_err(|text| readable(&text, file))?;
     let version = ask(&handle, library.version)?;
     let path =
         if file.is_absolute() { file.to_path_buf() } else { real_path(&handle, library, file) };
-    if library.name == "nvrtc" {
-        builtins::open_beside(&path, version);
-    }
+    companions::after(library, &path, version);
     let by_version = version.and_then(|version| library.cuda_major_of_version(version));
     let name = path.file_name().and_then(|name| name.to_str());
     let cuda_major = by_version.or_else(|| library.cuda_major_of_file(name?));

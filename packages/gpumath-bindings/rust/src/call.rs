@@ -8,6 +8,7 @@ mod convert;
 mod keywords;
 mod launch;
 mod logger;
+mod plain;
 
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
@@ -179,17 +180,20 @@ fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult
     let py = module.py();
     let module_name = module.name()?;
     for row in rows {
+        let plain = plain::of(row);
         let method = Box::leak(Box::new(ffi::PyMethodDef {
             ml_name: row.name.as_ptr(),
-            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: enter },
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunctionFastWithKeywords: if plain.is_some() { plain::enter } else { enter },
+            },
             ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
             ml_doc: row.doc.as_ptr(),
         }));
-        let address = ptr::from_ref(row).cast_mut().cast::<c_void>();
+        let own = plain.unwrap_or(ptr::from_ref(row).cast_mut().cast::<c_void>());
         // SAFETY: the row and the method live for ever; `enter` is of the type that the flags say; both calls return
         // a new reference or NULL with an exception set.
         let function = unsafe {
-            let capsule = ffi::PyCapsule_New(address, ptr::null(), None);
+            let capsule = ffi::PyCapsule_New(own, ptr::null(), None);
             let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
             let function = ffi::PyCFunction_NewEx(method, capsule.as_ptr(), module_name.as_ptr());
             Bound::from_owned_ptr_or_err(py, function)?
@@ -207,14 +211,30 @@ unsafe extern "C" fn enter(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: CPython calls with the thread attached, with the capsule that `add_functions` made from a static row, and
-    // with `count` positional arguments and then one for each of `names`, all borrowed for the time of the call.
-    let (py, row, positional) = unsafe {
-        let row = ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<Row>();
+    // SAFETY: CPython calls with the capsule that `add_functions` made from a static row; for the rest it vouches.
+    unsafe {
+        let row = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<Row>();
+        general(row, arguments, count, names)
+    }
+}
+
+/// A call of any row.
+///
+/// # Safety
+/// The thread is attached, and there are `count` positional arguments and then one for each of `names`, all borrowed
+/// for the time of the call.
+unsafe fn general(
+    row: &'static Row,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: by the caller's promise.
+    let (py, positional) = unsafe {
         let count = usize::try_from(count).unwrap_or(0);
         let positional =
             if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count) };
-        (Python::assume_attached(), &*row, positional)
+        (Python::assume_attached(), positional)
     };
     let outcome = if names.is_null() && positional.len() == row.inputs {
         call(py, row, positional)
@@ -223,11 +243,15 @@ unsafe extern "C" fn enter(
         unsafe { keywords::bind(py, row, arguments, positional, names) }
             .and_then(|bound| call(py, row, &bound))
     };
-    outcome.unwrap_or_else(|error| {
-        // Attaching, as PyO3 counts it, also frees what was dropped on the way.
-        Python::attach(|py| error.restore(py));
-        ptr::null_mut()
-    })
+    outcome.unwrap_or_else(raised)
+}
+
+/// What `CPython` gets for an exception.
+#[cold]
+fn raised(error: PyErr) -> *mut ffi::PyObject {
+    // Attaching, as PyO3 counts it, also frees what was dropped on the way.
+    Python::attach(|py| error.restore(py));
+    ptr::null_mut()
 }
 
 /// Converts the arguments, calls, and converts what comes back. Returns a new reference.
@@ -280,19 +304,8 @@ fn call(
         Some(address) => address,
         None => find(py, row.symbol)?,
     };
-    let saved = if row.keep_gil {
-        ptr::null_mut()
-    } else {
-        // SAFETY: the thread is attached; it is attached again below, and nothing in between touches Python.
-        unsafe { ffi::PyEval_SaveThread() }
-    };
-    // SAFETY: the row's shape is that of its symbol, and each slot holds what that shape takes. What the C function
-    // does with addresses is the caller's responsibility, as the module's documentation says.
-    let returned = unsafe { (row.shape)(address, slots.as_ptr().cast()) };
-    if !saved.is_null() {
-        // SAFETY: `saved` comes from `PyEval_SaveThread` on this thread.
-        unsafe { ffi::PyEval_RestoreThread(saved) };
-    }
+    // SAFETY: each slot holds what the row's shape takes.
+    let returned = unsafe { through(row, address, slots.as_ptr().cast()) };
     drop(held);
     if row.returns == Returns::Status && returned as i32 != 0 {
         return Err(status_error(row, returned as i32));
@@ -303,6 +316,25 @@ fn call(
     match row.returns {
         Returns::Value(value) => output(py, value, returned),
         Returns::Status | Returns::Void => results(py, row, &outputs),
+    }
+}
+
+/// Makes the call, without the GIL unless the row keeps it.
+///
+/// # Safety
+/// The thread is attached, the address is that of the row's symbol, and the slots hold what its shape takes. What the C
+/// function does with addresses is the responsibility of who passes them, as the modules' documentation says.
+unsafe fn through(row: &Row, address: usize, slots: *const u64) -> u64 {
+    // SAFETY: the row's shape is that of its symbol. A thread that is detached is attached again, and nothing in
+    // between touches Python.
+    unsafe {
+        if row.keep_gil {
+            return (row.shape)(address, slots);
+        }
+        let saved = ffi::PyEval_SaveThread();
+        let returned = (row.shape)(address, slots);
+        ffi::PyEval_RestoreThread(saved);
+        returned
     }
 }
 

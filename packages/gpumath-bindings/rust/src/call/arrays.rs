@@ -164,13 +164,16 @@ fn of_items<'py>(
     Ok(hold_words(addresses, held))
 }
 
-/// The address of the text of a `str`, `bytes`, or of an address as an integer.
+/// The address of the text of a `str` or of `bytes`.
 fn text<'py>(object: &Bound<'py, PyAny>, context: Context, _: &mut Holder<'py>) -> PyResult<u64> {
     let Ok(bytes) = object.cast::<PyBytes>() else {
         if object.is_instance_of::<PyString>() {
             return text_from(object.py(), object.as_ptr(), context);
         }
-        return address_or(object, "a str or bytes", context);
+        let (name, found) = (context.name(), type_name(object));
+        return Err(PyTypeError::new_err(format!(
+            "{name}: a str or bytes is required, not {found}"
+        )));
     };
     if bytes.as_bytes().contains(&0) {
         let name = context.name();
@@ -188,7 +191,7 @@ fn bytes<'py>(
     held: &mut Holder<'py>,
 ) -> PyResult<u64> {
     // Objects that are an address and a buffer both have their bytes at that address.
-    if !has_buffer(object) {
+    if !is_data(object)? {
         return address_or(object, "an object with a buffer", context);
     }
     let bytes = copied(object)?;
@@ -205,7 +208,7 @@ fn buffer<'py>(
     context: Context,
     held: &mut Holder<'py>,
 ) -> PyResult<u64> {
-    if !has_buffer(object) {
+    if !is_data(object)? {
         return address_or(object, "an object with a writable buffer", context);
     }
     let view = View::of(object, ffi::PyBUF_WRITABLE).map_err(|cause| {
@@ -225,7 +228,7 @@ fn by_value<'py>(
     context: Context,
     held: &mut Holder<'py>,
 ) -> PyResult<u64> {
-    if !has_buffer(object) {
+    if !is_data(object)? {
         let address = address_or(object, "an object with a buffer", context)?;
         return if address == 0 { Err(super::convert::null(context)) } else { Ok(address) };
     }
@@ -238,6 +241,16 @@ fn by_value<'py>(
     let address = bytes.as_bytes().as_ptr() as u64;
     held.push(Held::Object { _object: bytes.into_any() });
     Ok(address)
+}
+
+/// Whether an object lends its bytes. A NumPy integer could, but stands for an address as every integer does.
+fn is_data(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    // SAFETY: a live object.
+    if !has_buffer(object) || unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {
+        return Ok(has_buffer(object));
+    }
+    let view = View::of(object, ffi::PyBUF_ND)?;
+    Ok(view.0.ndim > 0 || view.0.readonly == 0)
 }
 
 pub(super) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {

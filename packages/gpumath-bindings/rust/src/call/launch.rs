@@ -1,7 +1,7 @@
 //! The arguments of a kernel: what the driver reads through `void **kernelParams`.
 //!
 //! Each entry is the address of one argument's bytes. Python gives the address of such an array, an object whose
-//! buffer is one, or `(values, types)`, from which one is built for the call.
+//! buffer is one, a list of addresses, or `(values, types)`, from which one is built for the call.
 
 use std::ffi::{CStr, c_int, c_long, c_ulong};
 
@@ -119,7 +119,7 @@ pub(super) fn extra<'py>(
     addresses(&object, "an array of addresses", context, held)
 }
 
-/// The address of a `void*[]`: an integer as it is, 0 for None, or the buffer of an array.
+/// The address of a `void*[]`: an integer as it is, 0 for None, a copy of a list, or the buffer of an array.
 fn addresses<'py>(
     object: &Bound<'py, PyAny>,
     forms: &str,
@@ -132,6 +132,16 @@ fn addresses<'py>(
     }
     if object.is_none() {
         return Ok(0);
+    }
+    if let Ok(list) = object.cast::<PyList>() {
+        if list.is_empty() {
+            return Ok(0);
+        }
+        let copied = list.to_tuple().iter().enumerate().map(|(index, item)| {
+            let context = Context { index: Some(index), ..context };
+            slot_of(object.py(), item.as_ptr(), Value::Address, context)
+        });
+        return Ok(hold_words(copied.collect::<PyResult<_>>()?, held));
     }
     if has_buffer(object) {
         let view = view_of(object, ffi::PyBUF_ND | ffi::PyBUF_FORMAT, context)?;

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from enum import IntEnum
 from operator import index
-from typing import TYPE_CHECKING, SupportsIndex
 
+# `typing` would take longer to import than a library's module.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from enum import IntEnum
+    from typing import SupportsIndex
+
     import numpy
 
 __all__ = ["dtype_getter"]
@@ -26,8 +28,8 @@ def dtype_getter(
     attributes : type of IntEnum
         The attributes.
     types : mapping of str to str
-        NumPy's name of a type, and a regular expression for the names of its attributes. The first
-        that matches counts.
+        NumPy's name of a type, and the names of its attributes with spaces between them; a ``*``
+        before or behind a name stands for any text. The first that fits counts.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def dtype_getter(
             raise ValueError(f"{name}(): {number} is no {attributes.__name__}") from None
         import numpy
 
-        found = next(type_ for type_, names in types.items() if re.fullmatch(names, member))
+        found = next(kind for kind, names in types.items() if _fits(member, names))
         type_: type[numpy.generic] = getattr(numpy, found)
         return type_
 
@@ -67,3 +69,14 @@ def dtype_getter(
         ``attr`` is no attribute.
     """
     return getter
+
+
+def _fits(member: str, names: str) -> bool:
+    return any(
+        member.endswith(name[1:])
+        if name.startswith("*")
+        else member.startswith(name[:-1])
+        if name.endswith("*")
+        else member == name
+        for name in names.split()
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
@@ -28,21 +27,22 @@ def sized(row: Callable[_P, None], size: Callable[[Any], int]) -> Callable[_P, N
         ``row`` under its public name. It raises ValueError for a buffer that is too small; an
         address is used as it is.
     """
-    signature = inspect.signature(row)
+    # "(prog, ptx)"; the module inspect takes longer to import than all else here.
+    parameters: list[str] = getattr(row, "__text_signature__", "").strip("()").split(", ")
     name = row.__name__.removeprefix("_")
 
     @functools.wraps(row)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        (_, handle), (parameter, buffer) = signature.bind(*args, **kwargs).arguments.items()
+        given = dict(zip(parameters, args, strict=False)) | kwargs
         try:
-            length = memoryview(buffer).nbytes
+            length = memoryview(given.get(parameters[1])).nbytes  # type: ignore[arg-type]  # refused
         except TypeError:  # an address, or what the row refuses
             pass
         else:
-            if length < (needed := size(handle)):
+            if length < (needed := size(given.get(parameters[0]))):
                 raise ValueError(
-                    f"{name}() argument '{parameter}' has {length} bytes, {needed} are written: "
-                    f"call {name}_size() first"
+                    f"{name}() argument '{parameters[1]}' has {length} bytes, {needed} are "
+                    f"written: call {name}_size() first"
                 )
         row(*args, **kwargs)
 

@@ -26,11 +26,10 @@ The epilogue of a product::
     cublasLt.matmul_desc_set_attribute(product, attribute, value.ctypes.data, value.nbytes)
 """
 
-from array import array as _array
+from __future__ import annotations as _annotations
+
+from importlib import import_module as _import_module
 from operator import index as _index
-from typing import Any as _Any
-from typing import SupportsIndex as _SupportsIndex
-from typing import SupportsInt as _SupportsInt
 
 from gpumath.bindings._attributes import dtype_getter as _dtype_getter
 from gpumath.bindings._core.cublasLt import *
@@ -49,7 +48,15 @@ from gpumath.bindings._generated.cublasLt_structs import *
 from gpumath.bindings._generated.cublasLt_structs import MatmulAlgo, MatmulHeuristicResult
 from gpumath.bindings.errors import cuBLASLtError as cuBLASLtError
 
-_Int = _SupportsIndex | _SupportsInt
+# `typing` would take longer to import than this module.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, SupportsIndex, SupportsInt, TypeAlias
+
+    from gpumath.bindings._generated.cublasLt_lazy import MatmulTile as MatmulTile
+
+    _Int: TypeAlias = SupportsIndex | SupportsInt
+del TYPE_CHECKING
 
 check_status = cuBLASLtError.check
 
@@ -58,55 +65,55 @@ check_status = cuBLASLtError.check
 get_emulation_desc_attribute_dtype = _dtype_getter(
     "get_emulation_desc_attribute_dtype",
     EmulationDescAttribute,
-    {"int64": r"\w+_POINTER", "int32": r"\w+"},
+    {"int64": "*_POINTER", "int32": "*"},
 )
 get_matmul_algo_cap_attribute_dtype = _dtype_getter(
     "get_matmul_algo_cap_attribute_dtype",
     MatmulAlgoCapAttribute,
     {
-        "uint64": r"NUMERICAL_IMPL_FLAGS",
-        "uint32": r"\w+_MASK|\w+_IDS|MIN_ALIGNMENT_\w+|CTA_SWIZZLING_SUPPORT",
-        "int32": r"\w+",
+        "uint64": "NUMERICAL_IMPL_FLAGS",
+        "uint32": "*_MASK *_IDS MIN_ALIGNMENT_* CTA_SWIZZLING_SUPPORT",
+        "int32": "*",
     },
 )
 get_matmul_algo_config_attribute_dtype = _dtype_getter(
     "get_matmul_algo_config_attribute_dtype",
     MatmulAlgoConfigAttribute,
-    {"uint16": r"\w+_SHAPE_ID", "int32": r"ID|SPLITK_NUM", "uint32": r"\w+"},
+    {"uint16": "*_SHAPE_ID", "int32": "ID SPLITK_NUM", "uint32": "*"},
 )
 get_matmul_desc_attribute_dtype = _dtype_getter(
     "get_matmul_desc_attribute_dtype",
     MatmulDescAttribute,
     {
-        "int64": r"\w+_(POINTER|STRIDE|LD)|EMULATION_DESCRIPTOR",
-        "int8": r"FAST_ACCUM",
-        "uint32": r"EPILOGUE",
-        "int32": r"\w+",
+        "int64": "*_POINTER *_STRIDE *_LD EMULATION_DESCRIPTOR",
+        "int8": "FAST_ACCUM",
+        "uint32": "EPILOGUE",
+        "int32": "*",
     },
 )
 get_matmul_preference_attribute_dtype = _dtype_getter(
     "get_matmul_preference_attribute_dtype",
     MatmulPreferenceAttribute,
     {
-        "uint64": r"MAX_WORKSPACE_BYTES|IMPL_MASK|GROUPED_\w+",
-        "float32": r"MAX_WAVES_COUNT",
-        "uint32": r"\w+",
+        "uint64": "MAX_WORKSPACE_BYTES IMPL_MASK GROUPED_*",
+        "float32": "MAX_WAVES_COUNT",
+        "uint32": "*",
     },
 )
 get_matrix_layout_attribute_dtype = _dtype_getter(
     "get_matrix_layout_attribute_dtype",
     MatrixLayoutAttribute,
     {
-        "uint64": r"ROWS|COLS",
-        "int64": r"LD|\w+_OFFSET|\w+_ARRAY",
-        "uint32": r"TYPE",
-        "int32": r"\w+",
+        "uint64": "ROWS COLS",
+        "int64": "LD *_OFFSET *_ARRAY",
+        "uint32": "TYPE",
+        "int32": "*",
     },
 )
 get_matrix_transform_desc_attribute_dtype = _dtype_getter(
     "get_matrix_transform_desc_attribute_dtype",
     MatrixTransformDescAttribute,
-    {"int32": r"\w+"},
+    {"int32": "*"},
 )
 
 
@@ -118,7 +125,7 @@ def matmul_algo_get_ids(
     btype: _Int,
     ctype: _Int,
     dtype: _Int,
-    requested_algo_count: _SupportsIndex,
+    requested_algo_count: SupportsIndex,
 ) -> tuple[int, ...]:
     """Return the ids of the algorithms for products of these types.
 
@@ -151,17 +158,25 @@ def matmul_algo_get_ids(
     https://docs.nvidia.com/cuda/cublas/#using-the-cublaslt-api
     """
     # There are some dozens of algorithms; who asks for all names a huge number.
-    ids = _array("i", [0]) * min(_index(requested_algo_count), 65536)
+    count = max(0, min(_index(requested_algo_count), 65536))
+    ids = memoryview(bytearray(4 * count)).cast("i")
     types = (scale_type, atype, btype, ctype, dtype)
-    address, length = ids.buffer_info()
-    found = _matmul_algo_get_ids(light_handle, compute_type, *types, length, address)
+    found = _matmul_algo_get_ids(light_handle, compute_type, *types, count, ids)
     return tuple(ids[:found])
 
 
-def __getattr__(name: str) -> _Any:
-    # Properties of the module, for they need NumPy.
+def __getattr__(name: str) -> Any:
+    # What takes long to import, or needs NumPy, waits until it is asked for.
+    if name == "MatmulTile":
+        lazy = _import_module("gpumath.bindings._generated.cublasLt_lazy")
+        globals()[name] = lazy.MatmulTile
+        return lazy.MatmulTile
     if name == "matmul_algo_dtype":
         return MatmulAlgo.dtype
     if name == "matmul_heuristic_result_dtype":
         return MatmulHeuristicResult.dtype
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "MatmulTile"})

@@ -14,12 +14,9 @@ Examples
 from collections.abc import Sequence as _Sequence
 from typing import TYPE_CHECKING
 
+from gpumath.bindings._core import cufft as _rows
 from gpumath.bindings._core.cufft import *
-from gpumath.bindings._core.cufft import (
-    _xt_set_jit_callback,
-    _xt_set_jit_callback_12_7,
-    get_version,
-)
+from gpumath.bindings._core.cufft import _xt_set_jit_callback, _xt_set_jit_callback_12_7
 from gpumath.bindings._generated.cufft import *
 from gpumath.bindings.errors import cuFFTError as cuFFTError
 
@@ -62,7 +59,7 @@ def xt_set_jit_callback(
         cuFFT is older than CUDA 12.6 Update 2's.
     """
     # CUDA 12's library exports the plain name too, but not as what its header declares.
-    function = _xt_set_jit_callback if get_version() >= 12000 else _xt_set_jit_callback_12_7
+    function = _xt_set_jit_callback if _rows.get_version() >= 12000 else _xt_set_jit_callback_12_7
     function(
         plan,
         lto_callback_symbol_name,

@@ -14,8 +14,9 @@ Examples
 """
 
 from array import array as _array
-from typing import TYPE_CHECKING
 
+from gpumath.bindings._attributes import dtype_getter as _dtype_getter
+from gpumath.bindings._core import cusparse as _rows
 from gpumath.bindings._core.cusparse import *
 from gpumath.bindings._core.cusparse import (
     _sp_gemm_estimate_memory,
@@ -23,40 +24,19 @@ from gpumath.bindings._core.cusparse import (
     _sp_mv_op_buffer_size_12_7,
     _sp_mv_op_create_descr,
     _sp_mv_op_create_descr_12_7,
-    get_property,
 )
 from gpumath.bindings._generated.cusparse import *
 from gpumath.bindings._generated.cusparse import SpMatAttribute, SpMVOpAlg
 from gpumath.bindings.errors import cuSPARSEError as cuSPARSEError
 
-if TYPE_CHECKING:
-    import numpy as np
-
 check_status = cuSPARSEError.check
 
 
-def get_sp_mat_attribute_dtype(attr: int) -> "type[np.int32]":
-    """NumPy type of an attribute of `sp_mat_get_attribute` and `sp_mat_set_attribute`.
-
-    Parameters
-    ----------
-    attr : SpMatAttribute
-        The attribute.
-
-    Returns
-    -------
-    type
-        ``numpy.int32``: all are enums. NumPy is imported by the first call.
-
-    Raises
-    ------
-    ValueError
-        There is no such attribute.
-    """
-    import numpy as np
-
-    SpMatAttribute(attr)
-    return np.int32
+get_sp_mat_attribute_dtype = _dtype_getter(
+    "get_sp_mat_attribute_dtype",
+    SpMatAttribute,
+    {"int32": "*"},  # all are enums
+)
 
 
 def sp_gemm_estimate_memory_buffersize3(
@@ -253,7 +233,7 @@ def sp_mv_op_create_descr(
 
 def _has_op_alg(alg: int) -> bool:
     """Tell whether this cuSPARSE's SpMVOp functions take an algorithm."""
-    version = (get_property(0), get_property(1))
+    version = (_rows.get_property(0), _rows.get_property(1))
     if version >= (12, 8):
         return True
     if alg:

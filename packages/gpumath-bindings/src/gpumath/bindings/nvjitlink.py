@@ -33,6 +33,7 @@ from typing import SupportsInt as _SupportsInt
 
 from gpumath.bindings._buffers import sized as _sized
 from gpumath.bindings._buffers import text_from as _text_from
+from gpumath.bindings._core import nvjitlink as _rows
 from gpumath.bindings._core.nvjitlink import *
 from gpumath.bindings._core.nvjitlink import (
     _add_data,
@@ -45,26 +46,25 @@ from gpumath.bindings._core.nvjitlink import (
     _get_linked_cubin,
     _get_linked_ltoir,
     _get_linked_ptx,
-    get_error_log_size,
-    get_info_log_size,
-    get_linked_cubin_size,
-    get_linked_ltoir_size,
-    get_linked_ptx_size,
 )
 from gpumath.bindings._generated.nvjitlink import *
 from gpumath.bindings.errors import nvJitLinkError as nvJitLinkError
 
 _P = _ParamSpec("_P")
-# Of a well-formed architecture the library says itself whether it knows it.
-_ARCHITECTURE = _re.compile(r"(sm|compute|lto)_[1-9]\d{1,2}[a-z]?", _re.ASCII)
+_ARCHITECTURE = _re.compile(r"(?:sm|compute|lto)_([1-9]\d{1,2})[a-z]?", _re.ASCII)
+# CUDA 13's library says itself whether it supports an architecture. CUDA 12's takes many that do
+# not exist, and crashes for others.
+_OF_CUDA_12 = frozenset(
+    (50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121)
+)
 
 check_status = nvJitLinkError.check
 
-get_error_log = _sized(_get_error_log, get_error_log_size)
-get_info_log = _sized(_get_info_log, get_info_log_size)
-get_linked_cubin = _sized(_get_linked_cubin, get_linked_cubin_size)
-get_linked_ltoir = _sized(_get_linked_ltoir, get_linked_ltoir_size)
-get_linked_ptx = _sized(_get_linked_ptx, get_linked_ptx_size)
+get_error_log = _sized(_get_error_log, _rows.get_error_log_size)
+get_info_log = _sized(_get_info_log, _rows.get_info_log_size)
+get_linked_cubin = _sized(_get_linked_cubin, _rows.get_linked_cubin_size)
+get_linked_ltoir = _sized(_get_linked_ltoir, _rows.get_linked_ltoir_size)
+get_linked_ptx = _sized(_get_linked_ptx, _rows.get_linked_ptx_size)
 
 
 def _logged(row: _Callable[_P, None]) -> _Callable[_P, None]:
@@ -76,7 +76,7 @@ def _logged(row: _Callable[_P, None]) -> _Callable[_P, None]:
             row(*args, **kwargs)
         except nvJitLinkError as error:
             handle = args[0] if args else kwargs["handle"]
-            log = _text_from(_get_error_log, get_error_log_size, handle)
+            log = _text_from(_get_error_log, _rows.get_error_log_size, handle)
             raise nvJitLinkError(error.status, error.function, log) from None
 
     call.__name__ = call.__qualname__ = row.__name__.removeprefix("_")
@@ -111,13 +111,13 @@ def create(
     ------
     ValueError
         The architecture is not of the form ``sm_90``, ``sm_90a``, ``sm_100f``, ``compute_90`` or
-        ``lto_90``. nvJitLink would end the process for some of these.
+        ``lto_90``, or CUDA 12 has no such one. nvJitLink would end the process for some of these.
     nvJitLinkError
         An option is not known, or this nvJitLink does not support the architecture.
 
     Notes
     -----
-    C function ``nvJitLinkCreate``, in CUDA 12.0 to 13.5. See
+    C function ``nvJitLinkCreate``. See
     https://docs.nvidia.com/cuda/nvjitlink/
     """
     if isinstance(options, _Iterable) and not isinstance(options, str | bytes):
@@ -130,10 +130,17 @@ def _check_architecture(option: str | bytes) -> None:
     text = option.decode(errors="replace") if isinstance(option, bytes) else option
     if not isinstance(text, str) or not text.startswith("-arch="):
         return
-    if not _ARCHITECTURE.fullmatch(text.removeprefix("-arch=")):
+    match = _ARCHITECTURE.fullmatch(text.removeprefix("-arch="))
+    if not match:
         raise ValueError(
             f"create() option {text!r} names no architecture: "
             "sm_90, sm_90a, sm_100f, compute_90 and lto_90 are of a form that nvJitLink knows"
+        )
+    major, minor = _rows.version()
+    if major == 12 and int(match[1]) not in _OF_CUDA_12:
+        raise ValueError(
+            f"create() option {text!r}: nvJitLink {major}.{minor} has no such architecture; those "
+            f"of CUDA 12 are {', '.join(map(str, sorted(_OF_CUDA_12)))}"
         )
 
 
@@ -152,7 +159,7 @@ def destroy(handle: _SupportsIndex | _SupportsInt) -> None:
 
     Notes
     -----
-    C function ``nvJitLinkDestroy``, which takes the address of the handle, in CUDA 12.0 to 13.5.
-    See https://docs.nvidia.com/cuda/nvjitlink/
+    C function ``nvJitLinkDestroy``, which takes the address of the handle. See
+    https://docs.nvidia.com/cuda/nvjitlink/
     """
     _destroy([handle])

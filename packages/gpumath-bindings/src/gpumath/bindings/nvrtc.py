@@ -27,6 +27,7 @@ from typing import SupportsInt as _SupportsInt
 
 from gpumath.bindings._buffers import sized as _sized
 from gpumath.bindings._buffers import text_from as _text_from
+from gpumath.bindings._core import nvrtc as _rows
 from gpumath.bindings._core.nvrtc import *
 from gpumath.bindings._core.nvrtc import (
     _compile_program,
@@ -39,14 +40,6 @@ from gpumath.bindings._core.nvrtc import (
     _get_ptx,
     _get_supported_archs,
     _get_tile_ir,
-    get_cubin_size,
-    get_ltoir_size,
-    get_num_supported_archs,
-    get_nvvm_size,
-    get_optix_ir_size,
-    get_program_log_size,
-    get_ptx_size,
-    get_tile_ir_size,
 )
 from gpumath.bindings._generated.nvrtc import *
 from gpumath.bindings._generated.nvrtc_structs import *
@@ -54,13 +47,13 @@ from gpumath.bindings.errors import NVRTCError as NVRTCError
 
 check_status = NVRTCError.check
 
-get_cubin = _sized(_get_cubin, get_cubin_size)
-get_ltoir = _sized(_get_ltoir, get_ltoir_size)
-get_nvvm = _sized(_get_nvvm, get_nvvm_size)
-get_optix_ir = _sized(_get_optix_ir, get_optix_ir_size)
-get_program_log = _sized(_get_program_log, get_program_log_size)
-get_ptx = _sized(_get_ptx, get_ptx_size)
-get_tile_ir = _sized(_get_tile_ir, get_tile_ir_size)
+get_cubin = _sized(_get_cubin, _rows.get_cubin_size)
+get_ltoir = _sized(_get_ltoir, _rows.get_ltoir_size)
+get_nvvm = _sized(_get_nvvm, _rows.get_nvvm_size)
+get_optix_ir = _sized(_get_optix_ir, _rows.get_optix_ir_size)
+get_program_log = _sized(_get_program_log, _rows.get_program_log_size)
+get_ptx = _sized(_get_ptx, _rows.get_ptx_size)
+get_tile_ir = _sized(_get_tile_ir, _rows.get_tile_ir_size)
 
 
 def compile_program(
@@ -87,13 +80,13 @@ def compile_program(
 
     Notes
     -----
-    C function ``nvrtcCompileProgram``, in CUDA 12.0 to 13.5. See
+    C function ``nvrtcCompileProgram``. See
     https://docs.nvidia.com/cuda/nvrtc/
     """
     try:
         _compile_program(prog, num_options, options)
     except NVRTCError as error:
-        log = _text_from(_get_program_log, get_program_log_size, prog)
+        log = _text_from(_get_program_log, _rows.get_program_log_size, prog)
         raise NVRTCError(error.status, error.function, log) from None
 
 
@@ -112,8 +105,8 @@ def destroy_program(prog: _SupportsIndex | _SupportsInt) -> None:
 
     Notes
     -----
-    C function ``nvrtcDestroyProgram``, which takes the address of the handle, in CUDA 12.0 to
-    13.5. See https://docs.nvidia.com/cuda/nvrtc/
+    C function ``nvrtcDestroyProgram``, which takes the address of the handle. See
+    https://docs.nvidia.com/cuda/nvrtc/
     """
     _destroy_program([prog])
 
@@ -133,9 +126,9 @@ def get_supported_archs() -> tuple[int, ...]:
 
     Notes
     -----
-    C functions ``nvrtcGetNumSupportedArchs`` and ``nvrtcGetSupportedArchs``, in CUDA 12.0 to 13.5.
-    See https://docs.nvidia.com/cuda/nvrtc/
+    C functions ``nvrtcGetNumSupportedArchs`` and ``nvrtcGetSupportedArchs``. See
+    https://docs.nvidia.com/cuda/nvrtc/
     """
-    archs = _array("i", bytes(4 * get_num_supported_archs()))
+    archs = _array("i", bytes(4 * _rows.get_num_supported_archs()))
     _get_supported_archs(archs)
     return tuple(archs)

@@ -40,7 +40,7 @@ def get_last_error() -> int:
 
     Notes
     -----
-    C function ``cudaGetLastError``, in CUDA 12.0 to 13.5. See
+    C function ``cudaGetLastError``. See
     https://docs.nvidia.com/cuda/cuda-runtime-api/
     """
     try:
@@ -60,7 +60,7 @@ def peek_at_last_error() -> int:
 
     Notes
     -----
-    C function ``cudaPeekAtLastError``, in CUDA 12.0 to 13.5. See
+    C function ``cudaPeekAtLastError``. See
     https://docs.nvidia.com/cuda/cuda-runtime-api/
     """
     try:

@@ -7,6 +7,18 @@ typedef struct toyContext *toyHandle_t;
 typedef unsigned long long toyAddress;
 typedef struct { float x, y; } toyPair;
 typedef void (*toyCallback)(int);
+typedef struct toyRequest_st {
+    toyPair corners[2];
+    toyFlag_t flag;
+    union {
+        int number;
+        struct { unsigned char low, high[3]; } bytes;
+    };
+    union { void *ptr; struct { double value; int bits : 3; } from; } target;
+    struct { size_t width, height; } extent;
+    char name[12];
+    toyCallback callback;
+} toyRequest;
 
 #define toyFill toyFill_v2
 #define __CUDA_API_PTSZ(name) name

@@ -1,0 +1,83 @@
+"""The page ``docs/coverage.md``: what the headers declare, and what is bound."""
+
+from __future__ import annotations
+
+from gpumath_codegen.model import Library
+
+_HEAD = """# Coverage
+
+What NVIDIA's headers declare over the releases that were read, and what `gpumath.bindings` has of
+it, in functions, enums, their members, and structs. A function counts once for each signature
+that it had. A function that the installed library lacks raises `FunctionNotFoundError`, which says
+which releases have it.
+
+| module | releases | declared | bound | skipped | in no library | enums | members | structs |
+|---|---|---|---|---|---|---|---|---|
+"""
+_SKIPPED = """
+## Skipped
+
+| function | reason |
+|---|---|
+"""
+_NO_LIBRARY = """
+## In no library
+
+Declared, and exported by no release of the library that was read. They are bound, and calling one
+raises `FunctionNotFoundError`.
+
+| module | functions |
+|---|---|
+"""
+
+
+def page(libraries: list[Library]) -> str:
+    """Return the page's text."""
+    rows = [_row(lib) for lib in libraries]
+    columns = zip(*(numbers for _, numbers in rows), strict=True)
+    total = " | ".join(str(sum(column)) for column in columns)
+    lines = [f"| {text} | {' | '.join(map(str, numbers))} |\n" for text, numbers in rows]
+    skipped = [
+        f"| `{function}` | {reason} |\n"
+        for lib in libraries
+        for function, reason in sorted(lib.skipped.items())
+    ]
+    absent = [
+        f"| `{lib.name}` | {', '.join(f'`{name}`' for name in names)} |\n"
+        for lib in libraries
+        if (names := _in_no_library(lib))
+    ]
+    return "".join(
+        [_HEAD, *lines, f"| all | | {total} |\n", _SKIPPED, *skipped, _NO_LIBRARY, *absent]
+    )
+
+
+def _row(lib: Library) -> tuple[str, list[int]]:
+    functions = lib.facts.functions
+    releases = f"{lib.release_of} {_first(lib)} to {_last(lib)}"
+    numbers = [
+        len(functions),
+        len(lib.functions),
+        len(lib.skipped),
+        len(_in_no_library(lib)),
+        len(lib.enums),
+        sum(len(enum.members) for enum in lib.enums),
+        len(lib.structs),
+    ]
+    return f"[`{lib.name}`]({lib.docs}) | {releases}", numbers
+
+
+def _in_no_library(lib: Library) -> list[str]:
+    return sorted({f.name for f in lib.facts.functions if f.exported == []})
+
+
+def _number(release: str) -> list[int]:
+    return [int(part) for part in release.split(".")]
+
+
+def _first(lib: Library) -> str:
+    return min((f.since for f in lib.facts.functions), key=_number)
+
+
+def _last(lib: Library) -> str:
+    return max((f.until for f in lib.facts.functions), key=_number)
