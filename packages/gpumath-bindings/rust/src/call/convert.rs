@@ -1,6 +1,6 @@
 //! Single values: Python objects to 64-bit slots, and cells that C wrote to Python objects.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_long};
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -24,6 +24,22 @@ impl Context {
     }
 }
 
+/// `PyLong_AsLong` where `long` is wide enough: for numbers as large as addresses `CPython` is slower with `long long`.
+///
+/// # Safety
+/// `argument` is a live object, and the thread is attached.
+#[inline]
+pub(super) unsafe fn as_i64(argument: *mut ffi::PyObject) -> i64 {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if size_of::<c_long>() == size_of::<i64>() {
+            ffi::PyLong_AsLong(argument) as i64
+        } else {
+            ffi::PyLong_AsLongLong(argument)
+        }
+    }
+}
+
 /// The slot of an exact `int` in range, which nearly all arguments are; so short that it is part of the caller.
 #[inline]
 pub(super) fn plain_integer(argument: *mut ffi::PyObject, value: Value) -> Option<u64> {
@@ -32,7 +48,7 @@ pub(super) fn plain_integer(argument: *mut ffi::PyObject, value: Value) -> Optio
         return None;
     }
     // SAFETY: as above; -1 may be an exception, and is left to `slot_of`.
-    let number = unsafe { ffi::PyLong_AsLongLong(argument) };
+    let number = unsafe { as_i64(argument) };
     let fits = match value {
         Value::I8 => i64::from(number as i8) == number,
         Value::U8 => i64::from(number as u8) == number,
@@ -64,7 +80,7 @@ pub(super) fn slot_of(
         return float_slot(py, argument, value, context);
     }
     // SAFETY: `argument` is a live object; on -1 the exception is looked at.
-    let number = unsafe { ffi::PyLong_AsLongLong(argument) };
+    let number = unsafe { as_i64(argument) };
     // SAFETY: the thread is attached.
     if number == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
         // Attached as PyO3 counts it, so that exceptions that are dropped are freed at once.

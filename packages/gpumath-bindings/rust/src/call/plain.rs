@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::convert::as_i64;
 use super::{Kind, MAX_PARAMETERS, Returns, Row, Value, general, raised, status_error, through};
 
 /// What a call of a row needs, in one line of the cache: the C function before has most likely emptied it.
@@ -97,7 +98,7 @@ unsafe fn fill(
     let limits = plain.limits.iter().zip(slots).enumerate();
     for (index, (limit, slot)) in limits.take(usize::from(plain.inputs)) {
         // SAFETY: by the caller's promise.
-        let number = unsafe { ffi::PyLong_AsLongLong(*arguments.add(index)) };
+        let number = unsafe { as_i64(*arguments.add(index)) };
         // SAFETY: the thread is attached.
         if number == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
             // SAFETY: as above. The long way raises it again, if it is an error at all.
