@@ -123,11 +123,11 @@ memory.empty(0, kind="managed").prefetch(0)
 result = seen()[:5]
 """
     assert ordering_driver.run(driver, code) == [
-        "prefetch 24 to 2 0 on 70",
-        "prefetch 24 to 1 1 on 71",
-        "advise 24 1 1 0",
-        "advise 24 3 2 0",
-        "advise 24 6 1 1",
+        "prefetch 24 to -1 on 70",
+        "prefetch 24 to 1 on 71",
+        "advise 24 1 0",
+        "advise 24 3 -1",
+        "advise 24 6 1",
     ]
 
 

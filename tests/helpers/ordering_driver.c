@@ -7,9 +7,6 @@
 #include <string.h>
 
 typedef uintptr_t Handle;
-typedef struct {
-    int type, id;
-} Location;
 
 static char record_[1 << 20];
 static Handle current_, stack_[64];
@@ -112,11 +109,11 @@ int cuPointerGetAttribute(int *value, int attribute, Handle address) {
     if (!current_) return INVALID_CONTEXT;
     return *value = 1, attribute == 9 && address ? SUCCESS : 1;
 }
-int cuMemPrefetchAsync_v2(Handle address, size_t size, Location to, unsigned flags, Handle stream) {
-    WRITE("prefetch %zu to %d %d on %zu;", size, to.type, to.id, stream);
-    return address ? (int)flags : 1;
+int cuMemPrefetchAsync(Handle address, size_t size, int to, Handle stream) {
+    WRITE("prefetch %zu to %d on %zu;", size, to, stream);
+    return address ? SUCCESS : 1;
 }
-int cuMemAdvise_v2(Handle address, size_t size, int advice, Location at) {
-    WRITE("advise %zu %d %d %d;", size, advice, at.type, at.id);
+int cuMemAdvise(Handle address, size_t size, int advice, int at) {
+    WRITE("advise %zu %d %d;", size, advice, at);
     return address ? SUCCESS : 1;
 }

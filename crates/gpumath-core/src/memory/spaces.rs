@@ -3,7 +3,6 @@
 use std::alloc::{self, Layout};
 
 use gpumath_sys::generated::driver;
-use gpumath_sys::table::Block;
 
 use super::manager::BaseCUDAMemoryManager;
 use super::pointer::MemoryPointer;
@@ -16,9 +15,7 @@ use crate::error::{Error, Result};
 const PORTABLE_AND_MAPPED: u32 = 3;
 /// Any stream of any device may use it.
 const ATTACH_GLOBAL: u32 = 1;
-const LOCATION_DEVICE: u32 = 1;
-const LOCATION_HOST: u32 = 2;
-/// `CU_DEVICE_CPU`, of the functions before CUDA 12.4.
+/// `CU_DEVICE_CPU`
 const HOST_ORDINAL: i32 = -1;
 
 impl Space {
@@ -124,14 +121,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// `CUmemLocation`
-    fn block(self) -> Block<[u32; 2]> {
-        Block(match self {
-            Self::Host => [LOCATION_HOST, 0],
-            Self::Device(ordinal) => [LOCATION_DEVICE, ordinal as u32],
-        })
-    }
-
+    /// `CUdevice`. Every driver has the functions that take it; those that take a `CUmemLocation` came with CUDA 12.4.
     fn ordinal(self) -> i32 {
         match self {
             Self::Host => HOST_ORDINAL,
@@ -166,17 +156,8 @@ pub unsafe fn prefetch(
         return Ok(());
     }
     let _context = ContextGuard::enter(device)?;
-    // SAFETY: the caller vouches for range and stream; 0 is the only flag there is.
-    let answer =
-        unsafe { call!(driver::MEM_PREFETCH_ASYNC, address, size as _, place.block(), 0, stream) };
-    match answer {
-        // Drivers before CUDA 12.4.
-        // SAFETY: as above.
-        Err(Error::FunctionNotFound(_)) => unsafe {
-            call!(driver::MEM_PREFETCH_ASYNC_V1, address, size as _, place.ordinal(), stream)
-        },
-        other => other,
-    }
+    // SAFETY: the caller vouches for range and stream.
+    unsafe { call!(driver::MEM_PREFETCH_ASYNC_V1, address, size as _, place.ordinal(), stream) }
 }
 
 /// Gives or, unless `on`, takes back an advice about `size` bytes of managed memory.
@@ -203,12 +184,5 @@ pub unsafe fn advise(
             Advice::AccessedBy => 5,
         };
     // SAFETY: the caller vouches for the range.
-    match unsafe { call!(driver::MEM_ADVISE, address, size as _, number, place.block()) } {
-        // Drivers before CUDA 12.4.
-        // SAFETY: as above.
-        Err(Error::FunctionNotFound(_)) => unsafe {
-            call!(driver::MEM_ADVISE_V1, address, size as _, number, place.ordinal())
-        },
-        other => other,
-    }
+    unsafe { call!(driver::MEM_ADVISE_V1, address, size as _, number, place.ordinal()) }
 }
