@@ -79,7 +79,8 @@ class Source:
         values = base[index]
         if values.size == 0 or values.ndim == 0:
             return module.to_device(np.ascontiguousarray(values).reshape(values.shape))
-        return module.to_device(base)[index]
+        # Numba takes no lone ellipsis.
+        return module.to_device(base)[index] if index != (...,) else module.to_device(base)
 
 
 def _own_array(values: np.ndarray, kind: Any) -> memory.Array:

@@ -57,7 +57,7 @@ def test_what_an_array_is(kind: Any, shape: tuple[int, ...]) -> None:
     assert (array.kind, array.shape, array.nbytes) == (kind, shape, 8 * int(np.prod(shape)))
     assert (array.device, array.device_id) == (("cpu", None) if on_host else ("cuda", 0))
     assert (
-        array.__dlpack_device__() == {"device": (2, 0), "pinned": (3, 0), "managed": (13, 0)}[kind]
+        array.__dlpack_device__() == {"device": (2, 0), "pinned": (1, 0), "managed": (13, 0)}[kind]
     )
     assert array.ptr % 256 == 0
     assert hasattr(array, "__cuda_array_interface__") is not on_host

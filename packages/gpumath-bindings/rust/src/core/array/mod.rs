@@ -277,8 +277,8 @@ impl Array {
     /// DLPack's numbers for the kind of memory and the device.
     fn __dlpack_device__(&self) -> (i32, i32) {
         match self.space {
-            Space::Host => (dlpack::CPU, 0),
-            Space::Pinned => (dlpack::CUDA_HOST, 0),
+            // DLPack has a number for pinned memory, which PyTorch and JAX refuse.
+            Space::Host | Space::Pinned => (dlpack::CPU, 0),
             Space::Managed => (dlpack::CUDA_MANAGED, self.device_id),
             Space::Device => (dlpack::CUDA, self.device_id),
         }
