@@ -61,11 +61,15 @@ pub(super) fn allocate(
         )));
     };
     let handle = stream.map_or(Ok(0), stream_handle)?;
-    if space != Space::Host {
-        pending::release_finished();
-    }
     // SAFETY: the block keeps the stream's object; for a bare handle the caller vouches, as documented.
-    let memory = py.detach(|| unsafe { space.allocate(size, device_id, handle) }).or_raise(py)?;
+    let allocate = || unsafe { space.allocate(size, device_id, handle) };
+    let memory = if space == Space::Host {
+        allocate()
+    } else {
+        pending::release_finished();
+        py.detach(allocate)
+    };
+    let memory = memory.or_raise(py)?;
     view.ptr = memory.address();
     let stream = stream.map(|stream| stream.clone().unbind());
     let memory = Memory::Own { _memory: memory, _stream: stream };
