@@ -27,7 +27,7 @@ CUDA13_LIBRARIES = (
     "nvidia-cuda-runtime",
     "nvidia-cufft",
     "nvidia-curand",
-    "nvidia-libmathdx-cu13",
+    "nvidia-libmathdx-cu13>=0.3",  # or else uv may take an empty release
     "nvidia-nvjitlink",
 )
 CUDA12_LIBRARIES = (
@@ -42,7 +42,7 @@ LARGE_CUDA12_LIBRARIES = (
     "nvidia-cuda-nvrtc-cu12",
     "nvidia-cusolver-cu12",
     "nvidia-cusparse-cu12",
-    "nvidia-libmathdx-cu12",
+    "nvidia-libmathdx-cu12>=0.3",
 )
 
 nox.needs_version = ">=2025.2.9"
@@ -176,7 +176,7 @@ def missing_cuda_extra(session: nox.Session) -> str | None:
 @nox.session(requires=["wheels"])
 def tests(session: nox.Session) -> None:
     """Run the tests that need no GPU, against the built wheels and NVIDIA's real libraries."""
-    session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, *CUDA13_LIBRARIES)
+    session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, "jax", *CUDA13_LIBRARIES)
     session.install("--no-deps", wheel_of("gpumath-device"))
     session.install("-r", str(GENERATOR_REQUIREMENTS))
     cuda12 = download_once(session, "cuda12-libraries", *CUDA12_LIBRARIES)

@@ -27,7 +27,7 @@ class Unknown:
 
 
 OPERANDS = [
-    (fft.fft, [1, 2], r"the operand is a builtins\.list; a NumPy array, a CuPy array or a PyTorch"),
+    (fft.fft, [1, 2], r"a builtins\.list; a NumPy array, a CuPy array, a PyTorch tensor, or"),
     (fft.fft, None, r"builtins\.NoneType; a NumPy array"),
     (fft.fft, Unknown(), r"Unknown; a NumPy array"),
     (fft.fft, np.complex64(1), r"numpy\.complex64; a NumPy array"),

@@ -30,5 +30,12 @@ with fft.FFT(np.ones(8, np.complex64), options=options, execution="cuda") as tra
     transform.plan()
     transform.execute()
 
+array: memory.Array = memory.empty((2, 3), "float32", kind="managed", stream=1)
+array.prefetch("cpu")
+array.advise("read_mostly", on=False)
+shape: tuple[int, ...] = array.shape
+borrowed: memory.Array = memory.from_dlpack(np.ones(3), stream=2)
+view = np.asarray(array)
+
 # A mistake that the checkers must find: an unused suppression is an error too.
 fft.FFTOptions(allocator=object())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -13,5 +13,5 @@ pub use context::{ContextGuard, Device};
 pub(crate) use driver::{call, check, may_free};
 pub use driver::{close, count, driver_version};
 pub use event::Event;
-pub use order::order;
+pub use order::{is_capturing, order};
 pub use stream::{Stream, synchronize};

@@ -60,6 +60,16 @@ pub unsafe fn order(first: usize, then: usize, device: i32) -> Result<()> {
     })
 }
 
+/// Whether the work that is put on a stream is being captured into a graph.
+///
+/// # Safety
+/// `stream` is a valid stream handle of the device.
+pub unsafe fn is_capturing(stream: usize, device: i32) -> Result<bool> {
+    let _context = ContextGuard::enter(device)?;
+    // SAFETY: the caller vouches for the stream.
+    Ok(unsafe { capture_status(stream) }? != NOT_CAPTURED)
+}
+
 /// What `cuStreamIsCapturing` says.
 ///
 /// # Safety

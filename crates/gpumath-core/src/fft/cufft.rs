@@ -11,7 +11,6 @@ use crate::device::{ContextGuard, may_free};
 use crate::error::{Error, Result, Status};
 use crate::loader;
 use crate::memory::{self, ALIGNMENT};
-use crate::tensor::DType;
 
 const SUCCESS: i32 = 0;
 const ALLOC_FAILED: i32 = 2;
@@ -255,7 +254,7 @@ impl Handle {
         // SAFETY: the plan is alive.
         let status = unsafe { set_auto_allocation(plan, 0) };
         check(cufft::SET_AUTO_ALLOCATION.symbol(), status, String::new)?;
-        let (complex, real) = (cuda_type(precision.complex()), cuda_type(precision.real()));
+        let (complex, real) = cuda_types(precision);
         let (from, to) = match pass.kind {
             Kind::C2C => (complex, complex),
             Kind::R2C => (real, complex),
@@ -351,14 +350,11 @@ fn check(function: &'static Symbol, code: i32, context: impl FnOnce() -> String)
     }
 }
 
-/// `cudaDataType`
-const fn cuda_type(dtype: DType) -> i32 {
-    match dtype {
-        DType::Float16 => 2,
-        DType::Float32 => 0,
-        DType::Float64 => 1,
-        DType::Complex32 => 6,
-        DType::Complex64 => 4,
-        DType::Complex128 => 5,
+/// The `cudaDataType`s of the complex and of the real numbers.
+const fn cuda_types(precision: Precision) -> (i32, i32) {
+    match precision {
+        Precision::Half => (6, 2),
+        Precision::Single => (4, 0),
+        Precision::Double => (5, 1),
     }
 }

@@ -194,13 +194,14 @@ impl Precision {
         }
     }
 
-    /// The precision of an element type.
+    /// The precision of an element type; `None` if no transform works on it.
     #[must_use]
-    pub const fn of(dtype: DType) -> Self {
+    pub const fn of(dtype: DType) -> Option<Self> {
         match dtype {
-            DType::Float16 | DType::Complex32 => Self::Half,
-            DType::Float32 | DType::Complex64 => Self::Single,
-            DType::Float64 | DType::Complex128 => Self::Double,
+            DType::Float16 | DType::Complex32 => Some(Self::Half),
+            DType::Float32 | DType::Complex64 => Some(Self::Single),
+            DType::Float64 | DType::Complex128 => Some(Self::Double),
+            _ => None,
         }
     }
 }

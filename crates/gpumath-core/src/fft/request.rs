@@ -23,12 +23,18 @@ impl Request {
     /// The problem that this request poses for `operand`.
     pub fn problem(&self, operand: &TensorView) -> Result<Problem> {
         let layout = &operand.layout;
+        let dtype = operand.dtype;
+        let Some(precision) = Precision::of(dtype) else {
+            return Err(Error::InvalidValue(format!(
+                "the operand's element type {dtype} is not supported; float16, float32, float64, complex32, complex64 \
+                 and complex128 in the machine's byte order are: convert it first"
+            )));
+        };
         if layout.ndim() == 0 {
             return Err(Error::InvalidValue(
                 "the operand has no dimensions; a Fourier transform needs at least one axis".into(),
             ));
         }
-        let dtype = operand.dtype;
         let kind = self.kind.unwrap_or(if dtype.is_complex() { Kind::C2C } else { Kind::R2C });
         if dtype.is_complex() == (kind == Kind::R2C) {
             let (wanted, instead) =
@@ -72,7 +78,7 @@ impl Request {
             Layout::packed(&shape, &layout.memory_order())
         };
         let mut problem =
-            Problem::new(kind, Precision::of(dtype), axes, layout.clone(), output, self.inplace)?;
+            Problem::new(kind, precision, axes, layout.clone(), output, self.inplace)?;
         problem.unaligned = problem.is_unaligned(operand.ptr);
         Ok(problem)
     }

@@ -1,14 +1,31 @@
-//! Device memory: who allocates it, who frees it, and how it is copied.
+//! Memory: who allocates it, who frees it, where it is, and how it is copied.
 
+mod lookup;
 mod manager;
 mod pointer;
 mod pool;
+mod spaces;
 mod transfer;
 
+pub use lookup::device_of;
 pub use manager::BaseCUDAMemoryManager;
 pub use pointer::MemoryPointer;
 pub use pool::StreamOrderedPool;
+pub use spaces::{Advice, Location, advise, prefetch};
 pub use transfer::copy;
 
 /// Alignment of everything that CUDA's allocators return, and of the parts of a workspace.
 pub const ALIGNMENT: usize = 256;
+
+/// What kind of memory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Ordinary host memory.
+    Host,
+    /// Page-locked host memory, which a device can reach too.
+    Pinned,
+    /// Unified memory, whose pages move to where they are used.
+    Managed,
+    /// Memory of a device.
+    Device,
+}

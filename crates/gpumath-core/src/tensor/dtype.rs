@@ -2,9 +2,36 @@
 
 use std::fmt;
 
-/// Element type of an operand.
+/// Element type of an operand. What an operation computes with is its own affair: these are the types whose operands
+/// can be passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
+    /// One byte, 0 or 1.
+    Bool,
+    /// 8-bit signed integer.
+    Int8,
+    /// 16-bit signed integer.
+    Int16,
+    /// 32-bit signed integer.
+    Int32,
+    /// 64-bit signed integer.
+    Int64,
+    /// 8-bit unsigned integer.
+    UInt8,
+    /// 16-bit unsigned integer.
+    UInt16,
+    /// 32-bit unsigned integer.
+    UInt32,
+    /// 64-bit unsigned integer.
+    UInt64,
+    /// Four exponent and three mantissa bits; finite numbers and NaN.
+    Float8E4M3Fn,
+    /// Five exponent and two mantissa bits.
+    Float8E5M2,
+    /// A power of two; the scale of block formats.
+    Float8E8M0Fnu,
+    /// The upper half of single precision.
+    BFloat16,
     /// IEEE half precision.
     Float16,
     /// Single precision.
@@ -21,7 +48,20 @@ pub enum DType {
 
 impl DType {
     /// All types, real ones first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 19] = [
+        Self::Bool,
+        Self::Int8,
+        Self::Int16,
+        Self::Int32,
+        Self::Int64,
+        Self::UInt8,
+        Self::UInt16,
+        Self::UInt32,
+        Self::UInt64,
+        Self::Float8E4M3Fn,
+        Self::Float8E5M2,
+        Self::Float8E8M0Fnu,
+        Self::BFloat16,
         Self::Float16,
         Self::Float32,
         Self::Float64,
@@ -30,10 +70,23 @@ impl DType {
         Self::Complex128,
     ];
 
-    /// NumPy's name of it, such as `"complex64"`.
+    /// NumPy's name of it, such as `"complex64"`; for what NumPy lacks, the name in `ml_dtypes` and PyTorch.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Bool => "bool",
+            Self::Int8 => "int8",
+            Self::Int16 => "int16",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::UInt8 => "uint8",
+            Self::UInt16 => "uint16",
+            Self::UInt32 => "uint32",
+            Self::UInt64 => "uint64",
+            Self::Float8E4M3Fn => "float8_e4m3fn",
+            Self::Float8E5M2 => "float8_e5m2",
+            Self::Float8E8M0Fnu => "float8_e8m0fnu",
+            Self::BFloat16 => "bfloat16",
             Self::Float16 => "float16",
             Self::Float32 => "float32",
             Self::Float64 => "float64",
@@ -43,13 +96,25 @@ impl DType {
         }
     }
 
+    /// The type of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dtype| dtype.name() == name)
+    }
+
     /// Bytes per element.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
-            Self::Float16 => 2,
-            Self::Float32 | Self::Complex32 => 4,
-            Self::Float64 | Self::Complex64 => 8,
+            Self::Bool
+            | Self::Int8
+            | Self::UInt8
+            | Self::Float8E4M3Fn
+            | Self::Float8E5M2
+            | Self::Float8E8M0Fnu => 1,
+            Self::Int16 | Self::UInt16 | Self::BFloat16 | Self::Float16 => 2,
+            Self::Int32 | Self::UInt32 | Self::Float32 | Self::Complex32 => 4,
+            Self::Int64 | Self::UInt64 | Self::Float64 | Self::Complex64 => 8,
             Self::Complex128 => 16,
         }
     }
@@ -58,6 +123,13 @@ impl DType {
     #[must_use]
     pub const fn is_complex(self) -> bool {
         matches!(self, Self::Complex32 | Self::Complex64 | Self::Complex128)
+    }
+
+    /// Bytes that the address of an element is a multiple of: both parts of a complex number are aligned when its real
+    /// part is.
+    #[must_use]
+    pub const fn alignment(self) -> usize {
+        if self.is_complex() { self.size() / 2 } else { self.size() }
     }
 }
 

@@ -29,7 +29,8 @@ impl Layout {
         let mut step = 1;
         for &axis in order.iter().rev() {
             strides[axis] = step;
-            step *= shape[axis].max(1);
+            // What does not fit is refused by whoever uses the layout.
+            step = i64::wrapping_mul(step, shape[axis].max(1));
         }
         Self { shape: shape.into(), strides }
     }

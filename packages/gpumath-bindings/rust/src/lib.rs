@@ -17,6 +17,8 @@ mod _core {
     #[pymodule]
     mod core {
         #[pymodule_export]
+        use crate::core::array::Array;
+        #[pymodule_export]
         use crate::core::device::{
             _close, Device, Event, Stream, driver_version, handle_of, order_streams,
             synchronize_stream,

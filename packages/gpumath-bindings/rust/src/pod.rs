@@ -9,7 +9,7 @@
 )]
 
 mod array;
-mod buffer;
+pub(crate) mod buffer;
 mod field;
 mod layout;
 mod memory;

@@ -174,7 +174,7 @@ impl Stream {
 /// Parameters
 /// ----------
 /// stream : int or stream object
-///     A `cudaStream_t`, a stream of CuPy or PyTorch, or an object with ``__cuda_stream__()``.
+///     A `cudaStream_t`, a stream of CuPy, PyTorch or Numba, or an object with ``__cuda_stream__()``.
 ///
 /// Raises
 /// ------
@@ -198,7 +198,7 @@ pub(crate) fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// Parameters
 /// ----------
 /// stream : int or stream object
-///     A `cudaStream_t`, a stream of CuPy or PyTorch, or an object with ``__cuda_stream__()``.
+///     A `cudaStream_t`, a stream of CuPy, PyTorch or Numba, or an object with ``__cuda_stream__()``.
 /// device_id : int, default: 0
 ///     Its CUDA device.
 ///

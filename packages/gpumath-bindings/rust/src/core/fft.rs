@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::error::OrRaise;
-use crate::interop;
+use crate::interop::{self, Operand};
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
 ///
@@ -85,7 +85,7 @@ impl FftPlan {
         result_layout: &str,
         cached: bool,
     ) -> PyResult<Self> {
-        let view = interop::view(operand)?;
+        let view = interop::view(operand, None)?;
         let request = Request {
             kind: kind.map(parse_kind).transpose()?,
             axes: axes.map(Dims::from_vec),
@@ -205,7 +205,7 @@ impl FftPlan {
     /// Whether the plan fits `operand`: same shape, strides, element type and, for real ones, alignment.
     fn accepts(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
         let problem = self.plan.problem();
-        let view = interop::view(operand)?;
+        let view = interop::view(operand, None)?;
         Ok(view.dtype == problem.input_dtype()
             && view.layout.is_equivalent(&problem.input)
             && problem.is_unaligned(view.ptr) == problem.unaligned)
@@ -249,9 +249,11 @@ impl FftPlan {
         workspace: usize,
     ) -> PyResult<()> {
         let problem = self.plan.problem();
-        let source = self.address("input", input, problem.input_dtype(), &problem.input, false)?;
-        let result =
-            self.address("output", output, problem.output_dtype(), &problem.output, true)?;
+        let stream = stream.map_or(Ok(0), interop::stream_handle)?;
+        let (source, source_operand) =
+            self.address("input", input, problem.input_dtype(), &problem.input, false, stream)?;
+        let (result, result_operand) =
+            self.address("output", output, problem.output_dtype(), &problem.output, true, stream)?;
         if (source == result) != problem.inplace && !problem.input.is_empty() {
             return Err(PyValueError::new_err(if problem.inplace {
                 "this plan works in place: input and output have to be the same memory"
@@ -268,11 +270,16 @@ impl FftPlan {
                 )));
             }
         };
-        let stream = stream.map_or(Ok(0), interop::stream_handle)?;
         // SAFETY: operands were checked against the plan's layouts and are alive for the call; for bare addresses,
         // the stream and the workspace the caller vouches, as the documentation says.
         py.detach(|| unsafe { self.plan.execute(source, result, direction, stream, workspace) })
-            .or_raise(py)
+            .or_raise(py)?;
+        for (object, operand) in [(input, source_operand), (output, result_operand)] {
+            if let Some(operand) = operand {
+                interop::pending::keep(object, operand, stream).or_raise(py)?;
+            }
+        }
+        Ok(())
     }
 
     fn __repr__(&self) -> String {
@@ -289,7 +296,8 @@ impl FftPlan {
 }
 
 impl FftPlan {
-    /// The address of one side: a bare address is taken as it is, an operand is checked against the plan.
+    /// The address of one side, and what to keep until the work is done: a bare address is taken as it is, an operand
+    /// is checked against the plan.
     fn address(
         &self,
         side: &str,
@@ -297,11 +305,12 @@ impl FftPlan {
         dtype: DType,
         layout: &Layout,
         written: bool,
-    ) -> PyResult<usize> {
+        stream: usize,
+    ) -> PyResult<(usize, Option<Operand>)> {
         if let Ok(address) = operand.cast::<PyInt>() {
-            return address.extract();
+            return Ok((address.extract()?, None));
         }
-        let view = interop::view(operand)?;
+        let view = interop::view(operand, Some(stream))?;
         let device = self.plan.execution().device().map_or(Device::Host, Device::Cuda);
         if view.dtype != dtype || !view.layout.is_equivalent(layout) || view.device != device {
             let wanted =
@@ -315,7 +324,7 @@ impl FftPlan {
         if written && view.readonly {
             return Err(PyValueError::new_err(format!("the {side} is read-only")));
         }
-        Ok(view.ptr)
+        Ok((view.ptr, view.owner.is_some().then_some(view)))
     }
 }
 

@@ -5,6 +5,7 @@
     reason = "doc comments of Python classes are docstrings, in NumPy's style"
 )]
 
+pub(crate) mod array;
 pub(crate) mod c_api;
 pub(crate) mod device;
 pub(crate) mod fft;

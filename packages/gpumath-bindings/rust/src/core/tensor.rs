@@ -1,26 +1,33 @@
 //! `TensorView`
 
 use gpumath_core::tensor::{Device, TensorView as View};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::interop;
+use crate::interop::{self, Owner};
 
 /// An operand as an address, an element type, a layout and a device; keeps the operand alive.
 ///
 /// Parameters
 /// ----------
 /// operand : array
-///     NumPy array, CuPy array or PyTorch tensor, with elements of type float16, float32, float64,
-///     complex32, complex64 or complex128 in the machine's byte order. Nothing is copied.
+///     NumPy array, CuPy array, PyTorch tensor, or an object with the DLPack C exchange API, ``__dlpack__``,
+///     ``__cuda_array_interface__`` (without mask) or the buffer protocol, in this order. Elements are in the
+///     machine's byte order, of one of the types of `Array`. Nothing is copied.
+/// stream : int or stream object, optional
+///     Stream on which the elements will be used: it waits for what makes them, where the operand's protocol can
+///     say (not for CuPy and PyTorch, whose streams `order_streams` takes). By default nothing is ordered.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     The operand is of another class, is masked, or has no memory of its own.
+///     The operand is of another class, or has no memory of its own.
 /// ValueError
 ///     Its element type is another, it is not aligned, its strides are no multiples of its element
-///     size, or it is a lazy conjugate or negative.
+///     size, it is masked, or it is a lazy conjugate or negative.
+/// BufferError
+///     Its library does not lend its memory.
 ///
 /// Examples
 /// --------
@@ -32,15 +39,19 @@ use crate::interop;
 #[pyclass(frozen, module = "gpumath.bindings.core")]
 pub(crate) struct TensorView {
     view: View,
-    /// Held for its memory.
-    _operand: Py<PyAny>,
+    /// Held for the memory, like the operand.
+    owner: Option<Owner>,
+    operand: Py<PyAny>,
 }
 
 #[pymethods]
 impl TensorView {
     #[new]
-    fn new(operand: Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self { view: interop::view(&operand)?, _operand: operand.unbind() })
+    #[pyo3(signature = (operand, *, stream=None))]
+    fn new(operand: Bound<'_, PyAny>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let stream = stream.map(interop::stream_handle).transpose()?;
+        let found = interop::view(&operand, stream)?;
+        Ok(Self { view: found.view, owner: found.owner, operand: operand.unbind() })
     }
 
     /// Address of the element at index (0, …, 0).
@@ -101,6 +112,11 @@ impl TensorView {
     #[getter]
     fn span(&self) -> (usize, usize) {
         self.view.span()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.operand)?;
+        self.owner.as_ref().map_or(Ok(()), |owner| owner.traverse(&visit))
     }
 
     fn __repr__(&self) -> String {

@@ -1,14 +1,14 @@
 //! CuPy arrays, through their attributes: half the cost of `__cuda_array_interface__`.
 
-use gpumath_core::tensor::{Device, TensorView};
+use gpumath_core::tensor::{DType, Device, TensorView};
 use pyo3::{intern, prelude::*};
 
-use super::{checked, dims, dtype_from_number, layout_from_bytes, unsupported_dtype};
+use super::{checked, dims, layout_from_bytes, unsupported_dtype};
 
 pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let py = array.py();
     let dtype = array.getattr(intern!(py, "dtype"))?;
-    let Some(dtype) = dtype_from_number(dtype.getattr(intern!(py, "num"))?.extract()?) else {
+    let Some(dtype) = known_dtype(&dtype)? else {
         return Err(unsupported_dtype(dtype.str()?.to_str()?));
     };
     let data = array.getattr(intern!(py, "data"))?;
@@ -20,5 +20,19 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
         layout: layout_from_bytes(shape, &strides, dtype.size())?,
         device: Device::Cuda(data.getattr(intern!(py, "device_id"))?.extract()?),
         readonly: false,
+    })
+}
+
+/// By NumPy's number of the type; by name if somebody else has added it to NumPy.
+fn known_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let py = dtype.py();
+    let number: i32 = dtype.getattr(intern!(py, "num"))?.extract()?;
+    Ok(match number {
+        14 => Some(DType::Complex64),
+        15 => Some(DType::Complex128),
+        11 => Some(DType::Float32),
+        12 => Some(DType::Float64),
+        23 => Some(DType::Float16),
+        _ => DType::from_name(dtype.getattr(intern!(py, "name"))?.extract()?),
     })
 }

@@ -1,36 +1,95 @@
 //! Operands and streams of other libraries, as addresses and layouts.
 
+pub(crate) mod buffer;
+pub(crate) mod capsule;
+pub(crate) mod cuda_interface;
 mod cupy;
-mod dlpack;
+pub(crate) mod dlpack;
 mod numpy;
+pub(crate) mod pending;
 mod stream;
 mod torch;
 
+use std::ops::Deref;
 use std::sync::RwLock;
 
-use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
+use gpumath_core::memory::Space;
+use gpumath_core::tensor::{Device, Dims, Layout, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyTuple, PyType};
+use pyo3::{ffi, intern, prelude::*};
+
+use crate::core::array::Array;
 
 pub(crate) use stream::stream_handle;
+
+/// An operand, and what has to live as long as its address is used: the object itself and `owner`.
+pub(crate) struct Operand {
+    pub(crate) view: TensorView,
+    pub(crate) space: Space,
+    /// `None` where the object itself is enough.
+    pub(crate) owner: Option<Owner>,
+}
+
+/// What was borrowed from an object.
+pub(crate) enum Owner {
+    Tensor(#[expect(dead_code, reason = "held for its memory")] capsule::Managed),
+    Buffer(buffer::Buffer),
+    Object(Py<PyAny>),
+}
+
+impl Owner {
+    /// For the garbage collector.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            // What a producer refers to is its own affair.
+            Self::Tensor(_) => Ok(()),
+            Self::Buffer(buffer) => visit.call(buffer.exporter()),
+            Self::Object(object) => visit.call(object),
+        }
+    }
+}
+
+impl Deref for Operand {
+    type Target = TensorView;
+
+    fn deref(&self) -> &TensorView {
+        &self.view
+    }
+}
 
 /// How to look into objects of one class.
 #[derive(Clone, Copy)]
 enum Reader {
+    Own,
     Numpy,
     Cupy,
     /// PyTorch 2.10 and later.
-    Exchange(dlpack::Exchange),
+    TorchExchange(dlpack::Exchange),
     /// Older PyTorch.
     Torch,
+    /// Any other class with the DLPack C exchange API.
+    Exchange(dlpack::Exchange),
+    /// `__dlpack__`
+    Capsule,
+    Jax,
+    /// `__cuda_array_interface__`
+    CudaInterface,
+    Buffer,
 }
 
 /// The classes met so far. They are kept alive, so that their addresses stay theirs.
 static READERS: RwLock<Vec<(usize, Reader)>> = RwLock::new(Vec::new());
 
-/// What `operand` is; nothing is copied and no stream is waited for.
-pub(crate) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
+const LEGACY_STREAM: usize = 1;
+
+/// Classes remembered at most: programs that make classes all the time must not fill the memory with them.
+const MAX_REMEMBERED: usize = 256;
+
+/// What `operand` is; nothing is copied. Where its library can be told, work put on `stream` from now on waits for what
+/// makes the elements; `None` promises that nobody looks at them.
+pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
     let class = operand.get_type();
     let address = class.as_ptr() as usize;
     let known = READERS
@@ -39,58 +98,100 @@ pub(crate) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
         .and_then(|known| known.iter().find(|entry| entry.0 == address).map(|entry| entry.1));
     let reader = match known {
         Some(reader) => reader,
-        None => remember(&class)?,
+        None => remember(operand, &class)?,
     };
-    match reader {
-        Reader::Numpy => numpy::view(operand),
-        Reader::Cupy => cupy::view(operand),
-        Reader::Exchange(exchange) => torch::exchanged_view(operand, exchange),
-        Reader::Torch => torch::view(operand),
-    }
+    let (view, space) = match reader {
+        Reader::Numpy => (numpy::view(operand)?, Space::Host),
+        Reader::Cupy => (cupy::view(operand)?, Space::Device),
+        Reader::TorchExchange(exchange) => torch::exchanged_view(operand, exchange)?,
+        Reader::Torch => {
+            let view = torch::view(operand)?;
+            let space = if view.device == Device::Host { Space::Host } else { Space::Device };
+            (view, space)
+        }
+        Reader::Own => return Array::operand(operand.cast::<Array>()?, stream),
+        Reader::Exchange(exchange) => return capsule::exchanged_view(operand, exchange, stream),
+        Reader::Capsule => return capsule::view(operand, stream),
+        Reader::Jax => {
+            // JAX takes -1 (no order) for the handle of a stream, and None means that the host waits.
+            let mut found = capsule::view(operand, Some(stream.unwrap_or(LEGACY_STREAM)))?;
+            // Its capsules do not say that nobody may write.
+            found.view.readonly = true;
+            return Ok(found);
+        }
+        Reader::CudaInterface => return cuda_interface::view(operand, stream),
+        Reader::Buffer => return buffer::view(operand),
+    };
+    Ok(Operand { view, space, owner: None })
 }
 
-fn remember(class: &Bound<'_, PyType>) -> PyResult<Reader> {
-    let reader = classify(class)?;
-    if let Ok(mut known) = READERS.write() {
+fn remember(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Reader> {
+    let reader = classify(operand, class)?;
+    if let Ok(mut known) = READERS.write()
+        && known.len() < MAX_REMEMBERED
+    {
         known.push((class.as_ptr() as usize, reader));
         std::mem::forget(class.clone());
     }
     Ok(reader)
 }
 
-fn classify(class: &Bound<'_, PyType>) -> PyResult<Reader> {
+fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Reader> {
+    let py = class.py();
+    if operand.is_exact_instance_of::<Array>() {
+        return Ok(Reader::Own);
+    }
+    let mut reader = Reader::Capsule;
     for base in class.mro() {
         let base = base.cast_into::<PyType>()?;
         let module = base.module()?;
         let module = module.to_str()?;
         let name = base.name()?;
         match (module.split('.').next().unwrap_or_default(), name.to_str()?) {
-            ("numpy", "MaskedArray") => break,
+            ("numpy", "MaskedArray" | "generic") => return Err(refusal(class)),
             ("numpy", "ndarray") => return Ok(Reader::Numpy),
             ("cupy", "ndarray") => return Ok(Reader::Cupy),
             ("torch", "Tensor") => {
-                return Ok(dlpack::Exchange::of(class)?.map_or(Reader::Torch, Reader::Exchange));
+                let name = intern!(py, "__dlpack_c_exchange_api__");
+                if !class
+                    .getattr_opt(name)?
+                    .is_none_or(|own| base.getattr(name).is_ok_and(|inherited| inherited.is(&own)))
+                {
+                    // PyTorch's read-only wrapper says in `__dlpack__` what its tensors are.
+                    return Ok(Reader::Capsule);
+                }
+                let exchange = dlpack::Exchange::of(class)?.filter(dlpack::Exchange::has_tensor);
+                return Ok(exchange.map_or(Reader::Torch, Reader::TorchExchange));
             }
+            ("jax" | "jaxlib", _) => reader = Reader::Jax,
             _ => {}
         }
     }
-    Err(PyTypeError::new_err(format!(
-        "the operand is a {}; a NumPy or CuPy array or a PyTorch tensor is needed (masked arrays and sparse \
-         ones have to be converted first)",
-        class.fully_qualified_name()?
-    )))
+    if let Some(exchange) = dlpack::Exchange::of(class)?.filter(dlpack::Exchange::has_managed) {
+        return Ok(Reader::Exchange(exchange));
+    }
+    if class.hasattr(intern!(py, "__dlpack__"))?
+        && class.hasattr(intern!(py, "__dlpack_device__"))?
+    {
+        return Ok(reader);
+    }
+    if class.hasattr(intern!(py, "__cuda_array_interface__"))? {
+        return Ok(Reader::CudaInterface);
+    }
+    // SAFETY: a live object.
+    if unsafe { ffi::PyObject_CheckBuffer(operand.as_ptr()) } != 0 {
+        return Ok(Reader::Buffer);
+    }
+    Err(refusal(class))
 }
 
-/// The element type for one of NumPy's type numbers.
-fn dtype_from_number(number: i32) -> Option<DType> {
-    match number {
-        23 => Some(DType::Float16),
-        11 => Some(DType::Float32),
-        12 => Some(DType::Float64),
-        14 => Some(DType::Complex64),
-        15 => Some(DType::Complex128),
-        _ => None,
-    }
+fn refusal(class: &Bound<'_, PyType>) -> PyErr {
+    let name = class.fully_qualified_name().map_or_else(|_| String::new(), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "the operand is a {name}; a NumPy or CuPy array, a PyTorch tensor, or an object with __dlpack__, \
+         __cuda_array_interface__ or the buffer protocol is needed (masked arrays, sparse ones and scalars have to \
+         be converted first)"
+    ))
 }
 
 fn unsupported_dtype(dtype: &str) -> PyErr {
@@ -118,10 +219,8 @@ fn layout_from_bytes(shape: Dims, byte_strides: &[i64], itemsize: usize) -> PyRe
 
 /// A view, after the checks that hold for every library.
 fn checked(view: TensorView) -> PyResult<TensorView> {
-    // Both parts of a complex number are aligned when its real part is, for the CPU; cuFFT's own, stricter rule is
-    // checked where a plan runs on CUDA.
-    let size = view.dtype.size();
-    let alignment = if view.dtype.is_complex() { size / 2 } else { size };
+    // cuFFT's own, stricter rule is checked where a plan runs on CUDA.
+    let alignment = view.dtype.alignment();
     if !view.layout.is_empty() && !view.ptr.is_multiple_of(alignment) {
         return Err(PyValueError::new_err(format!(
             "the operand's address {:#x} is not aligned to {alignment} bytes, as {} needs; copy it first",
@@ -131,21 +230,20 @@ fn checked(view: TensorView) -> PyResult<TensorView> {
     Ok(view)
 }
 
+/// A view, after the checks that NumPy, CuPy and PyTorch have made of their own arrays.
+fn plausible(view: TensorView) -> PyResult<TensorView> {
+    if view.span_in_memory().is_some() {
+        return Ok(view);
+    }
+    Err(PyValueError::new_err(format!(
+        "the operand cannot be: it has {} at address {:#x}",
+        view.describe(),
+        view.ptr
+    )))
+}
+
 /// A tuple of integers.
 fn dims(tuple: &Bound<'_, PyAny>) -> PyResult<Dims> {
     let tuple = tuple.cast::<PyTuple>()?;
     tuple.iter_borrowed().map(pyo3::Borrowed::extract).collect()
-}
-
-/// The device of a DLPack device number and ordinal.
-fn dlpack_device(kind: i32, ordinal: i32) -> PyResult<Device> {
-    match kind {
-        // Plain and page-locked host memory.
-        1 | 3 => Ok(Device::Host),
-        // Device and managed memory.
-        2 | 13 => Ok(Device::Cuda(ordinal)),
-        _ => Err(PyValueError::new_err(format!(
-            "the operand is on a device of DLPack type {kind}; CPU and CUDA memory are supported"
-        ))),
-    }
 }

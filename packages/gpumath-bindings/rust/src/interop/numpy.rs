@@ -3,13 +3,14 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
-use gpumath_core::tensor::{DType, Device, Dims, TensorView};
-use pyo3::exceptions::PyValueError;
+use gpumath_core::tensor::{DType, Device, Layout, TensorView};
 use pyo3::{ffi, intern, prelude::*};
 
-use super::{checked, layout_from_bytes, unsupported_dtype};
+use super::buffer::{dtype_from_format, layout};
+use super::{checked, dims, layout_from_bytes, unsupported_dtype};
 
-/// A buffer that is given back when it goes out of scope.
+/// A buffer that is given back when it goes out of scope; the array is kept by other means. Unlike others, NumPy's do
+/// not point into themselves, so they may move.
 struct Buffer(ffi::Py_buffer);
 
 impl Drop for Buffer {
@@ -20,18 +21,13 @@ impl Drop for Buffer {
 }
 
 pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
-    let py = array.py();
     let mut buffer = MaybeUninit::uninit();
     // SAFETY: the object is alive and the destination is a Py_buffer to be filled.
     let status = unsafe {
         ffi::PyObject_GetBuffer(array.as_ptr(), buffer.as_mut_ptr(), ffi::PyBUF_RECORDS_RO)
     };
     if status != 0 {
-        let cause = PyErr::fetch(py);
-        let dtype = array.getattr(intern!(py, "dtype"))?.str()?;
-        let error = unsupported_dtype(dtype.to_str()?);
-        error.set_cause(py, Some(cause));
-        return Err(error);
+        return view_without_buffer(array, PyErr::fetch(array.py()));
     }
     // SAFETY: PyObject_GetBuffer succeeded, so it is filled.
     let buffer = Buffer(unsafe { buffer.assume_init() });
@@ -40,45 +36,36 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
         None
     } else {
         // SAFETY: a non-null format is a NUL-terminated string that lives as long as the buffer.
-        dtype_from_format(unsafe { CStr::from_ptr(raw.format) }.to_bytes())
+        dtype_from_format(unsafe { CStr::from_ptr(raw.format) }.to_bytes(), raw.itemsize)
     };
     let Some(dtype) = dtype else {
+        let py = array.py();
         return Err(unsupported_dtype(array.getattr(intern!(py, "dtype"))?.str()?.to_str()?));
-    };
-    let ndim = usize::try_from(raw.ndim).map_err(|_| PyValueError::new_err("negative ndim"))?;
-    let (shape, strides): (Dims, Dims) = if ndim == 0 {
-        Default::default()
-    } else {
-        // SAFETY: PyBUF_STRIDES was asked for, so both arrays are there and have ndim elements.
-        let (shape, strides) = unsafe {
-            (
-                std::slice::from_raw_parts(raw.shape, ndim),
-                std::slice::from_raw_parts(raw.strides, ndim),
-            )
-        };
-        (shape.iter().map(|&n| n as i64).collect(), strides.iter().map(|&n| n as i64).collect())
     };
     checked(TensorView {
         ptr: raw.buf as usize,
         dtype,
-        layout: layout_from_bytes(shape, &strides, dtype.size())?,
+        // SAFETY: filled, and PyBUF_STRIDES was asked for.
+        layout: unsafe { layout(raw, dtype) }?,
         device: Device::Host,
         readonly: raw.readonly != 0,
     })
 }
 
-fn dtype_from_format(format: &[u8]) -> Option<DType> {
-    let native: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
-    let code = match format {
-        [order, code @ ..] if matches!(*order, b'@' | b'=' | b'^') || *order == native => code,
-        code => code,
+/// Element types that others have added to NumPy (bfloat16 and so on) have no buffers.
+fn view_without_buffer(array: &Bound<'_, PyAny>, refusal: PyErr) -> PyResult<TensorView> {
+    let py = array.py();
+    let dtype = array.getattr(intern!(py, "dtype"))?;
+    let name = dtype.getattr(intern!(py, "name"))?;
+    let Some(dtype) = DType::from_name(name.extract()?) else {
+        let error = unsupported_dtype(dtype.str()?.to_str()?);
+        error.set_cause(py, Some(refusal));
+        return Err(error);
     };
-    match code {
-        b"e" => Some(DType::Float16),
-        b"f" => Some(DType::Float32),
-        b"d" => Some(DType::Float64),
-        b"Zf" => Some(DType::Complex64),
-        b"Zd" => Some(DType::Complex128),
-        _ => None,
-    }
+    let interface = array.getattr(intern!(py, "__array_interface__"))?;
+    let (ptr, readonly): (usize, bool) = interface.get_item(intern!(py, "data"))?.extract()?;
+    let shape = dims(&array.getattr(intern!(py, "shape"))?)?;
+    let strides = dims(&array.getattr(intern!(py, "strides"))?)?;
+    let layout: Layout = layout_from_bytes(shape, &strides, dtype.size())?;
+    checked(TensorView { ptr, dtype, layout, device: Device::Host, readonly })
 }

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::types::{PyBool, PyInt, PyTuple};
 use pyo3::{intern, prelude::*};
 
-/// The `cudaStream_t` of an int, of an object with `__cuda_stream__`, or of a CuPy or older PyTorch stream.
+/// The `cudaStream_t` of an int, of an object with `__cuda_stream__`, or of a CuPy, Numba or older PyTorch stream.
 pub(crate) fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     let py = stream.py();
     if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
@@ -19,8 +19,14 @@ pub(crate) fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
             return address(&handle);
         }
     }
+    // Numba's older streams: a ctypes pointer, whose value is None for the default stream.
+    if let Some(handle) = stream.getattr_opt(intern!(py, "handle"))?
+        && let Some(value) = handle.getattr_opt(intern!(py, "value"))?
+    {
+        return if value.is_none() { Ok(0) } else { address(&value) };
+    }
     Err(PyTypeError::new_err(format!(
-        "stream is a {}; an int (cudaStream_t), a stream of CuPy or PyTorch, or an object with \
+        "stream is a {}; an int (cudaStream_t), a stream of CuPy, PyTorch or Numba, or an object with \
          __cuda_stream__() is accepted",
         stream.get_type().fully_qualified_name()?
     )))

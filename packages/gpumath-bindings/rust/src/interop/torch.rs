@@ -1,56 +1,33 @@
 //! PyTorch tensors.
 
-use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
+use gpumath_core::memory::Space;
+use gpumath_core::tensor::{DType, Device, Layout, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::{intern, prelude::*};
 
-use super::dlpack::{self, Exchange};
-use super::{checked, dims, dlpack_device, unsupported_dtype};
+use super::dlpack::Exchange;
+use super::{checked, dims, unsupported_dtype};
 
 /// Through the DLPack C exchange API.
 pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
-) -> PyResult<TensorView> {
-    refuse_lazy_bits(operand)?;
+) -> PyResult<(TensorView, Space)> {
     let tensor = exchange.tensor(operand)?;
-    let Some(dtype) = dlpack::dtype(tensor.type_code, tensor.type_bits, tensor.type_lanes) else {
-        return Err(unsupported_dtype(
-            operand.getattr(intern!(operand.py(), "dtype"))?.str()?.to_str()?,
-        ));
-    };
-    let ndim = usize::try_from(tensor.ndim).unwrap_or_default();
-    let layout = if ndim == 0 {
-        Layout { shape: Dims::new(), strides: Dims::new() }
-    } else {
-        // SAFETY: shape has ndim elements and lives as long as the operand, which the caller holds.
-        let shape = unsafe { std::slice::from_raw_parts(tensor.shape, ndim) };
-        if tensor.strides.is_null() {
-            Layout::contiguous(shape)
-        } else {
-            // SAFETY: as for shape.
-            let strides = unsafe { std::slice::from_raw_parts(tensor.strides, ndim) };
-            Layout { shape: shape.into(), strides: strides.into() }
-        }
-    };
-    checked(TensorView {
-        ptr: tensor.data + tensor.byte_offset as usize,
-        dtype,
-        layout,
-        device: dlpack_device(tensor.device_type, tensor.device_id)?,
-        readonly: false,
-    })
+    // SAFETY: the class's own function filled it, and `operand` is held by the caller.
+    let (view, space) = unsafe { tensor.view() }?;
+    refuse_lazy_bits(operand, view.dtype)?;
+    Ok((checked(view)?, space))
 }
 
 /// Through attributes.
 pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let py = operand.py();
-    refuse_lazy_bits(operand)?;
     let name = operand.getattr(intern!(py, "dtype"))?.str()?;
     let name = name.to_str()?;
     let bare = name.rsplit('.').next().unwrap_or_default();
-    let dtype = DType::ALL.into_iter().find(|dtype| dtype.name() == bare);
-    let dtype = dtype.ok_or_else(|| unsupported_dtype(name))?;
+    let dtype = DType::from_name(bare).ok_or_else(|| unsupported_dtype(name))?;
+    refuse_lazy_bits(operand, dtype)?;
     let device = operand.getattr(intern!(py, "device"))?;
     let device_type = device.getattr(intern!(py, "type"))?;
     let device = match device_type.extract::<&str>()? {
@@ -75,13 +52,14 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
 }
 
 /// A conjugated or negated tensor may share its memory with the original and carry only a mark.
-fn refuse_lazy_bits(operand: &Bound<'_, PyAny>) -> PyResult<()> {
+fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> PyResult<()> {
     let py = operand.py();
-    for (test, cure) in [
-        (intern!(py, "is_conj"), "conjugation: call its resolve_conj()"),
-        (intern!(py, "is_neg"), "negation: call its resolve_neg()"),
+    // Each test costs as much as the rest of a view, and real numbers have no conjugate.
+    for (test, possible, cure) in [
+        (intern!(py, "is_conj"), dtype.is_complex(), "conjugation: call its resolve_conj()"),
+        (intern!(py, "is_neg"), true, "negation: call its resolve_neg()"),
     ] {
-        if operand.call_method0(test)?.is_truthy()? {
+        if possible && operand.call_method0(test)?.is_truthy()? {
             return Err(PyValueError::new_err(format!("the operand is a lazy {cure} first")));
         }
     }

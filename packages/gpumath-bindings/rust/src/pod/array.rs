@@ -323,6 +323,7 @@ impl StructArray {
     ) -> PyResult<()> {
         let array = slf.get();
         let exported = Exported {
+            noun: "structs",
             address: array.address,
             readonly: array.memory.readonly,
             format: &array.layout().format,

@@ -7,25 +7,29 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// What an exporter has to say; it lives as long as the exporter.
-pub(super) struct Exported<'a> {
-    pub(super) address: usize,
-    pub(super) readonly: bool,
-    pub(super) format: &'a CStr,
-    pub(super) item_size: usize,
-    pub(super) shape: &'a [isize],
-    pub(super) strides: &'a [isize],
+pub(crate) struct Exported<'a> {
+    /// What they are, for messages.
+    pub(crate) noun: &'a str,
+    pub(crate) address: usize,
+    pub(crate) readonly: bool,
+    pub(crate) format: &'a CStr,
+    pub(crate) item_size: usize,
+    pub(crate) shape: &'a [isize],
+    pub(crate) strides: &'a [isize],
 }
 
 impl Exported<'_> {
-    fn contiguous(&self) -> bool {
+    /// Whether there are no gaps, with the last or with the first dimension as the fastest one.
+    fn contiguous(&self, last_is_fastest: bool) -> bool {
         let mut expected = self.item_size as isize;
-        for (&extent, &stride) in self.shape.iter().zip(self.strides).rev() {
-            if extent != 1 && stride != expected {
-                return false;
-            }
+        let mut fits = |(&extent, &stride): (&isize, &isize)| {
+            let fits = extent == 1 || stride == expected;
             expected *= extent;
-        }
-        true
+            fits
+        };
+        let mut dims = self.shape.iter().zip(self.strides);
+        self.shape.contains(&0)
+            || if last_is_fastest { dims.rev().all(&mut fits) } else { dims.all(&mut fits) }
     }
 
     /// Answers a request for the buffer of `exporter`.
@@ -33,7 +37,7 @@ impl Exported<'_> {
     /// # Safety
     ///
     /// `view` is what `CPython` passed to `__getbuffer__`, and all of `self` is owned by `exporter`, unchanged.
-    pub(super) unsafe fn fill(
+    pub(crate) unsafe fn fill(
         &self,
         exporter: Bound<'_, PyAny>,
         view: *mut ffi::Py_buffer,
@@ -43,16 +47,18 @@ impl Exported<'_> {
         if view.is_null() {
             return Err(PyBufferError::new_err("there is no view to fill"));
         }
+        let (rows_fit, columns_fit) = (self.contiguous(true), self.contiguous(false));
+        let wants_c = asked(ffi::PyBUF_C_CONTIGUOUS) || !asked(ffi::PyBUF_STRIDES);
+        let wants_f = asked(ffi::PyBUF_F_CONTIGUOUS);
+        let wants_any = asked(ffi::PyBUF_ANY_CONTIGUOUS);
+        let noun = self.noun;
         let refusal = if asked(ffi::PyBUF_WRITABLE) && self.readonly {
-            Some("the structs are read-only")
-        } else if self.contiguous() && (self.shape.len() == 1 || !asked(ffi::PyBUF_F_CONTIGUOUS)) {
-            None
-        } else if !asked(ffi::PyBUF_STRIDES)
-            || asked(ffi::PyBUF_C_CONTIGUOUS)
-            || asked(ffi::PyBUF_F_CONTIGUOUS)
-            || asked(ffi::PyBUF_ANY_CONTIGUOUS)
+            Some(format!("the {noun} are read-only"))
+        } else if (wants_c && !rows_fit)
+            || (wants_f && !columns_fit)
+            || (wants_any && !rows_fit && !columns_fit)
         {
-            Some("the structs do not lie one behind another; copy them first")
+            Some(format!("the {noun} do not lie one behind another; copy them first"))
         } else {
             None
         };

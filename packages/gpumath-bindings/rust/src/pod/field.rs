@@ -350,6 +350,7 @@ impl Column {
     ) -> PyResult<()> {
         let column = slf.get();
         let exported = Exported {
+            noun: "structs",
             address: column.address,
             readonly: column.array.get().memory.readonly,
             format: &column.format,

@@ -10,6 +10,7 @@ from gpumath.bindings._core.core import (
     _C_API as _C_API,  # for include/gpumath.h
 )
 from gpumath.bindings._core.core import (
+    Array,
     Device,
     Event,
     FftPlan,
@@ -34,6 +35,7 @@ from gpumath.bindings._core.core import (
 )
 
 __all__ = [
+    "Array",
     "Device",
     "Event",
     "FftPlan",

@@ -10,7 +10,7 @@ __all__ = ["ArrayLibrary", "library_of"]
 
 
 class ArrayLibrary(Protocol):
-    """What the host library asks of NumPy, CuPy or PyTorch. It has one instance a library.
+    """What the host library asks of an array library. It has one instance a library.
 
     Shapes and strides count elements. A ``device_id`` of ``None`` means host memory.
     """
@@ -48,12 +48,15 @@ class ArrayLibrary(Protocol):
 def library_of(operand: object) -> ArrayLibrary:
     """Find the array library of an operand; ValueError if there is none."""
     library = _BY_CLASS.get(type(operand))
-    return library if library is not None else _find(type(operand))
+    return library if library is not None else _find(operand)
 
 
 # Filled by the first operand of each class, so that an array library is imported only when an
 # operand shows that it is there.
 _BY_CLASS: dict[type, ArrayLibrary] = {}
+
+# Programs that make classes all the time must not fill the memory with them.
+_MAX_REMEMBERED = 256
 
 _ADAPTERS = {
     ("numpy", "ndarray"): "gpumath._host.numpy_arrays",
@@ -62,7 +65,12 @@ _ADAPTERS = {
 }
 
 
-def _find(operand_class: type) -> ArrayLibrary:
+# What other classes lend their memory by, beside the buffer protocol.
+_PROTOCOLS = ("__dlpack_c_exchange_api__", "__dlpack__", "__cuda_array_interface__")
+
+
+def _find(operand: object) -> ArrayLibrary:
+    operand_class = type(operand)
     for base in operand_class.__mro__:
         key = base.__module__.partition(".")[0], base.__name__
         if key == ("numpy", "MaskedArray"):
@@ -71,12 +79,34 @@ def _find(operand_class: type) -> ArrayLibrary:
                 "pass operand.filled(value) or operand.data"
             )
             raise ValueError(msg)
+        if key == ("numpy", "generic"):
+            break
         if key in _ADAPTERS:
-            library: ArrayLibrary = import_module(_ADAPTERS[key]).LIBRARY
-            return _BY_CLASS.setdefault(operand_class, library)
+            return _remember(operand_class, _ADAPTERS[key])
+    else:
+        if any(hasattr(operand_class, name) for name in _PROTOCOLS) or _has_buffer(operand):
+            return _remember(operand_class, "gpumath._host.other_arrays")
     name = f"{operand_class.__module__}.{operand_class.__qualname__}"
     msg = (
-        f"the operand is a {name}; a NumPy array, a CuPy array or a PyTorch tensor is accepted. "
-        "Convert it first, for example with numpy.asarray()"
+        f"the operand is a {name}; a NumPy array, a CuPy array, a PyTorch tensor, or an object "
+        "with __dlpack__, __cuda_array_interface__ or the buffer protocol is accepted. Convert it "
+        "first, for example with numpy.asarray()"
     )
     raise ValueError(msg)
+
+
+def _remember(operand_class: type, module: str) -> ArrayLibrary:
+    library: ArrayLibrary = import_module(module).LIBRARY
+    if len(_BY_CLASS) < _MAX_REMEMBERED:
+        _BY_CLASS[operand_class] = library
+    return library
+
+
+def _has_buffer(operand: object) -> bool:
+    try:
+        memoryview(operand)  # type: ignore[arg-type]  # whether it can be is the question
+    except TypeError:
+        return False
+    except BufferError:
+        pass
+    return True

@@ -57,7 +57,11 @@ class _Torch:
     def on_stream(self, stream: int, device_id: int) -> AbstractContextManager[object]:
         if stream == _current_stream(device_id):
             return _NO_CHANGE
-        borrowed = torch.cuda.ExternalStream(stream, device=device_id)
+        # PyTorch knows the legacy default stream by 0 alone.
+        if stream == _LEGACY:
+            borrowed = torch.cuda.default_stream(device_id)
+        else:
+            borrowed = torch.cuda.ExternalStream(stream, device=device_id)
         context: AbstractContextManager[object] = torch.cuda.stream(borrowed)
         return context
 
@@ -92,5 +96,6 @@ def _public_current_stream(device_id: int) -> int:
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _public_current_stream)
 
 _NO_CHANGE = nullcontext()
+_LEGACY = 1
 
 LIBRARY = _Torch()

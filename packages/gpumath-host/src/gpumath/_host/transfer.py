@@ -103,7 +103,8 @@ def run_on_host(
     stream: int,
 ) -> Any:
     """Copy an operand in device memory to the host, run there, and copy the result back."""
-    source = core.TensorView(operand)
+    # Libraries without a current stream of their own order here what makes the elements.
+    source = core.TensorView(operand, stream=stream)
     low, size = source.span
     with library.on_stream(stream, device_id):
         result = operand if plan.inplace else _empty_result(plan, library, operand)

@@ -35,9 +35,10 @@ class FFT:
     Parameters
     ----------
     operand : array
-        NumPy array, CuPy array or PyTorch tensor of at least one dimension and of any strides,
-        with elements of type float32, float64, complex64 or complex128 (float16 and complex32 too
-        for tensors on a GPU). It is read when `execute` is called, so changes of its values count.
+        NumPy array, CuPy array, PyTorch tensor, or any array with ``__dlpack__``,
+        ``__cuda_array_interface__`` or the buffer protocol, of at least one dimension and of any
+        strides, with elements of type float32, float64, complex64 or complex128 (float16 and
+        complex32 too on a GPU). It is read when `execute` is called: changes of its values count.
     axes : sequence of int, optional
         Axes to transform along, each once; negative ones count from the end. By default all axes.
         The other axes are a batch.
@@ -143,8 +144,9 @@ class FFT:
         Returns
         -------
         array
-            Array of the operand's library and device; its shape and strides are those of
-            `get_output_layout`. It is not scaled. With ``inplace`` it is the operand itself.
+            Array of the operand's device, and of its library as for `fft`; its shape and strides
+            are those of `get_output_layout`. It is not scaled. With ``inplace`` it is the operand
+            itself.
 
         Raises
         ------

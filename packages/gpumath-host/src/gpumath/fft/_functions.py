@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpumath._host.execution import Execution
 from gpumath._host.libraries import library_of
 from gpumath._host.memory import Workspace
+from gpumath.bindings import core
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
 from gpumath.fft._run import run
 from gpumath.fft._setup import describe, logger_of, set_up
@@ -50,8 +51,9 @@ def fft(
     Parameters
     ----------
     operand : array
-        NumPy array, CuPy array or PyTorch tensor of at least one dimension, with elements of type
-        complex64 or complex128 (complex32 too for tensors on a GPU), of any strides.
+        NumPy array, CuPy array, PyTorch tensor, or any array with ``__dlpack__``,
+        ``__cuda_array_interface__`` or the buffer protocol, of at least one dimension, with
+        elements of type complex64 or complex128 (complex32 too on a GPU), of any strides.
     axes : sequence of int, optional
         Axes to transform along, each once; negative ones count from the end. By default all axes.
         The other axes are a batch.
@@ -61,16 +63,17 @@ def fft(
         Where to compute. By default where the operand is. A NumPy array with ``'cuda'`` is copied
         to the GPU and the result copied back; an array on the GPU with ``'cpu'`` the other way.
     stream : int or stream object, optional
-        CUDA stream to work on: a ``cudaStream_t``, a stream of CuPy or PyTorch, or an object with
-        ``__cuda_stream__()``. It waits for the work that the operand's library has put on its
-        current stream. By default that current stream, and the default stream for operands in host
-        memory. Ignored where no GPU takes part.
+        CUDA stream to work on: a ``cudaStream_t``, a stream of CuPy, PyTorch or Numba, or an object
+        with ``__cuda_stream__()``. It waits for the work that makes the operand. By default the
+        current stream of CuPy or PyTorch, and the default stream for other operands. Ignored where
+        no GPU takes part.
 
     Returns
     -------
     array
-        Array of the operand's library, shape, element type and device. It is not scaled. With
-        ``inplace`` it is the operand itself.
+        Array of the operand's shape, element type, device, and of its library if that is NumPy,
+        CuPy or PyTorch; otherwise a `gpumath.memory.Array`. It is not scaled. With ``inplace`` it
+        is the operand itself.
 
     Raises
     ------
@@ -225,7 +228,8 @@ def _transform(
 ) -> Any:
     library = library_of(operand)
     if kind == "R2C" and library.is_complex(operand):
-        msg = f"rfft takes real operands, and this one is {operand.dtype}; use fft"
+        dtype = core.TensorView(operand).dtype
+        msg = f"rfft takes real operands, and this one is {dtype}; use fft"
         raise RuntimeError(msg)
     plan, device_id, chosen = set_up(library, operand, kind, axes, options, execution)
     logger = logger_of(chosen)

@@ -1,0 +1,91 @@
+"""Host time to look into an operand and to allocate a result, for every library that is installed.
+
+Every subject runs in every round, and the medians over the rounds are printed. The cost of the
+empty loop is taken off.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import statistics
+import sys
+import timeit
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from gpumath import memory
+from gpumath.bindings import core
+
+SHAPE = (16, 1024)
+CALLS = 20_000
+ROUNDS = 9
+# Otherwise JAX takes three quarters of the device's memory for itself.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
+def operands(on_gpu: bool) -> dict[str, Any]:
+    """One operand of each class, in the memory that its library has."""
+    values = np.ones(SHAPE, np.complex64)
+    made: dict[str, Any] = {
+        "NumPy": values,
+        "memoryview": memoryview(values),
+        "array.array": array.array("d", range(100)),
+        "gpumath, host": memory.empty(SHAPE, "complex64", kind="host"),
+    }
+    makers: dict[str, tuple[str, Callable[[Any], Any]]] = {
+        "PyTorch, host": ("torch", lambda torch: torch.ones(SHAPE, dtype=torch.complex64)),
+        "JAX": ("jax", lambda jax: jax.numpy.ones(SHAPE, "complex64")),
+    }
+    if on_gpu:
+        made["gpumath, device"] = memory.empty(SHAPE, "complex64")
+        makers |= {
+            "CuPy": ("cupy", lambda cupy: cupy.ones(SHAPE, "complex64")),
+            "PyTorch, device": ("torch", lambda torch: torch.ones(SHAPE, device="cuda")),
+            "Numba": ("numba.cuda", lambda cuda: cuda.to_device(values)),
+        }
+    for name, (module, make) in makers.items():
+        try:
+            made[name] = make(import_module(module))
+        except Exception as error:  # absent, broken, or without a device
+            print(f"{name} left out: {str(error).splitlines()[0]}")
+    return made
+
+
+def medians(subjects: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """Nanoseconds a call."""
+    times: dict[str, list[float]] = {name: [] for name in subjects}
+    for _ in range(ROUNDS):
+        floor = timeit.timeit(lambda: None, number=CALLS)
+        for name, subject in subjects.items():
+            times[name].append((timeit.timeit(subject, number=CALLS) - floor) / CALLS * 1e9)
+    return {name: statistics.median(rounds) for name, rounds in times.items()}
+
+
+def main() -> None:
+    """Measure and print."""
+    on_gpu = core.Device.count() > 0
+    views = {
+        name: (lambda operand=operand: core.TensorView(operand))
+        for name, operand in operands(on_gpu).items()
+    }
+    kinds = ("host", "device") if on_gpu else ("host",)
+    results: dict[str, Callable[[], Any]] = {
+        f"gpumath.memory.empty, {kind}": (
+            lambda kind=kind: memory.empty(SHAPE, "complex64", kind=kind)
+        )
+        for kind in kinds
+    }
+    results["numpy.empty"] = lambda: np.empty(SHAPE, np.complex64)
+    print(f"Python {sys.version.split()[0]}, nanoseconds a call")
+    for title, subjects in (("view of an operand", views), ("allocation", results)):
+        print(f"\n{title}")
+        for name, nanoseconds in medians(subjects).items():
+            print(f"  {name:<34} {nanoseconds:8.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+//! Which device an address belongs to.
+
+use gpumath_sys::generated::driver;
+
+use crate::device::{ContextGuard, call, count};
+use crate::error::{Error, Result};
+
+const DEVICE_ORDINAL: i32 = 9;
+const INVALID_CONTEXT: i32 = 201;
+
+/// The ordinal of the device whose memory `address` lies in.
+pub fn device_of(address: usize) -> Result<i32> {
+    if count()? == 0 {
+        return Err(Error::NoDevice(format!(
+            "the operand says that it is in the memory of a GPU, at address {address:#x}, and there is no CUDA device"
+        )));
+    }
+    let answer = match ask(address) {
+        Err(Error::Status(status)) if status.code == INVALID_CONTEXT => {
+            // Any context will do, since addresses are the same in all of them. One is made only where there is none.
+            let _context = ContextGuard::enter(0)?;
+            ask(address)
+        }
+        other => other,
+    };
+    match answer {
+        Ok(ordinal) if ordinal >= 0 => Ok(ordinal),
+        Ok(_) | Err(Error::Status(_)) => Err(Error::InvalidValue(format!(
+            "the operand's address {address:#x} is not in the memory of a CUDA device"
+        ))),
+        Err(other) => Err(other),
+    }
+}
+
+fn ask(address: usize) -> Result<i32> {
+    let mut ordinal = -1_i32;
+    // SAFETY: the attribute is an i32, and the address that of a live one; the driver only looks `address` up.
+    unsafe {
+        call!(driver::POINTER_GET_ATTRIBUTE, &raw mut ordinal as usize, DEVICE_ORDINAL, address)
+    }?;
+    Ok(ordinal)
+}

@@ -1,0 +1,127 @@
+//! Arrays on a GPU, through `__cuda_array_interface__`.
+//!
+//! The protocol: <https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html>.
+
+use gpumath_core::device;
+use gpumath_core::memory::{Space, device_of};
+use gpumath_core::tensor::{DType, Device, Layout, TensorView};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::types::{PyDict, PyString};
+use pyo3::{intern, prelude::*};
+
+use super::{Operand, Owner, checked, dims, layout_from_bytes, plausible, unsupported_dtype};
+use crate::error::OrRaise;
+
+/// Work on `stream` waits for what made the elements; `None` if they are not looked at.
+pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
+    let py = operand.py();
+    let interface = operand.getattr(intern!(py, "__cuda_array_interface__"))?;
+    let interface = interface.cast_into::<PyDict>().map_err(|error| {
+        PyTypeError::new_err(format!(
+            "the operand's __cuda_array_interface__ is {}; it has to be a dictionary",
+            error.into_inner()
+        ))
+    })?;
+    if optional(&interface, intern!(py, "mask"))?.is_some() {
+        return Err(PyValueError::new_err(
+            "the operand has a mask, which would be ignored; fill in or drop the masked elements first",
+        ));
+    }
+    let typestr = needed(&interface, intern!(py, "typestr"))?;
+    let typestr = typestr.extract::<&str>()?;
+    let Some(dtype) = dtype_from_typestr(typestr) else { return Err(unsupported_dtype(typestr)) };
+    let shape = dims(&needed(&interface, intern!(py, "shape"))?)?;
+    let layout = match optional(&interface, intern!(py, "strides"))? {
+        None => Layout::contiguous(&shape),
+        Some(strides) => layout_from_bytes(shape, &dims(&strides)?, dtype.size())?,
+    };
+    let data = needed(&interface, intern!(py, "data"))?;
+    let (ptr, readonly): (Option<usize>, bool) = data.extract()?;
+    let mut view =
+        TensorView { ptr: ptr.unwrap_or(0), dtype, layout, device: Device::Cuda(0), readonly };
+    view = plausible(view)?;
+    if !view.layout.is_empty() {
+        let ordinal = py.detach(|| device_of(view.ptr)).or_raise(py)?;
+        view.device = Device::Cuda(ordinal);
+    }
+    let view = checked(view)?;
+    let own = optional(&interface, intern!(py, "stream"))?;
+    let own = own.map(|stream| stream.extract::<usize>()).transpose()?;
+    if own == Some(0) {
+        return Err(PyValueError::new_err(
+            "the operand's __cuda_array_interface__ has the stream 0, which is ambiguous; 1 is the legacy default \
+             stream and 2 the per-thread one",
+        ));
+    }
+    if let (Some(own), Some(stream), Device::Cuda(device)) = (own, stream, view.device)
+        && !view.layout.is_empty()
+    {
+        // SAFETY: the one handle is the library's own, and the user vouches for the other.
+        py.detach(|| unsafe { device::order(own, stream, device) }).or_raise(py)?;
+    }
+    Ok(Operand {
+        view,
+        space: Space::Device,
+        owner: Some(Owner::Object(interface.into_any().unbind())),
+    })
+}
+
+fn optional<'py>(
+    interface: &Bound<'py, PyDict>,
+    key: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
+}
+
+fn needed<'py>(
+    interface: &Bound<'py, PyDict>,
+    key: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    optional(interface, key)?.ok_or_else(|| {
+        PyValueError::new_err(format!("the operand's __cuda_array_interface__ has no {key:?}"))
+    })
+}
+
+fn dtype_from_typestr(typestr: &str) -> Option<DType> {
+    let native = if cfg!(target_endian = "little") { '<' } else { '>' };
+    let mut rest = typestr.chars();
+    let order = rest.next()?;
+    let name = match rest.as_str() {
+        "b1" => "bool",
+        "i1" => "int8",
+        "u1" => "uint8",
+        _ if order != native && order != '=' => return None,
+        "i2" => "int16",
+        "i4" => "int32",
+        "i8" => "int64",
+        "u2" => "uint16",
+        "u4" => "uint32",
+        "u8" => "uint64",
+        "f2" => "float16",
+        "f4" => "float32",
+        "f8" => "float64",
+        "c8" => "complex64",
+        "c16" => "complex128",
+        _ => return None,
+    };
+    DType::from_name(name)
+}
+
+/// The counterpart; `None` for what NumPy has no letter for.
+pub(crate) fn typestr(dtype: DType) -> Option<String> {
+    let native = if cfg!(target_endian = "little") { '<' } else { '>' };
+    let order = if dtype.size() == 1 { '|' } else { native };
+    let letter = match dtype {
+        DType::Bool => 'b',
+        DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64 => 'i',
+        DType::UInt8 | DType::UInt16 | DType::UInt32 | DType::UInt64 => 'u',
+        DType::Float16 | DType::Float32 | DType::Float64 => 'f',
+        DType::Complex64 | DType::Complex128 => 'c',
+        DType::Float8E4M3Fn
+        | DType::Float8E5M2
+        | DType::Float8E8M0Fnu
+        | DType::BFloat16
+        | DType::Complex32 => return None,
+    };
+    Some(format!("{order}{letter}{}", dtype.size()))
+}

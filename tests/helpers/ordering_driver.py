@@ -1,0 +1,58 @@
+"""A CUDA driver without a GPU, which shows what is ordered after what."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.cuda_wheels import run_python
+
+SOURCE = Path(__file__).with_suffix(".c")
+_ROOT = SOURCE.parents[2]
+
+
+def build(folder: Path) -> Path:
+    """Compile the driver, or skip."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler named cc")
+    library = folder / "libordering.so"
+    flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Werror"]
+    subprocess.run([compiler, *flags, "-o", str(library), str(SOURCE)], check=True)
+    return library
+
+
+def run(library: Path, code: str) -> Any:
+    """Run code in a new interpreter with this driver; the value of `result` is returned.
+
+    `seen()` returns what the driver was asked since the last time, and `blocks()` how many blocks
+    of memory are in use.
+    """
+    script = f"""
+import ctypes, gc, json, os, sys
+import numpy as np
+sys.path.insert(1, {str(_ROOT)!r})
+from gpumath import memory
+from gpumath.bindings import core
+
+driver = ctypes.CDLL({str(library)!r})
+driver.driver_text.restype = ctypes.c_char_p
+blocks, ready = driver.driver_blocks, driver.driver_ready
+
+def seen():
+    gc.collect()
+    text = driver.driver_text().decode()
+    driver.driver_clear()
+    return text.split(";")[:-1]
+
+{code}
+sys.stdout.write(json.dumps(result))
+"""
+    process = run_python(["-c", script], {"GPUMATH_DRIVER_PATH": library})
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
