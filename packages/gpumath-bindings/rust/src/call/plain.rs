@@ -22,36 +22,39 @@ struct Plain {
     limits: [u8; MAX_PARAMETERS],
 }
 
-const NONE: u8 = 0;
-const INT: u8 = 1;
-const LONG: u8 = 2;
-const UNSIGNED: u8 = 3;
-const POSITIVE: u8 = 4;
+/// Besides the bits of a number: negative ones are allowed, 0 is not.
+const NEGATIVE: u8 = 1 << 6;
+const NOT_NULL: u8 = 1 << 7;
 
-/// Which numbers the short way takes for a parameter; `NONE` if it is not for it.
-fn limit_of(kind: Kind, not_null: bool) -> u8 {
-    match kind {
-        Kind::Value(Value::I32) if !not_null => INT,
-        Kind::Value(Value::I64) if !not_null => LONG,
-        Kind::Value(Value::U64 | Value::Address) => {
-            if not_null {
-                POSITIVE
-            } else {
-                UNSIGNED
-            }
-        }
-        _ => NONE,
-    }
+/// Which numbers a parameter takes: how many bits without the sign, and the flags; `None` for no integer.
+fn limit_of(kind: Kind, not_null: bool) -> Option<u8> {
+    let Kind::Value(value) = kind else { return None };
+    let limit = match value {
+        Value::I8 => 7 | NEGATIVE,
+        Value::U8 => 8,
+        Value::I16 => 15 | NEGATIVE,
+        Value::U16 => 16,
+        Value::I32 => 31 | NEGATIVE,
+        Value::U32 => 32,
+        Value::I64 => 63 | NEGATIVE,
+        // Larger ones go the long way.
+        Value::U64 | Value::Address => 63,
+        Value::F32 | Value::F64 | Value::C64 | Value::C128 | Value::Text => return None,
+    };
+    Some(if not_null { limit | NOT_NULL } else { limit })
+}
+
+#[inline]
+fn fits(number: i64, limit: u8) -> bool {
+    let above = number >> (limit & 63);
+    (above == 0 || (above == -1 && limit & NEGATIVE != 0)) && (number != 0 || limit & NOT_NULL == 0)
 }
 
 /// What the short way needs for a row that takes nothing but integers and returns nothing but its status.
 pub(super) fn of(row: &'static Row) -> Option<*mut c_void> {
-    let mut limits = [NONE; MAX_PARAMETERS];
+    let mut limits = [0; MAX_PARAMETERS];
     for (limit, parameter) in limits.iter_mut().zip(row.parameters) {
-        *limit = limit_of(parameter.kind, parameter.not_null);
-        if *limit == NONE {
-            return None;
-        }
+        *limit = limit_of(parameter.kind, parameter.not_null)?;
     }
     let inputs = u8::try_from(row.inputs).ok().filter(|_| row.returns == Returns::Status)?;
     let plain = Plain { address: AtomicUsize::new(0), row, inputs, limits };
@@ -105,13 +108,7 @@ unsafe fn fill(
             unsafe { ffi::PyErr_Clear() };
             return false;
         }
-        let fits = match *limit {
-            INT => i32::try_from(number).is_ok(),
-            UNSIGNED => number >= 0,
-            POSITIVE => number > 0,
-            _ => true,
-        };
-        if !fits {
+        if !fits(number, *limit) {
             return false;
         }
         slot.write(number as u64);
