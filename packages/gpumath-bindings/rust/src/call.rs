@@ -260,7 +260,8 @@ fn call(
     row: &'static Row,
     arguments: &[*mut ffi::PyObject],
 ) -> PyResult<*mut ffi::PyObject> {
-    // Only what the function has is written, which matters: most have few parameters.
+    // Only what the function has is written, which matters: most have few parameters. That the cells are so many is
+    // needed too: with several GPUs, which are at most 16, cuFFT writes one size for each from the cell on.
     let mut slots = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut outputs = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut held: SmallVec<[Held; 4]> = SmallVec::new();

@@ -2,7 +2,8 @@
 
 Handles, streams and addresses are ints, and 0 is NULL. An address is used as it is: a wrong one
 ends the process. Arrays that C only reads may be Python sequences. What C writes to a scalar is
-returned. A status other than success raises `cuFFTError`. cuFFT is loaded by the first call.
+returned; of the work areas of a plan on several GPUs, the first one's size. A status other than
+success raises `cuFFTError`. cuFFT is loaded by the first call.
 
 Examples
 --------
@@ -18,6 +19,7 @@ from gpumath.bindings._core import cufft as _rows
 from gpumath.bindings._core.cufft import *
 from gpumath.bindings._core.cufft import _xt_set_jit_callback, _xt_set_jit_callback_12_7
 from gpumath.bindings._generated.cufft import *
+from gpumath.bindings._generated.cufft_structs import *
 from gpumath.bindings.errors import cuFFTError as cuFFTError
 
 if TYPE_CHECKING:
