@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::error::Result;
 use crate::fft::{Execution, FftPlan, Problem};
 
-type Key = (Problem, Execution);
+pub(crate) type Key = (Problem, Execution);
 
 /// Plans per device and thread that are kept unless [`set_limit`] says otherwise.
 pub const DEFAULT_LIMIT: usize = 16;
@@ -41,24 +41,26 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
+/// The cached plan for `key`.
+pub(crate) fn find(key: &Key) -> Option<Arc<FftPlan>> {
+    CACHE.with_borrow_mut(|cache| {
+        cache.clock += 1;
+        let (plan, used) = cache.plans.get_mut(key)?;
+        *used = cache.clock;
+        cache.hits += 1;
+        Some(Arc::clone(plan))
+    })
+}
+
 /// The cached plan for `key`, or the one that `make` gives, which is then kept.
 pub(crate) fn get_or_insert(
     key: Key,
     make: impl FnOnce(&Key) -> Result<FftPlan>,
 ) -> Result<Arc<FftPlan>> {
-    let found = CACHE.with_borrow_mut(|cache| {
-        cache.clock += 1;
-        let clock = cache.clock;
-        let found = cache.plans.get_mut(&key).map(|(plan, used)| {
-            *used = clock;
-            Arc::clone(plan)
-        });
-        *if found.is_some() { &mut cache.hits } else { &mut cache.misses } += 1;
-        found
-    });
-    if let Some(plan) = found {
+    if let Some(plan) = find(&key) {
         return Ok(plan);
     }
+    CACHE.with_borrow_mut(|cache| cache.misses += 1);
     let plan = Arc::new(make(&key)?);
     let dropped = CACHE.with_borrow_mut(|cache| {
         let mut dropped =

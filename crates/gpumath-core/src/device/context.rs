@@ -116,6 +116,21 @@ fn primary_context(ordinal: i32) -> Result<usize> {
     Ok(context)
 }
 
+/// Whether the primary context of a device is the calling thread's current one.
+pub fn is_current(ordinal: i32) -> Result<bool> {
+    Ok(current()? == primary_context(ordinal)?)
+}
+
+/// The calling thread's current context; 0 if there is none.
+fn current() -> Result<usize> {
+    let mut current = 0_usize;
+    // SAFETY: the address is that of a live usize.
+    let answer = unsafe { call!(driver::CTX_GET_CURRENT, &raw mut current as usize) };
+    // In a forked child the driver only says that it was not started; `initialise` knows why.
+    answer.map_err(|error| initialise().err().unwrap_or(error))?;
+    Ok(current)
+}
+
 /// A device's primary context is the calling thread's current one while this lives; then the former one is again.
 #[derive(Debug)]
 pub struct ContextGuard {
@@ -126,12 +141,7 @@ impl ContextGuard {
     /// Makes the primary context of a device current.
     pub fn enter(ordinal: i32) -> Result<Self> {
         let context = primary_context(ordinal)?;
-        let mut current = 0_usize;
-        // SAFETY: the address is that of a live usize.
-        let answer = unsafe { call!(driver::CTX_GET_CURRENT, &raw mut current as usize) };
-        // In a forked child the driver only says that it was not started; `initialise` knows why.
-        answer.map_err(|error| initialise().err().unwrap_or(error))?;
-        if current == context {
+        if current()? == context {
             return Ok(Self { pushed: false });
         }
         // SAFETY: the context is retained.

@@ -9,7 +9,7 @@ mod event;
 mod order;
 mod stream;
 
-pub use context::{ContextGuard, Device};
+pub use context::{ContextGuard, Device, is_current};
 pub(crate) use driver::{call, check, may_free};
 pub use driver::{close, count, driver_version};
 pub use event::Event;

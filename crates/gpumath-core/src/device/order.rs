@@ -11,6 +11,8 @@ use super::event::Event;
 use crate::error::{Error, Result};
 
 const ACTIVE: i32 = 1;
+/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`
+const CAPTURE_IMPLICIT: i32 = 906;
 const NOT_CAPTURED: i32 = 0;
 /// The legacy default stream, by its other name.
 const LEGACY: usize = 1;
@@ -60,14 +62,19 @@ pub unsafe fn order(first: usize, then: usize, device: i32) -> Result<()> {
     })
 }
 
-/// Whether the work that is put on a stream is being captured into a graph.
+/// Whether the work that is put on a stream is being captured into a graph; for the legacy default stream, whether a
+/// stream is that it would wait for.
 ///
 /// # Safety
 /// `stream` is a valid stream handle of the device.
 pub unsafe fn is_capturing(stream: usize, device: i32) -> Result<bool> {
     let _context = ContextGuard::enter(device)?;
     // SAFETY: the caller vouches for the stream.
-    Ok(unsafe { capture_status(stream) }? != NOT_CAPTURED)
+    match unsafe { capture_status(stream) } {
+        Ok(status) => Ok(status != NOT_CAPTURED),
+        Err(Error::Status(status)) if status.code == CAPTURE_IMPLICIT => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 /// What `cuStreamIsCapturing` says.

@@ -71,6 +71,12 @@ impl FftPlan {
         Ok(Self { problem, execution, engine })
     }
 
+    /// The plan of this thread's cache, if it is there.
+    #[must_use]
+    pub fn find(key: &(Problem, Execution)) -> Option<Arc<Self>> {
+        cache::find(key)
+    }
+
     /// The plan of this thread's cache, made first if it is not there.
     pub fn cached(problem: Problem, execution: Execution) -> Result<Arc<Self>> {
         cache::get_or_insert((problem, execution), |(problem, execution)| {

@@ -2,7 +2,7 @@
 
 use super::problem::{Kind, Precision, Problem};
 use crate::error::{Error, Result};
-use crate::tensor::{Dims, Layout, TensorView};
+use crate::tensor::{DType, Dims, Layout, TensorView};
 
 /// The choices that a user makes about a transform; everything else follows from the operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Request {
     pub axes: Option<Dims>,
     /// Overwrite the operand.
     pub inplace: bool,
+    /// What to write the result to; `None` for new memory.
+    pub output: Option<TensorView>,
     /// Whether a C2R result has an odd number of points along its last transform axis.
     pub odd: bool,
     /// Give a C-contiguous result rather than one in the operand's own memory order.
@@ -53,32 +55,42 @@ impl Request {
                 Kind::C2R => *extent = 2 * (*extent - 1) + i64::from(self.odd),
             }
         }
-        if self.inplace && kind != Kind::C2C {
+        let inplace = self.inplace
+            || self
+                .output
+                .as_ref()
+                .is_some_and(|output| kind == Kind::C2C && is_same(output, operand));
+        if inplace && kind != Kind::C2C {
             return Err(Error::InvalidValue(format!(
                 "inplace=True works for C2C only: a {kind:?} result has another type and size than its operand"
             )));
         }
-        if self.inplace && !layout.is_injective() {
+        if inplace && !layout.is_injective() {
             return Err(Error::InvalidValue(format!(
                 "inplace=True needs an operand whose elements do not overlap; its shape is {:?} and its strides {:?}",
                 layout.shape.as_slice(),
                 layout.strides.as_slice()
             )));
         }
-        if self.inplace && operand.readonly {
+        if inplace && operand.readonly {
             return Err(Error::InvalidValue(
                 "inplace=True needs an operand that is writable".into(),
             ));
         }
-        let output = if self.inplace {
+        if let Some(output) = &self.output {
+            let dtype = if kind == Kind::C2R { precision.real() } else { precision.complex() };
+            check_output(output, operand, &shape, dtype, inplace)?;
+        }
+        let output = if inplace {
             layout.clone()
+        } else if let Some(output) = &self.output {
+            output.layout.clone()
         } else if self.natural {
             Layout::contiguous(&shape)
         } else {
             Layout::packed(&shape, &layout.memory_order())
         };
-        let mut problem =
-            Problem::new(kind, precision, axes, layout.clone(), output, self.inplace)?;
+        let mut problem = Problem::new(kind, precision, axes, layout.clone(), output, inplace)?;
         problem.unaligned = problem.is_unaligned(operand.ptr);
         Ok(problem)
     }
@@ -101,4 +113,55 @@ impl Request {
             })
             .collect()
     }
+}
+
+/// Whether both are the same elements in the same order.
+fn is_same(output: &TensorView, operand: &TensorView) -> bool {
+    output.ptr == operand.ptr
+        && output.dtype == operand.dtype
+        && output.layout.is_equivalent(&operand.layout)
+}
+
+fn check_output(
+    output: &TensorView,
+    operand: &TensorView,
+    shape: &[i64],
+    dtype: DType,
+    inplace: bool,
+) -> Result<()> {
+    if output.dtype != dtype
+        || output.layout.shape.as_slice() != shape
+        || output.device != operand.device
+    {
+        let layout = Layout::contiguous(shape);
+        let wanted = TensorView { dtype, layout, ..operand.clone() };
+        return Err(Error::InvalidValue(format!(
+            "out is of {}; this transform's result is of {}, with any strides",
+            output.describe(),
+            wanted.describe()
+        )));
+    }
+    if output.readonly {
+        return Err(Error::InvalidValue("out is read-only; give an array that is writable".into()));
+    }
+    if !output.layout.is_injective() {
+        return Err(Error::InvalidValue(format!(
+            "out has elements that overlap, with shape {shape:?} and strides {:?}; give an array without",
+            output.layout.strides.as_slice()
+        )));
+    }
+    let is_operand = is_same(output, operand);
+    if inplace && !is_operand {
+        return Err(Error::InvalidValue(
+            "out is not the operand, which inplace=True overwrites; leave one of them out".into(),
+        ));
+    }
+    let ((low, size), (operand_low, operand_size)) = (output.span(), operand.span());
+    let overlap = low < operand_low + operand_size && operand_low < low + size;
+    if overlap && !is_operand {
+        return Err(Error::InvalidValue(
+            "out and the operand share a part of their memory; give the operand itself or memory of its own".into(),
+        ));
+    }
+    Ok(())
 }

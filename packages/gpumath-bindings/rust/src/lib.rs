@@ -20,8 +20,8 @@ mod _core {
         use crate::core::array::Array;
         #[pymodule_export]
         use crate::core::device::{
-            _close, Device, Event, Stream, driver_version, handle_of, order_streams,
-            synchronize_stream,
+            _close, Device, Event, Stream, current_stream, driver_version, handle_of, is_capturing,
+            order_streams, synchronize_stream,
         };
         #[pymodule_export]
         use crate::core::fft::{

@@ -1,10 +1,10 @@
 //! `Device`, `Stream`, `Event`
 
-use gpumath_core::device;
+use gpumath_core::{device, tensor};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
-use crate::interop::stream_handle;
+use crate::interop::{Reader, stream_handle};
 
 /// A CUDA device that this process sees.
 ///
@@ -247,6 +247,56 @@ pub(crate) fn order_streams(
     let (py, first, then) = (then.py(), stream_handle(first)?, stream_handle(then)?);
     // SAFETY: the caller vouches for the handles, as the documentation says.
     py.detach(|| unsafe { device::order(first, then, device_id) }).or_raise(py)
+}
+
+/// Say whether what is put on a stream is captured into a CUDA graph, instead of run.
+///
+/// Parameters
+/// ----------
+/// stream : int or stream object
+///     A stream of any library, as for `synchronize_stream`. For the legacy default stream the answer is whether a
+///     stream is captured that it would wait for.
+/// device_id : int, default: 0
+///     Its CUDA device.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> if core.Device.count():
+/// ...     assert not core.is_capturing(core.Stream())
+#[pyfunction]
+#[pyo3(signature = (stream, *, device_id=0))]
+pub(crate) fn is_capturing(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResult<bool> {
+    let handle = stream_handle(stream)?;
+    // SAFETY: the caller vouches for the handle, as the documentation says.
+    unsafe { device::is_capturing(handle, device_id) }.or_raise(stream.py())
+}
+
+/// Give the handle of the stream that an operand's library works on now.
+///
+/// Parameters
+/// ----------
+/// operand : array
+///     What `TensorView` takes.
+///
+/// Returns
+/// -------
+/// int
+///     The current stream of CuPy or PyTorch on the operand's device; 0, the default stream, for other operands.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from gpumath.bindings import core
+/// >>> core.current_stream(np.zeros(3))
+/// 0
+#[pyfunction]
+pub(crate) fn current_stream(operand: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let reader = Reader::of(operand)?;
+    match reader.view(operand, None)?.device {
+        tensor::Device::Host => Ok(0),
+        tensor::Device::Cuda(ordinal) => reader.library().current_stream(operand.py(), ordinal),
+    }
 }
 
 /// A point in the work of a stream.

@@ -3,15 +3,16 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use gpumath_core::cache;
+use gpumath_core::device::is_capturing;
 use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Kind, Request};
 use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
+use gpumath_core::{Error, cache};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::error::OrRaise;
-use crate::interop::{self, Operand};
+use crate::interop::{self, Operand, Reader};
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
 ///
@@ -39,9 +40,17 @@ use crate::interop::{self, Operand};
 ///     Memory order of the operand, or C order. Neither has gaps.
 /// cached : bool, default: True
 ///     Take the plan from the calling thread's cache, or put it there.
+/// out : array, optional
+///     What the result will be written to, on the operand's device and in any layout without overlaps: its strides
+///     become the result's. The operand itself makes the plan work in place.
+/// stream : int or stream object, optional
+///     Stream that the plan will first run on, by default the current stream of the operand's library. A plan cannot be
+///     made while it is captured into a graph.
 ///
 /// Raises
 /// ------
+/// InvalidStateError
+///     The plan has to be made, and the stream is being captured.
 /// ValueError, TypeError
 ///     The operand, an axis or an option is not allowed; the message says what is.
 /// UnsupportedLayoutError
@@ -68,8 +77,8 @@ pub(crate) struct FftPlan {
 impl FftPlan {
     #[new]
     #[pyo3(signature = (
-        operand, *, axes=None, kind=None, execution=None, device_id=None, num_threads=None, inplace=false,
-        last_axis_parity="even", result_layout="optimized", cached=true
+        operand, axes=None, kind=None, *, execution=None, device_id=None, num_threads=None, inplace=false,
+        last_axis_parity="even", result_layout="optimized", cached=true, out=None, stream=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
@@ -84,17 +93,40 @@ impl FftPlan {
         last_axis_parity: &str,
         result_layout: &str,
         cached: bool,
+        out: Option<&Bound<'_, PyAny>>,
+        stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let view = interop::view(operand, None)?;
+        let reader = Reader::of(operand)?;
+        let view = reader.view(operand, None)?;
+        reader.check_gradient(operand)?;
         let request = Request {
             kind: kind.map(parse_kind).transpose()?,
             axes: axes.map(Dims::from_vec),
             inplace,
             odd: choice("last_axis_parity", last_axis_parity, ["even", "odd"])? == 1,
             natural: choice("result_layout", result_layout, ["optimized", "natural"])? == 1,
+            output: out.map(|out| interop::view(out, None)).transpose()?.map(|out| out.view),
         };
         let execution = parse_execution(execution, view.device, device_id, num_threads)?;
-        let problem = request.problem(&view).or_raise(py)?;
+        let key = (request.problem(&view).or_raise(py)?, execution);
+        if cached && let Some(plan) = Plan::find(&key) {
+            return Ok(Self { plan });
+        }
+        if let Some(device) = execution.device() {
+            let stream = match stream {
+                Some(stream) => interop::stream_handle(stream)?,
+                None if view.device == Device::Host => 0,
+                None => reader.library().current_stream(py, device)?,
+            };
+            refuse_capture(
+                py,
+                stream,
+                device,
+                "a plan is made",
+                "make it before the capture begins",
+            )?;
+        }
+        let (problem, execution) = key;
         let plan = py.detach(|| {
             if cached {
                 Plan::cached(problem, execution)
@@ -205,7 +237,9 @@ impl FftPlan {
     /// Whether the plan fits `operand`: same shape, strides, element type and, for real ones, alignment.
     fn accepts(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
         let problem = self.plan.problem();
-        let view = interop::view(operand, None)?;
+        let reader = Reader::of(operand)?;
+        let view = reader.view(operand, None)?;
+        reader.check_gradient(operand)?;
         Ok(view.dtype == problem.input_dtype()
             && view.layout.is_equivalent(&problem.input)
             && problem.is_unaligned(view.ptr) == problem.unaligned)
@@ -254,22 +288,8 @@ impl FftPlan {
             self.address("input", input, problem.input_dtype(), &problem.input, false, stream)?;
         let (result, result_operand) =
             self.address("output", output, problem.output_dtype(), &problem.output, true, stream)?;
-        if (source == result) != problem.inplace && !problem.input.is_empty() {
-            return Err(PyValueError::new_err(if problem.inplace {
-                "this plan works in place: input and output have to be the same memory"
-            } else {
-                "this plan works out of place: input and output must not be the same memory"
-            }));
-        }
-        let direction = match direction {
-            -1 => Direction::Forward,
-            1 => Direction::Inverse,
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "direction is {other}; -1 (forward) and 1 (inverse) are allowed"
-                )));
-            }
-        };
+        self.check_sharing(source, result)?;
+        let direction = parse_direction(direction)?;
         // SAFETY: operands were checked against the plan's layouts and are alive for the call; for bare addresses,
         // the stream and the workspace the caller vouches, as the documentation says.
         py.detach(|| unsafe { self.plan.execute(source, result, direction, stream, workspace) })
@@ -280,6 +300,135 @@ impl FftPlan {
             }
         }
         Ok(())
+    }
+
+    /// Transform an operand that is where the plan runs, and give the result, without scaling.
+    ///
+    /// Parameters
+    /// ----------
+    /// operand : array
+    ///     Of the plan's input layout, element type and device.
+    /// out : array, optional
+    ///     What to write the result to, of the plan's output layout; by default a new array of the operand's library,
+    ///     or the operand if the plan works in place.
+    /// direction : {-1, 1}, default: -1
+    ///     Sign of the exponent: forward or inverse. R2C is always -1, C2R always 1.
+    /// stream : int or stream object, optional
+    ///     CUDA stream that the work goes to. By default the current stream of the operand's library, and the default
+    ///     stream where it has none. CuPy and PyTorch allocate new results on their own current streams: make a stream
+    ///     that is given theirs.
+    /// workspace : callable, optional
+    ///     Called as ``workspace(size, device_id, stream, captured)`` if the plan needs device memory to work in. It
+    ///     gives the address and an owner, which is dropped when the work is enqueued. `captured` says whether the
+    ///     stream is captured into a graph.
+    /// blocking : bool, default: False
+    ///     Wait for the result.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     `out`, the operand, or the new array.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An array does not fit the plan, or the workspace is missing.
+    /// InvalidStateError
+    ///     `blocking` while the stream is captured into a graph.
+    /// cuFFTError
+    ///     cuFFT refused.
+    #[pyo3(
+        signature = (operand, out=None, direction=-1, stream=None, workspace=None, blocking=false),
+        text_signature = "($self, operand, out=None, direction=-1, stream=None, workspace=None, blocking=False)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of one Python method")]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        operand: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+        direction: i32,
+        stream: Option<&Bound<'py, PyAny>>,
+        workspace: Option<&Bound<'py, PyAny>>,
+        blocking: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let problem = self.plan.problem();
+        let direction = parse_direction(direction)?;
+        let given = stream.map(interop::stream_handle).transpose()?;
+        let reader = Reader::of(operand)?;
+        let library = reader.library();
+        // Libraries without a current stream work on the default stream.
+        let source = reader.view(operand, Some(given.unwrap_or(0)))?;
+        self.check(&source, "operand", problem.input_dtype(), &problem.input, problem.inplace)?;
+        let device = self.plan.execution().device();
+        let handle = match (given, device) {
+            (Some(handle), _) => handle,
+            (None, Some(device)) => library.current_stream(py, device)?,
+            (None, None) => 0,
+        };
+        if let Some(device) = device
+            && blocking
+        {
+            refuse_capture(py, handle, device, "blocking=True waits", "leave it out")?;
+        }
+        let mut target = None;
+        let (result, address) = if let Some(out) = out {
+            let view = interop::view(out, Some(handle))?;
+            self.check(&view, "out", problem.output_dtype(), &problem.output, true)?;
+            let address = target.insert(view).ptr;
+            (out.clone(), address)
+        } else if problem.inplace {
+            (operand.clone(), source.ptr)
+        } else {
+            let dtype = problem.output_dtype();
+            let empty = library.empty(operand, &source, &problem.output, dtype, stream)?;
+            (empty.array, empty.ptr)
+        };
+        self.check_sharing(source.ptr, address)?;
+        let (scratch, _owner) = self.workspace(py, workspace, stream, handle)?;
+        let ptr = source.ptr;
+        // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
+        // stream and the workspace the caller vouches, as the documentation says.
+        py.detach(|| unsafe { self.plan.execute(ptr, address, direction, handle, scratch) })
+            .or_raise(py)?;
+        interop::pending::keep(operand, source, handle).or_raise(py)?;
+        if let (Some(out), Some(target)) = (out, target) {
+            interop::pending::keep(out, target, handle).or_raise(py)?;
+        }
+        if let Some(device) = device
+            && blocking
+        {
+            // SAFETY: as above.
+            py.detach(|| unsafe { gpumath_core::device::synchronize(handle, device) })
+                .or_raise(py)?;
+        }
+        Ok(result)
+    }
+
+    /// Make a new array for the plan's result, in the library of an operand.
+    ///
+    /// Parameters
+    /// ----------
+    /// operand : array
+    ///     Says the library and the device.
+    /// stream : int or stream object, optional
+    ///     Stream that it will be used on, for libraries without a current stream.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     Without values.
+    #[pyo3(signature = (operand, stream=None))]
+    fn empty_result<'py>(
+        &self,
+        operand: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let problem = self.plan.problem();
+        let reader = Reader::of(operand)?;
+        let view = reader.view(operand, None)?;
+        let dtype = problem.output_dtype();
+        Ok(reader.library().empty(operand, &view, &problem.output, dtype, stream)?.array)
     }
 
     fn __repr__(&self) -> String {
@@ -311,6 +460,19 @@ impl FftPlan {
             return Ok((address.extract()?, None));
         }
         let view = interop::view(operand, Some(stream))?;
+        self.check(&view, side, dtype, layout, written)?;
+        Ok((view.ptr, view.owner.is_some().then_some(view)))
+    }
+
+    /// Refuses a view that does not fit one side of the plan.
+    fn check(
+        &self,
+        view: &TensorView,
+        side: &str,
+        dtype: DType,
+        layout: &Layout,
+        written: bool,
+    ) -> PyResult<()> {
         let device = self.plan.execution().device().map_or(Device::Host, Device::Cuda);
         if view.dtype != dtype || !view.layout.is_equivalent(layout) || view.device != device {
             let wanted =
@@ -324,7 +486,71 @@ impl FftPlan {
         if written && view.readonly {
             return Err(PyValueError::new_err(format!("the {side} is read-only")));
         }
-        Ok((view.ptr, view.owner.is_some().then_some(view)))
+        Ok(())
+    }
+
+    /// Input and output are the same memory exactly if the plan works in place.
+    fn check_sharing(&self, source: usize, result: usize) -> PyResult<()> {
+        let problem = self.plan.problem();
+        if (source == result) == problem.inplace || problem.input.is_empty() {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(if problem.inplace {
+            "this plan works in place: input and output have to be the same memory"
+        } else {
+            "this plan works out of place: input and output must not be the same memory"
+        }))
+    }
+
+    /// Device memory for one execution: address and owner.
+    fn workspace<'py>(
+        &self,
+        py: Python<'py>,
+        source: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+        handle: usize,
+    ) -> PyResult<(usize, Option<Bound<'py, PyAny>>)> {
+        let size = self.plan.workspace_size();
+        let (Some(source), Some(device), true) = (source, self.plan.execution().device(), size > 0)
+        else {
+            return Ok((0, None));
+        };
+        // SAFETY: the caller of the execution vouches for the stream.
+        let captured = unsafe { is_capturing(handle, device) }.or_raise(py)?;
+        let block = match stream {
+            Some(stream) => source.call1((size, device, stream, captured)),
+            None => source.call1((size, device, handle, captured)),
+        };
+        let (address, owner) = block?.extract()?;
+        Ok((address, Some(owner)))
+    }
+}
+
+/// Raises InvalidStateError if a stream is captured into a graph, which what is about to be done would break.
+fn refuse_capture(
+    py: Python<'_>,
+    stream: usize,
+    device: i32,
+    what: &str,
+    cure: &str,
+) -> PyResult<()> {
+    // SAFETY: the handle is the library's own, or the user vouches for it.
+    if !unsafe { is_capturing(stream, device) }.or_raise(py)? {
+        return Ok(());
+    }
+    Err(Error::InvalidState(format!(
+        "the stream is being captured into a graph, and {what}, which cannot be captured; {cure}"
+    )))
+    .or_raise(py)
+}
+
+fn parse_direction(direction: i32) -> PyResult<Direction> {
+    match direction {
+        -1 => Ok(Direction::Forward),
+        1 => Ok(Direction::Inverse),
+        other => Err(PyValueError::new_err(format!(
+            "direction is {other}; -1 (forward) and 1 (inverse) are allowed"
+        ))),
     }
 }
 

@@ -1,8 +1,10 @@
 //! CuPy arrays, through their attributes: half the cost of `__cuda_array_interface__`.
 
 use gpumath_core::tensor::{DType, Device, TensorView};
+use pyo3::sync::PyOnceLock;
 use pyo3::{intern, prelude::*};
 
+use super::library::numpy_dtype;
 use super::{checked, dims, layout_from_bytes, unsupported_dtype};
 
 pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
@@ -23,16 +25,25 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     })
 }
 
-/// By NumPy's number of the type; by name if somebody else has added it to NumPy.
+/// NumPy has one object for each of its own types, with few exceptions; others are known by name.
 fn known_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    const FREQUENT: [DType; 4] =
+        [DType::Complex64, DType::Float32, DType::Complex128, DType::Float64];
+    static OBJECTS: PyOnceLock<[usize; 4]> = PyOnceLock::new();
     let py = dtype.py();
-    let number: i32 = dtype.getattr(intern!(py, "num"))?.extract()?;
-    Ok(match number {
-        14 => Some(DType::Complex64),
-        15 => Some(DType::Complex128),
-        11 => Some(DType::Float32),
-        12 => Some(DType::Float64),
-        23 => Some(DType::Float16),
-        _ => DType::from_name(dtype.getattr(intern!(py, "name"))?.extract()?),
-    })
+    let objects = OBJECTS.get_or_try_init(py, || {
+        let mut objects = [0; 4];
+        for (object, dtype) in objects.iter_mut().zip(FREQUENT) {
+            *object = numpy_dtype(py, dtype)?.as_ptr() as usize;
+        }
+        Ok::<_, PyErr>(objects)
+    })?;
+    let own = dtype.as_ptr() as usize;
+    if let Some(position) = objects.iter().position(|&object| object == own) {
+        return Ok(Some(FREQUENT[position]));
+    }
+    if !dtype.getattr(intern!(py, "isnative"))?.is_truthy()? {
+        return Ok(None);
+    }
+    Ok(DType::from_name(dtype.getattr(intern!(py, "name"))?.extract()?))
 }

@@ -41,6 +41,11 @@ pub(crate) struct DlTensor {
 }
 
 impl DlTensor {
+    /// Address of the element at index (0, …, 0).
+    pub(super) fn address(&self) -> usize {
+        self.data.wrapping_add(self.byte_offset as usize)
+    }
+
     /// The same in the core's terms.
     ///
     /// # Safety
@@ -75,13 +80,7 @@ impl DlTensor {
             }
         };
         let (device, space) = device(self.device_type, self.device_id)?;
-        let view = TensorView {
-            ptr: self.data.wrapping_add(self.byte_offset as usize),
-            dtype,
-            layout,
-            device,
-            readonly: false,
-        };
+        let view = TensorView { ptr: self.address(), dtype, layout, device, readonly: false };
         Ok((view, space))
     }
 }
@@ -106,7 +105,7 @@ type CurrentStream = unsafe extern "C" fn(kind: c_int, ordinal: i32, out: *mut u
 
 /// The functions of a tensor class. None of them synchronizes.
 #[derive(Clone, Copy)]
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     /// Takes a reference, and knows the flags.
     managed: Option<ManagedFromObject>,
     /// Takes no reference, and knows no flags.
@@ -170,14 +169,20 @@ impl Exchange {
         }
     }
 
-    /// Makes `stream` wait for what the class's library has put on its own current stream.
-    pub(super) fn order(self, py: Python<'_>, device: i32, stream: usize) -> PyResult<()> {
-        let Some(current) = self.current_stream else { return Ok(()) };
+    /// The stream of a device that the class's library works on now; `None` if it does not say.
+    pub(super) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<Option<usize>> {
+        let Some(current) = self.current_stream else { return Ok(None) };
         let mut own = 0_usize;
         // SAFETY: the class offered this function; the address is that of a live usize.
         if unsafe { current(CUDA, device, &raw mut own) } != 0 {
             return Err(PyErr::fetch(py));
         }
+        Ok(Some(own))
+    }
+
+    /// Makes `stream` wait for what the class's library has put on its own current stream.
+    pub(super) fn order(self, py: Python<'_>, device: i32, stream: usize) -> PyResult<()> {
+        let Some(own) = self.current_stream(py, device)? else { return Ok(()) };
         // SAFETY: the one handle is the library's own, and the user vouches for the other.
         py.detach(|| unsafe { device::order(own, stream, device) }).or_raise(py)
     }

@@ -5,6 +5,7 @@ pub(crate) mod capsule;
 pub(crate) mod cuda_interface;
 mod cupy;
 pub(crate) mod dlpack;
+mod library;
 mod numpy;
 pub(crate) mod pending;
 mod stream;
@@ -22,6 +23,7 @@ use pyo3::{ffi, intern, prelude::*};
 
 use crate::core::array::Array;
 
+pub(crate) use library::Library;
 pub(crate) use stream::stream_handle;
 
 /// An operand, and what has to live as long as its address is used: the object itself and `owner`.
@@ -61,7 +63,7 @@ impl Deref for Operand {
 
 /// How to look into objects of one class.
 #[derive(Clone, Copy)]
-enum Reader {
+pub(crate) enum Reader {
     Own,
     Numpy,
     Cupy,
@@ -90,39 +92,69 @@ const MAX_REMEMBERED: usize = 256;
 /// What `operand` is; nothing is copied. Where its library can be told, work put on `stream` from now on waits for what
 /// makes the elements; `None` promises that nobody looks at them.
 pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
-    let class = operand.get_type();
-    let address = class.as_ptr() as usize;
-    let known = READERS
-        .read()
-        .ok()
-        .and_then(|known| known.iter().find(|entry| entry.0 == address).map(|entry| entry.1));
-    let reader = match known {
-        Some(reader) => reader,
-        None => remember(operand, &class)?,
-    };
-    let (view, space) = match reader {
-        Reader::Numpy => (numpy::view(operand)?, Space::Host),
-        Reader::Cupy => (cupy::view(operand)?, Space::Device),
-        Reader::TorchExchange(exchange) => torch::exchanged_view(operand, exchange)?,
-        Reader::Torch => {
-            let view = torch::view(operand)?;
-            let space = if view.device == Device::Host { Space::Host } else { Space::Device };
-            (view, space)
+    Reader::of(operand)?.view(operand, stream)
+}
+
+impl Reader {
+    /// For the class of `operand`.
+    pub(crate) fn of(operand: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let class = operand.get_type_ptr() as usize;
+        let known = READERS
+            .read()
+            .ok()
+            .and_then(|known| known.iter().find(|entry| entry.0 == class).map(|entry| entry.1));
+        known.map_or_else(|| remember(operand, &operand.get_type()), Ok)
+    }
+
+    /// The library of the class.
+    pub(crate) fn library(self) -> Library {
+        match self {
+            Self::Numpy => Library::Numpy,
+            Self::Cupy => Library::Cupy,
+            Self::TorchExchange(exchange) => Library::Torch(Some(exchange)),
+            Self::Torch => Library::Torch(None),
+            _ => Library::Other,
         }
-        Reader::Own => return Array::operand(operand.cast::<Array>()?, stream),
-        Reader::Exchange(exchange) => return capsule::exchanged_view(operand, exchange, stream),
-        Reader::Capsule => return capsule::view(operand, stream),
-        Reader::Jax => {
-            // JAX takes -1 (no order) for the handle of a stream, and None means that the host waits.
-            let mut found = capsule::view(operand, Some(stream.unwrap_or(LEGACY_STREAM)))?;
-            // Its capsules do not say that nobody may write.
-            found.view.readonly = true;
-            return Ok(found);
+    }
+
+    /// As the function of this name, for an operand of the reader's class.
+    pub(crate) fn view(
+        self,
+        operand: &Bound<'_, PyAny>,
+        stream: Option<usize>,
+    ) -> PyResult<Operand> {
+        let (view, space) = match self {
+            Self::Numpy => (numpy::view(operand)?, Space::Host),
+            Self::Cupy => (cupy::view(operand)?, Space::Device),
+            Self::TorchExchange(exchange) => torch::exchanged_view(operand, exchange)?,
+            Self::Torch => {
+                let view = torch::view(operand)?;
+                let space = if view.device == Device::Host { Space::Host } else { Space::Device };
+                (view, space)
+            }
+            Self::Own => return Array::operand(operand.cast::<Array>()?, stream),
+            Self::Exchange(exchange) => return capsule::exchanged_view(operand, exchange, stream),
+            Self::Capsule => return capsule::view(operand, stream),
+            Self::Jax => {
+                // JAX takes -1 (no order) for the handle of a stream, and None means that the host waits.
+                let mut found = capsule::view(operand, Some(stream.unwrap_or(LEGACY_STREAM)))?;
+                // Its capsules do not say that nobody may write.
+                found.view.readonly = true;
+                return Ok(found);
+            }
+            Self::CudaInterface => return cuda_interface::view(operand, stream),
+            Self::Buffer => return buffer::view(operand),
+        };
+        Ok(Operand { view, space, owner: None })
+    }
+
+    /// Refuses what an operation would silently lose: a gradient that PyTorch is to compute.
+    pub(crate) fn check_gradient(self, operand: &Bound<'_, PyAny>) -> PyResult<()> {
+        match self {
+            Self::TorchExchange(_) | Self::Torch => torch::check_gradient(operand),
+            _ => Ok(()),
         }
-        Reader::CudaInterface => return cuda_interface::view(operand, stream),
-        Reader::Buffer => return buffer::view(operand),
-    };
-    Ok(Operand { view, space, owner: None })
+    }
 }
 
 fn remember(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Reader> {

@@ -2,8 +2,9 @@
 
 use gpumath_core::memory::Space;
 use gpumath_core::tensor::{DType, Device, Layout, TensorView};
-use pyo3::exceptions::PyValueError;
-use pyo3::{intern, prelude::*};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::sync::PyOnceLock;
+use pyo3::{ffi, intern, prelude::*};
 
 use super::dlpack::Exchange;
 use super::{checked, dims, unsupported_dtype};
@@ -13,16 +14,40 @@ pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
 ) -> PyResult<(TensorView, Space)> {
-    let tensor = exchange.tensor(operand)?;
-    // SAFETY: the class's own function filled it, and `operand` is held by the caller.
-    let (view, space) = unsafe { tensor.view() }?;
+    let found = exchange
+        .tensor(operand)
+        // SAFETY: the class's own function filled it, and `operand` is held by the caller.
+        .and_then(|tensor| unsafe { tensor.view() });
+    let (view, space) = found.map_err(|error| explained(operand, error))?;
     refuse_lazy_bits(operand, view.dtype)?;
     Ok((checked(view)?, space))
+}
+
+/// Why a tensor cannot be looked into, in PyTorch's terms; `error` where there is nothing to add.
+fn explained(operand: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    let py = operand.py();
+    let text =
+        |name| operand.getattr(name).and_then(|value| value.str()).map(|text| text.to_string());
+    match (text(intern!(py, "layout")), text(intern!(py, "device"))) {
+        (Ok(layout), _) if layout != "torch.strided" => PyValueError::new_err(format!(
+            "the operand is a PyTorch tensor of layout {layout}; only dense tensors are accepted: call its to_dense() \
+             first"
+        )),
+        (_, Ok(device)) if !device.starts_with("cpu") && !device.starts_with("cuda") => {
+            PyValueError::new_err(format!(
+                "the operand is on the device {device}; CPU and CUDA tensors are accepted"
+            ))
+        }
+        _ => error,
+    }
 }
 
 /// Through attributes.
 pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let py = operand.py();
+    if !operand.getattr(intern!(py, "layout"))?.str()?.to_str()?.ends_with("strided") {
+        return Err(explained(operand, PyTypeError::new_err("the tensor has no strides")));
+    }
     let name = operand.getattr(intern!(py, "dtype"))?.str()?;
     let name = name.to_str()?;
     let bare = name.rsplit('.').next().unwrap_or_default();
@@ -33,11 +58,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let device = match device_type.extract::<&str>()? {
         "cpu" => Device::Host,
         "cuda" => Device::Cuda(device.getattr(intern!(py, "index"))?.extract()?),
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "the operand is on a {other:?} device; CPU and CUDA memory are supported"
-            )));
-        }
+        _ => return Err(explained(operand, PyTypeError::new_err("the tensor is on no device"))),
     };
     checked(TensorView {
         ptr: operand.call_method0(intern!(py, "data_ptr"))?.extract()?,
@@ -53,15 +74,68 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
 
 /// A conjugated or negated tensor may share its memory with the original and carry only a mark.
 fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> PyResult<()> {
-    let py = operand.py();
-    // Each test costs as much as the rest of a view, and real numbers have no conjugate.
+    static IS_CONJUGATED: Test = Test { name: "is_conj", function: PyOnceLock::new() };
+    static IS_NEGATED: Test = Test { name: "is_neg", function: PyOnceLock::new() };
+    // Each test costs half as much as the rest of a view, and real numbers have no conjugate.
     for (test, possible, cure) in [
-        (intern!(py, "is_conj"), dtype.is_complex(), "conjugation: call its resolve_conj()"),
-        (intern!(py, "is_neg"), true, "negation: call its resolve_neg()"),
+        (&IS_CONJUGATED, dtype.is_complex(), "conjugation: call its resolve_conj()"),
+        (&IS_NEGATED, true, "negation: call its resolve_neg()"),
     ] {
-        if possible && operand.call_method0(test)?.is_truthy()? {
+        if possible && test.of(operand)? {
             return Err(PyValueError::new_err(format!("the operand is a lazy {cure} first")));
         }
+    }
+    Ok(())
+}
+
+/// A method of tensors that takes no arguments and says yes or no.
+struct Test {
+    name: &'static str,
+    /// The class of the first operand, and the C function behind its method: calling that takes half the time of a
+    /// look-up and a call.
+    function: PyOnceLock<Option<(usize, ffi::PyCFunction)>>,
+}
+
+impl Test {
+    fn of(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = operand.py();
+        let class = operand.get_type_ptr() as usize;
+        let known = self.function.get_or_try_init(py, || {
+            let method = operand.getattr(self.name)?;
+            let object = method.as_ptr();
+            // SAFETY: the two functions take what the first line has checked.
+            let function = unsafe {
+                if ffi::PyCFunction_Check(object) != 0
+                    && ffi::PyCFunction_GetFlags(object) == ffi::METH_NOARGS
+                {
+                    ffi::PyCFunction_GetFunction(object)
+                } else {
+                    None
+                }
+            };
+            Ok::<_, PyErr>(function.map(|function| (class, function)))
+        })?;
+        let answer = match *known {
+            // SAFETY: a C function without arguments, called on an object of the class that it belongs to.
+            Some((owner, function)) if owner == class => unsafe {
+                Bound::from_owned_ptr_or_err(py, function(operand.as_ptr(), std::ptr::null_mut()))
+            },
+            _ => operand.call_method0(self.name),
+        };
+        answer?.is_truthy()
+    }
+}
+
+/// A result without gradient would be a silent loss; where gradients are off, there is none.
+pub(super) fn check_gradient(operand: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = operand.py();
+    if operand.getattr(intern!(py, "requires_grad"))?.is_truthy()?
+        && py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()?
+    {
+        return Err(PyValueError::new_err(
+            "the operand requires a gradient, and gpumath does not differentiate; call its detach() first, or work \
+             under torch.no_grad()",
+        ));
     }
     Ok(())
 }

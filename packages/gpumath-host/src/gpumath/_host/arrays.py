@@ -101,8 +101,8 @@ def from_dlpack(x: Any, /, *, stream: Any = None) -> core.Array:
     >>> np.asarray(a)
     array([7., 0., 0.])
     """
-    library = library_of(x)
-    device_id = library.device_id(x)
+    library_of(x)
+    device_id = core.TensorView(x).device_id
     if device_id is not None:
-        resolve_stream(library, device_id, 0 if stream is None else stream)
+        resolve_stream(x, device_id, 0 if stream is None else stream)
     return core.Array.borrow(x, stream=stream)

@@ -1,4 +1,7 @@
-"""The array libraries whose operands are understood, found by the operand's class."""
+"""The array libraries whose operands are understood, found by the operand's class.
+
+Looking into operands, and allocating results, is the business of `gpumath.bindings.core`.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,12 @@ __all__ = ["ArrayLibrary", "library_of"]
 
 
 class ArrayLibrary(Protocol):
-    """What the host library asks of an array library. It has one instance a library.
-
-    Shapes and strides count elements. A ``device_id`` of ``None`` means host memory.
-    """
+    """What the host library asks of an array library. It has one instance a library."""
 
     name: str
 
-    def device_id(self, operand: Any) -> int | None:
-        """Device of ``operand``; raises ValueError for an operand that cannot be computed with."""
-
     def check_dtype(self, dtype: str) -> None:
         """Raise ValueError unless the library has the element type ``dtype``."""
-
-    def is_complex(self, operand: Any) -> bool:
-        """Whether the elements of ``operand`` are complex numbers."""
-
-    def empty(self, like: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str) -> Any:
-        """Uninitialised array without gaps, on the device of ``like``."""
 
     def write(self, operand: Any, values: Any) -> None:
         """Set the elements of ``operand`` to those of ``values``, a NumPy array of the same shape.
@@ -35,14 +26,14 @@ class ArrayLibrary(Protocol):
         The values of complex32, a type that NumPy lacks, come as integers of the same size.
         """
 
-    def current_stream(self, device_id: int) -> int:
-        """Handle of the library's current stream on a device."""
-
     def on_stream(self, stream: int, device_id: int) -> AbstractContextManager[object]:
         """While it lasts, the library allocates and works on ``stream`` of the device."""
 
     def workspace(self, size: int, device_id: int, stream: int) -> tuple[int, object]:
         """Address and owner of ``size`` bytes from the library's pool, for work on ``stream``."""
+
+    def trim(self) -> None:
+        """Give the free memory of the library's pool back to the device."""
 
 
 def library_of(operand: object) -> ArrayLibrary:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
 from gpumath._host.libraries import ArrayLibrary
-from gpumath._host.stream import BorrowedStream
+from gpumath._host.stream import BorrowedStream, refuse_capture
 from gpumath.bindings import core
 
 __all__ = ["BaseCUDAMemoryManager", "BaseCUDAMemoryManagerAsync", "Workspace", "check_allocator"]
@@ -80,36 +80,41 @@ def check_allocator(allocator: object) -> None:
 class Workspace:
     """Device memory that an operation needs while it runs, kept between runs on one stream."""
 
-    __slots__ = ("_address", "_allocator", "_device_id", "_owner", "_size", "_stream")
+    __slots__ = ("_allocator", "_block", "_device_id", "_library", "_size", "_stream")
 
-    def __init__(self, allocator: Any = None) -> None:
+    def __init__(self, library: ArrayLibrary, allocator: Any = None) -> None:
+        self._library = library
         self._allocator = allocator
-        self._owner: object = None
-        self._address = self._size = self._stream = self._device_id = 0
+        self._block: tuple[int, object] | None = None
+        self._size = self._stream = self._device_id = 0
 
-    def address(self, library: ArrayLibrary, size: int, device_id: int, stream: int) -> int:
-        """Address of at least ``size`` bytes for work on ``stream``; 0 if none are needed."""
-        if size == 0:
-            return 0
+    def __call__(
+        self, size: int, device_id: int, stream: int, captured: bool
+    ) -> tuple[int, object]:
+        """Address and owner of at least ``size`` bytes for work on ``stream``.
+
+        What is captured into a graph gets memory of its own, which belongs to the graph: the graph
+        may run when this object is gone.
+        """
+        if captured:
+            return self._allocate_in_graph(size, device_id, stream)
         place = (device_id, stream)
-        if self._owner is None or self._size < size or place != (self._device_id, self._stream):
+        if self._block is None or self._size < size or place != (self._device_id, self._stream):
             self.release()
-            self._address, self._owner = self._allocate(library, size, device_id, stream)
+            self._block = self._allocate(size, device_id, stream)
             self._size, self._device_id, self._stream = size, device_id, stream
-        return self._address
+        return self._block
 
     def release(self) -> None:
         """Give the memory back when the work on it is done."""
-        owner, self._owner = self._owner, None
-        if owner is not None and self._allocator is not None and not _is_async(self._allocator):
+        block, self._block = self._block, None
+        if block is not None and self._allocator is not None and not _is_async(self._allocator):
             # A manager that knows no streams may reuse the memory at once.
             core.synchronize_stream(self._stream, device_id=self._device_id)
 
-    def _allocate(
-        self, library: ArrayLibrary, size: int, device_id: int, stream: int
-    ) -> tuple[int, object]:
+    def _allocate(self, size: int, device_id: int, stream: int) -> tuple[int, object]:
         if self._allocator is None:
-            return library.workspace(size, device_id, stream)
+            return self._library.workspace(size, device_id, stream)
         if _is_async(self._allocator):
             if not isinstance(stream, BorrowedStream):
                 stream = BorrowedStream(stream)
@@ -117,6 +122,19 @@ class Workspace:
         else:
             owner = self._allocator.memalloc(size)
         return _address_of(owner, self._allocator), owner
+
+    def _allocate_in_graph(self, size: int, device_id: int, stream: int) -> tuple[int, object]:
+        if self._allocator is None:
+            block = core.allocate(size, device_id=device_id, stream=stream)
+            return block.device_ptr, block
+        if not _is_async(self._allocator):
+            refuse_capture(
+                stream,
+                device_id,
+                "the allocator knows no streams",
+                "give one with memalloc_async(size, stream), or none",
+            )
+        return self._allocate(size, device_id, stream)
 
     def __del__(self) -> None:
         """Release what a forgotten free() left."""

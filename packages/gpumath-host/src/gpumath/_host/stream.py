@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from gpumath._host.libraries import ArrayLibrary
-from gpumath.bindings import core
+from gpumath.bindings import core, errors
 
-__all__ = ["BorrowedStream", "resolve_stream", "stream_handle"]
+__all__ = ["BorrowedStream", "refuse_capture", "resolve_stream", "stream_handle"]
 
 
 class BorrowedStream(int):
@@ -34,18 +33,28 @@ class BorrowedStream(int):
         return 0, int(self)
 
 
-def resolve_stream(library: ArrayLibrary, device_id: int, stream: object) -> int:
-    """Handle of ``stream``, or of the library's current stream if it is None.
+def resolve_stream(operand: object, device_id: int, stream: object) -> int:
+    """Handle of ``stream``, or of the current stream of the operand's library if it is None.
 
     Another stream than the current one waits for that, where the operand may have been made.
     """
-    current = library.current_stream(device_id)
+    current = core.current_stream(operand)
     if stream is None:
         return current
     handle = stream_handle(stream)
     if handle != current:
         core.order_streams(current, handle, device_id=device_id)
     return handle
+
+
+def refuse_capture(stream: int, device_id: int, what: str, cure: str) -> None:
+    """Raise InvalidStateError if ``stream`` is captured into a graph, which ``what`` would break."""
+    if core.is_capturing(stream, device_id=device_id):
+        msg = (
+            f"the stream is being captured into a graph, and {what}, which cannot be captured; "
+            f"{cure}"
+        )
+        raise errors.InvalidStateError(msg)
 
 
 def stream_handle(stream: object) -> int:

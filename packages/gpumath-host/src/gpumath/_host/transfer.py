@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gpumath._host import numpy_arrays
 from gpumath._host.libraries import ArrayLibrary
 from gpumath._host.memory import Workspace
+from gpumath._host.stream import refuse_capture
 from gpumath.bindings import core
 
 __all__ = ["run_on_device", "run_on_host"]
@@ -30,12 +30,6 @@ class _Plan(Protocol):
     @property
     def inplace(self) -> bool: ...
     @property
-    def output_shape(self) -> tuple[int, ...]: ...
-    @property
-    def output_strides(self) -> tuple[int, ...]: ...
-    @property
-    def output_dtype(self) -> str: ...
-    @property
     def workspace_size(self) -> int: ...
     def execute(
         self,
@@ -46,21 +40,25 @@ class _Plan(Protocol):
         stream: Any = ...,
         workspace: int = ...,
     ) -> None: ...
+    def empty_result(self, operand: object, stream: Any = ...) -> Any: ...
 
 
 def run_on_device(
     plan: _Plan,
     library: ArrayLibrary,
     operand: Any,
+    out: Any,
     direction: int,
     stream: int,
     workspace: Workspace,
 ) -> Any:
     """Copy an operand in host memory to the plan's device, run there, and copy the result back."""
     device_id = plan.device_id or 0
-    result = operand if plan.inplace else _empty_result(plan, library, operand)
     source = core.TensorView(operand)
     low, size = source.span
+    if size > 0:
+        refuse_capture(stream, device_id, "the operand is in host memory", "copy it to the device")
+    result = _result(plan, operand, out)
     target = core.TensorView(result)
     if size == 0:
         return result
@@ -71,26 +69,28 @@ def run_on_device(
         block = core.allocate(padding + size, device_id=device_id, stream=stream)
         copied = block.device_ptr + padding
         core.copy(copied, low, size, device_id=device_id, stream=stream)
+        result_low, result_size = target.span
         if plan.inplace:
-            result_low, result_size, device_result = low, size, copied
+            device_result = copied
         else:
-            result_low, result_size = target.span
             result_block = core.allocate(result_size, device_id=device_id, stream=stream)
             device_result = result_block.device_ptr
         output_address = device_result + (target.ptr - result_low)
-        scratch = workspace.address(numpy_arrays.LIBRARY, plan.workspace_size, device_id, stream)
+        scratch = 0
+        if plan.workspace_size:
+            scratch, _ = workspace(plan.workspace_size, device_id, stream, captured=False)
         plan.execute(
             copied + front, output_address, direction=direction, stream=stream, workspace=scratch
         )
         if _has_gaps(target):
-            staged = np.empty(size, np.uint8)
+            staged = np.empty(result_size, np.uint8)
             result_low = staged.ctypes.data
         core.copy(result_low, device_result, result_size, device_id=device_id, stream=stream)
     finally:
         # Also after an error: the copies read and write host memory that the caller may free.
         core.synchronize_stream(stream, device_id=device_id)
     if _has_gaps(target):
-        library.write(operand, _elements(staged, target))
+        library.write(result, _elements(staged, target))
     return result
 
 
@@ -98,19 +98,21 @@ def run_on_host(
     plan: _Plan,
     library: ArrayLibrary,
     operand: Any,
+    out: Any,
     device_id: int,
     direction: int,
     stream: int,
 ) -> Any:
     """Copy an operand in device memory to the host, run there, and copy the result back."""
+    refuse_capture(stream, device_id, "execution='cpu' copies and waits", "leave it out")
     # Libraries without a current stream of their own order here what makes the elements.
     source = core.TensorView(operand, stream=stream)
     low, size = source.span
     with library.on_stream(stream, device_id):
-        result = operand if plan.inplace else _empty_result(plan, library, operand)
+        result = _result(plan, operand, out, stream)
     if size == 0:
         return result
-    target = core.TensorView(result)
+    target = core.TensorView(result, stream=stream)
     result_low, result_size = target.span
     staged = np.empty(size, np.uint8)
     staged_result = staged if plan.inplace else np.empty(result_size, np.uint8)
@@ -124,7 +126,7 @@ def run_on_host(
         )
         if _has_gaps(target):
             with library.on_stream(stream, device_id):
-                library.write(operand, _elements(staged, target))
+                library.write(result, _elements(staged_result, target))
         else:
             core.copy(
                 result_low,
@@ -139,8 +141,10 @@ def run_on_host(
     return result
 
 
-def _empty_result(plan: _Plan, library: ArrayLibrary, operand: Any) -> Any:
-    return library.empty(operand, plan.output_shape, plan.output_strides, plan.output_dtype)
+def _result(plan: _Plan, operand: Any, out: Any, stream: Any = None) -> Any:
+    if out is not None:
+        return out
+    return operand if plan.inplace else plan.empty_result(operand, stream)
 
 
 def _has_gaps(view: core.TensorView) -> bool:

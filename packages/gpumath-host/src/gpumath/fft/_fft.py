@@ -9,8 +9,8 @@ from typing import Any, NoReturn, Self
 
 from gpumath._host.execution import Execution
 from gpumath._host.libraries import ArrayLibrary, library_of
-from gpumath._host.memory import Workspace
 from gpumath._host.stream import stream_handle
+from gpumath.bindings import core
 from gpumath.fft._errors import InvalidFFTState
 from gpumath.fft._options import (
     Direction,
@@ -19,8 +19,8 @@ from gpumath.fft._options import (
     choose_direction,
     resolve_direction,
 )
-from gpumath.fft._run import run
-from gpumath.fft._setup import check_fits, describe, logger_of, set_up
+from gpumath.fft._run import run, workspace_for
+from gpumath.fft._setup import check_fits, describe, logger_of, make_plan, set_up
 
 __all__ = ["FFT"]
 
@@ -87,14 +87,17 @@ class FFT:
         if stream is not None:
             stream_handle(stream)
         self._library: ArrayLibrary = library_of(operand)
-        self._plan, self._device_id, self._options = set_up(
-            self._library, operand, None, axes, options, execution
+        self._plan, self._device_id, self._options, self._choices = set_up(
+            self._library, operand, None, axes, options, execution, stream=stream
         )
         self._operand: Any = operand
         self._direction: FFTDirection | None = None
+        self._sign = choose_direction(None, None, self._plan.kind)
         self._is_planned = False
         self._is_freed = False
-        self._workspace = Workspace(self._options.allocator)
+        self._is_direct = self._plan.device_id == self._device_id
+        self._overwriting: core.FftPlan | None = self._plan if self._plan.inplace else None
+        self._workspace = workspace_for(self._library, self._device_id, self._options)
         self._blocking = self._options.blocking is True
         self._logger = logger_of(self._options)
         if self._logger.isEnabledFor(logging.INFO):
@@ -121,6 +124,7 @@ class FFT:
         self._direction = (
             None if direction is None else resolve_direction(direction, self._plan.kind)
         )
+        self._sign = choose_direction(None, self._direction, self._plan.kind)
         self._is_planned = True
         self._logger.info("planned")
 
@@ -129,6 +133,7 @@ class FFT:
         direction: Direction | None = None,
         stream: Any = None,
         release_workspace: bool = False,
+        out: Any = None,
     ) -> Any:
         """Run the transform.
 
@@ -140,11 +145,14 @@ class FFT:
             CUDA stream to work on, as for `fft`.
         release_workspace : bool, default: False
             Give the workspace on the GPU back after the run, instead of keeping it for the next.
+        out : array, optional
+            Array to write the result to, on the operand's device and with the layout of
+            `get_output_layout`; or, for C2C, the operand itself. Then nothing is allocated.
 
         Returns
         -------
         array
-            Array of the operand's device, and of its library as for `fft`; its shape and strides
+            ``out`` if it is given. Otherwise an array of the operand's device, and of its library as for `fft`; its shape and strides
             are those of `get_output_layout`. It is not scaled. With ``inplace`` it is the operand
             itself.
 
@@ -152,32 +160,50 @@ class FFT:
         ------
         InvalidFFTState
             The object is freed or not planned, or its operand was released. It is a RuntimeError.
+            While a CUDA graph is captured: something cannot be captured.
         ValueError
             The direction is not a direction, not that of `plan`, or not that of an R2C or C2R
-            transform.
+            transform; ``out`` does not fit.
         """
         operand = self._operand
         if operand is None or not self._is_planned:
             self._refuse_execution()
-        sign = choose_direction(direction, self._direction, self._plan.kind)
-        logs = self._logger.isEnabledFor(logging.INFO)
-        start = time.perf_counter() if logs else 0.0
-        result = run(
-            self._plan,
+        sign = self._sign
+        if direction is not None:
+            sign = choose_direction(direction, self._direction, self._plan.kind)
+        plan = self._plan if out is not operand else self._plan_to_overwrite()
+        if not self._logger.isEnabledFor(logging.INFO):
+            result = self._run(plan, operand, out, sign, stream)
+        else:
+            start = time.perf_counter()
+            result = self._run(plan, operand, out, sign, stream)
+            elapsed = 1e3 * (time.perf_counter() - start)
+            self._logger.info("%s: %.3f ms of host time", sign.name, elapsed)
+        if release_workspace:
+            self._workspace.release()
+        return result
+
+    def _run(self, plan: core.FftPlan, operand: Any, out: Any, sign: int, stream: Any) -> Any:
+        if stream is None and self._is_direct:
+            return plan.run(operand, out, sign, None, self._workspace, self._blocking)
+        return run(
+            plan,
             self._library,
             operand,
+            out,
             self._device_id,
             sign,
             stream,
             self._workspace,
             blocking=self._blocking,
         )
-        if release_workspace:
-            self._workspace.release()
-        if logs:
-            elapsed = 1e3 * (time.perf_counter() - start)
-            self._logger.info("%s: %.3f ms of host time", sign.name, elapsed)
-        return result
+
+    def _plan_to_overwrite(self) -> core.FftPlan:
+        """Give the plan for ``out=operand``, made when it is first asked for."""
+        if self._overwriting is None:
+            operand = self._operand
+            self._overwriting = make_plan(operand, **self._choices, out=operand)
+        return self._overwriting
 
     def reset_operand(self, operand: Any, *, stream: Any = None) -> None:
         """Take another operand, for which the plan fits too.
@@ -228,7 +254,7 @@ class FFT:
             return
         self._is_freed = True
         self._is_planned = False
-        self._operand = None
+        self._operand = self._overwriting = None
         del self._plan
         self._workspace.release()
 

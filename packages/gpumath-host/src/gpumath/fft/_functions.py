@@ -14,8 +14,8 @@ from gpumath._host.libraries import library_of
 from gpumath._host.memory import Workspace
 from gpumath.bindings import core
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
-from gpumath.fft._run import run
-from gpumath.fft._setup import describe, logger_of, set_up
+from gpumath.fft._run import run, workspace_for
+from gpumath.fft._setup import describe, logger_of, make_plan, set_up
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]
 
@@ -26,6 +26,7 @@ class _Keywords(TypedDict, total=False):
     axes: Sequence[int] | None
     options: FFTOptions | Mapping[str, Any] | None
     execution: Execution
+    out: Any
     stream: Any
 
 
@@ -42,6 +43,7 @@ def fft(
     axes: Sequence[int] | None = None,
     options: FFTOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
+    out: Any = None,
     stream: Any = None,
 ) -> Any:
     """Transform complex numbers forward, to complex numbers.
@@ -62,6 +64,9 @@ def fft(
     execution : ExecutionCUDA, ExecutionCPU, {'cuda', 'cpu'} or dict, optional
         Where to compute. By default where the operand is. A NumPy array with ``'cuda'`` is copied
         to the GPU and the result copied back; an array on the GPU with ``'cpu'`` the other way.
+    out : array, optional
+        Array to write the result to, on the operand's device, of the result's shape and element
+        type, and of any strides; or, for C2C, the operand itself. Then no result is allocated.
     stream : int or stream object, optional
         CUDA stream to work on: a ``cudaStream_t``, a stream of CuPy, PyTorch or Numba, or an object
         with ``__cuda_stream__()``. It waits for the work that makes the operand. By default the
@@ -71,7 +76,7 @@ def fft(
     Returns
     -------
     array
-        Array of the operand's shape, element type, device, and of its library if that is NumPy,
+        ``out`` if it is given. Otherwise an array of the operand's shape, element type, device, and of its library if that is NumPy,
         CuPy or PyTorch; otherwise a `gpumath.memory.Array`. It is not scaled. With ``inplace`` it
         is the operand itself.
 
@@ -94,7 +99,7 @@ def fft(
     >>> fft.fft(np.array([1, 1j, -1, -1j]))
     array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
     """
-    return _transform(operand, "C2C", FFTDirection.FORWARD, axes, options, execution, stream)
+    return _transform(operand, "C2C", FFTDirection.FORWARD, axes, options, execution, out, stream)
 
 
 @overload
@@ -110,6 +115,7 @@ def ifft(
     axes: Sequence[int] | None = None,
     options: FFTOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
+    out: Any = None,
     stream: Any = None,
 ) -> Any:
     """Transform complex numbers back, to complex numbers, without scaling.
@@ -127,7 +133,7 @@ def ifft(
     >>> fft.ifft(fft.fft(a)) / a.size
     array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
     """
-    return _transform(operand, "C2C", FFTDirection.INVERSE, axes, options, execution, stream)
+    return _transform(operand, "C2C", FFTDirection.INVERSE, axes, options, execution, out, stream)
 
 
 @overload
@@ -147,6 +153,7 @@ def rfft(
     axes: Sequence[int] | None = None,
     options: FFTOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
+    out: Any = None,
     stream: Any = None,
 ) -> Any:
     """Transform real numbers forward, to the half of the complex result that says it all.
@@ -169,7 +176,7 @@ def rfft(
     array([[10.+0.j, -2.+2.j, -2.+0.j],
            [ 2.+0.j, -1.+1.j,  0.+0.j]])
     """
-    return _transform(operand, "R2C", FFTDirection.FORWARD, axes, options, execution, stream)
+    return _transform(operand, "R2C", FFTDirection.FORWARD, axes, options, execution, out, stream)
 
 
 @overload
@@ -189,6 +196,7 @@ def irfft(
     axes: Sequence[int] | None = None,
     options: FFTOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
+    out: Any = None,
     stream: Any = None,
 ) -> Any:
     """Transform half of a Hermitian array back, to real numbers, without scaling.
@@ -214,7 +222,7 @@ def irfft(
     >>> fft.irfft(fft.rfft(a), options={"last_axis_parity": "odd"}) / a.size
     array([1., 2., 3.])
     """
-    return _transform(operand, "C2R", FFTDirection.INVERSE, axes, options, execution, stream)
+    return _transform(operand, "C2R", FFTDirection.INVERSE, axes, options, execution, out, stream)
 
 
 def _transform(
@@ -224,22 +232,36 @@ def _transform(
     axes: Sequence[int] | None,
     options: FFTOptions | Mapping[str, Any] | None,
     execution: Execution,
+    out: Any,
     stream: Any,
 ) -> Any:
-    library = library_of(operand)
-    if kind == "R2C" and library.is_complex(operand):
-        dtype = core.TensorView(operand).dtype
-        msg = f"rfft takes real operands, and this one is {dtype}; use fft"
-        raise RuntimeError(msg)
-    plan, device_id, chosen = set_up(library, operand, kind, axes, options, execution)
+    try:
+        if options is None and execution is None and stream is None:
+            # The short way: what the long one does for defaults.
+            plan = make_plan(operand, axes, kind, out=out)
+            if not _ROOT_LOGGER.isEnabledFor(logging.INFO):
+                needs_memory = plan.workspace_size > 0
+                workspace = Workspace(library_of(operand)) if needs_memory else None
+                return plan.run(operand, out, direction, None, workspace)
+        library = library_of(operand)
+        plan, device_id, chosen, _ = set_up(
+            library, operand, kind, axes, options, execution, out, stream
+        )
+    except ValueError:
+        if kind == "R2C" and core.TensorView(operand).dtype.startswith("complex"):
+            dtype = core.TensorView(operand).dtype
+            msg = f"rfft takes real operands, and this one is {dtype}; use fft"
+            raise RuntimeError(msg) from None
+        raise
     logger = logger_of(chosen)
     if logger.isEnabledFor(logging.INFO):
         logger.info("%s: %s", direction.name, describe(plan))
-    workspace = Workspace(chosen.allocator) if plan.workspace_size else _NO_WORKSPACE
+    workspace = workspace_for(library, device_id, chosen)
     result = run(
         plan,
         library,
         operand,
+        out,
         device_id,
         direction,
         stream,
@@ -250,5 +272,4 @@ def _transform(
     return result
 
 
-# Shared by all plans that need none.
-_NO_WORKSPACE = Workspace()
+_ROOT_LOGGER = logging.getLogger()

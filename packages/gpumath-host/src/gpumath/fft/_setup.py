@@ -15,12 +15,11 @@ from gpumath._host.execution import (
 )
 from gpumath._host.libraries import ArrayLibrary, library_of
 from gpumath._host.options import resolve_options
-from gpumath.bindings import core
+from gpumath.bindings import core, errors
 from gpumath.fft._options import FFTOptions, Kind
 
-__all__ = ["Setup", "check_fits", "describe", "logger_of", "set_up"]
+__all__ = ["Setup", "check_fits", "describe", "logger_of", "make_plan", "set_up"]
 
-_DEFAULT_OPTIONS = FFTOptions()
 _ROOT_LOGGER = logging.getLogger()
 
 
@@ -30,6 +29,8 @@ class Setup(NamedTuple):
     plan: core.FftPlan
     device_id: int | None
     options: FFTOptions
+    choices: dict[str, Any]
+    """Arguments of make_plan() that gave the plan."""
 
 
 def set_up(
@@ -39,44 +40,50 @@ def set_up(
     axes: Sequence[int] | None,
     options: FFTOptions | Mapping[str, Any] | None,
     execution: Execution,
+    out: Any = None,
+    stream: Any = None,
 ) -> Setup:
     """Check the user's arguments and plan; a function, unlike the class, says its ``kind``."""
-    device_id = library.device_id(operand)
-    if options is None and execution is None:
-        chosen = _DEFAULT_OPTIONS
-        plan = _make_plan(operand, axes, kind=kind)
-    else:
-        chosen = resolve_options(FFTOptions, options)
-        if kind is not None and chosen.fft_type not in (None, kind):
-            msg = (
-                f"options.fft_type is {chosen.fft_type!r}, and this function does {kind}; leave "
-                "it out, or use the class FFT"
-            )
-            raise ValueError(msg)
-        where = resolve_execution(execution)
-        target = None
-        if isinstance(where, ExecutionCUDA) and device_id is None:
-            # An operand in device memory, in contrast, brings its own device.
-            target = where.device_id
-        plan = _make_plan(
-            operand,
-            axes,
-            kind=kind or chosen.fft_type,
-            execution=None if where is None else where.name,
-            device_id=target,
-            num_threads=where.num_threads if isinstance(where, ExecutionCPU) else None,
-            inplace=chosen.inplace,
-            last_axis_parity=chosen.last_axis_parity,
-            result_layout=chosen.result_layout,
+    device_id = core.TensorView(operand).device_id
+    chosen = resolve_options(FFTOptions, options)
+    if kind is not None and chosen.fft_type not in (None, kind):
+        msg = (
+            f"options.fft_type is {chosen.fft_type!r}, and this function does {kind}; leave "
+            "it out, or use the class FFT"
         )
+        raise ValueError(msg)
+    where = resolve_execution(execution)
+    target = None
+    if isinstance(where, ExecutionCUDA) and device_id is None:
+        # An operand in device memory, in contrast, brings its own device.
+        target = where.device_id
+    choices: dict[str, Any] = {
+        "axes": axes,
+        "kind": kind or chosen.fft_type,
+        "execution": None if where is None else where.name,
+        "device_id": target,
+        "num_threads": where.num_threads if isinstance(where, ExecutionCPU) else None,
+        "inplace": chosen.inplace,
+        "last_axis_parity": chosen.last_axis_parity,
+        "result_layout": chosen.result_layout,
+    }
+    plan = make_plan(operand, **choices, out=out, stream=stream)
     library.check_dtype(plan.output_dtype)
-    return Setup(plan, device_id, chosen)
+    return Setup(plan, device_id, chosen, choices)
 
 
-def _make_plan(operand: Any, axes: Sequence[int] | None, **choices: Any) -> core.FftPlan:
+def make_plan(
+    operand: Any, axes: Sequence[int] | None, kind: Kind | None = None, **choices: Any
+) -> core.FftPlan:
+    """Make or find a plan; errors are those that the public functions promise."""
     try:
-        return core.FftPlan(operand, axes=axes, **choices)
+        return core.FftPlan(operand, axes, kind, **choices)
+    except errors.OutOfMemoryError:
+        # The operand's library may keep memory that it does not use.
+        library_of(operand).trim()
+        return core.FftPlan(operand, axes, kind, **choices)
     except (TypeError, OverflowError) as error:
+        library_of(operand)
         try:
             all_fit = axes is None or max(abs(index(axis)) for axis in axes) < 2**63
         except TypeError:
@@ -98,10 +105,10 @@ def check_fits(
             f"{library.name}; convert it, or make a new object"
         )
         raise ValueError(msg)
-    device_id = library.device_id(operand)
+    view = core.TensorView(operand)
+    device_id = view.device_id
     if device_id == planned_id and plan.accepts(operand):
         return
-    view = core.TensorView(operand)
     msg = (
         f"the operand is {view.dtype} of shape {view.shape} and strides {view.strides} "
         f"{_place(device_id)}, and this FFT object was made for {plan.input_dtype} of shape "

@@ -9,7 +9,7 @@ use pyo3::{intern, prelude::*};
 use super::Array;
 use super::block::Memory;
 use crate::error::OrRaise;
-use crate::interop::{self, pending, stream_handle};
+use crate::interop::{Reader, pending, stream_handle};
 
 pub(super) const KINDS: [(&str, Space); 4] = [
     ("device", Space::Device),
@@ -41,6 +41,17 @@ pub(super) fn allocate(
         None => Layout::contiguous(&shape),
         Some(strides) => Layout { strides: parse_dims("strides", strides)?, shape },
     };
+    empty(py, layout, dtype, space, device_id, stream)
+}
+
+pub(super) fn empty(
+    py: Python<'_>,
+    layout: Layout,
+    dtype: DType,
+    space: Space,
+    device_id: i32,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Array> {
     let device = match space {
         Space::Host | Space::Pinned => Device::Host,
         Space::Managed | Space::Device => Device::Cuda(device_id),
@@ -82,7 +93,9 @@ pub(super) fn borrow(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Array> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
-    let found = interop::view(operand, Some(handle))?;
+    let reader = Reader::of(operand)?;
+    let found = reader.view(operand, Some(handle))?;
+    reader.check_gradient(operand)?;
     let device_id = match found.view.device {
         Device::Host => 0,
         Device::Cuda(ordinal) => ordinal,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use gpumath_core::device;
 use gpumath_core::memory::{self, Advice, Location, Space};
-use gpumath_core::tensor::{Device, TensorView};
+use gpumath_core::tensor::{DType, Device, Layout, TensorView};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyTuple};
@@ -364,6 +364,23 @@ impl Array {
 }
 
 impl Array {
+    /// An array of gpumath's own memory, without values.
+    pub(crate) fn empty(
+        py: Python<'_>,
+        layout: Layout,
+        dtype: DType,
+        space: Space,
+        device_id: i32,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        make::empty(py, layout, dtype, space, device_id, stream)
+    }
+
+    /// Address of the element at index (0, …, 0).
+    pub(crate) fn address(&self) -> usize {
+        self.view.ptr
+    }
+
     fn from_parts(
         memory: Memory,
         view: TensorView,

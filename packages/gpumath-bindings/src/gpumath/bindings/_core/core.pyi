@@ -123,9 +123,9 @@ class FftPlan:
     def __new__(
         cls,
         operand: object,
-        *,
         axes: Sequence[int] | None = None,
         kind: Literal["C2C", "R2C", "C2R"] | None = None,
+        *,
         execution: Literal["cpu", "cuda"] | None = None,
         device_id: int | None = None,
         num_threads: int | None = None,
@@ -133,6 +133,8 @@ class FftPlan:
         last_axis_parity: Literal["even", "odd"] = "even",
         result_layout: Literal["natural", "optimized"] = "optimized",
         cached: bool = True,
+        out: object | None = None,
+        stream: _Stream | None = None,
     ) -> FftPlan: ...
     @property
     def kind(self) -> str: ...
@@ -174,6 +176,16 @@ class FftPlan:
         stream: _Stream | None = None,
         workspace: int = 0,
     ) -> None: ...
+    def run(
+        self,
+        operand: object,
+        out: object | None = None,
+        direction: int = -1,
+        stream: _Stream | None = None,
+        workspace: Callable[[int, int, _Stream, bool], tuple[int, object]] | None = None,
+        blocking: bool = False,
+    ) -> Any: ...
+    def empty_result(self, operand: object, stream: _Stream | None = None) -> Any: ...
 
 @final
 class PlanCacheInfo:
@@ -223,6 +235,8 @@ class Stream:
 def stream_handle(stream: _Stream) -> int: ...
 def order_streams(first: _Stream, then: _Stream, *, device_id: int = 0) -> None: ...
 def synchronize_stream(stream: _Stream, *, device_id: int = 0) -> None: ...
+def is_capturing(stream: _Stream, *, device_id: int = 0) -> bool: ...
+def current_stream(operand: object) -> int: ...
 
 @final
 class Event:
