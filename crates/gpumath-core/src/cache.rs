@@ -7,9 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::Result;
-use crate::fft::{Execution, FftPlan, Problem};
+use crate::fft::{Execution, FftPlan, Problem, Request};
+use crate::tensor::TensorView;
 
 pub(crate) type Key = (Problem, Execution);
+
+/// Questions that are kept together with their plans: enough for a loop over a few transforms.
+const MAX_RECENT: usize = 4;
 
 /// Plans per device and thread that are kept unless [`set_limit`] says otherwise.
 pub const DEFAULT_LIMIT: usize = 16;
@@ -29,9 +33,21 @@ pub struct Info {
     pub limit: usize,
 }
 
+/// What was asked last. Comparing it takes a fraction of the time of posing the problem and looking that up.
+struct Recent {
+    request: Request,
+    operand: TensorView,
+    execution: Execution,
+    plan: Arc<FftPlan>,
+    used: u64,
+}
+
 #[derive(Default)]
 struct Cache {
     plans: HashMap<Key, (Arc<FftPlan>, u64)>,
+    recent: Vec<Recent>,
+    /// Which of the recent questions is the oldest.
+    oldest: usize,
     clock: u64,
     hits: u64,
     misses: u64,
@@ -39,6 +55,49 @@ struct Cache {
 
 thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
+}
+
+/// The plan that answered the same question a moment ago.
+pub(crate) fn find_recent(
+    request: &Request,
+    operand: &TensorView,
+    execution: Execution,
+) -> Option<Arc<FftPlan>> {
+    CACHE.with_borrow_mut(|cache| {
+        cache.clock += 1;
+        let recent = cache.recent.iter_mut().find(|recent| {
+            recent.request == *request
+                && recent.execution == execution
+                && recent.operand.dtype == operand.dtype
+                && recent.operand.layout == operand.layout
+                && recent.operand.device == operand.device
+                && recent.operand.readonly == operand.readonly
+                && recent.plan.problem().is_unaligned(operand.ptr)
+                    == recent.plan.problem().unaligned
+        })?;
+        recent.used = cache.clock;
+        cache.hits += 1;
+        Some(Arc::clone(&recent.plan))
+    })
+}
+
+/// Keeps a question and its answer.
+pub(crate) fn remember(
+    request: Request,
+    operand: TensorView,
+    execution: Execution,
+    plan: Arc<FftPlan>,
+) {
+    let dropped = CACHE.with_borrow_mut(|cache| {
+        let recent = Recent { request, operand, execution, plan, used: cache.clock };
+        if cache.recent.len() < MAX_RECENT {
+            cache.recent.push(recent);
+            return None;
+        }
+        cache.oldest = (cache.oldest + 1) % MAX_RECENT;
+        Some(std::mem::replace(&mut cache.recent[cache.oldest], recent))
+    });
+    drop(dropped);
 }
 
 /// The cached plan for `key`.
@@ -97,10 +156,14 @@ pub fn clear() {
 pub fn set_limit(limit: usize) {
     LIMIT.store(limit, Ordering::Relaxed);
     let dropped = CACHE.with_borrow_mut(|cache| {
+        // So that what is over the limit goes, and plans are looked up where their use is counted.
+        let recent = std::mem::take(&mut cache.recent);
         let mut devices: Vec<_> = cache.plans.keys().map(|key| key.1.device()).collect();
         devices.sort_unstable();
         devices.dedup();
-        devices.into_iter().flat_map(|device| cache.evict(device, limit)).collect::<Vec<_>>()
+        let plans: Vec<_> =
+            devices.into_iter().flat_map(|device| cache.evict(device, limit)).collect();
+        (recent, plans)
     });
     drop(dropped);
 }
@@ -109,6 +172,12 @@ impl Cache {
     /// Takes out the least recently used plans of `device` until `keep` are left. The caller drops them when the
     /// cache is no longer borrowed.
     fn evict(&mut self, device: Option<i32>, keep: usize) -> Vec<Arc<FftPlan>> {
+        for recent in &self.recent {
+            let plan = self.plans.values_mut().find(|(plan, _)| Arc::ptr_eq(plan, &recent.plan));
+            if let Some((_, used)) = plan {
+                *used = recent.used.max(*used);
+            }
+        }
         let mut ages: Vec<(u64, Key)> = self
             .plans
             .iter()
@@ -117,10 +186,15 @@ impl Cache {
             .collect();
         ages.sort_unstable_by_key(|&(used, _)| used);
         let excess = ages.len().saturating_sub(keep);
-        ages.drain(..excess)
+        let mut evicted: Vec<_> = ages
+            .drain(..excess)
             .filter_map(|(_, key)| self.plans.remove(&key))
             .map(|(plan, _)| plan)
-            .collect()
+            .collect();
+        if !evicted.is_empty() {
+            evicted.extend(self.recent.drain(..).map(|recent| recent.plan));
+        }
+        evicted
     }
 }
 

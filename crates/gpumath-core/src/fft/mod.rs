@@ -6,6 +6,6 @@ mod plan;
 mod problem;
 mod request;
 
-pub use plan::{Execution, FftPlan};
+pub use plan::{Execution, FftPlan, Found};
 pub use problem::{Direction, Kind, Precision, Problem};
 pub use request::Request;

@@ -5,12 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use super::cufft::CufftPlan;
 use super::problem::{Direction, Kind, Problem};
+use super::request::Request;
 use crate::cache;
 use crate::cpu::CpuLibrary;
 use crate::cpu::fft::CpuFft;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::loader;
+use crate::tensor::TensorView;
 
 /// Where a transform runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +38,15 @@ impl Execution {
             Self::Cuda { device } => Some(device),
         }
     }
+}
+
+/// An answer of [`FftPlan::find`].
+#[derive(Debug)]
+pub enum Found {
+    /// It is planned.
+    Plan(Arc<FftPlan>),
+    /// It has to be.
+    Problem(Problem),
 }
 
 /// A planned transform. It holds no workspace, so that any number of plans can be kept.
@@ -71,10 +82,19 @@ impl FftPlan {
         Ok(Self { problem, execution, engine })
     }
 
-    /// The plan of this thread's cache, if it is there.
-    #[must_use]
-    pub fn find(key: &(Problem, Execution)) -> Option<Arc<Self>> {
-        cache::find(key)
+    /// What `request` asks about `operand`: the plan of this thread's cache, or, if there is none, the problem to plan.
+    pub fn find(request: &Request, operand: &TensorView, execution: Execution) -> Result<Found> {
+        // Where a result is given, it matters how the two share memory.
+        let is_simple = request.output.is_none();
+        if is_simple && let Some(plan) = cache::find_recent(request, operand, execution) {
+            return Ok(Found::Plan(plan));
+        }
+        let key = (request.problem(operand)?, execution);
+        let Some(plan) = cache::find(&key) else { return Ok(Found::Problem(key.0)) };
+        if is_simple {
+            cache::remember(request.clone(), operand.clone(), execution, Arc::clone(&plan));
+        }
+        Ok(Found::Plan(plan))
     }
 
     /// The plan of this thread's cache, made first if it is not there.

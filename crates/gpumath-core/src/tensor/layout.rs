@@ -18,16 +18,20 @@ impl Layout {
     /// The C-contiguous layout of `shape`.
     #[must_use]
     pub fn contiguous(shape: &[i64]) -> Self {
-        let order: Vec<usize> = (0..shape.len()).collect();
-        Self::packed(shape, &order)
+        Self::in_order(shape, (0..shape.len()).rev())
     }
 
     /// The gapless layout of `shape` whose memory order is `order`, slowest dimension first.
     #[must_use]
     pub fn packed(shape: &[i64], order: &[usize]) -> Self {
+        Self::in_order(shape, order.iter().rev().copied())
+    }
+
+    /// The same, with the fastest dimension first.
+    fn in_order(shape: &[i64], order: impl Iterator<Item = usize>) -> Self {
         let mut strides = Dims::from_elem(0, shape.len());
         let mut step = 1;
-        for &axis in order.iter().rev() {
+        for axis in order {
             strides[axis] = step;
             // What does not fit is refused by whoever uses the layout.
             step = i64::wrapping_mul(step, shape[axis].max(1));

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use gpumath_core::device::is_capturing;
-use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Kind, Request};
+use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Found, Kind, Problem, Request};
 use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
 use gpumath_core::{Error, cache};
 use pyo3::exceptions::PyValueError;
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::error::OrRaise;
-use crate::interop::{self, Operand, Reader};
+use crate::interop::{self, Library, Operand, Reader};
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
 ///
@@ -108,33 +108,54 @@ impl FftPlan {
             output: out.map(|out| interop::view(out, None)).transpose()?.map(|out| out.view),
         };
         let execution = parse_execution(execution, view.device, device_id, num_threads)?;
-        let key = (request.problem(&view).or_raise(py)?, execution);
-        if cached && let Some(plan) = Plan::find(&key) {
-            return Ok(Self { plan });
-        }
-        if let Some(device) = execution.device() {
-            let stream = match stream {
-                Some(stream) => interop::stream_handle(stream)?,
-                None if view.device == Device::Host => 0,
-                None => reader.library().current_stream(py, device)?,
-            };
-            refuse_capture(
-                py,
-                stream,
-                device,
-                "a plan is made",
-                "make it before the capture begins",
-            )?;
-        }
-        let (problem, execution) = key;
-        let plan = py.detach(|| {
-            if cached {
-                Plan::cached(problem, execution)
-            } else {
-                Plan::new(problem, execution).map(Arc::new)
+        let problem = if cached {
+            match Plan::find(&request, &view, execution).or_raise(py)? {
+                Found::Plan(plan) => return Ok(Self { plan }),
+                Found::Problem(problem) => problem,
             }
-        });
-        Ok(Self { plan: plan.or_raise(py)? })
+        } else {
+            request.problem(&view).or_raise(py)?
+        };
+        Self::make(py, problem, execution, cached, &view, reader.library(), stream)
+    }
+
+    /// Plan, or take the plan from the cache, and run it where the operand is: the same as ``FftPlan(operand, axes,
+    /// kind, out=out).run(operand, out, direction, None, workspace)``, in less time.
+    #[staticmethod]
+    #[pyo3(
+        signature = (operand, axes=None, kind=None, out=None, direction=-1, workspace=None),
+        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, workspace=None)"
+    )]
+    fn transform<'py>(
+        py: Python<'py>,
+        operand: &Bound<'py, PyAny>,
+        axes: Option<Vec<i64>>,
+        kind: Option<&str>,
+        out: Option<&Bound<'py, PyAny>>,
+        direction: i32,
+        workspace: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let reader = Reader::of(operand)?;
+        let source = reader.view(operand, Some(0))?;
+        reader.check_gradient(operand)?;
+        let target = out.map(|out| interop::view(out, None)).transpose()?;
+        let request = Request {
+            kind: kind.map(parse_kind).transpose()?,
+            axes: axes.map(Dims::from_vec),
+            inplace: false,
+            odd: false,
+            natural: false,
+            output: target.map(|target| target.view),
+        };
+        let execution = parse_execution(None, source.device, None, None)?;
+        let this = match Plan::find(&request, &source, execution).or_raise(py)? {
+            Found::Plan(plan) => Self { plan },
+            Found::Problem(problem) => {
+                let library = reader.library();
+                Self::make(py, problem, execution, true, &source, library, None)?
+            }
+        };
+        this.run_on(py, operand, source, reader.library(), out, direction, None, workspace, false)
     }
 
     /// "C2C", "R2C" or "C2R".
@@ -234,14 +255,17 @@ impl FftPlan {
         self.plan.library_calls()
     }
 
-    /// Whether the plan fits `operand`: same shape, strides, element type and, for real ones, alignment.
-    fn accepts(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// Whether the plan fits `operand`: same shape, strides, element type and, for real ones, alignment, on the device of
+    /// this ordinal (None: in host memory).
+    #[pyo3(signature = (operand, device_id))]
+    fn accepts(&self, operand: &Bound<'_, PyAny>, device_id: Option<i32>) -> PyResult<bool> {
         let problem = self.plan.problem();
         let reader = Reader::of(operand)?;
         let view = reader.view(operand, None)?;
         reader.check_gradient(operand)?;
         Ok(view.dtype == problem.input_dtype()
             && view.layout.is_equivalent(&problem.input)
+            && view.device == device_id.map_or(Device::Host, Device::Cuda)
             && problem.is_unaligned(view.ptr) == problem.unaligned)
     }
 
@@ -318,7 +342,7 @@ impl FftPlan {
     ///     stream where it has none. CuPy and PyTorch allocate new results on their own current streams: make a stream
     ///     that is given theirs.
     /// workspace : callable, optional
-    ///     Called as ``workspace(size, device_id, stream, captured)`` if the plan needs device memory to work in. It
+    ///     Called as ``workspace(operand, size, device_id, stream, captured)`` if the plan needs device memory to work in. It
     ///     gives the address and an owner, which is dropped when the work is enqueued. `captured` says whether the
     ///     stream is captured into a graph.
     /// blocking : bool, default: False
@@ -352,57 +376,13 @@ impl FftPlan {
         workspace: Option<&Bound<'py, PyAny>>,
         blocking: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let problem = self.plan.problem();
-        let direction = parse_direction(direction)?;
         let given = stream.map(interop::stream_handle).transpose()?;
         let reader = Reader::of(operand)?;
-        let library = reader.library();
         // Libraries without a current stream work on the default stream.
         let source = reader.view(operand, Some(given.unwrap_or(0)))?;
-        self.check(&source, "operand", problem.input_dtype(), &problem.input, problem.inplace)?;
-        let device = self.plan.execution().device();
-        let handle = match (given, device) {
-            (Some(handle), _) => handle,
-            (None, Some(device)) => library.current_stream(py, device)?,
-            (None, None) => 0,
-        };
-        if let Some(device) = device
-            && blocking
-        {
-            refuse_capture(py, handle, device, "blocking=True waits", "leave it out")?;
-        }
-        let mut target = None;
-        let (result, address) = if let Some(out) = out {
-            let view = interop::view(out, Some(handle))?;
-            self.check(&view, "out", problem.output_dtype(), &problem.output, true)?;
-            let address = target.insert(view).ptr;
-            (out.clone(), address)
-        } else if problem.inplace {
-            (operand.clone(), source.ptr)
-        } else {
-            let dtype = problem.output_dtype();
-            let empty = library.empty(operand, &source, &problem.output, dtype, stream)?;
-            (empty.array, empty.ptr)
-        };
-        self.check_sharing(source.ptr, address)?;
-        let (scratch, _owner) = self.workspace(py, workspace, stream, handle)?;
-        let ptr = source.ptr;
-        // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
-        // stream and the workspace the caller vouches, as the documentation says.
-        py.detach(|| unsafe { self.plan.execute(ptr, address, direction, handle, scratch) })
-            .or_raise(py)?;
-        interop::pending::keep(operand, source, handle).or_raise(py)?;
-        if let (Some(out), Some(target)) = (out, target) {
-            interop::pending::keep(out, target, handle).or_raise(py)?;
-        }
-        if let Some(device) = device
-            && blocking
-        {
-            // SAFETY: as above.
-            py.detach(|| unsafe { gpumath_core::device::synchronize(handle, device) })
-                .or_raise(py)?;
-        }
-        Ok(result)
+        let stream = stream.zip(given);
+        let library = reader.library();
+        self.run_on(py, operand, source, library, out, direction, stream, workspace, blocking)
     }
 
     /// Make a new array for the plan's result, in the library of an operand.
@@ -445,6 +425,103 @@ impl FftPlan {
 }
 
 impl FftPlan {
+    /// Makes a plan that is in no cache; not while the stream that it will run on is captured.
+    fn make(
+        py: Python<'_>,
+        problem: Problem,
+        execution: Execution,
+        cached: bool,
+        operand: &TensorView,
+        library: Library,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        if let Some(device) = execution.device() {
+            let stream = match stream {
+                Some(stream) => interop::stream_handle(stream)?,
+                None if operand.device == Device::Host => 0,
+                None => library.current_stream(py, device)?,
+            };
+            refuse_capture(
+                py,
+                stream,
+                device,
+                "a plan is made",
+                "make it before the capture begins",
+            )?;
+        }
+        let plan = py.detach(|| {
+            if cached {
+                Plan::cached(problem, execution)
+            } else {
+                Plan::new(problem, execution).map(Arc::new)
+            }
+        });
+        Ok(Self { plan: plan.or_raise(py)? })
+    }
+
+    /// Runs on an operand that `source` looks into; a stream comes with its handle.
+    #[expect(clippy::too_many_arguments, reason = "what `run` and `transform` have in common")]
+    fn run_on<'py>(
+        &self,
+        py: Python<'py>,
+        operand: &Bound<'py, PyAny>,
+        source: Operand,
+        library: Library,
+        out: Option<&Bound<'py, PyAny>>,
+        direction: i32,
+        stream: Option<(&Bound<'py, PyAny>, usize)>,
+        workspace: Option<&Bound<'py, PyAny>>,
+        blocking: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let problem = self.plan.problem();
+        let direction = parse_direction(direction)?;
+        self.check(&source, "operand", problem.input_dtype(), &problem.input, problem.inplace)?;
+        let device = self.plan.execution().device();
+        let handle = match (stream, device) {
+            (Some((_, handle)), _) => handle,
+            (None, Some(device)) => library.current_stream(py, device)?,
+            (None, None) => 0,
+        };
+        if let Some(device) = device
+            && blocking
+        {
+            refuse_capture(py, handle, device, "blocking=True waits", "leave it out")?;
+        }
+        let mut target = None;
+        let (result, address) = if let Some(out) = out {
+            let view = interop::view(out, Some(handle))?;
+            self.check(&view, "out", problem.output_dtype(), &problem.output, true)?;
+            let address = target.insert(view).ptr;
+            (out.clone(), address)
+        } else if problem.inplace {
+            (operand.clone(), source.ptr)
+        } else {
+            let dtype = problem.output_dtype();
+            let stream = stream.map(|(stream, _)| stream);
+            let empty = library.empty(operand, &source, &problem.output, dtype, stream)?;
+            (empty.array, empty.ptr)
+        };
+        self.check_sharing(source.ptr, address)?;
+        let (scratch, _owner) = self.workspace(py, workspace, operand, stream, handle)?;
+        let ptr = source.ptr;
+        // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
+        // stream and the workspace the caller vouches, as the documentation says.
+        py.detach(|| unsafe { self.plan.execute(ptr, address, direction, handle, scratch) })
+            .or_raise(py)?;
+        interop::pending::keep(operand, source, handle).or_raise(py)?;
+        if let (Some(out), Some(target)) = (out, target) {
+            interop::pending::keep(out, target, handle).or_raise(py)?;
+        }
+        if let Some(device) = device
+            && blocking
+        {
+            // SAFETY: as above.
+            py.detach(|| unsafe { gpumath_core::device::synchronize(handle, device) })
+                .or_raise(py)?;
+        }
+        Ok(result)
+    }
+
     /// The address of one side, and what to keep until the work is done: a bare address is taken as it is, an operand
     /// is checked against the plan.
     fn address(
@@ -507,7 +584,8 @@ impl FftPlan {
         &self,
         py: Python<'py>,
         source: Option<&Bound<'py, PyAny>>,
-        stream: Option<&Bound<'py, PyAny>>,
+        operand: &Bound<'py, PyAny>,
+        stream: Option<(&Bound<'py, PyAny>, usize)>,
         handle: usize,
     ) -> PyResult<(usize, Option<Bound<'py, PyAny>>)> {
         let size = self.plan.workspace_size();
@@ -518,8 +596,8 @@ impl FftPlan {
         // SAFETY: the caller of the execution vouches for the stream.
         let captured = unsafe { is_capturing(handle, device) }.or_raise(py)?;
         let block = match stream {
-            Some(stream) => source.call1((size, device, stream, captured)),
-            None => source.call1((size, device, handle, captured)),
+            Some((stream, _)) => source.call1((operand, size, device, stream, captured)),
+            None => source.call1((operand, size, device, handle, captured)),
         };
         let (address, owner) = block?.extract()?;
         Ok((address, Some(owner)))

@@ -1,7 +1,8 @@
 //! CuPy arrays, through their attributes: half the cost of `__cuda_array_interface__`.
 
-use gpumath_core::tensor::{DType, Device, TensorView};
+use gpumath_core::tensor::{DType, Device, Layout, TensorView};
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBool;
 use pyo3::{intern, prelude::*};
 
 use super::library::numpy_dtype;
@@ -15,11 +16,17 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     };
     let data = array.getattr(intern!(py, "data"))?;
     let shape = dims(&array.getattr(intern!(py, "shape"))?)?;
-    let strides = dims(&array.getattr(intern!(py, "strides"))?)?;
+    // A flag costs less than the strides.
+    let layout = match array.getattr_opt(intern!(py, "_c_contiguous"))? {
+        Some(flag) if flag.is(PyBool::new(py, true)) => Layout::contiguous(&shape),
+        _ => {
+            layout_from_bytes(shape, &dims(&array.getattr(intern!(py, "strides"))?)?, dtype.size())?
+        }
+    };
     checked(TensorView {
         ptr: data.getattr(intern!(py, "ptr"))?.extract()?,
         dtype,
-        layout: layout_from_bytes(shape, &strides, dtype.size())?,
+        layout,
         device: Device::Cuda(data.getattr(intern!(py, "device_id"))?.extract()?),
         readonly: false,
     })

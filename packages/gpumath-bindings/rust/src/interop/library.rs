@@ -187,9 +187,14 @@ fn cupy_array<'py>(
         memory?
     };
     let ptr = memory.getattr(intern!(py, "ptr"))?.extract()?;
-    let (shape, strides) = (PyTuple::new(py, &layout.shape)?, byte_strides(py, layout, dtype)?);
-    let array = NDARRAY.get(py)?.call1((shape, dtype_object, memory, strides))?;
-    Ok(Empty { array, ptr })
+    let shape = PyTuple::new(py, &layout.shape)?;
+    let ndarray = NDARRAY.get(py)?;
+    let array = if *layout == Layout::contiguous(&layout.shape) {
+        ndarray.call1((shape, dtype_object, memory))
+    } else {
+        ndarray.call1((shape, dtype_object, memory, byte_strides(py, layout, dtype)?))
+    };
+    Ok(Empty { array: array?, ptr })
 }
 
 fn torch_tensor<'py>(

@@ -89,7 +89,7 @@ class Workspace:
         self._size = self._stream = self._device_id = 0
 
     def __call__(
-        self, size: int, device_id: int, stream: int, captured: bool
+        self, _operand: object, size: int, device_id: int, stream: int, captured: bool
     ) -> tuple[int, object]:
         """Address and owner of at least ``size`` bytes for work on ``stream``.
 

@@ -78,7 +78,7 @@ def run_on_device(
         output_address = device_result + (target.ptr - result_low)
         scratch = 0
         if plan.workspace_size:
-            scratch, _ = workspace(plan.workspace_size, device_id, stream, captured=False)
+            scratch, _ = workspace(operand, plan.workspace_size, device_id, stream, captured=False)
         plan.execute(
             copied + front, output_address, direction=direction, stream=stream, workspace=scratch
         )

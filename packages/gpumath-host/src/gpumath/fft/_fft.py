@@ -172,21 +172,19 @@ class FFT:
         if direction is not None:
             sign = choose_direction(direction, self._direction, self._plan.kind)
         plan = self._plan if out is not operand else self._plan_to_overwrite()
-        if not self._logger.isEnabledFor(logging.INFO):
-            result = self._run(plan, operand, out, sign, stream)
+        if stream is None and self._is_direct and not self._logger.isEnabledFor(logging.INFO):
+            result = plan.run(operand, out, sign, None, self._workspace, self._blocking)
         else:
-            start = time.perf_counter()
             result = self._run(plan, operand, out, sign, stream)
-            elapsed = 1e3 * (time.perf_counter() - start)
-            self._logger.info("%s: %.3f ms of host time", sign.name, elapsed)
         if release_workspace:
             self._workspace.release()
         return result
 
-    def _run(self, plan: core.FftPlan, operand: Any, out: Any, sign: int, stream: Any) -> Any:
-        if stream is None and self._is_direct:
-            return plan.run(operand, out, sign, None, self._workspace, self._blocking)
-        return run(
+    def _run(
+        self, plan: core.FftPlan, operand: Any, out: Any, sign: FFTDirection, stream: Any
+    ) -> Any:
+        start = time.perf_counter()
+        result = run(
             plan,
             self._library,
             operand,
@@ -197,6 +195,9 @@ class FFT:
             self._workspace,
             blocking=self._blocking,
         )
+        elapsed = 1e3 * (time.perf_counter() - start)
+        self._logger.info("%s: %.3f ms of host time", sign.name, elapsed)
+        return result
 
     def _plan_to_overwrite(self) -> core.FftPlan:
         """Give the plan for ``out=operand``, made when it is first asked for."""

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from gpumath._host.execution import Execution
 from gpumath._host.libraries import library_of
 from gpumath._host.memory import Workspace
-from gpumath.bindings import core
+from gpumath.bindings import core, errors
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
 from gpumath.fft._run import run, workspace_for
-from gpumath.fft._setup import describe, logger_of, make_plan, set_up
+from gpumath.fft._setup import describe, logger_of, set_up
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]
 
@@ -235,14 +235,18 @@ def _transform(
     out: Any,
     stream: Any,
 ) -> Any:
+    if (
+        options is None
+        and execution is None
+        and stream is None
+        and not _ROOT_LOGGER.isEnabledFor(logging.INFO)
+    ):
+        # The short way: what the long one does for defaults. It also explains errors.
+        try:
+            return core.FftPlan.transform(operand, axes, kind, out, direction, _workspace)
+        except (TypeError, ValueError, OverflowError, errors.OutOfMemoryError):
+            pass
     try:
-        if options is None and execution is None and stream is None:
-            # The short way: what the long one does for defaults.
-            plan = make_plan(operand, axes, kind, out=out)
-            if not _ROOT_LOGGER.isEnabledFor(logging.INFO):
-                needs_memory = plan.workspace_size > 0
-                workspace = Workspace(library_of(operand)) if needs_memory else None
-                return plan.run(operand, out, direction, None, workspace)
         library = library_of(operand)
         plan, device_id, chosen, _ = set_up(
             library, operand, kind, axes, options, execution, out, stream
@@ -270,6 +274,12 @@ def _transform(
     )
     workspace.release()
     return result
+
+
+def _workspace(
+    operand: object, size: int, device_id: int, stream: int, captured: bool
+) -> tuple[int, object]:
+    return Workspace(library_of(operand))(operand, size, device_id, stream, captured)
 
 
 _ROOT_LOGGER = logging.getLogger()

@@ -99,6 +99,8 @@ def check_fits(
 ) -> None:
     """Raise ValueError unless ``operand`` is like the one on ``planned_id`` that has the plan."""
     other = library_of(operand)
+    if other is library and plan.accepts(operand, planned_id):
+        return
     if other is not library:
         msg = (
             f"the operand is of the library {other.name}, and this FFT object was made for "
@@ -107,8 +109,6 @@ def check_fits(
         raise ValueError(msg)
     view = core.TensorView(operand)
     device_id = view.device_id
-    if device_id == planned_id and plan.accepts(operand):
-        return
     msg = (
         f"the operand is {view.dtype} of shape {view.shape} and strides {view.strides} "
         f"{_place(device_id)}, and this FFT object was made for {plan.input_dtype} of shape "

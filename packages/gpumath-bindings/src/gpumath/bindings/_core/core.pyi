@@ -116,6 +116,9 @@ class Array:
     def __array__(self, dtype: object = None, copy: object = None) -> Any: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+# Operand, size, device, stream, whether that is captured; address and owner.
+_Workspace = Callable[[Any, int, int, _Stream, bool], tuple[int, object]]
+
 @final
 class FftPlan:
     """A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace."""
@@ -136,6 +139,15 @@ class FftPlan:
         out: object | None = None,
         stream: _Stream | None = None,
     ) -> FftPlan: ...
+    @staticmethod
+    def transform(
+        operand: object,
+        axes: Sequence[int] | None = None,
+        kind: Literal["C2C", "R2C", "C2R"] | None = None,
+        out: object | None = None,
+        direction: int = -1,
+        workspace: _Workspace | None = None,
+    ) -> Any: ...
     @property
     def kind(self) -> str: ...
     @property
@@ -166,7 +178,7 @@ class FftPlan:
     def workspace_size(self) -> int: ...
     @property
     def library_calls(self) -> int: ...
-    def accepts(self, operand: object) -> bool: ...
+    def accepts(self, operand: object, device_id: int | None) -> bool: ...
     def execute(
         self,
         input: object,
@@ -182,7 +194,7 @@ class FftPlan:
         out: object | None = None,
         direction: int = -1,
         stream: _Stream | None = None,
-        workspace: Callable[[int, int, _Stream, bool], tuple[int, object]] | None = None,
+        workspace: _Workspace | None = None,
         blocking: bool = False,
     ) -> Any: ...
     def empty_result(self, operand: object, stream: _Stream | None = None) -> Any: ...
