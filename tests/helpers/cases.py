@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,3 +85,24 @@ class Case:
     def check(self, result: np.ndarray, values: np.ndarray) -> None:
         """Compare a result for ``values`` with a reference of higher precision."""
         assert_close(result, values, self.kind, self.axes, odd=self._is_odd)
+
+
+def random_cases(kind: str, count: int) -> Iterator[Case]:
+    """So many small cases, of up to four dimensions and up to three transform axes in any order."""
+    rng = np.random.default_rng()
+    for _ in range(count):
+        rank = int(rng.integers(1, 5))
+        shape = tuple(int(extent) for extent in rng.integers(1, 13, rank))
+        chosen = rng.permutation(rank)[: rng.integers(1, min(rank, 3) + 1)]
+        precision = int(rng.choice([4, 8]))
+        yield Case(kind, shape, tuple(int(axis) for axis in chosen), precision)
+
+
+@contextmanager
+def noted(*facts: object) -> Iterator[None]:
+    """Add to an error which of many random cases it came from."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(", ".join(map(str, facts)))
+        raise
