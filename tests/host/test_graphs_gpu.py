@@ -171,7 +171,7 @@ def test_graphs_of_one_object_run_at_the_same_time() -> None:
     """Each has a workspace of its own, or they would overwrite each other's."""
     pair = WAYS[-1]
     assert pair.way == "driver"
-    case = Case("C2C", (50, 40_009), (1,))
+    case = Case("C2C", (400, 4099), (1,))
     values = [case.values() for _ in range(4)]
     operands = [pair.operand(each) for each in values]
     outs = [pair.operand(case.blank()) for _ in operands]
