@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from gpumath.bindings import core, driver
+from tests.helpers.cases import Case
+from tests.helpers.elements import read, write
 from tests.helpers.operands import Source, library
 
 
@@ -26,6 +28,16 @@ class Captured:
         assert self.launch is not None, "the capture has not ended"
         self.launch()
         core.Device(0).synchronize()
+
+    def check_replays(self, case: Case, operand: Any, result: Any) -> None:
+        """Replay with fresh values in the operand, several times, and compare every result."""
+        for _ in range(3):
+            values = case.values()
+            write(operand, values)
+            self.replay()
+            case.check(read(result), values)
+            if result is not operand:
+                np.testing.assert_array_equal(read(operand), values, "the operand has changed")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from gpumath.bindings import core
 from tests.helpers.bystanders import bystanders
 from tests.helpers.captures import PAIRS, Captured, Pair
 from tests.helpers.cases import Case
-from tests.helpers.elements import read, write
+from tests.helpers.elements import read
 from tests.helpers.managers import AsyncManager
 
 pytestmark = pytest.mark.gpu
@@ -41,14 +41,6 @@ def pair(request: pytest.FixtureRequest) -> Pair:
 @pytest.fixture(params=CASES, ids=str)
 def case(request: pytest.FixtureRequest) -> Case:
     return request.param
-
-
-def check_replays(captured: Captured, case: Case, operand: Any, result: Any) -> None:
-    for _ in range(3):
-        values = case.values()
-        write(operand, values)
-        captured.replay()
-        case.check(read(result), values)
 
 
 def workspace_size(operand: Any, case: Case) -> int:
@@ -74,7 +66,7 @@ def test_the_object_and_its_plan_are_gone(pair: Pair, case: Case, runs_before: i
     core.plan_cache_clear()
     gc.collect()
     with bystanders(size, stream):
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
 
 
 def test_the_thread_that_captured_has_ended(pair: Pair, case: Case) -> None:
@@ -93,7 +85,7 @@ def test_the_thread_that_captured_has_ended(pair: Pair, case: Case) -> None:
         captured = executor.submit(capture).result()
     gc.collect()
     with bystanders(size, stream):
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
 
 
 def test_a_function_leaves_nothing_behind(pair: Pair) -> None:
@@ -105,7 +97,7 @@ def test_a_function_leaves_nothing_behind(pair: Pair) -> None:
     core.plan_cache_clear()
     gc.collect()
     with bystanders(workspace_size(operand, case), stream):
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
 
 
 def test_a_manager_is_asked_for_the_captured_call_alone(pair: Pair) -> None:
@@ -127,7 +119,7 @@ def test_a_manager_is_asked_for_the_captured_call_alone(pair: Pair) -> None:
     transform.free()
     assert manager.in_use == 0
     with bystanders(size, stream):
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
 
 
 def test_operands_that_the_object_forgot(pair: Pair) -> None:
@@ -141,9 +133,9 @@ def test_operands_that_the_object_forgot(pair: Pair) -> None:
         with pair.capture(stream) as captured:
             transform.execute(stream=pair.argument(stream), out=out)
         transform.reset_operand(other)
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
         transform.release_operand()
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
     np.testing.assert_array_equal(read(other), other_values)
 
 
@@ -162,7 +154,7 @@ def test_a_kept_workspace_is_given_back_while_its_stream_is_captured(pair: Pair,
         if by == "free":
             transform.free()
     with bystanders(size, stream):
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
     transform.free()
 
 
@@ -178,4 +170,4 @@ def test_an_object_that_lives_in_the_capture_alone(pair: Pair) -> None:
             transform.plan(stream=passed)
             transform.execute(stream=passed, out=out)
     with bystanders(workspace_size(operand, case), stream):
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)

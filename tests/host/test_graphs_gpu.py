@@ -12,7 +12,7 @@ import pytest
 
 from gpumath import fft
 from gpumath.bindings import core
-from tests.helpers.captures import PAIRS, WAYS, Captured, Pair
+from tests.helpers.captures import PAIRS, WAYS, Pair
 from tests.helpers.cases import KINDS, Case
 from tests.helpers.elements import read, write
 from tests.helpers.operands import library
@@ -34,16 +34,6 @@ def layout(request: pytest.FixtureRequest) -> Any:
     return LAYOUTS[request.param]
 
 
-def check_replays(captured: Captured, case: Case, operand: Any, result: Any) -> None:
-    for _ in range(3):
-        values = case.values()
-        write(operand, values)
-        captured.replay()
-        case.check(read(result), values)
-        if result is not operand:
-            np.testing.assert_array_equal(read(operand), values, "the operand has changed")
-
-
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_into_out(pair: Pair, kind: str, layout: Any) -> None:
@@ -55,7 +45,7 @@ def test_into_out(pair: Pair, kind: str, layout: Any) -> None:
             result = transform.execute(stream=pair.argument(stream), out=out)
         assert result is out
         assert np.isnan(read(out)).all(), "the work was not captured, it ran"
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
@@ -72,7 +62,7 @@ def test_in_place(pair: Pair, asked_by: str, layout: Any) -> None:
             result = transform.execute(stream=pair.argument(stream), out=out)
         assert result is operand
         np.testing.assert_array_equal(read(operand), values, "the work was not captured, it ran")
-        check_replays(captured, case, operand, operand)
+        captured.check_replays(case, operand, operand)
 
 
 def current_stream(name: str) -> int:
@@ -96,7 +86,7 @@ def test_new_results(pair: Pair, kind: str, layout: Any) -> None:
             assert current_stream(pair.source.library) == before
         assert type(result) is type(operand)
         assert tuple(result.shape) == case.result_shape
-        check_replays(captured, case, operand, result)
+        captured.check_replays(case, operand, result)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
@@ -110,7 +100,7 @@ def test_a_function_whose_plan_is_cached(pair: Pair, kind: str) -> None:
         result = case.function(operand, **case.keywords, stream=pair.argument(stream), out=out)
     assert result is out
     assert np.isnan(read(out)).all(), "the work was not captured, it ran"
-    check_replays(captured, case, operand, out)
+    captured.check_replays(case, operand, out)
 
 
 @pytest.mark.parametrize("pair", PAIRS_THAT_ALLOCATE, ids=str)
@@ -126,7 +116,7 @@ def test_misaligned_real_operands(pair: Pair, columns: int) -> None:
         transform.plan()
         with pair.capture(stream) as captured:
             transform.execute(stream=pair.argument(stream), out=out)
-        check_replays(captured, case, operand, out)
+        captured.check_replays(case, operand, out)
 
 
 @pytest.mark.parametrize("pair", WAYS, ids=str)
@@ -164,7 +154,7 @@ def test_the_object_works_on_outside_of_the_graph(pair: Pair) -> None:
             write(second, values)
             transform.execute(stream=stream, out=out)
             case.check(read(out), values)
-            check_replays(captured, case, first, captured_out)
+            captured.check_replays(case, first, captured_out)
 
 
 def test_graphs_of_one_object_run_at_the_same_time() -> None:
