@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -79,13 +80,18 @@ class Pair:
     def capture(self, stream: Any, *, relaxed: bool = False) -> Iterator[Captured]:
         """Capture what is put on the stream; it is the library's current one, if it has such.
 
-        PyTorch and the driver capture in the strictest mode, in which no call of the process may
-        allocate or wait, unless ``relaxed``; CuPy does not offer that as its default.
+        It is captured in the strictest mode, in which no call of the process may allocate, wait or
+        query, unless ``relaxed``, which is CuPy's default.
         """
         core.Device(0).synchronize()
         capture = {"torch": _by_torch, "cupy": _by_cupy, "driver": _by_driver}[self.way]
-        with capture(stream, relaxed) as captured:
-            yield captured
+        # The collector could free device memory of earlier tests, which would break the capture.
+        gc.disable()
+        try:
+            with capture(stream, relaxed) as captured:
+                yield captured
+        finally:
+            gc.enable()
 
 
 @contextmanager
