@@ -16,6 +16,7 @@ MODULES = [
     "gpumath.fft._functions",
     "gpumath.fft._options",
     "gpumath._host.execution",
+    "gpumath._host.limits",
 ]
 
 

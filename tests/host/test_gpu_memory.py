@@ -10,6 +10,7 @@ import pytest
 
 from gpumath import fft, memory
 from gpumath.bindings import core
+from tests.helpers.managers import AsyncManager, Counted, Manager
 from tests.helpers.references import assert_close, random_values
 
 if TYPE_CHECKING:
@@ -19,37 +20,6 @@ pytestmark = pytest.mark.gpu
 
 # A prime length, for which cuFFT needs a workspace.
 LENGTH = 4099
-
-
-class Counted:
-    """Memory of the core's pool, which counts what is in use."""
-
-    def __init__(self) -> None:
-        self.in_use = 0
-        self.requests: list[int] = []
-        self.streams: list[Any] = []
-
-    def pointer(self, size: int, stream: Any) -> memory.MemoryPointer:
-        block = core.allocate(size, stream=stream)
-        self.in_use += 1
-        self.requests.append(size)
-
-        def give_back() -> None:
-            self.in_use -= 1
-            block.free()
-
-        return memory.MemoryPointer(block.device_ptr, size, give_back)
-
-
-class Manager(Counted):
-    def memalloc(self, size: int) -> memory.MemoryPointer:
-        return self.pointer(size, 0)
-
-
-class AsyncManager(Counted):
-    def memalloc_async(self, size: int, stream: Any) -> memory.MemoryPointer:
-        self.streams.append(stream)
-        return self.pointer(size, stream)
 
 
 @pytest.fixture(params=[Manager, AsyncManager])

@@ -9,6 +9,7 @@ import pytest
 
 from gpumath import fft, memory
 from gpumath.bindings import core
+from tests.helpers.elements import read
 from tests.helpers.operands import NEAR_GPU, ON_HOST, STREAMS, Source, numpy_of, stream_of
 from tests.helpers.references import assert_close, random_values
 
@@ -116,6 +117,49 @@ def test_in_place(source: Source, execution: str) -> None:
         assert_close(operand.copy_to_host(), values, "C2C", (1,))
     else:
         assert_close(numpy_of(result), values, "C2C", (1,))
+
+
+def blank_result(source: Source, shape: tuple[int, ...], dtype: str) -> Any:
+    """An array for the result of an operand like this."""
+    if dtype.startswith("complex"):
+        return source.operand(np.full(shape, np.nan, dtype), (...,))
+    half = (*shape[:-1], shape[-1] // 2 + 1)
+    result_dtype = {"float32": "complex64", "float64": "complex128"}[dtype]
+    return source.operand(np.full(half, np.nan, result_dtype), (...,))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("layout", ["contiguous", "strided", "zero-size"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_into_out(source: Source, layout: str, dtype: str) -> None:
+    base = random_values((6, 24), dtype)
+    values = base[LAYOUTS[layout]]
+    operand = source.operand(base, LAYOUTS[layout])
+    out = blank_result(source, values.shape, dtype)
+    if source.library == "jax":
+        with pytest.raises(ValueError, match=r"\bout\b.*(read-only|writable)"):
+            transform(operand, dtype, out=out)
+        return
+    for _ in range(2):
+        result, kind = transform(operand, dtype, out=out)
+        assert result is out
+        if values.size:
+            assert_close(read(out), values, kind, (1,))
+    np.testing.assert_array_equal(read(operand), values, "the operand has changed")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("source", [s for s in SOURCES if s.values[0].library != "jax"])
+@pytest.mark.parametrize("execution", ["cuda", "cpu"])
+@pytest.mark.parametrize("name", STREAMS)
+def test_into_out_on_any_stream(source: Source, execution: str, name: str) -> None:
+    base = random_values((60, 2400), "complex64")
+    operand = source.operand(base, (...,))
+    out = blank_result(source, base.shape, "complex64")
+    stream = stream_of(name)
+    result, kind = transform(operand, "complex64", stream=stream, execution=execution, out=out)
+    assert result is out
+    assert_close(read(out), base, kind, (1,))
 
 
 def assert_close_or_empty(result: Any, values: np.ndarray, kind: str) -> None:

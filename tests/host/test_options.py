@@ -23,6 +23,7 @@ def test_defaults() -> None:
         "logger": None,
         "blocking": "auto",
         "allocator": None,
+        "memory_limit": None,
     }
     assert fft.ExecutionCUDA().device_id == 0
     assert fft.ExecutionCPU().num_threads is None

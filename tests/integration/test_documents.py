@@ -25,7 +25,18 @@ def test_there_are_blocks() -> None:
     assert any(name.startswith("README.md") for name, _ in BLOCKS)
 
 
-@pytest.mark.parametrize(("name", "block"), BLOCKS, ids=[name for name, _ in BLOCKS])
+def needs_gpu(block: str) -> bool:
+    """Whether a block has arrays on a device."""
+    return re.search(r"^import cupy|\"cuda\"", block, re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        pytest.param(name, block, id=name, marks=[pytest.mark.gpu] if needs_gpu(block) else [])
+        for name, block in BLOCKS
+    ],
+)
 def test_block_runs(name: str, block: str) -> None:
     if re.search(r"import (cupy|torch)|cupy as|torch as", block):
         pytest.importorskip("cupy" if "cupy" in block else "torch")

@@ -17,6 +17,8 @@ assert_type(fft.rfft(real, execution="cpu"), npt.NDArray[np.complex128])
 assert_type(fft.irfft(double, options={"last_axis_parity": "odd"}), npt.NDArray[np.float64])
 
 fft.fft(single, axes=(0, 1), options=fft.FFTOptions(inplace=True))
+fft.fft(single, options={"memory_limit": "80%"})
+fft.FFTOptions(memory_limit=0.5)
 fft.fft(single, execution=fft.ExecutionCPU(num_threads=2))
 fft.fft(single, execution=fft.ExecutionCUDA(device_id=1), stream=0)
 

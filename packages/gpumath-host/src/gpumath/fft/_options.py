@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
+from gpumath._host.limits import memory_limit_bytes
 from gpumath._host.memory import (
     BaseCUDAMemoryManager,
     BaseCUDAMemoryManagerAsync,
@@ -106,13 +107,20 @@ class FFTOptions:
     allocator : BaseCUDAMemoryManager or BaseCUDAMemoryManagerAsync, optional
         Source of the workspace on the GPU. By default it is the memory pool of the operand's
         library, and gpumath's own pool for operands in host memory.
+    memory_limit : int, float or str, optional
+        Most device memory that the workspace on the GPU may take: bytes; a fraction of the device's
+        memory, above 0 and at most 1; or text such as ``"80%"``, ``"0.5 GiB"``, ``"512 MB"``, with
+        binary and decimal units up to TiB and TB. A transform that needs more raises
+        `gpumath.bindings.errors.OutOfMemoryError` before anything is allocated. No limit by
+        default.
 
     Raises
     ------
     ValueError
         A value is not among the allowed ones.
     TypeError
-        ``logger`` is no logger, or ``allocator`` lacks the method of a memory manager.
+        ``logger`` is no logger, ``allocator`` lacks the method of a memory manager, or
+        ``memory_limit`` is neither a number nor a string.
 
     Examples
     --------
@@ -132,6 +140,7 @@ class FFTOptions:
     logger: logging.Logger | None = None
     blocking: Literal["auto", True] = "auto"
     allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None
+    memory_limit: int | float | str | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
@@ -149,6 +158,8 @@ class FFTOptions:
             msg = f"logger is a {type(logger).__name__}; a logging.Logger or None is needed"
             raise TypeError(msg)
         check_allocator(self.allocator)
+        if self.memory_limit is not None:
+            memory_limit_bytes(self.memory_limit, total=0)
 
 
 def _check_choice(field: str, value: object, allowed: tuple[object, ...]) -> None:
