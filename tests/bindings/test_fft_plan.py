@@ -77,9 +77,9 @@ def test_properties_say_what_was_planned() -> None:
     assert plan.input_strides == (6, 1)
     assert plan.device_id is None
     assert plan.workspace_size == 0
-    assert plan.accepts(np.ones((4, 6), np.float32))
-    assert not plan.accepts(np.ones((4, 6), np.float64))
-    assert not plan.accepts(np.ones((6, 4), np.float32).T)
+    assert plan.accepts(np.ones((4, 6), np.float32), None)
+    assert not plan.accepts(np.ones((4, 6), np.float64), None)
+    assert not plan.accepts(np.ones((6, 4), np.float32).T, None)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_refusals_when_executing() -> None:
     readonly = result.copy()
     readonly.flags.writeable = False
     for arguments, keywords, words in [
-        ((operand[:2], result), {}, r"shape \[4, 6\].*shape \[2, 6\]"),
+        ((operand[:2], result), {}, r"shape \(4, 6\).*shape \(2, 6\)"),
         ((operand, result.astype(np.complex128)), {}, "output of type complex64.*complex128"),
         ((operand, readonly), {}, "read-only"),
         ((operand, operand), {}, "must not be the same memory"),

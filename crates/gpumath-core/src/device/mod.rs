@@ -6,6 +6,7 @@
 mod context;
 mod driver;
 mod event;
+mod graph;
 mod order;
 mod stream;
 
@@ -13,5 +14,6 @@ pub use context::{ContextGuard, Device, is_current};
 pub(crate) use driver::{call, check, may_free};
 pub use driver::{close, count, driver_version};
 pub use event::Event;
-pub use order::{is_capturing, order};
-pub use stream::{Stream, synchronize};
+pub use graph::{RelaxedCapture, drop_released, is_capturing, keep_with_graph};
+pub use order::order;
+pub use stream::{Stream, is_default, synchronize};

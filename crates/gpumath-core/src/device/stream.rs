@@ -10,6 +10,12 @@ use crate::error::Result;
 /// Do not synchronize implicitly with the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
+/// Whether a handle means the legacy default stream, which cannot be captured.
+#[must_use]
+pub const fn is_default(stream: usize) -> bool {
+    stream <= 1
+}
+
 /// A stream that this object owns.
 #[derive(Debug)]
 pub struct Stream {

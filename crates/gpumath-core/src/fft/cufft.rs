@@ -88,6 +88,10 @@ impl CufftPlan {
         })
     }
 
+    pub(crate) fn device(&self) -> i32 {
+        self.device
+    }
+
     pub(crate) fn workspace_size(&self) -> usize {
         if self.bounce_size > 0 {
             return self.bounce_start() + self.bounce_size;

@@ -174,8 +174,14 @@ impl Cut<'_> {
         let Some(first) = fastest.or_else(|| candidates.next()) else { return Ok(group) };
         for layout in layouts {
             if layout.shape[first] > 1 && layout.strides[first] <= 0 {
+                // Only an output that the user gave has such strides.
+                let whose = if std::ptr::eq(*layout, &raw const self.problem.output) {
+                    "out's"
+                } else {
+                    "its"
+                };
                 return Err(self.unsupported(&format!(
-                    "its stride along axis {first} is {}, and cuFFT needs positive ones along transform axes",
+                    "{whose} stride along axis {first} is {}, and cuFFT needs positive ones along transform axes",
                     layout.strides[first]
                 )));
             }

@@ -9,7 +9,7 @@ use super::request::Request;
 use crate::cache;
 use crate::cpu::CpuLibrary;
 use crate::cpu::fft::CpuFft;
-use crate::device::Device;
+use crate::device::{Device, drop_released, keep_with_graph};
 use crate::error::{Error, Result};
 use crate::loader;
 use crate::tensor::TensorView;
@@ -46,7 +46,7 @@ pub enum Found {
     /// It is planned.
     Plan(Arc<FftPlan>),
     /// It has to be.
-    Problem(Problem),
+    Problem(Box<Problem>),
 }
 
 /// A planned transform. It holds no workspace, so that any number of plans can be kept.
@@ -68,6 +68,7 @@ enum Engine {
 impl FftPlan {
     /// Plans `problem`.
     pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
+        drop_released();
         let empty = problem.input.is_empty();
         let engine = match execution {
             Execution::Cpu { .. } if empty => Engine::Nothing,
@@ -90,7 +91,7 @@ impl FftPlan {
             return Ok(Found::Plan(plan));
         }
         let key = (request.problem(operand)?, execution);
-        let Some(plan) = cache::find(&key) else { return Ok(Found::Problem(key.0)) };
+        let Some(plan) = cache::find(&key) else { return Ok(Found::Problem(Box::new(key.0))) };
         if is_simple {
             cache::remember(request.clone(), operand.clone(), execution, Arc::clone(&plan));
         }
@@ -146,7 +147,8 @@ impl FftPlan {
         }
     }
 
-    /// Transforms `input` to `output`, without scaling. Never allocates device memory and, on CUDA, never waits.
+    /// Transforms `input` to `output`, without scaling. Never allocates device memory and, on CUDA, never waits. If
+    /// `stream` is captured into a graph, the plan lives as long as that.
     ///
     /// # Safety
     /// `input` and `output` are the addresses of the elements at index (0, …, 0) of memory with the layouts and
@@ -155,7 +157,7 @@ impl FftPlan {
     /// [`Self::workspace_size`] bytes of device memory, aligned to 256 bytes, that nothing else uses before the work
     /// on `stream`, a valid stream handle of the device, is done.
     pub unsafe fn execute(
-        &self,
+        self: &Arc<Self>,
         input: usize,
         output: usize,
         direction: Direction,
@@ -175,7 +177,10 @@ impl FftPlan {
                     )));
                 }
                 // SAFETY: handed on as they are.
-                unsafe { plan.execute(input, output, direction, stream, workspace) }
+                unsafe {
+                    keep_with_graph(stream, plan.device(), || Box::new(Arc::clone(self)))?;
+                    plan.execute(input, output, direction, stream, workspace)
+                }
             }
         }
     }

@@ -60,6 +60,10 @@ impl Request {
                 .output
                 .as_ref()
                 .is_some_and(|output| kind == Kind::C2C && is_same(output, operand));
+        if let Some(output) = &self.output {
+            let dtype = if kind == Kind::C2R { precision.real() } else { precision.complex() };
+            check_output(output, operand, &shape, dtype, inplace)?;
+        }
         if inplace && kind != Kind::C2C {
             return Err(Error::InvalidValue(format!(
                 "inplace=True works for C2C only: a {kind:?} result has another type and size than its operand"
@@ -76,10 +80,6 @@ impl Request {
             return Err(Error::InvalidValue(
                 "inplace=True needs an operand that is writable".into(),
             ));
-        }
-        if let Some(output) = &self.output {
-            let dtype = if kind == Kind::C2R { precision.real() } else { precision.complex() };
-            check_output(output, operand, &shape, dtype, inplace)?;
         }
         let output = if inplace {
             layout.clone()
@@ -136,7 +136,7 @@ fn check_output(
         let layout = Layout::contiguous(shape);
         let wanted = TensorView { dtype, layout, ..operand.clone() };
         return Err(Error::InvalidValue(format!(
-            "out is of {}; this transform's result is of {}, with any strides",
+            "out is of {}, and the result of {}; give an array like that, of any strides",
             output.describe(),
             wanted.describe()
         )));
@@ -146,8 +146,8 @@ fn check_output(
     }
     if !output.layout.is_injective() {
         return Err(Error::InvalidValue(format!(
-            "out has elements that overlap, with shape {shape:?} and strides {:?}; give an array without",
-            output.layout.strides.as_slice()
+            "out is of {}, so that its elements overlap; give an array whose elements do not",
+            output.describe()
         )));
     }
     let is_operand = is_same(output, operand);
@@ -156,11 +156,9 @@ fn check_output(
             "out is not the operand, which inplace=True overwrites; leave one of them out".into(),
         ));
     }
-    let ((low, size), (operand_low, operand_size)) = (output.span(), operand.span());
-    let overlap = low < operand_low + operand_size && operand_low < low + size;
-    if overlap && !is_operand {
+    if output.overlaps(operand) && !is_operand {
         return Err(Error::InvalidValue(
-            "out and the operand share a part of their memory; give the operand itself or memory of its own".into(),
+            "out and the operand overlap in memory; give the operand itself, for C2C, or memory of its own".into(),
         ));
     }
     Ok(())

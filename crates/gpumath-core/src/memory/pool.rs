@@ -7,7 +7,7 @@ use gpumath_sys::generated::driver;
 
 use super::manager::BaseCUDAMemoryManager;
 use super::pointer::MemoryPointer;
-use crate::device::{ContextGuard, call, may_free};
+use crate::device::{ContextGuard, RelaxedCapture, call, is_capturing, is_default, may_free};
 use crate::error::{Error, Result};
 
 const PINNED: i32 = 1;
@@ -56,6 +56,7 @@ impl StreamOrderedPool {
 
     fn new(device: i32) -> Result<Self> {
         let _context = ContextGuard::enter(device)?;
+        let _relaxed = RelaxedCapture::enter()?;
         let properties = PoolProperties {
             allocation_type: PINNED,
             handle_types: 0,
@@ -113,6 +114,8 @@ impl BaseCUDAMemoryManager for StreamOrderedPool {
         }
         let device = self.device;
         let _context = ContextGuard::enter(device)?;
+        // SAFETY: the caller vouches for the stream.
+        let in_graph = !is_default(stream) && unsafe { is_capturing(stream, device) }?;
         let address = self.allocate(size, stream).or_else(|error| {
             // Also gives back what a failed request for much memory has gathered.
             self.trim(0)?;
@@ -139,6 +142,7 @@ impl BaseCUDAMemoryManager for StreamOrderedPool {
                 let _ = unsafe { call!(driver::MEM_FREE_ASYNC, address, stream) };
             }
         };
-        Ok(MemoryPointer::new(address, size, Some(Box::new(free))))
+        let block = MemoryPointer::new(address, size, Some(Box::new(free)));
+        Ok(block.in_order_of(stream, device, in_graph))
     }
 }

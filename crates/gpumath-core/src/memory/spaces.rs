@@ -108,7 +108,7 @@ fn after_stream(
             let _ = free();
         }
     };
-    MemoryPointer::new(address, size, Some(Box::new(finalizer)))
+    MemoryPointer::new(address, size, Some(Box::new(finalizer))).in_order_of(stream, device, false)
 }
 
 /// Where managed memory is wanted.

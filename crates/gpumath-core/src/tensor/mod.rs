@@ -68,14 +68,30 @@ impl TensorView {
     #[must_use]
     pub fn describe(&self) -> String {
         let device = match self.device {
-            Device::Host => "on the CPU".to_owned(),
+            Device::Host => "in host memory".to_owned(),
             Device::Cuda(id) => format!("on CUDA device {id}"),
         };
         format!(
-            "type {}, shape {:?}, strides {:?} {device}",
+            "type {}, shape {} and strides {} {device}",
             self.dtype,
-            self.layout.shape.as_slice(),
-            self.layout.strides.as_slice()
+            as_tuple(&self.layout.shape),
+            as_tuple(&self.layout.strides)
         )
     }
+
+    /// Whether the memory ranges that the elements of both lie in have bytes in common.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let ((low, size), (other_low, other_size)) = (self.span(), other.span());
+        self.device == other.device && low < other_low + other_size && other_low < low + size
+    }
+}
+
+/// Numbers as Python writes a tuple.
+fn as_tuple(numbers: &[i64]) -> String {
+    if let [only] = numbers {
+        return format!("({only},)");
+    }
+    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    format!("({})", texts.join(", "))
 }

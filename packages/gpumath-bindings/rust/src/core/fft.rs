@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use gpumath_core::device::is_capturing;
+use gpumath_core::device::{RelaxedCapture, is_capturing, is_default};
 use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Found, Kind, Problem, Request};
 use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
 use gpumath_core::{Error, cache};
@@ -105,13 +105,16 @@ impl FftPlan {
             inplace,
             odd: choice("last_axis_parity", last_axis_parity, ["even", "odd"])? == 1,
             natural: choice("result_layout", result_layout, ["optimized", "natural"])? == 1,
-            output: out.map(|out| interop::view(out, None)).transpose()?.map(|out| out.view),
+            output: out
+                .map(|out| interop::out_view(operand, out, None))
+                .transpose()?
+                .map(|out| out.view),
         };
         let execution = parse_execution(execution, view.device, device_id, num_threads)?;
         let problem = if cached {
             match Plan::find(&request, &view, execution).or_raise(py)? {
                 Found::Plan(plan) => return Ok(Self { plan }),
-                Found::Problem(problem) => problem,
+                Found::Problem(problem) => *problem,
             }
         } else {
             request.problem(&view).or_raise(py)?
@@ -138,7 +141,7 @@ impl FftPlan {
         let reader = Reader::of(operand)?;
         let source = reader.view(operand, Some(0))?;
         reader.check_gradient(operand)?;
-        let target = out.map(|out| interop::view(out, None)).transpose()?;
+        let target = out.map(|out| interop::out_view(operand, out, None)).transpose()?;
         let request = Request {
             kind: kind.map(parse_kind).transpose()?,
             axes: axes.map(Dims::from_vec),
@@ -152,7 +155,7 @@ impl FftPlan {
             Found::Plan(plan) => Self { plan },
             Found::Problem(problem) => {
                 let library = reader.library();
-                Self::make(py, problem, execution, true, &source, library, None)?
+                Self::make(py, *problem, execution, true, &source, library, None)?
             }
         };
         this.run_on(py, operand, source, reader.library(), out, direction, None, workspace, false)
@@ -482,15 +485,33 @@ impl FftPlan {
             (None, Some(device)) => library.current_stream(py, device)?,
             (None, None) => 0,
         };
-        if let Some(device) = device
-            && blocking
-        {
-            refuse_capture(py, handle, device, "blocking=True waits", "leave it out")?;
+        let captured = match device {
+            // SAFETY: the handle is the library's own, or the user vouches for it.
+            Some(device) if !is_default(handle) => {
+                unsafe { is_capturing(handle, device) }.or_raise(py)?
+            }
+            _ => false,
+        };
+        let is_new = out.is_none() && !problem.inplace;
+        if captured && blocking {
+            return Err(captured_error("blocking=True waits for the result", "leave it out"))
+                .or_raise(py);
         }
+        if captured && is_new && matches!(library, Library::Other) {
+            return Err(captured_error("memory for a new result would belong to it", "give out="))
+                .or_raise(py);
+        }
+        // Libraries may have to allocate for the result, and the driver to load what the first execution needs.
+        let _relaxed = captured.then(RelaxedCapture::enter).transpose().or_raise(py)?;
         let mut target = None;
         let (result, address) = if let Some(out) = out {
-            let view = interop::view(out, Some(handle))?;
+            let view = interop::out_view(operand, out, Some(handle))?;
             self.check(&view, "out", problem.output_dtype(), &problem.output, true)?;
+            if !problem.inplace && view.overlaps(&source) && view.ptr != source.ptr {
+                return Err(PyValueError::new_err(
+                    "out and the operand overlap in memory; give memory of its own",
+                ));
+            }
             let address = target.insert(view).ptr;
             (out.clone(), address)
         } else if problem.inplace {
@@ -502,7 +523,7 @@ impl FftPlan {
             (empty.array, empty.ptr)
         };
         self.check_sharing(source.ptr, address)?;
-        let (scratch, _owner) = self.workspace(py, workspace, operand, stream, handle)?;
+        let (scratch, _owner) = self.workspace(workspace, operand, stream, handle, captured)?;
         let ptr = source.ptr;
         // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
         // stream and the workspace the caller vouches, as the documentation says.
@@ -555,7 +576,7 @@ impl FftPlan {
             let wanted =
                 TensorView { ptr: 0, dtype, layout: layout.clone(), device, readonly: false };
             return Err(PyValueError::new_err(format!(
-                "the plan was made for an {side} of {}, and this one is {}",
+                "the plan was made for an {side} of {}, and this one is of {}; copy it to that, or make another plan",
                 wanted.describe(),
                 view.describe()
             )));
@@ -582,19 +603,17 @@ impl FftPlan {
     /// Device memory for one execution: address and owner.
     fn workspace<'py>(
         &self,
-        py: Python<'py>,
         source: Option<&Bound<'py, PyAny>>,
         operand: &Bound<'py, PyAny>,
         stream: Option<(&Bound<'py, PyAny>, usize)>,
         handle: usize,
+        captured: bool,
     ) -> PyResult<(usize, Option<Bound<'py, PyAny>>)> {
         let size = self.plan.workspace_size();
         let (Some(source), Some(device), true) = (source, self.plan.execution().device(), size > 0)
         else {
             return Ok((0, None));
         };
-        // SAFETY: the caller of the execution vouches for the stream.
-        let captured = unsafe { is_capturing(handle, device) }.or_raise(py)?;
         let block = match stream {
             Some((stream, _)) => source.call1((operand, size, device, stream, captured)),
             None => source.call1((operand, size, device, handle, captured)),
@@ -613,13 +632,16 @@ fn refuse_capture(
     cure: &str,
 ) -> PyResult<()> {
     // SAFETY: the handle is the library's own, or the user vouches for it.
-    if !unsafe { is_capturing(stream, device) }.or_raise(py)? {
-        return Ok(());
+    if unsafe { is_capturing(stream, device) }.or_raise(py)? {
+        return Err(captured_error(what, cure)).or_raise(py);
     }
-    Err(Error::InvalidState(format!(
-        "the stream is being captured into a graph, and {what}, which cannot be captured; {cure}"
-    )))
-    .or_raise(py)
+    Ok(())
+}
+
+fn captured_error(what: &str, cure: &str) -> Error {
+    Error::InvalidState(format!(
+        "the stream is being captured into a graph: {what}, which cannot be captured; {cure}"
+    ))
 }
 
 fn parse_direction(direction: i32) -> PyResult<Direction> {

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
-use crate::interop::stream_handle;
+use crate::interop::{pending, stream_handle};
 
 /// A block of device memory and what frees it: deleting the object does, or `free`.
 ///
@@ -72,8 +72,7 @@ impl MemoryPointer {
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         match self.take() {
             Some(Owner::Pool { block, stream }) => {
-                py.detach(|| drop(block));
-                drop(stream);
+                pending::give_back(block, stream);
                 Ok(())
             }
             Some(Owner::Python(finalizer)) => finalizer.call0(py).map(drop),
@@ -95,12 +94,14 @@ impl MemoryPointer {
 
 impl Drop for MemoryPointer {
     fn drop(&mut self) {
-        if let Some(Owner::Python(finalizer)) = self.take() {
-            Python::attach(|py| {
+        match self.take() {
+            Some(Owner::Python(finalizer)) => Python::attach(|py| {
                 if let Err(error) = finalizer.call0(py) {
                     error.write_unraisable(py, None);
                 }
-            });
+            }),
+            Some(Owner::Pool { block, stream }) => pending::give_back(block, stream),
+            Some(Owner::Nobody) | None => {}
         }
     }
 }
@@ -144,6 +145,7 @@ pub(crate) fn allocate(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<MemoryPointer> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
+    pending::release_finished();
     let block = py.detach(|| {
         let pool = StreamOrderedPool::of(device_id)?;
         // SAFETY: the owner keeps the stream's object; for a bare handle the caller vouches, as documented.

@@ -32,6 +32,16 @@ pub(crate) struct Empty<'py> {
 }
 
 impl Library {
+    /// What messages call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Numpy => "numpy",
+            Self::Cupy => "cupy",
+            Self::Torch(_) => "torch",
+            Self::Other => "any other array class",
+        }
+    }
+
     /// Handle of the stream that the library works on now. Libraries without one work on the default stream.
     pub(crate) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<usize> {
         match self {

@@ -95,6 +95,36 @@ pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
     Reader::of(operand)?.view(operand, stream)
 }
 
+/// The same for what the result of an operation on `operand` is written to. Errors speak of `out`.
+pub(crate) fn out_view(
+    operand: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    stream: Option<usize>,
+) -> PyResult<Operand> {
+    let renamed = |error: PyErr| {
+        let py = out.py();
+        if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyValueError>(py) {
+            return error;
+        }
+        let text = error.value(py).to_string();
+        let text = text.replace("the operand's", "out's").replace("the operand", "out");
+        let renamed = PyValueError::new_err(text.replace("the tensor", "out"));
+        renamed.set_cause(py, Some(error));
+        renamed
+    };
+    let reader = Reader::of(out).map_err(renamed)?;
+    let (own, other) = (Reader::of(operand)?.library(), reader.library());
+    if own.name() != other.name() {
+        return Err(PyValueError::new_err(format!(
+            "out is of the library {}, and the operand of {}; give an array of the operand's library",
+            other.name(),
+            own.name()
+        )));
+    }
+    reader.check_gradient(out).map_err(renamed)?;
+    reader.view(out, stream).map_err(renamed)
+}
+
 impl Reader {
     /// For the class of `operand`.
     pub(crate) fn of(operand: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -221,8 +251,7 @@ fn refusal(class: &Bound<'_, PyType>) -> PyErr {
     let name = class.fully_qualified_name().map_or_else(|_| String::new(), |name| name.to_string());
     PyTypeError::new_err(format!(
         "the operand is a {name}; a NumPy or CuPy array, a PyTorch tensor, or an object with __dlpack__, \
-         __cuda_array_interface__ or the buffer protocol is needed (masked arrays, sparse ones and scalars have to \
-         be converted first)"
+         __cuda_array_interface__ or the buffer protocol is needed: convert it first, and fill in what a mask hides"
     ))
 }
 

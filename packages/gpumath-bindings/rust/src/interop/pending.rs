@@ -1,17 +1,36 @@
-//! What was borrowed from a library that does not know our streams is kept until the work on it is done.
+//! What must not go back yet: what was borrowed from a library that does not know our streams, until the work on it is
+//! done, and memory whose stream is being captured, until that ends.
 
 use std::sync::{Mutex, PoisonError};
 
-use gpumath_core::device::{Event, is_capturing};
+use gpumath_core::device::{Event, RelaxedCapture, is_capturing, is_default};
+use gpumath_core::memory::MemoryPointer;
 use gpumath_core::tensor::Device;
 use pyo3::prelude::*;
 
 use super::{Operand, Owner};
 
-struct Entry {
-    event: Event,
-    _owner: Owner,
-    _operand: Py<PyAny>,
+enum Entry {
+    Borrowed {
+        event: Event,
+        _owner: Owner,
+        _operand: Py<PyAny>,
+    },
+    Memory {
+        block: MemoryPointer,
+        /// The object behind the block's stream.
+        _stream: Option<Py<PyAny>>,
+    },
+}
+
+impl Entry {
+    fn is_finished(&self) -> bool {
+        match self {
+            // After an error nobody knows; the memory is left.
+            Self::Borrowed { event, .. } => matches!(event.query(), Ok(true)),
+            Self::Memory { block, .. } => !block.waits_for_capture(),
+        }
+    }
 }
 
 static ENTRIES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -21,10 +40,13 @@ pub(crate) fn release_finished() {
     let mut finished = Vec::new();
     {
         let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.is_empty() {
+            return;
+        }
+        let _relaxed = RelaxedCapture::enter();
         let mut index = 0;
         while index < entries.len() {
-            // After an error nobody knows; the memory is left.
-            if matches!(entries[index].event.query(), Ok(true)) {
+            if entries[index].is_finished() {
                 finished.push(entries.swap_remove(index));
             } else {
                 index += 1;
@@ -48,14 +70,27 @@ pub(crate) fn keep(
     release_finished();
     // SAFETY: the work was put on this stream of this device just now.
     let event = unsafe {
-        if is_capturing(stream, device)? {
+        if !is_default(stream) && is_capturing(stream, device)? {
             return Ok(());
         }
         let event = Event::new(device, false)?;
         event.record(stream)?;
         event
     };
-    let entry = Entry { event, _owner: owner, _operand: object.clone().unbind() };
-    ENTRIES.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    push(Entry::Borrowed { event, _owner: owner, _operand: object.clone().unbind() });
     Ok(())
+}
+
+/// Gives memory back in the order of its stream, whose object is kept until then.
+pub(crate) fn give_back(block: MemoryPointer, stream: Option<Py<PyAny>>) {
+    if block.waits_for_capture() {
+        push(Entry::Memory { block, _stream: stream });
+    } else {
+        drop(block);
+        drop(stream);
+    }
+}
+
+fn push(entry: Entry) {
+    ENTRIES.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
 }

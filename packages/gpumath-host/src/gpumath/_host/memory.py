@@ -14,6 +14,9 @@ __all__ = ["BaseCUDAMemoryManager", "BaseCUDAMemoryManagerAsync", "Workspace", "
 _ADDRESS_NAMES = ("device_ptr", "device_pointer", "ptr", "pointer")
 _ALIGNMENT = 256
 
+# Memory that could not be waited for: the GPU may still use it, so it is never given back.
+_STRANDED: list[object] = []
+
 
 @runtime_checkable
 class BaseCUDAMemoryManager(Protocol):
@@ -108,9 +111,15 @@ class Workspace:
     def release(self) -> None:
         """Give the memory back when the work on it is done."""
         block, self._block = self._block, None
-        if block is not None and self._allocator is not None and not _is_async(self._allocator):
-            # A manager that knows no streams may reuse the memory at once.
+        if block is None or self._allocator is None or _is_async(self._allocator):
+            return
+        # A manager that knows no streams may reuse the memory at once.
+        try:
+            refuse_capture(self._stream, self._device_id, "memory is given back", "do it later")
             core.synchronize_stream(self._stream, device_id=self._device_id)
+        except BaseException:
+            _STRANDED.append(block)
+            raise
 
     def _allocate(self, size: int, device_id: int, stream: int) -> tuple[int, object]:
         if self._allocator is None:

@@ -51,8 +51,7 @@ def refuse_capture(stream: int, device_id: int, what: str, cure: str) -> None:
     """Raise InvalidStateError if ``stream`` is captured into a graph, which ``what`` would break."""
     if core.is_capturing(stream, device_id=device_id):
         msg = (
-            f"the stream is being captured into a graph, and {what}, which cannot be captured; "
-            f"{cure}"
+            f"the stream is being captured into a graph: {what}, which cannot be captured; {cure}"
         )
         raise errors.InvalidStateError(msg)
 

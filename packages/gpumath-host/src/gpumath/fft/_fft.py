@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, Self
 
@@ -20,7 +19,13 @@ from gpumath.fft._options import (
     resolve_direction,
 )
 from gpumath.fft._run import run, workspace_for
-from gpumath.fft._setup import check_fits, describe, logger_of, make_plan, set_up
+from gpumath.fft._setup import (
+    check_fits,
+    has_same_strides,
+    logger_of,
+    make_plan,
+    set_up,
+)
 
 __all__ = ["FFT"]
 
@@ -100,8 +105,6 @@ class FFT:
         self._workspace = workspace_for(self._library, self._device_id, self._options)
         self._blocking = self._options.blocking is True
         self._logger = logger_of(self._options)
-        if self._logger.isEnabledFor(logging.INFO):
-            self._logger.info("specified: %s", describe(self._plan))
 
     def plan(self, *, stream: Any = None, direction: Direction | None = None) -> None:
         """Make the transform ready to run.
@@ -171,9 +174,17 @@ class FFT:
         sign = self._sign
         if direction is not None:
             sign = choose_direction(direction, self._direction, self._plan.kind)
-        plan = self._plan if out is not operand else self._plan_to_overwrite()
+        plan = self._plan
+        if out is not None and (out is operand or not self._is_direct):
+            plan = self._plan_into(operand, out)
         if stream is None and self._is_direct and not self._logger.isEnabledFor(logging.INFO):
-            result = plan.run(operand, out, sign, None, self._workspace, self._blocking)
+            try:
+                result = plan.run(operand, out, sign, None, self._workspace, self._blocking)
+            except ValueError:
+                if out is None:
+                    raise
+                plan = self._plan_into(operand, out)
+                result = plan.run(operand, out, sign, None, self._workspace, self._blocking)
         else:
             result = self._run(plan, operand, out, sign, stream)
         if release_workspace:
@@ -183,8 +194,9 @@ class FFT:
     def _run(
         self, plan: core.FftPlan, operand: Any, out: Any, sign: FFTDirection, stream: Any
     ) -> Any:
-        start = time.perf_counter()
-        result = run(
+        if stream is not None and plan.device_id is None and self._device_id is None:
+            self._logger.warning("stream is ignored: no GPU takes part")
+        return run(
             plan,
             self._library,
             operand,
@@ -193,18 +205,25 @@ class FFT:
             sign,
             stream,
             self._workspace,
+            self._logger,
             blocking=self._blocking,
         )
-        elapsed = 1e3 * (time.perf_counter() - start)
-        self._logger.info("%s: %.3f ms of host time", sign.name, elapsed)
-        return result
 
-    def _plan_to_overwrite(self) -> core.FftPlan:
-        """Give the plan for ``out=operand``, made when it is first asked for."""
-        if self._overwriting is None:
-            operand = self._operand
-            self._overwriting = make_plan(operand, **self._choices, out=operand)
-        return self._overwriting
+    def _plan_into(self, operand: Any, out: Any) -> core.FftPlan:
+        """Give the plan for an ``out`` that may be the operand; ValueError if it does not fit."""
+        if out is operand and self._overwriting is not None:
+            return self._overwriting
+        plan = make_plan(operand, **self._choices, out=out)
+        if plan.inplace:
+            self._overwriting = plan
+        elif not has_same_strides(plan, self._plan):
+            msg = (
+                f"out has the strides {plan.output_strides}, and this FFT object was planned for "
+                f"{self._plan.output_strides}; give an array of the layout of get_output_layout(), "
+                "or use the function, which plans for any strides"
+            )
+            raise ValueError(msg)
+        return plan
 
     def reset_operand(self, operand: Any, *, stream: Any = None) -> None:
         """Take another operand, for which the plan fits too.
@@ -226,6 +245,7 @@ class FFT:
             stream_handle(stream)
         check_fits(self._library, self._plan, self._device_id, operand)
         self._operand = operand
+        self._logger.info("another operand")
 
     def reset_operand_unchecked(self, operand: Any, *, stream: Any = None) -> None:  # noqa: ARG002
         """Take another operand as `reset_operand` does, without looking at it.
@@ -238,6 +258,7 @@ class FFT:
         """Drop the reference to the operand, and keep the plan for `reset_operand`."""
         self._check_not_freed()
         self._operand = None
+        self._logger.info("operand released")
 
     def get_input_layout(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the operand's shape and its strides, in elements."""
@@ -257,7 +278,11 @@ class FFT:
         self._is_planned = False
         self._operand = self._overwriting = None
         del self._plan
-        self._workspace.release()
+        try:
+            self._workspace.release()
+        except Exception:
+            self._logger.critical("the workspace could not be given back", exc_info=True)
+        self._logger.info("freed")
 
     def __enter__(self) -> Self:
         self._check_not_freed()

@@ -15,7 +15,7 @@ from gpumath._host.memory import Workspace
 from gpumath.bindings import core, errors
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
 from gpumath.fft._run import run, workspace_for
-from gpumath.fft._setup import describe, logger_of, set_up
+from gpumath.fft._setup import logger_of, set_up
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]
 
@@ -258,8 +258,6 @@ def _transform(
             raise RuntimeError(msg) from None
         raise
     logger = logger_of(chosen)
-    if logger.isEnabledFor(logging.INFO):
-        logger.info("%s: %s", direction.name, describe(plan))
     workspace = workspace_for(library, device_id, chosen)
     result = run(
         plan,
@@ -270,6 +268,7 @@ def _transform(
         direction,
         stream,
         workspace,
+        logger,
         blocking=chosen.blocking is True,
     )
     workspace.release()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from typing import Any
 
 from gpumath._host.libraries import ArrayLibrary
 from gpumath._host.memory import Workspace
 from gpumath._host.numpy_arrays import LIBRARY
-from gpumath._host.stream import refuse_capture, resolve_stream, stream_handle
+from gpumath._host.stream import resolve_stream, stream_handle
 from gpumath._host.transfer import run_on_device, run_on_host
 from gpumath.bindings import core
-from gpumath.fft._options import FFTOptions
+from gpumath.fft._options import FFTDirection, FFTOptions
 
 __all__ = ["run", "workspace_for"]
 
@@ -27,9 +29,10 @@ def run(
     operand: Any,
     out: Any,
     device_id: int | None,
-    direction: int,
+    direction: FFTDirection,
     stream: object,
     workspace: Workspace,
+    logger: logging.Logger,
     *,
     blocking: bool,
 ) -> Any:
@@ -37,21 +40,27 @@ def run(
 
     Work on a GPU whose operand is there is submitted to ``stream``, and waited for if ``blocking``.
     Otherwise the result is there on return. ``plan.run()`` alone does the same where the plan runs
-    on the operand's device and no stream is given.
+    on the operand's device, no stream is given and nothing is logged.
     """
+    start = time.perf_counter()
+    copied = ""
     if device_id is None:
         handle = 0 if stream is None else stream_handle(stream)
         if plan.device_id is None:
-            return plan.run(operand, out, direction)
-        return run_on_device(plan, library, operand, out, direction, handle, workspace)
-    handle = resolve_stream(operand, device_id, stream)
-    if plan.device_id is None:
-        return run_on_host(plan, library, operand, out, device_id, direction, handle)
-    if out is not None or plan.inplace:
-        return plan.run(operand, out, direction, handle, workspace, blocking)
-    current = core.current_stream(operand)
-    if handle == current:
-        return plan.run(operand, None, direction, handle, workspace, blocking)
-    refuse_capture(handle, device_id, "a new result is made on another stream", "give out=")
-    with library.on_stream(handle, device_id):
-        return plan.run(operand, None, direction, handle, workspace, blocking)
+            result = plan.run(operand, out, direction)
+        else:
+            result = run_on_device(plan, library, operand, out, direction, handle, workspace)
+            copied = f", operand and result copied between host memory and device {plan.device_id}"
+    else:
+        handle = resolve_stream(operand, device_id, stream)
+        if plan.device_id is None:
+            result = run_on_host(plan, library, operand, out, device_id, direction, handle)
+            copied = f", operand and result copied between device {device_id} and host memory"
+        elif out is not None or plan.inplace or handle == core.current_stream(operand):
+            result = plan.run(operand, out, direction, handle, workspace, blocking)
+        else:
+            with library.on_stream(handle, device_id):
+                result = plan.run(operand, None, direction, handle, workspace, blocking)
+    elapsed = 1e3 * (time.perf_counter() - start)
+    logger.info("%s: %.3f ms of host time%s", direction.name, elapsed, copied)
+    return result

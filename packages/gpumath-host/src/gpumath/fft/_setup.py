@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any, NamedTuple
@@ -14,11 +15,20 @@ from gpumath._host.execution import (
     resolve_execution,
 )
 from gpumath._host.libraries import ArrayLibrary, library_of
+from gpumath._host.limits import check_memory_limit
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core, errors
 from gpumath.fft._options import FFTOptions, Kind
 
-__all__ = ["Setup", "check_fits", "describe", "logger_of", "make_plan", "set_up"]
+__all__ = [
+    "Setup",
+    "check_fits",
+    "describe",
+    "has_same_strides",
+    "logger_of",
+    "make_plan",
+    "set_up",
+]
 
 _ROOT_LOGGER = logging.getLogger()
 
@@ -67,9 +77,48 @@ def set_up(
         "last_axis_parity": chosen.last_axis_parity,
         "result_layout": chosen.result_layout,
     }
+    start = time.perf_counter()
     plan = make_plan(operand, **choices, out=out, stream=stream)
     library.check_dtype(plan.output_dtype)
+    if chosen.memory_limit is not None and plan.device_id is not None:
+        check_memory_limit(chosen.memory_limit, plan.workspace_size, plan.device_id)
+    logger = logger_of(chosen)
+    if logger.isEnabledFor(logging.WARNING):
+        _warn_of_ignored(logger, plan, device_id, chosen, where, stream)
+    if logger.isEnabledFor(logging.INFO):
+        elapsed = 1e3 * (time.perf_counter() - start)
+        logger.info("specified: %s; planned in %.3f ms", describe(plan), elapsed)
+        logger.debug(
+            "the operand has the strides %s, the result the shape %s and the strides %s",
+            plan.input_strides,
+            plan.output_shape,
+            plan.output_strides,
+        )
     return Setup(plan, device_id, chosen, choices)
+
+
+def _warn_of_ignored(
+    logger: logging.Logger,
+    plan: core.FftPlan,
+    device_id: int | None,
+    options: FFTOptions,
+    where: ExecutionCPU | ExecutionCUDA | None,
+    stream: object,
+) -> None:
+    if plan.device_id is None and device_id is None:
+        for name, value in (
+            ("stream", stream),
+            ("allocator", options.allocator),
+            ("memory_limit", options.memory_limit),
+        ):
+            if value is not None:
+                logger.warning("%s is ignored: no GPU takes part", name)
+    if options.last_axis_parity != "even" and plan.kind != "C2R":
+        logger.warning("last_axis_parity is ignored: a %s result has one length", plan.kind)
+    if isinstance(where, ExecutionCUDA) and device_id not in (None, where.device_id):
+        logger.warning(
+            "device_id %d is ignored: the operand is on CUDA device %d", where.device_id, device_id
+        )
 
 
 def make_plan(
@@ -116,6 +165,12 @@ def check_fits(
         "that layout, or make a new object"
     )
     raise ValueError(msg)
+
+
+def has_same_strides(first: core.FftPlan, second: core.FftPlan) -> bool:
+    """Whether the results of two plans for the same operand have the same layout in memory."""
+    axes = zip(first.output_shape, first.output_strides, second.output_strides, strict=True)
+    return 0 in first.output_shape or all(a == b for extent, a, b in axes if extent > 1)
 
 
 def _place(device_id: int | None) -> str:

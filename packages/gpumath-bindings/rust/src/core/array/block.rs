@@ -6,14 +6,14 @@ use gpumath_core::memory::{MemoryPointer, Space};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use crate::interop::Owner;
+use crate::interop::{Owner, pending};
 
 /// Whose memory it is.
 pub(super) enum Memory {
     Own {
-        _memory: MemoryPointer,
+        memory: MemoryPointer,
         /// The object behind the stream in whose order the memory goes back, so that it lives until then.
-        _stream: Option<Py<PyAny>>,
+        stream: Option<Py<PyAny>>,
     },
     Borrowed {
         owner: Option<Owner>,
@@ -37,7 +37,7 @@ impl Block {
 
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match &*self.memory {
-            Memory::Own { _stream: stream, .. } => visit.call(stream),
+            Memory::Own { stream, .. } => visit.call(stream),
             Memory::Borrowed { owner, operand } => {
                 visit.call(operand)?;
                 owner.as_ref().map_or(Ok(()), |owner| owner.traverse(visit))
@@ -50,20 +50,23 @@ impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: taken once, here.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-        if !self.waits && matches!(memory, Memory::Own { _stream: None, .. }) {
+        if let Memory::Own { memory: block, stream: None } = &memory
+            && !self.waits
+            && !block.waits_for_capture()
+        {
             drop(memory);
             return;
         }
         let mut memory = Some(memory);
         // Attached also where a deleter is called with the interpreter held, which PyO3 cannot know: it would put off
         // to give the objects back.
-        Python::try_attach(|py| {
-            if self.waits {
-                // Somebody whom the stream waits for may need the interpreter.
-                py.detach(|| drop(memory.take()));
-            } else {
-                drop(memory.take());
+        Python::try_attach(|py| match memory.take() {
+            Some(Memory::Own { memory: block, stream }) if block.waits_for_capture() => {
+                pending::give_back(block, stream);
             }
+            // Somebody whom the stream waits for may need the interpreter.
+            Some(taken) if self.waits => py.detach(|| drop(taken)),
+            taken => drop(taken),
         });
         // Where there is no interpreter any more, memory is left to the end of the process.
         std::mem::forget(memory);

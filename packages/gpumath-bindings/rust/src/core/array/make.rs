@@ -83,7 +83,7 @@ pub(super) fn empty(
     let memory = memory.or_raise(py)?;
     view.ptr = memory.address();
     let stream = stream.map(|stream| stream.clone().unbind());
-    let memory = Memory::Own { _memory: memory, _stream: stream };
+    let memory = Memory::Own { memory, stream };
     let device_id = if space == Space::Host { 0 } else { device_id };
     Ok(Array::from_parts(memory, view, space, device_id, handle))
 }
