@@ -486,8 +486,8 @@ impl FftPlan {
             (None, None) => 0,
         };
         let captured = match device {
-            // SAFETY: the handle is the library's own, or the user vouches for it.
             Some(device) if !is_default(handle) => {
+                // SAFETY: the handle is the library's own, or the user vouches for it.
                 unsafe { is_capturing(handle, device) }.or_raise(py)?
             }
             _ => false,

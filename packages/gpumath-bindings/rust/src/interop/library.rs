@@ -44,28 +44,28 @@ impl Library {
 
     /// Handle of the stream that the library works on now. Libraries without one work on the default stream.
     pub(crate) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<usize> {
-        match self {
-            Self::Numpy | Self::Other => Ok(0),
-            Self::Cupy => {
-                static FUNCTION: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
-                FUNCTION.get(py)?.call1((device,))?.getattr(intern!(py, "ptr"))?.extract()
-            }
+        static CUPY: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
+        static TORCH: Attribute = Attribute::new("torch.cuda", "current_stream");
+        // A tenth of the cost of the public function, which CPU-only builds have alone.
+        static TORCH_RAW: Attribute = Attribute::new("torch._C", "_cuda_getCurrentRawStream");
+        let stream = match self {
+            Self::Numpy | Self::Other => return Ok(0),
+            Self::Cupy => CUPY.get(py)?.call1((device,))?.getattr(intern!(py, "ptr"))?,
             Self::Torch(exchange) => {
-                if let Some(stream) =
-                    exchange.map_or(Ok(None), |exchange| exchange.current_stream(py, device))?
+                if let Some(exchange) = exchange
+                    && let Some(stream) = exchange.current_stream(py, device)?
                 {
                     return Ok(stream);
                 }
-                // A tenth of the cost of the public function, which CPU-only builds have alone.
-                static RAW: Attribute = Attribute::new("torch._C", "_cuda_getCurrentRawStream");
-                if let Ok(function) = RAW.get(py) {
-                    return function.call1((device,))?.extract();
+                match TORCH_RAW.get(py) {
+                    Ok(function) => function.call1((device,))?,
+                    Err(_) => {
+                        TORCH.get(py)?.call1((device,))?.getattr(intern!(py, "cuda_stream"))?
+                    }
                 }
-                static PUBLIC: Attribute = Attribute::new("torch.cuda", "current_stream");
-                let stream = PUBLIC.get(py)?.call1((device,))?;
-                stream.getattr(intern!(py, "cuda_stream"))?.extract()
             }
-        }
+        };
+        stream.extract()
     }
 
     /// Makes an array without values in the library of `operand`, which `view` looks into. Libraries with a current
