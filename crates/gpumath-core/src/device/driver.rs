@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gpumath_sys::generated::driver;
 use gpumath_sys::table::Symbol;
 
+use super::sticky;
 use crate::error::{Error, Result, Status};
 use crate::loader;
 
 const SUCCESS: i32 = 0;
 const OUT_OF_MEMORY: i32 = 2;
 const NO_DEVICE: i32 = 100;
+pub(super) const NOT_READY: i32 = 600;
 
 /// Calls a function of the driver's table and turns its status into a `Result`. Needs an unsafe context: the
 /// arguments must be what the C declaration asks for.
@@ -31,12 +33,12 @@ pub(crate) fn check(function: &'static Symbol, code: i32) -> Result<()> {
         OUT_OF_MEMORY => {
             Err(Error::OutOfMemory(format!("{}: the device is out of memory", function.c_name)))
         }
-        _ => Err(Error::Status(Box::new(Status {
+        _ => Err(sticky::error(Status {
             library: "driver",
             function: function.c_name,
             code,
             context: String::new(),
-        }))),
+        })),
     }
 }
 
@@ -101,8 +103,10 @@ pub fn close() {
     CLOSING.store(true, Ordering::Relaxed);
 }
 
-/// Whether a destructor may call CUDA: not while the process ends, and not in a forked child.
+/// Whether a destructor may call CUDA: not while the process ends, not in a forked child, and not after a sticky error,
+/// which a destructor's own would bury.
 pub(crate) fn may_free() -> bool {
     !CLOSING.load(Ordering::Relaxed)
+        && !sticky::is_set()
         && INITIALISED.get().is_some_and(|&(process, _)| process == std::process::id())
 }

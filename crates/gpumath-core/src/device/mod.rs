@@ -7,11 +7,16 @@ mod context;
 mod driver;
 mod event;
 mod order;
+mod sticky;
 mod stream;
+mod wait;
 
 pub use context::{ContextGuard, Device};
 pub(crate) use driver::{call, check, may_free};
 pub use driver::{close, count, driver_version};
 pub use event::Event;
 pub use order::{is_capturing, order};
-pub use stream::{Stream, synchronize};
+pub(crate) use sticky::check as check_sticky;
+pub use sticky::note as note_status;
+pub use stream::{Stream, query, synchronize};
+pub use wait::Wait;

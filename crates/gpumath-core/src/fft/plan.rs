@@ -11,6 +11,7 @@ use crate::cpu::fft::CpuFft;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::loader;
+use crate::memory;
 
 /// Where a transform runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,8 +56,22 @@ enum Engine {
 }
 
 impl FftPlan {
-    /// Plans `problem`.
+    /// Plans `problem`. Where memory is short, once more without what gpumath itself keeps: this thread's other plans,
+    /// and free memory in its pool.
     pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
+        match Self::make(problem.clone(), execution) {
+            Err(Error::OutOfMemory(_)) => {
+                cache::drop_plans();
+                if let Some(device) = execution.device() {
+                    memory::trim(device)?;
+                }
+                Self::make(problem, execution)
+            }
+            made => made,
+        }
+    }
+
+    fn make(problem: Problem, execution: Execution) -> Result<Self> {
         let empty = problem.input.is_empty();
         let engine = match execution {
             Execution::Cpu { .. } if empty => Engine::Nothing,
