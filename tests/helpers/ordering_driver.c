@@ -22,7 +22,7 @@ static double now(void) {
 }
 
 #define WRITE(...) (void)sprintf(record_ + strlen(record_), __VA_ARGS__)
-enum { SUCCESS = 0, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_READY = 600 };
+enum { SUCCESS = 0, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, NOT_READY = 600 };
 
 /* What the tests call by themselves. */
 const char *driver_text(void) { return record_; }
@@ -48,14 +48,18 @@ static int give_back(Handle address) {
     return SUCCESS;
 }
 
-int cuInit(unsigned flags) { return (int)flags; }
+/* Like the driver itself, of no use in a forked child. */
+static pid_t owner_;
+int cuInit(unsigned flags) { return owner_ = getpid(), (int)flags; }
 int cuDriverGetVersion(int *version) { return *version = 13000, SUCCESS; }
 int cuDeviceGetCount(int *count) { return *count = 2, SUCCESS; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, SUCCESS; }
 int cuDevicePrimaryCtxRetain(Handle *context, int device) {
     return *context = 4096 + (Handle)device, SUCCESS;
 }
-int cuCtxGetCurrent(Handle *context) { return *context = current_, SUCCESS; }
+int cuCtxGetCurrent(Handle *context) {
+    return *context = current_, owner_ == getpid() ? SUCCESS : NOT_INITIALIZED;
+}
 int cuCtxPushCurrent_v2(Handle context) {
     stack_[depth_++] = current_;
     return current_ = context, SUCCESS;

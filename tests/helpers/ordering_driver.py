@@ -34,13 +34,15 @@ def run(library: Path, code: str) -> Any:
     return json.loads(process.stdout)
 
 
-def start(library: Path, code: str) -> subprocess.CompletedProcess[str]:
+def start(library: Path, code: str, first: str = "") -> subprocess.CompletedProcess[str]:
     """Run code in a new interpreter with this driver.
 
     `seen()` returns what the driver was asked since the last time, and `blocks()` how many blocks
-    of memory are in use. `driver` has what else the tests can tell it.
+    of memory are in use. `driver` has what else the tests can tell it. `first` runs before gpumath
+    is imported.
     """
     script = f"""
+{first}
 import ctypes, gc, json, os, sys
 import numpy as np
 sys.path.insert(1, {str(_ROOT)!r})
