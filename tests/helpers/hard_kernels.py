@@ -10,7 +10,7 @@ from gpumath.bindings import core, driver
 # `spin` runs for so many nanoseconds, and then writes 1 to `done`; the others fail.
 PTX = b"""
 .version 7.0
-.target sm_60
+.target sm_75
 .address_size 64
 
 .visible .entry spin(.param .u64 nanoseconds, .param .u64 done)
@@ -74,5 +74,6 @@ class Kernels:
         self.launch("spin", stream, int(seconds * 1e9), self.array.ptr)
 
     def fail(self, name: str, stream: Any) -> None:
-        """Start a kernel that fails."""
+        """Start a kernel that fails, a while from now, so that nobody hears of it too early."""
+        self.spin(stream, 0.3)
         self.launch(name, stream, self.array.ptr)
