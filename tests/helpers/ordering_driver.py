@@ -62,4 +62,6 @@ def seen():
 {code}
 """
     names = ("DRIVER", "CUFFT", "RUNTIME")
-    return run_python(["-c", script], {f"GPUMATH_{name}_PATH": library for name in names})
+    return run_python(
+        ["-W", "ignore", "-c", script], {f"GPUMATH_{name}_PATH": library for name in names}
+    )

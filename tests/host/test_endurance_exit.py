@@ -117,8 +117,8 @@ def test_handlers_at_exit(run: Run, first: bool) -> None:
 
 
 WORK = {
-    "transform": "lambda: kept.near.execute()",
-    "objects": "lambda: Kept()",
+    "transform": "own.near.execute()",
+    "objects": "Kept()",
 }
 
 
@@ -126,13 +126,12 @@ WORK = {
 def test_daemon_threads_at_work(run: Run, work: str) -> None:
     code = f"""
 import threading, time
-kept = Kept()
-work = {work}
 count = 0
 def forever():
     global count
+    own = Kept()
     while True:
-        work()
+        {work}
         count += 1
 for _ in range(4):
     threading.Thread(target=forever, daemon=True).start()
@@ -141,6 +140,29 @@ while count < 8:
 """
     for _ in range(3):
         assert_quiet(run(code))
+
+
+@pytest.mark.parametrize("call", ["mem_get_info()", "ctx_synchronize()"])
+def test_daemon_threads_in_calls_of_the_bindings(driver: Path, call: str) -> None:
+    # Some are in the C function while the interpreter shuts down, and come back from it then.
+    code = f"""
+import atexit, threading, time
+from gpumath.bindings import driver as cuda
+atexit.register(time.sleep, 0.01)
+driver.driver_busy(100)
+count = 0
+def forever():
+    global count
+    while True:
+        count += 1
+        cuda.{call}
+for _ in range(4):
+    threading.Thread(target=forever, daemon=True).start()
+while count < 4:
+    time.sleep(0.001)
+"""
+    for _ in range(3):
+        assert_quiet(ordering_driver.start(driver, code))
 
 
 CHILD = """
