@@ -13,7 +13,6 @@ use crate::loader;
 const SUCCESS: i32 = 0;
 const OUT_OF_MEMORY: i32 = 2;
 const NO_DEVICE: i32 = 100;
-pub(super) const NOT_READY: i32 = 600;
 
 /// Calls a function of the driver's table and turns its status into a `Result`. Needs an unsafe context: the
 /// arguments must be what the C declaration asks for.

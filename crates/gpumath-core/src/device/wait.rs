@@ -3,8 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::driver::NOT_READY;
 use crate::error::{Error, Result};
+
+const NOT_READY: i32 = 600;
 
 /// How long a wait asks again and again: a pause would be long compared to it.
 const BUSY: Duration = Duration::from_millis(2);
