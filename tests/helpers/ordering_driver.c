@@ -5,21 +5,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 typedef uintptr_t Handle;
 
 static char record_[1 << 20];
 static Handle current_, stack_[64];
-static int depth_, blocks_, ready_ = 1;
+static int depth_, blocks_, ready_ = 1, broken_;
+static double busy_until_;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
 
 #define WRITE(...) (void)sprintf(record_ + strlen(record_), __VA_ARGS__)
-enum { SUCCESS = 0, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_READY = 600 };
+enum { SUCCESS = 0, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, NOT_READY = 600 };
 
 /* What the tests call by themselves. */
 const char *driver_text(void) { return record_; }
 void driver_clear(void) { record_[0] = 0; }
 void driver_ready(int ready) { ready_ = ready; }
 int driver_blocks(void) { return blocks_; }
+/* From now on everything that waits or copies returns this status. */
+void driver_break(int status) { broken_ = status; }
+/* The streams have work for so many milliseconds. */
+void driver_busy(int milliseconds) { busy_until_ = now() + milliseconds / 1e3; }
+int driver_is_busy(void) { return now() < busy_until_; }
 
 static int allocate(Handle *address, size_t size) {
     if (size >> 40) return OUT_OF_MEMORY;
@@ -34,14 +48,18 @@ static int give_back(Handle address) {
     return SUCCESS;
 }
 
-int cuInit(unsigned flags) { return (int)flags; }
+/* Like the driver itself, of no use in a forked child. */
+static pid_t owner_;
+int cuInit(unsigned flags) { return owner_ = getpid(), (int)flags; }
 int cuDriverGetVersion(int *version) { return *version = 13000, SUCCESS; }
 int cuDeviceGetCount(int *count) { return *count = 2, SUCCESS; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, SUCCESS; }
 int cuDevicePrimaryCtxRetain(Handle *context, int device) {
     return *context = 4096 + (Handle)device, SUCCESS;
 }
-int cuCtxGetCurrent(Handle *context) { return *context = current_, SUCCESS; }
+int cuCtxGetCurrent(Handle *context) {
+    return *context = current_, owner_ == getpid() ? SUCCESS : NOT_INITIALIZED;
+}
 int cuCtxPushCurrent_v2(Handle context) {
     stack_[depth_++] = current_;
     return current_ = context, SUCCESS;
@@ -56,7 +74,10 @@ int cuMemPoolCreate(Handle *pool, const void *properties) {
 int cuMemPoolSetAttribute(Handle pool, int attribute, void *value) {
     return pool && attribute && value ? SUCCESS : 1;
 }
-int cuMemPoolTrimTo(Handle pool, size_t size) { return pool && !size ? SUCCESS : 1; }
+int cuMemPoolTrimTo(Handle pool, size_t size) {
+    WRITE("trim;");
+    return pool && !size ? SUCCESS : 1;
+}
 int cuMemAllocFromPoolAsync(Handle *address, size_t size, Handle pool, Handle stream) {
     WRITE("allocate on %zu;", stream);
     return pool ? allocate(address, size) : 1;
@@ -89,18 +110,48 @@ int cuStreamDestroy_v2(Handle stream) {
     WRITE("destroy %zu;", stream);
     return SUCCESS;
 }
+/* Whether the work is done: in how the caller learns of it, nothing is to be seen. */
+static int query(void) {
+    if (broken_) return broken_;
+    return now() < busy_until_ ? NOT_READY : SUCCESS;
+}
+static int wait(void) {
+    while (query() == NOT_READY) usleep(1000);
+    return broken_;
+}
+int cuStreamQuery(Handle stream) {
+    int status = query();
+    if (!status) WRITE("synchronize %zu;", stream);
+    return status;
+}
 int cuStreamSynchronize(Handle stream) {
-    WRITE("synchronize %zu;", stream);
+    int status = wait();
+    if (!status) WRITE("synchronize %zu;", stream);
+    return status;
+}
+int cuCtxSynchronize(void) { return wait(); }
+int cudaRuntimeGetVersion(int *version) { return *version = 12000, SUCCESS; }
+int cudaDeviceSynchronize(void) { return wait(); }
+int cuMemcpyAsync(void *to, const void *from, size_t size, Handle stream) {
+    if (broken_) return broken_;
+    WRITE("copy on %zu;", stream);
+    memcpy(to, from, size);
     return SUCCESS;
 }
+int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = *total = 1 << 30, SUCCESS; }
 int cuStreamIsCapturing(Handle stream, int *status) { return *status = 0, stream ? SUCCESS : 0; }
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+    static int mode_;
+    int before = mode_;
+    return mode_ = *mode, *mode = before, SUCCESS;
+}
 int cuStreamWaitEvent(Handle stream, Handle event, unsigned flags) {
     WRITE("%zu waits;", stream);
     return event ? (int)flags : 1;
 }
 int cuEventCreate(Handle *event, unsigned flags) { return *event = 9, flags ? SUCCESS : 1; }
 int cuEventDestroy_v2(Handle event) { return event ? SUCCESS : 1; }
-int cuEventQuery(Handle event) { return event && ready_ ? SUCCESS : NOT_READY; }
+int cuEventQuery(Handle event) { return event && ready_ ? query() : NOT_READY; }
 int cuEventRecord(Handle event, Handle stream) {
     WRITE("after %zu ", stream);
     return event ? SUCCESS : 1;
@@ -116,4 +167,40 @@ int cuMemPrefetchAsync(Handle address, size_t size, int to, Handle stream) {
 int cuMemAdvise(Handle address, size_t size, int advice, int at) {
     WRITE("advise %zu %d %d;", size, advice, at);
     return address ? SUCCESS : 1;
+}
+
+/* cuFFT, as far as plans go: they are counted, need a workspace, and compute nothing. */
+enum { ALLOC_FAILED = 2, WORK_SIZE = 1000, MOST_PLANS = 1000 };
+static int next_plan_, made_[MOST_PLANS], plans_, most_plans_ = MOST_PLANS;
+
+/* How many plans there are, and how many the device has memory for. */
+int driver_plans(void) { return plans_; }
+void driver_most_plans(int count) { most_plans_ = count; }
+
+int cufftGetVersion(int *version) { return *version = 12000, SUCCESS; }
+int cufftGetProperty(int which, int *value) { return *value = which ? 0 : 12, SUCCESS; }
+int cufftCreate(int *plan) { return *plan = next_plan_++ % MOST_PLANS, SUCCESS; }
+int cufftSetAutoAllocation(int plan, int on) { return on ? plan : SUCCESS; }
+int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, long long istride,
+                        long long idist, int input, long long *onembed, long long ostride,
+                        long long odist, int output, long long batch, size_t *work_size,
+                        int execution) {
+    (void)rank, (void)n, (void)inembed, (void)istride, (void)idist, (void)input, (void)onembed;
+    (void)ostride, (void)odist, (void)output, (void)batch, (void)execution;
+    if (plans_ >= most_plans_) return ALLOC_FAILED;
+    plans_ += made_[plan] = 1;
+    return *work_size = WORK_SIZE, SUCCESS;
+}
+int cufftSetStream(int plan, Handle stream) { return made_[plan] && stream + 1 ? SUCCESS : 1; }
+int cufftSetWorkArea(int plan, Handle area) { return made_[plan] && area ? SUCCESS : 1; }
+int cufftXtExec(int plan, void *input, void *output, int direction) {
+    if (broken_) return 6; /* EXEC_FAILED */
+    WRITE("transform;");
+    return made_[plan] && input && output && direction ? SUCCESS : 1;
+}
+int cufftDestroy(int plan) {
+    plans_ -= made_[plan];
+    made_[plan] = 0;
+    WRITE("destroy a plan;");
+    return SUCCESS;
 }

@@ -1,4 +1,4 @@
-"""A CUDA driver without a GPU, which shows what is ordered after what."""
+"""A driver, a runtime and a cuFFT without a GPU, which show what is ordered after what."""
 
 from __future__ import annotations
 
@@ -28,12 +28,21 @@ def build(folder: Path) -> Path:
 
 
 def run(library: Path, code: str) -> Any:
-    """Run code in a new interpreter with this driver; the value of `result` is returned.
+    """Run code in a new interpreter with this driver; the value of `result` is returned."""
+    process = start(library, f"{code}\nsys.stdout.write(json.dumps(result))")
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+def start(library: Path, code: str, first: str = "") -> subprocess.CompletedProcess[str]:
+    """Run code in a new interpreter with this driver.
 
     `seen()` returns what the driver was asked since the last time, and `blocks()` how many blocks
-    of memory are in use.
+    of memory are in use. `driver` has what else the tests can tell it. `first` runs before gpumath
+    is imported.
     """
     script = f"""
+{first}
 import ctypes, gc, json, os, sys
 import numpy as np
 sys.path.insert(1, {str(_ROOT)!r})
@@ -51,8 +60,8 @@ def seen():
     return text.split(";")[:-1]
 
 {code}
-sys.stdout.write(json.dumps(result))
 """
-    process = run_python(["-c", script], {"GPUMATH_DRIVER_PATH": library})
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout)
+    names = ("DRIVER", "CUFFT", "RUNTIME")
+    return run_python(
+        ["-W", "ignore", "-c", script], {f"GPUMATH_{name}_PATH": library for name in names}
+    )

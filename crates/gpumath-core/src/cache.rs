@@ -146,6 +146,13 @@ pub fn info() -> Info {
     })
 }
 
+/// Drops the calling thread's plans, for the memory that they hold.
+pub(crate) fn drop_plans() {
+    drop(CACHE.with_borrow_mut(|cache| {
+        (std::mem::take(&mut cache.plans), std::mem::take(&mut cache.recent))
+    }));
+}
+
 /// Drops the calling thread's plans and sets its counts to zero.
 pub fn clear() {
     drop(CACHE.take());

@@ -74,6 +74,8 @@ pub enum Error {
     FunctionNotFound(Box<FunctionNotFound>),
     /// A library call failed.
     Status(Box<Status>),
+    /// This earlier failure of a call has made CUDA unusable for the rest of the process.
+    Sticky(Box<Status>),
     /// Device or host memory is exhausted.
     OutOfMemory(String),
     /// There is no GPU, or no driver, and the request needs one.
@@ -117,6 +119,11 @@ impl fmt::Display for Error {
                 write!(f, "{} returned status {}", e.function, e.code)?;
                 if e.context.is_empty() { Ok(()) } else { write!(f, " ({})", e.context) }
             }
+            Self::Sticky(e) => write!(
+                f,
+                "CUDA cannot be used in this process any more, since {} returned status {}; start a new process",
+                e.function, e.code
+            ),
             Self::OutOfMemory(text)
             | Self::NoDevice(text)
             | Self::InvalidValue(text)

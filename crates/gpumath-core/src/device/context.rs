@@ -1,10 +1,13 @@
 //! Devices and their primary contexts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use gpumath_sys::generated::driver;
 
 use super::driver::{call, count, initialise};
+use super::sticky;
 use crate::error::{Error, Result};
 
 const MAX_DEVICES: usize = 64;
@@ -96,6 +99,22 @@ impl Device {
         // SAFETY: no arguments.
         unsafe { call!(driver::CTX_SYNCHRONIZE) }
     }
+
+    /// Waits as [`Self::synchronize`] does, on a thread of its own, since the driver cannot be asked whether a context
+    /// is idle. The answer comes to the receiver; who drops that leaves the wait.
+    #[must_use]
+    pub fn synchronize_apart(self) -> Receiver<Result<()>> {
+        let (sender, receiver) = mpsc::channel();
+        let waiting = sender.clone();
+        let wait = move || {
+            // Nobody may be there to hear it any more.
+            let _ = waiting.send(self.synchronize());
+        };
+        if thread::Builder::new().name("gpumath-wait".into()).spawn(wait).is_err() {
+            let _ = sender.send(self.synchronize());
+        }
+        receiver
+    }
 }
 
 /// The primary context of a device.
@@ -138,8 +157,9 @@ pub struct ContextGuard {
 }
 
 impl ContextGuard {
-    /// Makes the primary context of a device current.
+    /// Makes the primary context of a device current; `Error::Sticky` once CUDA cannot be used any more.
     pub fn enter(ordinal: i32) -> Result<Self> {
+        sticky::check()?;
         let context = primary_context(ordinal)?;
         if current()? == context {
             return Ok(Self { pushed: false });

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gpumath_sys::generated::driver;
 use gpumath_sys::table::Symbol;
 
+use super::sticky;
 use crate::error::{Error, Result, Status};
 use crate::loader;
 
@@ -31,12 +32,12 @@ pub(crate) fn check(function: &'static Symbol, code: i32) -> Result<()> {
         OUT_OF_MEMORY => {
             Err(Error::OutOfMemory(format!("{}: the device is out of memory", function.c_name)))
         }
-        _ => Err(Error::Status(Box::new(Status {
+        _ => Err(sticky::error(Status {
             library: "driver",
             function: function.c_name,
             code,
             context: String::new(),
-        }))),
+        })),
     }
 }
 
@@ -101,8 +102,10 @@ pub fn close() {
     CLOSING.store(true, Ordering::Relaxed);
 }
 
-/// Whether a destructor may call CUDA: not while the process ends, and not in a forked child.
+/// Whether a destructor may call CUDA: not while the process ends, not in a forked child, and not after a sticky error,
+/// which a destructor's own would bury.
 pub(crate) fn may_free() -> bool {
     !CLOSING.load(Ordering::Relaxed)
+        && !sticky::is_set()
         && INITIALISED.get().is_some_and(|&(process, _)| process == std::process::id())
 }

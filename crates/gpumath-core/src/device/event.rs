@@ -4,10 +4,10 @@ use gpumath_sys::generated::driver;
 
 use super::context::ContextGuard;
 use super::driver::{call, may_free};
-use crate::error::{Error, Result};
+use super::wait::is_ready;
+use crate::error::Result;
 
 const DISABLE_TIMING: u32 = 2;
-const NOT_READY: i32 = 600;
 
 /// A point in the work of a stream.
 #[derive(Debug)]
@@ -53,18 +53,7 @@ impl Event {
     pub fn query(&self) -> Result<bool> {
         let _context = ContextGuard::enter(self.device)?;
         // SAFETY: the event is alive.
-        match unsafe { call!(driver::EVENT_QUERY, self.handle) } {
-            Ok(()) => Ok(true),
-            Err(Error::Status(status)) if status.code == NOT_READY => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Waits until the recorded work is done.
-    pub fn synchronize(&self) -> Result<()> {
-        let _context = ContextGuard::enter(self.device)?;
-        // SAFETY: the event is alive.
-        unsafe { call!(driver::EVENT_SYNCHRONIZE, self.handle) }
+        is_ready(unsafe { call!(driver::EVENT_QUERY, self.handle) })
     }
 
     /// Milliseconds from the work that this event recorded to that of `end`.

@@ -8,7 +8,9 @@ mod driver;
 mod event;
 mod graph;
 mod order;
+mod sticky;
 mod stream;
+mod wait;
 
 pub use context::{ContextGuard, Device, is_current};
 pub(crate) use driver::{call, check, may_free};
@@ -16,4 +18,7 @@ pub use driver::{close, count, driver_version};
 pub use event::Event;
 pub use graph::{RelaxedCapture, drop_released, is_capturing, keep_with_graph};
 pub use order::order;
-pub use stream::{Stream, is_default, synchronize};
+pub(crate) use sticky::check as check_sticky;
+pub use sticky::note as note_status;
+pub use stream::{Stream, is_default, query, synchronize};
+pub use wait::Wait;

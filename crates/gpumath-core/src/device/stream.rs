@@ -5,6 +5,7 @@ use gpumath_sys::generated::driver;
 use super::context::ContextGuard;
 use super::driver::{call, may_free};
 use super::event::Event;
+use super::wait::is_ready;
 use crate::error::Result;
 
 /// Do not synchronize implicitly with the legacy default stream.
@@ -45,10 +46,10 @@ impl Stream {
         self.device
     }
 
-    /// Waits until its work is done.
-    pub fn synchronize(&self) -> Result<()> {
+    /// Whether its work is done.
+    pub fn query(&self) -> Result<bool> {
         // SAFETY: the stream lives as long as self.
-        unsafe { synchronize(self.handle, self.device) }
+        unsafe { query(self.handle, self.device) }
     }
 
     /// Work enqueued from now on starts after the work that `event` recorded.
@@ -68,6 +69,16 @@ impl Drop for Stream {
             let _ = unsafe { call!(driver::STREAM_DESTROY, self.handle) };
         }
     }
+}
+
+/// Whether the work of any stream of a device is done.
+///
+/// # Safety
+/// `stream` is a valid stream handle of the device.
+pub unsafe fn query(stream: usize, device: i32) -> Result<bool> {
+    let _context = ContextGuard::enter(device)?;
+    // SAFETY: the caller vouches for the handle.
+    is_ready(unsafe { call!(driver::STREAM_QUERY, stream) })
 }
 
 /// Waits until the work of any stream of a device is done.

@@ -12,6 +12,7 @@ use crate::cpu::fft::CpuFft;
 use crate::device::{Device, drop_released, keep_with_graph};
 use crate::error::{Error, Result};
 use crate::loader;
+use crate::memory;
 use crate::tensor::TensorView;
 
 /// Where a transform runs.
@@ -66,9 +67,23 @@ enum Engine {
 }
 
 impl FftPlan {
-    /// Plans `problem`.
+    /// Plans `problem`. Where memory is short, once more without what gpumath itself keeps: this thread's other plans,
+    /// and free memory in its pool.
     pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
         drop_released();
+        match Self::make(problem.clone(), execution) {
+            Err(Error::OutOfMemory(_)) => {
+                cache::drop_plans();
+                if let Some(device) = execution.device() {
+                    memory::trim(device)?;
+                }
+                Self::make(problem, execution)
+            }
+            made => made,
+        }
+    }
+
+    fn make(problem: Problem, execution: Execution) -> Result<Self> {
         let empty = problem.input.is_empty();
         let engine = match execution {
             Execution::Cpu { .. } if empty => Engine::Nothing,

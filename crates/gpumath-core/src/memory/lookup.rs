@@ -2,7 +2,7 @@
 
 use gpumath_sys::generated::driver;
 
-use crate::device::{ContextGuard, call, count};
+use crate::device::{ContextGuard, call, check_sticky, count};
 use crate::error::{Error, Result};
 
 const DEVICE_ORDINAL: i32 = 9;
@@ -15,6 +15,7 @@ pub fn device_of(address: usize) -> Result<i32> {
             "the operand says that it is in the memory of a GPU, at address {address:#x}, and there is no CUDA device"
         )));
     }
+    check_sticky()?;
     let answer = match ask(address) {
         Err(Error::Status(status)) if status.code == INVALID_CONTEXT => {
             // Any context will do, since addresses are the same in all of them. One is made only where there is none.
@@ -23,6 +24,8 @@ pub fn device_of(address: usize) -> Result<i32> {
         }
         other => other,
     };
+    // The look-up itself may have been told of a kernel's error.
+    check_sticky()?;
     match answer {
         Ok(ordinal) if ordinal >= 0 => Ok(ordinal),
         Ok(_) | Err(Error::Status(_)) => Err(Error::InvalidValue(format!(

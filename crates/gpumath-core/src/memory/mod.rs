@@ -10,7 +10,7 @@ mod transfer;
 pub use lookup::device_of;
 pub use manager::BaseCUDAMemoryManager;
 pub use pointer::MemoryPointer;
-pub use pool::StreamOrderedPool;
+pub use pool::{StreamOrderedPool, trim};
 pub use spaces::{Advice, Location, advise, prefetch};
 pub use transfer::copy;
 

@@ -107,6 +107,12 @@ impl StreamOrderedPool {
     }
 }
 
+/// Gives what is free in gpumath's pool back to the device.
+pub fn trim(device: i32) -> Result<()> {
+    let pool = POOLS.lock().unwrap_or_else(PoisonError::into_inner).get(&device).cloned();
+    pool.map_or(Ok(()), |pool| pool.trim(0))
+}
+
 impl BaseCUDAMemoryManager for StreamOrderedPool {
     unsafe fn memalloc(&self, size: usize, stream: usize) -> Result<MemoryPointer> {
         if size == 0 {

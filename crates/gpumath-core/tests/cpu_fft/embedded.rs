@@ -1,6 +1,7 @@
 //! The embedded engine.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use gpumath_core::cpu::fft::CpuFft;
 use gpumath_core::fft::{Direction, Execution, FftPlan, Kind, Precision, Problem};
@@ -231,7 +232,7 @@ fn refusals_say_what_to_do() {
             (Kind::R2C, Direction::Inverse, "always Forward"),
             (Kind::C2R, Direction::Forward, "always Inverse"),
         ] {
-            let plan = FftPlan::new(line(kind, Precision::Single, 8), execution).unwrap();
+            let plan = Arc::new(FftPlan::new(line(kind, Precision::Single, 8), execution).unwrap());
             assert!(message(plan.execute(64, 128, wrong, 0, 0)).contains(right));
         }
         let c2c = plan(1)(&line(Kind::C2C, Precision::Double, 8));

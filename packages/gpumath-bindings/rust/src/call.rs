@@ -15,6 +15,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use gpumath_core::Error;
+use gpumath_core::device::note_status;
 use gpumath_core::error::Status;
 use gpumath_core::loader;
 use gpumath_sys::table::Symbol;
@@ -411,6 +412,10 @@ fn find(py: Python<'_>, symbol: &'static Symbol) -> PyResult<usize> {
 fn status_error(row: &'static Row, code: i32) -> PyErr {
     let (library, function) = (row.symbol.library, row.symbol.c_name);
     let status = Status { library, function, code, context: String::new() };
+    // Other libraries' statuses have numbers and meanings of their own.
+    if matches!(library, "driver" | "runtime") {
+        note_status(&status);
+    }
     // Properly attached, so that what the conversion drops is dropped at once.
     Python::attach(|py| crate::error::to_pyerr(py, &Error::Status(Box::new(status))))
 }

@@ -40,6 +40,7 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             let fields = (e.library, e.code, e.function, &e.context);
             ("status_error", fields.into_pyobject(py)?)
         }
+        Error::Sticky(e) => ("sticky_error", (e.library, e.code, e.function).into_pyobject(py)?),
         Error::UnsupportedLayout { permutation, axes, .. } => {
             let permutation = PyTuple::new(py, permutation)?;
             let axes = PyTuple::new(py, axes)?;

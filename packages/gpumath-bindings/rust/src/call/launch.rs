@@ -134,10 +134,12 @@ fn addresses<'py>(
         return Ok(0);
     }
     if let Ok(list) = object.cast::<PyList>() {
-        if list.is_empty() {
+        // Copied first: without the GIL, other threads may change the list at any time.
+        let items = list.to_tuple();
+        if items.is_empty() {
             return Ok(0);
         }
-        let copied = list.to_tuple().iter().enumerate().map(|(index, item)| {
+        let copied = items.iter().enumerate().map(|(index, item)| {
             let context = Context { index: Some(index), ..context };
             slot_of(object.py(), item.as_ptr(), Value::Address, context)
         });

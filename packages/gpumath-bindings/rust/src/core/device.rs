@@ -1,10 +1,25 @@
 //! `Device`, `Stream`, `Event`
 
-use gpumath_core::{device, tensor};
+use std::sync::mpsc::TryRecvError;
+
+use gpumath_core::{Result, device, tensor};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 use crate::interop::{Reader, stream_handle};
+
+/// Waits until `is_done` says so. What the handler of a signal raises, such as `KeyboardInterrupt`, ends the wait; the
+/// GPU's work goes on.
+pub(crate) fn wait(
+    py: Python<'_>,
+    mut is_done: impl FnMut() -> Result<bool> + Send,
+) -> PyResult<()> {
+    let wait = device::Wait::start();
+    while !py.detach(|| wait.round(&mut is_done)).or_raise(py)? {
+        py.check_signals()?;
+    }
+    Ok(())
+}
 
 /// A CUDA device that this process sees.
 ///
@@ -70,9 +85,15 @@ impl Device {
         py.detach(|| self.0.memory_info()).or_raise(py)
     }
 
-    /// Wait for all work of the device.
+    /// Wait for all work of the device. Signals such as Ctrl-C end the wait, and not the work.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.synchronize()).or_raise(py)
+        let answer = self.0.synchronize_apart();
+        wait(py, move || match answer.try_recv() {
+            Ok(result) => result.map(|()| true),
+            Err(TryRecvError::Empty) => Ok(false),
+            // The other thread is gone without an answer.
+            Err(TryRecvError::Disconnected) => self.0.synchronize().map(|()| true),
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -144,9 +165,9 @@ impl Stream {
         (0, self.0.handle())
     }
 
-    /// Wait until its work is done.
+    /// Wait until its work is done. Signals such as Ctrl-C end the wait, and not the work.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.synchronize()).or_raise(py)
+        wait(py, || self.0.query())
     }
 
     /// Record the work that is on it now, in a new event.
@@ -201,6 +222,9 @@ pub(crate) fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
 ///     A `cudaStream_t`, a stream of CuPy, PyTorch or Numba, or an object with ``__cuda_stream__()``.
 /// device_id : int, default: 0
 ///     Its CUDA device.
+/// interruptible : bool, default: True
+///     Whether signals such as Ctrl-C end the wait, which does not end the work. Without, they are handled
+///     when the work is done: for who frees memory next that the work uses.
 ///
 /// Examples
 /// --------
@@ -208,12 +232,22 @@ pub(crate) fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// >>> if core.Device.count():
 /// ...     core.synchronize_stream(0)  # the default stream
 #[pyfunction]
-#[pyo3(signature = (stream, *, device_id=0))]
-pub(crate) fn synchronize_stream(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResult<()> {
+#[pyo3(signature = (stream, *, device_id=0, interruptible=true))]
+pub(crate) fn synchronize_stream(
+    stream: &Bound<'_, PyAny>,
+    device_id: i32,
+    interruptible: bool,
+) -> PyResult<()> {
     let handle = stream_handle(stream)?;
     let py = stream.py();
     // SAFETY: the caller vouches for the handle, as the documentation says.
-    py.detach(|| unsafe { device::synchronize(handle, device_id) }).or_raise(py)
+    unsafe {
+        if interruptible {
+            wait(py, || device::query(handle, device_id))
+        } else {
+            py.detach(|| device::synchronize(handle, device_id)).or_raise(py)
+        }
+    }
 }
 
 /// Make what is put on one stream from now on wait for what is on another now.
@@ -358,9 +392,9 @@ impl Event {
         self.0.query().or_raise(py)
     }
 
-    /// Wait until the recorded work is done.
+    /// Wait until the recorded work is done. Signals such as Ctrl-C end the wait, and not the work.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.synchronize()).or_raise(py)
+        wait(py, || self.0.query())
     }
 
     /// Milliseconds from the work that this event recorded to that of `end`.

@@ -537,8 +537,7 @@ impl FftPlan {
             && blocking
         {
             // SAFETY: as above.
-            py.detach(|| unsafe { gpumath_core::device::synchronize(handle, device) })
-                .or_raise(py)?;
+            super::device::wait(py, || unsafe { gpumath_core::device::query(handle, device) })?;
         }
         Ok(result)
     }

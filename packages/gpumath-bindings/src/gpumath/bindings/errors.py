@@ -28,6 +28,7 @@ __all__ = [
     "NVRTCError",
     "NoDeviceError",
     "OutOfMemoryError",
+    "StickyError",
     "UnsupportedLayoutError",
     "cuBLASError",
     "cuBLASLtError",
@@ -234,6 +235,39 @@ class InvalidStateError(GpumathError, RuntimeError):
     """The object is freed, not planned, or belongs to another process."""
 
 
+class StickyError(GpumathError, RuntimeError):
+    """An earlier error has made CUDA unusable for the rest of the process.
+
+    After a kernel has used a wrong address, failed in an assertion or the like, NVIDIA's driver
+    refuses all further work of the process, and everything in device memory is lost. gpumath then
+    raises this at once, without asking the driver. Start a new process, and look for the cause in
+    the kernels that ran before ``first`` was reported: the function that reports such an error is
+    seldom the one that caused it.
+
+    Attributes
+    ----------
+    first : CUDAError or CUDARuntimeError
+        The error as it was first reported: its ``status``, and the ``function`` that returned it.
+
+    Examples
+    --------
+    >>> from gpumath.bindings import driver, errors
+    >>> first = errors.CUDAError(driver.Result.ILLEGAL_ADDRESS, "cuStreamSynchronize")
+    >>> errors.StickyError(first).first.function
+    'cuStreamSynchronize'
+    """
+
+    def __init__(self, first: LibraryError) -> None:
+        super().__init__(first)
+        self.first = first
+
+    def __str__(self) -> str:
+        return (
+            "CUDA cannot be used in this process any more: an earlier call reported an error that "
+            f"outlasts it ({self.first}). Start a new process"
+        )
+
+
 class UnsupportedLayoutError(GpumathError, ValueError):
     """Valid input in a memory layout that no plan covers.
 
@@ -279,3 +313,8 @@ _BY_MODULE: dict[str, type[LibraryError]] = {
 def status_error(module: str, status: int, function: str = "", context: str = "") -> LibraryError:
     """Build the exception for a status from ``module``, without touching the library."""
     return _BY_MODULE[module](status, function, context)
+
+
+def sticky_error(module: str, status: int, function: str) -> StickyError:
+    """Build the exception for use after a sticky error, without touching the library."""
+    return StickyError(status_error(module, status, function))

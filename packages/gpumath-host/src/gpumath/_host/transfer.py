@@ -88,7 +88,7 @@ def run_on_device(
         core.copy(result_low, device_result, result_size, device_id=device_id, stream=stream)
     finally:
         # Also after an error: the copies read and write host memory that the caller may free.
-        core.synchronize_stream(stream, device_id=device_id)
+        core.synchronize_stream(stream, device_id=device_id, interruptible=False)
     if _has_gaps(target):
         library.write(result, _elements(staged, target))
     return result
@@ -137,7 +137,7 @@ def run_on_host(
             )
     finally:
         # Also after an error: the copies use memory that is freed on return.
-        core.synchronize_stream(stream, device_id=device_id)
+        core.synchronize_stream(stream, device_id=device_id, interruptible=False)
     return result
 
 

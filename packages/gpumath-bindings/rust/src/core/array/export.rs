@@ -11,6 +11,7 @@ use pyo3::{ffi, prelude::*};
 
 use super::Array;
 use super::block::Block;
+use crate::core::device::wait;
 use crate::error::OrRaise;
 use crate::interop::capsule::{PLAIN, Plain, READ_ONLY, VERSION, VERSIONED, Versioned};
 use crate::interop::dlpack::{self, DlTensor};
@@ -49,7 +50,7 @@ pub(super) fn capsule<'py>(
     if as_host && this.space == Space::Managed {
         // The CPU has no stream that could wait.
         // SAFETY: the array's stream lives as long as the array.
-        py.detach(|| unsafe { device::synchronize(this.stream, this.device_id) }).or_raise(py)?;
+        wait(py, || unsafe { device::query(this.stream, this.device_id) })?;
     } else {
         order(py, this, stream)?;
     }

@@ -1,0 +1,95 @@
+//! Waits that can be left.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+const NOT_READY: i32 = 600;
+
+/// How long a wait asks again and again: a pause would be long compared to it.
+const BUSY: Duration = Duration::from_millis(2);
+/// Then each pause is this part of the time waited so far, which bounds what the wait adds.
+const PART: u32 = 50;
+/// The longest pause, and how long a round lasts.
+const ROUND: Duration = Duration::from_millis(20);
+
+/// A wait in rounds, between which the caller can look for a reason to leave it.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    start: Instant,
+}
+
+impl Wait {
+    /// A wait that starts now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { start: Instant::now() }
+    }
+
+    /// Asks `is_done` until it says so, then `true`; or for a while, then `false`.
+    pub fn round(&self, mut is_done: impl FnMut() -> Result<bool>) -> Result<bool> {
+        let round = Instant::now();
+        loop {
+            if is_done()? {
+                return Ok(true);
+            }
+            if round.elapsed() >= ROUND {
+                return Ok(false);
+            }
+            let waited = self.start.elapsed();
+            if waited < BUSY {
+                thread::yield_now();
+            } else {
+                thread::sleep((waited / PART).min(ROUND));
+            }
+        }
+    }
+}
+
+/// What a query's status says.
+pub(super) fn is_ready(status: Result<()>) -> Result<bool> {
+    match status {
+        Ok(()) => Ok(true),
+        Err(Error::Status(status)) if status.code == NOT_READY => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+
+    use super::*;
+
+    #[test]
+    fn a_round_ends_with_the_work_or_by_itself() {
+        let wait = Wait::start();
+        let mut asked = 0;
+        let third = || {
+            asked += 1;
+            Ok(asked == 3)
+        };
+        assert!(wait.round(third).unwrap());
+        assert_eq!(asked, 3);
+        assert!(!wait.round(|| Ok(false)).unwrap());
+        let failing = || Err(Error::InvalidState(String::from("no")));
+        assert!(wait.round(failing).is_err());
+    }
+
+    #[test]
+    fn only_not_ready_means_later() {
+        let status = |code| {
+            let (library, function, context) = ("driver", "cuEventQuery", String::new());
+            is_ready(Err(Error::Status(Box::new(crate::error::Status {
+                library,
+                function,
+                code,
+                context,
+            }))))
+        };
+        assert!(is_ready(Ok(())).unwrap());
+        assert!(!status(NOT_READY).unwrap());
+        assert!(status(1).is_err());
+    }
+}
