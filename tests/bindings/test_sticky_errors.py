@@ -132,7 +132,7 @@ driver.driver_break(0)
 result = first, heard(run)
 """
     first, later = ordering_driver.run(driver, code)
-    assert first[:3] == ["cuFFTError", "cufftXtExec", 6]
+    assert first[:3] == ["cuFFTError", "cufftExecC2C", 6]
     assert later is None
 
 

@@ -198,6 +198,16 @@ int cufftXtExec(int plan, void *input, void *output, int direction) {
     WRITE("transform;");
     return made_[plan] && input && output && direction ? SUCCESS : 1;
 }
+int cufftExecC2C(int plan, void *input, void *output, int direction) {
+    return cufftXtExec(plan, input, output, direction);
+}
+int cufftExecZ2Z(int plan, void *input, void *output, int direction) {
+    return cufftXtExec(plan, input, output, direction);
+}
+int cufftExecR2C(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, -1); }
+int cufftExecD2Z(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, -1); }
+int cufftExecC2R(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, 1); }
+int cufftExecZ2D(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, 1); }
 int cufftDestroy(int plan) {
     plans_ -= made_[plan];
     made_[plan] = 0;

@@ -251,7 +251,7 @@ fn refusal(class: &Bound<'_, PyType>) -> PyErr {
     let name = class.fully_qualified_name().map_or_else(|_| String::new(), |name| name.to_string());
     PyTypeError::new_err(format!(
         "the operand is a {name}; a NumPy or CuPy array, a PyTorch tensor, or an object with __dlpack__, \
-         __cuda_array_interface__ or the buffer protocol is needed: convert it first, and fill in what a mask hides"
+         __cuda_array_interface__ or the buffer protocol is needed: convert it first (masked arrays with filled())"
     ))
 }
 
