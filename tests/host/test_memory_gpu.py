@@ -222,7 +222,7 @@ def test_which_streams_a_producer_is_told() -> None:
         assert_close(numpy_of(fft.fft(source, axes=[1], stream=used)), values, "C2C", (1,))
         streams = [request["stream"] for request in source.requests]
         assert streams.count(told) == 1
-        assert set(streams) == {-1, told}
+        assert set(streams) <= {-1, told}
 
 
 def test_a_producer_gets_its_memory_back_when_the_work_is_done() -> None:

@@ -206,6 +206,8 @@ impl CufftPlan {
     fn check_alignment(&self, input: usize, output: usize, workspace: usize) -> Result<()> {
         let needed = self.sizes.0.max(self.sizes.1);
         let input = if self.scratch.is_some() { 0 } else { input };
+        let bounces = |(_, pass): &(Handle, Pass)| pass.kind == Kind::C2R && pass.bounce.is_some();
+        let output = if self.passes.iter().any(bounces) { 0 } else { output };
         for (name, address, alignment) in [
             ("input", input, needed),
             ("output", output, needed),

@@ -218,7 +218,8 @@ impl Cut<'_> {
         };
         let mut cut = slices(longest)?;
         let mut bounce = None;
-        if cut.start_unaligned(kind) {
+        let output_unaligned = kind == Kind::C2R && self.problem.output_unaligned;
+        if output_unaligned || cut.start_unaligned(kind) {
             // The fastest one instead, so that the slices are blocks of memory.
             cut = slices((0..batches.len()).rev().find(|&index| steps(&batches[index])))?;
             let (real, step) = match kind {
@@ -228,10 +229,10 @@ impl Cut<'_> {
             let reach = |&axis: &usize| (real.shape[axis] - 1) * real.strides[axis];
             let span = 1 + group.iter().map(reach).sum::<i64>() + (cut.batch.count - 1) * step;
             let elements = group.iter().map(|&axis| real.shape[axis]).product::<i64>();
-            let unaligned = cut.start_unaligned(kind);
+            let unaligned = output_unaligned || cut.start_unaligned(kind);
             if unaligned && kind == Kind::C2R && span != elements * cut.batch.count {
                 return Err(self.unsupported(
-                    "cuFFT would have to write real numbers that are not aligned like complex ones",
+                    "cuFFT would have to write to an out with gaps whose real numbers are not aligned like complex ones",
                 ));
             }
             bounce = unaligned.then_some(span);

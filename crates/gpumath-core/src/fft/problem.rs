@@ -66,6 +66,8 @@ pub struct Problem {
     /// Whether a real input starts at an address that is no multiple of its complex type's size. cuFFT refuses such
     /// addresses, so its plan then works on a copy.
     pub unaligned: bool,
+    /// The same for a real output.
+    pub output_unaligned: bool,
 }
 
 impl Problem {
@@ -78,7 +80,16 @@ impl Problem {
         output: Layout,
         inplace: bool,
     ) -> Result<Self> {
-        let problem = Self { kind, precision, axes, input, output, inplace, unaligned: false };
+        let problem = Self {
+            kind,
+            precision,
+            axes,
+            input,
+            output,
+            inplace,
+            unaligned: false,
+            output_unaligned: false,
+        };
         problem.check()?;
         Ok(problem)
     }
@@ -158,6 +169,12 @@ impl Problem {
     #[must_use]
     pub fn is_unaligned(&self, address: usize) -> bool {
         self.kind == Kind::R2C && !address.is_multiple_of(self.precision.complex().size())
+    }
+
+    /// The same for an output.
+    #[must_use]
+    pub fn is_output_unaligned(&self, address: usize) -> bool {
+        self.kind == Kind::C2R && !address.is_multiple_of(self.precision.complex().size())
     }
 
     /// Element type of the input.
