@@ -1,5 +1,6 @@
 //! What is to be transformed, independent of the engine that does it.
 
+use super::callback::Callbacks;
 use crate::error::{Error, Result};
 use crate::tensor::{DType, Dims, Layout};
 
@@ -66,6 +67,8 @@ pub struct Problem {
     /// Whether a real input starts at an address that is no multiple of its complex type's size. cuFFT refuses such
     /// addresses, so its plan then works on a copy.
     pub unaligned: bool,
+    /// What happens to the elements on their way in and out; cuFFT only.
+    pub callbacks: Callbacks,
 }
 
 impl Problem {
@@ -78,7 +81,8 @@ impl Problem {
         output: Layout,
         inplace: bool,
     ) -> Result<Self> {
-        let problem = Self { kind, precision, axes, input, output, inplace, unaligned: false };
+        let (unaligned, callbacks) = (false, Callbacks::default());
+        let problem = Self { kind, precision, axes, input, output, inplace, unaligned, callbacks };
         problem.check()?;
         Ok(problem)
     }
@@ -158,6 +162,28 @@ impl Problem {
     #[must_use]
     pub fn is_unaligned(&self, address: usize) -> bool {
         self.kind == Kind::R2C && !address.is_multiple_of(self.precision.complex().size())
+    }
+
+    /// The error for a memory layout that no cuFFT plan covers, with the copy that helps.
+    pub(super) fn unsupported_layout(&self, reason: &str) -> Error {
+        let transformed: Vec<usize> = self.axes.iter().map(|&axis| axis as usize).collect();
+        let mut permutation: Vec<usize> =
+            (0..self.input.ndim()).filter(|axis| !transformed.contains(axis)).collect();
+        let first = permutation.len();
+        permutation.extend(&transformed);
+        let axes: Vec<usize> = (first..permutation.len()).collect();
+        Error::UnsupportedLayout {
+            message: format!(
+                "no cuFFT plan covers an operand of shape {:?} and strides {:?} transformed along axes {:?}: {reason}; \
+                 copy it with its axes in the order {permutation:?}, transform that along {axes:?} and transpose the \
+                 result back, or use execution=\"cpu\"",
+                self.input.shape.as_slice(),
+                self.input.strides.as_slice(),
+                self.axes.as_slice(),
+            ),
+            permutation,
+            axes,
+        }
     }
 
     /// Element type of the input.

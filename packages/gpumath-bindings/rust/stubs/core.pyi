@@ -5,6 +5,7 @@ from typing import Any, Literal, final
 
 _C_API: object  # a PyCapsule
 _Stream = Any  # an int, or an object with __cuda_stream__, .cuda_stream, .ptr or .handle
+_Callback = Any  # an object with .ltoir, .size and .data
 
 @final
 class Library:
@@ -131,6 +132,8 @@ class FftPlan:
         last_axis_parity: Literal["even", "odd"] = "even",
         result_layout: Literal["natural", "optimized"] = "optimized",
         cached: bool = True,
+        prolog: _Callback | None = None,
+        epilog: _Callback | None = None,
     ) -> FftPlan: ...
     @property
     def kind(self) -> str: ...

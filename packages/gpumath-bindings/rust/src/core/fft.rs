@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
+use crate::core::callback;
 use crate::error::OrRaise;
 use crate::interop::{self, Operand};
 
@@ -39,13 +40,20 @@ use crate::interop::{self, Operand};
 ///     Memory order of the operand, or C order. Neither has gaps.
 /// cached : bool, default: True
 ///     Take the plan from the calling thread's cache, or put it there.
+/// prolog, epilog : object, optional
+///     Device functions that give the operand's elements and store the result's; CUDA only. An object has ``ltoir``,
+///     the code as bytes or its address, ``size``, its length, and ``data``, the device address that the function gets
+///     with each call, or None.
 ///
 /// Raises
 /// ------
 /// ValueError, TypeError
 ///     The operand, an axis or an option is not allowed; the message says what is.
 /// UnsupportedLayoutError
-///     cuFFT covers the operand's strides with no plan; the exception says which copy helps.
+///     cuFFT covers the operand's strides with no plan, or with none that gives a callback the elements' offsets; the
+///     exception says which copy helps.
+/// FunctionNotFoundError
+///     A callback needs a newer cuFFT.
 /// NoDeviceError
 ///     There is no such CUDA device.
 ///
@@ -69,7 +77,7 @@ impl FftPlan {
     #[new]
     #[pyo3(signature = (
         operand, *, axes=None, kind=None, execution=None, device_id=None, num_threads=None, inplace=false,
-        last_axis_parity="even", result_layout="optimized", cached=true
+        last_axis_parity="even", result_layout="optimized", cached=true, prolog=None, epilog=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
@@ -84,6 +92,8 @@ impl FftPlan {
         last_axis_parity: &str,
         result_layout: &str,
         cached: bool,
+        prolog: Option<&Bound<'_, PyAny>>,
+        epilog: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let view = interop::view(operand, None)?;
         let request = Request {
@@ -94,7 +104,8 @@ impl FftPlan {
             natural: choice("result_layout", result_layout, ["optimized", "natural"])? == 1,
         };
         let execution = parse_execution(execution, view.device, device_id, num_threads)?;
-        let problem = request.problem(&view).or_raise(py)?;
+        let mut problem = request.problem(&view).or_raise(py)?;
+        problem.callbacks = callback::callbacks(prolog, epilog)?;
         let plan = py.detach(|| {
             if cached {
                 Plan::cached(problem, execution)
