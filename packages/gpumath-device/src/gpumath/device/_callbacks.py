@@ -39,8 +39,8 @@ def compile_fft_callback(
     element_dtype : {'float32', 'float64', 'complex64', 'complex128'}
         What ``data`` points to.
     user_info_dtype : str, dtype or numba.types.Type
-        What ``user_info`` points to: the name of a number's type, a NumPy dtype, also a structured
-        one, or a type of Numba.
+        What ``user_info`` points to: a type of numbers, by its name or as NumPy's, or a type of
+        Numba.
     symbol : str
         Name of the function in the result, as C++ mangles it.
     compute_capability : int
@@ -58,7 +58,10 @@ def compile_fft_callback(
     ModuleNotFoundError
         Numba or its CUDA target is not installed.
     ValueError
-        Numba cannot compile the function, or NVVM does not know the compute capability.
+        A type is not allowed, Numba cannot compile the function, or NVVM does not know the compute
+        capability.
+    RuntimeError
+        The function calls another device function, and there is no GPU, which Numba needs then.
 
     Examples
     --------

@@ -7,13 +7,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numba_cuda  # noqa: F401 - the target inside Numba itself is an older one
 import numpy as np
+from cuda.bindings.nvvm import nvvmError
+from cuda.pathfinder import DynamicLibNotFoundError
 from llvmlite import ir
 from numba import types
 from numba.core.errors import NumbaError
 from numba.cuda.compiler import compile_cuda
 from numba.cuda.cudadrv import nvvm
-from numba.np.numpy_support import from_dtype
+from numba.cuda.cudadrv.error import CudaSupportError, NvvmError
 
 __all__ = ["compile_callback"]
 
@@ -46,9 +49,8 @@ def compile_callback(
     """Compile a function to a callback; `gpumath.device.compile_fft_callback` says how."""
     element_type = _SCALARS[element]
     pointer, info = types.CPointer(element_type), types.CPointer(_type_of(user_info))
-    arguments = (pointer, types.uint64, info, pointer)
-    if stores:
-        arguments = (pointer, types.uint64, element_type, info, pointer)
+    stored = (element_type,) if stores else ()
+    arguments = (pointer, types.uint64, *stored, info, pointer)
     nvvm_options: dict[str, Any] = {"opt": 3}
     if representation == "ltoir":
         nvvm_options["gen-lto"] = None
@@ -67,27 +69,38 @@ def compile_callback(
         signature = ", ".join(map(str, arguments))
         msg = f"Numba cannot compile {name}({signature}): {error}"
         raise ValueError(msg) from error
+    except DynamicLibNotFoundError as error:
+        msg = f"{error}\nTo fix it: pip install 'gpumath-device[cu13]', or [cu12] for CUDA 12"
+        raise RuntimeError(msg) from error
+    except CudaSupportError as error:
+        msg = (
+            "Numba compiles the device functions that a function calls for the GPU of the machine, "
+            f"and finds none: {error}"
+        )
+        raise RuntimeError(msg) from error
     library = compiled.library
     inner = library.get_function(compiled.fndesc.llvm_func_name)
     _add_entry(inner, symbol, element, stores=stores)
+    inner.linkage = "internal"
     names = {f.name for module in library.modules for f in module.functions if f.blocks}
     texts = _with_own_names(library.llvm_strs, names - {symbol})
     options = nvvm_options | {"arch": f"compute_{compute_capability}"}
-    code: bytes = nvvm.compile_ir(texts, **options)
+    try:
+        code: bytes = nvvm.compile_ir(texts, **options)
+    except (nvvmError, NvvmError) as error:
+        msg = f"NVVM cannot compile for the compute capability {compute_capability}: {error}"
+        raise ValueError(msg) from error
     return code.rstrip(b"\0\n ") if representation == "ptx" else code
 
 
 def _type_of(user_info: Any) -> types.Type:
     if isinstance(user_info, types.Type):
         return user_info
-    if isinstance(user_info, str) and user_info in _SCALARS:
-        return _SCALARS[user_info]
     try:
-        return from_dtype(np.dtype(user_info))
-    except (TypeError, NumbaError):
+        return _SCALARS[np.dtype(user_info).name]
+    except (TypeError, KeyError):
         msg = (
-            f"user_info_dtype is {user_info!r}; {', '.join(_SCALARS)}, a NumPy dtype or a type of "
-            "Numba is needed"
+            f"user_info_dtype is {user_info!r}; {', '.join(_SCALARS)}, or a type of Numba is needed"
         )
         raise ValueError(msg) from None
 

@@ -57,9 +57,10 @@ class Fingerprint:
             return f"{self._function(function)}{named if function is not value else ''}"
         module, name = _origin(value)
         if isinstance(value, ModuleType | type | BuiltinFunctionType) or _is_known(module):
-            if not _is_known(module):
+            text = _text_of(value)
+            if not _is_known(module) or " at 0x" in text:
                 raise self.UnknownValueError(name)
-            return f"{type(value).__name__}:{module}.{name}:{_text_of(value)}"
+            return f"{type(value).__name__}:{module}.{name}:{text}"
         raise self.UnknownValueError(name)
 
     def _function(self, function: FunctionType) -> str:

@@ -37,9 +37,8 @@ _FIRST_CUFFT = 11300
 _ABI = "cuFFT 11.3"
 
 _NO_NUMBA = (
-    "Python functions are compiled by Numba, which is not installed ({missing}): "
-    "pip install 'gpumath-host[callbacks]' numba-cuda[cu13] (or numba-cuda[cu12]); a string of "
-    "CUDA C++ is compiled without it"
+    "Python functions are compiled by Numba, and there is no module {missing}; pip install "
+    "'gpumath-device[cu13]', or [cu12] for CUDA 12. A str of CUDA C++ is compiled without it"
 )
 
 
@@ -145,18 +144,20 @@ class Callback(NamedTuple):
         file = "prolog.cu" if self.phase == "load" else "epilog.cu"
         # Files beside the program would not be in the cache's key.
         options = [f"-arch=compute_{older[-1]}", "-no-source-include", "-rdc=true", "-std=c++17"]
-        size, read = nvrtc.get_ptx_size, nvrtc.get_ptx
         if self.representation == "ltoir":
             options.append("-dlto")
-            size, read = nvrtc.get_ltoir_size, nvrtc.get_ltoir
         program = nvrtc.create_program(whole, file, 0, [], [])
         try:
             nvrtc.compile_program(program, len(options), options)
-            code = bytearray(size(program))
-            read(program, code)
+            if self.representation == "ltoir":
+                code = bytearray(nvrtc.get_ltoir_size(program))
+                nvrtc.get_ltoir(program, code)
+                return bytes(code)
+            text = bytearray(nvrtc.get_ptx_size(program))
+            nvrtc.get_ptx(program, text)
+            return bytes(text).rstrip(b"\0")
         finally:
             nvrtc.destroy_program(program)
-        return bytes(code).rstrip(b"\0") if self.representation == "ptx" else bytes(code)
 
     def _key(self, compiler: str, content: str) -> str:
         info = self.user_info

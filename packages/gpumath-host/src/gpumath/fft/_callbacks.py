@@ -32,8 +32,8 @@ def compile_prolog(
     element_dtype : {'float32', 'float64', 'complex64', 'complex128'}
         Element type of the operand.
     user_info_dtype : str, dtype, numba.types.Type or None
-        Type of what ``user_info`` points to: the name of a number's type, a NumPy dtype, also a
-        structured one, or a type of Numba. For CUDA C++ a type of numbers, or None for ``void *``.
+        Type of what ``user_info`` points to: a type of numbers, by its name or as NumPy's, or for a
+        Python function a type of Numba. None means ``void *`` in CUDA C++.
     name : str, optional
         For a Python function the symbol of the result, by default the one that cuFFT looks for. For
         CUDA C++ the device function's name in the source, ``prolog`` by default.
@@ -155,7 +155,7 @@ def compile_epilog(
 
 def _compile(
     phase: Literal["load", "store"],
-    function: Callable[..., Any] | str,
+    function: object,
     element: str,
     user_info: Any,
     name: str | None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 __all__ = ["DeviceCallable", "resolve_callback"]
 
@@ -77,9 +76,7 @@ class DeviceCallable:
             raise ValueError(msg)
 
 
-def resolve_callback(
-    name: str, callback: DeviceCallable | Mapping[str, Any] | None
-) -> DeviceCallable | None:
+def resolve_callback(name: str, callback: object) -> DeviceCallable | None:
     """Turn a user's ``prolog`` or ``epilog`` argument into an object with code, or None."""
     if isinstance(callback, Mapping):
         known = [field.name for field in fields(DeviceCallable)]
