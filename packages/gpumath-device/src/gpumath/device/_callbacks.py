@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from gpumath.device._fingerprint import Fingerprint, compiler_versions
-
 __all__ = ["compile_fft_callback", "function_fingerprint"]
 
 
@@ -117,6 +115,8 @@ def function_fingerprint(function: Callable[..., Any]) -> str | None:
     >>> first == same, first == other
     (True, False)
     """
+    from gpumath.device._fingerprint import Fingerprint, compiler_versions
+
     try:
         return f"{compiler_versions()} {Fingerprint().of(function)}"
     except Fingerprint.UnknownValueError:
