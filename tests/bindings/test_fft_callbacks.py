@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpumath.bindings import core
+from gpumath.bindings.errors import NoDeviceError, UnsupportedLayoutError
 
 OPERAND = np.ones(8, np.complex64)
 
@@ -47,3 +48,25 @@ def test_what_is_no_callback(
 ) -> None:
     with pytest.raises(exception, match=message):
         core.FftPlan(OPERAND, execution="cpu", **{name: given})
+
+
+@pytest.mark.parametrize("name", ["prolog", "epilog"])
+def test_layouts_whose_offsets_would_restart(name: str) -> None:
+    # Refused before a device is looked for.
+    operand = np.ones((4, 6, 5), np.complex64)
+    with pytest.raises(UnsupportedLayoutError, match=f"a {name} gets each element's offset") as e:
+        core.FftPlan(operand, axes=[1], execution="cuda", **{name: callback()})
+    assert (e.value.permutation, e.value.axes) == ((0, 2, 1), (2,))
+    half = np.ones(8, np.float16)
+    with pytest.raises(ValueError, match="half precision"):
+        core.FftPlan(half, execution="cuda", **{name: callback()})
+
+
+def test_only_the_side_of_the_callback_counts() -> None:
+    if core.Device.count():
+        pytest.skip("there is a CUDA device")
+    repeated = np.broadcast_to(np.ones(6, np.complex64), (4, 6))
+    with pytest.raises(NoDeviceError):
+        core.FftPlan(repeated, axes=[1], execution="cuda", prolog=callback())
+    with pytest.raises(UnsupportedLayoutError):
+        core.FftPlan(repeated, axes=[1], execution="cuda", epilog=callback())

@@ -109,3 +109,21 @@ fn lengths_that_cufft_12_3_computes_wrongly() {
         assert!(!refused(kind, 131 * 64, Precision::Single, right));
     }
 }
+
+#[test]
+fn the_library_s_version_decides() {
+    let library = |version| LibraryInfo {
+        name: "cufft",
+        path: "libcufft.so.11".into(),
+        version,
+        cuda_major: Some(12),
+        origin: "explicit",
+    };
+    for version in [None, Some(FIRST_VERSION), Some(Version::new(12, 0))] {
+        assert!(check_version(&library(version)).is_ok());
+    }
+    let error = check_version(&library(Some(Version::new(11, 2)))).unwrap_err();
+    assert!(matches!(error, Error::FunctionNotFound(_)));
+    let text = error.to_string();
+    assert!(text.contains("version 11.2") && text.contains("cuFFT 11.3 (CUDA 12.6"), "{text}");
+}

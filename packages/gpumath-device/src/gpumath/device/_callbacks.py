@@ -28,10 +28,10 @@ def compile_fft_callback(
     Parameters
     ----------
     function : callable
-        Python function, or one that `numba.cuda.jit` has decorated: ``load(data, offset,
-        user_info, reserved)``, which returns the element, or ``store(data, offset, element,
-        user_info, reserved)``. It runs in a kernel; see Numba's documentation for what can be in
-        it.
+        Python function, or one that `numba.cuda.jit` has decorated, whose options do not count:
+        ``load(data, offset, user_info, reserved)``, which returns the element, or ``store(data,
+        offset, element, user_info, reserved)``. It runs in a kernel; see Numba's documentation for
+        what can be in it.
     phase : {'load', 'store'}
         Which of the two it is.
     element_dtype : {'float32', 'float64', 'complex64', 'complex128'}

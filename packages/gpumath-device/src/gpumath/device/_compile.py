@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,8 @@ _STRUCTS = {"complex64": "struct.float2", "complex128": "struct.double2"}
 _BYTE_POINTER = ir.IntType(8).as_pointer()
 _OFFSET = ir.IntType(64)
 _QUOTED_NAME = re.compile(r'@"([^"]+)"')
+# Modules that are built share their types.
+_BUILDING = threading.Lock()
 
 
 def compile_callback(
@@ -80,10 +83,11 @@ def compile_callback(
         raise RuntimeError(msg) from error
     library = compiled.library
     inner = library.get_function(compiled.fndesc.llvm_func_name)
-    _add_entry(inner, symbol, element, stores=stores)
-    inner.linkage = "internal"
-    names = {f.name for module in library.modules for f in module.functions if f.blocks}
-    texts = _with_own_names(library.llvm_strs, names - {symbol})
+    with _BUILDING:
+        _add_entry(inner, symbol, element, stores=stores)
+        inner.linkage = "internal"
+        names = {f.name for module in library.modules for f in module.functions if f.blocks}
+        texts = _with_own_names(library.llvm_strs, names - {symbol})
     options = nvvm_options | {"arch": f"compute_{compute_capability}"}
     try:
         code: bytes = nvvm.compile_ir(texts, **options)

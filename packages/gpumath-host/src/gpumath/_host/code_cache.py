@@ -52,8 +52,11 @@ def folder() -> Path | None:
         return Path(named)
     home = os.environ.get("XDG_CACHE_HOME", "")
     # The specification of the XDG folders ignores relative paths.
-    base = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".cache"
-    return base / "gpumath"
+    if os.path.isabs(home):
+        return Path(home) / "gpumath"
+    user = os.path.expanduser("~")
+    # There are users without a home.
+    return Path(user) / ".cache" / "gpumath" if os.path.isabs(user) else None
 
 
 @cache
