@@ -130,6 +130,24 @@ def test_a_name_for_the_result_or_for_the_function_in_the_source() -> None:
     assert b".func  (.param .b32 func_retval0) my_load(" in text
 
 
+def test_one_source_for_both() -> None:
+    source = """
+__device__ const float factor = 2.5f;
+__device__ float scaled(float x) { return factor * x; }
+__device__ float prolog(const float *x, unsigned long long i, void *, void *)
+{ return scaled(x[i]); }
+__device__ void epilog(float *x, unsigned long long i, float y, void *, void *)
+{ x[i] = scaled(y); }
+"""
+    pieces = {
+        phase: compile_(source, "float32", None, compute_capability="90")
+        for phase, compile_ in COMPILE.items()
+    }
+    ptx = linked_with_caller("float32", 90, **pieces)
+    assert "call" not in ptx
+    assert ptx.count("mul.f32") == 2
+
+
 def test_functions_of_any_kind_and_every_user_info() -> None:
     require_numba()
     from numba import cuda, types

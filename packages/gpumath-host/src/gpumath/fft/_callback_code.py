@@ -61,6 +61,10 @@ class Callback(NamedTuple):
         element = mangled if self.phase == "store" else ""
         return f"_Z{len(name)}{name}Pvy{element}S_S_"
 
+    @property
+    def _file(self) -> str:
+        return "prolog.cu" if self.phase == "load" else "epilog.cu"
+
     def from_python(self, function: Callable[..., Any]) -> bytes:
         """Compile a Python function, or take the code from the cache."""
         check_cufft()
@@ -94,7 +98,8 @@ class Callback(NamedTuple):
         if not _IDENTIFIER.fullmatch(name):
             msg = f"name is {name!r}; the name of a device function in the source is needed"
             raise ValueError(msg)
-        whole = f"{source}\n{self._entry(name)}"
+        # Without a namespace of its own, the helpers of a prolog and of an epilog would clash.
+        whole = f'namespace {{\n#line 1 "{self._file}"\n{source}\n}}\n{self._entry(name)}'
         compiler = "NVRTC {}.{}".format(*nvrtc.version())
         return cached_code(self._key(compiler, whole), lambda: self._compiled(whole))
 
@@ -141,12 +146,11 @@ class Callback(NamedTuple):
                 f"{known[0]} and newer"
             )
             raise ValueError(msg)
-        file = "prolog.cu" if self.phase == "load" else "epilog.cu"
         # Files beside the program would not be in the cache's key.
         options = [f"-arch=compute_{older[-1]}", "-no-source-include", "-rdc=true", "-std=c++17"]
         if self.representation == "ltoir":
             options.append("-dlto")
-        program = nvrtc.create_program(whole, file, 0, [], [])
+        program = nvrtc.create_program(whole, self._file, 0, [], [])
         try:
             nvrtc.compile_program(program, len(options), options)
             if self.representation == "ltoir":
