@@ -26,7 +26,8 @@ def test_there_are_blocks() -> None:
 
 
 @pytest.mark.parametrize(("name", "block"), BLOCKS, ids=[name for name, _ in BLOCKS])
-def test_block_runs(name: str, block: str) -> None:
+def test_block_runs(name: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUMATH_CACHE_DIR", str(tmp_path))
     if re.search(r"import (cupy|torch)|cupy as|torch as", block):
         pytest.importorskip("cupy" if "cupy" in block else "torch")
     exec(compile(block, name, "exec"), {})
