@@ -176,8 +176,9 @@ def missing_cuda_extra(session: nox.Session) -> str | None:
 @nox.session(requires=["wheels"])
 def tests(session: nox.Session) -> None:
     """Run the tests that need no GPU, against the built wheels and NVIDIA's real libraries."""
-    session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, "jax", *CUDA13_LIBRARIES)
-    session.install("--no-deps", wheel_of("gpumath-device"))
+    # NVVM is what Numba compiles with.
+    libraries = (*CUDA13_LIBRARIES, "nvidia-nvvm")
+    session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, "jax", *libraries)
     session.install("-r", str(GENERATOR_REQUIREMENTS))
     cuda12 = download_once(session, "cuda12-libraries", *CUDA12_LIBRARIES)
     run_pytest(session, "-m", "not gpu", env={"GPUMATH_TEST_CU12": str(cuda12)})
@@ -202,7 +203,8 @@ def tests_cuda_libs(session: nox.Session) -> None:
 def tests_gpu(session: nox.Session) -> None:
     """Run the tests that need a GPU; with --no-venv against what is installed, with no network."""
     if has_own_environment(session):
-        session.install(*map(wheel_of, PACKAGES[:2]), *TEST_REQUIREMENTS, "cupy-cuda13x", "torch")
+        libraries = ("cupy-cuda13x", "torch", "numba-cuda[cu13]")
+        session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, *libraries)
     session.run("python", "-P", "-m", "gpumath.bindings")
     # Where every test would be skipped, success would say nothing.
     count = "from gpumath.bindings import core; print(core.Device.count())"

@@ -54,10 +54,12 @@ PYTHON_LAYERS = (
         ),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
         only_in=(("cupy", f"{HOST}/_host"), ("torch", f"{HOST}/_host")),
+        # To compile callbacks written in Python.
+        lazily=("gpumath.device",),
     ),
     PythonLayer(
         DEVICE,
-        ("numba", "numba_cuda", "llvmlite", "numpy", "gpumath.bindings", "gpumath.device"),
+        ("cuda", "numba", "numba_cuda", "llvmlite", "numpy", "gpumath.bindings", "gpumath.device"),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
     ),
     PythonLayer(

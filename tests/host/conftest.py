@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.helpers.spaces import ON_CPU, ON_GPU, TO_CPU, TO_GPU, Space, parameters
@@ -39,3 +41,11 @@ def gpu_space(request: pytest.FixtureRequest) -> Space:
     """Every array library with operands on the GPU, on the GPU."""
     request.param.skip_if_absent()
     return request.param
+
+
+@pytest.fixture(scope="session", autouse=True)
+def code_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep compiled callbacks out of the user's own folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUMATH_CACHE_DIR", str(tmp_path_factory.mktemp("code")))
+        yield

@@ -12,6 +12,8 @@ from gpumath import fft, memory
 
 MODULES = [
     "gpumath.fft",
+    "gpumath.fft._callbacks",
+    "gpumath.fft._device_callable",
     "gpumath.fft._fft",
     "gpumath.fft._functions",
     "gpumath.fft._options",

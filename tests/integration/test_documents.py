@@ -37,7 +37,8 @@ def needs_gpu(block: str) -> bool:
         for name, block in BLOCKS
     ],
 )
-def test_block_runs(name: str, block: str) -> None:
+def test_block_runs(name: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUMATH_CACHE_DIR", str(tmp_path))
     if re.search(r"import (cupy|torch)|cupy as|torch as", block):
         pytest.importorskip("cupy" if "cupy" in block else "torch")
     exec(compile(block, name, "exec"), {})

@@ -104,7 +104,7 @@ def test_requirements(package: str) -> None:
     expected = {
         "gpumath-bindings": set(),
         "gpumath-host": {"gpumath-bindings", "numpy"},
-        "gpumath-device": {"gpumath-bindings"},
+        "gpumath-device": {"gpumath-bindings", "numba-cuda", "numpy"},
     }
     assert names == expected[package]
 

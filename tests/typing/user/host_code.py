@@ -35,6 +35,17 @@ with fft.FFT(single, axes=[0]) as transform:
     transform.release_operand()
 transform.free()
 
+
+def windowed(data: Any, offset: int, info: Any, reserved: Any) -> Any:
+    return data[offset] * info[offset]
+
+
+code = fft.compile_prolog(windowed, "complex64", np.float32, compute_capability="90")
+assert_type(code, bytes)
+assert_type(fft.compile_epilog("source", "float64", None, representation="ptx"), bytes)
+assert_type(fft.DeviceCallable(code, data=0).size, int | None)
+
 # Mistakes that the checkers must find: an unused suppression is an error too.
 fft.fft(single, axis=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+fft.compile_prolog(1, "float32", None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 fft.FFT(single, stream=0, threads=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use gpumath_sys::generated::cufft;
 use gpumath_sys::table::Symbol;
 
+use super::callback::{Attached, Callbacks, Place};
 use super::passes::{Buffer, Pass, Passes};
 use super::problem::{Direction, Kind, Precision, Problem};
 use crate::device::{ContextGuard, may_free};
@@ -55,6 +56,7 @@ impl CufftPlan {
     pub(crate) fn new(problem: &Problem, device: i32) -> Result<Self> {
         check_half(problem)?;
         let passes = Passes::of(problem)?;
+        Callbacks::check(problem, &passes.passes)?;
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
         let calls = passes.calls();
         let scratch = passes.scratch.then(|| {
@@ -65,12 +67,15 @@ impl CufftPlan {
         let _context = ContextGuard::enter(device)?;
         // Loads the library outside the lock: the search may have to wait for Python.
         loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
+        Callbacks::prepare(problem)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut work_size = 0;
         let mut bounce_size = 0;
         let mut planned = Vec::with_capacity(passes.passes.len());
-        for pass in passes.passes {
-            let (handle, size) = Handle::plan(&pass, problem.precision, device)?;
+        let last = passes.passes.len().saturating_sub(1);
+        for (index, pass) in passes.passes.into_iter().enumerate() {
+            let place = Place { is_first: index == 0, is_last: index == last };
+            let (handle, size) = Handle::plan(&pass, problem, place, device)?;
             work_size = work_size.max(size);
             let real = problem.precision.real().size();
             bounce_size = bounce_size.max(pass.bounce.unwrap_or(0) as usize * real);
@@ -248,20 +253,25 @@ struct Handle {
     device: i32,
     kind: Kind,
     precision: Precision,
+    /// cuFFT has its addresses until the plan is destroyed.
+    attached: Attached,
 }
 
 impl Handle {
     /// Plans one pass; also gives the bytes of work area that it needs. The device's context is current.
-    fn plan(pass: &Pass, precision: Precision, device: i32) -> Result<(Self, usize)> {
+    fn plan(pass: &Pass, problem: &Problem, place: Place, device: i32) -> Result<(Self, usize)> {
+        let precision = problem.precision;
         let mut plan = 0_i32;
         let create = loader::function(&cufft::CREATE)?;
         // SAFETY: the address is that of a live i32.
         check(cufft::CREATE.symbol(), unsafe { create(&raw mut plan as usize) }, String::new)?;
-        let handle = Self { plan, device, kind: pass.kind, precision };
+        let mut handle =
+            Self { plan, device, kind: pass.kind, precision, attached: Attached::default() };
         let set_auto_allocation = loader::function(&cufft::SET_AUTO_ALLOCATION)?;
         // SAFETY: the plan is alive.
         let status = unsafe { set_auto_allocation(plan, 0) };
         check(cufft::SET_AUTO_ALLOCATION.symbol(), status, String::new)?;
+        handle.attached = Callbacks::attach(problem, place, plan)?;
         let (complex, real) = cuda_types(precision);
         let (from, to) = match pass.kind {
             Kind::C2C => (complex, complex),
@@ -295,10 +305,11 @@ impl Handle {
         };
         check(cufft::XT_MAKE_PLAN_MANY.symbol(), status, || {
             format!(
-                "{:?} of {:?} points, batch {}, {precision:?} precision, device {device}",
+                "{:?} of {:?} points, batch {}, {precision:?} precision, device {device}{}",
                 pass.kind,
                 pass.extents.as_slice(),
-                pass.batch
+                pass.batch,
+                problem.callbacks.describe()
             )
         })?;
         Ok((handle, work_size))
@@ -360,7 +371,11 @@ impl Drop for Handle {
     }
 }
 
-fn check(function: &'static Symbol, code: i32, context: impl FnOnce() -> String) -> Result<()> {
+pub(super) fn check(
+    function: &'static Symbol,
+    code: i32,
+    context: impl FnOnce() -> String,
+) -> Result<()> {
     match code {
         SUCCESS => Ok(()),
         ALLOC_FAILED => Err(Error::OutOfMemory(format!(

@@ -1,11 +1,13 @@
 //! Fourier transforms: problem → plan → execute.
 
+mod callback;
 pub(crate) mod cufft;
 mod passes;
 mod plan;
 mod problem;
 mod request;
 
+pub use callback::{Callback, Callbacks};
 pub use plan::{Execution, FftPlan, Found};
 pub use problem::{Direction, Kind, Precision, Problem};
 pub use request::Request;

@@ -253,25 +253,7 @@ impl Cut<'_> {
     }
 
     fn unsupported(&self, reason: &str) -> Error {
-        let problem = self.problem;
-        let transformed: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
-        let mut permutation: Vec<usize> =
-            (0..problem.input.ndim()).filter(|axis| !transformed.contains(axis)).collect();
-        let first = permutation.len();
-        permutation.extend(&transformed);
-        let axes: Vec<usize> = (first..permutation.len()).collect();
-        Error::UnsupportedLayout {
-            message: format!(
-                "no cuFFT plan covers an operand of shape {:?} and strides {:?} transformed along axes {:?}: {reason}; \
-                 copy it with its axes in the order {permutation:?}, transform that along {axes:?} and transpose the \
-                 result back, or use execution=\"cpu\"",
-                problem.input.shape.as_slice(),
-                problem.input.strides.as_slice(),
-                problem.axes.as_slice(),
-            ),
-            permutation,
-            axes,
-        }
+        self.problem.unsupported_layout(reason)
     }
 }
 

@@ -85,6 +85,13 @@ impl FftPlan {
 
     fn make(problem: Problem, execution: Execution) -> Result<Self> {
         let empty = problem.input.is_empty();
+        if execution.device().is_none() && !problem.callbacks.is_empty() {
+            return Err(Error::InvalidValue(
+                "prolog and epilog work on a GPU only, and this transform runs on the CPU; use execution=\"cuda\", or \
+                 apply the functions to the operand and to the result"
+                    .into(),
+            ));
+        }
         let engine = match execution {
             Execution::Cpu { .. } if empty => Engine::Nothing,
             Execution::Cpu { threads } => {

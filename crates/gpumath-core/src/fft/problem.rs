@@ -1,5 +1,6 @@
 //! What is to be transformed, independent of the engine that does it.
 
+use super::callback::Callbacks;
 use crate::error::{Error, Result};
 use crate::tensor::{DType, Dims, Layout};
 
@@ -68,6 +69,8 @@ pub struct Problem {
     pub unaligned: bool,
     /// The same for a real output.
     pub output_unaligned: bool,
+    /// What happens to the elements on their way in and out; cuFFT only.
+    pub callbacks: Callbacks,
 }
 
 impl Problem {
@@ -89,6 +92,7 @@ impl Problem {
             inplace,
             unaligned: false,
             output_unaligned: false,
+            callbacks: Callbacks::default(),
         };
         problem.check()?;
         Ok(problem)
@@ -175,6 +179,28 @@ impl Problem {
     #[must_use]
     pub fn is_output_unaligned(&self, address: usize) -> bool {
         self.kind == Kind::C2R && !address.is_multiple_of(self.precision.complex().size())
+    }
+
+    /// The error for a memory layout that no cuFFT plan covers, with the copy that helps.
+    pub(super) fn unsupported_layout(&self, reason: &str) -> Error {
+        let transformed: Vec<usize> = self.axes.iter().map(|&axis| axis as usize).collect();
+        let mut permutation: Vec<usize> =
+            (0..self.input.ndim()).filter(|axis| !transformed.contains(axis)).collect();
+        let first = permutation.len();
+        permutation.extend(&transformed);
+        let axes: Vec<usize> = (first..permutation.len()).collect();
+        Error::UnsupportedLayout {
+            message: format!(
+                "no cuFFT plan covers an operand of shape {:?} and strides {:?} transformed along axes {:?}: {reason}; \
+                 copy it with its axes in the order {permutation:?}, transform that along {axes:?} and transpose the \
+                 result back, or use execution=\"cpu\"",
+                self.input.shape.as_slice(),
+                self.input.strides.as_slice(),
+                self.axes.as_slice(),
+            ),
+            permutation,
+            axes,
+        }
     }
 
     /// Element type of the input.

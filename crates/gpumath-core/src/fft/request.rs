@@ -1,5 +1,6 @@
 //! From what a user asks about one operand to a [`Problem`].
 
+use super::callback::Callbacks;
 use super::problem::{Kind, Precision, Problem};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, Dims, Layout, TensorView};
@@ -15,6 +16,8 @@ pub struct Request {
     pub inplace: bool,
     /// What to write the result to; `None` for new memory.
     pub output: Option<TensorView>,
+    /// What happens to the elements on their way in and out.
+    pub callbacks: Callbacks,
     /// Whether a C2R result has an odd number of points along its last transform axis.
     pub odd: bool,
     /// Give a C-contiguous result rather than one in the operand's own memory order.
@@ -91,6 +94,7 @@ impl Request {
             Layout::packed(&shape, &layout.memory_order())
         };
         let mut problem = Problem::new(kind, precision, axes, layout.clone(), output, inplace)?;
+        problem.callbacks = self.callbacks.clone();
         problem.unaligned = problem.is_unaligned(operand.ptr);
         problem.output_unaligned =
             self.output.as_ref().is_some_and(|output| problem.is_output_unaligned(output.ptr));

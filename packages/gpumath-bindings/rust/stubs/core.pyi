@@ -5,6 +5,7 @@ from typing import Any, Literal, final
 
 _C_API: object  # a PyCapsule
 _Stream = Any  # an int, or an object with __cuda_stream__, .cuda_stream, .ptr or .handle
+_Callback = Any  # an object with .ltoir, .size and .data
 
 @final
 class Library:
@@ -136,6 +137,8 @@ class FftPlan:
         cached: bool = True,
         out: object | None = None,
         stream: _Stream | None = None,
+        prolog: _Callback | None = None,
+        epilog: _Callback | None = None,
     ) -> FftPlan: ...
     @staticmethod
     def transform(

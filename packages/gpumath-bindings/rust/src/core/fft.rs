@@ -4,13 +4,16 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use gpumath_core::device::{RelaxedCapture, is_capturing, is_default};
-use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Found, Kind, Problem, Request};
+use gpumath_core::fft::{
+    Callbacks, Direction, Execution, FftPlan as Plan, Found, Kind, Problem, Request,
+};
 use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
 use gpumath_core::{Error, cache};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
+use crate::core::callback;
 use crate::error::OrRaise;
 use crate::interop::{self, Library, Operand, Reader};
 
@@ -46,6 +49,10 @@ use crate::interop::{self, Library, Operand, Reader};
 /// stream : int or stream object, optional
 ///     Stream that the plan will first run on, by default the current stream of the operand's library. A plan cannot be
 ///     made while it is captured into a graph.
+/// prolog, epilog : object, optional
+///     Device functions that give the operand's elements and store the result's; CUDA only. An object has ``ltoir``,
+///     the code as bytes or its address, ``size``, its length, and ``data``, the device address that the function gets
+///     with each call, or None.
 ///
 /// Raises
 /// ------
@@ -54,7 +61,10 @@ use crate::interop::{self, Library, Operand, Reader};
 /// ValueError, TypeError
 ///     The operand, an axis or an option is not allowed; the message says what is.
 /// UnsupportedLayoutError
-///     cuFFT covers the operand's strides with no plan; the exception says which copy helps.
+///     cuFFT covers the operand's strides with no plan, or with none that gives a callback the elements' offsets; the
+///     exception says which copy helps.
+/// FunctionNotFoundError
+///     A callback needs a newer cuFFT.
 /// NoDeviceError
 ///     There is no such CUDA device.
 ///
@@ -78,7 +88,8 @@ impl FftPlan {
     #[new]
     #[pyo3(signature = (
         operand, axes=None, kind=None, *, execution=None, device_id=None, num_threads=None, inplace=false,
-        last_axis_parity="even", result_layout="optimized", cached=true, out=None, stream=None
+        last_axis_parity="even", result_layout="optimized", cached=true, out=None, stream=None,
+        prolog=None, epilog=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
@@ -95,6 +106,8 @@ impl FftPlan {
         cached: bool,
         out: Option<&Bound<'_, PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
+        prolog: Option<&Bound<'_, PyAny>>,
+        epilog: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let reader = Reader::of(operand)?;
         let view = reader.view(operand, None)?;
@@ -109,6 +122,7 @@ impl FftPlan {
                 .map(|out| interop::out_view(operand, out, None))
                 .transpose()?
                 .map(|out| out.view),
+            callbacks: callback::callbacks(prolog, epilog)?,
         };
         let execution = parse_execution(execution, view.device, device_id, num_threads)?;
         let problem = if cached {
@@ -149,6 +163,7 @@ impl FftPlan {
             odd: false,
             natural: false,
             output: target.map(|target| target.view),
+            callbacks: Callbacks::default(),
         };
         let execution = parse_execution(None, source.device, None, None)?;
         let this = match Plan::find(&request, &source, execution).or_raise(py)? {

@@ -7,6 +7,7 @@
 
 pub(crate) mod array;
 pub(crate) mod c_api;
+pub(crate) mod callback;
 pub(crate) mod device;
 pub(crate) mod fft;
 pub(crate) mod libraries;

@@ -1,8 +1,13 @@
-"""GPU math inside Numba CUDA kernels: not yet.
+"""Python functions as device functions. Math inside Numba CUDA kernels: not yet.
 
-This release of gpumath-device holds the package name and its version, and no function. FFTs,
-matrix products, solvers and random numbers that can be called inside a kernel are to come, on
-NVIDIA's libmathdx.
+`compile_fft_callback` compiles a Python function for cuFFT, which calls it for each element that a
+transform reads or writes; `gpumath.fft.compile_prolog` and `gpumath.fft.compile_epilog` are what
+users call. FFTs, matrix products, solvers and random numbers that can be called inside a kernel are
+to come, on NVIDIA's libmathdx.
+
+Importing it does not import Numba.
 """
 
-__all__: list[str] = []
+from gpumath.device._callbacks import compile_fft_callback, function_fingerprint
+
+__all__ = ["compile_fft_callback", "function_fingerprint"]

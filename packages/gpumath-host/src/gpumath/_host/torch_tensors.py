@@ -24,8 +24,8 @@ class _Torch:
         operand.copy_(torch.from_numpy(np.ascontiguousarray(values)))
 
     def on_stream(self, stream: int, device_id: int) -> AbstractContextManager[object]:
-        # PyTorch knows the legacy default stream by 0 alone.
-        if stream == _LEGACY:
+        # From the handle 0, PyTorch would make a new stream.
+        if stream in _DEFAULT:
             borrowed = torch.cuda.default_stream(device_id)
         else:
             borrowed = torch.cuda.ExternalStream(stream, device=device_id)
@@ -42,6 +42,6 @@ class _Torch:
             torch.cuda.empty_cache()
 
 
-_LEGACY = 1
+_DEFAULT = (0, 1)
 
 LIBRARY = _Torch()

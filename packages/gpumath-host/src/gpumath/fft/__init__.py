@@ -17,6 +17,8 @@ array([1., 2., 3., 4.])
 
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
 from gpumath.bindings.errors import UnsupportedLayoutError
+from gpumath.fft._callbacks import compile_epilog, compile_prolog
+from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._errors import InvalidFFTState
 from gpumath.fft._fft import FFT
 from gpumath.fft._functions import fft, ifft, irfft, rfft
@@ -24,12 +26,15 @@ from gpumath.fft._options import FFTDirection, FFTOptions
 
 __all__ = [
     "FFT",
+    "DeviceCallable",
     "ExecutionCPU",
     "ExecutionCUDA",
     "FFTDirection",
     "FFTOptions",
     "InvalidFFTState",
     "UnsupportedLayoutError",
+    "compile_epilog",
+    "compile_prolog",
     "fft",
     "ifft",
     "irfft",

@@ -7,6 +7,7 @@ from typing import Any, Literal, final
 
 _C_API: object  # a PyCapsule
 _Stream = Any  # an int, or an object with __cuda_stream__, .cuda_stream, .ptr or .handle
+_Callback = Any  # an object with .ltoir, .size and .data
 
 @final
 class Library:

@@ -1,0 +1,248 @@
+//! Device functions of the user's, which cuFFT calls for each element that it reads or writes.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use gpumath_sys::generated::{cufft, nvjitlink};
+
+use super::passes::Pass;
+use super::problem::{Kind, Precision, Problem};
+use crate::error::{Error, FunctionNotFound, Result};
+use crate::loader::{self, LibraryInfo};
+use crate::version::Version;
+
+/// The first cuFFT with callbacks in LTO-IR, of CUDA 12.6 Update 2.
+const FIRST_VERSION: Version = Version::new(11, 3);
+
+/// A device function in LTO-IR under the name that cuFFT looks for, and the address of its data.
+#[derive(Clone, Debug)]
+pub struct Callback {
+    ltoir: Arc<[u8]>,
+    /// Of the LTO-IR, so that the look-up of a plan need not read it each time.
+    hash: u64,
+    data: usize,
+}
+
+impl Callback {
+    /// `data` is the device address that the function gets with each call; 0 for none.
+    #[must_use]
+    pub fn new(ltoir: &[u8], data: usize) -> Self {
+        let mut hasher = DefaultHasher::new();
+        ltoir.hash(&mut hasher);
+        Self { ltoir: ltoir.into(), hash: hasher.finish(), data }
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn ltoir(&self) -> &[u8] {
+        &self.ltoir
+    }
+
+    /// Device address of the data.
+    #[must_use]
+    pub const fn data(&self) -> usize {
+        self.data
+    }
+}
+
+impl PartialEq for Callback {
+    fn eq(&self, other: &Self) -> bool {
+        self.data == other.data && self.hash == other.hash && self.ltoir == other.ltoir
+    }
+}
+
+impl Eq for Callback {}
+
+impl Hash for Callback {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.hash, self.data).hash(state);
+    }
+}
+
+/// What happens to the elements on their way in and out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Callbacks {
+    /// Gives each element of the input.
+    pub prolog: Option<Callback>,
+    /// Stores each element of the output.
+    pub epilog: Option<Callback>,
+}
+
+impl Callbacks {
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.prolog.is_none() && self.epilog.is_none()
+    }
+
+    /// Refuses what no plan can do, before cuFFT is looked for.
+    pub(super) fn check(problem: &Problem, passes: &[Pass]) -> Result<()> {
+        let Self { prolog, epilog } = &problem.callbacks;
+        if problem.callbacks.is_empty() {
+            return Ok(());
+        }
+        if problem.precision == Precision::Half {
+            return Err(Error::InvalidValue(
+                "cuFFT has no prolog and no epilog in half precision; convert the operand to single precision".into(),
+            ));
+        }
+        // Each call of the library counts offsets from its own start.
+        let from = |pass: &Pass| pass.offsets.iter().all(|&(input, _)| input == 0);
+        let to = |pass: &Pass| pass.offsets.iter().all(|&(_, output)| output == 0);
+        let sides = [
+            (
+                "prolog",
+                "input",
+                prolog.is_none() || passes.first().is_none_or(from),
+                &problem.input,
+            ),
+            ("epilog", "output", epilog.is_none() || passes.last().is_none_or(to), &problem.output),
+        ];
+        for (name, side, fits, layout) in sides {
+            if !fits {
+                let reason = format!(
+                    "a {name} gets each element's offset in memory, and cuFFT would have to be called once for each \
+                     slice of the {side} of strides {:?}, with offsets from the slice's start",
+                    layout.strides.as_slice()
+                );
+                return Err(problem.unsupported_layout(&reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens what cuFFT needs to link callbacks, and refuses what this cuFFT cannot do.
+    pub(super) fn prepare(problem: &Problem) -> Result<()> {
+        if problem.callbacks.is_empty() {
+            return Ok(());
+        }
+        let library = loader::library("cufft")?;
+        check_version(&library)?;
+        check_length(problem, library.version)?;
+        // cuFFT opens nvJitLink by its bare name, which the dynamic loader may not know: unless it is open already.
+        loader::function(&nvjitlink::VERSION)?;
+        Ok(())
+    }
+
+    /// Attaches the prolog to the pass that reads the input and the epilog to the one that writes the output.
+    pub(super) fn attach(problem: &Problem, place: Place, plan: i32) -> Result<Attached> {
+        let prolog = problem.callbacks.prolog.as_ref().filter(|_| place.is_first);
+        let epilog = problem.callbacks.epilog.as_ref().filter(|_| place.is_last);
+        let mut attached = Attached::default();
+        for (callback, stores) in [(prolog, false), (epilog, true)] {
+            let Some(callback) = callback else { continue };
+            let is_complex = problem.kind != if stores { Kind::C2R } else { Kind::R2C };
+            let kind = kind_of(stores, is_complex, problem.precision);
+            attached.0.push((Box::new(callback.data), callback.clone()));
+            let data = attached.0.last().map_or(0, |(data, _)| &raw const **data as usize);
+            let row = set_jit_callback()?;
+            let set = loader::function(row)?;
+            let code = callback.ltoir();
+            // SAFETY: the plan is alive and not made yet; the code and the array of one address stay as long as it
+            // lives; without a name, cuFFT looks for that which its header gives callbacks of this kind.
+            let status =
+                unsafe { set(plan, 0, code.as_ptr() as usize, code.len() as u64, kind, data) };
+            super::cufft::check(row.symbol(), status, || {
+                let name = if stores { "epilog" } else { "prolog" };
+                format!("{name} of {} bytes of LTO-IR", code.len())
+            })?;
+        }
+        Ok(attached)
+    }
+
+    /// What an error of planning has to tell about them.
+    pub(super) fn describe(&self) -> String {
+        let names = match (&self.prolog, &self.epilog) {
+            (None, None) => return String::new(),
+            (Some(_), None) => "a prolog",
+            (None, Some(_)) => "an epilog",
+            (Some(_), Some(_)) => "a prolog and an epilog",
+        };
+        let linker = loader::library("nvjitlink").ok().and_then(|library| library.version);
+        let version = linker.map_or_else(|| "?".to_owned(), |version| version.to_string());
+        format!(
+            "; with {names}, which nvJitLink {version} links: it takes LTO-IR of compilers of its CUDA major that are \
+             not newer than it"
+        )
+    }
+}
+
+/// Where a pass is among the passes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) is_first: bool,
+    pub(super) is_last: bool,
+}
+
+/// What cuFFT was given the addresses of, to be dropped after the plan.
+#[derive(Debug, Default)]
+pub(super) struct Attached(Vec<(Box<usize>, Callback)>);
+
+type SetCallback =
+    gpumath_sys::table::Function<unsafe extern "C" fn(i32, usize, usize, u64, i32, usize) -> i32>;
+
+/// The function that the library's header calls: CUDA 12's exports the plain name too, as something else.
+fn set_jit_callback() -> Result<&'static SetCallback> {
+    let version = loader::library("cufft")?.version;
+    let is_cuda_12 = version.is_some_and(|version| version.major < 12);
+    Ok(if is_cuda_12 { &cufft::XT_SET_JIT_CALLBACK_12_7 } else { &cufft::XT_SET_JIT_CALLBACK })
+}
+
+fn check_version(library: &LibraryInfo) -> Result<()> {
+    let Some(version) = library.version.filter(|version| *version < FIRST_VERSION) else {
+        return Ok(());
+    };
+    let symbol = cufft::XT_SET_JIT_CALLBACK_12_7.symbol();
+    Err(Error::FunctionNotFound(Box::new(FunctionNotFound {
+        function: "a prolog or an epilog".to_owned(),
+        symbol: symbol.symbol.to_owned(),
+        path: library.path.display().to_string(),
+        version: version.to_string(),
+        since: symbol.since,
+        until: symbol.until,
+        versions: "cuFFT 11.3 (CUDA 12.6 Update 2) and newer".to_owned(),
+    })))
+}
+
+/// cuFFT 12.3 computes wrong results with a callback on the real side of these lengths; older ones refuse them, and
+/// newer ones are right.
+fn check_length(problem: &Problem, version: Option<Version>) -> Result<()> {
+    if version.is_none_or(|version| (version.major, version.minor) != (12, 3)) {
+        return Ok(());
+    }
+    let name = match (problem.kind, &problem.callbacks) {
+        (Kind::R2C, Callbacks { prolog: Some(_), .. }) => "prolog",
+        (Kind::C2R, Callbacks { epilog: Some(_), .. }) => "epilog",
+        _ => return Ok(()),
+    };
+    let length = problem.extent(problem.axes.len() - 1);
+    let first_wrong = if problem.precision == Precision::Double { 4096 } else { 8192 };
+    if length % 2 != 0 || length < first_wrong || largest_factor_is_at_most(127, length) {
+        return Ok(());
+    }
+    Err(Error::InvalidValue(format!(
+        "cuFFT 12.3 (CUDA 13.3) computes wrong results with the {name} of a {:?} transform of {length} points, an even \
+         length with a prime factor above 127; use CUDA 13.4, apply the function on the complex side, or pad to \
+         another length",
+        problem.kind
+    )))
+}
+
+fn largest_factor_is_at_most(bound: i64, mut number: i64) -> bool {
+    for factor in 2..=bound {
+        while number % factor == 0 {
+            number /= factor;
+        }
+    }
+    number == 1
+}
+
+/// The `cufftXtCallbackType`.
+const fn kind_of(stores: bool, is_complex: bool, precision: Precision) -> i32 {
+    let double = matches!(precision, Precision::Double) as i32;
+    4 * stores as i32 + 2 * !is_complex as i32 + double
+}
+
+#[cfg(test)]
+#[path = "callback_tests.rs"]
+mod tests;

@@ -1,0 +1,202 @@
+"""Callbacks of cuFFT from CUDA C++ and from Python functions: their names, types and compilers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gpumath._host.code_cache import cached_code
+from gpumath.bindings import core, cufft, nvrtc
+from gpumath.bindings.errors import LibraryNotFoundError, NoDeviceError
+
+__all__ = ["Callback", "check_cufft", "lowest_compute_capability"]
+
+# Of each element type, what C++ calls it, how it mangles it, and cuFFT's word for it.
+_NAMES = {
+    "float32": ("float", "f", "Real"),
+    "float64": ("double", "d", "DoubleReal"),
+    "complex64": ("float2", "6float2", "Complex"),
+    "complex128": ("double2", "7double2", "DoubleComplex"),
+}
+_C_TYPES = {name: cpp for name, (cpp, _, _) in _NAMES.items()} | {
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*", re.ASCII)
+_FIRST_CUFFT = 11300
+# Since that version offsets are `unsigned long long`; the preview before it had `size_t`.
+_ABI = "cuFFT 11.3"
+
+_NO_NUMBA = (
+    "Python functions are compiled by Numba, and there is no module {missing}; pip install "
+    "'gpumath-device[cu13]', or [cu12] for CUDA 12. A str of CUDA C++ is compiled without it"
+)
+
+
+class Callback(NamedTuple):
+    """A callback to be compiled."""
+
+    phase: Literal["load", "store"]
+    element: str
+    user_info: Any
+    name: str | None
+    representation: Literal["ltoir", "ptx"]
+    compute_capability: int
+
+    @property
+    def symbol(self) -> str:
+        """The name that cuFFT looks for, as C++ mangles it."""
+        word = "Load" if self.phase == "load" else "Store"
+        _, mangled, kind = _NAMES[self.element]
+        name = f"cufftJITCallback{word}{kind}"
+        element = mangled if self.phase == "store" else ""
+        return f"_Z{len(name)}{name}Pvy{element}S_S_"
+
+    @property
+    def _file(self) -> str:
+        return "prolog.cu" if self.phase == "load" else "epilog.cu"
+
+    def from_python(self, function: Callable[..., Any]) -> bytes:
+        """Compile a Python function, or take the code from the cache."""
+        check_cufft()
+        try:
+            from gpumath import device
+        except ModuleNotFoundError as error:
+            raise RuntimeError(_NO_NUMBA.format(missing=error.name)) from error
+
+        def compiled() -> bytes:
+            try:
+                return device.compile_fft_callback(
+                    function,
+                    phase=self.phase,
+                    element_dtype=self.element,  # type: ignore[arg-type]  # checked by the caller
+                    user_info_dtype=self.user_info,
+                    symbol=self.name or self.symbol,
+                    compute_capability=self.compute_capability,
+                    representation=self.representation,
+                )
+            except ModuleNotFoundError as error:
+                raise RuntimeError(_NO_NUMBA.format(missing=error.name)) from error
+
+        fingerprint = device.function_fingerprint(function)
+        key = None if fingerprint is None else self._key("python", fingerprint)
+        return cached_code(key, compiled)
+
+    def from_source(self, source: str) -> bytes:
+        """Compile CUDA C++, or take the code from the cache."""
+        check_cufft()
+        name = self.name or ("prolog" if self.phase == "load" else "epilog")
+        if not _IDENTIFIER.fullmatch(name):
+            msg = f"name is {name!r}; the name of a device function in the source is needed"
+            raise ValueError(msg)
+        # Without a namespace of its own, the helpers of a prolog and of an epilog would clash.
+        whole = f'namespace {{\n#line 1 "{self._file}"\n{source}\n}}\n{self._entry(name)}'
+        compiler = "NVRTC {}.{}".format(*nvrtc.version())
+        return cached_code(self._key(compiler, whole), lambda: self._compiled(whole))
+
+    def _entry(self, name: str) -> str:
+        """Write the function that cuFFT calls, which calls the user's."""
+        element, _, kind = _NAMES[self.element]
+        info = self._info_in_c()
+        data = f"static_cast<{element} *>(data)"
+        rest = f"static_cast<{info} *>(info), shared"
+        entry = f"cufftJITCallback{'Load' if self.phase == 'load' else 'Store'}{kind}"
+        # Without a line of its own, an error in the source would be reported behind it.
+        head = '#line 1 "gpumath"\n__device__'
+        if self.phase == "load":
+            return (
+                f"{head} {element} {entry}(\n"
+                "    void *data, unsigned long long offset, void *info, void *shared)\n"
+                f"{{ return {name}({data}, offset, {rest}); }}\n"
+            )
+        return (
+            f"{head} void {entry}(\n"
+            f"    void *data, unsigned long long offset, {element} element, void *info, "
+            "void *shared)\n"
+            f"{{ {name}({data}, offset, element, {rest}); }}\n"
+        )
+
+    def _info_in_c(self) -> str:
+        if self.user_info is None:
+            return "void"
+        try:
+            return _C_TYPES[np.dtype(self.user_info).name]
+        except (KeyError, TypeError):
+            msg = (
+                f"user_info_dtype is {self.user_info!r}; for CUDA C++ it is one of "
+                f"{', '.join(_C_TYPES)}, or None for a function whose user_info is a void *"
+            )
+            raise ValueError(msg) from None
+
+    def _compiled(self, whole: str) -> bytes:
+        known = nvrtc.get_supported_archs()
+        older = [arch for arch in known if arch <= self.compute_capability]
+        if not older:
+            msg = (
+                f"compute_capability is {self.compute_capability}, and this NVRTC compiles for "
+                f"{known[0]} and newer"
+            )
+            raise ValueError(msg)
+        # Files beside the program would not be in the cache's key.
+        options = [f"-arch=compute_{older[-1]}", "-no-source-include", "-rdc=true", "-std=c++17"]
+        if self.representation == "ltoir":
+            options.append("-dlto")
+        program = nvrtc.create_program(whole, self._file, 0, [], [])
+        try:
+            nvrtc.compile_program(program, len(options), options)
+            if self.representation == "ltoir":
+                code = bytearray(nvrtc.get_ltoir_size(program))
+                nvrtc.get_ltoir(program, code)
+                return bytes(code)
+            text = bytearray(nvrtc.get_ptx_size(program))
+            nvrtc.get_ptx(program, text)
+            return bytes(text).rstrip(b"\0")
+        finally:
+            nvrtc.destroy_program(program)
+
+    def _key(self, compiler: str, content: str) -> str:
+        info = self.user_info
+        kind = type(info)
+        parts = (
+            *(compiler, content, _ABI),
+            *(self.phase, self.element, f"{kind.__module__}.{kind.__qualname__}:{info}"),
+            *(str(self.name), self.representation, str(self.compute_capability)),
+        )
+        return "\0".join(parts)
+
+
+def lowest_compute_capability() -> int:
+    """Return that of the oldest device: code for it runs on all."""
+    count = core.Device.count()
+    if count == 0:
+        msg = (
+            "there is no GPU to compile the callback for; pass compute_capability, such as '90', "
+            "to compile it for another machine"
+        )
+        raise NoDeviceError(msg)
+    pairs = [core.Device(ordinal).compute_capability for ordinal in range(count)]
+    return min(10 * major + minor for major, minor in pairs)
+
+
+def check_cufft() -> None:
+    """Raise RuntimeError if there is a cuFFT and it is too old; code can be made without one."""
+    try:
+        found = cufft.get_version()
+    except LibraryNotFoundError:
+        return
+    if found < _FIRST_CUFFT:
+        number = f"{found // 1000}.{found // 100 % 10}.{found % 100}"
+        msg = (
+            "prologs and epilogs need cuFFT 11.3 (CUDA 12.6 Update 2) or newer, and this is cuFFT "
+            f"{number}; update it, for example by pip install -U nvidia-cufft-cu12"
+        )
+        raise RuntimeError(msg)

@@ -1,0 +1,195 @@
+"""Device functions that give a transform its elements and store its results, compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+
+__all__ = ["compile_epilog", "compile_prolog"]
+
+_ELEMENT_DTYPES = ("float32", "float64", "complex64", "complex128")
+_CAPABILITY = re.compile("[1-9][0-9]{1,2}")
+
+
+def compile_prolog(
+    prolog_fn: Callable[..., Any] | str,
+    element_dtype: str,
+    user_info_dtype: Any,
+    *,
+    name: str | None = None,
+    representation: Literal["ltoir", "ptx"] = "ltoir",
+    compute_capability: str | None = None,
+) -> bytes:
+    """Compile a function that gives a transform the elements of its operand.
+
+    Parameters
+    ----------
+    prolog_fn : callable or str
+        Python function ``prolog(data_in, offset, user_info, reserved)``, which returns the element
+        that the transform takes for ``data_in[offset]``, compiled by Numba; or CUDA C++ with a
+        device function ``prolog`` of these four parameters, compiled by NVRTC.
+    element_dtype : {'float32', 'float64', 'complex64', 'complex128'}
+        Element type of the operand.
+    user_info_dtype : str, dtype, numba.types.Type or None
+        Type of what ``user_info`` points to: a type of numbers, by its name or as NumPy's, or for a
+        Python function a type of Numba. None means ``void *`` in CUDA C++.
+    name : str, optional
+        For a Python function the symbol of the result, by default the one that cuFFT looks for. For
+        CUDA C++ the device function's name in the source, ``prolog`` by default.
+    representation : {'ltoir', 'ptx'}, default: 'ltoir'
+        ``'ltoir'`` is what a transform takes; ``'ptx'`` is text to look at.
+    compute_capability : str, optional
+        Such as ``'90'``: the result is for devices of this compute capability and of higher ones.
+        By default that of the oldest GPU of the machine.
+
+    Returns
+    -------
+    bytes
+        The code, for `DeviceCallable`.
+
+    Raises
+    ------
+    ValueError
+        A type, the name or the compute capability is not allowed, or Numba cannot compile the
+        function.
+    RuntimeError
+        Numba is not installed, or cuFFT is older than 11.3 (CUDA 12.6 Update 2).
+    gpumath.bindings.errors.NVRTCError
+        The source does not compile; the text has the compiler's log.
+    gpumath.bindings.errors.NoDeviceError
+        No compute capability is given, and there is no GPU.
+
+    Notes
+    -----
+    ``offset`` counts elements of the operand's memory from index (0, …, 0), so for an operand in C
+    order it is the flat index. Each element is read at least once.
+
+    Code is kept on disk, so that the same function is compiled once. The page on callbacks of the
+    documentation says where, and what can be in a function.
+
+    Examples
+    --------
+    >>> from gpumath import fft
+    >>> source = '''
+    ... __device__ float2 prolog(const float2 *x, unsigned long long i, const float *window, void *)
+    ... {
+    ...     float w = window[i % 1024];
+    ...     return make_float2(w * x[i].x, w * x[i].y);
+    ... }
+    ... '''
+    >>> code = fft.compile_prolog(source, "complex64", "float32", compute_capability="90")
+    >>> prolog = fft.DeviceCallable(code)  # with data=window.data.ptr of an array of CuPy
+    """
+    return _compile(
+        "load",
+        prolog_fn,
+        element_dtype,
+        user_info_dtype,
+        name,
+        representation,
+        compute_capability,
+    )
+
+
+def compile_epilog(
+    epilog_fn: Callable[..., Any] | str,
+    element_dtype: str,
+    user_info_dtype: Any,
+    *,
+    name: str | None = None,
+    representation: Literal["ltoir", "ptx"] = "ltoir",
+    compute_capability: str | None = None,
+) -> bytes:
+    """Compile a function that stores the elements of a transform's result.
+
+    Parameters
+    ----------
+    epilog_fn : callable or str
+        Python function ``epilog(data_out, offset, data, user_info, reserved)``, which stores
+        something made of ``data``, the transform's element, to ``data_out[offset]``; or CUDA C++
+        with a device function ``epilog`` of these five parameters.
+    element_dtype : {'float32', 'float64', 'complex64', 'complex128'}
+        Element type of the result.
+    user_info_dtype, name, representation, compute_capability
+        As for `compile_prolog`.
+
+    Returns
+    -------
+    bytes
+        The code, for `DeviceCallable`.
+
+    Raises
+    ------
+    ValueError, RuntimeError, gpumath.bindings.errors.NVRTCError
+        As for `compile_prolog`; so for NoDeviceError.
+
+    Notes
+    -----
+    ``offset`` counts elements of the result's memory from index (0, …, 0). Without a store the
+    element of the result has no value.
+
+    Examples
+    --------
+    >>> from gpumath import fft
+    >>> source = '''
+    ... __device__ void epilog(double *out, unsigned long long i, double x, const double *scale,
+    ...                        void *)
+    ... {
+    ...     out[i] = *scale * x;
+    ... }
+    ... '''
+    >>> code = fft.compile_epilog(source, "float64", "float64", compute_capability="90")
+    >>> epilog = fft.DeviceCallable(code)
+    """
+    return _compile(
+        "store",
+        epilog_fn,
+        element_dtype,
+        user_info_dtype,
+        name,
+        representation,
+        compute_capability,
+    )
+
+
+def _compile(
+    phase: Literal["load", "store"],
+    function: object,
+    element: str,
+    user_info: Any,
+    name: str | None,
+    representation: Literal["ltoir", "ptx"],
+    compute_capability: str | None,
+) -> bytes:
+    if element not in _ELEMENT_DTYPES:
+        msg = f"element_dtype is {element!r}; allowed are {', '.join(_ELEMENT_DTYPES)}"
+        raise ValueError(msg)
+    if representation not in ("ltoir", "ptx"):
+        msg = f"representation is {representation!r}; 'ltoir' and 'ptx' are allowed"
+        raise ValueError(msg)
+    # The compilers' modules are not needed before.
+    from gpumath.fft._callback_code import Callback, lowest_compute_capability
+
+    if compute_capability is None:
+        number = lowest_compute_capability()
+    elif isinstance(compute_capability, str) and re.fullmatch(
+        "[1-9][0-9]{1,2}", compute_capability
+    ):
+        number = int(compute_capability)
+    else:
+        msg = f"compute_capability is {compute_capability!r}; a string such as '90' is needed"
+        raise ValueError(msg)
+    callback = Callback(phase, element, user_info, name, representation, number)
+    if isinstance(function, str):
+        return callback.from_source(function)
+    if not callable(function):
+        msg = (
+            f"the function is a {type(function).__name__}; a Python function or a str of CUDA C++ "
+            "is needed"
+        )
+        raise TypeError(msg)
+    if user_info is None:
+        msg = "user_info_dtype is None; for a Python function a type is needed, such as 'float32'"
+        raise ValueError(msg)
+    return callback.from_python(function)
