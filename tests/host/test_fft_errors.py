@@ -191,12 +191,6 @@ def test_another_direction_than_planned() -> None:
             transform.execute(direction="inverse")
 
 
-@pytest.mark.parametrize("argument", ["prolog", "epilog"])
-def test_arguments_that_are_not_there(argument: str) -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument"):
-        fft.fft(A, **{argument: None})
-
-
 def test_a_gpu_that_is_not_there() -> None:
     try:
         count = core.Device.count()

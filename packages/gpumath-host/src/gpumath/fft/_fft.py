@@ -10,6 +10,7 @@ from gpumath._host.execution import Execution
 from gpumath._host.libraries import ArrayLibrary, library_of
 from gpumath._host.stream import stream_handle
 from gpumath.bindings import core
+from gpumath.fft._device_callable import DeviceCallable, resolve_callback
 from gpumath.fft._errors import InvalidFFTState
 from gpumath.fft._options import (
     Direction,
@@ -106,11 +107,21 @@ class FFT:
         self._blocking = self._options.blocking is True
         self._logger = logger_of(self._options)
 
-    def plan(self, *, stream: Any = None, direction: Direction | None = None) -> None:
+    def plan(
+        self,
+        *,
+        prolog: DeviceCallable | Mapping[str, Any] | None = None,
+        epilog: DeviceCallable | Mapping[str, Any] | None = None,
+        stream: Any = None,
+        direction: Direction | None = None,
+    ) -> None:
         """Make the transform ready to run.
 
         Parameters
         ----------
+        prolog, epilog : DeviceCallable or dict, optional
+            Device functions, from `compile_prolog` and `compile_epilog`, that give the operand's
+            elements and store the result's; on a GPU only.
         stream : int or stream object, optional
             Without effect: planning submits no work.
         direction : FFTDirection, {'forward', 'inverse'} or int, optional
@@ -119,11 +130,27 @@ class FFT:
         Raises
         ------
         ValueError
-            The direction is not a direction, or not that of an R2C or C2R transform.
+            The direction is not a direction, or not that of an R2C or C2R transform; a callback
+            is no device function, or there is no GPU for it.
+        InvalidFFTState
+            The object is freed, or there are callbacks and its operand was released.
         """
         self._check_not_freed()
         if stream is not None:
             stream_handle(stream)
+        callbacks = {
+            "prolog": resolve_callback("prolog", prolog),
+            "epilog": resolve_callback("epilog", epilog),
+        }
+        # Always anew with callbacks: what is at the address of one may have changed.
+        if any(self._choices[name] or callback for name, callback in callbacks.items()):
+            if self._operand is None:
+                msg = "this FFT object has no operand; call its reset_operand() before plan()"
+                raise InvalidFFTState(msg)
+            choices = {**self._choices, **callbacks}
+            self._plan = make_plan(self._operand, **choices, stream=stream)
+            self._choices = choices
+            self._overwriting = self._plan if self._plan.inplace else None
         self._direction = (
             None if direction is None else resolve_direction(direction, self._plan.kind)
         )

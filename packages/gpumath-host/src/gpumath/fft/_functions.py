@@ -13,6 +13,7 @@ from gpumath._host.execution import Execution
 from gpumath._host.libraries import library_of
 from gpumath._host.memory import Workspace
 from gpumath.bindings import core, errors
+from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
 from gpumath.fft._run import run, workspace_for
 from gpumath.fft._setup import logger_of, set_up
@@ -27,6 +28,8 @@ class _Keywords(TypedDict, total=False):
     options: FFTOptions | Mapping[str, Any] | None
     execution: Execution
     out: Any
+    prolog: DeviceCallable | Mapping[str, Any] | None
+    epilog: DeviceCallable | Mapping[str, Any] | None
     stream: Any
 
 
@@ -44,6 +47,8 @@ def fft(
     options: FFTOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
     out: Any = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
     """Transform complex numbers forward, to complex numbers.
@@ -67,6 +72,9 @@ def fft(
     out : array, optional
         Array to write the result to, on the operand's device, of the result's shape and element
         type, and of any strides; or, for C2C, the operand itself. Then no result is allocated.
+    prolog, epilog : DeviceCallable or dict, optional
+        Device functions, from `compile_prolog` and `compile_epilog`, that give the operand's
+        elements and store the result's; on a GPU only.
     stream : int or stream object, optional
         CUDA stream to work on: a ``cudaStream_t``, a stream of CuPy, PyTorch or Numba, or an object
         with ``__cuda_stream__()``. It waits for the work that makes the operand. By default the
@@ -99,7 +107,10 @@ def fft(
     >>> fft.fft(np.array([1, 1j, -1, -1j]))
     array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
     """
-    return _transform(operand, "C2C", FFTDirection.FORWARD, axes, options, execution, out, stream)
+    callbacks = (prolog, epilog)
+    return _transform(
+        operand, "C2C", FFTDirection.FORWARD, axes, options, execution, out, callbacks, stream
+    )
 
 
 @overload
@@ -116,6 +127,8 @@ def ifft(
     options: FFTOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
     out: Any = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
     """Transform complex numbers back, to complex numbers, without scaling.
@@ -133,7 +146,10 @@ def ifft(
     >>> fft.ifft(fft.fft(a)) / a.size
     array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
     """
-    return _transform(operand, "C2C", FFTDirection.INVERSE, axes, options, execution, out, stream)
+    callbacks = (prolog, epilog)
+    return _transform(
+        operand, "C2C", FFTDirection.INVERSE, axes, options, execution, out, callbacks, stream
+    )
 
 
 @overload
@@ -154,6 +170,8 @@ def rfft(
     options: FFTOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
     out: Any = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
     """Transform real numbers forward, to the half of the complex result that says it all.
@@ -176,7 +194,10 @@ def rfft(
     array([[10.+0.j, -2.+2.j, -2.+0.j],
            [ 2.+0.j, -1.+1.j,  0.+0.j]])
     """
-    return _transform(operand, "R2C", FFTDirection.FORWARD, axes, options, execution, out, stream)
+    callbacks = (prolog, epilog)
+    return _transform(
+        operand, "R2C", FFTDirection.FORWARD, axes, options, execution, out, callbacks, stream
+    )
 
 
 @overload
@@ -197,6 +218,8 @@ def irfft(
     options: FFTOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
     out: Any = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
     """Transform half of a Hermitian array back, to real numbers, without scaling.
@@ -222,7 +245,10 @@ def irfft(
     >>> fft.irfft(fft.rfft(a), options={"last_axis_parity": "odd"}) / a.size
     array([1., 2., 3.])
     """
-    return _transform(operand, "C2R", FFTDirection.INVERSE, axes, options, execution, out, stream)
+    callbacks = (prolog, epilog)
+    return _transform(
+        operand, "C2R", FFTDirection.INVERSE, axes, options, execution, out, callbacks, stream
+    )
 
 
 def _transform(
@@ -233,10 +259,12 @@ def _transform(
     options: FFTOptions | Mapping[str, Any] | None,
     execution: Execution,
     out: Any,
+    callbacks: tuple[object, object],
     stream: Any,
 ) -> Any:
     if (
-        options is None
+        callbacks == (None, None)
+        and options is None
         and execution is None
         and stream is None
         and not _ROOT_LOGGER.isEnabledFor(logging.INFO)
@@ -249,7 +277,7 @@ def _transform(
     try:
         library = library_of(operand)
         plan, device_id, chosen, _ = set_up(
-            library, operand, kind, axes, options, execution, out, stream
+            library, operand, kind, axes, options, execution, callbacks, out, stream
         )
     except ValueError:
         if kind == "R2C" and core.TensorView(operand).dtype.startswith("complex"):

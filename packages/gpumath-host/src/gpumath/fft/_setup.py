@@ -18,6 +18,7 @@ from gpumath._host.libraries import ArrayLibrary, library_of
 from gpumath._host.limits import check_memory_limit
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core, errors
+from gpumath.fft._device_callable import resolve_callback
 from gpumath.fft._options import FFTOptions, Kind
 
 __all__ = [
@@ -50,6 +51,7 @@ def set_up(
     axes: Sequence[int] | None,
     options: FFTOptions | Mapping[str, Any] | None,
     execution: Execution,
+    callbacks: tuple[object, object] = (None, None),
     out: Any = None,
     stream: Any = None,
 ) -> Setup:
@@ -76,6 +78,8 @@ def set_up(
         "inplace": chosen.inplace,
         "last_axis_parity": chosen.last_axis_parity,
         "result_layout": chosen.result_layout,
+        "prolog": resolve_callback("prolog", callbacks[0]),
+        "epilog": resolve_callback("epilog", callbacks[1]),
     }
     start = time.perf_counter()
     plan = make_plan(operand, **choices, out=out, stream=stream)
