@@ -222,20 +222,35 @@ impl Cut<'_> {
         if output_unaligned || cut.start_unaligned(kind) {
             // The fastest one instead, so that the slices are blocks of memory.
             cut = slices((0..batches.len()).rev().find(|&index| steps(&batches[index])))?;
-            let (real, step) = match kind {
-                Kind::C2R => (output, cut.batch.output),
-                Kind::C2C | Kind::R2C => (input, cut.batch.input),
-            };
+            let real = if kind == Kind::C2R { output } else { input };
             let reach = |&axis: &usize| (real.shape[axis] - 1) * real.strides[axis];
-            let span = 1 + group.iter().map(reach).sum::<i64>() + (cut.batch.count - 1) * step;
+            let reach = 1 + group.iter().map(reach).sum::<i64>();
             let elements = group.iter().map(|&axis| real.shape[axis]).product::<i64>();
+            let span = |cut: &Slices| {
+                let step = if kind == Kind::C2R { cut.batch.output } else { cut.batch.input };
+                reach + (cut.batch.count - 1) * step
+            };
+            let has_gaps = |cut: &Slices| span(cut) != elements * cut.batch.count;
+            if kind == Kind::C2R && has_gaps(&cut) {
+                // What is between the numbers must not be copied: each transform on its own, if that has no gaps.
+                cut = slices(None)?;
+            }
             let unaligned = output_unaligned || cut.start_unaligned(kind);
-            if unaligned && kind == Kind::C2R && span != elements * cut.batch.count {
-                return Err(self.unsupported(
+            if unaligned && kind == Kind::C2R && has_gaps(&cut) {
+                return Err(self.problem.unsupported_layout(
                     "cuFFT would have to write to an out with gaps whose real numbers are not aligned like complex ones",
                 ));
             }
-            bounce = unaligned.then_some(span);
+            bounce = unaligned.then(|| span(&cut));
+        }
+        if kind == Kind::C2R && bounce.is_none() && is_padded(output, group, &cut) {
+            if group.len() > 1 {
+                return Err(self.problem.unsupported_layout(
+                    "cuFFT would also write to what is between the rows of out, which are apart as for a transform in \
+                     place",
+                ));
+            }
+            cut = slices(None)?;
         }
         let extents = group
             .iter()
@@ -286,6 +301,19 @@ struct Batch {
     count: i64,
     input: i64,
     output: i64,
+}
+
+/// Whether the rows of a real output are as far apart as for a transform in place, where two halves of a complex number
+/// follow each row of even length, and one of odd length. cuFFT then writes there too (seen with 12.0, up to 32 points).
+fn is_padded(output: &Layout, group: &[usize], cut: &Slices) -> bool {
+    let Some(&fastest) = group.last() else { return false };
+    let (points, stride) = (output.shape[fastest], output.strides[fastest]);
+    let pitch = match group {
+        [.., outer, _] => output.strides[*outer],
+        _ if cut.batch.count > 1 => cut.batch.output,
+        _ => return false,
+    };
+    points > 1 && pitch == 2 * (points / 2 + 1) * stride
 }
 
 /// The dimensions outside `group`, slowest first, neighbours merged where both strides allow.
