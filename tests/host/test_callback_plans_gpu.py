@@ -204,7 +204,9 @@ def test_axes(gpu_space: Space, language: str, kind: str, shape: Any, axes: Any)
     if kind == "C2R" and shape == (1,):
         pytest.skip("one point has no even result")
     if kind == "C2R" and shape == (2**16,):
-        shape = (2**15 + 1,)  # else the result's length has the prime factor 257, which cuFFT refuses
+        shape = (
+            2**15 + 1,
+        )  # else the result's length has the prime factor 257, which cuFFT refuses
     check(gpu_space, language, operand_values(kind, False, shape, axes), kind, axes)
 
 

@@ -238,7 +238,7 @@ impl Cut<'_> {
             let unaligned = output_unaligned || cut.start_unaligned(kind);
             if unaligned && kind == Kind::C2R && has_gaps(&cut) {
                 return Err(self.problem.unsupported_layout(
-                    "cuFFT would have to write to an out with gaps whose real numbers are not aligned like complex ones",
+                    "cuFFT would have to write real numbers with gaps between them that are not aligned like complex ones",
                 ));
             }
             bounce = unaligned.then(|| span(&cut));

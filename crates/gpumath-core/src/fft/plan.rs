@@ -13,7 +13,7 @@ use crate::device::{Device, drop_released, keep_with_graph};
 use crate::error::{Error, Result};
 use crate::loader;
 use crate::memory;
-use crate::tensor::TensorView;
+use crate::tensor::{self, TensorView};
 
 /// Where a transform runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +38,13 @@ impl Execution {
             Self::Cpu { .. } => None,
             Self::Cuda { device } => Some(device),
         }
+    }
+}
+
+impl Execution {
+    /// Whether it is on the GPU whose memory an operand is in.
+    fn is_at(self, operand: tensor::Device) -> bool {
+        self.device().is_some_and(|device| tensor::Device::Cuda(device) == operand)
     }
 }
 
@@ -105,6 +112,20 @@ impl FftPlan {
         Ok(Self { problem, execution, engine })
     }
 
+    /// The problem that `request` poses for `operand`, where it runs on `execution`.
+    pub fn problem_of(
+        request: &Request,
+        operand: &TensorView,
+        execution: Execution,
+    ) -> Result<Problem> {
+        let mut problem = request.problem(operand)?;
+        if !execution.is_at(operand.device) {
+            // The CPU does not mind, and what is copied to the GPU is aligned there.
+            (problem.unaligned, problem.output_unaligned) = (false, false);
+        }
+        Ok(problem)
+    }
+
     /// What `request` asks about `operand`: the plan of this thread's cache, or, if there is none, the problem to plan.
     pub fn find(request: &Request, operand: &TensorView, execution: Execution) -> Result<Found> {
         // Where a result is given, it matters how the two share memory.
@@ -112,7 +133,7 @@ impl FftPlan {
         if is_simple && let Some(plan) = cache::find_recent(request, operand, execution) {
             return Ok(Found::Plan(plan));
         }
-        let key = (request.problem(operand)?, execution);
+        let key = (Self::problem_of(request, operand, execution)?, execution);
         let Some(plan) = cache::find(&key) else { return Ok(Found::Problem(Box::new(key.0))) };
         if is_simple {
             cache::remember(request.clone(), operand.clone(), execution, Arc::clone(&plan));
@@ -125,6 +146,21 @@ impl FftPlan {
         cache::get_or_insert((problem, execution), |(problem, execution)| {
             Self::new(problem.clone(), *execution)
         })
+    }
+
+    /// Whether it was made for operands like this one: of the same layout, element type and, where cuFFT reads them,
+    /// alignment.
+    #[must_use]
+    pub fn accepts(&self, operand: &TensorView) -> bool {
+        operand.dtype == self.problem.input_dtype()
+            && operand.layout.is_equivalent(&self.problem.input)
+            && self.is_aligned_alike(operand)
+    }
+
+    pub(crate) fn is_aligned_alike(&self, operand: &TensorView) -> bool {
+        let unaligned =
+            self.execution.is_at(operand.device) && self.problem.is_unaligned(operand.ptr);
+        unaligned == self.problem.unaligned
     }
 
     /// What is transformed.

@@ -131,7 +131,7 @@ impl FftPlan {
                 Found::Problem(problem) => *problem,
             }
         } else {
-            request.problem(&view).or_raise(py)?
+            Plan::problem_of(&request, &view, execution).or_raise(py)?
         };
         Self::make(py, problem, execution, cached, &view, reader.library(), stream)
     }
@@ -277,14 +277,10 @@ impl FftPlan {
     /// this ordinal (None: in host memory).
     #[pyo3(signature = (operand, device_id))]
     fn accepts(&self, operand: &Bound<'_, PyAny>, device_id: Option<i32>) -> PyResult<bool> {
-        let problem = self.plan.problem();
         let reader = Reader::of(operand)?;
         let view = reader.view(operand, None)?;
         reader.check_gradient(operand)?;
-        Ok(view.dtype == problem.input_dtype()
-            && view.layout.is_equivalent(&problem.input)
-            && view.device == device_id.map_or(Device::Host, Device::Cuda)
-            && problem.is_unaligned(view.ptr) == problem.unaligned)
+        Ok(view.device == device_id.map_or(Device::Host, Device::Cuda) && self.plan.accepts(&view))
     }
 
     /// Transform `input` to `output`, without scaling.

@@ -63,18 +63,15 @@ def run_on_device(
     if size == 0:
         return result
     try:
-        # Element (0, ..., 0) is aligned for every type, also where others lie in front of it.
         front = source.ptr - low
-        padding = -front % _ALIGNMENT
-        block = core.allocate(padding + size, device_id=device_id, stream=stream)
-        copied = block.device_ptr + padding
+        _block, copied = _aligned(front, size, device_id, stream)
         core.copy(copied, low, size, device_id=device_id, stream=stream)
         result_low, result_size = target.span
         if plan.inplace:
             device_result = copied
         else:
-            result_block = core.allocate(result_size, device_id=device_id, stream=stream)
-            device_result = result_block.device_ptr
+            result_front = target.ptr - result_low
+            _result_block, device_result = _aligned(result_front, result_size, device_id, stream)
         output_address = device_result + (target.ptr - result_low)
         scratch = 0
         if plan.workspace_size:
@@ -139,6 +136,13 @@ def run_on_host(
         # Also after an error: the copies use memory that is freed on return.
         core.synchronize_stream(stream, device_id=device_id, interruptible=False)
     return result
+
+
+def _aligned(front: int, size: int, device_id: int, stream: int) -> tuple[core.MemoryPointer, int]:
+    """Allocate device memory that is aligned for every type ``front`` bytes behind its start."""
+    padding = -front % _ALIGNMENT
+    block = core.allocate(padding + size, device_id=device_id, stream=stream)
+    return block, block.device_ptr + padding
 
 
 def _result(plan: _Plan, operand: Any, out: Any, stream: Any = None) -> Any:

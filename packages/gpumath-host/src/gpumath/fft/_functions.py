@@ -84,9 +84,9 @@ def fft(
     Returns
     -------
     array
-        ``out`` if it is given. Otherwise an array of the operand's shape, element type, device, and of its library if that is NumPy,
-        CuPy or PyTorch; otherwise a `gpumath.memory.Array`. It is not scaled. With ``inplace`` it
-        is the operand itself.
+        ``out`` if it is given. Otherwise an array of the operand's shape, element type, device, and
+        of its library if that is NumPy, CuPy or PyTorch; otherwise a `gpumath.memory.Array`. It is
+        not scaled. With ``inplace`` it is the operand itself.
 
     Raises
     ------
