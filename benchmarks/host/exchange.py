@@ -44,7 +44,11 @@ def operands(on_gpu: bool) -> dict[str, Any]:
         made["gpumath, device"] = memory.empty(SHAPE, "complex64")
         makers |= {
             "CuPy": ("cupy", lambda cupy: cupy.ones(SHAPE, "complex64")),
-            "PyTorch, device": ("torch", lambda torch: torch.ones(SHAPE, device="cuda")),
+            "PyTorch, device, real": ("torch", lambda torch: torch.ones(SHAPE, device="cuda")),
+            "PyTorch, device": (
+                "torch",
+                lambda torch: torch.ones(SHAPE, dtype=torch.complex64, device="cuda"),
+            ),
             "Numba": ("numba.cuda", lambda cuda: cuda.to_device(values)),
         }
     for name, (module, make) in makers.items():
@@ -65,23 +69,39 @@ def medians(subjects: dict[str, Callable[[], Any]]) -> dict[str, float]:
     return {name: statistics.median(rounds) for name, rounds in times.items()}
 
 
+def allocations(made: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    """What results are made with, in pairs with what users of the libraries call."""
+    subjects: dict[str, Callable[[], Any]] = {}
+    own: dict[str, tuple[str, Callable[[Any], Any]]] = {
+        "NumPy": ("numpy", lambda x: np.empty(SHAPE, x.dtype)),
+        "CuPy": ("cupy", lambda x: sys.modules["cupy"].empty(SHAPE, x.dtype)),
+        "PyTorch, device": (
+            "torch",
+            lambda x: sys.modules["torch"].empty(SHAPE, dtype=x.dtype, device=x.device),
+        ),
+    }
+    for name, (module, empty) in own.items():
+        if name in made:
+            operand = made[name]
+            plan = core.FftPlan(operand, axes=[1])
+            subjects[f"result for {name}"] = lambda plan=plan, x=operand: plan.empty_result(x)
+            subjects[f"{module}.empty"] = lambda empty=empty, x=operand: empty(x)
+    for kind in ("host", "device"):
+        if f"gpumath, {kind}" in made:
+            subjects[f"gpumath.memory.empty, {kind}"] = lambda kind=kind: memory.empty(
+                SHAPE, "complex64", kind=kind
+            )
+    return subjects
+
+
 def main() -> None:
     """Measure and print."""
-    on_gpu = core.Device.count() > 0
+    made = operands(core.Device.count() > 0)
     views = {
-        name: (lambda operand=operand: core.TensorView(operand))
-        for name, operand in operands(on_gpu).items()
+        name: (lambda operand=operand: core.TensorView(operand)) for name, operand in made.items()
     }
-    kinds = ("host", "device") if on_gpu else ("host",)
-    results: dict[str, Callable[[], Any]] = {
-        f"gpumath.memory.empty, {kind}": (
-            lambda kind=kind: memory.empty(SHAPE, "complex64", kind=kind)
-        )
-        for kind in kinds
-    }
-    results["numpy.empty"] = lambda: np.empty(SHAPE, np.complex64)
     print(f"Python {sys.version.split()[0]}, nanoseconds a call")
-    for title, subjects in (("view of an operand", views), ("allocation", results)):
+    for title, subjects in (("view of an operand", views), ("allocation", allocations(made))):
         print(f"\n{title}")
         for name, nanoseconds in medians(subjects).items():
             print(f"  {name:<34} {nanoseconds:8.0f}")

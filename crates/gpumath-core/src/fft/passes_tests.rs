@@ -340,3 +340,33 @@ fn what_no_plan_covers_says_how_to_copy() {
         }
     }
 }
+
+fn rows_of_out(points: i64, pitch: i64) -> Problem {
+    let input = Layout::contiguous(&[5, points / 2 + 1]);
+    let output =
+        Layout { shape: [5, points].as_slice().into(), strides: [pitch, 1].as_slice().into() };
+    let axes = [1].as_slice().into();
+    Problem::new(Kind::C2R, Precision::Double, axes, input, output, false).unwrap()
+}
+
+#[test]
+fn what_is_between_padded_rows_is_left_alone() {
+    for (points, pitch, calls) in [(11, 12, 5), (6, 8, 5), (6, 10, 1), (11, 14, 1), (6, 6, 1)] {
+        let passes = Passes::of(&rows_of_out(points, pitch)).unwrap();
+        assert_eq!(passes.calls(), calls, "{points} points, {pitch} apart");
+    }
+    let input = Layout::contiguous(&[4, 4]);
+    let output = Layout { shape: [4, 6].as_slice().into(), strides: [8, 1].as_slice().into() };
+    let axes = [0, 1].as_slice().into();
+    let square = Problem::new(Kind::C2R, Precision::Double, axes, input, output, false).unwrap();
+    assert!(Passes::of(&square).unwrap_err().to_string().contains("between the rows"));
+}
+
+#[test]
+fn unaligned_rows_with_gaps_go_one_by_one() {
+    let mut problem = rows_of_out(10, 13);
+    problem.output_unaligned = true;
+    let passes = Passes::of(&problem).unwrap();
+    assert_eq!(passes.calls(), 5);
+    assert_eq!(passes.passes[0].bounce, Some(10));
+}

@@ -164,10 +164,16 @@ fn byte_strides<'py>(
 }
 
 fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<Empty<'py>> {
+    static EMPTY: Attribute = Attribute::new("numpy", "empty");
     static NDARRAY: Attribute = Attribute::new("numpy", "ndarray");
-    let (none, strides) = (py.None(), byte_strides(py, layout, dtype)?);
-    let shape = PyTuple::new(py, &layout.shape)?;
-    let array = NDARRAY.get(py)?.call1((shape, numpy_dtype(py, dtype)?, none, 0, strides))?;
+    let (shape, dtype_object) = (PyTuple::new(py, &layout.shape)?, numpy_dtype(py, dtype)?);
+    let array = if *layout == Layout::contiguous(&layout.shape) {
+        EMPTY.get(py)?.call1((shape, dtype_object))
+    } else {
+        let strides = byte_strides(py, layout, dtype)?;
+        NDARRAY.get(py)?.call1((shape, dtype_object, py.None(), 0, strides))
+    };
+    let array = array?;
     let ptr = numpy::view(&array)?.ptr;
     Ok(Empty { array, ptr })
 }
