@@ -163,6 +163,12 @@ impl FftPlan {
         unaligned == self.problem.unaligned
     }
 
+    /// What is transformed, and where it runs: all that a plan depends on.
+    #[must_use]
+    pub fn key(&self) -> (&Problem, Execution) {
+        (&self.problem, self.execution)
+    }
+
     /// What is transformed.
     #[must_use]
     pub fn problem(&self) -> &Problem {

@@ -1,5 +1,6 @@
 //! `FftPlan` and its cache.
 
+use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
@@ -78,9 +79,24 @@ use crate::interop::{self, Library, Operand, Reader};
 /// >>> plan.execute(a, result)
 /// >>> result
 /// array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
-#[pyclass(frozen, module = "gpumath.bindings.core")]
+#[pyclass(frozen, eq, hash, module = "gpumath.bindings.core")]
 pub(crate) struct FftPlan {
     plan: Arc<Plan>,
+}
+
+/// Plans for the same problem in the same place are equal.
+impl PartialEq for FftPlan {
+    fn eq(&self, other: &Self) -> bool {
+        self.plan.key() == other.plan.key()
+    }
+}
+
+impl Eq for FftPlan {}
+
+impl Hash for FftPlan {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.plan.key().hash(state);
+    }
 }
 
 #[pymethods]

@@ -204,16 +204,17 @@ class FFT:
         plan = self._plan
         if out is not None and (out is operand or not self._is_direct):
             plan = self._plan_into(operand, out)
-        if stream is None and self._is_direct and not self._logger.isEnabledFor(logging.INFO):
-            try:
+        try:
+            if stream is None and self._is_direct and not self._logger.isEnabledFor(logging.INFO):
                 result = plan.run(operand, out, sign, None, self._workspace, self._blocking)
-            except ValueError:
-                if out is None:
-                    raise
-                plan = self._plan_into(operand, out)
-                result = plan.run(operand, out, sign, None, self._workspace, self._blocking)
-        else:
-            result = self._run(plan, operand, out, sign, stream)
+            else:
+                result = self._run(plan, operand, out, sign, stream)
+        except ValueError:
+            # Another view of the operand, or real numbers that are not aligned like complex ones.
+            other = plan if out is None else self._plan_into(operand, out)
+            if other == plan:
+                raise
+            result = self._run(other, operand, out, sign, stream)
         if release_workspace:
             self._workspace.release()
         return result
