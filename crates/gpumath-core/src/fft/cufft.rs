@@ -177,6 +177,9 @@ impl CufftPlan {
                             handle.execute(bounce, to, direction)?;
                         }
                         (_, Some(span)) => {
+                            if pass.keeps_gaps {
+                                copy(bounce, to, span as usize * to_size)?;
+                            }
                             handle.execute(from, bounce, direction)?;
                             copy(to, bounce, span as usize * to_size)?;
                         }

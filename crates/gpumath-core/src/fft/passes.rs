@@ -47,6 +47,8 @@ pub(crate) struct Pass {
     /// Elements of the real side's slice if some slices are not aligned like complex numbers, as cuFFT needs them:
     /// each then goes by way of an aligned copy.
     pub(crate) bounce: Option<i64>,
+    /// Whether the copy has to begin with what is in the output's slice, where other slices have elements.
+    pub(crate) keeps_gaps: bool,
 }
 
 /// How a problem is computed.
@@ -217,7 +219,7 @@ impl Cut<'_> {
             })
         };
         let mut cut = slices(longest)?;
-        let mut bounce = None;
+        let (mut bounce, mut keeps_gaps) = (None, false);
         let output_unaligned = kind == Kind::C2R && self.problem.output_unaligned;
         if output_unaligned || cut.start_unaligned(kind) {
             // The fastest one instead, so that the slices are blocks of memory.
@@ -230,13 +232,16 @@ impl Cut<'_> {
                 let step = if kind == Kind::C2R { cut.batch.output } else { cut.batch.input };
                 reach + (cut.batch.count - 1) * step
             };
-            let has_gaps = |cut: &Slices| span(cut) != elements * cut.batch.count;
-            if kind == Kind::C2R && has_gaps(&cut) {
-                // What is between the numbers must not be copied: each transform on its own, if that has no gaps.
+            let has_gaps =
+                |cut: &Slices| kind == Kind::C2R && span(cut) != elements * cut.batch.count;
+            let is_dense = output.is_dense();
+            if has_gaps(&cut) && !is_dense {
+                // What is between the numbers belongs to others: each transform on its own, if that has no gaps.
                 cut = slices(None)?;
             }
             let unaligned = output_unaligned || cut.start_unaligned(kind);
-            if unaligned && kind == Kind::C2R && has_gaps(&cut) {
+            keeps_gaps = unaligned && has_gaps(&cut);
+            if keeps_gaps && !is_dense {
                 return Err(self.problem.unsupported_layout(
                     "cuFFT would have to write real numbers with gaps between them that are not aligned like complex ones",
                 ));
@@ -264,6 +269,7 @@ impl Cut<'_> {
             batch: cut.batch.count,
             offsets: cut.offsets,
             bounce,
+            keeps_gaps,
         })
     }
 

@@ -162,6 +162,9 @@ fn run(
             (Kind::C2R, Some(span)) => {
                 // The whole span of the slice is copied, gaps and all.
                 let mut bounce = vec![Complex64::new(f64::NAN, 0.0); span as usize];
+                if pass.keeps_gaps {
+                    bounce.copy_from_slice(&to[start..start + span as usize]);
+                }
                 for &(place, value) in &written {
                     bounce[place as usize] = value;
                 }

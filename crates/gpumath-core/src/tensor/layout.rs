@@ -81,6 +81,13 @@ impl Layout {
         (low, high)
     }
 
+    /// Whether no two indices share an element and there is nothing between the elements.
+    #[must_use]
+    pub fn is_dense(&self) -> bool {
+        let (low, high) = self.offsets();
+        self.is_injective() && high - low + 1 == self.len()
+    }
+
     /// Whether both layouts put every element at the same offset: strides of dimensions with one element, and of
     /// empty layouts, do not matter.
     #[must_use]

@@ -6,7 +6,7 @@ use gpumath_core::{Result, device, tensor};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
-use crate::interop::{Reader, stream_handle};
+use crate::interop::{Reader, pending, stream_handle};
 
 /// Waits until `is_done` says so. What the handler of a signal raises, such as `KeyboardInterrupt`, ends the wait; the
 /// GPU's work goes on.
@@ -403,8 +403,10 @@ impl Event {
     }
 }
 
-/// Leave everything that is still allocated to the end of the process; registered to run when the interpreter exits.
+/// Give back what was borrowed and is no longer used, and leave everything else to the end of the process; registered to
+/// run when the interpreter exits.
 #[pyfunction]
 pub(crate) fn _close() {
+    pending::release_finished();
     device::close();
 }
