@@ -12,7 +12,7 @@ mod stream;
 mod torch;
 
 use std::ops::Deref;
-use std::sync::RwLock;
+use std::sync::OnceLock;
 
 use gpumath_core::memory::Space;
 use gpumath_core::tensor::{Device, Dims, Layout, TensorView};
@@ -81,8 +81,9 @@ pub(crate) enum Reader {
     Buffer,
 }
 
-/// The classes met so far. They are kept alive, so that their addresses stay theirs.
-static READERS: RwLock<Vec<(usize, Reader)>> = RwLock::new(Vec::new());
+/// The classes met so far, the empty places last. They are kept alive, so that their addresses stay theirs.
+static READERS: [OnceLock<(usize, Reader)>; MAX_REMEMBERED] =
+    [const { OnceLock::new() }; MAX_REMEMBERED];
 
 const LEGACY_STREAM: usize = 1;
 
@@ -129,11 +130,14 @@ impl Reader {
     /// For the class of `operand`.
     pub(crate) fn of(operand: &Bound<'_, PyAny>) -> PyResult<Self> {
         let class = operand.get_type_ptr() as usize;
-        let known = READERS
-            .read()
-            .ok()
-            .and_then(|known| known.iter().find(|entry| entry.0 == class).map(|entry| entry.1));
-        known.map_or_else(|| remember(operand, &operand.get_type()), Ok)
+        for place in &READERS {
+            match place.get() {
+                Some(&(known, reader)) if known == class => return Ok(reader),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        remember(operand, &operand.get_type())
     }
 
     /// The library of the class.
@@ -189,10 +193,8 @@ impl Reader {
 
 fn remember(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Reader> {
     let reader = classify(operand, class)?;
-    if let Ok(mut known) = READERS.write()
-        && known.len() < MAX_REMEMBERED
-    {
-        known.push((class.as_ptr() as usize, reader));
+    let entry = (class.as_ptr() as usize, reader);
+    if READERS.iter().any(|place| place.set(entry).is_ok()) {
         std::mem::forget(class.clone());
     }
     Ok(reader)
