@@ -1,0 +1,123 @@
+"""One call that looks into the operand, makes the result and runs it: `FftPlan.run`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpumath.bindings import core
+from tests.helpers.references import assert_close, random_values
+
+
+def operands(values: np.ndarray) -> list[Any]:
+    own = core.Array(values.shape, values.dtype, kind="host")
+    np.asarray(own)[...] = values
+    return [values, own, memoryview(values)]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["NumPy", "own", "memoryview"])
+def test_new_results_are_of_the_operands_library(which: int) -> None:
+    values = random_values((5, 12), np.complex64)
+    operand = operands(values)[which]
+    plan = core.FftPlan(operand, axes=[1])
+    for run in (plan.run, lambda x: core.FftPlan.transform(x, [1])):
+        result = run(operand)
+        assert type(result) is (np.ndarray if which == 0 else core.Array)
+        assert_close(np.asarray(result), values, "C2C", (1,))
+    made = plan.empty_result(operand)
+    assert type(made) is type(result)
+    view = core.TensorView(made)
+    assert (view.shape, view.dtype) == ((5, 12), "complex64")
+
+
+def test_layouts_of_results() -> None:
+    values = random_values((4, 6, 10), np.float64).transpose(1, 2, 0)
+    plan = core.FftPlan(values, axes=[1])
+    result = plan.run(values)
+    assert tuple(step // 16 for step in result.strides) == plan.output_strides
+    assert_close(result, values, "R2C", (1,))
+    assert plan.empty_result(values).strides == result.strides
+
+
+def test_directions_and_out() -> None:
+    values = random_values((3, 8), np.complex128)
+    plan = core.FftPlan(values, axes=[1])
+    out = np.empty_like(values)
+    assert plan.run(values, out, 1) is out
+    assert_close(out, values, "C2C", (1,), inverse=True)
+    inplace = core.FftPlan(values, axes=[1], out=values)
+    assert inplace.inplace
+    before = values.copy()
+    assert inplace.run(values) is values
+    assert_close(values, before, "C2C", (1,))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros((3, 7), np.complex128),), r"shape \(3, 8\).*shape \(3, 7\)"),
+        ((np.zeros((3, 8), np.complex64),), "complex128.*complex64"),
+        ((np.zeros((3, 8), np.complex128), np.zeros((3, 9), np.complex128)), "an out of"),
+        ((np.zeros((3, 8), np.complex128), None, 0), "direction is 0"),
+    ],
+)
+def test_what_does_not_fit(arguments: tuple[Any, ...], message: str) -> None:
+    plan = core.FftPlan(np.zeros((3, 8), np.complex128), axes=[1])
+    with pytest.raises(ValueError, match=message):
+        plan.run(*arguments)
+
+
+def test_overlapping_memory_is_refused() -> None:
+    whole = random_values((5, 8), np.complex128)
+    plan = core.FftPlan(whole[:4], axes=[1])
+    before = whole.copy()
+    with pytest.raises(ValueError, match="overlap"):
+        plan.run(whole[:4], whole[1:])
+    np.testing.assert_array_equal(whole, before)
+
+
+def test_the_same_question_is_answered_from_the_cache() -> None:
+    core.plan_cache_clear()
+    values = random_values((3, 24), np.float32)
+    for _ in range(5):
+        assert_close(core.FftPlan.transform(values, [1]), values, "R2C", (1,))
+    info = core.plan_cache_info()
+    assert (info.hits, info.misses, info.size) == (4, 1, 1)
+    limit = info.limit
+    try:
+        core.set_plan_cache_limit(0)
+        assert core.plan_cache_info().size == 0
+        core.FftPlan.transform(values, [1])
+        assert core.plan_cache_info().misses == 2
+    finally:
+        core.set_plan_cache_limit(limit)
+
+
+def test_plans_in_use_stay_in_the_cache() -> None:
+    core.plan_cache_clear()
+    limit = core.plan_cache_info().limit
+    hot = random_values((50,), np.complex64)
+    core.FftPlan.transform(hot)
+    for length in range(2, 3 * limit):
+        core.FftPlan.transform(random_values((length,), np.complex64))
+        core.FftPlan.transform(hot)
+    info = core.plan_cache_info()
+    assert info.size == limit
+    # Each new length was planned once, and the plan in use never again.
+    assert info.misses == 3 * limit - 1
+
+
+def test_plans_of_the_same_problem_are_equal() -> None:
+    first = core.FftPlan(np.zeros((3, 8)), axes=[1], cached=False)
+    second = core.FftPlan(np.ones((3, 8)), axes=[-1], cached=False)
+    assert first == second
+    assert len({first, second, core.FftPlan(np.zeros((3, 9)), axes=[1])}) == 2
+    assert first != core.FftPlan(np.zeros((3, 8)), axes=[0])
+
+
+def test_streams_without_a_gpu() -> None:
+    assert core.current_stream(np.zeros(3)) == 0
+    with pytest.raises(TypeError, match="stream is a str"):
+        core.is_capturing("none")
