@@ -658,10 +658,12 @@ fn refuse_capture(
     cure: &str,
 ) -> PyResult<()> {
     // SAFETY: the handle is the library's own, or the user vouches for it.
-    if unsafe { is_capturing(stream, device) }.or_raise(py)? {
-        return Err(captured_error(what, cure)).or_raise(py);
+    match unsafe { is_capturing(stream, device) } {
+        Ok(true) => Err(captured_error(what, cure)).or_raise(py),
+        // Without a device nothing is captured, and other reasons may come first.
+        Ok(false) | Err(Error::NoDevice(_)) => Ok(()),
+        Err(error) => Err(error).or_raise(py),
     }
-    Ok(())
 }
 
 fn captured_error(what: &str, cure: &str) -> Error {
