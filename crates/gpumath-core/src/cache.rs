@@ -72,8 +72,7 @@ pub(crate) fn find_recent(
                 && recent.operand.layout == operand.layout
                 && recent.operand.device == operand.device
                 && recent.operand.readonly == operand.readonly
-                && recent.plan.problem().is_unaligned(operand.ptr)
-                    == recent.plan.problem().unaligned
+                && recent.plan.problem().is_unaligned(operand) == recent.plan.problem().unaligned
         })?;
         recent.used = cache.clock;
         cache.hits += 1;

@@ -20,8 +20,10 @@ from gpumath.bindings.errors import UnsupportedLayoutError
 from gpumath.fft._callbacks import compile_epilog, compile_prolog
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._errors import InvalidFFTState
+from gpumath.fft._estimate import estimate_workspace_size
 from gpumath.fft._fft import FFT
 from gpumath.fft._functions import fft, ifft, irfft, rfft
+from gpumath.fft._key import FFTKey
 from gpumath.fft._options import FFTDirection, FFTOptions
 
 __all__ = [
@@ -30,11 +32,13 @@ __all__ = [
     "ExecutionCPU",
     "ExecutionCUDA",
     "FFTDirection",
+    "FFTKey",
     "FFTOptions",
     "InvalidFFTState",
     "UnsupportedLayoutError",
     "compile_epilog",
     "compile_prolog",
+    "estimate_workspace_size",
     "fft",
     "ifft",
     "irfft",
