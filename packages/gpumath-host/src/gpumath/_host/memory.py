@@ -116,9 +116,7 @@ class Workspace:
         # A manager that knows no streams may reuse the memory at once.
         try:
             refuse_capture(self._stream, self._device_id, "memory is given back", "do it later")
-            core.synchronize_stream(
-                self._stream, device_id=self._device_id, interruptible=False
-            )
+            core.synchronize_stream(self._stream, device_id=self._device_id, interruptible=False)
         except Exception:
             _STRANDED.append(block)
             raise

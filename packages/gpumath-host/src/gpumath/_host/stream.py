@@ -48,11 +48,9 @@ def resolve_stream(operand: object, device_id: int, stream: object) -> int:
 
 
 def refuse_capture(stream: int, device_id: int, what: str, cure: str) -> None:
-    """Raise InvalidStateError if ``stream`` is captured into a graph, which ``what`` would break."""
+    """Raise InvalidStateError if ``stream`` is captured into a graph: ``what`` would break it."""
     if core.is_capturing(stream, device_id=device_id):
-        msg = (
-            f"the stream is being captured into a graph: {what}, which cannot be captured; {cure}"
-        )
+        msg = f"the stream is being captured into a graph: {what}, which cannot be captured; {cure}"
         raise errors.InvalidStateError(msg)
 
 

@@ -73,7 +73,8 @@ def estimate_workspace_size(
     if technique not in ("default", "refined"):
         msg = f"technique is {technique!r}; 'default' and 'refined' are allowed"
         raise ValueError(msg)
-    if not isinstance(key, FFTKey):
+    given: object = key
+    if not isinstance(given, FFTKey):
         msg = (
             f"key is a {type(key).__name__}; one from FFT.create_key(), "
             "FFT.create_key_from_metadata() or FFT.get_key() is needed"

@@ -183,9 +183,9 @@ class FFT:
         Returns
         -------
         array
-            ``out`` if it is given. Otherwise an array of the operand's device, and of its library as for `fft`; its shape and strides
-            are those of `get_output_layout`. It is not scaled. With ``inplace`` it is the operand
-            itself.
+            ``out`` if it is given. Otherwise an array of the operand's device, and of its library
+            as for `fft`; its shape and strides are those of `get_output_layout`. It is not scaled.
+            With ``inplace`` it is the operand itself.
 
         Raises
         ------

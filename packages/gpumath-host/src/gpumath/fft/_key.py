@@ -162,14 +162,12 @@ def _key(
     prolog: object,
     epilog: object,
 ) -> FFTKey:
-    callbacks = [
-        _callback_key(resolve_callback(name, value))
-        for name, value in (("prolog", prolog), ("epilog", epilog))
-    ]
-    if execution.name == "cpu" and any(callbacks):
+    before = _callback_key(resolve_callback("prolog", prolog))
+    after = _callback_key(resolve_callback("epilog", epilog))
+    if execution.name == "cpu" and (before or after):
         msg = "prolog and epilog work on a GPU only, and this key is of a transform on the CPU"
         raise ValueError(msg)
-    return FFTKey(problem, *callbacks, execution)
+    return FFTKey(problem, before, after, execution)
 
 
 def _callback_key(callback: DeviceCallable | None) -> CallbackKey | None:
