@@ -123,9 +123,8 @@ def rfftn(
     --------
     >>> import numpy as np
     >>> from gpumath import fft
-    >>> fft.rfftn(np.ones((2, 4)))
-    array([[8.+0.j, 0.+0.j, 0.+0.j],
-           [0.+0.j, 0.+0.j, 0.+0.j]])
+    >>> fft.rfftn(np.ones((3, 4, 6))).shape
+    (3, 4, 4)
     """
     return _transform(operand, "R2C", _FORWARD, s, axes, norm, out, **keywords)
 
