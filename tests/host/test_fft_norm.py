@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from gpumath import fft, memory
-from gpumath.bindings import core
+from gpumath.bindings import core, errors
+from tests.helpers.captures import WAYS, Pair
+from tests.helpers.cases import Case
+from tests.helpers.elements import read, write
 from tests.helpers.references import hermitian_values, random_values, relative_error, tolerance
 
 if TYPE_CHECKING:
@@ -111,12 +114,8 @@ def test_n(space: Space, name: str, n: int, order: Any) -> None:
 def test_n_overrides_the_parity(space: Space) -> None:
     values = hermitian_values((5,), (0,), np.complex128)
     for parity in ("even", "odd"):
-        result = fft.irfft(
-            space.array(values),
-            n=8,
-            execution=space.execution,
-            options={"last_axis_parity": parity},
-        )
+        options = {"last_axis_parity": parity}
+        result = fft.irfft(space.array(values), n=8, execution=space.execution, options=options)
         check(space.numpy(result), 8 * np.fft.irfft(values, 8), values)
 
 
@@ -226,6 +225,28 @@ def test_other_arrays_on_a_gpu_are_not_scaled() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("pair", WAYS, ids=str)
+@pytest.mark.parametrize("kind", ["C2C", "R2C", "C2R"])
+def test_scaling_is_captured(pair: Pair, kind: str) -> None:
+    case, stream = Case(kind, (5, 1024), (1,)), pair.stream()
+    operand, out = pair.operand(case.values()), pair.operand(case.blank())
+    # The first call makes the plan, and the library compiles its multiplication.
+    case.function(operand, **case.keywords, norm="ortho", out=out)
+    write(out, case.blank())
+    with pair.capture(stream) as captured:
+        stream_argument = pair.argument(stream)
+        case.function(operand, **case.keywords, norm="ortho", out=out, stream=stream_argument)
+        with pytest.raises(errors.InvalidStateError, match="the operand is padded"):
+            case.function(operand, axes=[1], n=5000, stream=stream_argument)
+    assert np.isnan(read(out)).all(), "the work was not captured, it ran"
+    for _ in range(2):
+        values = case.values()
+        write(operand, values)
+        captured.replay()
+        case.check(read(out) * np.float32(np.sqrt(1024)), values)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("blocking", ["auto", True])
 @pytest.mark.parametrize("n", [None, 1000, 5000])
 def test_on_another_stream(gpu_space: Space, n: int | None, blocking: Any) -> None:
@@ -250,12 +271,8 @@ def test_frequencies() -> None:
 
 @pytest.mark.parametrize("axes", [None, 0, -1, (0, 2), [1]])
 def test_shifts(direct_space: Space, axes: Any) -> None:
-    for dtype in (np.complex64, np.int32):
-        values = (
-            random_values((3, 4, 5), np.complex64).astype(dtype)
-            if dtype is np.complex64
-            else (np.arange(60, dtype=np.int32).reshape(3, 4, 5))
-        )
+    integers = np.random.default_rng().integers(0, 100, (3, 4, 5), np.int32)
+    for values in (random_values((3, 4, 5), np.complex64), integers):
         operand = direct_space.array(values)
         shifted = fft.fftshift(operand, axes)
         direct_space.assert_is_alike(shifted)
