@@ -125,7 +125,8 @@ def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -
     if device_id is None:
         return library.padded(operand, wanted)
     # On the transform's own stream, in whose order the copy's memory goes back.
-    handle = resolve_stream(operand, device_id, stream)
+    handle = core.current_stream(operand) if stream is None else stream_handle(stream)
     refuse_capture(handle, device_id, "the operand is padded", "pad it before the capture begins")
+    handle = resolve_stream(operand, device_id, stream)
     with library.on_stream(handle, device_id):
         return library.padded(operand, wanted)
