@@ -31,7 +31,8 @@ class _Cupy:
         """CuPy computes."""
 
     def scale(self, array: Any, factor: float) -> None:
-        cupy.multiply(array, factor, out=array)
+        with array.device:
+            cupy.multiply(array, factor, out=array)
 
     def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
         larger = cupy.zeros_like(operand, shape=shape)
@@ -39,7 +40,7 @@ class _Cupy:
         return larger
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-        with cupy.cuda.Device(operand.device.id):
+        with operand.device:
             return cupy.roll(operand, shifts, axes)
 
     def on_stream(self, stream: int, device_id: int) -> AbstractContextManager[object]:

@@ -30,7 +30,7 @@ class ArrayLibrary(Protocol):
         """Raise ValueError, which names ``what``, unless `scale` works on arrays like this one."""
 
     def scale(self, array: Any, factor: float) -> None:
-        """Multiply the elements of ``array`` by ``factor``, on the library's current stream."""
+        """Multiply ``array`` by ``factor`` in place, on its device and the current stream there."""
 
     def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
         """Copy ``operand`` to the front of an array of zeros of at least its shape."""

@@ -57,8 +57,11 @@ def scale(
         return
     # The transform's own run has ordered the streams.
     handle = core.current_stream(operand) if stream is None else stream_handle(stream)
-    with library.on_stream(handle, device_id):
+    if handle == core.current_stream(result):
         library.scale(result, factor(points))
+    else:
+        with library.on_stream(handle, device_id):
+            library.scale(result, factor(points))
     if blocking:
         core.synchronize_stream(handle, device_id=device_id)
 
