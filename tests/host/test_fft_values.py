@@ -76,11 +76,27 @@ def test_axes_default_to_all_and_count_from_the_end(space: Space) -> None:
     assert_close(space.numpy(result), values, "C2C", (0, 2))
 
 
-@pytest.mark.parametrize("axes", [(0, 1, 2, 3), (1, 3), (0, 2, 3), (2,)])
-def test_four_dimensions(space: Space, axes: tuple[int, ...]) -> None:
-    values = random_values((3, 4, 2, 5), np.complex128)
-    result = fft.fft(space.array(values), axes=axes, execution=space.execution)
-    assert_close(space.numpy(result), values, "C2C", axes)
+@pytest.mark.parametrize("axes", [(0, 1, 2, 3), (1, 3), (0, 2, 3), (2,), (3, 0, 1, 2)])
+@pytest.mark.parametrize("kind", ["C2C", "R2C", "C2R"])
+@pytest.mark.parametrize("precision", [4, 8])
+def test_four_dimensions(space: Space, axes: tuple[int, ...], kind: str, precision: int) -> None:
+    """cuFFT has plans for up to three axes, so that four take two."""
+    shape, dtype = (3, 4, 2, 5), np.dtype(f"c{2 * precision}")
+    if kind == "C2R":
+        values = hermitian_values(shape, axes, dtype)
+    else:
+        values = random_values(shape, np.dtype(f"f{precision}") if kind == "R2C" else dtype)
+    function = {"C2C": fft.fft, "R2C": fft.rfft, "C2R": fft.irfft}[kind]
+    operand = space.array(values)
+    for _ in range(2):
+        result = function(operand, axes=axes, execution=space.execution)
+        assert_close(space.numpy(result), values, kind, axes)
+
+
+def test_five_dimensions(space: Space) -> None:
+    values = random_values((2, 3, 4, 3, 5), np.complex128)
+    result = fft.fft(space.array(values), execution=space.execution)
+    assert_close(space.numpy(result), values, "C2C", (0, 1, 2, 3, 4))
 
 
 STRIDED = {

@@ -191,6 +191,28 @@ def test_layouts_at_debug(space: Space, logger: logging.Logger, form: str) -> No
         assert str(strides) in text
 
 
+@pytest.mark.parametrize("form", ["function", "class"])
+def test_passes_at_debug(space: Space, logger: logging.Logger, form: str) -> None:
+    """How many calls an execution makes, and of which plans."""
+    operand = space.array(random_values((2, 4, 3, 5), np.complex64))
+    keywords: dict[str, Any] = {"execution": space.execution, "options": {"logger": logger}}
+    with listening(logger, logging.DEBUG) as records:
+        if form == "function":
+            fft.fft(operand, **keywords)
+        else:
+            fft.FFT(operand, **keywords).free()
+        text = records.take(logging.DEBUG)
+    plan = core.FftPlan(operand, execution=space.execution)
+    if space.execution == "cpu":
+        assert f"library calls for one execution: {plan.library_calls}" in text
+        return
+    passes = plan.problem.passes()
+    assert [one.extents for one in passes] == [(4, 3, 5), (2,)]
+    assert sum(one.calls for one in passes) == plan.library_calls == 2
+    for number, one in enumerate(passes, 1):
+        assert f"cuFFT plan {number} of 2: C2C of {one.extents} points, {one.batch} at once" in text
+
+
 IGNORED: dict[str, dict[str, Any]] = {
     "stream": {"stream": 1},
     "allocator": {"options": {"allocator": Manager()}},

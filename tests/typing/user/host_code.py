@@ -23,6 +23,19 @@ fft.fft(single, execution=fft.ExecutionCPU(num_threads=2))
 fft.fft(single, execution=fft.ExecutionCUDA(device_id=1), stream=0)
 
 
+assert_type(fft.ifft(single, n=4, axes=[0], norm="ortho"), npt.NDArray[np.complex64])
+fft.fft(single, s=(2, -1), norm=None)
+fft.irfftn(fft.rfftn(real), (4, 8), (0, 1), "forward", execution="cpu")
+fft.fft2(single, norm="backward", options={"inplace": True}, stream=0)
+assert_type(fft.fftfreq(8, 0.5), npt.NDArray[np.float64])
+fft.fftshift(fft.ifftshift(real, axes=0), axes=(0, 1))
+
+key = fft.FFT.create_key(single, axes=[1], options=fft.FFTOptions(inplace=True))
+described = fft.FFT.create_key_from_metadata((4, 8), "complex64", "cuda", strides=(8, 1))
+assert_type(fft.estimate_workspace_size(described), int)
+assert_type({key: 1, described: 2}, dict[fft.FFTKey, int])
+
+
 def from_another_library(tensor: Any) -> Any:
     return fft.fft(tensor)
 
@@ -47,5 +60,6 @@ assert_type(fft.DeviceCallable(code, data=0).size, int | None)
 
 # Mistakes that the checkers must find: an unused suppression is an error too.
 fft.fft(single, axis=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+fft.fft(single, norm="both")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 fft.compile_prolog(1, "float32", None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 fft.FFT(single, stream=0, threads=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -2,12 +2,14 @@
 
 mod callback;
 pub(crate) mod cufft;
+mod outline;
 mod passes;
 mod plan;
 mod problem;
 mod request;
 
 pub use callback::{Callback, Callbacks};
+pub use outline::{AdvancedLayout, Outline, Pass};
 pub use plan::{Execution, FftPlan, Found};
 pub use problem::{Direction, Kind, Precision, Problem};
 pub use request::Request;

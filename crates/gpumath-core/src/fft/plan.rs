@@ -159,7 +159,7 @@ impl FftPlan {
 
     pub(crate) fn is_aligned_alike(&self, operand: &TensorView) -> bool {
         let unaligned =
-            self.execution.is_at(operand.device) && self.problem.is_unaligned(operand.ptr);
+            self.execution.is_at(operand.device) && self.problem.is_unaligned(operand);
         unaligned == self.problem.unaligned
     }
 

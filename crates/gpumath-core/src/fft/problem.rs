@@ -2,7 +2,7 @@
 
 use super::callback::Callbacks;
 use crate::error::{Error, Result};
-use crate::tensor::{DType, Dims, Layout};
+use crate::tensor::{DType, Device, Dims, Layout, TensorView};
 
 /// Which numbers go in and come out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -169,13 +169,15 @@ impl Problem {
         }
     }
 
-    /// Whether an input at this address counts as unaligned.
+    /// Whether an input counts as unaligned: only on a device, since what is in host memory is copied there first.
     #[must_use]
-    pub fn is_unaligned(&self, address: usize) -> bool {
-        self.kind == Kind::R2C && !address.is_multiple_of(self.precision.complex().size())
+    pub fn is_unaligned(&self, input: &TensorView) -> bool {
+        self.kind == Kind::R2C
+            && input.device != Device::Host
+            && !input.ptr.is_multiple_of(self.precision.complex().size())
     }
 
-    /// The same for an output.
+    /// Whether an output at this address counts as unaligned.
     #[must_use]
     pub fn is_output_unaligned(&self, address: usize) -> bool {
         self.kind == Kind::C2R && !address.is_multiple_of(self.precision.complex().size())

@@ -95,7 +95,7 @@ impl Request {
         };
         let mut problem = Problem::new(kind, precision, axes, layout.clone(), output, inplace)?;
         problem.callbacks = self.callbacks.clone();
-        problem.unaligned = problem.is_unaligned(operand.ptr);
+        problem.unaligned = problem.is_unaligned(operand);
         problem.output_unaligned =
             self.output.as_ref().is_some_and(|output| problem.is_output_unaligned(output.ptr));
         Ok(problem)

@@ -28,6 +28,8 @@ mod _core {
             FftPlan, PlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
         };
         #[pymodule_export]
+        use crate::core::fft_problem::{FftPass, FftProblem, usable_cores};
+        #[pymodule_export]
         use crate::core::libraries::{Library, has, libraries, search_report};
         #[pymodule_export]
         use crate::core::memory::{MemoryPointer, allocate, copy};

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::core::callback;
+use crate::core::fft_problem::FftProblem;
 use crate::error::OrRaise;
 use crate::interop::{self, Library, Operand, Reader};
 
@@ -195,11 +196,7 @@ impl FftPlan {
     /// "C2C", "R2C" or "C2R".
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.plan.problem().kind {
-            Kind::C2C => "C2C",
-            Kind::R2C => "R2C",
-            Kind::C2R => "C2R",
-        }
+        kind_name(self.plan.problem().kind)
     }
 
     /// Transform axes, counted from the first dimension.
@@ -239,6 +236,12 @@ impl FftPlan {
     #[getter]
     fn inplace(&self) -> bool {
         self.plan.problem().inplace
+    }
+
+    /// What is transformed, without the engine.
+    #[getter]
+    fn problem(&self) -> FftProblem {
+        FftProblem::of(self.plan.problem(), self.plan.execution().device().is_some())
     }
 
     /// Shape of the operand.
@@ -682,7 +685,15 @@ fn parse_direction(direction: i32) -> PyResult<Direction> {
     }
 }
 
-fn parse_kind(kind: &str) -> PyResult<Kind> {
+pub(super) const fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::C2C => "C2C",
+        Kind::R2C => "R2C",
+        Kind::C2R => "C2R",
+    }
+}
+
+pub(super) fn parse_kind(kind: &str) -> PyResult<Kind> {
     Ok([Kind::C2C, Kind::R2C, Kind::C2R][choice("kind", kind, ["C2C", "R2C", "C2R"])?])
 }
 
@@ -718,13 +729,17 @@ fn parse_execution(
 }
 
 /// Cores that this process may use, asked once: the answer costs a read of the control group's files.
-fn usable_cores() -> NonZeroUsize {
+pub(crate) fn usable_cores() -> NonZeroUsize {
     static CORES: OnceLock<NonZeroUsize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
 }
 
 /// Position of `value` among `allowed`.
-fn choice<const N: usize>(name: &str, value: &str, allowed: [&str; N]) -> PyResult<usize> {
+pub(super) fn choice<const N: usize>(
+    name: &str,
+    value: &str,
+    allowed: [&str; N],
+) -> PyResult<usize> {
     allowed.iter().position(|&candidate| candidate == value).ok_or_else(|| {
         PyValueError::new_err(format!("{name} is {value:?}; allowed are {}", allowed.join(", ")))
     })

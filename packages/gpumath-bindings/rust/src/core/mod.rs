@@ -10,6 +10,7 @@ pub(crate) mod c_api;
 pub(crate) mod callback;
 pub(crate) mod device;
 pub(crate) mod fft;
+pub(crate) mod fft_problem;
 pub(crate) mod libraries;
 pub(crate) mod memory;
 pub(crate) mod tensor;

@@ -13,7 +13,9 @@ from gpumath.bindings._core.core import (
     Array,
     Device,
     Event,
+    FftPass,
     FftPlan,
+    FftProblem,
     Library,
     MemoryPointer,
     PlanCacheInfo,
@@ -34,13 +36,16 @@ from gpumath.bindings._core.core import (
     set_plan_cache_limit,
     stream_handle,
     synchronize_stream,
+    usable_cores,
 )
 
 __all__ = [
     "Array",
     "Device",
     "Event",
+    "FftPass",
     "FftPlan",
+    "FftProblem",
     "Library",
     "MemoryPointer",
     "PlanCacheInfo",
@@ -61,6 +66,7 @@ __all__ = [
     "set_plan_cache_limit",
     "stream_handle",
     "synchronize_stream",
+    "usable_cores",
 ]
 
 # Objects that are still alive when the interpreter exits must not call CUDA, which may be gone

@@ -5,6 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
+
+from gpumath._host.libraries import front
 from gpumath.bindings import core
 
 __all__ = ["LIBRARY"]
@@ -23,6 +26,20 @@ class _Numpy:
 
     def write(self, operand: Any, values: Any) -> None:
         operand[...] = values
+
+    def check_arithmetic(self, operand: Any, what: str) -> None:
+        """NumPy computes."""
+
+    def scale(self, array: Any, factor: float) -> None:
+        np.multiply(array, factor, out=array)
+
+    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
+        larger = np.zeros_like(operand, shape=shape, subok=False)
+        larger[front(operand.shape)] = operand
+        return larger
+
+    def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        return np.roll(operand, shifts, axes)
 
     def on_stream(self, stream: int, device_id: int) -> AbstractContextManager[object]:  # noqa: ARG002 - NumPy has host memory only
         return nullcontext()

@@ -31,13 +31,39 @@ class _Other:
                 "would overwrite on the device; copy it first, or leave one of them out"
             )
             raise ValueError(msg)
-        low, size = view.span
-        if prod(view.shape) == 0:
-            return
-        memory: Any = (ctypes.c_char * size).from_address(low)
-        strides = [stride * view.itemsize for stride in view.strides]
-        target: Any = np.ndarray(view.shape, values.dtype, memory, view.ptr - low, strides)
-        target[...] = values
+        if prod(view.shape) > 0:
+            _in_numpy(view, values.dtype)[...] = values
+
+    def check_arithmetic(self, operand: Any, what: str) -> None:
+        view = core.TensorView(operand)
+        if view.device != "cpu" or view.dtype in ("float16", "complex32"):
+            msg = (
+                f"{what} needs arithmetic on a {type(operand).__name__} of {view.dtype}, which is "
+                "left to CuPy and PyTorch; convert it, for example with cupy.asarray(), or leave "
+                f"{what} out"
+            )
+            raise ValueError(msg)
+
+    def scale(self, array: Any, factor: float) -> None:
+        view = core.TensorView(array)
+        if prod(view.shape) > 0:
+            elements = _in_numpy(view, np.dtype(view.dtype))
+            np.multiply(elements, factor, out=elements)
+
+    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
+        msg = (
+            f"the operand of shape {core.TensorView(operand).shape} is shorter than {shape}, and "
+            f"gpumath does not pad a {type(operand).__name__}; pad it first, or pass a NumPy "
+            "array, a CuPy array or a PyTorch tensor"
+        )
+        raise ValueError(msg)
+
+    def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:  # noqa: ARG002 - there is nothing to call
+        msg = (
+            f"the operand is a {type(operand).__name__}; a NumPy array, a CuPy array or a PyTorch "
+            "tensor is needed, for example from cupy.asarray()"
+        )
+        raise ValueError(msg)
 
     def on_stream(self, stream: int, device_id: int) -> AbstractContextManager[object]:  # noqa: ARG002 - results are made for the stream that they are given
         return nullcontext()
@@ -48,6 +74,14 @@ class _Other:
 
     def trim(self) -> None:
         """Other libraries have pools that are not known here."""
+
+
+def _in_numpy(view: core.TensorView, dtype: np.dtype[Any]) -> Any:
+    """View the elements of an array in host memory."""
+    low, size = view.span
+    memory: Any = (ctypes.c_char * size).from_address(low)
+    strides = [stride * view.itemsize for stride in view.strides]
+    return np.ndarray(view.shape, dtype, memory, view.ptr - low, strides)
 
 
 LIBRARY = _Other()

@@ -2,7 +2,9 @@
 
 The functions `fft`, `ifft`, `rfft` and `irfft` plan, run and keep the plan for the next call of
 the same shape. The class `FFT` separates these steps, for one transform that runs many times.
-Transforms are not scaled in either direction.
+Their transforms are not scaled in either direction,
+unless ``norm`` says so. The functions for several axes, from `fft2` to `irfftn`, have the arguments
+and the defaults of `numpy.fft`: they divide by the number of points on the way back.
 
 Examples
 --------
@@ -20,8 +22,12 @@ from gpumath.bindings.errors import UnsupportedLayoutError
 from gpumath.fft._callbacks import compile_epilog, compile_prolog
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._errors import InvalidFFTState
+from gpumath.fft._estimate import estimate_workspace_size
 from gpumath.fft._fft import FFT
+from gpumath.fft._frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 from gpumath.fft._functions import fft, ifft, irfft, rfft
+from gpumath.fft._key import FFTKey
+from gpumath.fft._numpy_forms import fft2, fftn, ifft2, ifftn, irfft2, irfftn, rfft2, rfftn
 from gpumath.fft._options import FFTDirection, FFTOptions
 
 __all__ = [
@@ -30,13 +36,27 @@ __all__ = [
     "ExecutionCPU",
     "ExecutionCUDA",
     "FFTDirection",
+    "FFTKey",
     "FFTOptions",
     "InvalidFFTState",
     "UnsupportedLayoutError",
     "compile_epilog",
     "compile_prolog",
+    "estimate_workspace_size",
     "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
     "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
     "irfft",
+    "irfft2",
+    "irfftn",
     "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
 ]

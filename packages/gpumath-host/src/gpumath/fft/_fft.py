@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 
 from gpumath._host.execution import Execution
 from gpumath._host.libraries import ArrayLibrary, library_of
@@ -12,6 +12,7 @@ from gpumath._host.stream import stream_handle
 from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable, resolve_callback
 from gpumath.fft._errors import InvalidFFTState
+from gpumath.fft._key import FFTKey, key_from_metadata, key_of_operand, key_of_plan
 from gpumath.fft._options import (
     Direction,
     FFTDirection,
@@ -259,7 +260,8 @@ class FFT:
         Parameters
         ----------
         operand : array
-            Of the same library, device, element type, shape and strides as the first operand.
+            Of the first operand's library and memory, and with an equal key (`create_key`): of the
+            same element type, shape and strides.
         stream : int or stream object, optional
             Without effect: the operand is read by `execute`.
 
@@ -297,6 +299,141 @@ class FFT:
         """Return the result's shape and its strides, in elements."""
         self._check_not_freed()
         return self._plan.output_shape, self._plan.output_strides
+
+    def get_key(
+        self,
+        *,
+        prolog: DeviceCallable | Mapping[str, Any] | None = None,
+        epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    ) -> FFTKey:
+        """Return what the plan depends on, as a value: with other keys plans can be shared.
+
+        Parameters
+        ----------
+        prolog, epilog : DeviceCallable or dict, optional
+            Those that `plan` gets; None means none, whatever `plan` got.
+
+        Returns
+        -------
+        FFTKey
+            Equal to that of every operand for which the plan fits too.
+
+        Raises
+        ------
+        InvalidFFTState
+            The object is freed.
+        ValueError, TypeError
+            A callback is no device function, or there is one and the transform runs on the CPU.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpumath import fft
+        >>> a, b = np.ones(8, np.complex64), np.zeros(8, np.complex64)
+        >>> with fft.FFT(a) as transform:
+        ...     transform.get_key() == fft.FFT.create_key(b)
+        True
+        """
+        self._check_not_freed()
+        return key_of_plan(self._plan, prolog, epilog)
+
+    @staticmethod
+    def create_key(
+        operand: Any,
+        *,
+        axes: Sequence[int] | None = None,
+        options: FFTOptions | Mapping[str, Any] | None = None,
+        execution: Execution = None,
+        prolog: DeviceCallable | Mapping[str, Any] | None = None,
+        epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    ) -> FFTKey:
+        """Return the key of the transform that these arguments would make, without a plan.
+
+        Parameters
+        ----------
+        operand, axes, options, execution
+            As for `FFT`.
+        prolog, epilog : DeviceCallable or dict, optional
+            As for `plan`. Their code counts by its content, their data by its address.
+
+        Returns
+        -------
+        FFTKey
+            A value for comparisons and dictionaries. Whether cuFFT covers the operand's strides is
+            not looked at.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `FFT` and `plan`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpumath import fft
+        >>> plans = {}
+        >>> for rows in (2, 3, 2):
+        ...     a = np.ones((rows, 4), np.complex64)
+        ...     key = fft.FFT.create_key(a, axes=[1])
+        ...     if key not in plans:
+        ...         plans[key] = fft.FFT(a, axes=[1])
+        >>> len(plans)
+        2
+        """
+        return key_of_operand(operand, axes, options, execution, prolog, epilog)
+
+    @staticmethod
+    def create_key_from_metadata(
+        shape: Sequence[int],
+        dtype: Any,
+        memory_space: Literal["cpu", "cuda"],
+        *,
+        strides: Sequence[int] | None = None,
+        axes: Sequence[int] | None = None,
+        options: FFTOptions | Mapping[str, Any] | None = None,
+        execution: Execution = None,
+        prolog: DeviceCallable | Mapping[str, Any] | None = None,
+        epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    ) -> FFTKey:
+        """Return the key of a transform of an operand that need not be there.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            Extent of each dimension of the operand.
+        dtype : str or dtype
+            Its element type, such as ``"complex64"``.
+        memory_space : {'cpu', 'cuda'}
+            Where it would be, and so where to compute, unless ``execution`` says otherwise.
+        strides : sequence of int, optional
+            Distance between its neighbours along each dimension, in elements; by default those of
+            C order.
+        axes, options, prolog, epilog
+            As for `create_key`.
+        execution : ExecutionCUDA, ExecutionCPU, {'cuda', 'cpu'} or dict, optional
+            Its ``device_id`` is also the device of an operand in device memory; 0 by default.
+
+        Returns
+        -------
+        FFTKey
+            Equal to that of `create_key` for such an operand. Of a real one in device memory it is
+            assumed that its address is aligned like a complex number's, as in all new arrays.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `create_key`; a layout cannot be in any memory.
+
+        Examples
+        --------
+        >>> from gpumath import fft
+        >>> key = fft.FFT.create_key_from_metadata((64, 100), "float32", "cuda", axes=[1])
+        >>> key.problem.output_shape
+        (64, 51)
+        """
+        return key_from_metadata(
+            *(shape, dtype, memory_space, strides, axes, options, execution, prolog, epilog)
+        )
 
     def free(self) -> None:
         """Give the workspace back and drop the operand. Freeing twice does nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
@@ -10,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpumath._host.execution import Execution
-from gpumath._host.libraries import library_of
-from gpumath._host.memory import Workspace
-from gpumath.bindings import core, errors
 from gpumath.fft._device_callable import DeviceCallable
-from gpumath.fft._options import FFTDirection, FFTOptions, Kind
-from gpumath.fft._run import run, workspace_for
-from gpumath.fft._setup import logger_of, set_up
+from gpumath.fft._norm import Norm
+from gpumath.fft._options import FFTDirection, FFTOptions
+from gpumath.fft._transform import transform, transform_with
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]
 
@@ -31,6 +27,9 @@ class _Keywords(TypedDict, total=False):
     prolog: DeviceCallable | Mapping[str, Any] | None
     epilog: DeviceCallable | Mapping[str, Any] | None
     stream: Any
+    n: int | None
+    s: Sequence[int] | None
+    norm: Norm | None
 
 
 @overload
@@ -50,6 +49,9 @@ def fft(
     prolog: DeviceCallable | Mapping[str, Any] | None = None,
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
+    n: int | None = None,
+    s: Sequence[int] | None = None,
+    norm: Norm | None = None,
 ) -> Any:
     """Transform complex numbers forward, to complex numbers.
 
@@ -80,19 +82,30 @@ def fft(
         with ``__cuda_stream__()``. It waits for the work that makes the operand. By default the
         current stream of CuPy or PyTorch, and the default stream for other operands. Ignored where
         no GPU takes part.
+    n : int, optional
+        Points of a transform along one axis. A longer operand is cut, a shorter one is copied and
+        padded with zeros. By default as many as the operand has.
+    s : sequence of int, optional
+        The same for several axes, one for each of ``axes``; -1 leaves an axis as it is.
+    norm : {'backward', 'ortho', 'forward'}, optional
+        ``'backward'`` divides what goes back by the number of points of the transform,
+        ``'forward'`` what goes forward, and ``'ortho'`` both by its square root. By default neither
+        direction is scaled.
 
     Returns
     -------
     array
         ``out`` if it is given. Otherwise an array of the operand's shape, element type, device, and
-        of its library if that is NumPy, CuPy or PyTorch; otherwise a `gpumath.memory.Array`. It is
-        not scaled. With ``inplace`` it is the operand itself.
+        of its library if that is NumPy, CuPy or PyTorch; otherwise a `gpumath.memory.Array`. With
+        ``inplace`` it is the operand itself. It is not scaled unless ``norm`` is given.
 
     Raises
     ------
     ValueError
         The operand is not of an accepted library, is not complex or is a lazy view; an axis is out
-        of range or repeated; ``execution`` is not among the allowed.
+        of range or repeated; ``execution`` or ``norm`` is not among the allowed; there are not as
+        many lengths as axes; or an array of another library on a GPU would have to be scaled or
+        padded.
     TypeError
         ``options`` or ``stream`` is of a wrong type.
     UnsupportedLayoutError
@@ -108,8 +121,13 @@ def fft(
     array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
     """
     callbacks = (prolog, epilog)
-    return _transform(
-        operand, "C2C", FFTDirection.FORWARD, axes, options, execution, out, callbacks, stream
+    if n is None and s is None and norm is None:
+        return transform(
+            operand, "C2C", FFTDirection.FORWARD, axes, options, execution, out, callbacks, stream
+        )
+    return transform_with(
+        *(operand, "C2C", FFTDirection.FORWARD, axes, n, s, norm),
+        *(options, execution, out, callbacks, stream),
     )
 
 
@@ -130,8 +148,11 @@ def ifft(
     prolog: DeviceCallable | Mapping[str, Any] | None = None,
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
+    n: int | None = None,
+    s: Sequence[int] | None = None,
+    norm: Norm | None = None,
 ) -> Any:
-    """Transform complex numbers back, to complex numbers, without scaling.
+    """Transform complex numbers back, to complex numbers, without scaling by default.
 
     The sum over ``k`` of ``operand[k] * exp(+2j * pi * j * k / n)``, along every axis in ``axes``:
     after `fft` it gives the operand times the number of points of the transform.
@@ -145,10 +166,17 @@ def ifft(
     >>> a = np.array([1, 2, 3, 4], np.complex64)
     >>> fft.ifft(fft.fft(a)) / a.size
     array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
+    >>> fft.ifft(fft.fft(a), norm="backward")
+    array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
     """
     callbacks = (prolog, epilog)
-    return _transform(
-        operand, "C2C", FFTDirection.INVERSE, axes, options, execution, out, callbacks, stream
+    if n is None and s is None and norm is None:
+        return transform(
+            operand, "C2C", FFTDirection.INVERSE, axes, options, execution, out, callbacks, stream
+        )
+    return transform_with(
+        *(operand, "C2C", FFTDirection.INVERSE, axes, n, s, norm),
+        *(options, execution, out, callbacks, stream),
     )
 
 
@@ -173,6 +201,9 @@ def rfft(
     prolog: DeviceCallable | Mapping[str, Any] | None = None,
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
+    n: int | None = None,
+    s: Sequence[int] | None = None,
+    norm: Norm | None = None,
 ) -> Any:
     """Transform real numbers forward, to the half of the complex result that says it all.
 
@@ -184,7 +215,7 @@ def rfft(
     -------
     array
         Complex array of the operand's precision and shape, but for the last axis in ``axes``:
-        where the operand has ``n`` points it has ``n // 2 + 1``. It is not scaled.
+        where the operand has ``n`` points it has ``n // 2 + 1``.
 
     Examples
     --------
@@ -195,8 +226,13 @@ def rfft(
            [ 2.+0.j, -1.+1.j,  0.+0.j]])
     """
     callbacks = (prolog, epilog)
-    return _transform(
-        operand, "R2C", FFTDirection.FORWARD, axes, options, execution, out, callbacks, stream
+    if n is None and s is None and norm is None:
+        return transform(
+            operand, "R2C", FFTDirection.FORWARD, axes, options, execution, out, callbacks, stream
+        )
+    return transform_with(
+        *(operand, "R2C", FFTDirection.FORWARD, axes, n, s, norm),
+        *(options, execution, out, callbacks, stream),
     )
 
 
@@ -221,8 +257,11 @@ def irfft(
     prolog: DeviceCallable | Mapping[str, Any] | None = None,
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
+    n: int | None = None,
+    s: Sequence[int] | None = None,
+    norm: Norm | None = None,
 ) -> Any:
-    """Transform half of a Hermitian array back, to real numbers, without scaling.
+    """Transform half of a Hermitian array back, to real numbers, without scaling by default.
 
     After `rfft` it gives the operand times the number of points of the transform. The operand is
     left as it is.
@@ -235,7 +274,7 @@ def irfft(
     array
         Real array of the operand's precision and shape, but for the last axis in ``axes``: where
         the operand has ``n`` points it has ``2 * (n - 1)``, and ``2 * n - 1`` with the option
-        ``last_axis_parity='odd'``.
+        ``last_axis_parity='odd'``. The argument ``n``, or the last one of ``s``, is its length.
 
     Examples
     --------
@@ -244,69 +283,15 @@ def irfft(
     >>> a = np.array([1.0, 2.0, 3.0])
     >>> fft.irfft(fft.rfft(a), options={"last_axis_parity": "odd"}) / a.size
     array([1., 2., 3.])
+    >>> fft.irfft(fft.rfft(a), n=3, norm="backward")
+    array([1., 2., 3.])
     """
     callbacks = (prolog, epilog)
-    return _transform(
-        operand, "C2R", FFTDirection.INVERSE, axes, options, execution, out, callbacks, stream
-    )
-
-
-def _transform(
-    operand: Any,
-    kind: Kind,
-    direction: FFTDirection,
-    axes: Sequence[int] | None,
-    options: FFTOptions | Mapping[str, Any] | None,
-    execution: Execution,
-    out: Any,
-    callbacks: tuple[object, object],
-    stream: Any,
-) -> Any:
-    if (
-        callbacks == (None, None)
-        and options is None
-        and execution is None
-        and stream is None
-        and not _ROOT_LOGGER.isEnabledFor(logging.INFO)
-    ):
-        # The short way: what the long one does for defaults. It also explains errors.
-        try:
-            return core.FftPlan.transform(operand, axes, kind, out, direction, _workspace)
-        except (TypeError, ValueError, OverflowError, errors.OutOfMemoryError):
-            pass
-    try:
-        library = library_of(operand)
-        plan, device_id, chosen, _ = set_up(
-            library, operand, kind, axes, options, execution, callbacks, out, stream
+    if n is None and s is None and norm is None:
+        return transform(
+            operand, "C2R", FFTDirection.INVERSE, axes, options, execution, out, callbacks, stream
         )
-    except ValueError:
-        if kind == "R2C" and core.TensorView(operand).dtype.startswith("complex"):
-            dtype = core.TensorView(operand).dtype
-            msg = f"rfft takes real operands, and this one is {dtype}; use fft"
-            raise RuntimeError(msg) from None
-        raise
-    logger = logger_of(chosen)
-    workspace = workspace_for(library, device_id, chosen)
-    result = run(
-        plan,
-        library,
-        operand,
-        out,
-        device_id,
-        direction,
-        stream,
-        workspace,
-        logger,
-        blocking=chosen.blocking is True,
+    return transform_with(
+        *(operand, "C2R", FFTDirection.INVERSE, axes, n, s, norm),
+        *(options, execution, out, callbacks, stream),
     )
-    workspace.release()
-    return result
-
-
-def _workspace(
-    operand: object, size: int, device_id: int, stream: int, captured: bool
-) -> tuple[int, object]:
-    return Workspace(library_of(operand))(operand, size, device_id, stream, captured)
-
-
-_ROOT_LOGGER = logging.getLogger()

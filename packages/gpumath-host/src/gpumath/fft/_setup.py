@@ -98,7 +98,24 @@ def set_up(
             plan.output_shape,
             plan.output_strides,
         )
+        if logger.isEnabledFor(logging.DEBUG):
+            _log_passes(logger, plan)
     return Setup(plan, device_id, chosen, choices)
+
+
+def _log_passes(logger: logging.Logger, plan: core.FftPlan) -> None:
+    if plan.device_id is None:
+        logger.debug("library calls for one execution: %d", plan.library_calls)
+        return
+    passes = plan.problem.passes()
+    for number, one in enumerate(passes, 1):
+        logger.debug(
+            "cuFFT plan %d of %d: %s of %s points, %d at once, called %d times; strides %d and %d, "
+            "distances %d and %d, embedded in %s and %s",
+            *(number, len(passes), one.kind, one.extents, one.batch, one.calls),
+            *(one.input_stride, one.output_stride, one.input_distance, one.output_distance),
+            *(one.input_embed, one.output_embed),
+        )
 
 
 def _warn_of_ignored(

@@ -1,0 +1,166 @@
+//! What the plan for a problem will look like, without making it.
+
+use super::passes::{Passes, Side};
+use super::problem::{Kind, Problem};
+use crate::error::Result;
+use crate::tensor::{Dims, Layout};
+
+/// Addresses that cuFFT's work areas, and what gpumath puts behind them, are multiples of.
+const ALIGNMENT: usize = 256;
+
+/// One side of a cuFFT plan, in the terms of its advanced data layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdvancedLayout {
+    /// Extents of the memory that the transform is embedded in, slowest first.
+    pub embed: Dims,
+    /// Elements between neighbours along the fastest axis.
+    pub stride: i64,
+    /// Elements between transforms of the batch.
+    pub distance: i64,
+}
+
+/// One of the cuFFT plans that a problem is cut into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Kind of the transform that it does.
+    pub kind: Kind,
+    /// Transform extents, slowest first.
+    pub extents: Dims,
+    /// Where it reads.
+    pub input: AdvancedLayout,
+    /// Where it writes.
+    pub output: AdvancedLayout,
+    /// Transforms that one call does.
+    pub batch: i64,
+    /// Calls that one execution makes.
+    pub calls: usize,
+}
+
+/// How cuFFT would compute a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// Its plans, in the order of execution; none for an empty batch.
+    pub passes: Vec<Pass>,
+    /// Bytes of the copy of the operand that the passes work on, and those in front of index (0, …, 0); `None` if they
+    /// work on the operand itself.
+    copy: Option<(usize, usize)>,
+    /// Bytes for slices that are not aligned as cuFFT needs them.
+    bounce: usize,
+}
+
+impl Outline {
+    /// The outline of `problem`; an error if no plans cover its layouts.
+    pub fn of(problem: &Problem) -> Result<Self> {
+        if problem.input.is_empty() {
+            return Ok(Self { passes: Vec::new(), copy: None, bounce: 0 });
+        }
+        let passes = Passes::of(problem)?;
+        let size = problem.input_dtype().size();
+        let copy = passes.scratch.then(|| {
+            let (low, high) = problem.input.offsets();
+            ((high - low + 1) as usize * size, low.unsigned_abs() as usize * size)
+        });
+        let real = problem.precision.real().size();
+        let bounce = passes.passes.iter().filter_map(|pass| pass.bounce).max().unwrap_or(0);
+        let advanced = |side: &Side| AdvancedLayout {
+            embed: side.embed.clone(),
+            stride: side.stride,
+            distance: side.distance,
+        };
+        let passes = passes.passes.iter().map(|pass| Pass {
+            kind: pass.kind,
+            extents: pass.extents.clone(),
+            input: advanced(&pass.input),
+            output: advanced(&pass.output),
+            batch: pass.batch,
+            calls: pass.offsets.len(),
+        });
+        Ok(Self { passes: passes.collect(), copy, bounce: bounce as usize * real })
+    }
+
+    /// Bytes of the whole workspace where the largest work area of cuFFT's plans has `work_area` bytes.
+    #[must_use]
+    pub fn workspace_size(&self, work_area: usize) -> usize {
+        let mut end = work_area;
+        if let Some((size, front)) = self.copy {
+            end = (end + front).next_multiple_of(ALIGNMENT) - front + size;
+        }
+        if self.bounce > 0 {
+            end = end.next_multiple_of(ALIGNMENT) + self.bounce;
+        }
+        end
+    }
+}
+
+impl Problem {
+    /// The problem with zeros for strides that do not matter, so that equal ones have the same plan.
+    #[must_use]
+    pub fn normalized(&self) -> Self {
+        let layout = |layout: &Layout| {
+            let empty = layout.is_empty();
+            let axes = layout.shape.iter().zip(&layout.strides);
+            let strides = axes.map(|(&extent, &step)| if empty || extent == 1 { 0 } else { step });
+            Layout { shape: layout.shape.clone(), strides: strides.collect() }
+        };
+        Self { input: layout(&self.input), output: layout(&self.output), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fft::{Precision, Request};
+    use crate::tensor::{DType, Device, TensorView};
+
+    fn problem(dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64], kind: Kind) -> Problem {
+        let layout = Layout { shape: shape.into(), strides: strides.into() };
+        let view = TensorView { ptr: 0, dtype, layout, device: Device::Cuda(0), readonly: false };
+        let request = Request {
+            kind: Some(kind),
+            axes: Some(axes.into()),
+            inplace: false,
+            output: None,
+            callbacks: crate::fft::Callbacks::default(),
+            odd: false,
+            natural: false,
+        };
+        request.problem(&view).unwrap()
+    }
+
+    #[test]
+    fn one_pass_needs_what_cufft_needs() {
+        let problem = problem(DType::Complex64, &[4, 8], &[8, 1], &[1], Kind::C2C);
+        let outline = Outline::of(&problem).unwrap();
+        assert_eq!(outline.passes.len(), 1);
+        let pass = &outline.passes[0];
+        assert_eq!((pass.extents.as_slice(), pass.batch, pass.calls), (&[8][..], 4, 1));
+        assert_eq!(outline.workspace_size(1000), 1000);
+    }
+
+    #[test]
+    fn a_real_result_needs_room_for_a_copy_of_the_operand() {
+        let problem = problem(DType::Complex128, &[4, 5], &[5, 1], &[1], Kind::C2R);
+        let outline = Outline::of(&problem).unwrap();
+        assert_eq!(outline.workspace_size(0), 20 * 16);
+        assert_eq!(outline.workspace_size(1), 256 + 20 * 16);
+    }
+
+    #[test]
+    fn four_axes_make_several_passes() {
+        let strides = &[60, 15, 5, 1];
+        let problem = problem(DType::Complex64, &[2, 4, 3, 5], strides, &[0, 1, 2, 3], Kind::C2C);
+        let outline = Outline::of(&problem).unwrap();
+        let ranks: Vec<usize> = outline.passes.iter().map(|pass| pass.extents.len()).collect();
+        assert_eq!(ranks, [3, 1]);
+    }
+
+    #[test]
+    fn strides_that_do_not_matter_make_no_difference() {
+        let first = problem(DType::Float32, &[1, 8], &[8, 1], &[1], Kind::R2C);
+        let second = problem(DType::Float32, &[1, 8], &[77, 1], &[1], Kind::R2C);
+        assert_ne!(first, second);
+        assert_eq!(first.normalized(), second.normalized());
+        assert_eq!(first.precision, Precision::Single);
+        assert_eq!(Outline::of(&first).unwrap(), Outline::of(&first.normalized()).unwrap());
+    }
+}

@@ -1,0 +1,147 @@
+"""How much device memory a transform will work in, before there is a plan or an operand."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gpumath.bindings import core
+from gpumath.fft._key import FFTKey
+
+__all__ = ["estimate_workspace_size"]
+
+# Names of cufftType, and the cudaDataTypes of input, output and computation, by the element types.
+_TYPES = {
+    ("complex64", "complex64"): ("C2C", 4, 4, 4),
+    ("float32", "complex64"): ("R2C", 0, 4, 4),
+    ("complex64", "float32"): ("C2R", 4, 0, 4),
+    ("complex128", "complex128"): ("Z2Z", 5, 5, 5),
+    ("float64", "complex128"): ("D2Z", 1, 5, 5),
+    ("complex128", "float64"): ("Z2D", 5, 1, 5),
+    ("complex32", "complex32"): (None, 6, 6, 6),
+    ("float16", "complex32"): (None, 2, 6, 6),
+    ("complex32", "float16"): (None, 6, 2, 6),
+}
+
+
+def estimate_workspace_size(
+    key: FFTKey,
+    *,
+    technique: Literal["default", "refined"] = "default",
+    handle: int | None = None,
+) -> int:
+    """Estimate the device memory that a transform works in, without making a plan.
+
+    Parameters
+    ----------
+    key : FFTKey
+        From `FFT.create_key`, `FFT.create_key_from_metadata` or `FFT.get_key`.
+    technique : {'default', 'refined'}, default: 'default'
+        ``'default'`` asks ``cufftEstimateMany``, ``'refined'`` ``cufftXtGetSizeMany``, which heeds
+        the settings of ``handle`` and has half precision and layouts of 2**31 elements and more.
+    handle : int, optional
+        For ``'refined'``: a plan from `gpumath.bindings.cufft.create`, on the key's device, that
+        has not been made yet.
+
+    Returns
+    -------
+    int
+        Bytes, besides operand and result; 0 on the CPU.
+
+    Raises
+    ------
+    ValueError
+        ``key`` is no key, ``technique`` is not allowed, ``handle`` is missing, or
+        ``'default'`` cannot say.
+    UnsupportedLayoutError
+        No plan covers the operand's strides.
+    gpumath.bindings.errors.cuFFTError
+        cuFFT refused; there may be no GPU.
+
+    Notes
+    -----
+    Where a layout takes several cuFFT plans, which run one after the other in the same memory, it
+    is the largest estimate among them. What gpumath itself adds is counted exactly: the copy of a
+    C2R operand, and of one that is not aligned. Callbacks are left out of account, as cuFFT does.
+
+    Examples
+    --------
+    >>> from gpumath import fft
+    >>> key = fft.FFT.create_key_from_metadata((512, 512), "complex64", "cpu")
+    >>> fft.estimate_workspace_size(key)
+    0
+    """
+    if technique not in ("default", "refined"):
+        msg = f"technique is {technique!r}; 'default' and 'refined' are allowed"
+        raise ValueError(msg)
+    given: object = key
+    if not isinstance(given, FFTKey):
+        msg = (
+            f"key is a {type(key).__name__}; one from FFT.create_key(), "
+            "FFT.create_key_from_metadata() or FFT.get_key() is needed"
+        )
+        raise ValueError(msg)
+    if key.execution.name == "cpu":
+        return 0
+    if technique == "refined" and handle is None:
+        msg = "technique='refined' needs a handle, from gpumath.bindings.cufft.create()"
+        raise ValueError(msg)
+    real, complex_ = key.problem.input_dtype, key.problem.output_dtype
+    if key.problem.kind == "C2R":
+        real, complex_ = complex_, real
+    needed = [
+        _estimate(one, _TYPES[_sides(one.kind, real, complex_)], technique, handle)
+        for one in key.problem.passes()
+    ]
+    return key.problem.workspace_size(max(needed, default=0))
+
+
+def _sides(kind: str, real: str, complex_: str) -> tuple[str, str]:
+    return {"C2C": (complex_, complex_), "R2C": (real, complex_), "C2R": (complex_, real)}[kind]
+
+
+def _estimate(
+    one: core.FftPass,
+    types: tuple[str | None, int, int, int],
+    technique: str,
+    handle: int | None,
+) -> int:
+    # Its enums take a while to import.
+    from gpumath.bindings import cufft
+
+    name, input_type, output_type, execution_type = types
+    if technique == "refined" and handle is not None:
+        return cufft.xt_get_size_many(
+            handle,
+            len(one.extents),
+            one.extents,
+            one.input_embed,
+            one.input_stride,
+            one.input_distance,
+            input_type,
+            one.output_embed,
+            one.output_stride,
+            one.output_distance,
+            output_type,
+            one.batch,
+            execution_type,
+        )
+    numbers = (
+        *(*one.extents, *one.input_embed, one.input_stride, one.input_distance),
+        *(*one.output_embed, one.output_stride, one.output_distance, one.batch),
+    )
+    if name is None or max(numbers) >= 2**31:
+        reason = "half precision" if name is None else "layouts of 2**31 elements and more"
+        msg = f"technique='default' has no {reason}; use technique='refined'"
+        raise ValueError(msg)
+    return cufft.estimate_many(
+        len(one.extents),
+        one.extents,
+        one.input_embed,
+        one.input_stride,
+        one.input_distance,
+        one.output_embed,
+        one.output_stride,
+        one.output_distance,
+        cufft.Type[name],
+        one.batch,
+    )

@@ -1,0 +1,118 @@
+"""Frequencies of a transform's points, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpumath._host.libraries import library_of
+from gpumath.bindings import core
+
+__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+
+def fftfreq(n: int, d: float = 1.0) -> npt.NDArray[np.float64]:
+    """Frequency of each point of a transform, in NumPy's order: 0, positive ones, negative ones.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    d : float, default: 1.0
+        Distance between samples; the frequencies are in cycles per its unit.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``n`` numbers.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is no integer.
+
+    Examples
+    --------
+    >>> from gpumath import fft
+    >>> fft.fftfreq(4, d=0.5)
+    array([ 0. ,  0.5, -1. , -0.5])
+    """
+    return np.fft.fftfreq(n, d).astype(np.float64, copy=False)
+
+
+def rfftfreq(n: int, d: float = 1.0) -> npt.NDArray[np.float64]:
+    """Frequency of each point of the result of `rfft`.
+
+    Parameters, result and errors are those of `fftfreq`; there are ``n // 2 + 1`` numbers.
+
+    Examples
+    --------
+    >>> from gpumath import fft
+    >>> fft.rfftfreq(4, d=0.5)
+    array([0. , 0.5, 1. ])
+    """
+    return np.fft.rfftfreq(n, d).astype(np.float64, copy=False)
+
+
+def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+    """Copy an array with the frequency 0 moved to the middle.
+
+    Parameters
+    ----------
+    x : array
+        NumPy array, CuPy array or PyTorch tensor, of any element type.
+    axes : int or sequence of int, optional
+        Axes to move along; by default all.
+
+    Returns
+    -------
+    array
+        Of the same library, shape, element type and device.
+
+    Raises
+    ------
+    ValueError
+        The array is of another library, or an axis is out of range.
+
+    Examples
+    --------
+    >>> from gpumath import fft
+    >>> fft.fftshift(fft.fftfreq(4, d=0.5))
+    array([-1. , -0.5,  0. ,  0.5])
+    """
+    return _shift(x, axes, forward=True)
+
+
+def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+    """Copy an array with the middle moved to the front: the inverse of `fftshift`.
+
+    Parameters, result and errors are those of `fftshift`.
+
+    Examples
+    --------
+    >>> from gpumath import fft
+    >>> fft.ifftshift(fft.fftshift(fft.fftfreq(5)))
+    array([ 0. ,  0.2,  0.4, -0.4, -0.2])
+    """
+    return _shift(x, axes, forward=False)
+
+
+def _shift(x: Any, axes: int | Sequence[int] | None, *, forward: bool) -> Any:
+    library = library_of(x)
+    shape = core.TensorView(x).shape
+    if axes is None:
+        chosen = tuple(range(len(shape)))
+    elif isinstance(axes, Sequence):
+        chosen = tuple(map(index, axes))
+    else:
+        chosen = (index(axes),)
+    for axis in chosen:
+        if not -len(shape) <= axis < len(shape):
+            msg = f"axis {axis} is out of range for an array with {len(shape)} dimensions"
+            raise ValueError(msg)
+    shifts = tuple(shape[axis] // 2 if forward else -(shape[axis] // 2) for axis in chosen)
+    return library.roll(x, shifts, chosen)

@@ -1,0 +1,119 @@
+"""The functions' common way, and what their keywords ``n``, ``s`` and ``norm`` add to it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from gpumath._host.execution import Execution
+from gpumath._host.libraries import library_of
+from gpumath._host.memory import Workspace
+from gpumath._host.options import resolve_options
+from gpumath.bindings import core, errors
+from gpumath.fft._norm import Norm, factor_of, lengths_of, resized, scale
+from gpumath.fft._options import FFTDirection, FFTOptions, Kind
+from gpumath.fft._run import run, workspace_for
+from gpumath.fft._setup import logger_of, set_up
+
+__all__ = ["transform", "transform_with"]
+
+
+def transform_with(
+    operand: Any,
+    kind: Kind,
+    direction: FFTDirection,
+    axes: Sequence[int] | None,
+    n: int | None,
+    s: Sequence[int] | None,
+    norm: Norm | None,
+    options: FFTOptions | Mapping[str, Any] | None,
+    execution: Execution,
+    out: Any,
+    callbacks: tuple[object, object],
+    stream: Any,
+) -> Any:
+    """Transform an operand that is first cut or padded, and scale the result."""
+    factor = factor_of(norm, direction)
+    if factor is not None:
+        target = operand if out is None else out
+        library_of(target).check_arithmetic(target, f"norm={norm!r}")
+    if n is not None or s is not None:
+        ndim = len(core.TensorView(operand).shape)
+        lengths = lengths_of(n, s, axes, ndim)
+        chosen = resolve_options(FFTOptions, options)
+        last = ndim - 1 if axes is None else axes[-1] % ndim
+        if kind == "C2R" and last in lengths:
+            parity: Literal["even", "odd"] = "odd" if lengths[last] % 2 else "even"
+            lengths[last] = lengths[last] // 2 + 1
+            if chosen.last_axis_parity != parity:
+                options = chosen = replace(chosen, last_axis_parity=parity)
+        operand = resized(operand, lengths, chosen.inplace, stream)
+    result = transform(operand, kind, direction, axes, options, execution, out, callbacks, stream)
+    if factor is not None:
+        blocking = options is not None and resolve_options(FFTOptions, options).blocking is True
+        scale(result, operand, kind, axes, factor, stream, blocking)
+    return result
+
+
+def transform(
+    operand: Any,
+    kind: Kind,
+    direction: FFTDirection,
+    axes: Sequence[int] | None,
+    options: FFTOptions | Mapping[str, Any] | None,
+    execution: Execution,
+    out: Any,
+    callbacks: tuple[object, object],
+    stream: Any,
+) -> Any:
+    """Transform as `gpumath.fft.fft` does, without scaling."""
+    if (
+        callbacks == (None, None)
+        and options is None
+        and execution is None
+        and stream is None
+        and not _ROOT_LOGGER.isEnabledFor(logging.INFO)
+    ):
+        # The short way: what the long one does for defaults. It also explains errors.
+        try:
+            return core.FftPlan.transform(operand, axes, kind, out, direction, _workspace)
+        except (TypeError, ValueError, OverflowError, errors.OutOfMemoryError):
+            pass
+    try:
+        library = library_of(operand)
+        plan, device_id, chosen, _ = set_up(
+            library, operand, kind, axes, options, execution, callbacks, out, stream
+        )
+    except ValueError:
+        if kind == "R2C" and core.TensorView(operand).dtype.startswith("complex"):
+            dtype = core.TensorView(operand).dtype
+            msg = f"rfft takes real operands, and this one is {dtype}; use fft"
+            raise RuntimeError(msg) from None
+        raise
+    logger = logger_of(chosen)
+    workspace = workspace_for(library, device_id, chosen)
+    result = run(
+        plan,
+        library,
+        operand,
+        out,
+        device_id,
+        direction,
+        stream,
+        workspace,
+        logger,
+        blocking=chosen.blocking is True,
+    )
+    workspace.release()
+    return result
+
+
+def _workspace(
+    operand: object, size: int, device_id: int, stream: int, captured: bool
+) -> tuple[int, object]:
+    return Workspace(library_of(operand))(operand, size, device_id, stream, captured)
+
+
+_ROOT_LOGGER = logging.getLogger()

@@ -1,0 +1,38 @@
+"""The scripts for nvmath-python's API run with gpumath, and agree with NumPy.
+
+On a machine that has nvmath-python too, `tests/compat/compare.py` compares the two.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.repository import ROOT
+
+FOLDER = ROOT / "tests" / "compat"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("fft_*.py"))
+
+
+def compare(*arguments: str) -> None:
+    command = [sys.executable, str(FOLDER / "compare.py"), "--packages", "gpumath", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "agree" in done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_on_the_cpu(script: str) -> None:
+    compare("--library", "numpy", "--execution", "cpu", script)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_on_the_gpu(script: str, library: str) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    if script == "fft_callbacks":
+        pytest.importorskip("numba", reason="Numba is not installed")
+    compare("--library", library, script)
