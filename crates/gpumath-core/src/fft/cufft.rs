@@ -17,7 +17,7 @@ const SUCCESS: i32 = 0;
 const ALLOC_FAILED: i32 = 2;
 
 /// One planning call at a time: cuFFT's own caches are not made for more.
-static PLANNING: Mutex<()> = Mutex::new(());
+pub(super) static PLANNING: Mutex<()> = Mutex::new(());
 
 /// The plans of a problem, and where they work.
 #[derive(Debug)]
@@ -393,7 +393,7 @@ pub(super) fn check(
 }
 
 /// The `cudaDataType`s of the complex and of the real numbers.
-const fn cuda_types(precision: Precision) -> (i32, i32) {
+pub(super) const fn cuda_types(precision: Precision) -> (i32, i32) {
     match precision {
         Precision::Half => (6, 2),
         Precision::Single => (4, 0),

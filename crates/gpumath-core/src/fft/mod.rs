@@ -2,10 +2,12 @@
 
 mod callback;
 pub(crate) mod cufft;
+mod multi;
 mod passes;
 mod plan;
 mod problem;
 mod request;
+mod spread;
 
 pub use callback::{Callback, Callbacks};
 pub use plan::{Execution, FftPlan, Found};
