@@ -121,8 +121,9 @@ def _warn_of_ignored(
                 logger.warning("%s is ignored: no GPU takes part", name)
     if options.last_axis_parity != "even" and plan.kind != "C2R":
         logger.warning("last_axis_parity is ignored: a %s result has one length", plan.kind)
-    if plan.device_ids is not None and options.allocator is not None:
-        logger.warning("allocator is ignored: several devices take memory of cuFFT and gpumath")
+    if plan.device_ids is not None:
+        if options.allocator is not None:
+            logger.warning("allocator is ignored: cuFFT and gpumath allocate on several devices")
     elif isinstance(where, ExecutionCUDA) and device_id not in (None, where.device_id):
         logger.warning(
             "device_id %d is ignored: the operand is on CUDA device %d", where.device_id, device_id
