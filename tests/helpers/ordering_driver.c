@@ -227,14 +227,27 @@ int cufftXtSetGPUs(int plan, int count, int *which) {
     memcpy(spread_[plan].which, which, (size_t)count * sizeof *which);
     return SUCCESS;
 }
-static void spread_plan(int plan, int rank, const long long *n, int input, int output, size_t *sizes) {
-    int last = rank - 1;
+/* Of types: 0x29 to 0x2c are C2C, R2C and C2R in single precision, 0x69 to 0x6c in double precision. */
+static int spread_plan(int plan, int rank, int x, int y, int z, int type, size_t *sizes) {
+    int n[] = {x, y, z};
+    if (!spread_[plan].gpus) return 1;
+    if (plans_ >= most_plans_) return ALLOC_FAILED;
+    plans_ += made_[plan] = 1;
     spread_[plan].rank = rank;
-    /* CUDA_C_32F is 4 and CUDA_C_64F is 5; the real types are 0 and 1. */
-    spread_[plan].element = input == 5 || output == 5 ? 16 : 8;
-    for (int axis = 0; axis < 3; axis++) spread_[plan].axes[axis] = axis < rank ? (size_t)n[axis] : 1;
-    if (input != output) spread_[plan].axes[last] = spread_[plan].axes[last] / 2 + 1;
+    spread_[plan].element = type & 0x40 ? 16 : 8;
+    for (int axis = 0; axis < 3; axis++) spread_[plan].axes[axis] = (size_t)n[axis];
+    if (type & 6) spread_[plan].axes[rank - 1] = spread_[plan].axes[rank - 1] / 2 + 1;
     for (int gpu = 0; gpu < spread_[plan].gpus; gpu++) sizes[gpu] = WORK_SIZE;
+    return SUCCESS;
+}
+int cufftMakePlan1d(int plan, int x, int type, int batch, size_t *sizes) {
+    return batch == 1 ? spread_plan(plan, 1, x, 1, 1, type, sizes) : 1;
+}
+int cufftMakePlan2d(int plan, int x, int y, int type, size_t *sizes) {
+    return spread_plan(plan, 2, x, y, 1, type, sizes);
+}
+int cufftMakePlan3d(int plan, int x, int y, int z, int type, size_t *sizes) {
+    return spread_plan(plan, 3, x, y, z, type, sizes);
 }
 /* Where a part starts along the axis that is cut, and how much of it there is. */
 static size_t cut(size_t total, int parts, int index, size_t *start) {
@@ -333,11 +346,10 @@ int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, lo
                         long long idist, int input, long long *onembed, long long ostride,
                         long long odist, int output, long long batch, size_t *work_size,
                         int execution) {
-    (void)inembed, (void)istride, (void)idist, (void)onembed, (void)ostride, (void)odist, (void)batch;
-    (void)execution;
+    (void)rank, (void)n, (void)inembed, (void)istride, (void)idist, (void)input, (void)onembed;
+    (void)ostride, (void)odist, (void)output, (void)batch, (void)execution;
     if (plans_ >= most_plans_) return ALLOC_FAILED;
     plans_ += made_[plan] = 1;
-    if (spread_[plan].gpus) return spread_plan(plan, rank, n, input, output, work_size), SUCCESS;
     return *work_size = WORK_SIZE, SUCCESS;
 }
 int cufftSetStream(int plan, Handle stream) { return made_[plan] && stream + 1 ? SUCCESS : 1; }

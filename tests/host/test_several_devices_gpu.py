@@ -94,7 +94,12 @@ FORMS = {"function": by_function, "object": by_object}
 
 
 def check(
-    form: Callable[..., Any], kind: str, points: tuple[int, ...], rank: int, double: bool, place: Any
+    form: Callable[..., Any],
+    kind: str,
+    points: tuple[int, ...],
+    rank: int,
+    double: bool,
+    place: Any,
 ) -> None:
     axes = tuple(range(len(points) - rank, len(points)))
     values, odd = operand_values(kind, points, axes, double)
@@ -193,9 +198,7 @@ def test_the_current_device_stays(current_id: int | None) -> None:
         for values, axes in ((alone, (0, 1)), (batch, (1,))):
             core.plan_cache_clear()
             for _ in range(2):
-                assert_close(
-                    fft.fft(values, axes=axes, execution=BOTH), values, "C2C", axes
-                )
+                assert_close(fft.fft(values, axes=axes, execution=BOTH), values, "C2C", axes)
                 assert (driver.ctx_get_current(), cupy.cuda.runtime.getDevice()) == before
             with pytest.raises(ValueError, match="device_ids"):
                 fft.fft(alone[:31], execution=BOTH)
@@ -211,7 +214,7 @@ def test_the_current_device_stays(current_id: int | None) -> None:
 def free_memory() -> np.ndarray:
     for device_id in range(2):
         core.Device(device_id).synchronize()
-    return np.array([core.Device(device_id).memory_info[0] for device_id in range(2)])
+    return np.array([core.Device(device_id).memory_info()[0] for device_id in range(2)])
 
 
 @pytest.mark.parametrize("planned", ["once", "each time"])
@@ -259,7 +262,9 @@ def test_errors_leave_nothing_behind() -> None:
 def test_devices_that_are_not_there() -> None:
     count = core.Device.count()
     with pytest.raises(errors.NoDeviceError, match=f"sees {count} CUDA devices"):
-        fft.fft(np.ones((64, 64), np.complex64), execution={"name": "cuda", "device_ids": [0, count]})
+        fft.fft(
+            np.ones((64, 64), np.complex64), execution={"name": "cuda", "device_ids": [0, count]}
+        )
 
 
 def test_a_captured_stream_is_refused() -> None:

@@ -393,7 +393,7 @@ pub(super) fn check(
 }
 
 /// The `cudaDataType`s of the complex and of the real numbers.
-pub(super) const fn cuda_types(precision: Precision) -> (i32, i32) {
+const fn cuda_types(precision: Precision) -> (i32, i32) {
     match precision {
         Precision::Half => (6, 2),
         Precision::Single => (4, 0),

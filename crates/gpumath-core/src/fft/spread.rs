@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::{cufft, driver};
 
-use super::cufft::{PLANNING, check, cuda_types};
+use super::cufft::{PLANNING, check};
 use super::problem::{Direction, Kind, Precision, Problem};
 use crate::device::{ContextGuard, Device, Devices, Stream, call, may_free, synchronize};
 use crate::error::{Error, Result};
@@ -52,9 +52,20 @@ impl Spread {
             Kind::C2R => (input, output),
             Kind::C2C | Kind::R2C => (output, input),
         };
-        let n: Vec<i64> = reals.iter().map(|&extent| extent as i64).collect();
+        let n: Vec<i32> = reals
+            .iter()
+            .map(|&extent| {
+                i32::try_from(extent).map_err(|_: std::num::TryFromIntError| {
+                    Error::InvalidValue(format!(
+                        "cuFFT cannot spread {extent} points along one axis over devices: {} is the most; leave \
+                         device_ids out",
+                        i32::MAX
+                    ))
+                })
+            })
+            .collect::<Result<_>>()?;
         // Loads the library outside the lock: the search may have to wait for Python.
-        loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
+        loader::function(&cufft::CREATE)?;
         let _context = ContextGuard::enter_for_others(devices.first())?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let (handle, work_sizes) = Handle::plan(problem, &n, devices)?;
@@ -249,7 +260,7 @@ struct Handle {
 
 impl Handle {
     /// Plans, without work areas; also gives their sizes.
-    fn plan(problem: &Problem, n: &[i64], devices: Devices) -> Result<(Self, Vec<usize>)> {
+    fn plan(problem: &Problem, n: &[i32], devices: Devices) -> Result<(Self, Vec<usize>)> {
         let context = || {
             format!(
                 "one {:?} of {n:?} points, {:?} precision, devices {:?}",
@@ -274,34 +285,24 @@ impl Handle {
             unsafe { set_gpus(plan, ordinals.len() as i32, ordinals.as_mut_ptr() as usize) };
         check(cufft::XT_SET_GPUS.symbol(), status, context)?;
         let mut work_sizes = vec![0_usize; ordinals.len()];
-        let (complex, real) = cuda_types(problem.precision);
-        let (from, to) = match problem.kind {
-            Kind::C2C => (complex, complex),
-            Kind::R2C => (real, complex),
-            Kind::C2R => (complex, real),
-        };
-        let make_plan = loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
-        // cuFFT wants the array to be writable.
-        let mut extents = n.to_vec();
-        // SAFETY: `extents` has as many elements as are said, NULL means the layout without gaps, and cuFFT writes one
-        // size for each device.
-        let status = unsafe {
-            make_plan(
-                plan,
-                extents.len() as i32,
-                extents.as_mut_ptr() as usize,
-                0,
-                1,
-                1,
-                from,
-                0,
-                1,
-                1,
-                to,
-                1,
-                work_sizes.as_mut_ptr() as usize,
-                complex,
-            )
+        let (work, kind) = (work_sizes.as_mut_ptr() as usize, plan_type(problem));
+        let (row, status) = match *n {
+            [x] => {
+                let make = loader::function(&cufft::MAKE_PLAN1D)?;
+                // SAFETY: the plan is alive and not made yet, and cuFFT writes one size for each device.
+                (cufft::MAKE_PLAN1D.symbol(), unsafe { make(plan, x, kind, 1, work) })
+            }
+            [x, y] => {
+                let make = loader::function(&cufft::MAKE_PLAN2D)?;
+                // SAFETY: the plan is alive and not made yet, and cuFFT writes one size for each device.
+                (cufft::MAKE_PLAN2D.symbol(), unsafe { make(plan, x, y, kind, work) })
+            }
+            [x, y, z] => {
+                let make = loader::function(&cufft::MAKE_PLAN3D)?;
+                // SAFETY: the plan is alive and not made yet, and cuFFT writes one size for each device.
+                (cufft::MAKE_PLAN3D.symbol(), unsafe { make(plan, x, y, z, kind, work) })
+            }
+            _ => return Err(Error::InvalidValue(format!("{} axes at once", n.len()))),
         };
         if REFUSALS.contains(&status) {
             return Err(Error::InvalidValue(format!(
@@ -309,7 +310,7 @@ impl Handle {
                 context()
             )));
         }
-        check(cufft::XT_MAKE_PLAN_MANY.symbol(), status, context)?;
+        check(row, status, context)?;
         Ok((handle, work_sizes))
     }
 
@@ -383,6 +384,18 @@ impl Handle {
         // SAFETY: as the caller vouches.
         let status = unsafe { copy(self.plan, to.address, from.address, DEVICE_TO_DEVICE) };
         check(cufft::XT_MEMCPY.symbol(), status, String::new)
+    }
+}
+
+/// The `cufftType`.
+const fn plan_type(problem: &Problem) -> i32 {
+    match (problem.kind, problem.precision) {
+        (Kind::C2C, Precision::Double) => 0x69,
+        (Kind::R2C, Precision::Double) => 0x6a,
+        (Kind::C2R, Precision::Double) => 0x6c,
+        (Kind::C2C, _) => 0x29,
+        (Kind::R2C, _) => 0x2a,
+        (Kind::C2R, _) => 0x2c,
     }
 }
 

@@ -93,7 +93,7 @@ class ExecutionCUDA:
         object.__setattr__(self, "device_ids", _distinct_ordinals(self.device_ids))
 
     def __repr__(self) -> str:
-        """What was given."""
+        """Say what was given."""
         field = "device_id" if self.device_ids is None else "device_ids"
         return f"ExecutionCUDA({field}={getattr(self, field)!r})"
 
