@@ -8,6 +8,7 @@ mod plan;
 mod problem;
 mod request;
 mod spread;
+mod spread_memory;
 
 pub use callback::{Callback, Callbacks};
 pub use plan::{Execution, FftPlan, Found};

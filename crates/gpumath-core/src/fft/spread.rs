@@ -6,11 +6,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gpumath_sys::generated::{cufft, driver};
+use gpumath_sys::generated::cufft;
 
 use super::cufft::{PLANNING, check};
 use super::problem::{Direction, Kind, Precision, Problem};
-use crate::device::{ContextGuard, Device, Devices, Stream, call, may_free, synchronize};
+use super::spread_memory::{Descriptor, WorkArea};
+use crate::device::{ContextGuard, Device, Devices, Stream, may_free, synchronize};
 use crate::error::{Error, Result};
 use crate::loader;
 use crate::memory::{Rows, copy_rows};
@@ -407,83 +408,6 @@ impl Drop for Handle {
         {
             // SAFETY: the plan is owned and not used again. A failure leaves nothing that could be mended here.
             let _ = unsafe { destroy(self.plan) };
-        }
-    }
-}
-
-/// An owned `cudaLibXtDesc`.
-#[derive(Debug)]
-struct Descriptor {
-    address: usize,
-    device: i32,
-}
-
-/// `cudaLibXtDesc`
-#[repr(C)]
-struct LibXtDesc {
-    version: i32,
-    descriptor: *const XtDesc,
-    library: i32,
-    format: i32,
-    own: usize,
-}
-
-/// `cudaXtDesc`
-#[repr(C)]
-struct XtDesc {
-    version: i32,
-    count: i32,
-    ordinals: [i32; 64],
-    data: [usize; 64],
-    sizes: [usize; 64],
-    state: usize,
-}
-
-impl Descriptor {
-    /// Address and size of a part, and the device that has it.
-    fn part(&self, index: usize) -> (usize, usize, i32) {
-        // SAFETY: cuFFT made both structures, of these declared types, and they live as long as self.
-        let parts = unsafe { &*(*(self.address as *const LibXtDesc)).descriptor };
-        (parts.data[index], parts.sizes[index], parts.ordinals[index])
-    }
-}
-
-impl Drop for Descriptor {
-    fn drop(&mut self) {
-        if may_free()
-            && let (Ok(_context), Ok(free)) =
-                (ContextGuard::enter_for_others(self.device), loader::function(&cufft::XT_FREE))
-        {
-            // SAFETY: the descriptor is owned and not used again; all work on it was waited for.
-            let _ = unsafe { free(self.address) };
-        }
-    }
-}
-
-/// Memory of one device for a plan to work in.
-#[derive(Debug)]
-struct WorkArea {
-    address: usize,
-    device: i32,
-}
-
-impl WorkArea {
-    fn new(device: i32, size: usize) -> Result<Self> {
-        let _context = ContextGuard::enter(device)?;
-        let mut address = 0_usize;
-        // SAFETY: the address is that of a live usize.
-        unsafe { call!(driver::MEM_ALLOC, &raw mut address as usize, size.max(1) as _) }?;
-        Ok(Self { address, device })
-    }
-}
-
-impl Drop for WorkArea {
-    fn drop(&mut self) {
-        if may_free()
-            && let Ok(_context) = ContextGuard::enter(self.device)
-        {
-            // SAFETY: allocated by `new`, and freed once; the driver waits for what uses it.
-            let _ = unsafe { call!(driver::MEM_FREE, self.address) };
         }
     }
 }
