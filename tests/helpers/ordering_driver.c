@@ -98,6 +98,7 @@ int cuMemAllocManaged(Handle *address, size_t size, unsigned flags) {
     WRITE("manage %u;", flags);
     return allocate(address, size);
 }
+int cuMemAlloc_v2(Handle *address, size_t size) { return allocate(address, size); }
 int cuMemFree_v2(Handle address) {
     WRITE("free managed;");
     return give_back(address);
@@ -138,6 +139,37 @@ int cuMemcpyAsync(void *to, const void *from, size_t size, Handle stream) {
     memcpy(to, from, size);
     return SUCCESS;
 }
+int cuMemcpyPeerAsync(void *to, Handle there, const void *from, Handle here, size_t size, Handle stream) {
+    return there != here ? cuMemcpyAsync(to, from, size, stream) : 1;
+}
+typedef struct { size_t x, y; int type; char *host, *device; void *array; size_t pitch; } Side2D;
+typedef struct { Side2D from, to; size_t width, height; } Copy2D;
+int cuMemcpy2DAsync_v2(const Copy2D *copy, Handle stream) {
+    if (broken_) return broken_;
+    WRITE("copy on %zu;", stream);
+    for (size_t row = 0; row < copy->height; row++)
+        memcpy((copy->to.type == 1 ? copy->to.host : copy->to.device) + row * copy->to.pitch,
+               (copy->from.type == 1 ? copy->from.host : copy->from.device) + row * copy->from.pitch, copy->width);
+    return SUCCESS;
+}
+typedef struct {
+    size_t x, y, z, level;
+    int type;
+    char *host, *device;
+    void *array;
+    Handle context;
+    size_t pitch, height;
+} Side3D;
+typedef struct { Side3D from, to; size_t width, height, depth; } Copy3D;
+int cuMemcpy3DPeerAsync(const Copy3D *copy, Handle stream) {
+    if (broken_) return broken_;
+    if (copy->depth != 1 || copy->from.context == copy->to.context) return 1;
+    WRITE("copy on %zu;", stream);
+    for (size_t row = 0; row < copy->height; row++)
+        memcpy(copy->to.device + row * copy->to.pitch, copy->from.device + row * copy->from.pitch, copy->width);
+    return SUCCESS;
+}
+int cuDeviceTotalMem_v2(size_t *size, int device) { return *size = 1 << 30, device < 2 ? SUCCESS : 1; }
 int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = *total = 1 << 30, SUCCESS; }
 int cuStreamIsCapturing(Handle stream, int *status) { return *status = 0, stream ? SUCCESS : 0; }
 int cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -181,6 +213,135 @@ int cufftGetVersion(int *version) { return *version = 12000, SUCCESS; }
 int cufftGetProperty(int which, int *value) { return *value = which ? 0 : 12, SUCCESS; }
 int cufftCreate(int *plan) { return *plan = next_plan_++ % MOST_PLANS, SUCCESS; }
 int cufftSetAutoAllocation(int plan, int on) { return on ? plan : SUCCESS; }
+/* cuFFT Xt: a transform leaves the numbers as they are, and puts them into the order that cuFFT would. */
+enum { MOST_GPUS = 16, NATURAL = 2, SHUFFLED = 3 };
+typedef struct { int version, count, gpus[64]; char *data[64]; size_t size[64]; void *state; } Parts;
+typedef struct { int version; Parts *parts; int library, format; void *own; } Descriptor;
+static struct { int gpus, which[MOST_GPUS], rank; size_t axes[3], element; } spread_[MOST_PLANS];
+static int descriptors_;
+int driver_descriptors(void) { return descriptors_; }
+
+int cufftXtSetGPUs(int plan, int count, int *which) {
+    if (count < 2 || count > MOST_GPUS) return 4;
+    spread_[plan].gpus = count;
+    memcpy(spread_[plan].which, which, (size_t)count * sizeof *which);
+    return SUCCESS;
+}
+/* Of types: 0x29 to 0x2c are C2C, R2C and C2R in single precision, 0x69 to 0x6c in double precision. */
+static int spread_plan(int plan, int rank, int x, int y, int z, int type, size_t *sizes) {
+    int n[] = {x, y, z};
+    if (!spread_[plan].gpus) return 1;
+    if (plans_ >= most_plans_) return ALLOC_FAILED;
+    plans_ += made_[plan] = 1;
+    spread_[plan].rank = rank;
+    spread_[plan].element = type & 0x40 ? 16 : 8;
+    for (int axis = 0; axis < 3; axis++) spread_[plan].axes[axis] = (size_t)n[axis];
+    if (type & 6) spread_[plan].axes[rank - 1] = spread_[plan].axes[rank - 1] / 2 + 1;
+    for (int gpu = 0; gpu < spread_[plan].gpus; gpu++) sizes[gpu] = WORK_SIZE;
+    return SUCCESS;
+}
+int cufftMakePlan1d(int plan, int x, int type, int batch, size_t *sizes) {
+    return batch == 1 ? spread_plan(plan, 1, x, 1, 1, type, sizes) : 1;
+}
+int cufftMakePlan2d(int plan, int x, int y, int type, size_t *sizes) {
+    return spread_plan(plan, 2, x, y, 1, type, sizes);
+}
+int cufftMakePlan3d(int plan, int x, int y, int z, int type, size_t *sizes) {
+    return spread_plan(plan, 3, x, y, z, type, sizes);
+}
+/* Where a part starts along the axis that is cut, and how much of it there is. */
+static size_t cut(size_t total, int parts, int index, size_t *start) {
+    size_t each = total / (size_t)parts, more = total % (size_t)parts, at = (size_t)index;
+    *start = each * at + (at < more ? at : more);
+    return each + (at < more);
+}
+/* Copies between the whole array and a part. One axis alone is shuffled to its reverse. */
+static void move(int plan, char *whole, Parts *parts, int format, int to_parts) {
+    size_t x = spread_[plan].axes[0], y = spread_[plan].axes[1];
+    size_t z = spread_[plan].axes[2] * spread_[plan].element, start, count;
+    for (int index = 0; index < parts->count; index++) {
+        char *part = parts->data[index];
+        int shuffled = format == SHUFFLED, line = spread_[plan].rank == 1;
+        count = cut(shuffled && !line ? y : x, parts->count, index, &start);
+        size_t rows = shuffled && !line ? x : count, width = shuffled && !line ? count * z : y * z;
+        for (size_t row = 0; row < rows; row++) {
+            size_t at = shuffled && !line ? row * y * z + start * z : (start + row) * y * z;
+            if (shuffled && line) at = (x - 1 - start - row) * z;
+            memcpy(to_parts ? part + row * width : whole + at, to_parts ? whole + at : part + row * width, width);
+        }
+    }
+}
+static size_t whole_size(int plan) {
+    return spread_[plan].axes[0] * spread_[plan].axes[1] * spread_[plan].axes[2] * spread_[plan].element;
+}
+int cufftXtMalloc(int plan, Descriptor **address, int format) {
+    Parts *parts = calloc(1, sizeof *parts);
+    if (broken_) return free(parts), ALLOC_FAILED;
+    parts->count = spread_[plan].gpus;
+    for (int index = 0; index < parts->count; index++) {
+        size_t start, unit = spread_[plan].element * spread_[plan].axes[2];
+        size_t natural = cut(spread_[plan].axes[0], parts->count, index, &start) * spread_[plan].axes[1];
+        size_t shuffled = cut(spread_[plan].axes[1], parts->count, index, &start) * spread_[plan].axes[0];
+        if (spread_[plan].rank == 1) shuffled = 0;
+        parts->gpus[index] = spread_[plan].which[index];
+        parts->size[index] = unit * (natural > shuffled ? natural : shuffled);
+        parts->data[index] = calloc(1, parts->size[index]);
+    }
+    *address = calloc(1, sizeof **address);
+    (*address)->parts = parts;
+    (*address)->format = format;
+    current_ = 4096 + (Handle)spread_[plan].which[parts->count - 1];
+    return descriptors_++, SUCCESS;
+}
+int cufftXtFree(Descriptor *descriptor) {
+    for (int index = 0; index < descriptor->parts->count; index++) free(descriptor->parts->data[index]);
+    free(descriptor->parts);
+    free(descriptor);
+    return descriptors_--, SUCCESS;
+}
+int cufftXtSetWorkArea(int plan, Handle *areas) {
+    for (int index = 0; index < spread_[plan].gpus; index++)
+        if (!areas[index]) return 1;
+    return SUCCESS;
+}
+int cufftXtMemcpy(int plan, Descriptor *to, Descriptor *from, int type) {
+    if (type != 2 || to->format != NATURAL) return 1;
+    char *whole = calloc(1, whole_size(plan));
+    move(plan, whole, from->parts, from->format, 0);
+    move(plan, whole, to->parts, to->format, 1);
+    free(whole);
+    return SUCCESS;
+}
+static int execute_spread(int plan, Descriptor *data, Descriptor *same) {
+    if (broken_ || data != same) return 6; /* EXEC_FAILED */
+    char *whole = calloc(1, whole_size(plan));
+    WRITE("transform;");
+    move(plan, whole, data->parts, data->format, 0);
+    data->format = data->format == NATURAL ? SHUFFLED : NATURAL;
+    move(plan, whole, data->parts, data->format, 1);
+    free(whole);
+    current_ = 4096 + (Handle)spread_[plan].which[spread_[plan].gpus - 1];
+    return SUCCESS;
+}
+int cufftXtExecDescriptorC2C(int plan, Descriptor *data, Descriptor *same, int direction) {
+    return direction ? execute_spread(plan, data, same) : 1;
+}
+int cufftXtExecDescriptorZ2Z(int plan, Descriptor *data, Descriptor *same, int direction) {
+    return direction ? execute_spread(plan, data, same) : 1;
+}
+int cufftXtExecDescriptorR2C(int plan, Descriptor *data, Descriptor *same) {
+    return data->format == NATURAL ? execute_spread(plan, data, same) : 1;
+}
+int cufftXtExecDescriptorD2Z(int plan, Descriptor *data, Descriptor *same) {
+    return data->format == NATURAL ? execute_spread(plan, data, same) : 1;
+}
+int cufftXtExecDescriptorC2R(int plan, Descriptor *data, Descriptor *same) {
+    return data->format == SHUFFLED ? execute_spread(plan, data, same) : 1;
+}
+int cufftXtExecDescriptorZ2D(int plan, Descriptor *data, Descriptor *same) {
+    return data->format == SHUFFLED ? execute_spread(plan, data, same) : 1;
+}
+
 int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, long long istride,
                         long long idist, int input, long long *onembed, long long ostride,
                         long long odist, int output, long long batch, size_t *work_size,
@@ -210,7 +371,7 @@ int cufftExecC2R(int plan, void *input, void *output) { return cufftXtExec(plan,
 int cufftExecZ2D(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, 1); }
 int cufftDestroy(int plan) {
     plans_ -= made_[plan];
-    made_[plan] = 0;
+    made_[plan] = spread_[plan].gpus = 0;
     WRITE("destroy a plan;");
     return SUCCESS;
 }

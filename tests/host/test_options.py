@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import logging
 import pickle
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from gpumath import fft, memory
+from gpumath.bindings import core, errors
 from tests.helpers.references import assert_close, random_values
 
 
@@ -39,6 +41,44 @@ def test_executions_are_frozen_and_take_keywords_only() -> None:
         with pytest.raises(TypeError):
             type(execution)(2)
         assert pickle.loads(pickle.dumps(execution)) == execution
+
+
+@pytest.mark.parametrize("given", [[0, 1], (0, 1), range(2)])
+def test_several_devices(given: Sequence[int]) -> None:
+    execution = fft.ExecutionCUDA(device_ids=given)
+    assert (execution.device_id, execution.device_ids) == (None, (0, 1))
+    assert repr(execution) == "ExecutionCUDA(device_ids=(0, 1))"
+    same = fft.ExecutionCUDA(device_ids=(0, 1))
+    assert execution == same == pickle.loads(pickle.dumps(execution)) == dataclasses.replace(same)
+    assert hash(execution) == hash(same)
+    assert execution != fft.ExecutionCUDA(device_ids=[1, 0])
+    assert repr(fft.ExecutionCUDA()) == "ExecutionCUDA(device_id=0)"
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], [0], [0, 0], [0, 1, 0], [0, -1], [0, True], [0, "1"], [0, 1.0], "01", 2, {0, 1}]
+)
+def test_devices_that_cannot_be(wrong: object) -> None:
+    with pytest.raises(ValueError, match="device_ids"):
+        fft.ExecutionCUDA(device_ids=wrong)  # type: ignore[arg-type]  # that is the test
+    with pytest.raises(ValueError, match="device_ids"):
+        fft.fft(np.ones(64, np.complex64), execution={"name": "cuda", "device_ids": wrong})
+
+
+def test_one_device_or_several() -> None:
+    for device_id in (0, 1):
+        with pytest.raises(ValueError, match="both given"):
+            fft.ExecutionCUDA(device_id=device_id, device_ids=[0, 1])
+    with pytest.raises(ValueError, match="'cpu' has no option 'device_ids'"):
+        fft.fft(np.ones(64, np.complex64), execution={"name": "cpu", "device_ids": [0, 1]})
+
+
+def test_more_devices_than_there_are() -> None:
+    count = core.Device.count()
+    for values, axes in ((np.ones((64, 64), np.complex64), None), (np.ones((0, 4)), [1])):
+        execution = fft.ExecutionCUDA(device_ids=[0, 63])
+        with pytest.raises(errors.NoDeviceError, match=f"this process sees {count} CUDA device"):
+            fft.FFT(values, axes=axes, execution=execution)
 
 
 def test_options_are_checked_again_when_they_are_used() -> None:

@@ -118,7 +118,7 @@ impl Device {
 }
 
 /// The primary context of a device.
-fn primary_context(ordinal: i32) -> Result<usize> {
+pub(crate) fn primary_context(ordinal: i32) -> Result<usize> {
     let slot = usize::try_from(ordinal).ok().and_then(|index| CONTEXTS.get(index));
     let Some(slot) = slot else {
         return Err(Error::NoDevice(format!("there is no CUDA device {ordinal}")));
@@ -164,6 +164,16 @@ impl ContextGuard {
         if current()? == context {
             return Ok(Self { pushed: false });
         }
+        Self::push(context)
+    }
+
+    /// The same around calls that leave another context current: also where the device's is the current one already.
+    pub(crate) fn enter_for_others(ordinal: i32) -> Result<Self> {
+        sticky::check()?;
+        Self::push(primary_context(ordinal)?)
+    }
+
+    fn push(context: usize) -> Result<Self> {
         // SAFETY: the context is retained.
         unsafe { call!(driver::CTX_PUSH_CURRENT, context) }?;
         Ok(Self { pushed: true })

@@ -4,6 +4,7 @@
 //! the CUDA runtime, CuPy and PyTorch use too; they are retained once and never released.
 
 mod context;
+mod devices;
 mod driver;
 mod event;
 mod graph;
@@ -12,7 +13,9 @@ mod sticky;
 mod stream;
 mod wait;
 
+pub(crate) use context::primary_context;
 pub use context::{ContextGuard, Device, is_current};
+pub use devices::Devices;
 pub(crate) use driver::{call, check, may_free};
 pub use driver::{close, count, driver_version};
 pub use event::Event;

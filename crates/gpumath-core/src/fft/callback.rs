@@ -228,7 +228,7 @@ fn check_length(problem: &Problem, version: Option<Version>) -> Result<()> {
     )))
 }
 
-fn largest_factor_is_at_most(bound: i64, mut number: i64) -> bool {
+pub(super) fn largest_factor_is_at_most(bound: i64, mut number: i64) -> bool {
     for factor in 2..=bound {
         while number % factor == 0 {
             number /= factor;

@@ -17,7 +17,7 @@ const SUCCESS: i32 = 0;
 const ALLOC_FAILED: i32 = 2;
 
 /// One planning call at a time: cuFFT's own caches are not made for more.
-static PLANNING: Mutex<()> = Mutex::new(());
+pub(super) static PLANNING: Mutex<()> = Mutex::new(());
 
 /// The plans of a problem, and where they work.
 #[derive(Debug)]

@@ -2,11 +2,14 @@
 
 mod callback;
 pub(crate) mod cufft;
+mod multi;
 mod outline;
 mod passes;
 mod plan;
 mod problem;
 mod request;
+mod spread;
+mod spread_memory;
 
 pub use callback::{Callback, Callbacks};
 pub use outline::{AdvancedLayout, Outline, Pass};

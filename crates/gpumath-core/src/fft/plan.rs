@@ -4,12 +4,13 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use super::cufft::CufftPlan;
+use super::multi::MultiPlan;
 use super::problem::{Direction, Kind, Problem};
 use super::request::Request;
 use crate::cache;
 use crate::cpu::CpuLibrary;
 use crate::cpu::fft::CpuFft;
-use crate::device::{Device, drop_released, keep_with_graph};
+use crate::device::{Device, Devices, drop_released, keep_with_graph};
 use crate::error::{Error, Result};
 use crate::loader;
 use crate::memory;
@@ -28,15 +29,30 @@ pub enum Execution {
         /// Device ordinal.
         device: i32,
     },
+    /// On several CUDA devices, with cuFFT. Operands are in host memory or on one of the devices.
+    CudaMulti {
+        /// The devices.
+        devices: Devices,
+    },
 }
 
 impl Execution {
-    /// The CUDA device, or `None` for the CPU.
+    /// The CUDA device, the first of several, or `None` for the CPU.
     #[must_use]
     pub const fn device(self) -> Option<i32> {
         match self {
             Self::Cpu { .. } => None,
             Self::Cuda { device } => Some(device),
+            Self::CudaMulti { devices } => Some(devices.first()),
+        }
+    }
+
+    /// The devices if there are several.
+    #[must_use]
+    pub const fn devices(self) -> Option<Devices> {
+        match self {
+            Self::CudaMulti { devices } => Some(devices),
+            Self::Cpu { .. } | Self::Cuda { .. } => None,
         }
     }
 }
@@ -71,6 +87,7 @@ enum Engine {
     Nothing,
     Cpu(Box<CpuFft>),
     Cufft(Box<CufftPlan>),
+    Multi(Box<MultiPlan>),
 }
 
 impl FftPlan {
@@ -81,8 +98,12 @@ impl FftPlan {
         match Self::make(problem.clone(), execution) {
             Err(Error::OutOfMemory(_)) => {
                 cache::drop_plans();
-                if let Some(device) = execution.device() {
-                    memory::trim(device)?;
+                match execution {
+                    Execution::Cpu { .. } => {}
+                    Execution::Cuda { device } => memory::trim(device)?,
+                    Execution::CudaMulti { devices } => {
+                        devices.ordinals().iter().try_for_each(|&device| memory::trim(device))?;
+                    }
                 }
                 Self::make(problem, execution)
             }
@@ -107,6 +128,12 @@ impl FftPlan {
             Execution::Cuda { device } if empty => Device::new(device).map(|_| Engine::Nothing)?,
             Execution::Cuda { device } => {
                 Engine::Cufft(Box::new(CufftPlan::new(&problem, device)?))
+            }
+            Execution::CudaMulti { devices } if empty => {
+                devices.check().map(|()| Engine::Nothing)?
+            }
+            Execution::CudaMulti { devices } => {
+                Engine::Multi(Box::new(MultiPlan::new(&problem, devices)?))
             }
         };
         Ok(Self { problem, execution, engine })
@@ -158,8 +185,7 @@ impl FftPlan {
     }
 
     pub(crate) fn is_aligned_alike(&self, operand: &TensorView) -> bool {
-        let unaligned =
-            self.execution.is_at(operand.device) && self.problem.is_unaligned(operand);
+        let unaligned = self.execution.is_at(operand.device) && self.problem.is_unaligned(operand);
         unaligned == self.problem.unaligned
     }
 
@@ -188,15 +214,17 @@ impl FftPlan {
         match &self.engine {
             Engine::Nothing => "none",
             Engine::Cpu(plan) => plan.engine_name(),
-            Engine::Cufft(_) => "cufft",
+            Engine::Cufft(_) | Engine::Multi(_) => "cufft",
         }
     }
 
-    /// Bytes of device memory that [`Self::execute`] needs; 0 on the CPU.
+    /// Bytes of device memory that [`Self::execute`] needs; 0 on the CPU. On several devices, the bytes that an
+    /// execution allocates itself on that which it takes most of.
     #[must_use]
     pub fn workspace_size(&self) -> usize {
         match &self.engine {
             Engine::Cufft(plan) => plan.workspace_size(),
+            Engine::Multi(plan) => plan.memory_size(),
             Engine::Cpu(_) | Engine::Nothing => 0,
         }
     }
@@ -206,6 +234,7 @@ impl FftPlan {
     pub fn library_calls(&self) -> usize {
         match &self.engine {
             Engine::Cufft(plan) => plan.calls(),
+            Engine::Multi(plan) => plan.calls(),
             Engine::Cpu(_) => 1,
             Engine::Nothing => 0,
         }
@@ -233,6 +262,9 @@ impl FftPlan {
             Engine::Nothing => Ok(()),
             // SAFETY: handed on as they are.
             Engine::Cpu(plan) => unsafe { plan.execute(input, output, direction) },
+            Engine::Multi(_) => Err(Error::InvalidState(
+                "this plan is one for several devices, which run() executes".into(),
+            )),
             Engine::Cufft(plan) => {
                 if workspace == 0 && plan.workspace_size() > 0 {
                     return Err(Error::InvalidValue(format!(
@@ -246,6 +278,30 @@ impl FftPlan {
                     plan.execute(input, output, direction, stream, workspace)
                 }
             }
+        }
+    }
+
+    /// Transforms on several devices when the work on `stream` is done, and waits for the result. `place` is the device
+    /// that has input and output, or `None` if they are in host memory.
+    ///
+    /// # Safety
+    /// As for [`Self::execute`], but that the memory is at `place`, and `stream` a valid stream handle there.
+    pub unsafe fn execute_multi(
+        &self,
+        input: usize,
+        output: usize,
+        place: Option<i32>,
+        direction: Direction,
+        stream: usize,
+    ) -> Result<()> {
+        self.check_direction(direction)?;
+        match &self.engine {
+            // SAFETY: handed on as they are.
+            Engine::Multi(plan) => unsafe { plan.execute(input, output, place, direction, stream) },
+            Engine::Nothing => Ok(()),
+            Engine::Cpu(_) | Engine::Cufft(_) => Err(Error::InvalidState(
+                "this plan is one for a single device, which execute() runs".into(),
+            )),
         }
     }
 

@@ -13,6 +13,7 @@ pub use pointer::MemoryPointer;
 pub use pool::{StreamOrderedPool, trim};
 pub use spaces::{Advice, Location, advise, prefetch};
 pub use transfer::copy;
+pub(crate) use transfer::{Rows, copy_rows};
 
 /// Alignment of everything that CUDA's allocators return, and of the parts of a workspace.
 pub const ALIGNMENT: usize = 256;

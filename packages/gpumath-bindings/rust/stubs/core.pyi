@@ -139,6 +139,7 @@ class FftPlan:
         stream: _Stream | None = None,
         prolog: _Callback | None = None,
         epilog: _Callback | None = None,
+        device_ids: Sequence[int] | None = None,
     ) -> FftPlan: ...
     @staticmethod
     def transform(
@@ -159,6 +160,8 @@ class FftPlan:
     def engine(self) -> str: ...
     @property
     def device_id(self) -> int | None: ...
+    @property
+    def device_ids(self) -> tuple[int, ...] | None: ...
     @property
     def num_threads(self) -> int | None: ...
     @property

@@ -1,10 +1,12 @@
 //! `FftPlan` and its cache.
 
+mod multi;
+
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use gpumath_core::device::{RelaxedCapture, is_capturing, is_default};
+use gpumath_core::device::{Devices, RelaxedCapture, is_capturing, is_default};
 use gpumath_core::fft::{
     Callbacks, Direction, Execution, FftPlan as Plan, Found, Kind, Problem, Request,
 };
@@ -35,6 +37,9 @@ use crate::interop::{self, Library, Operand, Reader};
 ///     By default where the operand is.
 /// device_id : int, optional
 ///     CUDA device for an operand in host memory, 0 by default.
+/// device_ids : sequence of int, optional
+///     Two or more distinct CUDA devices to work together, instead of `device_id`. The operand is in host memory or on one
+///     of them. Only `run` executes such a plan, and it returns when the result is there.
 /// num_threads : int, optional
 ///     CPU threads; by default one for each core that the process may use.
 /// inplace : bool, default: False
@@ -68,7 +73,7 @@ use crate::interop::{self, Library, Operand, Reader};
 /// FunctionNotFoundError
 ///     A callback needs a newer cuFFT.
 /// NoDeviceError
-///     There is no such CUDA device.
+///     There is no such CUDA device, or there are fewer than `device_ids` names.
 ///
 /// Examples
 /// --------
@@ -106,7 +111,7 @@ impl FftPlan {
     #[pyo3(signature = (
         operand, axes=None, kind=None, *, execution=None, device_id=None, num_threads=None, inplace=false,
         last_axis_parity="even", result_layout="optimized", cached=true, out=None, stream=None,
-        prolog=None, epilog=None
+        prolog=None, epilog=None, device_ids=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
@@ -125,7 +130,9 @@ impl FftPlan {
         stream: Option<&Bound<'_, PyAny>>,
         prolog: Option<&Bound<'_, PyAny>>,
         epilog: Option<&Bound<'_, PyAny>>,
+        device_ids: Option<Vec<i32>>,
     ) -> PyResult<Self> {
+        let devices = device_ids.map(|ids| Devices::new(&ids)).transpose().or_raise(py)?;
         let reader = Reader::of(operand)?;
         let view = reader.view(operand, None)?;
         reader.check_gradient(operand)?;
@@ -141,7 +148,10 @@ impl FftPlan {
                 .map(|out| out.view),
             callbacks: callback::callbacks(prolog, epilog)?,
         };
-        let execution = parse_execution(execution, view.device, device_id, num_threads)?;
+        let execution = match devices {
+            Some(devices) => multi::execution(devices, execution, view.device, device_id)?,
+            None => parse_execution(execution, view.device, device_id, num_threads)?,
+        };
         let problem = if cached {
             match Plan::find(&request, &view, execution).or_raise(py)? {
                 Found::Plan(plan) => return Ok(Self { plan }),
@@ -217,10 +227,17 @@ impl FftPlan {
         self.plan.engine_name()
     }
 
-    /// Ordinal of the CUDA device; None on the CPU.
+    /// Ordinal of the CUDA device, the first one of several; None on the CPU.
     #[getter]
     fn device_id(&self) -> Option<i32> {
         self.plan.execution().device()
+    }
+
+    /// Ordinals of the CUDA devices if there are several; otherwise None.
+    #[getter]
+    fn device_ids<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let devices = self.plan.execution().devices();
+        devices.map(|devices| PyTuple::new(py, devices.ordinals())).transpose()
     }
 
     /// Number of CPU threads; None on CUDA.
@@ -228,7 +245,7 @@ impl FftPlan {
     fn num_threads(&self) -> Option<usize> {
         match self.plan.execution() {
             Execution::Cpu { threads } => Some(threads.get()),
-            Execution::Cuda { .. } => None,
+            Execution::Cuda { .. } | Execution::CudaMulti { .. } => None,
         }
     }
 
@@ -280,7 +297,8 @@ impl FftPlan {
         self.plan.problem().output_dtype().name()
     }
 
-    /// Bytes of device memory that `execute` needs; 0 on the CPU.
+    /// Bytes of device memory that `execute` needs; 0 on the CPU. On several devices, the bytes that `run` allocates by
+    /// itself on the device that it takes most of.
     #[getter]
     fn workspace_size(&self) -> usize {
         self.plan.workspace_size()
@@ -468,7 +486,11 @@ impl FftPlan {
         library: Library,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        if let Some(device) = execution.device() {
+        if let Some(devices) = execution.devices() {
+            devices.check().or_raise(py)?;
+        }
+        // Several devices wait anyway, and are not a matter of the stream of one of them.
+        if let Some(device) = execution.device().filter(|_| execution.devices().is_none()) {
             let stream = match stream {
                 Some(stream) => interop::stream_handle(stream)?,
                 None if operand.device == Device::Host => 0,
@@ -509,6 +531,9 @@ impl FftPlan {
         let problem = self.plan.problem();
         let direction = parse_direction(direction)?;
         self.check(&source, "operand", problem.input_dtype(), &problem.input, problem.inplace)?;
+        if self.plan.execution().devices().is_some() {
+            return self.run_multi(py, operand, &source, library, out, direction, stream);
+        }
         let device = self.plan.execution().device();
         let handle = match (stream, device) {
             (Some((_, handle)), _) => handle,
@@ -533,25 +558,9 @@ impl FftPlan {
         }
         // Libraries may have to allocate for the result, and the driver to load what the first execution needs.
         let _relaxed = captured.then(RelaxedCapture::enter).transpose().or_raise(py)?;
-        let mut target = None;
-        let (result, address) = if let Some(out) = out {
-            let view = interop::out_view(operand, out, Some(handle))?;
-            self.check(&view, "out", problem.output_dtype(), &problem.output, true)?;
-            if !problem.inplace && view.overlaps(&source) && view.ptr != source.ptr {
-                return Err(PyValueError::new_err(
-                    "out and the operand overlap in memory; give memory of its own",
-                ));
-            }
-            let address = target.insert(view).ptr;
-            (out.clone(), address)
-        } else if problem.inplace {
-            (operand.clone(), source.ptr)
-        } else {
-            let dtype = problem.output_dtype();
-            let stream = stream.map(|(stream, _)| stream);
-            let empty = library.empty(operand, &source, &problem.output, dtype, stream)?;
-            (empty.array, empty.ptr)
-        };
+        let stream_object = stream.map(|(stream, _)| stream);
+        let (result, address, target) =
+            self.result(operand, &source, library, out, handle, stream_object)?;
         self.check_sharing(source.ptr, address)?;
         let (scratch, _owner) = self.workspace(workspace, operand, stream, handle, captured)?;
         let ptr = source.ptr;
@@ -570,6 +579,36 @@ impl FftPlan {
             super::device::wait(py, || unsafe { gpumath_core::device::query(handle, device) })?;
         }
         Ok(result)
+    }
+
+    /// What the result goes to, its address, and the view of an array that the user gave.
+    fn result<'py>(
+        &self,
+        operand: &Bound<'py, PyAny>,
+        source: &Operand,
+        library: Library,
+        out: Option<&Bound<'py, PyAny>>,
+        handle: usize,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, usize, Option<Operand>)> {
+        let problem = self.plan.problem();
+        if let Some(out) = out {
+            let view = interop::out_view(operand, out, Some(handle))?;
+            self.check(&view, "out", problem.output_dtype(), &problem.output, true)?;
+            if !problem.inplace && view.overlaps(source) && view.ptr != source.ptr {
+                return Err(PyValueError::new_err(
+                    "out and the operand overlap in memory; give memory of its own",
+                ));
+            }
+            let address = view.ptr;
+            return Ok((out.clone(), address, Some(view)));
+        }
+        if problem.inplace {
+            return Ok((operand.clone(), source.ptr, None));
+        }
+        let empty =
+            library.empty(operand, source, &problem.output, problem.output_dtype(), stream)?;
+        Ok((empty.array, empty.ptr, None))
     }
 
     /// The address of one side, and what to keep until the work is done: a bare address is taken as it is, an operand
@@ -600,7 +639,7 @@ impl FftPlan {
         layout: &Layout,
         written: bool,
     ) -> PyResult<()> {
-        let device = self.plan.execution().device().map_or(Device::Host, Device::Cuda);
+        let device = self.place_of(view);
         if view.dtype != dtype || !view.layout.is_equivalent(layout) || view.device != device {
             let wanted =
                 TensorView { ptr: 0, dtype, layout: layout.clone(), device, readonly: false };

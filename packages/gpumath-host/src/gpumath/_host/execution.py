@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -36,29 +36,66 @@ class ExecutionCPU:
             _check_count("ExecutionCPU", "num_threads", self.num_threads, lowest=1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ExecutionCUDA:
-    """Run on a CUDA device.
+    """Run on a CUDA device, or on several together.
 
     Parameters
     ----------
-    device_id : int, default: 0
-        Ordinal of the device that operands in host memory are copied to. An operand in device
-        memory is computed on its own device, whatever ``device_id`` says.
+    device_id : int, optional
+        Ordinal of the device that operands in host memory are copied to; 0 by default, and None
+        with ``device_ids``. An operand in device memory is computed on its own device, whatever
+        ``device_id`` says.
+    device_ids : sequence of int, optional
+        Ordinals of two or more distinct devices that work together on operands in host memory or
+        in the memory of one of them. The data is spread over the devices, transformed, and brought
+        back to where the operand is; the call returns when the result is there.
+
+    Raises
+    ------
+    ValueError
+        An ordinal is no integer or negative; ``device_ids`` has fewer than two or repeats one; or
+        both are given.
+
+    Notes
+    -----
+    Several devices take C-contiguous operands that are transformed along their last axes. A batch
+    is shared out, each device transforming some of it, whatever the sizes. One transform alone is
+    spread by cuFFT, in single or double precision: along one axis C2C only, of a power of two of
+    at least 64 points (128 on 8 devices, 1024 on 16), on 2, 4, 8 or 16 devices; along two or three
+    axes of at least 32 points each. Other sizes raise ValueError, and other layouts
+    UnsupportedLayoutError. Fewer devices than asked for raise NoDeviceError when they are used.
 
     Examples
     --------
     >>> from gpumath import fft
     >>> fft.ExecutionCUDA(device_id=1)
     ExecutionCUDA(device_id=1)
+    >>> fft.ExecutionCUDA(device_ids=[0, 1])
+    ExecutionCUDA(device_ids=(0, 1))
     """
 
     name: ClassVar[Literal["cuda"]] = "cuda"
-    device_id: int = 0
+    device_id: int | None = None
+    device_ids: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         """Refuse device ordinals that cannot be."""
-        _check_count("ExecutionCUDA", "device_id", self.device_id, lowest=0)
+        if self.device_ids is None:
+            if self.device_id is None:
+                object.__setattr__(self, "device_id", 0)
+            _check_count("ExecutionCUDA", "device_id", self.device_id, lowest=0)
+            return
+        if self.device_id is not None:
+            msg = "ExecutionCUDA: device_id and device_ids are both given; leave one of them out"
+            raise ValueError(msg)
+        # A tuple, so that equal ones have the same hash, and nobody changes it.
+        object.__setattr__(self, "device_ids", _distinct_ordinals(self.device_ids))
+
+    def __repr__(self) -> str:
+        """Say what was given."""
+        field = "device_id" if self.device_ids is None else "device_ids"
+        return f"ExecutionCUDA({field}={getattr(self, field)!r})"
 
 
 Execution: TypeAlias = (
@@ -109,3 +146,17 @@ def _check_count(owner: str, field: str, value: object, lowest: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
         msg = f"{owner}: {field} is {value!r}; an integer of at least {lowest} is needed"
         raise ValueError(msg)
+
+
+def _distinct_ordinals(given: object) -> tuple[int, ...]:
+    """Check the ordinals of several devices; ValueError if they cannot be."""
+    ordinals = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
+    for ordinal in ordinals:
+        _check_count("ExecutionCUDA", "device_ids", ordinal, lowest=0)
+    if len(ordinals) < 2 or len(set(ordinals)) < len(ordinals):
+        msg = (
+            f"ExecutionCUDA: device_ids is {given!r}; a sequence of at least two distinct ordinals "
+            "is needed, such as [0, 1]; for one device there is device_id"
+        )
+        raise ValueError(msg)
+    return ordinals

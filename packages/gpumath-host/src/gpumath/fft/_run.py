@@ -48,6 +48,9 @@ def run(
         handle = 0 if stream is None else stream_handle(stream)
         if plan.device_id is None:
             result = plan.run(operand, out, direction)
+        elif plan.device_ids is not None:
+            result = plan.run(operand, out, direction)
+            copied = f", operand and result spread over the CUDA devices {plan.device_ids}"
         else:
             result = run_on_device(plan, library, operand, out, direction, handle, workspace)
             copied = f", operand and result copied between host memory and device {plan.device_id}"

@@ -69,11 +69,13 @@ def set_up(
     if isinstance(where, ExecutionCUDA) and device_id is None:
         # An operand in device memory, in contrast, brings its own device.
         target = where.device_id
+    devices = where.device_ids if isinstance(where, ExecutionCUDA) else None
     choices: dict[str, Any] = {
         "axes": axes,
         "kind": kind or chosen.fft_type,
         "execution": None if where is None else where.name,
         "device_id": target,
+        "device_ids": devices,
         "num_threads": where.num_threads if isinstance(where, ExecutionCPU) else None,
         "inplace": chosen.inplace,
         "last_axis_parity": chosen.last_axis_parity,
@@ -136,7 +138,10 @@ def _warn_of_ignored(
                 logger.warning("%s is ignored: no GPU takes part", name)
     if options.last_axis_parity != "even" and plan.kind != "C2R":
         logger.warning("last_axis_parity is ignored: a %s result has one length", plan.kind)
-    if isinstance(where, ExecutionCUDA) and device_id not in (None, where.device_id):
+    if plan.device_ids is not None:
+        if options.allocator is not None:
+            logger.warning("allocator is ignored: cuFFT and gpumath allocate on several devices")
+    elif isinstance(where, ExecutionCUDA) and device_id not in (None, where.device_id):
         logger.warning(
             "device_id %d is ignored: the operand is on CUDA device %d", where.device_id, device_id
         )
@@ -206,6 +211,8 @@ def logger_of(options: FFTOptions) -> logging.Logger:
 def describe(plan: core.FftPlan) -> str:
     """One line about a plan, for the log."""
     place = "the CPU" if plan.execution == "cpu" else f"CUDA device {plan.device_id}"
+    if plan.device_ids is not None:
+        place = f"the CUDA devices {', '.join(map(str, plan.device_ids))}"
     return (
         f"{plan.kind} transform of {plan.input_dtype} operands of shape {plan.input_shape} and "
         f"strides {plan.input_strides} along axes {plan.axes}, by {plan.engine} on {place}, "

@@ -1,0 +1,83 @@
+//! Several devices that work on one problem.
+
+use super::driver::count;
+use crate::error::{Error, Result};
+
+/// cuFFT takes no more.
+const MAX: usize = 16;
+
+/// At least two distinct devices, in the order in which they get their parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Devices {
+    ordinals: [i32; MAX],
+    count: usize,
+}
+
+impl Devices {
+    /// The devices with these ordinals, whether or not they exist.
+    pub fn new(given: &[i32]) -> Result<Self> {
+        let refuse = |what: &str| {
+            Err(Error::InvalidValue(format!(
+                "device_ids is {given:?}; {what}: give from 2 to {MAX} distinct ordinals of CUDA devices"
+            )))
+        };
+        if given.len() < 2 || given.len() > MAX {
+            return refuse(&format!("that is {} of them", given.len()));
+        }
+        let mut ordinals = [0; MAX];
+        for (index, &ordinal) in given.iter().enumerate() {
+            if ordinal < 0 {
+                return refuse("ordinals count from 0");
+            }
+            if given[..index].contains(&ordinal) {
+                return refuse(&format!("{ordinal} is repeated"));
+            }
+            ordinals[index] = ordinal;
+        }
+        Ok(Self { ordinals, count: given.len() })
+    }
+
+    /// Their ordinals.
+    #[must_use]
+    pub fn ordinals(&self) -> &[i32] {
+        &self.ordinals[..self.count]
+    }
+
+    /// The ordinal of the first one.
+    #[must_use]
+    pub const fn first(&self) -> i32 {
+        self.ordinals[0]
+    }
+
+    /// `NoDevice` unless this process sees them all.
+    pub fn check(&self) -> Result<()> {
+        let seen = count()?;
+        if self.ordinals().iter().all(|&ordinal| ordinal < seen) {
+            return Ok(());
+        }
+        Err(Error::NoDevice(format!(
+            "device_ids is {:?}, and this process sees {seen} CUDA device{}, numbered from 0 (CUDA_VISIBLE_DEVICES hides \
+             devices too); give fewer, or leave device_ids out",
+            self.ordinals(),
+            if seen == 1 { "" } else { "s" }
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+
+    use super::*;
+
+    #[test]
+    fn are_distinct_and_at_least_two() {
+        let devices = Devices::new(&[3, 1]).unwrap();
+        assert_eq!((devices.ordinals(), devices.first()), (&[3, 1][..], 3));
+        assert_ne!(devices, Devices::new(&[1, 3]).unwrap());
+        let too_many: Vec<i32> = (0..17).collect();
+        for wrong in [&[][..], &[0], &[0, 1, 0], &[0, -1], &too_many] {
+            assert!(matches!(Devices::new(wrong), Err(Error::InvalidValue(_))), "{wrong:?}");
+        }
+    }
+}
