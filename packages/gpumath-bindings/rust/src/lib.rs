@@ -24,15 +24,17 @@ mod _core {
             order_streams, synchronize_stream,
         };
         #[pymodule_export]
-        use crate::core::fft::{
-            FftPlan, PlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
-        };
+        use crate::core::fft::FftPlan;
         #[pymodule_export]
         use crate::core::fft_problem::{FftPass, FftProblem, usable_cores};
         #[pymodule_export]
         use crate::core::libraries::{Library, has, libraries, search_report};
         #[pymodule_export]
         use crate::core::memory::{MemoryPointer, allocate, copy};
+        #[pymodule_export]
+        use crate::core::plan_cache::{
+            PlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
+        };
         #[pymodule_export]
         use crate::core::tensor::TensorView;
     }

@@ -13,4 +13,5 @@ pub(crate) mod fft;
 pub(crate) mod fft_problem;
 pub(crate) mod libraries;
 pub(crate) mod memory;
+pub(crate) mod plan_cache;
 pub(crate) mod tensor;

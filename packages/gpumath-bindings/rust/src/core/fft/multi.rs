@@ -6,7 +6,8 @@ use gpumath_core::tensor::{Device, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::{FftPlan, refuse_capture};
+use super::FftPlan;
+use super::run::refuse_capture;
 use crate::error::OrRaise;
 use crate::interop::{Library, Operand};
 
