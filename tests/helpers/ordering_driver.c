@@ -172,6 +172,7 @@ int cuMemcpy3DPeerAsync(const Copy3D *copy, Handle stream) {
 int cuDeviceTotalMem_v2(size_t *size, int device) { return *size = 1 << 30, device < 2 ? SUCCESS : 1; }
 int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = *total = 1 << 30, SUCCESS; }
 int cuStreamIsCapturing(Handle stream, int *status) { return *status = 0, stream ? SUCCESS : 0; }
+int cuCtxEnablePeerAccess(Handle peer, unsigned flags) { return peer && !flags ? 704 : 1; }
 int cuThreadExchangeStreamCaptureMode(int *mode) {
     static int mode_;
     int before = mode_;

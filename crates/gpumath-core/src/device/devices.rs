@@ -1,10 +1,15 @@
 //! Several devices that work on one problem.
 
-use super::driver::count;
+use gpumath_sys::generated::driver;
+
+use super::context::{ContextGuard, primary_context};
+use super::driver::{call, count};
 use crate::error::{Error, Result};
 
 /// cuFFT takes no more.
 const MAX: usize = 16;
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED`
+const ENABLED_OR_UNSUPPORTED: [i32; 2] = [704, 217];
 
 /// At least two distinct devices, in the order in which they get their parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +66,23 @@ impl Devices {
             self.ordinals(),
             if seen == 1 { "" } else { "s" }
         )))
+    }
+
+    /// Lets each device reach the memory of the others. cuFFT does so when it plans for several devices, and takes it
+    /// back when it destroys such a plan, also from the plans that are left.
+    pub(crate) fn connect(&self) -> Result<()> {
+        for &from in self.ordinals() {
+            let _context = ContextGuard::enter(from)?;
+            for &to in self.ordinals().iter().filter(|&&to| to != from) {
+                // SAFETY: the context is retained; 0 is the only flag there is.
+                match unsafe { call!(driver::CTX_ENABLE_PEER_ACCESS, primary_context(to)?, 0) } {
+                    Err(Error::Status(status)) if ENABLED_OR_UNSUPPORTED.contains(&status.code) => {
+                    }
+                    other => other?,
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -103,6 +103,7 @@ impl Spread {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // cuFFT leaves other devices current than it found.
         let _context = ContextGuard::enter_for_others(self.devices.first())?;
+        self.devices.connect()?;
         let first = if self.kind == Kind::C2R { SHUFFLED } else { NATURAL };
         let data = self.handle.allocate(first)?;
         let _areas = self.handle.lend_work_areas(&self.work_sizes, self.devices)?;
