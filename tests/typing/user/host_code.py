@@ -60,6 +60,9 @@ assert_type(fft.DeviceCallable(code, data=0).size, int | None)
 
 # Mistakes that the checkers must find: an unused suppression is an error too.
 fft.fft(single, axis=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-fft.fft(single, norm="both")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+fft.fft(  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    single,
+    norm="both",  # pyright: ignore[reportArgumentType]
+)
 fft.compile_prolog(1, "float32", None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 fft.FFT(single, stream=0, threads=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
