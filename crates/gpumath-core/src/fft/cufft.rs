@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use gpumath_sys::generated::cufft;
 use gpumath_sys::table::Symbol;
 
+use super::areas::Areas;
 use super::callback::{Attached, Callbacks, Place};
 use super::passes::{Buffer, Pass, Passes};
 use super::problem::{Direction, Kind, Precision, Problem};
@@ -29,9 +30,8 @@ pub(crate) struct CufftPlan {
     sizes: (usize, usize),
     /// Bytes that the plans share to work in.
     work_size: usize,
-    scratch: Option<Scratch>,
-    /// Bytes of an aligned copy of one slice.
-    bounce_size: usize,
+    /// What else is in the workspace.
+    areas: Areas,
     /// Held while an execution is enqueued: stream and work area are properties of the plans.
     bound: Mutex<Bound>,
 }
@@ -43,15 +43,6 @@ struct Bound {
     work_area: usize,
 }
 
-/// A copy of the operand's memory range, behind the work area.
-#[derive(Debug)]
-struct Scratch {
-    /// Bytes of the range.
-    size: usize,
-    /// Bytes of the range in front of index (0, …, 0).
-    front: usize,
-}
-
 impl CufftPlan {
     pub(crate) fn new(problem: &Problem, device: i32) -> Result<Self> {
         check_half(problem)?;
@@ -59,10 +50,7 @@ impl CufftPlan {
         Callbacks::check(problem, &passes.passes)?;
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
         let calls = passes.calls();
-        let scratch = passes.scratch.then(|| {
-            let (low, high) = problem.input.offsets();
-            Scratch { size: (high - low + 1) as usize * sizes.0, front: -low as usize * sizes.0 }
-        });
+        let areas = Areas::of(problem, &passes);
         // Before the library is looked for: without a GPU, its absence is not what has to be told.
         let _context = ContextGuard::enter(device)?;
         // Loads the library outside the lock: the search may have to wait for Python.
@@ -70,15 +58,12 @@ impl CufftPlan {
         Callbacks::prepare(problem)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut work_size = 0;
-        let mut bounce_size = 0;
         let mut planned = Vec::with_capacity(passes.passes.len());
         let last = passes.passes.len().saturating_sub(1);
         for (index, pass) in passes.passes.into_iter().enumerate() {
             let place = Place { is_first: index == 0, is_last: index == last };
             let (handle, size) = Handle::plan(&pass, problem, place, device)?;
             work_size = work_size.max(size);
-            let real = problem.precision.real().size();
-            bounce_size = bounce_size.max(pass.bounce.unwrap_or(0) as usize * real);
             planned.push((handle, pass));
         }
         Ok(Self {
@@ -87,8 +72,7 @@ impl CufftPlan {
             calls,
             sizes,
             work_size,
-            scratch,
-            bounce_size,
+            areas,
             bound: Mutex::default(),
         })
     }
@@ -98,26 +82,7 @@ impl CufftPlan {
     }
 
     pub(crate) fn workspace_size(&self) -> usize {
-        if self.bounce_size > 0 {
-            return self.bounce_start() + self.bounce_size;
-        }
-        self.scratch_end()
-    }
-
-    /// Where the copy starts in the workspace, such that its index (0, …, 0) is aligned.
-    fn scratch_start(&self, scratch: &Scratch) -> usize {
-        (self.work_size + scratch.front).next_multiple_of(ALIGNMENT) - scratch.front
-    }
-
-    fn scratch_end(&self) -> usize {
-        match &self.scratch {
-            Some(scratch) => self.scratch_start(scratch) + scratch.size,
-            None => self.work_size,
-        }
-    }
-
-    fn bounce_start(&self) -> usize {
-        self.scratch_end().next_multiple_of(ALIGNMENT)
+        self.areas.size(self.work_size)
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -138,17 +103,17 @@ impl CufftPlan {
         let _context = ContextGuard::enter(self.device)?;
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         self.bind(&mut bound, stream, workspace)?;
-        let bounce = workspace + self.bounce_start();
+        let bounce = workspace + self.areas.bounce_start(self.work_size);
         let mut copy = 0;
-        if let Some(scratch) = &self.scratch {
-            let start = workspace + self.scratch_start(scratch);
-            copy = start + scratch.front;
+        if let Some((copied, start)) = self.areas.copy(self.work_size) {
+            let start = workspace + start;
+            copy = start + copied.front;
             // SAFETY: the range is that of the input's layout, and the workspace has room for it.
             unsafe {
                 memory::copy(
                     start,
-                    input.wrapping_sub(scratch.front),
-                    scratch.size,
+                    input.wrapping_sub(copied.front),
+                    copied.size,
                     self.device,
                     stream,
                 )
@@ -213,7 +178,7 @@ impl CufftPlan {
     /// cuFFT itself answers "invalid value" to these.
     fn check_alignment(&self, input: usize, output: usize, workspace: usize) -> Result<()> {
         let needed = self.sizes.0.max(self.sizes.1);
-        let input = if self.scratch.is_some() { 0 } else { input };
+        let input = if self.areas.copy(0).is_some() { 0 } else { input };
         let bounces = |(_, pass): &(Handle, Pass)| pass.kind == Kind::C2R && pass.bounce.is_some();
         let output = if self.passes.iter().any(bounces) { 0 } else { output };
         for (name, address, alignment) in [

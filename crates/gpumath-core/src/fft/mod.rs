@@ -1,5 +1,6 @@
 //! Fourier transforms: problem → plan → execute.
 
+mod areas;
 mod callback;
 pub(crate) mod cufft;
 mod multi;

@@ -1,12 +1,10 @@
 //! What the plan for a problem will look like, without making it.
 
+use super::areas::Areas;
 use super::passes::{Passes, Side};
 use super::problem::{Kind, Problem};
 use crate::error::Result;
 use crate::tensor::{Dims, Layout};
-
-/// Addresses that cuFFT's work areas, and what gpumath puts behind them, are multiples of.
-const ALIGNMENT: usize = 256;
 
 /// One side of a cuFFT plan, in the terms of its advanced data layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,27 +39,17 @@ pub struct Pass {
 pub struct Outline {
     /// Its plans, in the order of execution; none for an empty batch.
     pub passes: Vec<Pass>,
-    /// Bytes of the copy of the operand that the passes work on, and those in front of index (0, …, 0); `None` if they
-    /// work on the operand itself.
-    copy: Option<(usize, usize)>,
-    /// Bytes for slices that are not aligned as cuFFT needs them.
-    bounce: usize,
+    areas: Areas,
 }
 
 impl Outline {
     /// The outline of `problem`; an error if no plans cover its layouts.
     pub fn of(problem: &Problem) -> Result<Self> {
         if problem.input.is_empty() {
-            return Ok(Self { passes: Vec::new(), copy: None, bounce: 0 });
+            return Ok(Self { passes: Vec::new(), areas: Areas::NONE });
         }
         let passes = Passes::of(problem)?;
-        let size = problem.input_dtype().size();
-        let copy = passes.scratch.then(|| {
-            let (low, high) = problem.input.offsets();
-            ((high - low + 1) as usize * size, low.unsigned_abs() as usize * size)
-        });
-        let real = problem.precision.real().size();
-        let bounce = passes.passes.iter().filter_map(|pass| pass.bounce).max().unwrap_or(0);
+        let areas = Areas::of(problem, &passes);
         let advanced = |side: &Side| AdvancedLayout {
             embed: side.embed.clone(),
             stride: side.stride,
@@ -75,20 +63,13 @@ impl Outline {
             batch: pass.batch,
             calls: pass.offsets.len(),
         });
-        Ok(Self { passes: passes.collect(), copy, bounce: bounce as usize * real })
+        Ok(Self { passes: passes.collect(), areas })
     }
 
     /// Bytes of the whole workspace where the largest work area of cuFFT's plans has `work_area` bytes.
     #[must_use]
     pub fn workspace_size(&self, work_area: usize) -> usize {
-        let mut end = work_area;
-        if let Some((size, front)) = self.copy {
-            end = (end + front).next_multiple_of(ALIGNMENT) - front + size;
-        }
-        if self.bounce > 0 {
-            end = end.next_multiple_of(ALIGNMENT) + self.bounce;
-        }
-        end
+        self.areas.size(work_area)
     }
 }
 
