@@ -132,7 +132,13 @@ impl Cut<'_> {
         // when the operand is not exactly Hermitian.
         let together: &[usize] = if self.problem.output.shape[halved] == 1 { &[] } else { &others };
         let layouts = [&self.problem.input, &self.problem.output];
-        let last = self.last_group(together, &layouts, Some(halved))?;
+        let mut last = self.last_group(together, &layouts, Some(halved))?;
+        let output = &self.problem.output;
+        if let [.., outer, fastest] = *last.as_slice()
+            && is_padded(output, fastest, output.strides[outer])
+        {
+            last = vec![halved];
+        }
         others.retain(|axis| !last.contains(axis));
         let mut passes = Vec::new();
         while !others.is_empty() {
@@ -248,13 +254,10 @@ impl Cut<'_> {
             }
             bounce = unaligned.then(|| span(&cut));
         }
-        if kind == Kind::C2R && bounce.is_none() && is_padded(output, group, &cut) {
-            if group.len() > 1 {
-                return Err(self.problem.unsupported_layout(
-                    "cuFFT would also write to what is between the rows of out, which are apart as for a transform in \
-                     place",
-                ));
-            }
+        if let (Kind::C2R, None, &[fastest]) = (kind, bounce, group)
+            && cut.batch.count > 1
+            && is_padded(output, fastest, cut.batch.output)
+        {
             cut = slices(None)?;
         }
         let extents = group
@@ -309,16 +312,11 @@ struct Batch {
     output: i64,
 }
 
-/// Whether the rows of a real output are as far apart as for a transform in place, where two halves of a complex number
-/// follow each row of even length, and one of odd length. cuFFT then writes there too (seen with 12.0, up to 32 points).
-fn is_padded(output: &Layout, group: &[usize], cut: &Slices) -> bool {
-    let Some(&fastest) = group.last() else { return false };
+/// Whether rows of a real output along an axis, `pitch` apart, are as far apart as for a transform in place, where each has
+/// room for its complex numbers. cuFFT then writes to all of that room (seen with 12.0, up to 32 points), which may be
+/// others'. A call for one row does not.
+fn is_padded(output: &Layout, fastest: usize, pitch: i64) -> bool {
     let (points, stride) = (output.shape[fastest], output.strides[fastest]);
-    let pitch = match group {
-        [.., outer, _] => output.strides[*outer],
-        _ if cut.batch.count > 1 => cut.batch.output,
-        _ => return false,
-    };
     points > 1 && pitch == 2 * (points / 2 + 1) * stride
 }
 

@@ -55,9 +55,7 @@ impl Execution {
             Self::Cpu { .. } | Self::Cuda { .. } => None,
         }
     }
-}
 
-impl Execution {
     /// Whether it is on the GPU whose memory an operand is in.
     fn is_at(self, operand: tensor::Device) -> bool {
         self.device().is_some_and(|device| tensor::Device::Cuda(device) == operand)

@@ -80,14 +80,13 @@ def set_up(
         "inplace": chosen.inplace,
         "last_axis_parity": chosen.last_axis_parity,
         "result_layout": chosen.result_layout,
+        "memory_limit": chosen.memory_limit,
         "prolog": resolve_callback("prolog", callbacks[0]),
         "epilog": resolve_callback("epilog", callbacks[1]),
     }
     start = time.perf_counter()
     plan = make_plan(operand, **choices, out=out, stream=stream)
     library.check_dtype(plan.output_dtype)
-    if chosen.memory_limit is not None and plan.device_id is not None:
-        check_memory_limit(chosen.memory_limit, plan.workspace_size, plan.device_id)
     logger = logger_of(chosen)
     if logger.isEnabledFor(logging.WARNING):
         _warn_of_ignored(logger, plan, device_id, chosen, where, stream)
@@ -148,15 +147,19 @@ def _warn_of_ignored(
 
 
 def make_plan(
-    operand: Any, axes: Sequence[int] | None, kind: Kind | None = None, **choices: Any
+    operand: Any,
+    axes: Sequence[int] | None,
+    kind: Kind | None = None,
+    memory_limit: object = None,
+    **choices: Any,
 ) -> core.FftPlan:
     """Make or find a plan; errors are those that the public functions promise."""
     try:
-        return core.FftPlan(operand, axes, kind, **choices)
+        plan = core.FftPlan(operand, axes, kind, **choices)
     except errors.OutOfMemoryError:
         # The operand's library may keep memory that it does not use.
         library_of(operand).trim()
-        return core.FftPlan(operand, axes, kind, **choices)
+        plan = core.FftPlan(operand, axes, kind, **choices)
     except (TypeError, OverflowError) as error:
         library_of(operand)
         try:
@@ -167,6 +170,9 @@ def make_plan(
             raise
         msg = f"axes is {axes!r}; a sequence of integers, such as [0, 1], or None is needed"
         raise (TypeError if isinstance(error, TypeError) else ValueError)(msg) from None
+    if memory_limit is not None and plan.device_id is not None:
+        check_memory_limit(memory_limit, plan.workspace_size, plan.device_id)
+    return plan
 
 
 def check_fits(
