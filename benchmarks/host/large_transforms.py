@@ -1,0 +1,221 @@
+"""GPU time of large transforms, and the whole time of transforms whose operand is in host memory.
+
+Both are compared with the same steps through the bindings: the cuFFT call alone, and copy in,
+transform, copy out. Every subject runs in every round, and medians over the rounds are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gpumath import fft, memory
+from gpumath.bindings import core, cufft
+
+DEVICE_CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
+    # shape, transform axes, calls a round
+    "64 x 2^20": ((64, 1 << 20), (1,), 3),
+    "512 x 512 x 512": ((512, 512, 512), (0, 1, 2), 3),
+    "8192 x 8192": ((8192, 8192), (0, 1), 5),
+    "1000003 (prime)": ((1_000_003,), (0,), 50),
+}
+HOST_CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
+    "16 x 1024": ((16, 1024), (1,), 50),
+    "64 x 2^16": ((64, 1 << 16), (1,), 5),
+    "64 x 2^20": ((64, 1 << 20), (1,), 1),
+}
+ITEMSIZE = 8  # complex64
+
+Call = Callable[[], object]
+
+
+class Raw:
+    """The cuFFT plan of a case, made by the bindings, and memory for it on the device."""
+
+    def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+        lengths = [shape[axis] for axis in axes]
+        batch = prod(shape) // prod(lengths)
+        self.handle = cufft.create()
+        cufft.make_plan_many(
+            self.handle, len(lengths), lengths, 0, 1, 0, 0, 1, 0, cufft.Type.C2C, batch
+        )
+        self.size = ITEMSIZE * prod(shape)
+        self.blocks = core.allocate(self.size), core.allocate(self.size)
+        self.source, self.target = (block.device_ptr for block in self.blocks)
+
+    def run(self) -> None:
+        cufft.exec_c2c(self.handle, self.source, self.target, -1)
+
+    def run_from_host(self, source: int, target: int) -> None:
+        core.copy(self.source, source, self.size)
+        self.run()
+        core.copy(target, self.target, self.size)
+        core.synchronize_stream(0)
+
+    def free(self) -> None:
+        cufft.destroy(self.handle)
+        for block in self.blocks:
+            block.free()
+
+
+def medians(subjects: dict[str, Call], measure: Callable[[Call], float], rounds: int) -> None:
+    """Print the median of each subject, and its ratio to the first."""
+    times: dict[str, list[float]] = {name: [] for name in subjects}
+    for round_ in range(rounds + 2):
+        for name, call in subjects.items():
+            milliseconds = measure(call)
+            if round_ >= 2:  # the first two warm up
+                times[name].append(milliseconds)
+    floor = statistics.median(next(iter(times.values())))
+    for name, values in times.items():
+        median = statistics.median(values)
+        print(f"    {name:<44} {median:10.4f} ms  {median / floor:6.3f} x", flush=True)
+
+
+def on_gpu(calls: int) -> Callable[[Call], float]:
+    """Measure GPU milliseconds a call."""
+
+    def measure(call: Call) -> float:
+        start, end = core.Event(timing=True), core.Event(timing=True)
+        start.record()
+        for _ in range(calls):
+            call()
+        end.record()
+        end.synchronize()
+        return start.elapsed_ms(end) / calls
+
+    return measure
+
+
+def on_host(calls: int) -> Callable[[Call], float]:
+    """Measure milliseconds a call, each of which waits for its result."""
+
+    def measure(call: Call) -> float:
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        return 1e3 * (time.perf_counter() - start) / calls
+
+    return measure
+
+
+def device_case(library: str, name: str, rounds: int) -> None:
+    shape, axes, calls = DEVICE_CASES[name]
+    print(f"  {name}, {library}")
+    raw = Raw(shape, axes)
+    module = import_module(library)
+    keywords = {"device": "cuda"} if library == "torch" else {}
+    x = module.ones(shape, dtype=module.complex64, **keywords)
+    y = module.empty_like(x)
+    with fft.FFT(x, axes=axes) as new, fft.FFT(x, axes=axes, options={"inplace": True}) as inplace:
+        new.plan()
+        inplace.plan()
+        subjects: dict[str, Call] = {
+            "cufft.exec_c2c": raw.run,
+            "FFT.execute, new result": new.execute,
+            "FFT.execute, out=": lambda: new.execute(out=y),
+            "fft.fft": lambda: fft.fft(x, axes=axes),
+        }
+        medians(subjects, on_gpu(calls), rounds)
+    raw.free()
+
+
+def host_case(name: str, rounds: int) -> None:
+    shape, axes, calls = HOST_CASES[name]
+    print(f"  {name}")
+    raw = Raw(shape, axes)
+    x = np.ones(shape, np.complex64)
+    y = np.zeros(shape, np.complex64)
+    pinned_x = np.asarray(memory.empty(shape, "complex64", kind="pinned"))
+    pinned_y = np.asarray(memory.empty(shape, "complex64", kind="pinned"))
+    pinned_x[:] = 1
+
+    def raw_with_new_result() -> Any:
+        result = np.empty(shape, np.complex64)
+        raw.run_from_host(x.ctypes.data, result.ctypes.data)
+        return result
+
+    def raw_to(source: Any, target: Any) -> Call:
+        return lambda: raw.run_from_host(source.ctypes.data, target.ctypes.data)
+
+    with (
+        fft.FFT(x, axes=axes, execution="cuda") as pageable,
+        fft.FFT(pinned_x, axes=axes, execution="cuda") as pinned,
+    ):
+        pageable.plan()
+        pinned.plan()
+        groups: list[tuple[str, dict[str, Call]]] = [
+            (
+                "a new result",
+                {
+                    "copy in, cuFFT, copy to numpy.empty()": raw_with_new_result,
+                    "FFT.execute": pageable.execute,
+                    "fft.fft": lambda: fft.fft(x, axes=axes, execution="cuda"),
+                },
+            ),
+            (
+                "a given result",
+                {
+                    "copy in, cuFFT, copy out": raw_to(x, y),
+                    "FFT.execute, out=": lambda: pageable.execute(out=y),
+                },
+            ),
+            (
+                "pinned memory, a given result",
+                {
+                    "copy in, cuFFT, copy out": raw_to(pinned_x, pinned_y),
+                    "FFT.execute, out=": lambda: pinned.execute(out=pinned_y),
+                },
+            ),
+        ]
+        if find_spec("nvmath"):
+            import nvmath
+
+            peer = nvmath.fft.FFT(x, axes=axes, execution="cuda")
+            peer.plan()
+            groups[0][1]["nvmath FFT.execute"] = peer.execute
+        for title, subjects in groups:
+            print(f"   {title}")
+            medians(subjects, on_host(calls), rounds)
+    raw.free()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    arguments = parser.parse_args()
+    try:
+        count = core.Device.count()
+    except Exception as error:
+        print(f"nothing measured, since there is no CUDA device: {error}")
+        return
+    if count == 0:
+        print("nothing measured, since there is no CUDA device")
+        return
+    versions = {library.name: library.version for library in core.libraries()}
+    print(f"{core.Device(0).name}, {versions}, Python {sys.version.split()[0]}")
+    print("\nGPU time a call, complex64")
+    libraries = [name for name in ("cupy", "torch") if find_spec(name)]
+    for library in libraries:
+        for name in DEVICE_CASES:
+            device_case(library, name, arguments.rounds)
+        if library == "cupy":
+            import_module("cupy").get_default_memory_pool().free_all_blocks()
+    if not libraries:
+        print("  left out: neither CuPy nor PyTorch is installed")
+    print("\nwhole time a call, operand and result in host memory, complex64")
+    for name in HOST_CASES:
+        host_case(name, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
