@@ -180,6 +180,52 @@ def test_release_operand_drops_the_last_reference(space: Space) -> None:
         assert_close(space.numpy(transform.execute()), values, "C2C", (0,))
 
 
+def test_an_object_that_its_operand_refers_to_is_collected() -> None:
+    class Operand(np.ndarray[tuple[int, ...], np.dtype[np.complex64]]):
+        owner: fft.FFT
+
+    operand = np.ones(8, np.complex64).view(Operand)
+    transform = operand.owner = fft.FFT(operand)
+    transform.plan()
+    transform.execute()
+    gone = weakref.ref(transform)
+    del operand, transform
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_object_that_its_logger_refers_to_is_collected() -> None:
+    logger = logging.Logger("of an FFT")
+    transform = fft.FFT(np.ones(8, np.complex64), options={"logger": logger})
+    transform.plan()
+    logger.owner = transform  # type: ignore[attr-defined]  # to make a cycle
+    gone = weakref.ref(transform)
+    del logger, transform
+    gc.collect()
+    assert gone() is None
+
+
+def test_another_plan_and_operand_during_an_execution() -> None:
+    """A memory manager, a log handler or a finalizer may do this; none of it may lock up."""
+    first, second = random_values((8,), np.complex64), random_values((8,), np.complex64)
+    inner: list[object] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            self.setLevel(logging.CRITICAL)
+            transform.reset_operand(second)
+            inner.append(transform.execute(direction="inverse"))
+            transform.plan()
+
+    logger = logging.Logger("reentrant", logging.INFO)
+    with fft.FFT(first, options={"logger": logger}) as transform:
+        transform.plan()
+        logger.addHandler(Handler())
+        assert_close(transform.execute(), first, "C2C", (0,))
+        assert_close(transform.execute(), second, "C2C", (0,))
+    assert len(inner) == 1
+
+
 def test_layouts(space: Space) -> None:
     values = random_values((6, 4), np.float64).T
     with fft.FFT(space.array(values), execution=space.execution, axes=[1, 0]) as transform:

@@ -24,7 +24,7 @@ mod _core {
             order_streams, synchronize_stream,
         };
         #[pymodule_export]
-        use crate::core::fft::FftPlan;
+        use crate::core::fft::{FftExecutor, FftPlan};
         #[pymodule_export]
         use crate::core::fft_problem::{FftPass, FftProblem, usable_cores};
         #[pymodule_export]

@@ -1,7 +1,10 @@
 """Devices, memory, operand views and compiled plans: what the host library is built on."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, final
+from logging import Logger
+from typing import Any, Literal, Self, final
+
+from typing_extensions import disjoint_base
 
 _C_API: object  # a PyCapsule
 _Stream = Any  # an int, or an object with __cuda_stream__, .cuda_stream, .ptr or .handle
@@ -204,6 +207,29 @@ class FftPlan:
         blocking: bool = False,
     ) -> Any: ...
     def empty_result(self, operand: object, stream: _Stream | None = None) -> Any: ...
+
+@disjoint_base
+class FftExecutor:
+    """Base of classes that execute one plan many times. Its `execute` without arguments costs no Python code."""
+
+    def __new__(cls, *_arguments: object, **_keywords: object) -> Self: ...
+    _operand: Any
+    def _prepare(
+        self,
+        plan: FftPlan,
+        direction: int,
+        workspace: _Workspace,
+        blocking: bool,
+        logger: Logger,
+    ) -> None: ...
+    def _unprepare(self) -> None: ...
+    def execute(
+        self,
+        direction: Literal["forward", "inverse"] | int | None = None,
+        stream: _Stream | None = None,
+        release_workspace: bool = False,
+        out: object | None = None,
+    ) -> Any: ...
 
 @final
 class FftProblem:

@@ -1,9 +1,11 @@
 //! `FftPlan`
 
+mod executor;
 mod multi;
 mod parse;
 mod run;
 
+pub(crate) use self::executor::FftExecutor;
 pub(crate) use self::parse::{choice, kind_name, parse_kind, usable_cores};
 use self::parse::{parse_direction, parse_execution};
 
@@ -179,6 +181,7 @@ impl FftPlan {
         direction: i32,
         workspace: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let direction = parse_direction(direction)?;
         let reader = Reader::of(operand)?;
         let source = reader.view(operand, Some(0))?;
         reader.check_gradient(operand)?;
@@ -427,10 +430,13 @@ impl FftPlan {
         workspace: Option<&Bound<'py, PyAny>>,
         blocking: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let direction = parse_direction(direction)?;
         let given = stream.map(interop::stream_handle).transpose()?;
         let reader = Reader::of(operand)?;
         // Libraries without a current stream work on the default stream.
         let source = reader.view(operand, Some(given.unwrap_or(0)))?;
+        let problem = self.plan.problem();
+        self.check(&source, "operand", problem.input_dtype(), &problem.input, false)?;
         let stream = stream.zip(given);
         let library = reader.library();
         self.run_on(py, operand, source, library, out, direction, stream, workspace, blocking)

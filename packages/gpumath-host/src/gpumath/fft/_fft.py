@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NoReturn, Self
 
@@ -32,7 +31,7 @@ from gpumath.fft._setup import (
 __all__ = ["FFT"]
 
 
-class FFT:
+class FFT(core.FftExecutor):
     """One Fourier transform, made once and run many times.
 
     The steps are the constructor, `plan`, `execute`, then any number of `reset_operand` and
@@ -97,9 +96,8 @@ class FFT:
         self._plan, self._device_id, self._options, self._choices = set_up(
             self._library, operand, None, axes, options, execution, stream=stream
         )
-        self._operand: Any = operand
+        self._operand = operand
         self._direction: FFTDirection | None = None
-        self._sign = choose_direction(None, None, self._plan.kind)
         self._is_planned = False
         self._is_freed = False
         self._is_direct = self._plan.device_id == self._device_id
@@ -155,61 +153,25 @@ class FFT:
         self._direction = (
             None if direction is None else resolve_direction(direction, self._plan.kind)
         )
-        self._sign = choose_direction(None, self._direction, self._plan.kind)
         self._is_planned = True
+        if self._is_direct:
+            sign = choose_direction(None, self._direction, self._plan.kind)
+            self._prepare(self._plan, sign, self._workspace, self._blocking, self._logger)
         self._logger.info("planned")
 
-    def execute(
-        self,
-        direction: Direction | None = None,
-        stream: Any = None,
-        release_workspace: bool = False,
-        out: Any = None,
+    def _execute(
+        self, direction: Direction | None, stream: Any, release_workspace: bool, out: Any
     ) -> Any:
-        """Run the transform.
-
-        Parameters
-        ----------
-        direction : FFTDirection, {'forward', 'inverse'} or int, optional
-            By default the direction of `plan`, else inverse for C2R and forward for the others.
-        stream : int or stream object, optional
-            CUDA stream to work on, as for `fft`.
-        release_workspace : bool, default: False
-            Give the workspace on the GPU back after the run, instead of keeping it for the next.
-        out : array, optional
-            Array to write the result to, on the operand's device and with the layout of
-            `get_output_layout`; or, for C2C, the operand itself. Then nothing is allocated.
-
-        Returns
-        -------
-        array
-            ``out`` if it is given. Otherwise an array of the operand's device, and of its library
-            as for `fft`; its shape and strides are those of `get_output_layout`. It is not scaled.
-            With ``inplace`` it is the operand itself.
-
-        Raises
-        ------
-        InvalidFFTState
-            The object is freed or not planned, or its operand was released. It is a RuntimeError.
-            While a CUDA graph is captured: something cannot be captured.
-        ValueError
-            The direction is not a direction, not that of `plan`, or not that of an R2C or C2R
-            transform; ``out`` does not fit.
-        """
+        """Execute with arguments, or what the plan as it is does not do."""
         operand = self._operand
         if operand is None or not self._is_planned:
             self._refuse_execution()
-        sign = self._sign
-        if direction is not None:
-            sign = choose_direction(direction, self._direction, self._plan.kind)
+        sign = choose_direction(direction, self._direction, self._plan.kind)
         plan = self._plan
         if out is not None and (out is operand or not self._is_direct):
             plan = self._plan_into(operand, out)
         try:
-            if stream is None and self._is_direct and not self._logger.isEnabledFor(logging.INFO):
-                result = plan.run(operand, out, sign, None, self._workspace, self._blocking)
-            else:
-                result = self._run(plan, operand, out, sign, stream)
+            result = self._run(plan, operand, out, sign, stream)
         except ValueError:
             # Another view of the operand, or real numbers that are not aligned like complex ones.
             other = plan if out is None else self._plan_into(operand, out)
@@ -441,6 +403,7 @@ class FFT:
             return
         self._is_freed = True
         self._is_planned = False
+        self._unprepare()
         self._operand = self._overwriting = None
         del self._plan
         try:

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use gpumath_core::Error;
 use gpumath_core::device::{RelaxedCapture, is_capturing, is_default};
-use gpumath_core::fft::{Execution, FftPlan as Plan, Problem};
+use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Problem};
 use gpumath_core::tensor::{DType, Device, Layout, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::FftPlan;
-use super::parse::parse_direction;
 use crate::core::device::wait;
 use crate::error::OrRaise;
 use crate::interop::{self, Library, Operand};
@@ -55,7 +54,7 @@ impl FftPlan {
         Ok(Self { plan: plan.or_raise(py)? })
     }
 
-    /// Runs on an operand that `source` looks into; a stream comes with its handle.
+    /// Runs on an operand that the plan fits, and that `source` looks into; a stream comes with its handle.
     #[expect(clippy::too_many_arguments, reason = "what `run` and `transform` have in common")]
     pub(super) fn run_on<'py>(
         &self,
@@ -64,14 +63,15 @@ impl FftPlan {
         source: Operand,
         library: Library,
         out: Option<&Bound<'py, PyAny>>,
-        direction: i32,
+        direction: Direction,
         stream: Option<(&Bound<'py, PyAny>, usize)>,
         workspace: Option<&Bound<'py, PyAny>>,
         blocking: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.plan.problem();
-        let direction = parse_direction(direction)?;
-        self.check(&source, "operand", problem.input_dtype(), &problem.input, problem.inplace)?;
+        if problem.inplace && source.readonly {
+            return Err(PyValueError::new_err("the operand is read-only"));
+        }
         if self.plan.execution().devices().is_some() {
             return self.run_multi(py, operand, &source, library, out, direction, stream);
         }
@@ -171,6 +171,18 @@ impl FftPlan {
         Ok((view.ptr, view.owner.is_some().then_some(view)))
     }
 
+    /// Whether the plan takes such an operand.
+    pub(super) fn fits(&self, view: &TensorView) -> bool {
+        let problem = self.plan.problem();
+        self.matches(view, problem.input_dtype(), &problem.input)
+    }
+
+    fn matches(&self, view: &TensorView, dtype: DType, layout: &Layout) -> bool {
+        view.dtype == dtype
+            && view.layout.is_equivalent(layout)
+            && view.device == self.place_of(view)
+    }
+
     /// Refuses a view that does not fit one side of the plan.
     pub(super) fn check(
         &self,
@@ -181,7 +193,7 @@ impl FftPlan {
         written: bool,
     ) -> PyResult<()> {
         let device = self.place_of(view);
-        if view.dtype != dtype || !view.layout.is_equivalent(layout) || view.device != device {
+        if !self.matches(view, dtype, layout) {
             let wanted =
                 TensorView { ptr: 0, dtype, layout: layout.clone(), device, readonly: false };
             return Err(PyValueError::new_err(format!(

@@ -1,0 +1,204 @@
+//! `FftExecutor`
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gpumath_core::fft::Direction;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::types::{PyBool, PyDict, PyTuple};
+use pyo3::{intern, prelude::*};
+
+use super::FftPlan;
+use super::parse::parse_direction;
+use crate::interop::Reader;
+
+/// The level of `logging` at which executions are told.
+const INFO: i32 = 20;
+
+/// Base of classes that execute one plan many times. Its `execute` without arguments costs no Python code.
+///
+/// A subclass has the method ``_execute(direction, stream, release_workspace, out)``, which is called where there are
+/// arguments, before `_prepare`, where the logger writes executions down, and for operands that do not fit the plan.
+#[pyclass(subclass, frozen, module = "gpumath.bindings.core")]
+pub(crate) struct FftExecutor(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    operand: Option<Py<PyAny>>,
+    prepared: Option<Arc<Prepared>>,
+}
+
+/// What an execution without arguments takes.
+struct Prepared {
+    plan: FftPlan,
+    direction: Direction,
+    workspace: Py<PyAny>,
+    blocking: bool,
+    logger: Py<PyAny>,
+}
+
+#[pymethods]
+impl FftExecutor {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_keywords))]
+    fn new(_arguments: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Self {
+        Self(Mutex::default())
+    }
+
+    /// What is executed on; None before there is one.
+    #[getter]
+    fn _operand(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.state().operand.as_ref().map(|operand| operand.clone_ref(py))
+    }
+
+    #[setter(_operand)]
+    fn set_operand(&self, operand: Option<Py<PyAny>>) {
+        // What the old one leaves behind is Python's affair, and so not done under the lock.
+        let _old = std::mem::replace(&mut self.state().operand, operand);
+    }
+
+    /// Say what `execute` without arguments does: ``plan.run(operand, None, direction, None, workspace, blocking)``.
+    fn _prepare(
+        &self,
+        plan: &FftPlan,
+        direction: i32,
+        workspace: Py<PyAny>,
+        blocking: bool,
+        logger: Py<PyAny>,
+    ) -> PyResult<()> {
+        let direction = parse_direction(direction)?;
+        let plan = FftPlan { plan: Arc::clone(&plan.plan) };
+        self.replace(Some(Prepared { plan, direction, workspace, blocking, logger }));
+        Ok(())
+    }
+
+    /// Take that back.
+    fn _unprepare(&self) {
+        self.replace(None);
+    }
+
+    /// Run the transform.
+    ///
+    /// Parameters
+    /// ----------
+    /// direction : FFTDirection, {'forward', 'inverse'} or int, optional
+    ///     By default inverse for C2R and forward for the others, or the direction of `plan`.
+    /// stream : int or stream object, optional
+    ///     CUDA stream to work on, as for `fft`.
+    /// release_workspace : bool, default: False
+    ///     Give the workspace on the GPU back after the run, instead of keeping it for the next.
+    /// out : array, optional
+    ///     Array to write the result to, on the operand's device and with the layout of
+    ///     `get_output_layout`; or, for C2C, the operand itself. Then nothing is allocated.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     ``out`` if it is given. Otherwise an array of the operand's device, and of its library
+    ///     as for `fft`; its shape and strides are those of `get_output_layout`. It is not scaled.
+    ///     With ``inplace`` it is the operand itself.
+    ///
+    /// Raises
+    /// ------
+    /// InvalidFFTState
+    ///     The object is freed or not planned, or its operand was released. It is a RuntimeError.
+    ///     While a CUDA graph is captured: something cannot be captured.
+    /// ValueError
+    ///     The direction is not a direction, not that of `plan`, or not that of an R2C or C2R
+    ///     transform; ``out`` does not fit.
+    #[pyo3(
+        signature = (direction=None, stream=None, release_workspace=None, out=None),
+        text_signature = "($self, direction=None, stream=None, release_workspace=False, out=None)"
+    )]
+    fn execute<'py>(
+        slf: &Bound<'py, Self>,
+        direction: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+        release_workspace: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if direction.is_none() && stream.is_none() && release_workspace.is_none() && out.is_none() {
+            let (operand, prepared) = slf.get().parts(py);
+            if let (Some(operand), Some(prepared)) = (operand, prepared)
+                && is_silent(prepared.logger.bind(py))?
+                && let Some(result) = prepared.run(&operand)?
+            {
+                return Ok(result);
+            }
+        }
+        let release_workspace = release_workspace.map_or(Ok(false), PyAnyMethods::is_truthy)?;
+        slf.call_method1(intern!(py, "_execute"), (direction, stream, release_workspace, out))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Nothing but moves of pointers happens under the lock, so that it is free.
+        let Ok(state) = self.0.try_lock() else { return Ok(()) };
+        visit.call(&state.operand)?;
+        if let Some(prepared) = &state.prepared {
+            visit.call(&prepared.workspace)?;
+            visit.call(&prepared.logger)?;
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        let _old = std::mem::take(&mut *self.state());
+    }
+}
+
+impl FftExecutor {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn replace(&self, prepared: Option<Prepared>) {
+        let _old = std::mem::replace(&mut self.state().prepared, prepared.map(Arc::new));
+    }
+
+    fn parts<'py>(&self, py: Python<'py>) -> (Option<Bound<'py, PyAny>>, Option<Arc<Prepared>>) {
+        let state = self.state();
+        let operand = state.operand.as_ref().map(|operand| operand.bind(py).clone());
+        (operand, state.prepared.clone())
+    }
+}
+
+impl Prepared {
+    /// `None` if the operand does not fit the plan.
+    fn run<'py>(&self, operand: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = operand.py();
+        let reader = Reader::of(operand)?;
+        let source = reader.view(operand, Some(0))?;
+        if !self.plan.fits(&source) {
+            return Ok(None);
+        }
+        let (library, workspace) = (reader.library(), self.workspace.bind(py));
+        self.plan
+            .run_on(
+                py,
+                operand,
+                source,
+                library,
+                None,
+                self.direction,
+                None,
+                Some(workspace),
+                self.blocking,
+            )
+            .map(Some)
+    }
+}
+
+/// Whether a logger writes no executions down: what its `isEnabledFor` says, which is Python code.
+fn is_silent(logger: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = logger.py();
+    // Where it keeps its answers, and forgets them when a level changes.
+    if let Some(answers) = logger.getattr_opt(intern!(py, "_cache"))?
+        && let Ok(answers) = answers.cast_exact::<PyDict>()
+        && let Some(answer) = answers.get_item(INFO)?
+        && answer.is(PyBool::new(py, false))
+    {
+        return Ok(true);
+    }
+    let answer = logger.call_method1(intern!(py, "isEnabledFor"), (INFO,))?;
+    Ok(!answer.is_truthy()?)
+}
