@@ -33,7 +33,6 @@ class Case:
     """How to order the axes of that."""
     axes: tuple[int, ...]
     odd: bool
-    result_layout: str
 
     def view(self, base: Any) -> Any:
         """The operand, in the memory of ``base``, a copy of ``self.base`` in any library."""
@@ -51,7 +50,6 @@ class Case:
             axes=self.axes,
             kind=self.kind,
             last_axis_parity=parity,
-            result_layout=self.result_layout,
             **keywords,
         )
 
@@ -100,8 +98,7 @@ def random_case(rng: np.random.Generator, *, backwards: bool = True) -> Case:
     odd = bool(rng.integers(2))
     if shape[permutation[axes[-1]]] == 1:
         odd = True
-    layout = str(rng.choice(["natural", "optimized"]))
-    return Case(kind, base.astype(dtype), index, permutation, axes, odd, layout)
+    return Case(kind, base.astype(dtype), index, permutation, axes, odd)
 
 
 def assert_close(result: npt.NDArray[Any], case: Case) -> None:

@@ -103,7 +103,6 @@ def test_properties_say_what_was_planned() -> None:
         (np.zeros(4, np.float16), {"execution": "cpu"}, ValueError, "single"),
         (np.zeros(4), {"num_threads": 0}, ValueError, "num_threads"),
         (np.zeros(4), {"execution": "tpu"}, ValueError, "cpu, cuda"),
-        (np.zeros(4), {"result_layout": "C"}, ValueError, "natural"),
         (np.zeros(4), {"last_axis_parity": "both"}, ValueError, "even, odd"),
     ],
 )

@@ -99,9 +99,7 @@ def test_random_problems_twice(library: Any) -> None:
             assert case.kind == "C2R" or not forward
             # The copy that the exception proposes is one that works.
             copied = np.ascontiguousarray(case.view(case.base).transpose(error.permutation))
-            case = Case(
-                case.kind, copied, (), tuple(range(copied.ndim)), error.axes, case.odd, "natural"
-            )
+            case = Case(case.kind, copied, (), tuple(range(copied.ndim)), error.axes, case.odd)
             operand = library.array(copied)
             before, plan = copied, case.plan(operand)
         for _ in range(2):

@@ -16,7 +16,6 @@ def run(env: Environment) -> Results:
         "shape": create(env.array(env.complex(4, 8)), axes=[1], **where),
         "dtype": create(env.array(a.astype("c16")), axes=[1], **where),
         "axes": create(env.array(a), axes=[0], **where),
-        "inplace": create(env.array(a), axes=[1], options={"inplace": True}, **where),
         "negative axis": create(env.array(a), axes=[-1], **where),
     }
     for name, other in others.items():

@@ -35,7 +35,8 @@ def run(env: Environment) -> Results:
         yield "no operand", raised(lambda: transform.reset_operand(None)), None
         transform.plan(direction="inverse")
         transform.reset_operand(env.array(a))
-        yield "planned inverse", env.numpy(transform.execute()), back_a
+        result = transform.execute(direction="inverse")
+        yield "planned inverse", env.numpy(result), back_a
     transform.free()
     yield "freed", raised(transform.execute) != "nothing", None
     yield "freed plan", raised(transform.plan) != "nothing", None

@@ -122,13 +122,18 @@ def test_the_kind_has_to_fit_the_operand() -> None:
 EXECUTIONS = [
     (3, "execution is a int; ExecutionCPU, ExecutionCUDA, 'cpu', 'cuda'"),
     ("gpu", "execution is 'gpu'; 'cpu' and 'cuda' are allowed"),
-    ({"device_id": 0}, 'a dictionary needs the key "name"'),
     ({"name": "tpu"}, "execution is 'tpu'; 'cpu' and 'cuda' are allowed"),
     ({"name": "cpu", "device_id": 0}, "execution 'cpu' has no option 'device_id'; it has num_t"),
     ({"name": "cpu", "num_threads": 0}, "num_threads is 0; an integer of at least 1 is needed"),
     ({"name": "cpu", "num_threads": "2"}, "num_threads is '2'; an integer"),
     ({"name": "cuda", "device_id": -1}, "device_id is -1; an integer of at least 0 is needed"),
 ]
+
+
+def test_an_execution_without_a_name() -> None:
+    for use in (fft.fft, fft.FFT):
+        with pytest.raises(TypeError, match='a dictionary needs the key "name"'):
+            use(A, execution={"device_id": 0})
 
 
 @pytest.mark.parametrize(("execution", "message"), EXECUTIONS)

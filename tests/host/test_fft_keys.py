@@ -63,7 +63,6 @@ DIFFERENT: dict[str, dict[str, Any]] = {
     "kind": {"options": {"fft_type": "C2R"}},
     "parity": {"options": {"fft_type": "C2R", "last_axis_parity": "odd"}},
     "in place": {"options": {"inplace": True}},
-    "layout": {"strides": (1, 4), "options": {"result_layout": "natural"}},
     "device": {"execution": fft.ExecutionCUDA(device_id=1)},
     "threads": {"execution": fft.ExecutionCPU(num_threads=3)},
     "more threads": {"execution": fft.ExecutionCPU(num_threads=4)},

@@ -176,18 +176,18 @@ def test_copies_to_the_other_side_at_info(space: Space, logger: logging.Logger) 
 
 @pytest.mark.parametrize("form", ["function", "class"])
 def test_layouts_at_debug(space: Space, logger: logging.Logger, form: str) -> None:
-    values = random_values((4, 10, 6), np.complex128).transpose(1, 2, 0)
+    values = random_values((4, 10, 6), np.float64).transpose(1, 2, 0)
     operand = space.array(values)
     keywords: dict[str, Any] = {"axes": [1], "execution": space.execution}
-    keywords["options"] = {"logger": logger, "result_layout": "natural"}
+    keywords["options"] = {"logger": logger}
     with listening(logger, logging.DEBUG) as records:
         if form == "function":
-            fft.fft(operand, **keywords)
+            fft.rfft(operand, **keywords)
         else:
             fft.FFT(operand, **keywords).free()
         text = records.take(logging.DEBUG)
     # Of the operand, and of the result.
-    for strides in ((6, 1, 60), (24, 4, 1)):
+    for strides in ((6, 1, 60), (4, 1, 40)):
         assert str(strides) in text
 
 

@@ -103,7 +103,6 @@ mod tests {
             output: None,
             callbacks: crate::fft::Callbacks::default(),
             odd: false,
-            natural: false,
         };
         request.problem(&view).unwrap()
     }

@@ -20,8 +20,6 @@ pub struct Request {
     pub callbacks: Callbacks,
     /// Whether a C2R result has an odd number of points along its last transform axis.
     pub odd: bool,
-    /// Give a C-contiguous result rather than one in the operand's own memory order.
-    pub natural: bool,
 }
 
 impl Request {
@@ -88,8 +86,6 @@ impl Request {
             layout.clone()
         } else if let Some(output) = &self.output {
             output.layout.clone()
-        } else if self.natural {
-            Layout::contiguous(&shape)
         } else {
             Layout::packed(&shape, &layout.memory_order())
         };

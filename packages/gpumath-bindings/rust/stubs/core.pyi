@@ -136,7 +136,6 @@ class FftPlan:
         num_threads: int | None = None,
         inplace: bool = False,
         last_axis_parity: Literal["even", "odd"] = "even",
-        result_layout: Literal["natural", "optimized"] = "optimized",
         cached: bool = True,
         out: object | None = None,
         stream: _Stream | None = None,
@@ -245,7 +244,6 @@ class FftProblem:
         *,
         inplace: bool = False,
         last_axis_parity: Literal["even", "odd"] = "even",
-        result_layout: Literal["natural", "optimized"] = "optimized",
         output_strides: Sequence[int] | None = None,
         unaligned: bool = False,
     ) -> FftProblem: ...

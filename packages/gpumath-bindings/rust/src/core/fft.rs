@@ -48,8 +48,6 @@ use crate::interop::{self, Reader};
 ///     Overwrite the operand; C2C only.
 /// last_axis_parity : {'even', 'odd'}, default: 'even'
 ///     Whether a C2R result has ``2 * (n - 1)`` points along its last axis, or one more.
-/// result_layout : {'optimized', 'natural'}, default: 'optimized'
-///     Memory order of the operand, or C order. Neither has gaps.
 /// cached : bool, default: True
 ///     Take the plan from the calling thread's cache, or put it there.
 /// out : array, optional
@@ -112,7 +110,7 @@ impl FftPlan {
     #[new]
     #[pyo3(signature = (
         operand, axes=None, kind=None, *, execution=None, device_id=None, num_threads=None, inplace=false,
-        last_axis_parity="even", result_layout="optimized", cached=true, out=None, stream=None,
+        last_axis_parity="even", cached=true, out=None, stream=None,
         prolog=None, epilog=None, device_ids=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
@@ -126,7 +124,6 @@ impl FftPlan {
         num_threads: Option<usize>,
         inplace: bool,
         last_axis_parity: &str,
-        result_layout: &str,
         cached: bool,
         out: Option<&Bound<'_, PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
@@ -143,7 +140,6 @@ impl FftPlan {
             axes: axes.map(Dims::from_vec),
             inplace,
             odd: choice("last_axis_parity", last_axis_parity, ["even", "odd"])? == 1,
-            natural: choice("result_layout", result_layout, ["optimized", "natural"])? == 1,
             output: out
                 .map(|out| interop::out_view(operand, out, None))
                 .transpose()?
@@ -191,7 +187,6 @@ impl FftPlan {
             axes: axes.map(Dims::from_vec),
             inplace: false,
             odd: false,
-            natural: false,
             output: target.map(|target| target.view),
             callbacks: Callbacks::default(),
         };

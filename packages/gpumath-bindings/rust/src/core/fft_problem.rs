@@ -25,10 +25,10 @@ const MAX_ELEMENTS: i64 = 1 << 57;
 ///     Name of its element type.
 /// strides : sequence of int, optional
 ///     Distance between neighbours along each dimension, in elements; by default those of C order.
-/// axes, kind, inplace, last_axis_parity, result_layout
+/// axes, kind, inplace, last_axis_parity
 ///     As for `FftPlan`.
 /// output_strides : sequence of int, optional
-///     Strides of the result, instead of those of `result_layout`.
+///     Strides of the result, instead of the operand's memory order without gaps.
 /// unaligned : bool, default: False
 ///     Whether the address of a real operand on a device is no multiple of the size of a complex number. cuFFT's plan
 ///     then works on a copy.
@@ -55,7 +55,7 @@ impl FftProblem {
     #[new]
     #[pyo3(signature = (
         shape, dtype, strides=None, axes=None, kind=None, *, inplace=false, last_axis_parity="even",
-        result_layout="optimized", output_strides=None, unaligned=false
+        output_strides=None, unaligned=false
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
@@ -67,7 +67,6 @@ impl FftProblem {
         kind: Option<&str>,
         inplace: bool,
         last_axis_parity: &str,
-        result_layout: &str,
         output_strides: Option<Vec<i64>>,
         unaligned: bool,
     ) -> PyResult<Self> {
@@ -84,7 +83,6 @@ impl FftProblem {
             axes: axes.map(Dims::from_vec),
             inplace,
             odd: choice("last_axis_parity", last_axis_parity, ["even", "odd"])? == 1,
-            natural: choice("result_layout", result_layout, ["optimized", "natural"])? == 1,
             output: None,
             callbacks: Callbacks::default(),
         };

@@ -118,7 +118,7 @@ def resolve_execution(execution: object) -> ExecutionCPU | ExecutionCUDA | None:
         fields = dict(execution)
         if "name" not in fields:
             msg = f'execution is {fields}; a dictionary needs the key "name", "cpu" or "cuda"'
-            raise ValueError(msg)
+            raise TypeError(msg)
         chosen = _class_for(fields.pop("name"))
         known = [field.name for field in dataclass_fields(chosen)]
         if unknown := fields.keys() - set(known):

@@ -151,7 +151,6 @@ def _problem(
         options.fft_type,
         inplace=options.inplace,
         last_axis_parity=options.last_axis_parity,
-        result_layout=options.result_layout,
         unaligned=unaligned,
     )
 

@@ -97,8 +97,8 @@ class FFTOptions:
         Whether a C2R result has ``2 * (n - 1)`` points along its last transform axis, or one more,
         where the operand has ``n``.
     result_layout : {'optimized', 'natural'}, default: 'optimized'
-        ``'optimized'`` keeps the operand's order of axes in memory, ``'natural'`` makes the result
-        C-contiguous. In neither layout has the result gaps.
+        For programs that were written for nvmath-python; both keep the operand's order of axes in
+        memory. The result has no gaps. For another layout pass ``out``.
     logger : logging.Logger, optional
         Where to log; the root logger by default.
     blocking : {'auto', True}, default: 'auto'

@@ -79,7 +79,6 @@ def set_up(
         "num_threads": where.num_threads if isinstance(where, ExecutionCPU) else None,
         "inplace": chosen.inplace,
         "last_axis_parity": chosen.last_axis_parity,
-        "result_layout": chosen.result_layout,
         "memory_limit": chosen.memory_limit,
         "prolog": resolve_callback("prolog", callbacks[0]),
         "epilog": resolve_callback("epilog", callbacks[1]),
