@@ -75,6 +75,21 @@ def test_a_plan_that_is_not_cached(pair: Pair, form: str) -> None:
     case.check(read(out), values)
 
 
+def test_the_first_execution_to_the_operand(pair: Pair) -> None:
+    case = Case("C2C", (3, 997), (1,))
+    values = case.values()
+    operand = pair.operand(values)
+    with fft.FFT(operand, axes=[1]) as transform:
+        transform.plan()
+        core.plan_cache_clear()
+        with intact_capture(pair) as stream:
+            passed = pair.argument(stream)
+            assert_refused(lambda: transform.execute(stream=passed, out=operand), "plan")
+        np.testing.assert_array_equal(read(operand), values)
+        transform.execute(out=operand)
+        case.check(read(operand), values)
+
+
 @pytest.mark.parametrize("form", ["function", "class"])
 def test_operands_in_host_memory(pair: Pair, form: str) -> None:
     values = CASE.values()

@@ -215,6 +215,7 @@ class FftExecutor:
     _operand: Any
     def _prepare(
         self,
+        library: str,
         plan: FftPlan,
         direction: int,
         workspace: _Workspace,
@@ -229,6 +230,7 @@ class FftExecutor:
         release_workspace: bool = False,
         out: object | None = None,
     ) -> Any: ...
+    def reset_operand(self, operand: object, *, stream: _Stream | None = None) -> None: ...
 
 @final
 class FftProblem:

@@ -156,7 +156,9 @@ class FFT(core.FftExecutor):
         self._is_planned = True
         if self._is_direct:
             sign = choose_direction(None, self._direction, self._plan.kind)
-            self._prepare(self._plan, sign, self._workspace, self._blocking, self._logger)
+            self._prepare(
+                self._library.name, self._plan, sign, self._workspace, self._blocking, self._logger
+            )
         self._logger.info("planned")
 
     def _execute(
@@ -169,12 +171,12 @@ class FFT(core.FftExecutor):
         sign = choose_direction(direction, self._direction, self._plan.kind)
         plan = self._plan
         if out is not None and (out is operand or not self._is_direct):
-            plan = self._plan_into(operand, out)
+            plan = self._plan_into(operand, out, stream)
         try:
             result = self._run(plan, operand, out, sign, stream)
         except ValueError:
             # Another view of the operand, or real numbers that are not aligned like complex ones.
-            other = plan if out is None else self._plan_into(operand, out)
+            other = plan if out is None else self._plan_into(operand, out, stream)
             if other == plan:
                 raise
             result = self._run(other, operand, out, sign, stream)
@@ -200,11 +202,11 @@ class FFT(core.FftExecutor):
             blocking=self._blocking,
         )
 
-    def _plan_into(self, operand: Any, out: Any) -> core.FftPlan:
+    def _plan_into(self, operand: Any, out: Any, stream: Any) -> core.FftPlan:
         """Give the plan for an ``out`` that may be the operand; ValueError if it does not fit."""
         if out is operand and self._overwriting is not None:
             return self._overwriting
-        plan = make_plan(operand, **self._choices, out=out)
+        plan = make_plan(operand, **self._choices, out=out, stream=stream)
         if plan.inplace:
             self._overwriting = plan
         elif not has_same_strides(plan, self._plan):
@@ -216,22 +218,7 @@ class FFT(core.FftExecutor):
             raise ValueError(msg)
         return plan
 
-    def reset_operand(self, operand: Any, *, stream: Any = None) -> None:
-        """Take another operand, for which the plan fits too.
-
-        Parameters
-        ----------
-        operand : array
-            Of the first operand's library and memory, and with an equal key (`create_key`): of the
-            same element type, shape and strides.
-        stream : int or stream object, optional
-            Without effect: the operand is read by `execute`.
-
-        Raises
-        ------
-        ValueError
-            The operand differs from the first one in more than its values.
-        """
+    def _reset_operand(self, operand: Any, stream: Any) -> None:
         self._check_not_freed()
         if stream is not None:
             stream_handle(stream)

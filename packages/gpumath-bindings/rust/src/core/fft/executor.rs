@@ -14,10 +14,11 @@ use crate::interop::Reader;
 /// The level of `logging` at which executions are told.
 const INFO: i32 = 20;
 
-/// Base of classes that execute one plan many times. Its `execute` without arguments costs no Python code.
+/// Base of classes that execute one plan many times. What their users repeat costs no Python code.
 ///
-/// A subclass has the method ``_execute(direction, stream, release_workspace, out)``, which is called where there are
-/// arguments, before `_prepare`, where the logger writes executions down, and for operands that do not fit the plan.
+/// A subclass has the methods ``_execute(direction, stream, release_workspace, out)`` and ``_reset_operand(operand,
+/// stream)``, which are called where there are other arguments, before `_prepare`, where the logger writes down what
+/// happens, and for operands that do not fit the plan.
 #[pyclass(subclass, frozen, module = "gpumath.bindings.core")]
 pub(crate) struct FftExecutor(Mutex<State>);
 
@@ -31,6 +32,8 @@ struct State {
 struct Prepared {
     plan: FftPlan,
     direction: Direction,
+    /// Name of the operand's library.
+    library: String,
     workspace: Py<PyAny>,
     blocking: bool,
     logger: Py<PyAny>,
@@ -56,9 +59,11 @@ impl FftExecutor {
         let _old = std::mem::replace(&mut self.state().operand, operand);
     }
 
-    /// Say what `execute` without arguments does: ``plan.run(operand, None, direction, None, workspace, blocking)``.
+    /// Say what `execute` without arguments does: ``plan.run(operand, None, direction, None, workspace, blocking)``, for
+    /// operands of this library, which is named as in messages.
     fn _prepare(
         &self,
+        library: String,
         plan: &FftPlan,
         direction: i32,
         workspace: Py<PyAny>,
@@ -67,7 +72,7 @@ impl FftExecutor {
     ) -> PyResult<()> {
         let direction = parse_direction(direction)?;
         let plan = FftPlan { plan: Arc::clone(&plan.plan) };
-        self.replace(Some(Prepared { plan, direction, workspace, blocking, logger }));
+        self.replace(Some(Prepared { plan, direction, library, workspace, blocking, logger }));
         Ok(())
     }
 
@@ -130,6 +135,41 @@ impl FftExecutor {
         slf.call_method1(intern!(py, "_execute"), (direction, stream, release_workspace, out))
     }
 
+    /// Take another operand, for which the plan fits too.
+    ///
+    /// Parameters
+    /// ----------
+    /// operand : array
+    ///     Of the first operand's library and memory, and with an equal key (`create_key`): of the
+    ///     same element type, shape and strides.
+    /// stream : int or stream object, optional
+    ///     Without effect: the operand is read by `execute`.
+    ///
+    /// Raises
+    /// ------
+    /// InvalidFFTState
+    ///     The object is freed.
+    /// ValueError
+    ///     The operand differs from the first one in more than its values.
+    #[pyo3(signature = (operand, *, stream=None))]
+    fn reset_operand(
+        slf: &Bound<'_, Self>,
+        operand: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        if stream.is_none()
+            && let Some(prepared) = slf.get().prepared()
+            && is_silent(prepared.logger.bind(py))?
+            && prepared.takes(operand)?
+        {
+            slf.get().set_operand(Some(operand.clone().unbind()));
+            return Ok(());
+        }
+        slf.call_method1(intern!(py, "_reset_operand"), (operand, stream))?;
+        Ok(())
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // Nothing but moves of pointers happens under the lock, so that it is free.
         let Ok(state) = self.0.try_lock() else { return Ok(()) };
@@ -155,6 +195,10 @@ impl FftExecutor {
         let _old = std::mem::replace(&mut self.state().prepared, prepared.map(Arc::new));
     }
 
+    fn prepared(&self) -> Option<Arc<Prepared>> {
+        self.state().prepared.clone()
+    }
+
     fn parts<'py>(&self, py: Python<'py>) -> (Option<Bound<'py, PyAny>>, Option<Arc<Prepared>>) {
         let state = self.state();
         let operand = state.operand.as_ref().map(|operand| operand.bind(py).clone());
@@ -163,6 +207,18 @@ impl FftExecutor {
 }
 
 impl Prepared {
+    /// Whether the plan, as it was prepared, can be executed on `operand`.
+    fn takes(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+        // Whether it is an array at all is for the subclass to say.
+        let Ok(reader) = Reader::of(operand) else { return Ok(false) };
+        if reader.library().name() != self.library {
+            return Ok(false);
+        }
+        let view = reader.view(operand, None)?;
+        reader.check_gradient(operand)?;
+        Ok(self.plan.fits(&view) && self.plan.plan.accepts(&view))
+    }
+
     /// `None` if the operand does not fit the plan.
     fn run<'py>(&self, operand: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = operand.py();
