@@ -1,4 +1,4 @@
-"""Host time of one call of a small transform, and GPU time of a large one, against the C calls.
+"""Host time of one call of a small transform, and of planning it, against the C calls.
 
 Every subject runs in every round, and the medians over the rounds are printed. What is not
 installed is left out, and said so.
@@ -24,7 +24,6 @@ from gpumath import fft
 from gpumath.bindings import core, cufft
 
 SMALL = (16, 1024)
-LARGE = (64, 1 << 20)
 CALLS = 200  # a round; few enough for the queue of the GPU not to fill up
 
 C_LOOP = """
@@ -150,6 +149,51 @@ def small_subjects(libraries: list[str], raw: Raw) -> dict[str, Timer]:
     return subjects
 
 
+def plan_subjects(libraries: list[str]) -> dict[str, Timer]:
+    """Everything but an execution."""
+
+    def uncached(x: Any) -> Timer:
+        timer = repeated(lambda: planned(x).free())
+
+        def without_cache() -> float:
+            limit = core.plan_cache_info().limit
+            core.set_plan_cache_limit(0)
+            seconds = timer()
+            core.set_plan_cache_limit(limit)
+            return seconds
+
+        return without_cache
+
+    def make_and_destroy() -> None:
+        batch, length = SMALL
+        handle = cufft.create()
+        cufft.make_plan1d(handle, length, cufft.Type.C2C, batch)
+        cufft.destroy(handle)
+
+    subjects: dict[str, Timer] = {"cufft.create, make_plan1d, destroy": repeated(make_and_destroy)}
+    for library in libraries:
+        x = operand(library, SMALL)
+        subjects[f"FFT new, plan, free, {library}"] = uncached(x)
+        subjects[f"the same, plan cached, {library}"] = repeated(lambda x=x: planned(x).free())
+        if find_spec("nvmath"):
+            import nvmath
+
+            def peer(x: Any = x) -> None:
+                with nvmath.fft.FFT(x, axes=[1]) as transform:
+                    transform.plan()
+
+            subjects[f"nvmath FFT new, plan, free, {library}"] = repeated(peer)
+    return subjects
+
+
+def print_times(title: str, times: dict[str, float], unit: str) -> None:
+    """Print each figure, and its ratio to the first."""
+    print(f"\n{title}")
+    floor = next(iter(times.values()))
+    for name, value in times.items():
+        print(f"  {name:<36} {value:8.3f} {unit}  {value / floor:7.3f} x")
+
+
 def host_times(subjects: dict[str, Timer], rounds: int) -> dict[str, float]:
     """Median microseconds a call."""
     device = core.Device(0)
@@ -161,30 +205,6 @@ def host_times(subjects: dict[str, Timer], rounds: int) -> dict[str, float]:
             if round_ >= 2:  # the first two warm up
                 times[name].append(1e6 * seconds / CALLS)
     device.synchronize()
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
-def gpu_times(library: str, rounds: int) -> dict[str, float]:
-    """Median milliseconds of the large transform on the GPU."""
-    raw = Raw(LARGE)
-    x = operand(library, LARGE)
-    new = planned(x)
-    calls = {
-        "cufft.exec_c2c": raw.run,
-        f"FFT.execute, {library}": new.execute,
-        f"fft.fft, {library}": lambda: fft.fft(x, axes=(1,)),
-    }
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for round_ in range(rounds + 2):
-        for name, call in calls.items():
-            start, end = core.Event(timing=True), core.Event(timing=True)
-            start.record()
-            call()
-            end.record()
-            end.synchronize()
-            if round_ >= 2:
-                times[name].append(start.elapsed_ms(end))
-    raw.free()
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -211,25 +231,18 @@ def main() -> None:
     raw = Raw(SMALL)
     small = host_times(small_subjects(libraries, raw), arguments.rounds)
     raw.free()
-    floor = next(iter(small.values()))
     device = core.Device(0)
     versions = {library.name: library.version for library in core.libraries()}
     print(f"\n{device.name}, {versions}, Python {sys.version.split()[0]}")
-    print(f"\nhost time a call, {SMALL[0]} x {SMALL[1]} C2C")
-    for name, microseconds in small.items():
-        print(f"  {name:<34} {microseconds:8.2f} us  {microseconds / floor:6.2f} x")
-    large = gpu_times(libraries[0], arguments.rounds) if libraries else {}
-    if large:
-        print(f"\nGPU time, {LARGE[0]} x {LARGE[1]} C2C")
-        floor = next(iter(large.values()))
-        for name, milliseconds in large.items():
-            print(f"  {name:<34} {milliseconds:8.3f} ms  {milliseconds / floor:6.3f} x")
+    print_times(f"host time a call, {SMALL[0]} x {SMALL[1]} C2C", small, "us")
+    plans = host_times(plan_subjects(libraries), arguments.rounds)
+    print_times("host time to plan it", plans, "us")
     if arguments.json:
         figures = {
             "device": device.name,
             "libraries": versions,
             "host_us": small,
-            "gpu_ms": large,
+            "plan_us": plans,
         }
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
 

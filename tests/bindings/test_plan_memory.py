@@ -52,6 +52,36 @@ result = full, seen(), made(), info.size, info.misses, kept.input_shape
     assert (made, size, misses, shape) == (1, int(cached), 3 + cached, [7])
 
 
+def test_the_memory_of_the_cached_plans_is_told(driver: Path) -> None:
+    code = """
+from gpumath import fft
+
+def told():
+    info = core.plan_cache_info()
+    return info.size, info.device_memory
+
+def plan(shape, axes=None, **keywords):
+    return core.FftPlan(np.ones(shape, np.complex64), axes, execution="cuda", **keywords)
+
+result = [told()]
+plan(4)
+plan((2, 3, 4, 5))  # two plans of cuFFT
+result.append(told())
+plan(4)
+alone = plan(5, cached=False)
+result.append(told())
+core.FftPlan(np.ones(6))
+result.append(told())
+core.set_plan_cache_limit(1)
+result.append(told())
+core.plan_cache_clear()
+result.append(told())
+"""
+    answers = ordering_driver.run(driver, code)
+    page = 4096
+    assert answers == [[0, 0], [2, 3 * page], [2, 3 * page], [3, 3 * page], [2, page], [0, 0]]
+
+
 def test_plans_in_use_stay_and_a_retry_works(driver: Path) -> None:
     code = f"""
 {SHORT}

@@ -170,7 +170,6 @@ int cuMemcpy3DPeerAsync(const Copy3D *copy, Handle stream) {
     return SUCCESS;
 }
 int cuDeviceTotalMem_v2(size_t *size, int device) { return *size = 1 << 30, device < 2 ? SUCCESS : 1; }
-int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = *total = 1 << 30, SUCCESS; }
 int cuStreamIsCapturing(Handle stream, int *status) { return *status = 0, stream ? SUCCESS : 0; }
 int cuCtxEnablePeerAccess(Handle peer, unsigned flags) { return peer && !flags ? 704 : 1; }
 int cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -208,6 +207,8 @@ static int next_plan_, made_[MOST_PLANS], plans_, most_plans_ = MOST_PLANS;
 
 /* How many plans there are, and how many the device has memory for. */
 int driver_plans(void) { return plans_; }
+// Every plan takes a page.
+int cuMemGetInfo_v2(size_t *free, size_t *total) { return *total = 1 << 30, *free = *total - 4096 * (size_t)plans_, SUCCESS; }
 void driver_most_plans(int count) { most_plans_ = count; }
 
 int cufftGetVersion(int *version) { return *version = 12000, SUCCESS; }

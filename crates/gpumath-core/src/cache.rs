@@ -31,6 +31,8 @@ pub struct Info {
     pub size: usize,
     /// Plans kept at most for each device (the CPU counts as one).
     pub limit: usize,
+    /// Bytes of device memory that making the plans kept now took: see [`FftPlan::device_memory`].
+    pub device_memory: usize,
 }
 
 /// What was asked last. Comparing it takes a fraction of the time of posing the problem and looking that up.
@@ -142,6 +144,7 @@ pub fn info() -> Info {
         misses: cache.misses,
         size: cache.plans.len(),
         limit: LIMIT.load(Ordering::Relaxed),
+        device_memory: cache.plans.values().map(|(plan, _)| plan.device_memory()).sum(),
     })
 }
 

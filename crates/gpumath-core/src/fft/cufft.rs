@@ -9,7 +9,7 @@ use super::areas::Areas;
 use super::callback::{Attached, Callbacks, Place};
 use super::passes::{Buffer, Pass, Passes};
 use super::problem::{Direction, Kind, Precision, Problem};
-use crate::device::{ContextGuard, may_free};
+use crate::device::{ContextGuard, Device, may_free};
 use crate::error::{Error, Result, Status};
 use crate::loader;
 use crate::memory::{self, ALIGNMENT};
@@ -19,6 +19,11 @@ const ALLOC_FAILED: i32 = 2;
 
 /// One planning call at a time: cuFFT's own caches are not made for more.
 pub(super) static PLANNING: Mutex<()> = Mutex::new(());
+
+/// Bytes of device memory that are free on all of these devices together. What planning takes is the difference.
+pub(super) fn free_memory(devices: &[i32]) -> Result<usize> {
+    devices.iter().map(|&device| Ok(Device::new(device)?.memory_info()?.0)).sum()
+}
 
 /// The plans of a problem, and where they work.
 #[derive(Debug)]
@@ -30,6 +35,8 @@ pub(crate) struct CufftPlan {
     sizes: (usize, usize),
     /// Bytes that the plans share to work in.
     work_size: usize,
+    /// Bytes of device memory that making the plans took.
+    device_memory: usize,
     /// What else is in the workspace.
     areas: Areas,
     /// Held while an execution is enqueued: stream and work area are properties of the plans.
@@ -57,6 +64,7 @@ impl CufftPlan {
         loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
         Callbacks::prepare(problem)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = free_memory(&[device])?;
         let mut work_size = 0;
         let mut planned = Vec::with_capacity(passes.passes.len());
         let last = passes.passes.len().saturating_sub(1);
@@ -66,12 +74,14 @@ impl CufftPlan {
             work_size = work_size.max(size);
             planned.push((handle, pass));
         }
+        let device_memory = free.saturating_sub(free_memory(&[device])?);
         Ok(Self {
             device,
             passes: planned,
             calls,
             sizes,
             work_size,
+            device_memory,
             areas,
             bound: Mutex::default(),
         })
@@ -79,6 +89,10 @@ impl CufftPlan {
 
     pub(crate) fn device(&self) -> i32 {
         self.device
+    }
+
+    pub(crate) fn device_memory(&self) -> usize {
+        self.device_memory
     }
 
     pub(crate) fn workspace_size(&self) -> usize {

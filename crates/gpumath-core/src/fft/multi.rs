@@ -50,6 +50,14 @@ impl MultiPlan {
         Ok(Self { engine, streams })
     }
 
+    /// Bytes of device memory, on all devices together, that making the plans took.
+    pub(crate) fn device_memory(&self) -> usize {
+        match &self.engine {
+            Engine::Spread(spread) => spread.device_memory(),
+            Engine::Shares(shares) => shares.iter().map(|share| share.plan.device_memory()).sum(),
+        }
+    }
+
     /// Bytes that an execution takes on the device that it takes most of.
     pub(crate) fn memory_size(&self) -> usize {
         match &self.engine {

@@ -227,6 +227,17 @@ impl FftPlan {
         }
     }
 
+    /// Bytes of device memory that making the plan took, on all its devices together: cuFFT's tables and code. What
+    /// others allocated there at the same time counts too.
+    #[must_use]
+    pub fn device_memory(&self) -> usize {
+        match &self.engine {
+            Engine::Cufft(plan) => plan.device_memory(),
+            Engine::Multi(plan) => plan.device_memory(),
+            Engine::Cpu(_) | Engine::Nothing => 0,
+        }
+    }
+
     /// How many calls of the engine one execution makes.
     #[must_use]
     pub fn library_calls(&self) -> usize {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::cufft;
 
-use super::cufft::{PLANNING, check};
+use super::cufft::{PLANNING, check, free_memory};
 use super::problem::{Direction, Kind, Precision, Problem};
 use super::spread_memory::{Descriptor, WorkArea};
 use crate::device::{ContextGuard, Device, Devices, Stream, may_free, synchronize};
@@ -36,6 +36,8 @@ pub(super) struct Spread {
     /// Points of the real side along the last axis; of the complex one for C2C.
     last: usize,
     work_sizes: Vec<usize>,
+    /// Bytes of device memory, on all devices together, that making the plan took.
+    device_memory: usize,
     /// One execution at a time: the work areas are properties of the plan.
     turn: Mutex<()>,
 }
@@ -69,7 +71,9 @@ impl Spread {
         loader::function(&cufft::CREATE)?;
         let _context = ContextGuard::enter_for_others(devices.first())?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = free_memory(devices.ordinals())?;
         let (handle, work_sizes) = Handle::plan(problem, &n, devices)?;
+        let device_memory = free.saturating_sub(free_memory(devices.ordinals())?);
         Ok(Self {
             handle,
             devices,
@@ -78,8 +82,13 @@ impl Spread {
             last: reals.last().copied().unwrap_or(1),
             extents,
             work_sizes,
+            device_memory,
             turn: Mutex::new(()),
         })
+    }
+
+    pub(super) fn device_memory(&self) -> usize {
+        self.device_memory
     }
 
     /// Bytes that an execution takes on the device that it takes most of.

@@ -13,6 +13,7 @@ fn spread(kind: Kind, extents: &[usize], last: usize, count: i32) -> Spread {
         extents: extents.to_vec(),
         last,
         work_sizes: vec![100; ordinals.len()],
+        device_memory: 0,
         turn: Mutex::new(()),
     }
 }

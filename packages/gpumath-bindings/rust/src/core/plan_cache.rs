@@ -14,13 +14,18 @@ pub(crate) struct PlanCacheInfo {
     size: usize,
     /// Plans kept at most for each device; the CPU counts as one.
     limit: usize,
+    /// Bytes of device memory that cuFFT took when the plans kept now were made, on all devices together. What other
+    /// threads allocated at the same moment is in it; a workspace is not, as plans keep none.
+    device_memory: usize,
 }
 
 #[pymethods]
 impl PlanCacheInfo {
     fn __repr__(&self) -> String {
-        let Self { hits, misses, size, limit } = self;
-        format!("PlanCacheInfo(hits={hits}, misses={misses}, size={size}, limit={limit})")
+        let Self { hits, misses, size, limit, device_memory } = self;
+        format!(
+            "PlanCacheInfo(hits={hits}, misses={misses}, size={size}, limit={limit}, device_memory={device_memory})"
+        )
     }
 }
 
@@ -29,7 +34,7 @@ impl PlanCacheInfo {
 /// Returns
 /// -------
 /// PlanCacheInfo
-///     Look-ups that found a plan and that did not, plans kept, and the limit.
+///     Look-ups that found a plan and that did not, plans kept, the limit, and the device memory that the plans took.
 ///
 /// Examples
 /// --------
@@ -39,11 +44,11 @@ impl PlanCacheInfo {
 /// >>> plan = core.FftPlan(np.zeros(100))
 /// >>> same = core.FftPlan(np.ones(100))
 /// >>> core.plan_cache_info()
-/// PlanCacheInfo(hits=1, misses=1, size=1, limit=16)
+/// PlanCacheInfo(hits=1, misses=1, size=1, limit=16, device_memory=0)
 #[pyfunction]
 pub(crate) fn plan_cache_info() -> PlanCacheInfo {
-    let cache::Info { hits, misses, size, limit } = cache::info();
-    PlanCacheInfo { hits, misses, size, limit }
+    let cache::Info { hits, misses, size, limit, device_memory } = cache::info();
+    PlanCacheInfo { hits, misses, size, limit, device_memory }
 }
 
 /// Drop the calling thread's cached plans and set its counts to zero.
