@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.helpers.callbacks import require_numba
 from tests.helpers.repository import ROOT
 
-EXAMPLES = sorted((ROOT / "examples").glob("*/[0-9]*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("[0-9]*.py"))
+FFT = ROOT / "examples" / "host" / "fft"
 
 
 def run_example(path: Path, folder: Path) -> str:
@@ -26,7 +29,7 @@ def run_example(path: Path, folder: Path) -> str:
 
 
 def test_there_are_examples() -> None:
-    assert {path.parent.name for path in EXAMPLES} >= {"host", "bindings"}
+    assert {path.parent.name for path in EXAMPLES} >= {"fft", "bindings"}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -41,7 +44,7 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
 
 
 def test_solar_cycle(tmp_path: Path) -> None:
-    output = run_example(ROOT / "examples" / "host" / "01_sunspots.py", tmp_path)
+    output = run_example(FFT / "01_sunspots.py", tmp_path)
     found = re.search(r"solar cycle: ([\d.]+) years", output)
     assert found
     assert 10 < float(found[1]) < 12
@@ -50,8 +53,41 @@ def test_solar_cycle(tmp_path: Path) -> None:
 
 @pytest.mark.gpu
 def test_demo_uses_the_gpu(tmp_path: Path) -> None:
-    output = run_example(ROOT / "examples" / "host" / "01_sunspots.py", tmp_path)
+    output = run_example(FFT / "01_sunspots.py", tmp_path)
     assert re.search(r"^engine +: cufft$", output, re.MULTILINE), output
+
+
+def test_wave_packet(tmp_path: Path) -> None:
+    output = run_example(FFT / "05_graph.py", tmp_path)
+    positions = re.findall(r"the packet is at ([+-][\d.]+)", output)
+    assert [float(position) for position in positions] == pytest.approx([-5, 5], abs=0.01)
+
+
+def test_tone(tmp_path: Path) -> None:
+    output = run_example(FFT / "06_threads.py", tmp_path)
+    found = re.search(r"([\d.]+) Hz, (\d+) times the noise", output)
+    assert found
+    assert abs(float(found[1]) - 123.4) < 0.15
+    assert int(found[2]) > 4
+
+
+@pytest.mark.gpu
+def test_band_pass_by_a_python_function(tmp_path: Path) -> None:
+    require_numba()
+    output = run_example(FFT / "04_python_callback.py", tmp_path)
+    found = re.search(r"the solar cycle holds (\d+)% of the variance", output)
+    assert found, output
+    # By NumPy: see the example for the band.
+    counts = np.loadtxt(ROOT / "examples/data/sunspots.csv", delimiter=",", skiprows=1)[-300:, 1]
+    power = np.abs(np.fft.rfft(counts)) ** 2
+    power[-1] /= 2
+    assert int(found[1]) == round(100 * power[21:36].sum() / power[1:].sum())
+
+
+@pytest.mark.gpu
+def test_steps_are_replays_of_a_graph(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert "replays of a CUDA graph" in run_example(FFT / "05_graph.py", tmp_path)
 
 
 @pytest.mark.gpu
