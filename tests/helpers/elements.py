@@ -69,5 +69,7 @@ def _elements(view: core.TensorView, memory: np.ndarray) -> np.ndarray:
 
 
 def _copy(destination: int, source: int, size: int, device_id: int | None) -> None:
+    if size == 0:
+        return
     core.copy(destination, source, size, device_id=device_id or 0)
     core.synchronize_stream(0, device_id=device_id or 0)
