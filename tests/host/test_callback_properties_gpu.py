@@ -6,7 +6,7 @@ Each element has a factor by its offset, so that a wrong offset is a wrong resul
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from gpumath.bindings import core
 from tests.helpers.callbacks import require_numba
 from tests.helpers.cases import noted
 from tests.helpers.elements import memory_of, read, write
+from tests.helpers.offset_factors import OffsetFactors
 from tests.helpers.references import relative_error, tolerance
 from tests.helpers.trials import SMOOTH_EXTENTS, Trial, seeds
 
@@ -26,40 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gpu
 
 TRIALS = 100
-FACTORS = 97
-
-
-def prolog(data: Any, offset: int, factors: Any, _: Any) -> Any:
-    return data[offset] * factors[offset % FACTORS]
-
-
-def epilog(data: Any, offset: int, value: Any, factors: Any, _: Any) -> None:
-    data[offset] = value * factors[offset % FACTORS]
-
-
-@cache
-def code(phase: str, element: str, real: str) -> bytes:
-    if phase == "prolog":
-        return fft.compile_prolog(prolog, element, real)
-    return fft.compile_epilog(epilog, element, real)
-
-
-class Side:
-    """A callback, and its effect on the elements of an array."""
-
-    def __init__(self, space: Space, phase: str, dtype: np.dtype[Any]) -> None:
-        real = np.dtype(f"f{dtype.itemsize // (2 if dtype.kind == 'c' else 1)}")
-        self.factors = np.random.default_rng().uniform(0.5, 2, FACTORS).astype(real)
-        self.memory = space.array(self.factors)
-        self.callable = fft.DeviceCallable(
-            code(phase, dtype.name, real.name), data=core.TensorView(self.memory).ptr
-        )
-
-    def apply(self, values: np.ndarray, array: Any) -> np.ndarray:
-        """What it makes of values that are, or are to be, in the memory of `array`."""
-        steps = core.TensorView(array).strides
-        offsets = sum(n * step for n, step in zip(np.indices(values.shape), steps, strict=True))
-        return values * self.factors[np.asarray(offsets) % FACTORS]
 
 
 def test_random_transforms(gpu_space: Space) -> None:
@@ -97,15 +64,15 @@ def try_out(trial: Trial, space: Space) -> bool:
     return True
 
 
-def random_sides(trial: Trial, space: Space) -> dict[str, Side]:
+def random_sides(trial: Trial, space: Space) -> dict[str, OffsetFactors]:
     """A prolog, an epilog or both."""
     sides = {}
     which = trial.rng.choice(["prolog", "epilog", "both"])
     # A prolog may leave no Hermitian array of what was one, unless there is a single axis.
     if which != "epilog" and (trial.kind != "C2R" or len(trial.axes) == 1):
-        sides["prolog"] = Side(space, "prolog", trial.dtype)
+        sides["prolog"] = OffsetFactors(space.array, "prolog", trial.dtype)
     if which != "prolog" or not sides:
-        sides["epilog"] = Side(space, "epilog", trial.result_dtype)
+        sides["epilog"] = OffsetFactors(space.array, "epilog", trial.result_dtype)
     return sides
 
 
@@ -119,7 +86,7 @@ def calls_without(trial: Trial, operand: Any, out: Any) -> int | None:
         return None
 
 
-def check_twice(trial: Trial, operand: Any, sides: dict[str, Side], call: Any) -> None:
+def check_twice(trial: Trial, operand: Any, sides: dict[str, OffsetFactors], call: Any) -> None:
     for _ in range(2):
         values = trial.values()
         write(operand, values)
