@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod, sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +22,6 @@ EXTENTS = SMOOTH_EXTENTS + PRIME_EXTENTS
 MOST_ELEMENTS = 6000
 # Calls of cuFFT for one transform that gpumath makes at most.
 MOST_CALLS = 1024
-
-Target = Literal["new", "out", "operand", "inplace"]
 
 
 def seeds(count: int) -> Iterator[int]:
@@ -258,18 +256,19 @@ class Trial:
             shape[int(self.rng.integers(ndim))] = 0
         return [shape[axis] for axis in self.rng.permutation(ndim)]
 
-    def _random_target(self) -> Target:
+    def _random_target(self) -> str:
+        """Where the result goes: `out` may be the operand itself."""
         if self.kind != "C2C":
             return "out" if self._chance(0.4) else "new"
-        return str(self.rng.choice(["new", "new", "out", "operand", "inplace"]))  # type: ignore[return-value]  # one of these
+        return str(self.rng.choice(["new", "new", "out", "operand", "inplace"]))
 
     def _random_norm(self) -> str | None:
-        """None where the arrays cannot be scaled, too: NumPy's forms scale the way back."""
+        """Where the arrays cannot be scaled, what scales nothing: NumPy's forms do by default."""
         if self.form == "class":
             return None
         if not self.resizes:
             return None if self.form == "function" else "forward" if self.inverse else "backward"
-        return self.rng.choice([None, "backward", "ortho", "forward"])  # type: ignore[no-any-return]  # one of these
+        return self.rng.choice([None, "backward", "ortho", "forward"])
 
     def _resize(self) -> None:
         """Let the operand be longer or shorter than what is transformed, along some axes."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.gpu
 
-TRIALS = 100
+# For each of them cuFFT compiles kernels.
+TRIALS = 40
 
 
 def test_random_transforms(gpu_space: Space) -> None:
@@ -59,7 +60,8 @@ def try_out(trial: Trial, space: Space) -> bool:
             check_twice(trial, operand, sides, partial(transform.execute, out=out))
     except fft.UnsupportedLayoutError:
         # Callbacks count from the start of each call, so there may be one only.
-        assert calls_without(trial, operand, out) != 1
+        outs = [None, out] if trial.form == "class" else [out]
+        assert any(calls_without(trial, operand, given) != 1 for given in outs)
         return False
     return True
 
