@@ -12,7 +12,13 @@ import numpy as np
 
 from gpumath import fft
 from tests.helpers.cases import KINDS
-from tests.helpers.references import hermitian_values, reference, relative_error, tolerance
+from tests.helpers.references import (
+    hermitian_values,
+    random_values,
+    reference,
+    relative_error,
+    tolerance,
+)
 
 # Extents of one point; small ones; powers of two; primes; primes above 127, which cuFFT transforms
 # by Bluestein's algorithm, and multiples of these.
@@ -121,7 +127,7 @@ class Trial:
         """Fresh values for the operand."""
         if self.kind != "C2R":
             shape = [1 if axis == self.repeated else n for axis, n in enumerate(self.shape)]
-            return np.broadcast_to(self._random(tuple(shape), self.dtype), self.shape)
+            return np.broadcast_to(random_values(tuple(shape), self.dtype, self.rng), self.shape)
         # What is transformed has to be Hermitian; what is cut off may be anything.
         common = tuple(map(min, self.shape, self.used_shape))
         shape = tuple(1 if axis == self.repeated else n for axis, n in enumerate(common))
@@ -129,8 +135,9 @@ class Trial:
             return np.zeros(self.shape, self.dtype)
         # Padded with zeros, an even number of points would no longer end in a real one.
         odd = self.is_odd or common[self.axes[-1]] < self.used_shape[self.axes[-1]]
-        half = hermitian_values(shape, self.axes, self.dtype, odd or shape[self.axes[-1]] == 1)
-        values = self._random(self.shape, self.dtype)
+        odd = odd or shape[self.axes[-1]] == 1
+        half = hermitian_values(shape, self.axes, self.dtype, odd, self.rng)
+        values = random_values(self.shape, self.dtype, self.rng)
         if self.repeated is not None:
             values = np.broadcast_to(np.take(values, [0], self.repeated), self.shape).copy()
         values[tuple(map(slice, common))] = half
@@ -167,7 +174,7 @@ class Trial:
     def laid_out(self, strides: tuple[int, ...]) -> np.ndarray:
         """Array for the result with these strides, in elements."""
         reach = sum((n - 1) * s for n, s in zip(self.result_shape, strides, strict=True))
-        memory = self._random((max(reach, 0) + 1,), self.result_dtype)
+        memory = random_values((max(reach, 0) + 1,), self.result_dtype, self.rng)
         steps = [stride * memory.itemsize for stride in strides]
         return np.ndarray(self.result_shape, memory.dtype, memory, 0, steps)
 
@@ -239,12 +246,6 @@ class Trial:
     def _chance(self, probability: float) -> bool:
         return bool(self.rng.random() < probability)
 
-    def _random(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        values = self.rng.standard_normal(shape)
-        if dtype.kind == "c":
-            values = values + 1j * self.rng.standard_normal(shape)
-        return np.asarray(values, dtype)
-
     def _random_shape(self) -> list[int]:
         ndim, room = int(self.rng.integers(1, 6)), MOST_ELEMENTS
         shape = []
@@ -309,7 +310,7 @@ class Trial:
             else:
                 window.append(slice(front, front + reach, step))
         order = self.rng.permutation(len(shape)) if self._chance(0.6) else np.arange(len(shape))
-        memory = self._random(tuple(extents[axis] for axis in order), dtype)
+        memory = random_values(tuple(extents[axis] for axis in order), dtype, self.rng)
         return np.broadcast_to(memory.transpose(np.argsort(order))[tuple(window)], shape)
 
 
