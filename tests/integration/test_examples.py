@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.callbacks import require_numba
+from tests.helpers.callbacks import require_compilers, require_numba
 from tests.helpers.repository import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").rglob("[0-9]*.py"))
@@ -51,12 +51,6 @@ def test_solar_cycle(tmp_path: Path) -> None:
     assert (tmp_path / "sunspots.png").exists()
 
 
-@pytest.mark.gpu
-def test_demo_uses_the_gpu(tmp_path: Path) -> None:
-    output = run_example(FFT / "01_sunspots.py", tmp_path)
-    assert re.search(r"^engine +: cufft$", output, re.MULTILINE), output
-
-
 def test_wave_packet(tmp_path: Path) -> None:
     output = run_example(FFT / "05_graph.py", tmp_path)
     positions = re.findall(r"the packet is at ([+-][\d.]+)", output)
@@ -84,10 +78,24 @@ def test_band_pass_by_a_python_function(tmp_path: Path) -> None:
     assert int(found[1]) == round(100 * power[21:36].sum() / power[1:].sum())
 
 
+ON_GPU = {
+    "01_sunspots": r"^engine +: cufft$",
+    "02_image": r"^engine +: cufft$",
+    "03_deblurring": r"^filter +: an epilog of \d+ bytes",
+    "05_graph": r"^steps +: replays of a CUDA graph$",
+    "06_threads": r"^439 spectra by 4 threads on the cuda$",
+}
+
+
 @pytest.mark.gpu
-def test_steps_are_replays_of_a_graph(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed")
-    assert "replays of a CUDA graph" in run_example(FFT / "05_graph.py", tmp_path)
+@pytest.mark.parametrize("name", ON_GPU)
+def test_transforms_run_on_the_gpu(name: str, tmp_path: Path) -> None:
+    if name == "03_deblurring":
+        require_compilers()
+    if name == "05_graph":
+        pytest.importorskip("torch", reason="PyTorch is not installed")
+    output = run_example(FFT / f"{name}.py", tmp_path)
+    assert re.search(ON_GPU[name], output, re.MULTILINE), output
 
 
 @pytest.mark.gpu
