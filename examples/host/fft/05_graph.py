@@ -5,7 +5,6 @@ python examples/host/fft/05_graph.py
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +17,7 @@ from _report import choose_execution
 from gpumath import fft
 
 POINTS, STEPS = 1024, 1000
-EXTENT, TIME_STEP = 32.0, 2 * math.pi / STEPS  # a thousand steps are one swing
+EXTENT, TIME_STEP = 32.0, 2 * np.pi / STEPS  # a thousand steps are one swing
 
 
 def advance(psi: Any, potential: Any, kinetic: Any) -> None:
@@ -36,8 +35,7 @@ start = np.exp(-((x - 5) ** 2) / 2) + 0j  # the packet is right of the middle, a
 potential = np.exp(-0.25j * TIME_STEP * x**2)  # half a step in the trap
 kinetic = np.exp(-0.5j * TIME_STEP * momentum**2) / POINTS  # transforms are not scaled
 arrays: list[Any] = [start.copy(), potential, kinetic]
-step: Callable[[], object]
-
+step: Callable[[], object] = partial(advance, *arrays)
 if choose_execution() == "cuda" and find_spec("torch"):
     import torch
 
@@ -50,7 +48,6 @@ if choose_execution() == "cuda" and find_spec("torch"):
     step = graph.replay
     print("steps    : replays of a CUDA graph")
 else:
-    step = partial(advance, *arrays)
     print("steps    : calls on the CPU; a CUDA graph takes a GPU and PyTorch")
 
 for swing in (0.5, 1.0):
@@ -59,6 +56,5 @@ for swing in (0.5, 1.0):
     density = np.abs(np.asarray(arrays[0].tolist())) ** 2
     position = float((x * density).sum() / density.sum())
     print(f"after {swing} swings the packet is at {position:+.3f}")
-
 if abs(position - 5) > 0.01:
     sys.exit("after a whole swing it should be where it started, at +5")
