@@ -26,6 +26,32 @@ def write(array: Any, values: Any) -> None:
         _copy(low, memory.ctypes.data, size, view.device_id)
 
 
+def write_memory(array: Any, values: np.ndarray) -> None:
+    """Overwrite all that the array spans, once all work of the device is done."""
+    view = core.TensorView(array)
+    low, size = view.span
+    values = np.ascontiguousarray(values)
+    assert values.nbytes == size
+    if view.device == "cuda":
+        core.Device(view.device_id or 0).synchronize()
+        _copy(low, values.ctypes.data, size, view.device_id)
+    else:
+        ctypes.memmove(low, values.ctypes.data, size)
+
+
+def memory_of(array: Any) -> np.ndarray:
+    """Copy of all bytes that the array spans, once all work of the device is done."""
+    return np.array(_memory(core.TensorView(array)))
+
+
+def gaps_of(array: Any) -> np.ndarray:
+    """The same with zeros in the place of the elements."""
+    view = core.TensorView(array)
+    memory = memory_of(array)
+    _elements(view, memory)[...] = 0
+    return memory
+
+
 def _memory(view: core.TensorView) -> np.ndarray:
     """Bytes that the array spans: its own in host memory, a copy of those on a device."""
     low, size = view.span
@@ -43,5 +69,7 @@ def _elements(view: core.TensorView, memory: np.ndarray) -> np.ndarray:
 
 
 def _copy(destination: int, source: int, size: int, device_id: int | None) -> None:
+    if size == 0:
+        return
     core.copy(destination, source, size, device_id=device_id or 0)
     core.synchronize_stream(0, device_id=device_id or 0)

@@ -15,9 +15,11 @@ WIDER = {
 }
 
 
-def random_values(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def random_values(
+    shape: tuple[int, ...], dtype: Any, rng: np.random.Generator | None = None
+) -> np.ndarray:
     """Fresh normally distributed numbers."""
-    rng = np.random.default_rng()
+    rng = rng or np.random.default_rng()
     values = rng.standard_normal(shape)
     if np.dtype(dtype).kind == "c":
         values = values + 1j * rng.standard_normal(shape)
@@ -25,12 +27,16 @@ def random_values(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def hermitian_values(
-    shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, odd: bool = False
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    dtype: Any,
+    odd: bool = False,
+    rng: np.random.Generator | None = None,
 ) -> np.ndarray:
     """Fresh operand of a C2R transform: of this shape, the half of an array with real transform."""
     full = list(shape)
     full[axes[-1]] = 2 * (shape[axes[-1]] - 1) + odd
-    values = np.fft.rfftn(random_values(tuple(full), np.float64), axes=axes)
+    values = np.fft.rfftn(random_values(tuple(full), np.float64, rng), axes=axes)
     return np.asarray(values, dtype) / np.dtype(dtype).type(prod(full) ** 0.5)
 
 

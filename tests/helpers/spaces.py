@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gpumath.bindings import core
+from tests.helpers.elements import read, write_memory
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Space:
 
     def skip_if_absent(self) -> None:
         """Skip the test if the library is not there, or has no GPU where one is needed."""
+        if self.library == "gpumath":
+            return
         title = {"numpy": "NumPy", "cupy": "CuPy", "torch": "PyTorch"}[self.library]
         if find_spec(self.library) is None:
             pytest.skip(f"{title} is not installed")
@@ -40,10 +43,20 @@ class Space:
             if not torch.cuda.is_available():
                 pytest.skip("this PyTorch has no CUDA device")
 
-    def array(self, values: Any) -> Any:
-        """Operand with the elements and the strides of a NumPy array, gaps included."""
+    def array(self, values: Any, lead: int = 0) -> Any:
+        """Operand with the elements and the strides of a NumPy array, gaps included.
+
+        It is in a block of memory that has ``lead`` more elements before it, where its library can.
+        """
         flat, start = flatten(np.asarray(values))
         strides = [stride // values.itemsize for stride in values.strides]
+        if self.library == "gpumath":
+            kind: Any = "host" if self.memory == "cpu" else "device"
+            array = core.Array(values.shape, values.dtype, kind=kind, strides=strides)
+            if values.size:
+                write_memory(array, flat)
+            return array
+        flat, start = np.concatenate([flat[:lead], flat]), start + lead
         if self.library == "numpy":
             return np.ndarray(
                 values.shape, values.dtype, flat, start * values.itemsize, values.strides
@@ -66,6 +79,8 @@ class Space:
             return np.array(array)
         if self.library == "cupy":
             return np.asarray(array.get())
+        if self.library == "gpumath":
+            return read(array)
         return array.cpu().numpy().copy()
 
     def assert_is_alike(self, result: Any) -> None:
@@ -88,6 +103,8 @@ def flatten(values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 ON_CPU = [Space("numpy", "cpu", "cpu"), Space("torch", "cpu", "cpu")]
+OWN_ON_CPU = [Space("gpumath", "cpu", "cpu")]
+OWN_ON_GPU = [Space("gpumath", "cuda", "cuda")]
 ON_GPU = [Space("cupy", "cuda", "cuda"), Space("torch", "cuda", "cuda")]
 TO_GPU = [Space("numpy", "cpu", "cuda"), Space("torch", "cpu", "cuda")]
 TO_CPU = [Space("cupy", "cuda", "cpu"), Space("torch", "cuda", "cpu")]

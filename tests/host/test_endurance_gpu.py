@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from gpumath import fft
 from gpumath.bindings import core
 from tests.helpers.mixed_calls import Case, cases, resident_bytes, shuffled
 from tests.helpers.operands import Source, library
+from tests.helpers.workers import WORKERS, new_stream
 
 pytestmark = pytest.mark.gpu
 
@@ -97,47 +98,6 @@ def test_streams_events_and_arrays_come_and_go() -> None:
     assert after[1] - before[1] < HOST_NOISE
 
 
-class CupyWorker:
-    """CuPy on one thread: its stream, and the worst error so far, which stays on the device."""
-
-    def __init__(self, stream: Any) -> None:
-        self.cupy = library("cupy")
-        self.stream = stream or self.cupy.cuda.Stream.null
-        self.stream.use()
-        self.worst = self.cupy.zeros((), "float64")
-
-    def judge(self, result: Any, expected: Any, limit: float) -> None:
-        error = self.cupy.abs(self.cupy.asarray(result) - expected).max() / limit
-        self.cupy.maximum(self.worst, error.astype("float64"), out=self.worst)
-
-    def worst_error(self) -> float:
-        return float(self.worst.get())
-
-
-class TorchWorker:
-    """The same with PyTorch."""
-
-    def __init__(self, stream: Any) -> None:
-        self.torch = library("torch")
-        self.stream = stream or self.torch.cuda.default_stream()
-        self.torch.cuda.set_stream(self.stream)
-        self.worst = self.torch.zeros((), dtype=self.torch.float64, device="cuda")
-
-    def judge(self, result: Any, expected: Any, limit: float) -> None:
-        error = (result - expected).abs().max() / limit
-        self.worst = self.torch.maximum(self.worst, error.double())
-
-    def worst_error(self) -> float:
-        return float(self.worst.item())
-
-
-class OwnWorker(CupyWorker):
-    """gpumath's arrays on a stream of CuPy, which judges them."""
-
-    def judge(self, result: Any, expected: Any, limit: float) -> None:
-        super().judge(self.cupy.from_dlpack(result), expected, limit)
-
-
 @dataclass(frozen=True)
 class Problem:
     """A case, and its operand and expected result on the device."""
@@ -158,19 +118,6 @@ def problems_of(name: str, made: list[Case]) -> list[Problem]:
         )
         for case in made
     ]
-
-
-WORKERS: dict[str, Callable[[Any], Any]] = {
-    "cupy": CupyWorker,
-    "torch": TorchWorker,
-    "gpumath": OwnWorker,
-}
-
-
-def new_stream(name: str) -> Any:
-    if name == "torch":
-        return library("torch").cuda.Stream()
-    return library("cupy").cuda.Stream(non_blocking=True)
 
 
 def test_threads_that_call_everything() -> None:

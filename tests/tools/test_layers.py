@@ -32,7 +32,7 @@ def plant(root: Path, name: str, text: str) -> None:
         (f"{layers.HOST}/fft/x.py", "import scipy"),
         (f"{layers.HOST}/fft/x.py", "from gpumath import device"),
         (f"{layers.DEVICE}/x.py", "from gpumath import fft"),
-        ("examples/host/01_x.py", "from gpumath._host import adapters"),
+        ("examples/host/fft/01_x.py", "from gpumath._host import adapters"),
     ],
 )
 def test_planted_import_is_found(tmp_path: Path, name: str, line: str) -> None:
@@ -53,7 +53,7 @@ def test_planted_import_is_found(tmp_path: Path, name: str, line: str) -> None:
         (f"{layers.HOST}/fft/x.py", "def f():\n    from gpumath import device"),
         (f"{layers.HOST}/_host/x.py", "import torch\nfrom gpumath._host import y"),
         (f"{layers.DEVICE}/x.py", "from numba import cuda"),
-        ("examples/host/01_x.py", "from gpumath import fft"),
+        ("examples/host/fft/01_x.py", "from gpumath import fft"),
     ],
 )
 def test_allowed_import_is_not_reported(tmp_path: Path, name: str, line: str) -> None:

@@ -1,6 +1,6 @@
 """What is in the low frequencies of a photograph? A 2-D transform, a filter, and the way back.
 
-python examples/host/02_image.py [FOLDER FOR THE PLOT]
+python examples/host/fft/02_image.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long is the solar cycle? The spectrum of 309 years of sunspot counts.
 
-python examples/host/01_sunspots.py [FOLDER FOR THE PLOT]
+python examples/host/fft/01_sunspots.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from gpumath.bindings import core
 
 Execution: TypeAlias = Literal["cuda", "cpu"]
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 
 
 def choose_execution() -> Execution:
@@ -27,6 +27,12 @@ def choose_execution() -> Execution:
         print("There is a GPU, but no cuFFT: see python -m gpumath.bindings")
         return "cpu"
     return "cuda"
+
+
+def skip(reason: str) -> NoReturn:
+    """Say why an example has nothing to show on this machine, and end it."""
+    print(f"skipped  : {reason}")
+    sys.exit()
 
 
 def print_machine(execution: Execution, operand: npt.NDArray[Any]) -> None:

@@ -1,6 +1,6 @@
 """Sharpen a blurred photograph. On a GPU the filter is a part of the transform: an epilog.
 
-python examples/host/03_deblurring.py [FOLDER FOR THE PLOT]
+python examples/host/fft/03_deblurring.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
