@@ -64,7 +64,6 @@ def test_layouts_are_refused_for_a_reason() -> None:
             trial.kind,
             inplace=trial.target in ("operand", "inplace"),
             last_axis_parity="odd" if trial.is_odd else "even",
-            result_layout=trial.result_layout,
             output_strides=None if out is None else [s // out.itemsize for s in out.strides],
             unaligned=trial.kind == "R2C" and trial.lead == 1,
         )
