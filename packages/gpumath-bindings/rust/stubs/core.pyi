@@ -115,6 +115,8 @@ class Array:
     def __array__(self, dtype: object = None, copy: object = None) -> Any: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+_Norm = Literal["backward", "ortho", "forward"]
+
 # Operand, size, device, stream, whether that is captured; address and owner.
 _Workspace = Callable[[Any, int, int, _Stream, bool], tuple[int, object]]
 
@@ -149,6 +151,7 @@ class FftPlan:
         out: object | None = None,
         direction: int = -1,
         workspace: _Workspace | None = None,
+        norm: _Norm | None = None,
     ) -> Any: ...
     @property
     def kind(self) -> str: ...
@@ -193,6 +196,7 @@ class FftPlan:
         direction: int = -1,
         stream: _Stream | None = None,
         workspace: int = 0,
+        norm: _Norm | None = None,
     ) -> None: ...
     def run(
         self,
@@ -202,6 +206,7 @@ class FftPlan:
         stream: _Stream | None = None,
         workspace: _Workspace | None = None,
         blocking: bool = False,
+        norm: _Norm | None = None,
     ) -> Any: ...
     def empty_result(self, operand: object, stream: _Stream | None = None) -> Any: ...
 

@@ -27,13 +27,6 @@ class _Cupy:
     def write(self, operand: Any, values: Any) -> None:
         operand[...] = cupy.asarray(values)
 
-    def check_arithmetic(self, operand: Any, what: str) -> None:
-        """CuPy computes."""
-
-    def scale(self, array: Any, factor: float) -> None:
-        with array.device:
-            cupy.multiply(array, factor, out=array)
-
     def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
         larger = cupy.zeros_like(operand, shape=shape)
         larger[front(operand.shape)] = operand

@@ -26,12 +26,6 @@ class ArrayLibrary(Protocol):
         The values of complex32, a type that NumPy lacks, come as integers of the same size.
         """
 
-    def check_arithmetic(self, operand: Any, what: str) -> None:
-        """Raise ValueError, which names ``what``, unless `scale` works on arrays like this one."""
-
-    def scale(self, array: Any, factor: float) -> None:
-        """Multiply ``array`` by ``factor`` in place, on its device and the current stream there."""
-
     def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
         """Copy ``operand`` to the front of an array of zeros of at least its shape."""
 

@@ -27,12 +27,6 @@ class _Numpy:
     def write(self, operand: Any, values: Any) -> None:
         operand[...] = values
 
-    def check_arithmetic(self, operand: Any, what: str) -> None:
-        """NumPy computes."""
-
-    def scale(self, array: Any, factor: float) -> None:
-        np.multiply(array, factor, out=array)
-
     def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
         larger = np.zeros_like(operand, shape=shape, subok=False)
         larger[front(operand.shape)] = operand

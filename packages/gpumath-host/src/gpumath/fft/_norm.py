@@ -2,68 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import prod, sqrt
+from collections.abc import Sequence
 from operator import index
 from typing import Any, Literal, TypeAlias
 
 from gpumath._host.libraries import front, library_of
 from gpumath._host.stream import refuse_capture, resolve_stream, stream_handle
 from gpumath.bindings import core
-from gpumath.fft._options import FFTDirection, Kind
 
-__all__ = ["Norm", "factor_of", "lengths_of", "resized", "scale"]
+__all__ = ["Norm", "check_norm", "lengths_of", "resized"]
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
 
-def factor_of(norm: Norm | None, direction: FFTDirection) -> Callable[[int], float] | None:
-    """How the factor of a result follows from its points; None where there is nothing to scale."""
-    if norm is None:
-        return None
-    if norm == "ortho":
-        return _reciprocal_root
-    if norm not in ("backward", "forward"):
+def check_norm(norm: object) -> None:
+    """Raise ValueError unless it is one of the norms, or None."""
+    if norm not in (None, "backward", "ortho", "forward"):
         msg = f"norm is {norm!r}; 'backward', 'ortho', 'forward' and None are allowed"
         raise ValueError(msg)
-    scaled = FFTDirection.INVERSE if norm == "backward" else FFTDirection.FORWARD
-    return _reciprocal if direction == scaled else None
-
-
-def _reciprocal(points: int) -> float:
-    return 1 / points
-
-
-def _reciprocal_root(points: int) -> float:
-    return 1 / sqrt(points)
-
-
-def scale(
-    result: Any,
-    operand: Any,
-    kind: Kind,
-    axes: Sequence[int] | None,
-    factor: Callable[[int], float],
-    stream: Any,
-    blocking: bool,
-) -> None:
-    """Multiply a result, where it is and on the stream that it was submitted to."""
-    shape = core.TensorView(operand if kind == "R2C" else result).shape
-    points = prod(shape if axes is None else [shape[axis] for axis in axes])
-    library = library_of(result)
-    device_id = core.TensorView(result).device_id
-    if device_id is None:
-        library.scale(result, factor(points))
-        return
-    # The transform's own run has ordered the streams.
-    handle = core.current_stream(operand) if stream is None else stream_handle(stream)
-    if handle == core.current_stream(result):
-        library.scale(result, factor(points))
-    else:
-        with library.on_stream(handle, device_id):
-            library.scale(result, factor(points))
-    if blocking:
-        core.synchronize_stream(handle, device_id=device_id)
 
 
 def lengths_of(
