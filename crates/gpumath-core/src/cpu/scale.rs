@@ -5,6 +5,7 @@ use std::ops::Mul;
 
 use rustfft::num_complex::Complex;
 
+use super::buffer::Plain;
 use super::parallel::{Address, share};
 use crate::error::Result;
 use crate::tensor::{DType, Layout};
@@ -39,6 +40,47 @@ pub(super) unsafe fn scale(
     }
 }
 
+/// Elements of one or two reals of type `T` side by side, without padding.
+///
+/// # Safety
+/// Implement it only for those.
+pub(super) unsafe trait Reals<T>: Plain {}
+
+// SAFETY: one real.
+unsafe impl Reals<Self> for f32 {}
+// SAFETY: one real.
+unsafe impl Reals<Self> for f64 {}
+// SAFETY: two reals.
+unsafe impl<T: Plain> Reals<T> for Complex<T> {}
+
+/// Multiplies the elements of a slice.
+pub(super) fn scale_slice<E: Reals<T>, T: Plain + Mul<Output = T>>(elements: &mut [E], factor: T) {
+    let len = size_of_val(elements) / size_of::<T>();
+    // SAFETY: the same memory as its reals, for as long as it is borrowed.
+    let reals = unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) };
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function is compiled for.
+        unsafe { multiply_avx2(reals, factor) };
+        return;
+    }
+    multiply(reals, factor);
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "so that the caller's instruction set counts")]
+fn multiply<T: Copy + Mul<Output = T>>(reals: &mut [T], factor: T) {
+    for real in reals {
+        *real = *real * factor;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn multiply_avx2<T: Copy + Mul<Output = T>>(reals: &mut [T], factor: T) {
+    multiply(reals, factor);
+}
+
 /// # Safety
 /// As for [`scale`].
 unsafe fn scale_all<E, T>(
@@ -48,8 +90,8 @@ unsafe fn scale_all<E, T>(
     threads: NonZeroUsize,
 ) -> Result<()>
 where
-    E: Copy + Mul<T, Output = E>,
-    T: Copy + Sync,
+    E: Reals<T> + Mul<T, Output = E>,
+    T: Plain + Mul<Output = T> + Sync,
 {
     let Layout { shape, strides } = layout.merged();
     let Some((&extent, outer)) = shape.split_last() else { return Ok(()) };
@@ -70,9 +112,7 @@ where
             unsafe {
                 let first = first.get::<E>().offset(offset);
                 if stride == 1 {
-                    for element in std::slice::from_raw_parts_mut(first, count) {
-                        *element = *element * factor;
-                    }
+                    scale_slice(std::slice::from_raw_parts_mut(first, count), factor);
                 } else {
                     for index in 0..count as isize {
                         let element = first.offset(index * stride);

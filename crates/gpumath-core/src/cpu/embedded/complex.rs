@@ -7,15 +7,19 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
-use super::lines::{Lines, Rack, gather, scale, scatter, tile_width};
+use super::lines::{Lines, Rack, gather, scatter, tile_width};
 use super::long::{Cut, Long};
 use crate::cpu::buffer::{Buffer, Pieces};
 use crate::cpu::parallel::{Address, share};
+use crate::cpu::scale::scale_slice;
 use crate::error::Result;
 use crate::fft::Direction;
 
 /// Lines that follow each other in memory are transformed together until they fill this much.
 const BATCH_BYTES: usize = 1 << 15;
+
+/// The same where they are scaled too, so that they are still in the nearest cache then.
+const SCALED_BYTES: usize = 1 << 13;
 
 /// A transform of one length, planned for a direction when that direction is first asked for.
 struct ComplexKernel<T: Scalar> {
@@ -166,8 +170,13 @@ impl<T: Scalar> ComplexPass<T> {
         let (along, across) = (self.lines.along, self.lines.across);
         let adjacent = |across: isize| across == points as isize || lines == 1;
         let joined = adjacent(across.to) && (self.inplace || adjacent(across.from));
-        let (calls, len) = if joined { (1, lines * points) } else { (lines as isize, points) };
-        for line in 0..calls {
+        let together = match factor {
+            _ if !joined => 1,
+            None => lines,
+            Some(_) => (SCALED_BYTES / (size_of::<Complex<T>>() * points)).clamp(1, lines),
+        };
+        for first in (0..lines).step_by(together) {
+            let (line, len) = (first as isize, together.min(lines - first) * points);
             // SAFETY: a line of the output has unit steps, and joined lines follow each other.
             // Input and output are disjoint unless `inplace`, in which case only the mutable slice
             // is made.
@@ -183,7 +192,9 @@ impl<T: Scalar> ComplexPass<T> {
                     gather(from, along.from, across.from, target, Rack { points, pitch: points });
                     fft.process_with_scratch(target, scratch);
                 }
-                scale(target, factor);
+                if let Some(factor) = factor {
+                    scale_slice(target, factor);
+                }
             }
         }
     }

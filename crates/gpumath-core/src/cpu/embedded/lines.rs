@@ -172,15 +172,6 @@ pub(super) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
     }
 }
 
-/// Multiplies what stays where it is, if there is a factor.
-pub(super) fn scale<E: Copy + Mul<T, Output = E>, T: Copy>(line: &mut [E], factor: Option<T>) {
-    if let Some(factor) = factor {
-        for value in line {
-            *value = *value * factor;
-        }
-    }
-}
-
 /// Copies lines between two places, each with its distances along and across the lines. Full tiles
 /// of neighbours have a way of their own.
 ///

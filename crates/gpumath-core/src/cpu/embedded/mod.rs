@@ -13,14 +13,15 @@ use rustfft::num_complex::Complex;
 use self::complex::ComplexPass;
 use self::lines::Lines;
 use self::real::RealPass;
-use super::buffer::{Buffer, Plain};
+use super::buffer::Buffer;
 use super::parallel::SMALL;
+use super::scale::Reals;
 use crate::error::Result;
 use crate::fft::{Direction, Kind, Precision, Problem};
 use crate::tensor::Layout;
 
 /// The two precisions.
-pub(super) trait Scalar: FftNum + Plain {}
+pub(super) trait Scalar: FftNum + Reals<Self> {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 

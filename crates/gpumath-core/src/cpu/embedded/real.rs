@@ -8,16 +8,17 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 
 use super::Scalar;
-use super::lines::{Lines, Rack, gather, scale, scatter, tile_width};
+use super::lines::{Lines, Rack, gather, scatter, tile_width};
 use crate::cpu::buffer::{Buffer, Pieces, Plain};
 use crate::cpu::parallel::{Address, share};
+use crate::cpu::scale::{Reals, scale_slice};
 use crate::error::Result;
 
 /// A transform of one line, which may use its input as work memory.
 trait LineKernel: Sync {
     type Real: Scalar;
     type From: Plain;
-    type To: Plain + Mul<Self::Real, Output = Self::To>;
+    type To: Reals<Self::Real> + Mul<Self::Real, Output = Self::To>;
     type Scratch: Plain;
 
     fn lens(&self) -> (usize, usize, usize);
@@ -163,7 +164,9 @@ unsafe fn run_lines<K: LineKernel>(
                         let to = to.offset(line as isize * across.to);
                         let target = std::slice::from_raw_parts_mut(to, to_len);
                         kernel.run(&mut source[..from_len], target, scratch);
-                        scale(target, factor);
+                        if let Some(factor) = factor {
+                            scale_slice(target, factor);
+                        }
                     }
                 } else {
                     let targets = &mut targets[..target_rack.len(tile.lines)];
