@@ -17,6 +17,7 @@ struct Elements {
     Integer strides[MAX_RANK];
 };
 
+// Extents and strides are those of what is copied, in the order of the other's.
 struct Resizing {
     Elements to;
     Integer extents[MAX_RANK];
@@ -130,6 +131,7 @@ SCALE(complex32, Complex<Half>)
 SCALE(complex64, Complex<float>)
 SCALE(complex128, Complex<double>)
 
+RESIZE(1, unsigned char)
 RESIZE(2, unsigned short)
 RESIZE(4, unsigned int)
 RESIZE(8, uint2)

@@ -10,7 +10,7 @@ use gpumath_sys::generated::driver;
 
 use crate::device::{ContextGuard, RelaxedCapture, call};
 use crate::error::{Error, Result};
-use crate::tensor::{DType, Layout};
+use crate::tensor::{DType, Layout, TensorView};
 
 /// `nox -s kernels` compiles it from `elements.cu`.
 const PTX: &str = concat!(include_str!("generated/elements.ptx"), "\0");
@@ -34,24 +34,58 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
+    /// For kernels that look at one array: in its memory order.
     pub(crate) fn of(layout: &Layout) -> Result<Self> {
         let Layout { shape, strides } = layout.merged();
-        let mut elements = Self {
+        Ok(Self {
             count: layout.len() as u64,
             rank: shape.len() as i64,
-            extents: [1; MAX_RANK],
-            strides: [0; MAX_RANK],
-        };
-        if shape.len() > MAX_RANK {
-            return Err(Error::InvalidValue(format!(
-                "an array of {} dimensions cannot be scaled: {MAX_RANK} are the most; merge some of them",
-                shape.len()
-            )));
-        }
-        elements.extents[..shape.len()].copy_from_slice(&shape);
-        elements.strides[..shape.len()].copy_from_slice(&strides);
-        Ok(elements)
+            extents: filled(&shape)?,
+            strides: filled(&strides)?,
+        })
     }
+}
+
+/// What the kernels take that give an array the elements of another one.
+#[derive(Debug)]
+#[repr(C)]
+struct Resizing {
+    to: Elements,
+    extents: [i64; MAX_RANK],
+    strides: [i64; MAX_RANK],
+}
+
+impl Resizing {
+    fn of(to: &Layout, from: &Layout) -> Result<Self> {
+        let matters = |axis: &usize| to.shape[*axis] != 1 || from.shape[*axis] == 0;
+        let order: Vec<usize> = to.memory_order().into_iter().filter(matters).collect();
+        let ordered = |all: &[i64]| -> Result<[i64; MAX_RANK]> {
+            filled(&order.iter().map(|&axis| all[axis]).collect::<Vec<_>>())
+        };
+        Ok(Self {
+            to: Elements {
+                count: to.len() as u64,
+                rank: order.len() as i64,
+                extents: ordered(&to.shape)?,
+                strides: ordered(&to.strides)?,
+            },
+            extents: ordered(&from.shape)?,
+            strides: ordered(&from.strides)?,
+        })
+    }
+}
+
+/// The numbers, in an array that has room for more.
+fn filled(numbers: &[i64]) -> Result<[i64; MAX_RANK]> {
+    let mut array = [0; MAX_RANK];
+    let Some(room) = array.get_mut(..numbers.len()) else {
+        return Err(Error::InvalidValue(format!(
+            "an array of {} dimensions is too much for a kernel: {MAX_RANK} are the most; merge some of them",
+            numbers.len()
+        )));
+    };
+    room.copy_from_slice(numbers);
+    Ok(array)
 }
 
 /// Enqueues on `stream` that every element is multiplied by `factor`; half precision is computed in single precision and
@@ -89,25 +123,61 @@ pub(crate) unsafe fn scale(
         &raw const factor as usize,
         std::ptr::from_ref(elements) as usize,
     ];
-    let blocks = elements.count.div_ceil(u64::from(BLOCK) * UNROLLED).min(MAX_BLOCKS) as u32;
+    // SAFETY: the parameters are those of the kernel; the caller vouches for the memory and the stream.
+    unsafe { launch(name, elements.count.div_ceil(UNROLLED), &parameters, device, stream) }
+}
+
+/// Enqueues what [`crate::memory::resize`] does.
+///
+/// # Safety
+/// As there, in memory of `device`.
+pub(crate) unsafe fn resize(
+    to: &TensorView,
+    from: &TensorView,
+    device: i32,
+    stream: usize,
+) -> Result<()> {
+    let size = to.dtype.size();
+    let name = match size {
+        1 => c"resize_1",
+        2 => c"resize_2",
+        4 => c"resize_4",
+        8 => c"resize_8",
+        _ => c"resize_16",
+    };
+    for address in [to.ptr, from.ptr] {
+        if !address.is_multiple_of(size) {
+            return Err(Error::InvalidValue(format!(
+                "the address {address:#x} of an array of {} is not a multiple of {size}; copy it to new memory first",
+                to.dtype
+            )));
+        }
+    }
+    let resizing = Resizing::of(&to.layout, &from.layout)?;
+    let parameters =
+        [&raw const to.ptr as usize, &raw const from.ptr as usize, &raw const resizing as usize];
+    // SAFETY: the parameters are those of the kernel; the caller vouches for the memory and the stream.
+    unsafe { launch(name, resizing.to.count, &parameters, device, stream) }
+}
+
+/// Launches a kernel whose threads go on with further elements where `threads` are too many.
+///
+/// # Safety
+/// The parameters are addresses of those that the kernel takes, and what it does with them is right.
+unsafe fn launch(
+    name: &'static CStr,
+    threads: u64,
+    parameters: &[usize; 3],
+    device: i32,
+    stream: usize,
+) -> Result<()> {
+    let blocks = threads.div_ceil(u64::from(BLOCK)).min(MAX_BLOCKS) as u32;
     let _context = ContextGuard::enter(device)?;
     let kernel = kernel(device, name)?;
-    // SAFETY: the parameters are those of the kernel, and live until it is launched; the caller vouches for the rest.
+    let parameters = parameters.as_ptr() as usize;
+    // SAFETY: as the caller vouches.
     unsafe {
-        call!(
-            driver::LAUNCH_KERNEL,
-            kernel,
-            blocks,
-            1,
-            1,
-            BLOCK,
-            1,
-            1,
-            0,
-            stream,
-            parameters.as_ptr() as usize,
-            0
-        )
+        call!(driver::LAUNCH_KERNEL, kernel, blocks, 1, 1, BLOCK, 1, 1, 0, stream, parameters, 0)
     }
 }
 
@@ -148,7 +218,7 @@ fn kernel(device: i32, name: &'static CStr) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Elements, PTX};
+    use super::{Elements, PTX, Resizing};
     use crate::tensor::{Dims, Layout};
 
     #[test]
@@ -156,6 +226,10 @@ mod tests {
         for name in ["float16", "float32", "float64", "complex32", "complex64", "complex128"] {
             let size = size_of::<Elements>();
             let parameter = format!("scale_{name}_param_2[{size}]");
+            assert!(PTX.contains(&parameter), "{parameter}");
+        }
+        for name in ["1", "2", "4", "8", "16"] {
+            let parameter = format!("resize_{name}_param_2[{}]", size_of::<Resizing>());
             assert!(PTX.contains(&parameter), "{parameter}");
         }
     }

@@ -34,14 +34,6 @@ class _Other:
         if prod(view.shape) > 0:
             _in_numpy(view, values.dtype)[...] = values
 
-    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
-        msg = (
-            f"the operand of shape {core.TensorView(operand).shape} is shorter than {shape}, and "
-            f"gpumath does not pad a {type(operand).__name__}; pad it first, or pass a NumPy "
-            "array, a CuPy array or a PyTorch tensor"
-        )
-        raise ValueError(msg)
-
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:  # noqa: ARG002 - there is nothing to call
         msg = (
             f"the operand is a {type(operand).__name__}; a NumPy array, a CuPy array or a PyTorch "

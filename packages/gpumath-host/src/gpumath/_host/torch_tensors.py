@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpumath._host.libraries import front
-
 __all__ = ["LIBRARY"]
 
 
@@ -24,11 +22,6 @@ class _Torch:
             operand = operand.view(torch.int32)
         # from_numpy() takes neither negative strides nor other gaps than PyTorch's own.
         operand.copy_(torch.from_numpy(np.ascontiguousarray(values)))
-
-    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
-        larger = operand.new_zeros(shape)
-        larger[front(operand.shape)] = operand
-        return larger
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return torch.roll(operand, shifts, axes)

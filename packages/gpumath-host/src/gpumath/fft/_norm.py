@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
+from operator import index, le
 from typing import Any, Literal, TypeAlias
 
-from gpumath._host.libraries import front, library_of
+from gpumath._host.libraries import library_of
 from gpumath._host.stream import refuse_capture, resolve_stream, stream_handle
 from gpumath.bindings import core
 
@@ -54,38 +54,29 @@ def lengths_of(
 def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -> Any:
     """Cut the operand to these extents, and pad it with zeros where it is shorter.
 
-    What is only cut is a view of the operand.
+    What is only cut is a view of the operand, if its class has views.
     """
     shape = core.TensorView(operand).shape
     wanted = tuple(lengths.get(axis, extent) for axis, extent in enumerate(shape))
     if wanted == shape:
         return operand
-    cut = tuple(map(min, wanted, shape))
-    if cut != shape:
+    if all(map(le, wanted, shape)):
         try:
-            operand = operand[front(cut)]
+            return operand[tuple(map(slice, wanted))]
         except (TypeError, NotImplementedError, ValueError):
-            msg = (
-                f"the operand of shape {shape} is longer than {wanted}, and a "
-                f"{type(operand).__name__} cannot be cut; cut it first, or pass a NumPy array, a "
-                "CuPy array or a PyTorch tensor"
-            )
-            raise ValueError(msg) from None
-    if cut == wanted:
-        return operand
+            pass
     if inplace:
         msg = (
-            f"inplace=True would overwrite a padded copy: the operand of shape {shape} is shorter "
-            f"than {wanted}; pad it first, or leave one of them out"
+            f"inplace=True would overwrite a copy: the operand of shape {shape} has to be copied to "
+            f"get the shape {wanted}; do that first, or leave one of them out"
         )
         raise ValueError(msg)
-    library = library_of(operand)
     device_id = core.TensorView(operand).device_id
     if device_id is None:
-        return library.padded(operand, wanted)
+        return core.resized(operand, wanted)
     # On the transform's own stream, in whose order the copy's memory goes back.
     handle = core.current_stream(operand) if stream is None else stream_handle(stream)
     refuse_capture(handle, device_id, "the operand is padded", "pad it before the capture begins")
     handle = resolve_stream(operand, device_id, stream)
-    with library.on_stream(handle, device_id):
-        return library.padded(operand, wanted)
+    with library_of(operand).on_stream(handle, device_id):
+        return core.resized(operand, wanted, stream=handle)
