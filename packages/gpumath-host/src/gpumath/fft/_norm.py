@@ -67,8 +67,8 @@ def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -
             pass
     if inplace:
         msg = (
-            f"inplace=True would overwrite a copy: the operand of shape {shape} has to be copied to "
-            f"get the shape {wanted}; do that first, or leave one of them out"
+            f"inplace=True would overwrite a copy: the operand has the shape {shape} and has to be "
+            f"copied for the shape {wanted}; do that first, or leave one of them out"
         )
         raise ValueError(msg)
     device_id = core.TensorView(operand).device_id
