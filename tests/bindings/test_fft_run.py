@@ -85,7 +85,7 @@ def test_norm_counts_real_points() -> None:
     half = core.FftPlan.transform(values, [1], norm="forward")
     np.testing.assert_allclose(half, np.fft.rfft(values, axis=1) / 9, rtol=1e-13, atol=1e-14)
     back = core.FftPlan(half, [1], "C2R", last_axis_parity="odd").run(half, None, 1, norm="ortho")
-    np.testing.assert_allclose(back, values * 3, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(back, values / 3, rtol=1e-13, atol=1e-14)
 
 
 def test_other_norms_are_refused() -> None:

@@ -90,7 +90,7 @@ def fft(
     norm : {'backward', 'ortho', 'forward'}, optional
         ``'backward'`` divides what goes back by the number of points of the transform,
         ``'forward'`` what goes forward, and ``'ortho'`` both by its square root. By default neither
-        direction is scaled.
+        direction is scaled. An epilog sees what is not scaled yet.
 
     Returns
     -------
@@ -103,8 +103,8 @@ def fft(
     ------
     ValueError
         The operand is not of an accepted library, is not complex or is a lazy view; an axis is out
-        of range or repeated; ``execution`` or ``norm`` is not among the allowed; there are not as
-        many lengths as axes; or an array of another library on a GPU would have to be padded.
+        of range or repeated; ``execution`` or ``norm`` is not among the allowed; or there are not
+        as many lengths as axes.
     TypeError
         ``options`` or ``stream`` is of a wrong type.
     UnsupportedLayoutError
