@@ -173,7 +173,7 @@ unsafe fn launch(
 ) -> Result<()> {
     let blocks = threads.div_ceil(u64::from(BLOCK)).min(MAX_BLOCKS) as u32;
     let _context = ContextGuard::enter(device)?;
-    let kernel = kernel(device, name)?;
+    let (kernel, _relaxed) = kernel(device, name)?;
     let parameters = parameters.as_ptr() as usize;
     // SAFETY: as the caller vouches.
     unsafe {
@@ -191,14 +191,14 @@ struct Loaded {
 static LOADED: Mutex<Loaded> =
     Mutex::new(Loaded { modules: BTreeMap::new(), kernels: BTreeMap::new() });
 
-/// Handle of a kernel, in the current context of the device.
-fn kernel(device: i32, name: &'static CStr) -> Result<usize> {
+/// Handle of a kernel, in the current context of the device. What comes with it the first time is to be kept until the
+/// kernel is launched: the driver may put off loading it until then, which is no part of a graph that is captured.
+fn kernel(device: i32, name: &'static CStr) -> Result<(usize, Option<RelaxedCapture>)> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(&kernel) = loaded.kernels.get(&(device, name)) {
-        return Ok(kernel);
+        return Ok((kernel, None));
     }
-    // Loading is no part of a graph that is being captured.
-    let _relaxed = RelaxedCapture::enter()?;
+    let relaxed = RelaxedCapture::enter()?;
     let mut module = loaded.modules.get(&device).copied().unwrap_or(0);
     if module == 0 {
         // SAFETY: the address is that of a live usize, and the text ends with a zero.
@@ -213,7 +213,7 @@ fn kernel(device: i32, name: &'static CStr) -> Result<usize> {
         call!(driver::MODULE_GET_FUNCTION, &raw mut kernel as usize, module, name.as_ptr() as usize)
     }?;
     loaded.kernels.insert((device, name), kernel);
-    Ok(kernel)
+    Ok((kernel, Some(relaxed)))
 }
 
 #[cfg(test)]
