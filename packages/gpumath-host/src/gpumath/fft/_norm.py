@@ -76,7 +76,8 @@ def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -
         return core.resized(operand, wanted)
     # On the transform's own stream, in whose order the copy's memory goes back.
     handle = core.current_stream(operand) if stream is None else stream_handle(stream)
-    refuse_capture(handle, device_id, "the operand is padded", "pad it before the capture begins")
+    what, cure = "the operand is cut or padded by a copy", "do that before the capture begins"
+    refuse_capture(handle, device_id, what, cure)
     handle = resolve_stream(operand, device_id, stream)
     with library_of(operand).on_stream(handle, device_id):
         return core.resized(operand, wanted, stream=handle)
