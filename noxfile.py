@@ -53,6 +53,7 @@ nox.options.error_on_missing_interpreters = True
 LOCAL_SESSIONS = (
     "lint",
     "codegen",
+    "kernels",
     "rust",
     "wheels",
     "tests",
@@ -120,7 +121,7 @@ def download_once(session: nox.Session, folder: str, *arguments: str) -> Path:
 def local(session: nox.Session) -> None:
     """Run every session that CI runs."""
     for name in LOCAL_SESSIONS:
-        session.notify(name, posargs=["--check"] if name == "codegen" else [])
+        session.notify(name, posargs=["--check"] if name in ("codegen", "kernels") else [])
 
 
 @nox.session
@@ -344,6 +345,16 @@ def codegen(session: nox.Session) -> None:
     session.install(RUFF)
     session.run(
         *("python", "-m", "gpumath_codegen", "emit", *session.posargs),
+        env={"PYTHONPATH": str(ROOT / "codegen")},
+    )
+
+
+@nox.session
+def kernels(session: nox.Session) -> None:
+    """Compile the core's own GPU kernels to PTX (downloads NVRTC); `-- --check` only compares."""
+    session.install("pip")
+    session.run(
+        *("python", "-m", "gpumath_codegen", "kernels", *session.posargs),
         env={"PYTHONPATH": str(ROOT / "codegen")},
     )
 

@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from gpumath_codegen import emit
+from gpumath_codegen import emit, kernels
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -17,15 +17,20 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     extract = commands.add_parser("extract", help="headers of the pinned wheels -> api/*.toml")
     extract.add_argument("library", nargs="*", help="such as cufft; all by default")
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    extract.add_argument("--cache", type=Path, default=Path(cache) / "gpumath-codegen")
     emission = commands.add_parser("emit", help="api/ and rules/ -> Rust, Python, stubs")
-    emission.add_argument(
-        "--check", action="store_true", help="compare only, and fail if it differs"
-    )
+    compilation = commands.add_parser("kernels", help="the core's CUDA C++ -> PTX")
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    for command in (extract, compilation):
+        command.add_argument("--cache", type=Path, default=Path(cache) / "gpumath-codegen")
+    for command in (emission, compilation):
+        command.add_argument(
+            "--check", action="store_true", help="compare only, and fail if it differs"
+        )
     options = parser.parse_args()
     if options.command == "extract":
         _extract(options.library, options.cache)
+    elif options.command == "kernels":
+        kernels.generate(_ROOT, _ROOT.parent, options.cache, options.check)
     else:
         _emit(options.check)
 

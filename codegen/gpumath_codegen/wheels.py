@@ -26,13 +26,8 @@ def unpacked(cache: Path, requirement: str, sha256: str) -> Path:
     folder = cache / requirement.replace("==", "-")
     if folder.is_dir():
         return folder
-    print(f"downloading {requirement}", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=cache) as work:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        subprocess.run([*pip, "--only-binary", ":all:", "--dest", work, requirement], check=True)
-        (wheel,) = Path(work).glob("*.whl")
-        if (found := hashlib.sha256(wheel.read_bytes()).hexdigest()) != sha256:
-            raise SystemExit(f"{requirement}: sha256 is {found}, headers.lock.toml says {sha256}")
+        wheel = downloaded(Path(work), requirement, sha256)
         kept = Path(work) / "kept"
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
@@ -44,6 +39,18 @@ def unpacked(cache: Path, requirement: str, sha256: str) -> Path:
                     library.unlink()
         shutil.move(kept, folder)
     return folder
+
+
+def downloaded(folder: Path, requirement: str, sha256: str) -> Path:
+    """Download a wheel into an empty folder, and return its file."""
+    print(f"downloading {requirement}", file=sys.stderr)
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command = [*pip, "--only-binary", ":all:", "--dest", str(folder), requirement]
+    subprocess.run(command, check=True)
+    (wheel,) = folder.glob("*.whl")
+    if (found := hashlib.sha256(wheel.read_bytes()).hexdigest()) != sha256:
+        raise SystemExit(f"{requirement}: sha256 is {found}, headers.lock.toml says {sha256}")
+    return wheel
 
 
 def include_folders(folder: Path) -> list[Path]:

@@ -54,6 +54,54 @@ def test_directions_and_out() -> None:
     assert_close(values, before, "C2C", (1,))
 
 
+FACTORS = {
+    ("backward", -1): 1,
+    ("backward", 1): 1 / 40,
+    ("ortho", -1): 1 / np.sqrt(40),
+    ("ortho", 1): 1 / np.sqrt(40),
+    ("forward", -1): 1 / 40,
+    ("forward", 1): 1,
+}
+
+
+@pytest.mark.parametrize(("norm", "direction"), FACTORS)
+def test_norm_counts_the_points_along_the_transform_axes(norm: Any, direction: int) -> None:
+    factor = FACTORS[norm, direction]
+    values = random_values((3, 5, 8), np.complex128)
+    plan = core.FftPlan(values, [1, 2])
+    plain = plan.run(values, None, direction)
+    into = np.empty_like(values)
+    plan.execute(values, into, direction=direction, norm=norm)
+    for result in (
+        into,
+        plan.run(values, direction=direction, norm=norm),
+        core.FftPlan.transform(values, [1, 2], direction=direction, norm=norm),
+    ):
+        np.testing.assert_allclose(result, plain * factor, rtol=1e-15)
+
+
+def test_norm_counts_real_points() -> None:
+    values = random_values((3, 9), np.float64)
+    half = core.FftPlan.transform(values, [1], norm="forward")
+    np.testing.assert_allclose(half, np.fft.rfft(values, axis=1) / 9, rtol=1e-13, atol=1e-14)
+    back = core.FftPlan(half, [1], "C2R", last_axis_parity="odd").run(half, None, 1, norm="ortho")
+    np.testing.assert_allclose(back, values / 3, rtol=1e-13, atol=1e-14)
+
+
+def test_other_norms_are_refused() -> None:
+    values = np.ones((3, 8), np.complex128)
+    plan = core.FftPlan(values)
+    kept = values.copy()
+    for call in (
+        lambda: plan.run(values, norm="both"),  # type: ignore[arg-type]  # what is tested
+        lambda: plan.execute(values, np.empty_like(values), norm="both"),  # type: ignore[arg-type]  # what is tested
+        lambda: core.FftPlan.transform(values, norm="both"),  # type: ignore[arg-type]  # what is tested
+    ):
+        with pytest.raises(ValueError, match="allowed are backward, ortho, forward"):
+            call()
+    np.testing.assert_array_equal(values, kept)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

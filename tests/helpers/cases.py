@@ -39,7 +39,8 @@ class Case:
         return tuple(extents)
 
     @property
-    def _is_odd(self) -> bool:
+    def is_odd(self) -> bool:
+        """Whether the last axis has an odd number of points on the real side."""
         return self.shape[self.axes[-1]] % 2 == 1
 
     @property
@@ -62,7 +63,7 @@ class Case:
     @property
     def options(self) -> dict[str, Any]:
         """Options that both forms need."""
-        parity = {"last_axis_parity": "odd"} if self.kind == "C2R" and self._is_odd else {}
+        parity = {"last_axis_parity": "odd"} if self.kind == "C2R" and self.is_odd else {}
         return {"fft_type": self.kind, **parity}
 
     @property
@@ -74,7 +75,7 @@ class Case:
         """Fresh operand."""
         if self.kind == "C2R":
             dtype = f"c{2 * self.precision}"
-            return hermitian_values(self._half_shape, self.axes, dtype, odd=self._is_odd)
+            return hermitian_values(self._half_shape, self.axes, dtype, odd=self.is_odd)
         dtype = f"c{2 * self.precision}" if self.kind == "C2C" else f"f{self.precision}"
         return random_values(self.shape, dtype)
 
@@ -84,7 +85,7 @@ class Case:
 
     def check(self, result: np.ndarray, values: np.ndarray) -> None:
         """Compare a result for ``values`` with a reference of higher precision."""
-        assert_close(result, values, self.kind, self.axes, odd=self._is_odd)
+        assert_close(result, values, self.kind, self.axes, odd=self.is_odd)
 
 
 def random_cases(kind: str, count: int) -> Iterator[Case]:

@@ -104,6 +104,20 @@ __device__ void epilog(double *out, unsigned long long i, double x, void *, void
     assert relative_error(result, np.fft.irfft(expected)) <= 2 * tolerance(np.float64, LENGTH)
 
 
+def test_norm_scales_what_the_epilog_has_stored(gpu_space: Space) -> None:
+    shift = """
+__device__ void epilog(float2 *out, unsigned long long i, float2 x, void *, void *)
+{ out[i] = make_float2(x.x + 8, x.y); }
+"""
+    values = random_values((4, LENGTH), np.complex64)
+    shifted = fft.DeviceCallable(fft.compile_epilog(shift, "complex64", None))
+    for norm, factor in (("forward", 1 / LENGTH), ("ortho", LENGTH**-0.5), ("backward", 1)):
+        operand = gpu_space.array(values)
+        result = fft.fft(operand, axes=[1], epilog=shifted, norm=norm)
+        expected = (reference(values, "C2C", (1,)) + 8) * factor
+        assert_is(gpu_space.numpy(result), expected)
+
+
 def test_operands_in_host_memory() -> None:
     values = random_values((4, LENGTH), np.complex64)
     window = np.hanning(LENGTH).astype(np.float32)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from gpumath import fft, memory
-from gpumath.bindings import core, errors
-from tests.helpers.captures import WAYS, Pair
-from tests.helpers.cases import Case
-from tests.helpers.elements import read, write
-from tests.helpers.references import hermitian_values, random_values, relative_error, tolerance
+from gpumath.bindings import core
+from tests.helpers.cases import Case, noted, random_cases
+from tests.helpers.references import (
+    hermitian_values,
+    random_values,
+    reference,
+    relative_error,
+    tolerance,
+)
 
 if TYPE_CHECKING:
     from tests.helpers.spaces import Space
@@ -178,7 +183,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"n": 0, "axes": [0]}, "n is 0; lengths are positive"),
     ({"s": (4, -2)}, r"s is \(4, -2\); lengths are positive"),
     ({"n": 4, "axes": [2]}, "axis 2 is out of range"),
-    ({"n": 9, "axes": [1], "options": {"inplace": True}}, "inplace=True would overwrite a padded"),
+    ({"n": 9, "axes": [1], "options": {"inplace": True}}, "inplace=True would overwrite a copy"),
 ]
 
 
@@ -195,6 +200,35 @@ def test_real_operands_of_complex_forms() -> None:
         fft.rfft2(np.ones((2, 2), np.complex64))
 
 
+@pytest.mark.parametrize("norm", [*NORMS, None])
+@pytest.mark.parametrize("kind", ["C2C", "R2C", "C2R"])
+def test_every_way_of_the_engine(kind: str, norm: Any) -> None:
+    """Any layout and axes; lengths that go line by line, as a grid, and as a convolution."""
+    longest = Case(kind, (1 << 17,), (0,)), Case(kind, (99_991,), (0,), 8)
+    for case in (*random_cases(kind, 40), *longest):
+        values = case.values()
+        points = prod(case.shape[axis] for axis in case.axes)
+        for order in ("C", "F"):
+            out = np.full_like(case.blank(), np.nan, order=order)
+            with noted(case, order):
+                assert case.function(values, **case.keywords, norm=norm, out=out) is out
+                inverse = kind == "C2R"
+                scaled = norm == ("backward" if inverse else "forward")
+                factor = points if scaled else np.sqrt(points) if norm == "ortho" else 1
+                expected = reference(values, kind, case.axes, odd=case.is_odd) / factor
+                allowed = tolerance(values.dtype, points) + 2 * np.finfo(values.dtype).eps
+                assert relative_error(out, expected) <= allowed
+
+
+def test_threads_share_what_is_scaled() -> None:
+    values = random_values((300, 2000), np.complex64)
+    expected = np.fft.fft2(widened(values), norm="ortho")
+    for threads in (1, 2, 5):
+        execution = {"name": "cpu", "num_threads": threads}
+        result = fft.fft(values, norm="ortho", execution=execution)
+        check(result, expected, values)
+
+
 def test_cutting_in_place_works_on_the_operands_own_memory() -> None:
     values = random_values((3, 8), np.complex128)
     operand = values.copy()
@@ -202,50 +236,6 @@ def test_cutting_in_place_works_on_the_operands_own_memory() -> None:
     assert np.shares_memory(result, operand)
     check(result, np.fft.fft(values, 5, axis=1), values)
     np.testing.assert_array_equal(operand[:, 5:], values[:, 5:])
-
-
-def test_other_arrays_in_host_memory() -> None:
-    values = random_values((12,), np.complex128)
-    operand = memory.empty(12, "complex128", kind="host")
-    np.asarray(operand)[...] = values
-    result = fft.fft(operand, norm="ortho")
-    check(np.asarray(result), np.fft.fft(values, norm="ortho"), values)
-    with pytest.raises(ValueError, match="gpumath does not pad a Array; pad it first"):
-        fft.fft(operand, n=20)
-    with pytest.raises(ValueError, match="cannot be cut; cut it first"):
-        fft.fft(operand, n=5)
-
-
-@pytest.mark.gpu
-def test_other_arrays_on_a_gpu_are_not_scaled() -> None:
-    operand = memory.empty((3, 8), "complex64")
-    with pytest.raises(ValueError, match=r"norm='ortho' needs arithmetic .* cupy\.asarray"):
-        fft.fft(operand, norm="ortho")
-    fft.fft(operand, norm="backward")
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(
-    "pair", [pair for pair in WAYS if pair.source.library in ("cupy", "torch")], ids=str
-)
-@pytest.mark.parametrize("kind", ["C2C", "R2C", "C2R"])
-def test_scaling_is_captured(pair: Pair, kind: str) -> None:
-    case, stream = Case(kind, (5, 1024), (1,)), pair.stream()
-    operand, out = pair.operand(case.values()), pair.operand(case.blank())
-    # The first call makes the plan, and the library compiles its multiplication.
-    case.function(operand, **case.keywords, norm="ortho", out=out)
-    write(out, case.blank())
-    with pair.capture(stream) as captured:
-        stream_argument = pair.argument(stream)
-        case.function(operand, **case.keywords, norm="ortho", out=out, stream=stream_argument)
-        with pytest.raises(errors.InvalidStateError, match="the operand is padded"):
-            case.function(operand, axes=[1], n=5000, stream=stream_argument)
-    assert np.isnan(read(out)).all(), "the work was not captured, it ran"
-    for _ in range(2):
-        values = case.values()
-        write(operand, values)
-        captured.replay()
-        case.check(read(out) * np.float32(np.sqrt(1024)), values)
 
 
 @pytest.mark.gpu

@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod device;
 pub mod error;
 pub mod fft;
+mod kernels;
 pub mod loader;
 pub mod memory;
 pub mod tensor;

@@ -64,21 +64,27 @@ impl CpuFft {
     }
 
     /// Transforms the operand at `input` into `output`, which are the addresses of the elements
-    /// with index (0, …, 0). Neither direction scales. The input is only read, unless the problem
-    /// is in place.
+    /// with index (0, …, 0), and multiplies the result by the factor if there is one. The input is
+    /// only read, unless the problem is in place.
     ///
     /// # Safety
     /// `direction` must be one that the kind of transform has. `input` must be readable and `output`
     /// writable at every offset of the problem's layouts for the whole call, by nobody else; the
     /// elements of the output must be distinct; and the two must not overlap unless the problem is
     /// in place.
-    pub unsafe fn execute(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
+    pub unsafe fn execute(
+        &self,
+        input: usize,
+        output: usize,
+        direction: Direction,
+        factor: Option<f64>,
+    ) -> Result<()> {
         self.check(input, output)?;
         match &self.engine {
             // SAFETY: passed on.
-            Engine::Embedded(fft) => unsafe { fft.execute(input, output, direction) },
+            Engine::Embedded(fft) => unsafe { fft.execute(input, output, direction, factor) },
             // SAFETY: passed on.
-            Engine::Fftw(fft) => unsafe { fft.execute(input, output, direction) },
+            Engine::Fftw(fft) => unsafe { fft.execute(input, output, direction, factor) },
         }
     }
 

@@ -6,6 +6,7 @@ pub mod fft;
 mod fftw;
 mod loops;
 mod parallel;
+mod scale;
 
 pub use fftw::CpuLibrary;
 

@@ -11,8 +11,10 @@ use super::passes::{Buffer, Pass, Passes};
 use super::problem::{Direction, Kind, Precision, Problem};
 use crate::device::{ContextGuard, Device, may_free};
 use crate::error::{Error, Result, Status};
+use crate::kernels::{self, Elements};
 use crate::loader;
 use crate::memory::{self, ALIGNMENT};
+use crate::tensor::DType;
 
 const SUCCESS: i32 = 0;
 const ALLOC_FAILED: i32 = 2;
@@ -37,6 +39,8 @@ pub(crate) struct CufftPlan {
     work_size: usize,
     /// Bytes of device memory that making the plans took.
     device_memory: usize,
+    /// What a factor is applied to.
+    result: Box<(DType, Elements)>,
     /// What else is in the workspace.
     areas: Areas,
     /// Held while an execution is enqueued: stream and work area are properties of the plans.
@@ -58,6 +62,7 @@ impl CufftPlan {
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
         let calls = passes.calls();
         let areas = Areas::of(problem, &passes);
+        let result = Box::new((problem.output_dtype(), Elements::of(&problem.output)?));
         // Before the library is looked for: without a GPU, its absence is not what has to be told.
         let _context = ContextGuard::enter(device)?;
         // Loads the library outside the lock: the search may have to wait for Python.
@@ -82,6 +87,7 @@ impl CufftPlan {
             sizes,
             work_size,
             device_memory,
+            result,
             areas,
             bound: Mutex::default(),
         })
@@ -110,6 +116,7 @@ impl CufftPlan {
         input: usize,
         output: usize,
         direction: Direction,
+        factor: Option<f64>,
         stream: usize,
         workspace: usize,
     ) -> Result<()> {
@@ -166,6 +173,11 @@ impl CufftPlan {
                     }
                 }
             }
+        }
+        if let Some(factor) = factor {
+            let (dtype, elements) = &*self.result;
+            // SAFETY: the output has the problem's layout and type, and the caller vouches for it and the stream.
+            unsafe { kernels::scale(output, *dtype, elements, factor, self.device, stream) }?;
         }
         Ok(())
     }

@@ -15,5 +15,5 @@ mod spread_memory;
 pub use callback::{Callback, Callbacks};
 pub use outline::{AdvancedLayout, Outline, Pass};
 pub use plan::{Execution, FftPlan, Found};
-pub use problem::{Direction, Kind, Precision, Problem};
+pub use problem::{Direction, Kind, Norm, Precision, Problem};
 pub use request::Request;

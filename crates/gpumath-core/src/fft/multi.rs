@@ -85,6 +85,7 @@ impl MultiPlan {
         output: usize,
         place: Option<i32>,
         direction: Direction,
+        factor: Option<f64>,
         stream: usize,
     ) -> Result<()> {
         if let Some(device) = place {
@@ -94,14 +95,16 @@ impl MultiPlan {
         match &self.engine {
             // SAFETY: handed on as they are.
             Engine::Spread(spread) => unsafe {
-                spread.execute((input, place), (output, place), direction, &self.streams)
+                spread.execute((input, place), (output, place), direction, factor, &self.streams)
             },
             Engine::Shares(shares) => {
                 let mut memory = Vec::with_capacity(shares.len());
                 let mut enqueue = || {
                     for (share, stream) in shares.iter().zip(&self.streams) {
                         // SAFETY: handed on as they are.
-                        memory.push(unsafe { share.begin(input, place, direction, stream) }?);
+                        memory.push(unsafe {
+                            share.begin((input, place), direction, factor, stream)
+                        }?);
                     }
                     // Only now, since a copy to ordinary host memory waits for the device.
                     for ((share, stream), memory) in shares.iter().zip(&self.streams).zip(&memory) {
@@ -176,9 +179,9 @@ impl Share {
     /// As for [`MultiPlan::execute`]; the caller waits for the stream.
     unsafe fn begin(
         &self,
-        input: usize,
-        place: Option<i32>,
+        (input, place): (usize, Option<i32>),
         direction: Direction,
+        factor: Option<f64>,
         stream: &Stream,
     ) -> Result<ShareMemory> {
         let (device, handle) = (stream.device(), stream.handle());
@@ -199,6 +202,7 @@ impl Share {
                 memory.input.address(),
                 memory.output.address(),
                 direction,
+                factor,
                 handle,
                 memory.workspace.address(),
             )?;

@@ -249,8 +249,8 @@ impl FftPlan {
         }
     }
 
-    /// Transforms `input` to `output`, without scaling. Never allocates device memory and, on CUDA, never waits. If
-    /// `stream` is captured into a graph, the plan lives as long as that.
+    /// Transforms `input` to `output`, and multiplies the result by `factor` if there is one. Never allocates device memory
+    /// and, on CUDA, never waits. If `stream` is captured into a graph, the plan lives as long as that.
     ///
     /// # Safety
     /// `input` and `output` are the addresses of the elements at index (0, …, 0) of memory with the layouts and
@@ -263,6 +263,7 @@ impl FftPlan {
         input: usize,
         output: usize,
         direction: Direction,
+        factor: Option<f64>,
         stream: usize,
         workspace: usize,
     ) -> Result<()> {
@@ -270,7 +271,7 @@ impl FftPlan {
         match &self.engine {
             Engine::Nothing => Ok(()),
             // SAFETY: handed on as they are.
-            Engine::Cpu(plan) => unsafe { plan.execute(input, output, direction) },
+            Engine::Cpu(plan) => unsafe { plan.execute(input, output, direction, factor) },
             Engine::Multi(_) => Err(Error::InvalidState(
                 "this plan is one for several devices, which run() executes".into(),
             )),
@@ -284,13 +285,13 @@ impl FftPlan {
                 // SAFETY: handed on as they are.
                 unsafe {
                     keep_with_graph(stream, plan.device(), || Box::new(Arc::clone(self)))?;
-                    plan.execute(input, output, direction, stream, workspace)
+                    plan.execute(input, output, direction, factor, stream, workspace)
                 }
             }
         }
     }
 
-    /// Transforms on several devices when the work on `stream` is done, and waits for the result. `place` is the device
+    /// Transforms, as [`Self::execute`] does, on several devices when the work on `stream` is done, and waits for the result. `place` is the device
     /// that has input and output, or `None` if they are in host memory.
     ///
     /// # Safety
@@ -301,12 +302,15 @@ impl FftPlan {
         output: usize,
         place: Option<i32>,
         direction: Direction,
+        factor: Option<f64>,
         stream: usize,
     ) -> Result<()> {
         self.check_direction(direction)?;
         match &self.engine {
             // SAFETY: handed on as they are.
-            Engine::Multi(plan) => unsafe { plan.execute(input, output, place, direction, stream) },
+            Engine::Multi(plan) => unsafe {
+                plan.execute(input, output, place, direction, factor, stream)
+            },
             Engine::Nothing => Ok(()),
             Engine::Cpu(_) | Engine::Cufft(_) => Err(Error::InvalidState(
                 "this plan is one for a single device, which execute() runs".into(),

@@ -26,7 +26,7 @@ pub enum Precision {
     Double,
 }
 
-/// Sign of the exponent. Neither direction scales its result.
+/// Sign of the exponent. Neither direction scales its result by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// `exp(-2πi jk/n)`
@@ -44,6 +44,17 @@ impl Direction {
             Self::Inverse => 1,
         }
     }
+}
+
+/// Which results are divided by the number of points of the transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Norm {
+    /// Those of inverse transforms.
+    Backward,
+    /// All, by the square root of that number.
+    Ortho,
+    /// Those of forward transforms.
+    Forward,
 }
 
 /// A transform of one operand: kind, precision, layouts of both sides and the axes. It is the key of the plan cache.
@@ -157,6 +168,20 @@ impl Problem {
             ));
         }
         Ok(())
+    }
+
+    /// What a result is multiplied by; `None` where nothing is.
+    #[must_use]
+    pub fn factor(&self, norm: Option<Norm>, direction: Direction) -> Option<f64> {
+        let points =
+            (0..self.axes.len()).map(|position| self.extent(position) as f64).product::<f64>();
+        match (norm?, direction) {
+            (Norm::Ortho, _) => Some(points.sqrt().recip()),
+            (Norm::Backward, Direction::Inverse) | (Norm::Forward, Direction::Forward) => {
+                Some(points.recip())
+            }
+            (Norm::Backward, Direction::Forward) | (Norm::Forward, Direction::Inverse) => None,
+        }
     }
 
     /// Number of points of the transform along `axes[position]`.

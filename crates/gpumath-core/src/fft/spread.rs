@@ -13,8 +13,10 @@ use super::problem::{Direction, Kind, Precision, Problem};
 use super::spread_memory::{Descriptor, WorkArea};
 use crate::device::{ContextGuard, Device, Devices, Stream, may_free, synchronize};
 use crate::error::{Error, Result};
+use crate::kernels::{self, Elements};
 use crate::loader;
 use crate::memory::{Rows, copy_rows};
+use crate::tensor::Layout;
 
 /// `CUFFT_XT_FORMAT_INPLACE`, `CUFFT_XT_FORMAT_INPLACE_SHUFFLED`
 const NATURAL: i32 = 2;
@@ -47,7 +49,7 @@ impl Spread {
     pub(super) fn new(problem: &Problem, devices: Devices) -> Result<Self> {
         let mut axes = problem.axes.clone();
         axes.sort_unstable();
-        let points = |layout: &crate::tensor::Layout| -> Vec<usize> {
+        let points = |layout: &Layout| -> Vec<usize> {
             axes.iter().map(|&axis| layout.shape[axis as usize] as usize).collect()
         };
         let (input, output) = (points(&problem.input), points(&problem.output));
@@ -98,7 +100,7 @@ impl Spread {
         (0..self.work_sizes.len()).map(part).max().unwrap_or(0)
     }
 
-    /// Transforms, and waits for the result. `streams` are the devices' own.
+    /// Transforms, multiplies the result by the factor if there is one, and waits for it. `streams` are the devices' own.
     ///
     /// # Safety
     /// As for `MultiPlan::execute`.
@@ -107,6 +109,7 @@ impl Spread {
         input: (usize, Option<i32>),
         output: (usize, Option<i32>),
         direction: Direction,
+        factor: Option<f64>,
         streams: &[Stream],
     ) -> Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,9 +129,11 @@ impl Spread {
                 let natural = self.handle.allocate(NATURAL)?;
                 self.handle.copy(&natural, &data)?;
                 self.synchronize()?;
+                self.scale(&natural, NATURAL, factor, streams)?;
                 return self.exchange(output, &natural, NATURAL, false, streams);
             }
             let last = if self.kind == Kind::C2R { NATURAL } else { SHUFFLED };
+            self.scale(&data, last, factor, streams)?;
             self.exchange(output, &data, last, false, streams)
         }
     }
@@ -171,6 +176,34 @@ impl Spread {
         // Also after an error: the copies use memory that the caller may free.
         let done = synchronize_all(streams);
         enqueued.and(done)
+    }
+
+    /// Enqueues that every part is multiplied by the factor, if there is one, together with what lies between its rows.
+    ///
+    /// # Safety
+    /// The parts are those of a descriptor of the plan.
+    unsafe fn scale(
+        &self,
+        parts: &Descriptor,
+        format: i32,
+        factor: Option<f64>,
+        streams: &[Stream],
+    ) -> Result<()> {
+        let Some(factor) = factor else { return Ok(()) };
+        let dtype = self.precision.complex();
+        for index in 0..streams.len() {
+            let (part, size, ordinal) = parts.part(index);
+            let count = size.min(self.part_size_in(index, format)) / dtype.size();
+            let elements = Elements::of(&Layout::contiguous(&[count as i64]))?;
+            for stream in streams.iter().filter(|stream| stream.device() == ordinal) {
+                // SAFETY: cuFFT's parts are aligned, have that many complex numbers, and live until the stream was
+                // waited for.
+                unsafe {
+                    kernels::scale(part, dtype, &elements, factor, ordinal, stream.handle())
+                }?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits for all work of all devices: cuFFT has streams of its own.

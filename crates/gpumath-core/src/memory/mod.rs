@@ -4,6 +4,7 @@ mod lookup;
 mod manager;
 mod pointer;
 mod pool;
+mod resize;
 mod spaces;
 mod transfer;
 
@@ -11,6 +12,7 @@ pub use lookup::device_of;
 pub use manager::BaseCUDAMemoryManager;
 pub use pointer::MemoryPointer;
 pub use pool::{StreamOrderedPool, trim};
+pub use resize::resize;
 pub use spaces::{Advice, Location, advise, prefetch};
 pub use transfer::copy;
 pub(crate) use transfer::{Rows, copy_rows};

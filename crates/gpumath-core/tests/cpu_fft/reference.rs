@@ -240,7 +240,7 @@ pub(crate) fn dims(axes: &[usize]) -> Dims {
     axes.iter().map(|&axis| axis as i64).collect()
 }
 
-/// Plans with `plan`, runs twice, and compares with the definition; also checks what must not
+/// Plans with `plan`, runs once without a factor and once with one, and compares with the definition; also checks what must not
 /// change.
 pub(crate) fn check(problem: &Problem, random: &mut Random, plan: impl Fn(&Problem) -> CpuFft) {
     let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
@@ -252,7 +252,7 @@ pub(crate) fn check(problem: &Problem, random: &mut Random, plan: impl Fn(&Probl
         Kind::C2R => &[Direction::Inverse],
     };
     for &direction in directions {
-        for _ in 0..2 {
+        for factor in [None, Some(random.number())] {
             let mut input =
                 Operand::new(&problem.input, problem.precision, problem.kind != Kind::R2C);
             let shape: Vec<usize> = problem.input.shape.iter().map(|&x| x as usize).collect();
@@ -260,18 +260,23 @@ pub(crate) fn check(problem: &Problem, random: &mut Random, plan: impl Fn(&Probl
             // Rounded to the precision, and equal where a stride of zero makes elements one.
             let given = Dense { shape, values: input.read() };
             let points = problem.output.shape[last] as usize;
-            let expected =
+            let mut expected =
                 given.transform(problem.kind, &axes, f64::from(direction.sign()), points);
+            for value in &mut expected.values {
+                let factor = factor.unwrap_or(1.0);
+                *value = (value.0 * factor, value.1 * factor);
+            }
             let result = if problem.inplace {
                 let address = input.address();
                 // SAFETY: the operand spans its layout.
-                unsafe { fft.execute(address, address, direction) }.unwrap();
+                unsafe { fft.execute(address, address, direction, factor) }.unwrap();
                 input
             } else {
                 let mut output =
                     Operand::new(&problem.output, problem.precision, problem.kind != Kind::C2R);
                 // SAFETY: the operands span their layouts.
-                unsafe { fft.execute(input.address(), output.address(), direction) }.unwrap();
+                unsafe { fft.execute(input.address(), output.address(), direction, factor) }
+                    .unwrap();
                 assert!(input.read() == given.values, "the input was changed: {problem:?}");
                 input.assert_gaps();
                 output

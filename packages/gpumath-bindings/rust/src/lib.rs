@@ -36,6 +36,8 @@ mod _core {
             PlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
         };
         #[pymodule_export]
+        use crate::core::resize::resized;
+        #[pymodule_export]
         use crate::core::tensor::TensorView;
     }
 

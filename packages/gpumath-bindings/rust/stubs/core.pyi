@@ -118,6 +118,8 @@ class Array:
     def __array__(self, dtype: object = None, copy: object = None) -> Any: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+_Norm = Literal["backward", "ortho", "forward"]
+
 # Operand, size, device, stream, whether that is captured; address and owner.
 _Workspace = Callable[[Any, int, int, _Stream, bool], tuple[int, object]]
 
@@ -151,6 +153,7 @@ class FftPlan:
         out: object | None = None,
         direction: int = -1,
         workspace: _Workspace | None = None,
+        norm: _Norm | None = None,
     ) -> Any: ...
     @property
     def kind(self) -> str: ...
@@ -195,6 +198,7 @@ class FftPlan:
         direction: int = -1,
         stream: _Stream | None = None,
         workspace: int = 0,
+        norm: _Norm | None = None,
     ) -> None: ...
     def run(
         self,
@@ -204,6 +208,7 @@ class FftPlan:
         stream: _Stream | None = None,
         workspace: _Workspace | None = None,
         blocking: bool = False,
+        norm: _Norm | None = None,
     ) -> Any: ...
     def empty_result(self, operand: object, stream: _Stream | None = None) -> Any: ...
 
@@ -301,6 +306,7 @@ class FftPass:
     @property
     def calls(self) -> int: ...
 
+def resized(operand: object, shape: Sequence[int], *, stream: _Stream | None = None) -> Any: ...
 def usable_cores() -> int: ...
 
 @final

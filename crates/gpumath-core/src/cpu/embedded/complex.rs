@@ -11,11 +11,15 @@ use super::lines::{Lines, Rack, gather, scatter, tile_width};
 use super::long::{Cut, Long};
 use crate::cpu::buffer::{Buffer, Pieces};
 use crate::cpu::parallel::{Address, share};
+use crate::cpu::scale::scale_slice;
 use crate::error::Result;
 use crate::fft::Direction;
 
 /// Lines that follow each other in memory are transformed together until they fill this much.
 const BATCH_BYTES: usize = 1 << 15;
+
+/// The same where they are scaled too, so that they are still in the nearest cache then.
+const SCALED_BYTES: usize = 1 << 13;
 
 /// A transform of one length, planned for a direction when that direction is first asked for.
 struct ComplexKernel<T: Scalar> {
@@ -79,7 +83,7 @@ impl<T: Scalar> ComplexPass<T> {
         Self { kernel, lines, inplace, rack }
     }
 
-    /// Transforms every line.
+    /// Transforms every line, and multiplies it by the factor if there is one.
     ///
     /// # Safety
     /// The addresses must be valid for the layouts that the lines were made from.
@@ -88,11 +92,14 @@ impl<T: Scalar> ComplexPass<T> {
         from: *const Complex<T>,
         to: *mut Complex<T>,
         direction: Direction,
+        factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         match self.kernel.get(direction, threads)? {
             // SAFETY: passed on.
-            Planned::Line(fft) => unsafe { self.run_lines(fft.as_ref(), from, to, threads) },
+            Planned::Line(fft) => unsafe {
+                self.run_lines(fft.as_ref(), from, to, factor, threads)
+            },
             Planned::Long(long) => {
                 let along = self.lines.along;
                 for number in 0..self.lines.tiles() {
@@ -100,7 +107,7 @@ impl<T: Scalar> ComplexPass<T> {
                     // SAFETY: `Lines` yields offsets within its layouts.
                     unsafe {
                         let (from, to) = (from.offset(tile.from), to.offset(tile.to));
-                        long.run((from, along.from), (to, along.to), threads)?;
+                        long.run((from, along.from), (to, along.to), factor, threads)?;
                     }
                 }
                 Ok(())
@@ -115,6 +122,7 @@ impl<T: Scalar> ComplexPass<T> {
         fft: &dyn Fft<T>,
         from: *const Complex<T>,
         to: *mut Complex<T>,
+        factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         let scratch = fft.get_inplace_scratch_len().max(fft.get_immutable_scratch_len());
@@ -134,10 +142,10 @@ impl<T: Scalar> ComplexPass<T> {
                     let from = from.get::<Complex<T>>().offset(tile.from);
                     let to = to.get::<Complex<T>>().offset(tile.to);
                     match self.rack {
-                        None => self.run_sliced(fft, from, to, tile.lines, scratch),
+                        None => self.run_sliced(fft, (from, to), tile.lines, factor, scratch),
                         Some(rack) => {
                             let held = &mut held[..rack.len(tile.lines)];
-                            self.run_racked(fft, from, to, held, rack, scratch);
+                            self.run_racked(fft, (from, to), (held, rack), factor, scratch);
                         }
                     }
                 }
@@ -153,17 +161,22 @@ impl<T: Scalar> ComplexPass<T> {
     unsafe fn run_sliced(
         &self,
         fft: &dyn Fft<T>,
-        from: *const Complex<T>,
-        to: *mut Complex<T>,
+        (from, to): (*const Complex<T>, *mut Complex<T>),
         lines: usize,
+        factor: Option<T>,
         scratch: &mut [Complex<T>],
     ) {
         let points = self.kernel.points;
         let (along, across) = (self.lines.along, self.lines.across);
         let adjacent = |across: isize| across == points as isize || lines == 1;
         let joined = adjacent(across.to) && (self.inplace || adjacent(across.from));
-        let (calls, len) = if joined { (1, lines * points) } else { (lines as isize, points) };
-        for line in 0..calls {
+        let together = match factor {
+            _ if !joined => 1,
+            None => lines,
+            Some(_) => (SCALED_BYTES / (size_of::<Complex<T>>() * points)).clamp(1, lines),
+        };
+        for first in (0..lines).step_by(together) {
+            let (line, len) = (first as isize, together.min(lines - first) * points);
             // SAFETY: a line of the output has unit steps, and joined lines follow each other.
             // Input and output are disjoint unless `inplace`, in which case only the mutable slice
             // is made.
@@ -179,6 +192,9 @@ impl<T: Scalar> ComplexPass<T> {
                     gather(from, along.from, across.from, target, Rack { points, pitch: points });
                     fft.process_with_scratch(target, scratch);
                 }
+                if let Some(factor) = factor {
+                    scale_slice(target, factor);
+                }
             }
         }
     }
@@ -190,10 +206,9 @@ impl<T: Scalar> ComplexPass<T> {
     unsafe fn run_racked(
         &self,
         fft: &dyn Fft<T>,
-        from: *const Complex<T>,
-        to: *mut Complex<T>,
-        held: &mut [Complex<T>],
-        rack: Rack,
+        (from, to): (*const Complex<T>, *mut Complex<T>),
+        (held, rack): (&mut [Complex<T>], Rack),
+        factor: Option<T>,
         scratch: &mut [Complex<T>],
     ) {
         let (along, across) = (self.lines.along, self.lines.across);
@@ -207,6 +222,6 @@ impl<T: Scalar> ComplexPass<T> {
             }
         }
         // SAFETY: as above.
-        unsafe { scatter(held, rack, to, along.to, across.to) };
+        unsafe { scatter(held, rack, to, along.to, across.to, factor) };
     }
 }

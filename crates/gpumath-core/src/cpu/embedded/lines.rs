@@ -1,6 +1,8 @@
 //! The lines of one axis: where each starts, and how a tile of them moves between memory and a
 //! buffer.
 
+use std::ops::Mul;
+
 use crate::cpu::loops::{self, Loop, Loops};
 use crate::tensor::Layout;
 
@@ -141,36 +143,55 @@ pub(super) unsafe fn gather<E: Copy>(
     let to = buffer.as_mut_ptr();
     // SAFETY: `to` is indexed below lines * pitch <= buffer.len(); the caller vouches for `from`.
     unsafe {
-        if across == 1 && lines == 16 {
-            copy_neighbours::<E, 16>(from, along, 1, to, 1, rack.pitch as isize, rack.points);
-        } else {
-            let (from, to) = ((from, along, across), (to, 1, rack.pitch as isize));
-            copy_lines(from, to, lines, rack.points);
-        }
+        let (from, to) = ((from, along, across), (to, 1, rack.pitch as isize));
+        copy_tile(from, to, lines, rack.points, |value| value);
     }
 }
 
-/// Copies the racked lines of `buffer` to strided lines.
+/// Copies the racked lines of `buffer` to strided lines, times the factor if there is one.
 ///
 /// # Safety
 /// `to` must be writable at `line * across + point * along` for each of those lines and every
 /// point.
-pub(super) unsafe fn scatter<E: Copy>(
+pub(super) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
     buffer: &[E],
     rack: Rack,
     to: *mut E,
     along: isize,
     across: isize,
+    factor: Option<T>,
 ) {
     let lines = buffer.len() / rack.pitch;
-    let from = buffer.as_ptr();
+    let (from, to) = ((buffer.as_ptr(), 1, rack.pitch as isize), (to, along, across));
     // SAFETY: `from` is indexed below lines * pitch <= buffer.len(); the caller vouches for `to`.
     unsafe {
-        if across == 1 && lines == 16 {
-            copy_neighbours::<E, 16>(from, 1, rack.pitch as isize, to, along, 1, rack.points);
+        match factor {
+            None => copy_tile(from, to, lines, rack.points, |value| value),
+            Some(factor) => copy_tile(from, to, lines, rack.points, |value| value * factor),
+        }
+    }
+}
+
+/// Copies lines between two places, each with its distances along and across the lines. Full tiles
+/// of neighbours have a way of their own.
+///
+/// # Safety
+/// Both sides must be valid at `line * across + point * along` for all lines and points, and must
+/// not overlap.
+#[inline]
+unsafe fn copy_tile<E: Copy>(
+    from: (*const E, isize, isize),
+    to: (*mut E, isize, isize),
+    lines: usize,
+    points: usize,
+    map: impl Fn(E) -> E,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        if (from.2 == 1 || to.2 == 1) && lines == 16 {
+            copy_neighbours::<E, 16>(from, to, points, map);
         } else {
-            let (from, to) = ((from, 1, rack.pitch as isize), (to, along, across));
-            copy_lines(from, to, lines, rack.points);
+            copy_lines(from, to, lines, points, map);
         }
     }
 }
@@ -182,13 +203,10 @@ pub(super) unsafe fn scatter<E: Copy>(
 /// not overlap.
 #[inline]
 unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
-    from: *const E,
-    from_along: isize,
-    from_across: isize,
-    to: *mut E,
-    to_along: isize,
-    to_across: isize,
+    (from, from_along, from_across): (*const E, isize, isize),
+    (to, to_along, to_across): (*mut E, isize, isize),
     points: usize,
+    map: impl Fn(E) -> E,
 ) {
     for point in 0..points as isize {
         // SAFETY: within the extents that the caller vouches for.
@@ -196,7 +214,7 @@ unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
             let from = from.offset(point * from_along);
             let to = to.offset(point * to_along);
             for line in 0..LINES {
-                *to.offset(line * to_across) = *from.offset(line * from_across);
+                *to.offset(line * to_across) = map(*from.offset(line * from_across));
             }
         }
     }
@@ -214,6 +232,7 @@ unsafe fn copy_lines<E: Copy>(
     (to, to_along, to_across): (*mut E, isize, isize),
     lines: usize,
     points: usize,
+    map: impl Fn(E) -> E,
 ) {
     let far = |along: isize, across: isize| across.unsigned_abs() >= along.unsigned_abs();
     // SAFETY: within the extents that the caller vouches for.
@@ -222,14 +241,14 @@ unsafe fn copy_lines<E: Copy>(
             for line in 0..lines as isize {
                 let (from, to) = (from.offset(line * from_across), to.offset(line * to_across));
                 for point in 0..points as isize {
-                    *to.offset(point * to_along) = *from.offset(point * from_along);
+                    *to.offset(point * to_along) = map(*from.offset(point * from_along));
                 }
             }
         } else {
             for point in 0..points as isize {
                 let (from, to) = (from.offset(point * from_along), to.offset(point * to_along));
                 for line in 0..lines as isize {
-                    *to.offset(line * to_across) = *from.offset(line * from_across);
+                    *to.offset(line * to_across) = map(*from.offset(line * from_across));
                 }
             }
         }

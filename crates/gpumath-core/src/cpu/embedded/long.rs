@@ -147,7 +147,8 @@ impl<T: Scalar> Long<T> {
         Ok(long)
     }
 
-    /// Transforms one line. Input and output may be the same memory.
+    /// Transforms one line, and multiplies it by the factor if there is one. Input and output may be
+    /// the same memory.
     ///
     /// # Safety
     /// Both addresses must be valid for `points` elements with their strides.
@@ -155,6 +156,7 @@ impl<T: Scalar> Long<T> {
         &self,
         (from, from_stride): (*const Complex<T>, isize),
         (to, to_stride): (*mut Complex<T>, isize),
+        factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         let len = self.cut.rows * Self::pitch(self.cut);
@@ -165,7 +167,7 @@ impl<T: Scalar> Long<T> {
         unsafe {
             self.down_columns(from, from_stride, grid, threads)?;
             match &self.chirp {
-                None => self.rows_to_output(grid, to, to_stride, threads),
+                None => self.rows_to_output(grid, (to, to_stride), factor, threads),
                 Some(chirp) => {
                     let pitch = Self::pitch(self.cut);
                     self.along_rows(grid, threads, |rows, number, line, scratch| {
@@ -173,7 +175,7 @@ impl<T: Scalar> Long<T> {
                         multiply(line, &chirp.spectrum[number * pitch..]);
                         chirp.back_rows.process_with_scratch(line, scratch);
                     })?;
-                    self.columns_to_output(chirp, grid, to, to_stride, threads)
+                    self.columns_to_output(chirp, grid, (to, to_stride), factor, threads)
                 }
             }
         }
@@ -223,7 +225,7 @@ impl<T: Scalar> Long<T> {
                 }
                 self.factors.apply::<false>(tile, held, rack);
                 let grid = grid.get::<Complex<T>>().add(first);
-                scatter(held, rack, grid, Self::pitch(self.cut) as isize, 1);
+                scatter::<_, T>(held, rack, grid, Self::pitch(self.cut) as isize, 1, None);
             }
         })
     }
@@ -260,8 +262,8 @@ impl<T: Scalar> Long<T> {
     unsafe fn rows_to_output(
         &self,
         grid: Address,
-        to: *mut Complex<T>,
-        stride: isize,
+        (to, stride): (*mut Complex<T>, isize),
+        factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         let Cut { rows, columns, .. } = self.cut;
@@ -280,7 +282,7 @@ impl<T: Scalar> Long<T> {
                     fft.process_immutable_with_scratch(source, &mut line[..columns], scratch);
                 }
                 let to = to.get::<Complex<T>>().offset(first as isize * stride);
-                scatter(held, rack, to, rows as isize * stride, stride);
+                scatter(held, rack, to, rows as isize * stride, stride, factor);
             }
         })
     }
@@ -291,12 +293,13 @@ impl<T: Scalar> Long<T> {
         &self,
         chirp: &Chirp<T>,
         grid: Address,
-        to: *mut Complex<T>,
-        stride: isize,
+        (to, stride): (*mut Complex<T>, isize),
+        factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         let Cut { points, rows, columns } = self.cut;
         let to = Address::of(to);
+        let factor = factor.unwrap_or_else(T::one);
         let fft = chirp.back_columns.as_ref();
         let rack = Rack::new(rows, size_of::<Complex<T>>());
         Self::tiles(columns, rack, fft.get_inplace_scratch_len(), threads, |tile, held, scratch| {
@@ -316,7 +319,7 @@ impl<T: Scalar> Long<T> {
                     for column in 0..width.min(points - start) {
                         let j = start + column;
                         *to.offset(j as isize * stride) =
-                            held[column * rack.pitch + row] * chirp.wave[j];
+                            held[column * rack.pitch + row] * chirp.wave[j] * factor;
                     }
                 }
             }

@@ -13,14 +13,15 @@ use rustfft::num_complex::Complex;
 use self::complex::ComplexPass;
 use self::lines::Lines;
 use self::real::RealPass;
-use super::buffer::{Buffer, Plain};
+use super::buffer::Buffer;
 use super::parallel::SMALL;
+use super::scale::Reals;
 use crate::error::Result;
 use crate::fft::{Direction, Kind, Precision, Problem};
 use crate::tensor::Layout;
 
 /// The two precisions.
-pub(super) trait Scalar: FftNum + Plain {}
+pub(super) trait Scalar: FftNum + Reals<Self> {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 
@@ -47,14 +48,18 @@ impl EmbeddedFft {
         input: usize,
         output: usize,
         direction: Direction,
+        factor: Option<f64>,
     ) -> Result<()> {
         let input = std::ptr::with_exposed_provenance(input);
         let output = std::ptr::with_exposed_provenance_mut(output);
         // SAFETY: passed on.
         unsafe {
             match self {
-                Self::Single(passes) => passes.run(input, output, direction),
-                Self::Double(passes) => passes.run(input, output, direction),
+                Self::Single(passes) => {
+                    let factor = factor.map(|factor| factor as f32);
+                    passes.run(input, output, direction, factor)
+                }
+                Self::Double(passes) => passes.run(input, output, direction, factor),
             }
         }
     }
@@ -158,7 +163,13 @@ impl<T: Scalar> Passes<T> {
 
     /// # Safety
     /// As for [`EmbeddedFft::execute`].
-    unsafe fn run(&self, input: *const u8, output: *mut u8, direction: Direction) -> Result<()> {
+    unsafe fn run(
+        &self,
+        input: *const u8,
+        output: *mut u8,
+        direction: Direction,
+        factor: Option<T>,
+    ) -> Result<()> {
         if self.empty {
             return Ok(());
         }
@@ -175,15 +186,19 @@ impl<T: Scalar> Passes<T> {
         // SAFETY: each pass reads the layout that the one before it wrote, the first one the input.
         unsafe {
             if let (Kind::R2C, Some(pass)) = (self.kind, &self.real) {
-                pass.run(input, output, threads)?;
+                let factor = factor.filter(|_| self.complex.is_empty());
+                pass.run(input, output, factor, threads)?;
                 from = output_complex;
             }
-            for pass in &self.complex {
-                pass.run(from, output_complex, direction, threads)?;
+            let last = self.complex.len().saturating_sub(1);
+            for (index, pass) in self.complex.iter().enumerate() {
+                // The pass that gives the result scales it.
+                let factor = factor.filter(|_| self.kind != Kind::C2R && index == last);
+                pass.run(from, output_complex, direction, factor, threads)?;
                 from = output_complex;
             }
             if let (Kind::C2R, Some(pass)) = (self.kind, &self.real) {
-                pass.run(from.cast(), output, threads)?;
+                pass.run(from.cast(), output, factor, threads)?;
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Real-to-complex and complex-to-real transforms along one axis.
 
 use std::num::NonZeroUsize;
+use std::ops::Mul;
 use std::sync::Arc;
 
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
@@ -10,12 +11,14 @@ use super::Scalar;
 use super::lines::{Lines, Rack, gather, scatter, tile_width};
 use crate::cpu::buffer::{Buffer, Pieces, Plain};
 use crate::cpu::parallel::{Address, share};
+use crate::cpu::scale::{Reals, scale_slice};
 use crate::error::Result;
 
 /// A transform of one line, which may use its input as work memory.
 trait LineKernel: Sync {
+    type Real: Scalar;
     type From: Plain;
-    type To: Plain;
+    type To: Reals<Self::Real> + Mul<Self::Real, Output = Self::To>;
     type Scratch: Plain;
 
     fn lens(&self) -> (usize, usize, usize);
@@ -25,6 +28,7 @@ trait LineKernel: Sync {
 struct Forward<T: Scalar>(Arc<dyn RealToComplex<T>>);
 
 impl<T: Scalar> LineKernel for Forward<T> {
+    type Real = T;
     type From = T;
     type To = Complex<T>;
     type Scratch = Complex<T>;
@@ -42,6 +46,7 @@ impl<T: Scalar> LineKernel for Forward<T> {
 struct Inverse<T: Scalar>(Arc<dyn ComplexToReal<T>>);
 
 impl<T: Scalar> LineKernel for Inverse<T> {
+    type Real = T;
     type From = Complex<T>;
     type To = T;
     type Scratch = Complex<T>;
@@ -93,7 +98,7 @@ impl<T: Scalar> RealPass<T> {
         Self { kernel, lines }
     }
 
-    /// Transforms every line; the input is only read.
+    /// Transforms every line, and multiplies it by the factor if there is one; the input is only read.
     ///
     /// # Safety
     /// The addresses must be valid for the layouts that the lines were made from, and not overlap.
@@ -101,16 +106,17 @@ impl<T: Scalar> RealPass<T> {
         &self,
         from: *const u8,
         to: *mut u8,
+        factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         // SAFETY: passed on; the element types are those of the kernel.
         unsafe {
             match &self.kernel {
                 Either::Forward(kernel) => {
-                    run_lines(kernel, &self.lines, from.cast(), to.cast(), threads)
+                    run_lines(kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
                 }
                 Either::Inverse(kernel) => {
-                    run_lines(kernel, &self.lines, from.cast(), to.cast(), threads)
+                    run_lines(kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
                 }
             }
         }
@@ -122,8 +128,8 @@ impl<T: Scalar> RealPass<T> {
 unsafe fn run_lines<K: LineKernel>(
     kernel: &K,
     lines: &Lines,
-    from: *const K::From,
-    to: *mut K::To,
+    (from, to): (*const K::From, *mut K::To),
+    factor: Option<K::Real>,
     threads: NonZeroUsize,
 ) -> Result<()> {
     let (from_len, to_len, scratch_len) = kernel.lens();
@@ -158,6 +164,9 @@ unsafe fn run_lines<K: LineKernel>(
                         let to = to.offset(line as isize * across.to);
                         let target = std::slice::from_raw_parts_mut(to, to_len);
                         kernel.run(&mut source[..from_len], target, scratch);
+                        if let Some(factor) = factor {
+                            scale_slice(target, factor);
+                        }
                     }
                 } else {
                     let targets = &mut targets[..target_rack.len(tile.lines)];
@@ -165,7 +174,7 @@ unsafe fn run_lines<K: LineKernel>(
                     {
                         kernel.run(&mut source[..from_len], &mut target[..to_len], scratch);
                     }
-                    scatter(targets, target_rack, to, along.to, across.to);
+                    scatter(targets, target_rack, to, along.to, across.to, factor);
                 }
             }
         }

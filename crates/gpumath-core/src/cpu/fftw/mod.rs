@@ -12,6 +12,7 @@ pub use self::library::CpuLibrary;
 use self::plan::{Operands, Plan, Shape};
 use super::buffer::Buffer;
 use super::loops::{self, Loops};
+use super::scale::scale;
 use crate::error::{Error, Result};
 use crate::fft::{Direction, Kind, Precision, Problem};
 use crate::tensor::Layout;
@@ -136,11 +137,28 @@ impl FftwFft {
         input: usize,
         output: usize,
         direction: Direction,
+        factor: Option<f64>,
     ) -> Result<()> {
+        let Problem { output: layout, .. } = &self.problem;
+        // SAFETY: passed on.
+        unsafe {
+            self.transform(input, output, direction)?;
+            match factor {
+                Some(factor) if !layout.is_empty() => {
+                    scale(output, self.problem.output_dtype(), layout, factor, self.threads)
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::execute`].
+    unsafe fn transform(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
         if self.threads.get() > 1 && self.library.lost_its_threads() {
             let alone = Self::new(&self.problem, NonZeroUsize::MIN, Arc::clone(&self.library))?;
             // SAFETY: passed on.
-            return unsafe { alone.execute(input, output, direction) };
+            return unsafe { alone.transform(input, output, direction) };
         }
         // SAFETY: the plans were made for these layouts.
         unsafe {

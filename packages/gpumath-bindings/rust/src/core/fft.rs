@@ -7,7 +7,7 @@ mod run;
 
 pub(crate) use self::executor::FftExecutor;
 pub(crate) use self::parse::{choice, kind_name, parse_kind, usable_cores};
-use self::parse::{parse_direction, parse_execution};
+use self::parse::{parse_direction, parse_execution, parse_norm};
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -162,12 +162,13 @@ impl FftPlan {
     }
 
     /// Plan, or take the plan from the cache, and run it where the operand is: the same as ``FftPlan(operand, axes,
-    /// kind, out=out).run(operand, out, direction, None, workspace)``, in less time.
+    /// kind, out=out).run(operand, out, direction, None, workspace, norm=norm)``, in less time.
     #[staticmethod]
     #[pyo3(
-        signature = (operand, axes=None, kind=None, out=None, direction=-1, workspace=None),
-        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, workspace=None)"
+        signature = (operand, axes=None, kind=None, out=None, direction=-1, workspace=None, norm=None),
+        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, workspace=None, norm=None)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of one Python function")]
     fn transform<'py>(
         py: Python<'py>,
         operand: &Bound<'py, PyAny>,
@@ -176,8 +177,10 @@ impl FftPlan {
         out: Option<&Bound<'py, PyAny>>,
         direction: i32,
         workspace: Option<&Bound<'py, PyAny>>,
+        norm: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let direction = parse_direction(direction)?;
+        let norm = norm.map(parse_norm).transpose()?;
         let reader = Reader::of(operand)?;
         let source = reader.view(operand, Some(0))?;
         reader.check_gradient(operand)?;
@@ -198,7 +201,8 @@ impl FftPlan {
                 Self::make(py, *problem, execution, true, &source, library, None)?
             }
         };
-        this.run_on(py, operand, source, reader.library(), out, direction, None, workspace, false)
+        let library = reader.library();
+        this.run_on(py, operand, source, library, out, direction, None, workspace, false, norm)
     }
 
     /// "C2C", "R2C" or "C2R".
@@ -318,7 +322,7 @@ impl FftPlan {
         Ok(view.device == device_id.map_or(Device::Host, Device::Cuda) && self.plan.accepts(&view))
     }
 
-    /// Transform `input` to `output`, without scaling.
+    /// Transform `input` to `output`.
     ///
     /// Never allocates device memory and, on CUDA, never waits for the device.
     ///
@@ -334,6 +338,9 @@ impl FftPlan {
     /// workspace : int, default: 0
     ///     Address of `workspace_size` bytes of device memory, aligned to 256 bytes, that nothing else uses
     ///     until the work is done.
+    /// norm : {'backward', 'ortho', 'forward'}, optional
+    ///     Divide the result of an inverse transform, or of a forward one, by the number of points of the transform; or
+    ///     either by its square root. By default nothing is scaled.
     ///
     /// Raises
     /// ------
@@ -343,9 +350,10 @@ impl FftPlan {
     ///     cuFFT refused.
     // Without the text, PyO3 writes the default -1 as "...".
     #[pyo3(
-        signature = (input, output, *, direction=-1, stream=None, workspace=0),
-        text_signature = "($self, input, output, *, direction=-1, stream=None, workspace=0)"
+        signature = (input, output, *, direction=-1, stream=None, workspace=0, norm=None),
+        text_signature = "($self, input, output, *, direction=-1, stream=None, workspace=0, norm=None)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of one Python method")]
     fn execute(
         &self,
         py: Python<'_>,
@@ -354,6 +362,7 @@ impl FftPlan {
         direction: i32,
         stream: Option<&Bound<'_, PyAny>>,
         workspace: usize,
+        norm: Option<&str>,
     ) -> PyResult<()> {
         let problem = self.plan.problem();
         let stream = stream.map_or(Ok(0), interop::stream_handle)?;
@@ -363,10 +372,13 @@ impl FftPlan {
             self.address("output", output, problem.output_dtype(), &problem.output, true, stream)?;
         self.check_sharing(source, result)?;
         let direction = parse_direction(direction)?;
+        let factor = problem.factor(norm.map(parse_norm).transpose()?, direction);
         // SAFETY: operands were checked against the plan's layouts and are alive for the call; for bare addresses,
         // the stream and the workspace the caller vouches, as the documentation says.
-        py.detach(|| unsafe { self.plan.execute(source, result, direction, stream, workspace) })
-            .or_raise(py)?;
+        py.detach(|| unsafe {
+            self.plan.execute(source, result, direction, factor, stream, workspace)
+        })
+        .or_raise(py)?;
         for (object, operand) in [(input, source_operand), (output, result_operand)] {
             if let Some(operand) = operand {
                 interop::pending::keep(object, operand, stream).or_raise(py)?;
@@ -375,7 +387,7 @@ impl FftPlan {
         Ok(())
     }
 
-    /// Transform an operand that is where the plan runs, and give the result, without scaling.
+    /// Transform an operand that is where the plan runs, and give the result.
     ///
     /// Parameters
     /// ----------
@@ -396,6 +408,8 @@ impl FftPlan {
     ///     stream is captured into a graph.
     /// blocking : bool, default: False
     ///     Wait for the result.
+    /// norm : {'backward', 'ortho', 'forward'}, optional
+    ///     As for `execute`.
     ///
     /// Returns
     /// -------
@@ -411,8 +425,8 @@ impl FftPlan {
     /// cuFFTError
     ///     cuFFT refused.
     #[pyo3(
-        signature = (operand, out=None, direction=-1, stream=None, workspace=None, blocking=false),
-        text_signature = "($self, operand, out=None, direction=-1, stream=None, workspace=None, blocking=False)"
+        signature = (operand, out=None, direction=-1, stream=None, workspace=None, blocking=false, norm=None),
+        text_signature = "($self, operand, out=None, direction=-1, stream=None, workspace=None, blocking=False, norm=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "the arguments of one Python method")]
     fn run<'py>(
@@ -424,8 +438,10 @@ impl FftPlan {
         stream: Option<&Bound<'py, PyAny>>,
         workspace: Option<&Bound<'py, PyAny>>,
         blocking: bool,
+        norm: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let direction = parse_direction(direction)?;
+        let norm = norm.map(parse_norm).transpose()?;
         let given = stream.map(interop::stream_handle).transpose()?;
         let reader = Reader::of(operand)?;
         // Libraries without a current stream work on the default stream.
@@ -434,7 +450,7 @@ impl FftPlan {
         self.check(&source, "operand", problem.input_dtype(), &problem.input, false)?;
         let stream = stream.zip(given);
         let library = reader.library();
-        self.run_on(py, operand, source, library, out, direction, stream, workspace, blocking)
+        self.run_on(py, operand, source, library, out, direction, stream, workspace, blocking, norm)
     }
 
     /// Make a new array for the plan's result, in the library of an operand.

@@ -14,4 +14,5 @@ pub(crate) mod fft_problem;
 pub(crate) mod libraries;
 pub(crate) mod memory;
 pub(crate) mod plan_cache;
+pub(crate) mod resize;
 pub(crate) mod tensor;

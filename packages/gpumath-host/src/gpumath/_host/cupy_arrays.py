@@ -7,7 +7,6 @@ from typing import Any
 
 import cupy
 
-from gpumath._host.libraries import front
 from gpumath._host.stream import BorrowedStream
 
 __all__ = ["LIBRARY"]
@@ -26,18 +25,6 @@ class _Cupy:
 
     def write(self, operand: Any, values: Any) -> None:
         operand[...] = cupy.asarray(values)
-
-    def check_arithmetic(self, operand: Any, what: str) -> None:
-        """CuPy computes."""
-
-    def scale(self, array: Any, factor: float) -> None:
-        with array.device:
-            cupy.multiply(array, factor, out=array)
-
-    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
-        larger = cupy.zeros_like(operand, shape=shape)
-        larger[front(operand.shape)] = operand
-        return larger
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         with operand.device:

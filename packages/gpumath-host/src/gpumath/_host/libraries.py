@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Protocol
 
-__all__ = ["ArrayLibrary", "front", "library_of"]
+__all__ = ["ArrayLibrary", "library_of"]
 
 
 class ArrayLibrary(Protocol):
@@ -26,15 +26,6 @@ class ArrayLibrary(Protocol):
         The values of complex32, a type that NumPy lacks, come as integers of the same size.
         """
 
-    def check_arithmetic(self, operand: Any, what: str) -> None:
-        """Raise ValueError, which names ``what``, unless `scale` works on arrays like this one."""
-
-    def scale(self, array: Any, factor: float) -> None:
-        """Multiply ``array`` by ``factor`` in place, on its device and the current stream there."""
-
-    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
-        """Copy ``operand`` to the front of an array of zeros of at least its shape."""
-
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         """Copy ``operand`` with its elements moved along ``axes``, around the ends."""
 
@@ -46,11 +37,6 @@ class ArrayLibrary(Protocol):
 
     def trim(self) -> None:
         """Give the free memory of the library's pool back to the device."""
-
-
-def front(shape: tuple[int, ...]) -> tuple[slice, ...]:
-    """Index of the first elements along every dimension."""
-    return tuple(slice(extent) for extent in shape)
 
 
 def library_of(operand: object) -> ArrayLibrary:

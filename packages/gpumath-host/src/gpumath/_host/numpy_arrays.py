@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gpumath._host.libraries import front
 from gpumath.bindings import core
 
 __all__ = ["LIBRARY"]
@@ -26,17 +25,6 @@ class _Numpy:
 
     def write(self, operand: Any, values: Any) -> None:
         operand[...] = values
-
-    def check_arithmetic(self, operand: Any, what: str) -> None:
-        """NumPy computes."""
-
-    def scale(self, array: Any, factor: float) -> None:
-        np.multiply(array, factor, out=array)
-
-    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
-        larger = np.zeros_like(operand, shape=shape, subok=False)
-        larger[front(operand.shape)] = operand
-        return larger
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return np.roll(operand, shifts, axes)

@@ -34,30 +34,6 @@ class _Other:
         if prod(view.shape) > 0:
             _in_numpy(view, values.dtype)[...] = values
 
-    def check_arithmetic(self, operand: Any, what: str) -> None:
-        view = core.TensorView(operand)
-        if view.device != "cpu" or view.dtype in ("float16", "complex32"):
-            msg = (
-                f"{what} needs arithmetic on a {type(operand).__name__} of {view.dtype}, which is "
-                "left to CuPy and PyTorch; convert it, for example with cupy.asarray(), or leave "
-                f"{what} out"
-            )
-            raise ValueError(msg)
-
-    def scale(self, array: Any, factor: float) -> None:
-        view = core.TensorView(array)
-        if prod(view.shape) > 0:
-            elements = _in_numpy(view, np.dtype(view.dtype))
-            np.multiply(elements, factor, out=elements)
-
-    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
-        msg = (
-            f"the operand of shape {core.TensorView(operand).shape} is shorter than {shape}, and "
-            f"gpumath does not pad a {type(operand).__name__}; pad it first, or pass a NumPy "
-            "array, a CuPy array or a PyTorch tensor"
-        )
-        raise ValueError(msg)
-
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:  # noqa: ARG002 - there is nothing to call
         msg = (
             f"the operand is a {type(operand).__name__}; a NumPy array, a CuPy array or a PyTorch "

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpumath._host.libraries import front
-
 __all__ = ["LIBRARY"]
 
 
@@ -24,19 +22,6 @@ class _Torch:
             operand = operand.view(torch.int32)
         # from_numpy() takes neither negative strides nor other gaps than PyTorch's own.
         operand.copy_(torch.from_numpy(np.ascontiguousarray(values)))
-
-    def check_arithmetic(self, operand: Any, what: str) -> None:
-        """PyTorch computes."""
-
-    def scale(self, array: Any, factor: float) -> None:
-        # For complex32 it has few kernels.
-        numbers = torch.view_as_real(array) if array.dtype is torch.complex32 else array
-        numbers.mul_(factor)
-
-    def padded(self, operand: Any, shape: tuple[int, ...]) -> Any:
-        larger = operand.new_zeros(shape)
-        larger[front(operand.shape)] = operand
-        return larger
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return torch.roll(operand, shifts, axes)

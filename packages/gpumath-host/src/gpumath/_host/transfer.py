@@ -39,6 +39,7 @@ class _Plan(Protocol):
         direction: int = ...,
         stream: Any = ...,
         workspace: int = ...,
+        norm: Any = ...,
     ) -> None: ...
     def empty_result(self, operand: object, stream: Any = ...) -> Any: ...
 
@@ -51,6 +52,7 @@ def run_on_device(
     direction: int,
     stream: int,
     workspace: Workspace,
+    norm: str | None,
 ) -> Any:
     """Copy an operand in host memory to the plan's device, run there, and copy the result back."""
     device_id = plan.device_id or 0
@@ -77,7 +79,11 @@ def run_on_device(
         if plan.workspace_size:
             scratch, _ = workspace(operand, plan.workspace_size, device_id, stream, captured=False)
         plan.execute(
-            copied + front, output_address, direction=direction, stream=stream, workspace=scratch
+            *(copied + front, output_address),
+            direction=direction,
+            stream=stream,
+            workspace=scratch,
+            norm=norm,
         )
         if _has_gaps(target):
             staged = np.empty(result_size, np.uint8)
@@ -99,6 +105,7 @@ def run_on_host(
     device_id: int,
     direction: int,
     stream: int,
+    norm: str | None,
 ) -> Any:
     """Copy an operand in device memory to the host, run there, and copy the result back."""
     refuse_capture(stream, device_id, "execution='cpu' copies and waits", "leave it out")
@@ -120,6 +127,7 @@ def run_on_host(
             staged.ctypes.data + (source.ptr - low),
             staged_result.ctypes.data + (target.ptr - result_low),
             direction=direction,
+            norm=norm,
         )
         if _has_gaps(target):
             with library.on_stream(stream, device_id):

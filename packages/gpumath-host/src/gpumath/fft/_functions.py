@@ -12,7 +12,7 @@ from gpumath._host.execution import Execution
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._norm import Norm
 from gpumath.fft._options import FFTDirection, FFTOptions
-from gpumath.fft._transform import transform, transform_with
+from gpumath.fft._transform import transform, transform_resized
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]
 
@@ -90,7 +90,7 @@ def fft(
     norm : {'backward', 'ortho', 'forward'}, optional
         ``'backward'`` divides what goes back by the number of points of the transform,
         ``'forward'`` what goes forward, and ``'ortho'`` both by its square root. By default neither
-        direction is scaled.
+        direction is scaled. An epilog sees what is not scaled yet.
 
     Returns
     -------
@@ -103,9 +103,8 @@ def fft(
     ------
     ValueError
         The operand is not of an accepted library, is not complex or is a lazy view; an axis is out
-        of range or repeated; ``execution`` or ``norm`` is not among the allowed; there are not as
-        many lengths as axes; or an array of another library on a GPU would have to be scaled or
-        padded.
+        of range or repeated; ``execution`` or ``norm`` is not among the allowed; or there are not
+        as many lengths as axes.
     TypeError
         ``options`` or ``stream`` is of a wrong type.
     UnsupportedLayoutError
@@ -121,14 +120,10 @@ def fft(
     array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
     """
     callbacks = (prolog, epilog)
-    if n is None and s is None and norm is None:
-        return transform(
-            operand, "C2C", FFTDirection.FORWARD, axes, options, execution, out, callbacks, stream
-        )
-    return transform_with(
-        *(operand, "C2C", FFTDirection.FORWARD, axes, n, s, norm),
-        *(options, execution, out, callbacks, stream),
-    )
+    arguments = (options, execution, out, callbacks, stream, norm)
+    if n is None and s is None:
+        return transform(operand, "C2C", FFTDirection.FORWARD, axes, *arguments)
+    return transform_resized(operand, "C2C", FFTDirection.FORWARD, axes, n, s, *arguments)
 
 
 @overload
@@ -170,14 +165,10 @@ def ifft(
     array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
     """
     callbacks = (prolog, epilog)
-    if n is None and s is None and norm is None:
-        return transform(
-            operand, "C2C", FFTDirection.INVERSE, axes, options, execution, out, callbacks, stream
-        )
-    return transform_with(
-        *(operand, "C2C", FFTDirection.INVERSE, axes, n, s, norm),
-        *(options, execution, out, callbacks, stream),
-    )
+    arguments = (options, execution, out, callbacks, stream, norm)
+    if n is None and s is None:
+        return transform(operand, "C2C", FFTDirection.INVERSE, axes, *arguments)
+    return transform_resized(operand, "C2C", FFTDirection.INVERSE, axes, n, s, *arguments)
 
 
 @overload
@@ -226,14 +217,10 @@ def rfft(
            [ 2.+0.j, -1.+1.j,  0.+0.j]])
     """
     callbacks = (prolog, epilog)
-    if n is None and s is None and norm is None:
-        return transform(
-            operand, "R2C", FFTDirection.FORWARD, axes, options, execution, out, callbacks, stream
-        )
-    return transform_with(
-        *(operand, "R2C", FFTDirection.FORWARD, axes, n, s, norm),
-        *(options, execution, out, callbacks, stream),
-    )
+    arguments = (options, execution, out, callbacks, stream, norm)
+    if n is None and s is None:
+        return transform(operand, "R2C", FFTDirection.FORWARD, axes, *arguments)
+    return transform_resized(operand, "R2C", FFTDirection.FORWARD, axes, n, s, *arguments)
 
 
 @overload
@@ -287,11 +274,7 @@ def irfft(
     array([1., 2., 3.])
     """
     callbacks = (prolog, epilog)
-    if n is None and s is None and norm is None:
-        return transform(
-            operand, "C2R", FFTDirection.INVERSE, axes, options, execution, out, callbacks, stream
-        )
-    return transform_with(
-        *(operand, "C2R", FFTDirection.INVERSE, axes, n, s, norm),
-        *(options, execution, out, callbacks, stream),
-    )
+    arguments = (options, execution, out, callbacks, stream, norm)
+    if n is None and s is None:
+        return transform(operand, "C2R", FFTDirection.INVERSE, axes, *arguments)
+    return transform_resized(operand, "C2R", FFTDirection.INVERSE, axes, n, s, *arguments)

@@ -2,68 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import prod, sqrt
-from operator import index
+from collections.abc import Sequence
+from operator import index, le
 from typing import Any, Literal, TypeAlias
 
-from gpumath._host.libraries import front, library_of
+from gpumath._host.libraries import library_of
 from gpumath._host.stream import refuse_capture, resolve_stream, stream_handle
 from gpumath.bindings import core
-from gpumath.fft._options import FFTDirection, Kind
 
-__all__ = ["Norm", "factor_of", "lengths_of", "resized", "scale"]
+__all__ = ["Norm", "check_norm", "lengths_of", "resized"]
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
 
-def factor_of(norm: Norm | None, direction: FFTDirection) -> Callable[[int], float] | None:
-    """How the factor of a result follows from its points; None where there is nothing to scale."""
-    if norm is None:
-        return None
-    if norm == "ortho":
-        return _reciprocal_root
-    if norm not in ("backward", "forward"):
+def check_norm(norm: object) -> None:
+    """Raise ValueError unless it is one of the norms, or None."""
+    if norm not in (None, "backward", "ortho", "forward"):
         msg = f"norm is {norm!r}; 'backward', 'ortho', 'forward' and None are allowed"
         raise ValueError(msg)
-    scaled = FFTDirection.INVERSE if norm == "backward" else FFTDirection.FORWARD
-    return _reciprocal if direction == scaled else None
-
-
-def _reciprocal(points: int) -> float:
-    return 1 / points
-
-
-def _reciprocal_root(points: int) -> float:
-    return 1 / sqrt(points)
-
-
-def scale(
-    result: Any,
-    operand: Any,
-    kind: Kind,
-    axes: Sequence[int] | None,
-    factor: Callable[[int], float],
-    stream: Any,
-    blocking: bool,
-) -> None:
-    """Multiply a result, where it is and on the stream that it was submitted to."""
-    shape = core.TensorView(operand if kind == "R2C" else result).shape
-    points = prod(shape if axes is None else [shape[axis] for axis in axes])
-    library = library_of(result)
-    device_id = core.TensorView(result).device_id
-    if device_id is None:
-        library.scale(result, factor(points))
-        return
-    # The transform's own run has ordered the streams.
-    handle = core.current_stream(operand) if stream is None else stream_handle(stream)
-    if handle == core.current_stream(result):
-        library.scale(result, factor(points))
-    else:
-        with library.on_stream(handle, device_id):
-            library.scale(result, factor(points))
-    if blocking:
-        core.synchronize_stream(handle, device_id=device_id)
 
 
 def lengths_of(
@@ -98,38 +54,30 @@ def lengths_of(
 def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -> Any:
     """Cut the operand to these extents, and pad it with zeros where it is shorter.
 
-    What is only cut is a view of the operand.
+    What is only cut is a view of the operand, if its class has views.
     """
     shape = core.TensorView(operand).shape
     wanted = tuple(lengths.get(axis, extent) for axis, extent in enumerate(shape))
     if wanted == shape:
         return operand
-    cut = tuple(map(min, wanted, shape))
-    if cut != shape:
+    if all(map(le, wanted, shape)):
         try:
-            operand = operand[front(cut)]
+            return operand[tuple(map(slice, wanted))]
         except (TypeError, NotImplementedError, ValueError):
-            msg = (
-                f"the operand of shape {shape} is longer than {wanted}, and a "
-                f"{type(operand).__name__} cannot be cut; cut it first, or pass a NumPy array, a "
-                "CuPy array or a PyTorch tensor"
-            )
-            raise ValueError(msg) from None
-    if cut == wanted:
-        return operand
+            pass
     if inplace:
         msg = (
-            f"inplace=True would overwrite a padded copy: the operand of shape {shape} is shorter "
-            f"than {wanted}; pad it first, or leave one of them out"
+            f"inplace=True would overwrite a copy: the operand has the shape {shape} and has to be "
+            f"copied for the shape {wanted}; do that first, or leave one of them out"
         )
         raise ValueError(msg)
-    library = library_of(operand)
     device_id = core.TensorView(operand).device_id
     if device_id is None:
-        return library.padded(operand, wanted)
+        return core.resized(operand, wanted)
     # On the transform's own stream, in whose order the copy's memory goes back.
     handle = core.current_stream(operand) if stream is None else stream_handle(stream)
-    refuse_capture(handle, device_id, "the operand is padded", "pad it before the capture begins")
+    what, cure = "the operand is cut or padded by a copy", "do that before the capture begins"
+    refuse_capture(handle, device_id, what, cure)
     handle = resolve_stream(operand, device_id, stream)
-    with library.on_stream(handle, device_id):
-        return library.padded(operand, wanted)
+    with library_of(operand).on_stream(handle, device_id):
+        return core.resized(operand, wanted, stream=handle)

@@ -14,7 +14,7 @@ from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._norm import Norm
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
-from gpumath.fft._transform import transform, transform_with
+from gpumath.fft._transform import transform, transform_resized
 
 __all__ = ["fft2", "fftn", "ifft2", "ifftn", "irfft2", "irfftn", "rfft2", "rfftn"]
 
@@ -260,12 +260,10 @@ def _transform(
     stream: Any = None,
 ) -> Any:
     callbacks = (prolog, epilog)
-    if direction is _FORWARD and s is None and norm == "backward":
-        return transform(operand, kind, direction, axes, options, execution, out, callbacks, stream)
-    if axes is None and s is not None:
+    arguments = (options, execution, out, callbacks, stream, norm or "backward")
+    if s is None:
+        return transform(operand, kind, direction, axes, *arguments)
+    if axes is None:
         ndim = len(core.TensorView(operand).shape)
         axes = range(ndim - len(s), ndim)
-    return transform_with(
-        *(operand, kind, direction, axes, None, s, norm or "backward"),
-        *(options, execution, out, callbacks, stream),
-    )
+    return transform_resized(operand, kind, direction, axes, None, s, *arguments)

@@ -12,6 +12,7 @@ from gpumath._host.numpy_arrays import LIBRARY
 from gpumath._host.stream import resolve_stream, stream_handle
 from gpumath._host.transfer import run_on_device, run_on_host
 from gpumath.bindings import core
+from gpumath.fft._norm import Norm
 from gpumath.fft._options import FFTDirection, FFTOptions
 
 __all__ = ["run", "workspace_for"]
@@ -35,6 +36,7 @@ def run(
     logger: logging.Logger,
     *,
     blocking: bool,
+    norm: Norm | None = None,
 ) -> Any:
     """Transform ``operand``, which is on ``device_id``, to ``out`` or to a new array.
 
@@ -47,23 +49,23 @@ def run(
     if device_id is None:
         handle = 0 if stream is None else stream_handle(stream)
         if plan.device_id is None:
-            result = plan.run(operand, out, direction)
+            result = plan.run(operand, out, direction, norm=norm)
         elif plan.device_ids is not None:
-            result = plan.run(operand, out, direction)
+            result = plan.run(operand, out, direction, norm=norm)
             copied = f", operand and result spread over the CUDA devices {plan.device_ids}"
         else:
-            result = run_on_device(plan, library, operand, out, direction, handle, workspace)
+            result = run_on_device(plan, library, operand, out, direction, handle, workspace, norm)
             copied = f", operand and result copied between host memory and device {plan.device_id}"
     else:
         handle = resolve_stream(operand, device_id, stream)
         if plan.device_id is None:
-            result = run_on_host(plan, library, operand, out, device_id, direction, handle)
+            result = run_on_host(plan, library, operand, out, device_id, direction, handle, norm)
             copied = f", operand and result copied between device {device_id} and host memory"
         elif out is not None or plan.inplace or handle == core.current_stream(operand):
-            result = plan.run(operand, out, direction, handle, workspace, blocking)
+            result = plan.run(operand, out, direction, handle, workspace, blocking, norm)
         else:
             with library.on_stream(handle, device_id):
-                result = plan.run(operand, None, direction, handle, workspace, blocking)
+                result = plan.run(operand, None, direction, handle, workspace, blocking, norm)
     elapsed = 1e3 * (time.perf_counter() - start)
     logger.info("%s: %.3f ms of host time%s", direction.name, elapsed, copied)
     return result

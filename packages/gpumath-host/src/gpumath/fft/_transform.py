@@ -1,4 +1,4 @@
-"""The functions' common way, and what their keywords ``n``, ``s`` and ``norm`` add to it."""
+"""The functions' common way, and what their keywords ``n`` and ``s`` add to it."""
 
 from __future__ import annotations
 
@@ -12,49 +12,43 @@ from gpumath._host.libraries import library_of
 from gpumath._host.memory import Workspace
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core, errors
-from gpumath.fft._norm import Norm, factor_of, lengths_of, resized, scale
+from gpumath.fft._norm import Norm, check_norm, lengths_of, resized
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
 from gpumath.fft._run import run, workspace_for
 from gpumath.fft._setup import logger_of, set_up
 
-__all__ = ["transform", "transform_with"]
+__all__ = ["transform", "transform_resized"]
 
 
-def transform_with(
+def transform_resized(
     operand: Any,
     kind: Kind,
     direction: FFTDirection,
     axes: Sequence[int] | None,
     n: int | None,
     s: Sequence[int] | None,
-    norm: Norm | None,
     options: FFTOptions | Mapping[str, Any] | None,
     execution: Execution,
     out: Any,
     callbacks: tuple[object, object],
     stream: Any,
+    norm: Norm | None,
 ) -> Any:
-    """Transform an operand that is first cut or padded, and scale the result."""
-    factor = factor_of(norm, direction)
-    if factor is not None:
-        target = operand if out is None else out
-        library_of(target).check_arithmetic(target, f"norm={norm!r}")
-    if n is not None or s is not None:
-        ndim = len(core.TensorView(operand).shape)
-        lengths = lengths_of(n, s, axes, ndim)
-        chosen = resolve_options(FFTOptions, options)
-        last = ndim - 1 if axes is None else axes[-1] % ndim
-        if kind == "C2R" and last in lengths:
-            parity: Literal["even", "odd"] = "odd" if lengths[last] % 2 else "even"
-            lengths[last] = lengths[last] // 2 + 1
-            if chosen.last_axis_parity != parity:
-                options = chosen = replace(chosen, last_axis_parity=parity)
-        operand = resized(operand, lengths, chosen.inplace, stream)
-    result = transform(operand, kind, direction, axes, options, execution, out, callbacks, stream)
-    if factor is not None:
-        blocking = options is not None and resolve_options(FFTOptions, options).blocking is True
-        scale(result, operand, kind, axes, factor, stream, blocking)
-    return result
+    """Transform an operand that is first cut or padded."""
+    check_norm(norm)
+    ndim = len(core.TensorView(operand).shape)
+    lengths = lengths_of(n, s, axes, ndim)
+    chosen = resolve_options(FFTOptions, options)
+    last = ndim - 1 if axes is None else axes[-1] % ndim
+    if kind == "C2R" and last in lengths:
+        parity: Literal["even", "odd"] = "odd" if lengths[last] % 2 else "even"
+        lengths[last] = lengths[last] // 2 + 1
+        if chosen.last_axis_parity != parity:
+            options = chosen = replace(chosen, last_axis_parity=parity)
+    operand = resized(operand, lengths, chosen.inplace, stream)
+    return transform(
+        operand, kind, direction, axes, options, execution, out, callbacks, stream, norm
+    )
 
 
 def transform(
@@ -67,8 +61,9 @@ def transform(
     out: Any,
     callbacks: tuple[object, object],
     stream: Any,
+    norm: Norm | None,
 ) -> Any:
-    """Transform as `gpumath.fft.fft` does, without scaling."""
+    """Transform as `gpumath.fft.fft` does."""
     if (
         callbacks == (None, None)
         and options is None
@@ -78,9 +73,10 @@ def transform(
     ):
         # The short way: what the long one does for defaults. It also explains errors.
         try:
-            return core.FftPlan.transform(operand, axes, kind, out, direction, _workspace)
+            return core.FftPlan.transform(operand, axes, kind, out, direction, _workspace, norm)
         except (TypeError, ValueError, OverflowError, errors.OutOfMemoryError):
             pass
+    check_norm(norm)
     try:
         library = library_of(operand)
         plan, device_id, chosen, _ = set_up(
@@ -105,6 +101,7 @@ def transform(
         workspace,
         logger,
         blocking=chosen.blocking is True,
+        norm=norm,
     )
     workspace.release()
     return result

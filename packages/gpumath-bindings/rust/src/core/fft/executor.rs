@@ -239,6 +239,7 @@ impl Prepared {
                 None,
                 Some(workspace),
                 self.blocking,
+                None,
             )
             .map(Some)
     }

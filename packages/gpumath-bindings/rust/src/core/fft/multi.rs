@@ -58,6 +58,7 @@ impl FftPlan {
         library: Library,
         out: Option<&Bound<'py, PyAny>>,
         direction: Direction,
+        factor: Option<f64>,
         stream: Option<(&Bound<'py, PyAny>, usize)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let place = match source.device {
@@ -92,8 +93,10 @@ impl FftPlan {
         let input = source.ptr;
         // SAFETY: the views were checked against the plan's layouts, and their objects are alive for the call; for the
         // stream the caller vouches.
-        py.detach(|| unsafe { self.plan.execute_multi(input, address, place, direction, handle) })
-            .or_raise(py)?;
+        py.detach(|| unsafe {
+            self.plan.execute_multi(input, address, place, direction, factor, handle)
+        })
+        .or_raise(py)?;
         Ok(result)
     }
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
-use gpumath_core::fft::{Direction, Execution, Kind};
+use gpumath_core::fft::{Direction, Execution, Kind, Norm};
 use gpumath_core::tensor::Device;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,6 +28,11 @@ pub(crate) const fn kind_name(kind: Kind) -> &'static str {
 
 pub(crate) fn parse_kind(kind: &str) -> PyResult<Kind> {
     Ok([Kind::C2C, Kind::R2C, Kind::C2R][choice("kind", kind, ["C2C", "R2C", "C2R"])?])
+}
+
+pub(super) fn parse_norm(norm: &str) -> PyResult<Norm> {
+    let norms = [Norm::Backward, Norm::Ortho, Norm::Forward];
+    Ok(norms[choice("norm", norm, ["backward", "ortho", "forward"])?])
 }
 
 pub(super) fn parse_execution(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gpumath_core::Error;
 use gpumath_core::device::{RelaxedCapture, is_capturing, is_default};
-use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Problem};
+use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Norm, Problem};
 use gpumath_core::tensor::{DType, Device, Layout, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -67,13 +67,15 @@ impl FftPlan {
         stream: Option<(&Bound<'py, PyAny>, usize)>,
         workspace: Option<&Bound<'py, PyAny>>,
         blocking: bool,
+        norm: Option<Norm>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.plan.problem();
         if problem.inplace && source.readonly {
             return Err(PyValueError::new_err("the operand is read-only"));
         }
+        let factor = problem.factor(norm, direction);
         if self.plan.execution().devices().is_some() {
-            return self.run_multi(py, operand, &source, library, out, direction, stream);
+            return self.run_multi(py, operand, &source, library, out, direction, factor, stream);
         }
         let device = self.plan.execution().device();
         let handle = match (stream, device) {
@@ -107,8 +109,10 @@ impl FftPlan {
         let ptr = source.ptr;
         // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
         // stream and the workspace the caller vouches, as the documentation says.
-        py.detach(|| unsafe { self.plan.execute(ptr, address, direction, handle, scratch) })
-            .or_raise(py)?;
+        py.detach(|| unsafe {
+            self.plan.execute(ptr, address, direction, factor, handle, scratch)
+        })
+        .or_raise(py)?;
         interop::pending::keep(operand, source, handle).or_raise(py)?;
         if let (Some(out), Some(target)) = (out, target) {
             interop::pending::keep(out, target, handle).or_raise(py)?;

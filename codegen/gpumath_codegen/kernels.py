@@ -1,0 +1,90 @@
+"""The core's own kernels: CUDA C++ to PTX, by the NVRTC of the oldest CUDA that gpumath runs with.
+
+PTX of that release, for the oldest architecture that it knows, is understood by every newer driver
+on every newer device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import tempfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+from gpumath_codegen import seal, wheels
+
+SOURCE = "crates/gpumath-core/src/kernels/elements.cu"
+OUTPUT = "crates/gpumath-core/src/kernels/generated/elements.ptx"
+_RELEASE = "12.0"
+_OPTIONS = (b"--gpu-architecture=compute_50",)
+
+
+def origin(source: str) -> str:
+    """Say what the PTX of this source is from; it is in the seal."""
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    return f"elements.cu of sha256 {digest} by NVRTC {_RELEASE}"
+
+
+def generate(root: Path, repository: Path, cache: Path, check: bool) -> None:
+    """Write the PTX, or only compare it.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of ``headers.lock.toml``, which pins NVRTC.
+    repository : Path
+        Folder that `SOURCE` and `OUTPUT` are in.
+    cache : Path
+        Folder that outlives this run and is not in the repository.
+    check : bool
+        Whether to write nothing, and to fail if the file differs.
+    """
+    source = (repository / SOURCE).read_text()
+    text = seal.sealed(_compiled(source, _nvrtc(root, cache)), "//", origin(source))
+    path = repository / OUTPUT
+    if not check:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    elif not path.exists() or path.read_text() != text:
+        raise SystemExit(f"{OUTPUT}: out of date; run `kernels`")
+    print(f"{OUTPUT} is up to date")
+
+
+def _nvrtc(root: Path, cache: Path) -> ctypes.CDLL:
+    lock = tomllib.loads((root / "headers.lock.toml").read_text())
+    requirement = lock["libraries"]["nvrtc"]["wheels"][_RELEASE]
+    folder = cache / f"{requirement.replace('==', '-')}-libraries"
+    if not folder.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as work:
+            wheel = wheels.downloaded(Path(work), requirement, lock["sha256"][requirement])
+            unpacked = Path(work) / "unpacked"
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(unpacked)
+            unpacked.rename(folder)
+    (library,) = folder.glob("nvidia/cuda_nvrtc/lib/libnvrtc.so.*")
+    return ctypes.CDLL(str(library))
+
+
+def _compiled(source: str, nvrtc: ctypes.CDLL) -> str:
+    program = ctypes.c_void_p()
+    name = Path(SOURCE).name.encode()
+    created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name, 0, None, None)
+    if created != 0:
+        raise SystemExit(f"{SOURCE}: NVRTC status {created}")
+    options = (ctypes.c_char_p * len(_OPTIONS))(*_OPTIONS)
+    if nvrtc.nvrtcCompileProgram(program, len(options), options) != 0:
+        raise SystemExit(_text(nvrtc, program, "ProgramLog"))
+    # NVRTC's own headers leave constants behind, which nothing here uses.
+    lines = _text(nvrtc, program, "PTX").splitlines()
+    return "\n".join(line for line in lines if not line.startswith(".global")) + "\n"
+
+
+def _text(nvrtc: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> str:
+    size = ctypes.c_size_t()
+    getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    buffer = ctypes.create_string_buffer(size.value)
+    getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
+    return buffer.value.decode().rstrip()

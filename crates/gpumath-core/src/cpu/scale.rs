@@ -1,0 +1,126 @@
+//! Scaling in a pass of its own, for engines that cannot do it on the way.
+
+use std::num::NonZeroUsize;
+use std::ops::Mul;
+
+use rustfft::num_complex::Complex;
+
+use super::buffer::Plain;
+use super::parallel::{Address, share};
+use crate::error::Result;
+use crate::tensor::{DType, Layout};
+
+/// Elements that one thread multiplies at a time. They and their neighbours of the next turn fit in
+/// a cache.
+const CHUNK: usize = 1 << 14;
+
+/// Multiplies every element of a layout.
+///
+/// # Safety
+/// `address` is that of the element with index (0, …, 0) in memory of the layout and of the type,
+/// which nobody else uses during the call. No two indices share an element.
+pub(super) unsafe fn scale(
+    address: usize,
+    dtype: DType,
+    layout: &Layout,
+    factor: f64,
+    threads: NonZeroUsize,
+) -> Result<()> {
+    // SAFETY: passed on.
+    unsafe {
+        match dtype {
+            DType::Float32 => scale_all::<f32, _>(address, layout, factor as f32, threads),
+            DType::Float64 => scale_all::<f64, _>(address, layout, factor, threads),
+            DType::Complex64 => {
+                scale_all::<Complex<f32>, _>(address, layout, factor as f32, threads)
+            }
+            DType::Complex128 => scale_all::<Complex<f64>, _>(address, layout, factor, threads),
+            _ => Err(super::half_is_missing()),
+        }
+    }
+}
+
+/// Elements of one or two reals of type `T` side by side, without padding.
+///
+/// # Safety
+/// Implement it only for those.
+pub(super) unsafe trait Reals<T>: Plain {}
+
+// SAFETY: one real.
+unsafe impl Reals<Self> for f32 {}
+// SAFETY: one real.
+unsafe impl Reals<Self> for f64 {}
+// SAFETY: two reals.
+unsafe impl<T: Plain> Reals<T> for Complex<T> {}
+
+/// Multiplies the elements of a slice.
+pub(super) fn scale_slice<E: Reals<T>, T: Plain + Mul<Output = T>>(elements: &mut [E], factor: T) {
+    let len = size_of_val(elements) / size_of::<T>();
+    // SAFETY: the same memory as its reals, for as long as it is borrowed.
+    let reals = unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) };
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function is compiled for.
+        unsafe { multiply_avx2(reals, factor) };
+        return;
+    }
+    multiply(reals, factor);
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "so that the caller's instruction set counts")]
+fn multiply<T: Copy + Mul<Output = T>>(reals: &mut [T], factor: T) {
+    for real in reals {
+        *real = *real * factor;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn multiply_avx2<T: Copy + Mul<Output = T>>(reals: &mut [T], factor: T) {
+    multiply(reals, factor);
+}
+
+/// # Safety
+/// As for [`scale`].
+unsafe fn scale_all<E, T>(
+    address: usize,
+    layout: &Layout,
+    factor: T,
+    threads: NonZeroUsize,
+) -> Result<()>
+where
+    E: Reals<T> + Mul<T, Output = E>,
+    T: Plain + Mul<Output = T> + Sync,
+{
+    let Layout { shape, strides } = layout.merged();
+    let Some((&extent, outer)) = shape.split_last() else { return Ok(()) };
+    let (extent, stride) = (extent as usize, strides[outer.len()] as isize);
+    let chunks = extent.div_ceil(CHUNK);
+    let lines = outer.iter().product::<i64>() as usize;
+    let first = Address::of(std::ptr::with_exposed_provenance::<E>(address));
+    share(threads, lines * chunks, |numbers| {
+        for number in numbers {
+            let (mut line, start) = (number / chunks, number % chunks * CHUNK);
+            let mut offset = start as isize * stride;
+            for (&extent, &stride) in outer.iter().zip(&strides).rev() {
+                offset += (line % extent as usize) as isize * stride as isize;
+                line /= extent as usize;
+            }
+            let count = CHUNK.min(extent - start);
+            // SAFETY: indices of the layout, in a chunk that no other thread has.
+            unsafe {
+                let first = first.get::<E>().offset(offset);
+                if stride == 1 {
+                    scale_slice(std::slice::from_raw_parts_mut(first, count), factor);
+                } else {
+                    for index in 0..count as isize {
+                        let element = first.offset(index * stride);
+                        *element = *element * factor;
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}

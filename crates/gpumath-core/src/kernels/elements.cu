@@ -1,0 +1,138 @@
+// Kernels over the elements of strided arrays. `nox -s kernels` compiles them to generated/elements.ptx.
+
+typedef long long Integer;
+typedef unsigned long long Count;
+
+// More dimensions of two or more elements do not fit into any memory.
+enum { MAX_RANK = 48 };
+
+// Loads that a thread has under way at a time.
+enum { UNROLLED = 4 };
+
+// As kernels/mod.rs has them. The last dimension is the one that neighbouring threads go along.
+struct Elements {
+    Count count;
+    Integer rank;
+    Integer extents[MAX_RANK];
+    Integer strides[MAX_RANK];
+};
+
+// Extents and strides are those of what is copied, in the order of the other's.
+struct Resizing {
+    Elements to;
+    Integer extents[MAX_RANK];
+    Integer strides[MAX_RANK];
+};
+
+struct Half {
+    unsigned short bits;
+};
+
+// Aligned, such that it is loaded and stored as a whole.
+template <typename Real>
+struct alignas(2 * sizeof(Real)) Complex {
+    Real real, imaginary;
+};
+
+__device__ float times(float value, double factor) { return value * static_cast<float>(factor); }
+
+__device__ double times(double value, double factor) { return value * factor; }
+
+// In single precision, rounded once.
+__device__ Half times(Half value, double factor) {
+    float wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
+    wide = times(wide, factor);
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(value.bits) : "f"(wide));
+    return value;
+}
+
+template <typename Real>
+__device__ Complex<Real> times(Complex<Real> value, double factor) {
+    return {times(value.real, factor), times(value.imaginary, factor)};
+}
+
+__device__ Count first_index() { return static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x; }
+
+__device__ Count all_threads() { return static_cast<Count>(gridDim.x) * blockDim.x; }
+
+__device__ Integer offset_of(Count index, const Elements& elements) {
+    Integer offset = 0;
+#pragma unroll 1
+    for (Integer dim = elements.rank - 1; dim > 0; --dim) {
+        const Count extent = elements.extents[dim], rest = index / extent;
+        offset += static_cast<Integer>(index - rest * extent) * elements.strides[dim];
+        index = rest;
+    }
+    return offset + static_cast<Integer>(index) * elements.strides[0];
+}
+
+template <typename Element>
+__device__ void scale(Element* to, double factor, const Elements& elements) {
+    const Count step = all_threads();
+#pragma unroll 1
+    for (Count index = first_index(); index < elements.count; index += UNROLLED * step) {
+        Element* at[UNROLLED];
+        Element loaded[UNROLLED];
+#pragma unroll
+        for (int i = 0; i < UNROLLED; ++i) {
+            if (index + i * step < elements.count) {
+                at[i] = to + offset_of(index + i * step, elements);
+                loaded[i] = *at[i];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < UNROLLED; ++i) {
+            if (index + i * step < elements.count) {
+                *at[i] = times(loaded[i], factor);
+            }
+        }
+    }
+}
+
+template <typename Word>
+__device__ void resize(Word* to, const Word* from, const Resizing& resizing) {
+#pragma unroll 1
+    for (Count index = first_index(); index < resizing.to.count; index += all_threads()) {
+        Count rest = index;
+        Integer to_offset = 0, from_offset = 0;
+        bool is_inside = true;
+#pragma unroll 1
+        for (Integer dim = resizing.to.rank - 1; dim >= 0; --dim) {
+            const Count extent = resizing.to.extents[dim], quotient = rest / extent;
+            const Integer position = static_cast<Integer>(rest - quotient * extent);
+            is_inside = is_inside && position < resizing.extents[dim];
+            to_offset += position * resizing.to.strides[dim];
+            from_offset += position * resizing.strides[dim];
+            rest = quotient;
+        }
+        Word word = {};
+        if (is_inside) {
+            word = from[from_offset];
+        }
+        to[to_offset] = word;
+    }
+}
+
+#define SCALE(name, Element)                                                                 \
+    extern "C" __global__ void scale_##name(Element* to, double factor, Elements elements) { \
+        scale(to, factor, elements);                                                         \
+    }
+
+#define RESIZE(size, Word)                                                                    \
+    extern "C" __global__ void resize_##size(Word* to, const Word* from, Resizing resizing) { \
+        resize(to, from, resizing);                                                           \
+    }
+
+SCALE(float16, Half)
+SCALE(float32, float)
+SCALE(float64, double)
+SCALE(complex32, Complex<Half>)
+SCALE(complex64, Complex<float>)
+SCALE(complex128, Complex<double>)
+
+RESIZE(1, unsigned char)
+RESIZE(2, unsigned short)
+RESIZE(4, unsigned int)
+RESIZE(8, uint2)
+RESIZE(16, uint4)
