@@ -149,6 +149,7 @@ class FftPlan:
         out: object | None = None,
         direction: int = -1,
         workspace: _Workspace | None = None,
+        execution: Literal["cpu", "cuda"] | None = None,
     ) -> Any: ...
     @property
     def kind(self) -> str: ...

@@ -1,5 +1,6 @@
 //! `FftPlan`
 
+mod from_host;
 mod multi;
 mod parse;
 mod run;
@@ -163,13 +164,14 @@ impl FftPlan {
         Self::make(py, problem, execution, cached, &view, reader.library(), stream)
     }
 
-    /// Plan, or take the plan from the cache, and run it where the operand is: the same as ``FftPlan(operand, axes,
-    /// kind, out=out).run(operand, out, direction, None, workspace)``, in less time.
+    /// Plan, or take the plan from the cache, and run it: the same as ``FftPlan(operand, axes, kind, out=out,
+    /// execution=execution).run(operand, out, direction, None, workspace)``, in less time.
     #[staticmethod]
     #[pyo3(
-        signature = (operand, axes=None, kind=None, out=None, direction=-1, workspace=None),
-        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, workspace=None)"
+        signature = (operand, axes=None, kind=None, out=None, direction=-1, workspace=None, execution=None),
+        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, workspace=None, execution=None)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of one Python function")]
     fn transform<'py>(
         py: Python<'py>,
         operand: &Bound<'py, PyAny>,
@@ -178,6 +180,7 @@ impl FftPlan {
         out: Option<&Bound<'py, PyAny>>,
         direction: i32,
         workspace: Option<&Bound<'py, PyAny>>,
+        execution: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let reader = Reader::of(operand)?;
         let source = reader.view(operand, Some(0))?;
@@ -192,7 +195,7 @@ impl FftPlan {
             output: target.map(|target| target.view),
             callbacks: Callbacks::default(),
         };
-        let execution = parse_execution(None, source.device, None, None)?;
+        let execution = parse_execution(execution, source.device, None, None)?;
         let this = match Plan::find(&request, &source, execution).or_raise(py)? {
             Found::Plan(plan) => Self { plan },
             Found::Problem(problem) => {
@@ -377,12 +380,15 @@ impl FftPlan {
         Ok(())
     }
 
-    /// Transform an operand that is where the plan runs, and give the result, without scaling.
+    /// Transform an operand, and give the result, without scaling.
+    ///
+    /// An operand in host memory is copied to the plan's device, and the result back to host memory, where it is on
+    /// return.
     ///
     /// Parameters
     /// ----------
     /// operand : array
-    ///     Of the plan's input layout, element type and device.
+    ///     Of the plan's input layout and element type, on its device or in host memory.
     /// out : array, optional
     ///     What to write the result to, of the plan's output layout; by default a new array of the operand's library,
     ///     or the operand if the plan works in place.

@@ -102,7 +102,7 @@ class FFT:
         self._sign = choose_direction(None, None, self._plan.kind)
         self._is_planned = False
         self._is_freed = False
-        self._is_direct = self._plan.device_id == self._device_id
+        self._is_direct = self._device_id in (None, self._plan.device_id)
         self._overwriting: core.FftPlan | None = self._plan if self._plan.inplace else None
         self._workspace = workspace_for(self._library, self._device_id, self._options)
         self._blocking = self._options.blocking is True

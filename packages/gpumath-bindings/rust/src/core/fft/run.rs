@@ -71,6 +71,11 @@ impl FftPlan {
     ) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.plan.problem();
         let direction = parse_direction(direction)?;
+        if let (Device::Host, Execution::Cuda { device }) = (source.device, self.plan.execution()) {
+            return self.run_from_host(
+                py, operand, &source, library, out, direction, stream, workspace, device,
+            );
+        }
         self.check(&source, "operand", problem.input_dtype(), &problem.input, problem.inplace)?;
         if self.plan.execution().devices().is_some() {
             return self.run_multi(py, operand, &source, library, out, direction, stream);
@@ -135,7 +140,11 @@ impl FftPlan {
         let problem = self.plan.problem();
         if let Some(out) = out {
             let view = interop::out_view(operand, out, Some(handle))?;
-            self.check(&view, "out", problem.output_dtype(), &problem.output, true)?;
+            let place = match self.plan.execution().devices() {
+                Some(_) => self.place_of(&view),
+                None => source.device,
+            };
+            check_view(place, &view, "out", problem.output_dtype(), &problem.output, true)?;
             if !problem.inplace && view.overlaps(source) && view.ptr != source.ptr {
                 return Err(PyValueError::new_err(
                     "out and the operand overlap in memory; give memory of its own",
@@ -180,20 +189,7 @@ impl FftPlan {
         layout: &Layout,
         written: bool,
     ) -> PyResult<()> {
-        let device = self.place_of(view);
-        if view.dtype != dtype || !view.layout.is_equivalent(layout) || view.device != device {
-            let wanted =
-                TensorView { ptr: 0, dtype, layout: layout.clone(), device, readonly: false };
-            return Err(PyValueError::new_err(format!(
-                "the plan was made for an {side} of {}, and this one is of {}; copy it to that, or make another plan",
-                wanted.describe(),
-                view.describe()
-            )));
-        }
-        if written && view.readonly {
-            return Err(PyValueError::new_err(format!("the {side} is read-only")));
-        }
-        Ok(())
+        check_view(self.place_of(view), view, side, dtype, layout, written)
     }
 
     /// Input and output are the same memory exactly if the plan works in place.
@@ -230,6 +226,30 @@ impl FftPlan {
         let (address, owner) = block?.extract()?;
         Ok((address, Some(owner)))
     }
+}
+
+/// Refuses a view that is not of this place, element type and layout, or is to be written and cannot be.
+pub(super) fn check_view(
+    place: Device,
+    view: &TensorView,
+    side: &str,
+    dtype: DType,
+    layout: &Layout,
+    written: bool,
+) -> PyResult<()> {
+    if view.dtype != dtype || !view.layout.is_equivalent(layout) || view.device != place {
+        let wanted =
+            TensorView { ptr: 0, dtype, layout: layout.clone(), device: place, readonly: false };
+        return Err(PyValueError::new_err(format!(
+            "the plan was made for an {side} of {}, and this one is of {}; copy it to that, or make another plan",
+            wanted.describe(),
+            view.describe()
+        )));
+    }
+    if written && view.readonly {
+        return Err(PyValueError::new_err(format!("the {side} is read-only")));
+    }
+    Ok(())
 }
 
 /// Raises InvalidStateError if a stream is captured into a graph, which what is about to be done would break.
