@@ -200,6 +200,41 @@ result = total > 4, failed - total, copies(), blocks() - held
     assert ordering_driver.run(driver, code) == [True, 1, 0, 0]
 
 
+def test_a_forked_child_is_told(driver: Path) -> None:
+    code = f"""
+{START}
+from gpumath.bindings import errors
+
+x = operand(values(5 * {MIB}))
+made = plan(x)
+stop = threading.Event()
+
+def work():
+    while not stop.is_set():
+        made.run(x, None, -1, None, workspace)
+
+# While rings are in use.
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+codes = []
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        try:
+            made.run(x, None, -1, None, workspace)
+        except errors.InvalidStateError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+        os._exit(2)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop.set()
+for thread in threads:
+    thread.join()
+result = codes
+"""
+    assert ordering_driver.run(driver, code) == [7] * 5
+
+
 def test_functions_and_objects_use_it(driver: Path) -> None:
     code = f"""
 {START}

@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef uintptr_t Handle;
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_READY = 600, MOST = 1 << 16 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NOT_READY = 600, MOST = 1 << 16 };
 enum { COPY, INVERT, WAIT };
 
 typedef struct { int kind; Handle stream; char *to; const char *from; size_t size; int event; int is_done; } Work;
@@ -100,12 +101,16 @@ static int enqueue(Work work) {
     return SUCCESS;
 }
 
-int cuInit(unsigned flags) { return (int)flags; }
+/* Like the driver itself, of no use in a forked child. */
+static pid_t owner_;
+int cuInit(unsigned flags) { return owner_ = getpid(), (int)flags; }
 int cuDriverGetVersion(int *version) { return *version = 13000, SUCCESS; }
 int cuDeviceGetCount(int *count) { return *count = 1, SUCCESS; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, SUCCESS; }
 int cuDevicePrimaryCtxRetain(Handle *context, int device) { return *context = 4096 + (Handle)device, SUCCESS; }
-int cuCtxGetCurrent(Handle *context) { return *context = current_, SUCCESS; }
+int cuCtxGetCurrent(Handle *context) {
+    return *context = current_, owner_ == getpid() ? SUCCESS : NOT_INITIALIZED;
+}
 int cuCtxPushCurrent_v2(Handle context) { return stack_[depth_++] = current_, current_ = context, SUCCESS; }
 int cuCtxPopCurrent_v2(Handle *context) { return *context = current_, current_ = stack_[--depth_], SUCCESS; }
 int cuMemPoolCreate(Handle *pool, const void *properties) { return *pool = 1, properties ? SUCCESS : INVALID_VALUE; }
