@@ -415,7 +415,7 @@ impl FftPlan {
     /// ValueError
     ///     An array does not fit the plan, or the workspace is missing.
     /// InvalidStateError
-    ///     `blocking` while the stream is captured into a graph.
+    ///     The stream is captured into a graph, and `blocking` is asked for or the operand is in host memory.
     /// cuFFTError
     ///     cuFFT refused.
     #[pyo3(
