@@ -106,8 +106,8 @@ impl Ring {
         let _relaxed = RelaxedCapture::enter()?;
         let stream = Stream::new(device)?;
         let events = (0..count).map(|_| Event::new(device, false)).collect::<Result<_>>()?;
-        // SAFETY: the default stream lives as long as the device.
-        let memory = unsafe { Space::Pinned.allocate(count * BUFFER, device, 0) }?;
+        // SAFETY: the stream is dropped after the memory.
+        let memory = unsafe { Space::Pinned.allocate(count * BUFFER, device, stream.handle()) }?;
         Ok(Self { memory, events, stream, threads })
     }
 
