@@ -10,14 +10,15 @@ pub(super) struct Chunks {
     /// Where the next one starts.
     next: AtomicUsize,
     size: usize,
-    /// Bytes of each but the first, which ends where the address is a multiple of that, and the last.
+    /// Bytes of each but the first, which ends where the address is a multiple of that, and the last. A power of two.
     step: usize,
     /// Bytes from the last such address to the start.
     shift: usize,
 }
 
 impl Chunks {
-    /// Of `size` bytes at `address`, with at least `step` bytes each, up to the next power of two.
+    /// Of `size` bytes at `address`, cut where the address is a multiple of `step` or, if that is none, of the next power
+    /// of two.
     pub(super) fn new(address: usize, size: usize, step: usize) -> Self {
         let step = step.next_power_of_two();
         Self { next: AtomicUsize::new(0), size, step, shift: address % step }
