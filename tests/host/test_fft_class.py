@@ -138,7 +138,7 @@ def test_reset_operand_unchecked_leaves_the_check_to_execute(direct_space: Space
     with fft.FFT(direct_space.array(values), axes=[1]) as transform:
         transform.plan()
         transform.reset_operand_unchecked(direct_space.array(values[:2]))
-        with pytest.raises(ValueError, match="the plan was made for"):
+        with pytest.raises(ValueError, match="this FFT object was made for"):
             transform.execute()
 
 

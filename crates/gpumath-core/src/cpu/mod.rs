@@ -5,7 +5,7 @@ mod embedded;
 pub mod fft;
 mod fftw;
 mod loops;
-mod parallel;
+pub(crate) mod parallel;
 mod scale;
 
 pub use fftw::CpuLibrary;

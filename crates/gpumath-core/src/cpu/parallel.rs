@@ -74,7 +74,7 @@ fn pool(helpers: usize) -> Result<Arc<ThreadPool>> {
 }
 
 /// The indices that one thread works on; threads draw from the same range until it is used up.
-pub(super) struct Share<'a> {
+pub(crate) struct Share<'a> {
     next: &'a AtomicUsize,
     end: usize,
     grain: usize,
@@ -103,7 +103,7 @@ impl Iterator for Share<'_> {
 /// `0..count` are used up.
 ///
 /// One thread, or one index, never touches a pool. The first error is returned.
-pub(super) fn share<F>(threads: NonZeroUsize, count: usize, work: F) -> Result<()>
+pub(crate) fn share<F>(threads: NonZeroUsize, count: usize, work: F) -> Result<()>
 where
     F: Fn(Share<'_>) -> Result<()> + Sync,
 {

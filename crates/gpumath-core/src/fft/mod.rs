@@ -3,6 +3,7 @@
 mod areas;
 mod callback;
 pub(crate) mod cufft;
+mod host_operands;
 mod multi;
 mod outline;
 mod passes;

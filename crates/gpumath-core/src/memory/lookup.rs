@@ -1,10 +1,11 @@
-//! Which device an address belongs to.
+//! What the driver knows about an address.
 
 use gpumath_sys::generated::driver;
 
 use crate::device::{ContextGuard, call, check_sticky, count};
 use crate::error::{Error, Result};
 
+const MEMORY_TYPE: i32 = 2;
 const DEVICE_ORDINAL: i32 = 9;
 const INVALID_CONTEXT: i32 = 201;
 
@@ -16,11 +17,11 @@ pub fn device_of(address: usize) -> Result<i32> {
         )));
     }
     check_sticky()?;
-    let answer = match ask(address) {
+    let answer = match ask(address, DEVICE_ORDINAL) {
         Err(Error::Status(status)) if status.code == INVALID_CONTEXT => {
             // Any context will do, since addresses are the same in all of them. One is made only where there is none.
             let _context = ContextGuard::enter(0)?;
-            ask(address)
+            ask(address, DEVICE_ORDINAL)
         }
         other => other,
     };
@@ -35,11 +36,15 @@ pub fn device_of(address: usize) -> Result<i32> {
     }
 }
 
-fn ask(address: usize) -> Result<i32> {
-    let mut ordinal = -1_i32;
+/// Whether the driver knows the memory: it is pinned, managed or a device's. Needs a current context.
+pub(super) fn is_known(address: usize) -> bool {
+    ask(address, MEMORY_TYPE).is_ok()
+}
+
+/// An attribute that is a 32-bit number.
+fn ask(address: usize, attribute: i32) -> Result<i32> {
+    let mut value = -1_i32;
     // SAFETY: the attribute is an i32, and the address that of a live one; the driver only looks `address` up.
-    unsafe {
-        call!(driver::POINTER_GET_ATTRIBUTE, &raw mut ordinal as usize, DEVICE_ORDINAL, address)
-    }?;
-    Ok(ordinal)
+    unsafe { call!(driver::POINTER_GET_ATTRIBUTE, &raw mut value as usize, attribute, address) }?;
+    Ok(value)
 }

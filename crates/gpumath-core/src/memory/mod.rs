@@ -1,19 +1,25 @@
 //! Memory: who allocates it, who frees it, where it is, and how it is copied.
 
+mod chunks;
+mod elements;
 mod lookup;
 mod manager;
 mod pointer;
 mod pool;
 mod resize;
 mod spaces;
+mod staging;
 mod transfer;
 
+pub(crate) use elements::copy_elements;
 pub use lookup::device_of;
+use lookup::is_known;
 pub use manager::BaseCUDAMemoryManager;
 pub use pointer::MemoryPointer;
 pub use pool::{StreamOrderedPool, trim};
 pub use resize::resize;
 pub use spaces::{Advice, Location, advise, prefetch};
+pub(crate) use staging::{copy_from_host, copy_to_host};
 pub use transfer::copy;
 pub(crate) use transfer::{Rows, copy_rows};
 

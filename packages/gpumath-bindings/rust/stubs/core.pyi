@@ -154,6 +154,7 @@ class FftPlan:
         direction: int = -1,
         workspace: _Workspace | None = None,
         norm: _Norm | None = None,
+        execution: Literal["cpu", "cuda"] | None = None,
     ) -> Any: ...
     @property
     def kind(self) -> str: ...
@@ -221,8 +222,10 @@ class FftExecutor:
     def _prepare(
         self,
         library: str,
+        device_id: int | None,
         plan: FftPlan,
         direction: int,
+        is_free: bool,
         workspace: _Workspace,
         blocking: bool,
         logger: Logger,

@@ -1,6 +1,7 @@
 //! `FftPlan`
 
 mod executor;
+mod from_host;
 mod multi;
 mod parse;
 mod run;
@@ -161,12 +162,15 @@ impl FftPlan {
         Self::make(py, problem, execution, cached, &view, reader.library(), stream)
     }
 
-    /// Plan, or take the plan from the cache, and run it where the operand is: the same as ``FftPlan(operand, axes,
-    /// kind, out=out).run(operand, out, direction, None, workspace, norm=norm)``, in less time.
+    /// Plan, or take the plan from the cache, and run it: the same as ``FftPlan(operand, axes, kind, out=out,
+    /// execution=execution).run(operand, out, direction, None, workspace, norm=norm)``, in less time.
     #[staticmethod]
     #[pyo3(
-        signature = (operand, axes=None, kind=None, out=None, direction=-1, workspace=None, norm=None),
-        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, workspace=None, norm=None)"
+        signature = (
+            operand, axes=None, kind=None, out=None, direction=-1, workspace=None, norm=None, execution=None
+        ),
+        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, workspace=None, norm=None, \
+                          execution=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "the arguments of one Python function")]
     fn transform<'py>(
@@ -178,6 +182,7 @@ impl FftPlan {
         direction: i32,
         workspace: Option<&Bound<'py, PyAny>>,
         norm: Option<&str>,
+        execution: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let direction = parse_direction(direction)?;
         let norm = norm.map(parse_norm).transpose()?;
@@ -193,7 +198,7 @@ impl FftPlan {
             output: target.map(|target| target.view),
             callbacks: Callbacks::default(),
         };
-        let execution = parse_execution(None, source.device, None, None)?;
+        let execution = parse_execution(execution, source.device, None, None)?;
         let this = match Plan::find(&request, &source, execution).or_raise(py)? {
             Found::Plan(plan) => Self { plan },
             Found::Problem(problem) => {
@@ -387,12 +392,15 @@ impl FftPlan {
         Ok(())
     }
 
-    /// Transform an operand that is where the plan runs, and give the result.
+    /// Transform an operand, and give the result.
+    ///
+    /// An operand in host memory is copied to the plan's device, and the result back to host memory, where it is on
+    /// return.
     ///
     /// Parameters
     /// ----------
     /// operand : array
-    ///     Of the plan's input layout, element type and device.
+    ///     Of the plan's input layout and element type, on its device or in host memory.
     /// out : array, optional
     ///     What to write the result to, of the plan's output layout; by default a new array of the operand's library,
     ///     or the operand if the plan works in place.
@@ -421,7 +429,7 @@ impl FftPlan {
     /// ValueError
     ///     An array does not fit the plan, or the workspace is missing.
     /// InvalidStateError
-    ///     `blocking` while the stream is captured into a graph.
+    ///     The stream is captured into a graph, and `blocking` is asked for or the operand is in host memory.
     /// cuFFTError
     ///     cuFFT refused.
     #[pyo3(
@@ -446,10 +454,8 @@ impl FftPlan {
         let reader = Reader::of(operand)?;
         // Libraries without a current stream work on the default stream.
         let source = reader.view(operand, Some(given.unwrap_or(0)))?;
-        let problem = self.plan.problem();
-        self.check(&source, "operand", problem.input_dtype(), &problem.input, false)?;
-        let stream = stream.zip(given);
-        let library = reader.library();
+        self.check_operand(&source)?;
+        let (library, stream) = (reader.library(), stream.zip(given));
         self.run_on(py, operand, source, library, out, direction, stream, workspace, blocking, norm)
     }
 

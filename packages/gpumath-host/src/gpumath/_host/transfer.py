@@ -1,7 +1,7 @@
-"""Runs whose operand is on the other side: in host memory for the GPU, or the other way round.
+"""Runs on the CPU of operands in device memory. The other way round is the core's business.
 
 The whole range of memory that the operand's elements lie in is copied, so that the plan, made for
-the operand's own strides, fits the copy too. Both functions return when the result is there.
+the operand's own strides, fits the copy too.
 """
 
 from __future__ import annotations
@@ -13,88 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from gpumath._host.libraries import ArrayLibrary
-from gpumath._host.memory import Workspace
 from gpumath._host.stream import refuse_capture
 from gpumath.bindings import core
 
-__all__ = ["run_on_device", "run_on_host"]
-
-_ALIGNMENT = 16
+__all__ = ["run_on_host"]
 
 
 class _Plan(Protocol):
     """What the plans of every unary operation have in common."""
 
     @property
-    def device_id(self) -> int | None: ...
-    @property
     def inplace(self) -> bool: ...
-    @property
-    def workspace_size(self) -> int: ...
     def execute(
         self,
         input: object,
         output: object,
         *,
         direction: int = ...,
-        stream: Any = ...,
-        workspace: int = ...,
         norm: Any = ...,
     ) -> None: ...
     def empty_result(self, operand: object, stream: Any = ...) -> Any: ...
-
-
-def run_on_device(
-    plan: _Plan,
-    library: ArrayLibrary,
-    operand: Any,
-    out: Any,
-    direction: int,
-    stream: int,
-    workspace: Workspace,
-    norm: str | None,
-) -> Any:
-    """Copy an operand in host memory to the plan's device, run there, and copy the result back."""
-    device_id = plan.device_id or 0
-    source = core.TensorView(operand)
-    low, size = source.span
-    if size > 0:
-        refuse_capture(stream, device_id, "the operand is in host memory", "copy it to the device")
-    result = _result(plan, operand, out)
-    target = core.TensorView(result)
-    if size == 0:
-        return result
-    try:
-        front = source.ptr - low
-        _block, copied = _aligned(front, size, device_id, stream)
-        core.copy(copied, low, size, device_id=device_id, stream=stream)
-        result_low, result_size = target.span
-        if plan.inplace:
-            device_result = copied
-        else:
-            result_front = target.ptr - result_low
-            _result_block, device_result = _aligned(result_front, result_size, device_id, stream)
-        output_address = device_result + (target.ptr - result_low)
-        scratch = 0
-        if plan.workspace_size:
-            scratch, _ = workspace(operand, plan.workspace_size, device_id, stream, captured=False)
-        plan.execute(
-            *(copied + front, output_address),
-            direction=direction,
-            stream=stream,
-            workspace=scratch,
-            norm=norm,
-        )
-        if _has_gaps(target):
-            staged = np.empty(result_size, np.uint8)
-            result_low = staged.ctypes.data
-        core.copy(result_low, device_result, result_size, device_id=device_id, stream=stream)
-    finally:
-        # Also after an error: the copies read and write host memory that the caller may free.
-        core.synchronize_stream(stream, device_id=device_id, interruptible=False)
-    if _has_gaps(target):
-        library.write(result, _elements(staged, target))
-    return result
 
 
 def run_on_host(
@@ -107,13 +45,19 @@ def run_on_host(
     stream: int,
     norm: str | None,
 ) -> Any:
-    """Copy an operand in device memory to the host, run there, and copy the result back."""
+    """Copy an operand in device memory to the host, run there, and copy the result back.
+
+    The result is there on return.
+    """
     refuse_capture(stream, device_id, "execution='cpu' copies and waits", "leave it out")
     # Libraries without a current stream of their own order here what makes the elements.
     source = core.TensorView(operand, stream=stream)
     low, size = source.span
     with library.on_stream(stream, device_id):
-        result = _result(plan, operand, out, stream)
+        if out is not None:
+            result = out
+        else:
+            result = operand if plan.inplace else plan.empty_result(operand, stream)
     if size == 0:
         return result
     target = core.TensorView(result, stream=stream)
@@ -144,19 +88,6 @@ def run_on_host(
         # Also after an error: the copies use memory that is freed on return.
         core.synchronize_stream(stream, device_id=device_id, interruptible=False)
     return result
-
-
-def _aligned(front: int, size: int, device_id: int, stream: int) -> tuple[core.MemoryPointer, int]:
-    """Allocate device memory that is aligned for every type ``front`` bytes behind its start."""
-    padding = -front % _ALIGNMENT
-    block = core.allocate(padding + size, device_id=device_id, stream=stream)
-    return block, block.device_ptr + padding
-
-
-def _result(plan: _Plan, operand: Any, out: Any, stream: Any = None) -> Any:
-    if out is not None:
-        return out
-    return operand if plan.inplace else plan.empty_result(operand, stream)
 
 
 def _has_gaps(view: core.TensorView) -> bool:

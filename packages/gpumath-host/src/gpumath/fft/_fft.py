@@ -100,7 +100,7 @@ class FFT(core.FftExecutor):
         self._direction: FFTDirection | None = None
         self._is_planned = False
         self._is_freed = False
-        self._is_direct = self._plan.device_id == self._device_id
+        self._is_direct = self._device_id in (None, self._plan.device_id)
         self._overwriting: core.FftPlan | None = self._plan if self._plan.inplace else None
         self._workspace = workspace_for(self._library, self._device_id, self._options)
         self._blocking = self._options.blocking is True
@@ -155,9 +155,15 @@ class FFT(core.FftExecutor):
         )
         self._is_planned = True
         if self._is_direct:
-            sign = choose_direction(None, self._direction, self._plan.kind)
             self._prepare(
-                self._library.name, self._plan, sign, self._workspace, self._blocking, self._logger
+                self._library.name,
+                self._device_id,
+                self._plan,
+                choose_direction(None, self._direction, self._plan.kind),
+                self._direction is None and self._plan.kind == "C2C",
+                self._workspace,
+                self._blocking,
+                self._logger,
             )
         self._logger.info("planned")
 
@@ -168,6 +174,7 @@ class FFT(core.FftExecutor):
         operand = self._operand
         if operand is None or not self._is_planned:
             self._refuse_execution()
+        check_fits(self._library, self._plan, self._device_id, operand)
         sign = choose_direction(direction, self._direction, self._plan.kind)
         plan = self._plan
         if out is not None and (out is operand or not self._is_direct):

@@ -10,7 +10,7 @@ from gpumath._host.libraries import ArrayLibrary
 from gpumath._host.memory import Workspace
 from gpumath._host.numpy_arrays import LIBRARY
 from gpumath._host.stream import resolve_stream, stream_handle
-from gpumath._host.transfer import run_on_device, run_on_host
+from gpumath._host.transfer import run_on_host
 from gpumath.bindings import core
 from gpumath.fft._norm import Norm
 from gpumath.fft._options import FFTDirection, FFTOptions
@@ -41,8 +41,8 @@ def run(
     """Transform ``operand``, which is on ``device_id``, to ``out`` or to a new array.
 
     Work on a GPU whose operand is there is submitted to ``stream``, and waited for if ``blocking``.
-    Otherwise the result is there on return. ``plan.run()`` alone does the same where the plan runs
-    on the operand's device, no stream is given and nothing is logged.
+    Otherwise the result is there on return. ``plan.run()`` alone does the same where the operand
+    is in host memory or the plan runs on its device, no stream is given and nothing is logged.
     """
     start = time.perf_counter()
     copied = ""
@@ -54,7 +54,7 @@ def run(
             result = plan.run(operand, out, direction, norm=norm)
             copied = f", operand and result spread over the CUDA devices {plan.device_ids}"
         else:
-            result = run_on_device(plan, library, operand, out, direction, handle, workspace, norm)
+            result = plan.run(operand, out, direction, handle, workspace, norm=norm)
             copied = f", operand and result copied between host memory and device {plan.device_id}"
     else:
         handle = resolve_stream(operand, device_id, stream)

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from gpumath._host.execution import Execution
 from gpumath._host.libraries import library_of
-from gpumath._host.memory import Workspace
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core, errors
 from gpumath.fft._norm import Norm, check_norm, lengths_of, resized
@@ -67,13 +66,15 @@ def transform(
     if (
         callbacks == (None, None)
         and options is None
-        and execution is None
+        and (execution is None or execution == "cuda")
         and stream is None
         and not _ROOT_LOGGER.isEnabledFor(logging.INFO)
     ):
         # The short way: what the long one does for defaults. It also explains errors.
         try:
-            return core.FftPlan.transform(operand, axes, kind, out, direction, _workspace, norm)
+            return core.FftPlan.transform(
+                operand, axes, kind, out, direction, _workspace, norm, execution
+            )
         except (TypeError, ValueError, OverflowError, errors.OutOfMemoryError):
             pass
     check_norm(norm)
@@ -110,7 +111,10 @@ def transform(
 def _workspace(
     operand: object, size: int, device_id: int, stream: int, captured: bool
 ) -> tuple[int, object]:
-    return Workspace(library_of(operand))(operand, size, device_id, stream, captured)
+    where = core.TensorView(operand).device_id
+    workspace = workspace_for(library_of(operand), where, _DEFAULTS)
+    return workspace(operand, size, device_id, stream, captured)
 
 
+_DEFAULTS = FFTOptions()
 _ROOT_LOGGER = logging.getLogger()

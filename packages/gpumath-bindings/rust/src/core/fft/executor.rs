@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpumath_core::fft::Direction;
+use gpumath_core::tensor::{Device, TensorView};
+use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyBool, PyDict, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
 use pyo3::{intern, prelude::*};
 
 use super::FftPlan;
@@ -31,9 +33,14 @@ struct State {
 /// What an execution without arguments takes.
 struct Prepared {
     plan: FftPlan,
+    /// That of executions which name none.
     direction: Direction,
+    /// Whether others can name another one.
+    is_free: bool,
     /// Name of the operand's library.
     library: String,
+    /// Where the operand is.
+    place: Device,
     workspace: Py<PyAny>,
     blocking: bool,
     logger: Py<PyAny>,
@@ -59,20 +66,34 @@ impl FftExecutor {
         let _old = std::mem::replace(&mut self.state().operand, operand);
     }
 
-    /// Say what `execute` without arguments does: ``plan.run(operand, None, direction, None, workspace, blocking)``, for
-    /// operands of this library, which is named as in messages.
+    /// Say what `execute` does: ``plan.run(operand, out, direction, None, workspace, blocking)``, for operands of this
+    /// library, which is named as in messages, on this device or in host memory (None). `is_free` says whether an
+    /// execution can have another direction.
+    #[expect(clippy::too_many_arguments, reason = "all that is prepared")]
     fn _prepare(
         &self,
         library: String,
+        device_id: Option<i32>,
         plan: &FftPlan,
         direction: i32,
+        is_free: bool,
         workspace: Py<PyAny>,
         blocking: bool,
         logger: Py<PyAny>,
     ) -> PyResult<()> {
         let direction = parse_direction(direction)?;
         let plan = FftPlan { plan: Arc::clone(&plan.plan) };
-        self.replace(Some(Prepared { plan, direction, library, workspace, blocking, logger }));
+        let place = device_id.map_or(Device::Host, Device::Cuda);
+        self.replace(Some(Prepared {
+            plan,
+            direction,
+            is_free,
+            library,
+            place,
+            workspace,
+            blocking,
+            logger,
+        }));
         Ok(())
     }
 
@@ -122,11 +143,13 @@ impl FftExecutor {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if direction.is_none() && stream.is_none() && release_workspace.is_none() && out.is_none() {
+        if stream.is_none() && release_workspace.is_none() {
             let (operand, prepared) = slf.get().parts(py);
             if let (Some(operand), Some(prepared)) = (operand, prepared)
+                && out.is_none_or(|out| !out.is(&operand))
+                && let Some(direction) = prepared.direction(direction)
                 && is_silent(prepared.logger.bind(py))?
-                && let Some(result) = prepared.run(&operand)?
+                && let Some(result) = prepared.run(&operand, out, direction)?
             {
                 return Ok(result);
             }
@@ -216,32 +239,64 @@ impl Prepared {
         }
         let view = reader.view(operand, None)?;
         reader.check_gradient(operand)?;
-        Ok(self.plan.fits(&view) && self.plan.plan.accepts(&view))
+        Ok(self.fits(&view) && self.plan.plan.accepts(&view))
     }
 
-    /// `None` if the operand does not fit the plan.
-    fn run<'py>(&self, operand: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// Whether the plan runs on such an operand.
+    fn fits(&self, view: &TensorView) -> bool {
+        let problem = self.plan.plan.problem();
+        view.device == self.place
+            && view.dtype == problem.input_dtype()
+            && view.layout.is_equivalent(&problem.input)
+            && !(problem.inplace && view.readonly)
+    }
+
+    /// What an argument means; `None` if that takes a longer look.
+    fn direction(&self, given: Option<&Bound<'_, PyAny>>) -> Option<Direction> {
+        let Some(given) = given else { return Some(self.direction) };
+        let direction = if let Ok(number) = given.cast::<PyInt>() {
+            parse_direction(number.extract().ok()?).ok()?
+        } else {
+            match given.cast::<PyString>().ok()?.to_str().ok()? {
+                "forward" => Direction::Forward,
+                "inverse" => Direction::Inverse,
+                _ => return None,
+            }
+        };
+        (self.is_free || direction == self.direction).then_some(direction)
+    }
+
+    /// `None` if the operand or `out` does not fit the plan.
+    fn run<'py>(
+        &self,
+        operand: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+        direction: Direction,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = operand.py();
         let reader = Reader::of(operand)?;
         let source = reader.view(operand, Some(0))?;
-        if !self.plan.fits(&source) {
+        if !self.fits(&source) {
             return Ok(None);
         }
         let (library, workspace) = (reader.library(), self.workspace.bind(py));
-        self.plan
-            .run_on(
-                py,
-                operand,
-                source,
-                library,
-                None,
-                self.direction,
-                None,
-                Some(workspace),
-                self.blocking,
-                None,
-            )
-            .map(Some)
+        let result = self.plan.run_on(
+            py,
+            operand,
+            source,
+            library,
+            out,
+            direction,
+            None,
+            Some(workspace),
+            self.blocking,
+            None,
+        );
+        match result {
+            // It may fit another plan.
+            Err(error) if out.is_some() && error.is_instance_of::<PyValueError>(py) => Ok(None),
+            other => other.map(Some),
+        }
     }
 }
 

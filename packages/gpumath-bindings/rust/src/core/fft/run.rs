@@ -70,10 +70,12 @@ impl FftPlan {
         norm: Option<Norm>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.plan.problem();
-        if problem.inplace && source.readonly {
-            return Err(PyValueError::new_err("the operand is read-only"));
-        }
         let factor = problem.factor(norm, direction);
+        if let (Device::Host, Execution::Cuda { device }) = (source.device, self.plan.execution()) {
+            return self.run_from_host(
+                py, operand, &source, library, out, direction, factor, stream, workspace, device,
+            );
+        }
         if self.plan.execution().devices().is_some() {
             return self.run_multi(py, operand, &source, library, out, direction, factor, stream);
         }
@@ -139,7 +141,11 @@ impl FftPlan {
         let problem = self.plan.problem();
         if let Some(out) = out {
             let view = interop::out_view(operand, out, Some(handle))?;
-            self.check(&view, "out", problem.output_dtype(), &problem.output, true)?;
+            let place = match self.plan.execution().devices() {
+                Some(_) => self.place_of(&view),
+                None => source.device,
+            };
+            check_view(place, &view, "out", problem.output_dtype(), &problem.output, true)?;
             if !problem.inplace && view.overlaps(source) && view.ptr != source.ptr {
                 return Err(PyValueError::new_err(
                     "out and the operand overlap in memory; give memory of its own",
@@ -175,16 +181,11 @@ impl FftPlan {
         Ok((view.ptr, view.owner.is_some().then_some(view)))
     }
 
-    /// Whether the plan takes such an operand.
-    pub(super) fn fits(&self, view: &TensorView) -> bool {
+    /// Refuses an operand that does not fit the plan. For a plan on a GPU, host memory will do.
+    pub(super) fn check_operand(&self, view: &TensorView) -> PyResult<()> {
         let problem = self.plan.problem();
-        self.matches(view, problem.input_dtype(), &problem.input)
-    }
-
-    fn matches(&self, view: &TensorView, dtype: DType, layout: &Layout) -> bool {
-        view.dtype == dtype
-            && view.layout.is_equivalent(layout)
-            && view.device == self.place_of(view)
+        let place = if view.device == Device::Host { Device::Host } else { self.place_of(view) };
+        check_view(place, view, "operand", problem.input_dtype(), &problem.input, problem.inplace)
     }
 
     /// Refuses a view that does not fit one side of the plan.
@@ -196,20 +197,7 @@ impl FftPlan {
         layout: &Layout,
         written: bool,
     ) -> PyResult<()> {
-        let device = self.place_of(view);
-        if !self.matches(view, dtype, layout) {
-            let wanted =
-                TensorView { ptr: 0, dtype, layout: layout.clone(), device, readonly: false };
-            return Err(PyValueError::new_err(format!(
-                "the plan was made for an {side} of {}, and this one is of {}; copy it to that, or make another plan",
-                wanted.describe(),
-                view.describe()
-            )));
-        }
-        if written && view.readonly {
-            return Err(PyValueError::new_err(format!("the {side} is read-only")));
-        }
-        Ok(())
+        check_view(self.place_of(view), view, side, dtype, layout, written)
     }
 
     /// Input and output are the same memory exactly if the plan works in place.
@@ -246,6 +234,30 @@ impl FftPlan {
         let (address, owner) = block?.extract()?;
         Ok((address, Some(owner)))
     }
+}
+
+/// Refuses a view that is not of this place, element type and layout, or is to be written and cannot be.
+fn check_view(
+    place: Device,
+    view: &TensorView,
+    side: &str,
+    dtype: DType,
+    layout: &Layout,
+    written: bool,
+) -> PyResult<()> {
+    if view.dtype != dtype || !view.layout.is_equivalent(layout) || view.device != place {
+        let wanted =
+            TensorView { ptr: 0, dtype, layout: layout.clone(), device: place, readonly: false };
+        return Err(PyValueError::new_err(format!(
+            "the plan was made for an {side} of {}, and this one is of {}; copy it to that, or make another plan",
+            wanted.describe(),
+            view.describe()
+        )));
+    }
+    if written && view.readonly {
+        return Err(PyValueError::new_err(format!("the {side} is read-only")));
+    }
+    Ok(())
 }
 
 /// Raises InvalidStateError if a stream is captured into a graph, which what is about to be done would break.
