@@ -81,7 +81,8 @@ def random_sides(trial: Trial, space: Space) -> dict[str, OffsetFactors]:
 def calls_without(trial: Trial, operand: Any, out: Any) -> int | None:
     """Calls of cuFFT that the transform takes without callbacks; None if it is not covered."""
     options = {"kind": trial.kind, **trial.options}
-    options.pop("fft_type", None)
+    for name in ("fft_type", "result_layout"):
+        options.pop(name, None)
     try:
         return core.FftPlan(operand, axes=trial.axes, out=out, **options).library_calls
     except fft.UnsupportedLayoutError:

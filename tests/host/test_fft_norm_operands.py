@@ -169,6 +169,7 @@ def in_half(numbers: Any, factor: float) -> Any:
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental:UserWarning")
 @pytest.mark.parametrize("norm", ["ortho", "forward"])
 @pytest.mark.parametrize("step", [1, 2])
 def test_half_precision(norm: Any, step: int) -> None:
@@ -177,17 +178,20 @@ def test_half_precision(norm: Any, step: int) -> None:
     reals = torch.randn(6, 32, dtype=torch.float32).to("cuda", torch.float16)
     pairs = torch.randn(6, 32, 2, dtype=torch.float32).to("cuda", torch.float16)
     for operand, function in ((reals, fft.rfft), (torch.view_as_complex(pairs), fft.fft)):
-        plain = function(operand, axes=[1])
-        assert plain.dtype is torch.complex32
-        whole = torch.zeros(6, step * plain.shape[1], 2, dtype=torch.float16, device="cuda")
-        out = torch.view_as_complex(whole)[:, ::step]
+        points = 17 if function is fft.rfft else 32
+        # Of the same strides: cuFFT rounds differently for others.
+        plain, scaled = torch.zeros(2, 6, step * points, 2, dtype=torch.float16, device="cuda")
+        function(operand, axes=[1], out=torch.view_as_complex(plain)[:, ::step])
+        out = torch.view_as_complex(scaled)[:, ::step]
         assert function(operand, axes=[1], norm=norm, out=out) is out
-        assert torch.equal(whole[:, ::step], in_half(torch.view_as_real(plain), factor))
+        assert torch.equal(scaled[:, ::step], in_half(plain[:, ::step], factor))
+        assert plain[:, ::step].any()
         if step > 1:
-            assert not whole[:, 1::step].any()
+            assert not scaled[:, 1::step].any()
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental:UserWarning")
 def test_half_precision_of_real_results() -> None:
     torch = library("torch")
     values = torch.randn(6, 32, dtype=torch.float32).to("cuda", torch.float16)

@@ -24,6 +24,26 @@ def tensor(values: np.ndarray, device: str) -> Any:
     return torch.from_numpy(values).to(device)
 
 
+def test_lazy_operands_of_an_object_are_refused(device: str) -> None:
+    """Also after others that were not lazy, and where nobody looked at them before."""
+    values = random_values((3, 16), np.complex64)
+    plain = tensor(values, device)
+    for lazy, cure in ((plain.conj(), "resolve_conj"), (torch._neg_view(plain), "resolve_neg")):
+        with fft.FFT(plain, axes=[1]) as transform:
+            transform.plan()
+            for _ in range(2):
+                assert_close(transform.execute().cpu().numpy(), values, "C2C", (1,))
+            with pytest.raises(ValueError, match=cure):
+                transform.reset_operand(lazy)
+            transform.reset_operand_unchecked(lazy)
+            for _ in range(2):
+                with pytest.raises(ValueError, match=cure):
+                    transform.execute()
+            transform.reset_operand_unchecked(plain)
+            for _ in range(2):
+                assert_close(transform.execute().cpu().numpy(), values, "C2C", (1,))
+
+
 def test_lazy_conjugation_is_refused_and_the_cure_works(device: str) -> None:
     values = random_values((5, 6), np.complex128)
     lazy = tensor(values, device).conj()

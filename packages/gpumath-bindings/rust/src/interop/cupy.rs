@@ -32,6 +32,22 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     })
 }
 
+/// The same for an array that gave `known`. Of what a view tells, only the layout of an array can change.
+pub(super) fn view_again(array: &Bound<'_, PyAny>, known: &TensorView) -> PyResult<TensorView> {
+    let py = array.py();
+    let is_contiguous = array
+        .getattr_opt(intern!(py, "_c_contiguous"))?
+        .is_some_and(|flag| flag.is(PyBool::new(py, true)));
+    if is_contiguous {
+        let shape = dims(&array.getattr(intern!(py, "shape"))?)?;
+        let layout = Layout::contiguous(&shape);
+        if layout == known.layout {
+            return Ok(known.clone());
+        }
+    }
+    view(array)
+}
+
 /// NumPy has one object for each of its own types, with few exceptions; others are known by name.
 fn known_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     const FREQUENT: [DType; 4] =

@@ -182,6 +182,21 @@ impl Reader {
         Ok(Operand { view, space, owner: None })
     }
 
+    /// As [`Self::view`], for an object that gave `known` before: asks nothing that cannot have changed since.
+    pub(crate) fn view_again(
+        self,
+        operand: &Bound<'_, PyAny>,
+        known: &TensorView,
+        stream: Option<usize>,
+    ) -> PyResult<Operand> {
+        let (view, space) = match self {
+            Self::TorchExchange(exchange) => torch::exchanged_view_again(operand, exchange)?,
+            Self::Cupy => (cupy::view_again(operand, known)?, Space::Device),
+            _ => return self.view(operand, stream),
+        };
+        Ok(Operand { view, space, owner: None })
+    }
+
     /// Refuses what an operation would silently lose: a gradient that PyTorch is to compute.
     pub(crate) fn check_gradient(self, operand: &Bound<'_, PyAny>) -> PyResult<()> {
         match self {

@@ -14,12 +14,21 @@ pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
 ) -> PyResult<(TensorView, Space)> {
+    let (view, space) = exchanged_view_again(operand, exchange)?;
+    refuse_lazy_bits(operand, view.dtype)?;
+    Ok((view, space))
+}
+
+/// The same for a tensor that was found not to be lazy: it stays so.
+pub(super) fn exchanged_view_again(
+    operand: &Bound<'_, PyAny>,
+    exchange: Exchange,
+) -> PyResult<(TensorView, Space)> {
     let found = exchange
         .tensor(operand)
         // SAFETY: the class's own function filled it, and `operand` is held by the caller.
         .and_then(|tensor| unsafe { tensor.view() });
     let (view, space) = found.map_err(|error| explained(operand, error))?;
-    refuse_lazy_bits(operand, view.dtype)?;
     Ok((checked(view)?, space))
 }
 

@@ -11,7 +11,7 @@ use pyo3::{intern, prelude::*};
 
 use super::FftPlan;
 use super::parse::parse_direction;
-use crate::interop::Reader;
+use crate::interop::{Operand, Reader};
 
 /// The level of `logging` at which executions are told.
 const INFO: i32 = 20;
@@ -27,8 +27,12 @@ pub(crate) struct FftExecutor(Mutex<State>);
 #[derive(Default)]
 struct State {
     operand: Option<Py<PyAny>>,
+    /// What the operand was when it was looked into.
+    known: Option<Arc<TensorView>>,
     prepared: Option<Arc<Prepared>>,
 }
+
+type Parts<'py> = (Option<Bound<'py, PyAny>>, Option<Arc<TensorView>>, Option<Arc<Prepared>>);
 
 /// What an execution without arguments takes.
 struct Prepared {
@@ -62,8 +66,7 @@ impl FftExecutor {
 
     #[setter(_operand)]
     fn set_operand(&self, operand: Option<Py<PyAny>>) {
-        // What the old one leaves behind is Python's affair, and so not done under the lock.
-        let _old = std::mem::replace(&mut self.state().operand, operand);
+        self.take(operand, None);
     }
 
     /// Say what `execute` does: ``plan.run(operand, out, direction, None, workspace, blocking)``, for operands of this
@@ -143,16 +146,11 @@ impl FftExecutor {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if stream.is_none() && release_workspace.is_none() {
-            let (operand, prepared) = slf.get().parts(py);
-            if let (Some(operand), Some(prepared)) = (operand, prepared)
-                && out.is_none_or(|out| !out.is(&operand))
-                && let Some(direction) = prepared.direction(direction)
-                && is_silent(prepared.logger.bind(py))?
-                && let Some(result) = prepared.run(&operand, out, direction)?
-            {
-                return Ok(result);
-            }
+        if stream.is_none()
+            && release_workspace.is_none()
+            && let Some(result) = slf.get().execute_prepared(py, direction, out)?
+        {
+            return Ok(result);
         }
         let release_workspace = release_workspace.map_or(Ok(false), PyAnyMethods::is_truthy)?;
         slf.call_method1(intern!(py, "_execute"), (direction, stream, release_workspace, out))
@@ -184,9 +182,9 @@ impl FftExecutor {
         if stream.is_none()
             && let Some(prepared) = slf.get().prepared()
             && is_silent(prepared.logger.bind(py))?
-            && prepared.takes(operand)?
+            && let Some(known) = prepared.takes(operand)?
         {
-            slf.get().set_operand(Some(operand.clone().unbind()));
+            slf.get().take(Some(operand.clone().unbind()), Some(Arc::new(known)));
             return Ok(());
         }
         slf.call_method1(intern!(py, "_reset_operand"), (operand, stream))?;
@@ -218,28 +216,80 @@ impl FftExecutor {
         let _old = std::mem::replace(&mut self.state().prepared, prepared.map(Arc::new));
     }
 
+    /// `None` if that takes more than what is prepared.
+    fn execute_prepared<'py>(
+        &self,
+        py: Python<'py>,
+        direction: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (operand, known, prepared) = self.parts(py);
+        let (Some(operand), Some(prepared)) = (operand, prepared) else { return Ok(None) };
+        let Some(direction) = prepared.direction(direction) else { return Ok(None) };
+        if out.is_some_and(|out| out.is(&operand)) || !is_silent(prepared.logger.bind(py))? {
+            return Ok(None);
+        }
+        let Some(source) = prepared.source(&operand, known.as_deref())? else { return Ok(None) };
+        if known.is_none() {
+            self.know(&operand, &source);
+        }
+        prepared.run(&operand, source, out, direction)
+    }
+
     fn prepared(&self) -> Option<Arc<Prepared>> {
         self.state().prepared.clone()
     }
 
-    fn parts<'py>(&self, py: Python<'py>) -> (Option<Bound<'py, PyAny>>, Option<Arc<Prepared>>) {
+    fn parts<'py>(&self, py: Python<'py>) -> Parts<'py> {
         let state = self.state();
         let operand = state.operand.as_ref().map(|operand| operand.bind(py).clone());
-        (operand, state.prepared.clone())
+        (operand, state.known.clone(), state.prepared.clone())
+    }
+
+    fn take(&self, operand: Option<Py<PyAny>>, known: Option<Arc<TensorView>>) {
+        let old = {
+            let mut state = self.state();
+            state.known = known;
+            std::mem::replace(&mut state.operand, operand)
+        };
+        // What it leaves behind is Python's affair, and so not done under the lock.
+        drop(old);
+    }
+
+    /// Keeps what `operand` is, unless another one has come meanwhile.
+    fn know(&self, operand: &Bound<'_, PyAny>, view: &TensorView) {
+        let mut state = self.state();
+        if state.operand.as_ref().is_some_and(|held| held.is(operand)) {
+            state.known = Some(Arc::new(view.clone()));
+        }
     }
 }
 
 impl Prepared {
-    /// Whether the plan, as it was prepared, can be executed on `operand`.
-    fn takes(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// What `operand` is, if the plan, as it was prepared, can be executed on it.
+    fn takes(&self, operand: &Bound<'_, PyAny>) -> PyResult<Option<TensorView>> {
         // Whether it is an array at all is for the subclass to say.
-        let Ok(reader) = Reader::of(operand) else { return Ok(false) };
+        let Ok(reader) = Reader::of(operand) else { return Ok(None) };
         if reader.library().name() != self.library {
-            return Ok(false);
+            return Ok(None);
         }
-        let view = reader.view(operand, None)?;
+        let view = reader.view(operand, None)?.view;
         reader.check_gradient(operand)?;
-        Ok(self.fits(&view) && self.plan.plan.accepts(&view))
+        Ok((self.fits(&view) && self.plan.plan.accepts(&view)).then_some(view))
+    }
+
+    /// Looks into the operand; `None` if the plan does not run on it.
+    fn source(
+        &self,
+        operand: &Bound<'_, PyAny>,
+        known: Option<&TensorView>,
+    ) -> PyResult<Option<Operand>> {
+        let reader = Reader::of(operand)?;
+        let source = match known {
+            Some(known) => reader.view_again(operand, known, Some(0))?,
+            None => reader.view(operand, Some(0))?,
+        };
+        Ok(self.fits(&source).then_some(source))
     }
 
     /// Whether the plan runs on such an operand.
@@ -266,20 +316,16 @@ impl Prepared {
         (self.is_free || direction == self.direction).then_some(direction)
     }
 
-    /// `None` if the operand or `out` does not fit the plan.
+    /// `None` if `out` does not fit the plan.
     fn run<'py>(
         &self,
         operand: &Bound<'py, PyAny>,
+        source: Operand,
         out: Option<&Bound<'py, PyAny>>,
         direction: Direction,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = operand.py();
-        let reader = Reader::of(operand)?;
-        let source = reader.view(operand, Some(0))?;
-        if !self.fits(&source) {
-            return Ok(None);
-        }
-        let (library, workspace) = (reader.library(), self.workspace.bind(py));
+        let (library, workspace) = (Reader::of(operand)?.library(), self.workspace.bind(py));
         let result = self.plan.run_on(
             py,
             operand,
