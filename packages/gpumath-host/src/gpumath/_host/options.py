@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
 __all__ = ["resolve_options"]
@@ -18,19 +18,25 @@ class _Options(Protocol):
 OptionsT = TypeVar("OptionsT", bound=_Options)
 
 
+@cache
+def _defaults(options_class: type[OptionsT]) -> OptionsT:
+    # Nobody else sees it, so that nobody changes it.
+    return options_class()
+
+
 def resolve_options(
     options_class: type[OptionsT], options: OptionsT | Mapping[str, Any] | None
 ) -> OptionsT:
     """Turn the user's ``options`` argument into an object of ``options_class`` that is checked."""
     if options is None:
-        return options_class()
+        return _defaults(options_class)
     if isinstance(options, options_class):
         # Its fields may have been assigned to since it was made.
         options.check()
         return options
     if isinstance(options, Mapping):
-        known = [field.name for field in fields(options_class)]
-        if unknown := set(options) - set(known):
+        known = options_class.__dataclass_fields__
+        if unknown := [name for name in options if name not in known]:
             names = ", ".join(map(repr, sorted(map(str, unknown))))
             msg = f"options has no field {names}; {options_class.__name__} has {', '.join(known)}"
             raise TypeError(msg)

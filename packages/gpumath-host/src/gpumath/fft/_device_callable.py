@@ -78,6 +78,8 @@ class DeviceCallable:
 
 def resolve_callback(name: str, callback: object) -> DeviceCallable | None:
     """Turn a user's ``prolog`` or ``epilog`` argument into an object with code, or None."""
+    if callback is None:
+        return None
     if isinstance(callback, Mapping):
         known = [field.name for field in fields(DeviceCallable)]
         if unknown := set(callback) - set(known):
@@ -85,8 +87,6 @@ def resolve_callback(name: str, callback: object) -> DeviceCallable | None:
             msg = f"{name} has no field {names}; DeviceCallable has {', '.join(known)}"
             raise TypeError(msg)
         callback = DeviceCallable(**callback)
-    if callback is None:
-        return None
     if not isinstance(callback, DeviceCallable):
         msg = (
             f"{name} is a {type(callback).__name__}; a DeviceCallable, a dictionary of its fields, "

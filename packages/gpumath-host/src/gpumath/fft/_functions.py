@@ -12,9 +12,11 @@ from gpumath._host.execution import Execution
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._norm import Norm
 from gpumath.fft._options import FFTDirection, FFTOptions
-from gpumath.fft._transform import transform, transform_resized
+from gpumath.fft._transform import transform
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]
+
+_FORWARD, _INVERSE = FFTDirection.FORWARD, FFTDirection.INVERSE
 
 _Complex = TypeVar("_Complex", np.complex64, np.complex128)
 
@@ -119,11 +121,9 @@ def fft(
     >>> fft.fft(np.array([1, 1j, -1, -1j]))
     array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
     """
-    callbacks = (prolog, epilog)
-    arguments = (options, execution, out, callbacks, stream, norm)
-    if n is None and s is None:
-        return transform(operand, "C2C", FFTDirection.FORWARD, axes, *arguments)
-    return transform_resized(operand, "C2C", FFTDirection.FORWARD, axes, n, s, *arguments)
+    return transform(
+        operand, "C2C", _FORWARD, axes, n, s, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 @overload
@@ -164,11 +164,9 @@ def ifft(
     >>> fft.ifft(fft.fft(a), norm="backward")
     array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
     """
-    callbacks = (prolog, epilog)
-    arguments = (options, execution, out, callbacks, stream, norm)
-    if n is None and s is None:
-        return transform(operand, "C2C", FFTDirection.INVERSE, axes, *arguments)
-    return transform_resized(operand, "C2C", FFTDirection.INVERSE, axes, n, s, *arguments)
+    return transform(
+        operand, "C2C", _INVERSE, axes, n, s, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 @overload
@@ -216,11 +214,9 @@ def rfft(
     array([[10.+0.j, -2.+2.j, -2.+0.j],
            [ 2.+0.j, -1.+1.j,  0.+0.j]])
     """
-    callbacks = (prolog, epilog)
-    arguments = (options, execution, out, callbacks, stream, norm)
-    if n is None and s is None:
-        return transform(operand, "R2C", FFTDirection.FORWARD, axes, *arguments)
-    return transform_resized(operand, "R2C", FFTDirection.FORWARD, axes, n, s, *arguments)
+    return transform(
+        operand, "R2C", _FORWARD, axes, n, s, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 @overload
@@ -273,8 +269,6 @@ def irfft(
     >>> fft.irfft(fft.rfft(a), n=3, norm="backward")
     array([1., 2., 3.])
     """
-    callbacks = (prolog, epilog)
-    arguments = (options, execution, out, callbacks, stream, norm)
-    if n is None and s is None:
-        return transform(operand, "C2R", FFTDirection.INVERSE, axes, *arguments)
-    return transform_resized(operand, "C2R", FFTDirection.INVERSE, axes, n, s, *arguments)
+    return transform(
+        operand, "C2R", _INVERSE, axes, n, s, norm, options, execution, out, prolog, epilog, stream
+    )

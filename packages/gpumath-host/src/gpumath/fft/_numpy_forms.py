@@ -14,7 +14,7 @@ from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._norm import Norm
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
-from gpumath.fft._transform import transform, transform_resized
+from gpumath.fft._transform import transform
 
 __all__ = ["fft2", "fftn", "ifft2", "ifftn", "irfft2", "irfftn", "rfft2", "rfftn"]
 
@@ -259,11 +259,9 @@ def _transform(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    callbacks = (prolog, epilog)
-    arguments = (options, execution, out, callbacks, stream, norm or "backward")
-    if s is None:
-        return transform(operand, kind, direction, axes, *arguments)
-    if axes is None:
+    if s is not None and axes is None:
         ndim = len(core.TensorView(operand).shape)
         axes = range(ndim - len(s), ndim)
-    return transform_resized(operand, kind, direction, axes, None, s, *arguments)
+    norm = norm or "backward"
+    choices = (options, execution, out, prolog, epilog, stream)
+    return transform(operand, kind, direction, axes, None, s, norm, *choices)

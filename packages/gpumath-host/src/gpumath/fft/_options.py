@@ -163,6 +163,9 @@ class FFTOptions:
 
 
 def _check_choice(field: str, value: object, allowed: tuple[object, ...]) -> None:
+    for choice in allowed:
+        if value is choice:
+            return
     # By type too, since 1 == True.
     if not any(type(value) is type(choice) and value == choice for choice in allowed):
         choices = ", ".join(map(repr, allowed))

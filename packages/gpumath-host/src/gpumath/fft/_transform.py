@@ -11,43 +11,15 @@ from gpumath._host.execution import Execution
 from gpumath._host.libraries import library_of
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core, errors
+from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._norm import Norm, check_norm, lengths_of, resized
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind
 from gpumath.fft._run import run, workspace_for
 from gpumath.fft._setup import logger_of, set_up
 
-__all__ = ["transform", "transform_resized"]
+__all__ = ["transform"]
 
-
-def transform_resized(
-    operand: Any,
-    kind: Kind,
-    direction: FFTDirection,
-    axes: Sequence[int] | None,
-    n: int | None,
-    s: Sequence[int] | None,
-    options: FFTOptions | Mapping[str, Any] | None,
-    execution: Execution,
-    out: Any,
-    callbacks: tuple[object, object],
-    stream: Any,
-    norm: Norm | None,
-) -> Any:
-    """Transform an operand that is first cut or padded."""
-    check_norm(norm)
-    ndim = len(core.TensorView(operand).shape)
-    lengths = lengths_of(n, s, axes, ndim)
-    chosen = resolve_options(FFTOptions, options)
-    last = ndim - 1 if axes is None else axes[-1] % ndim
-    if kind == "C2R" and last in lengths:
-        parity: Literal["even", "odd"] = "odd" if lengths[last] % 2 else "even"
-        lengths[last] = lengths[last] // 2 + 1
-        if chosen.last_axis_parity != parity:
-            options = chosen = replace(chosen, last_axis_parity=parity)
-    operand = resized(operand, lengths, chosen.inplace, stream)
-    return transform(
-        operand, kind, direction, axes, options, execution, out, callbacks, stream, norm
-    )
+_INFO = logging.INFO
 
 
 def transform(
@@ -55,20 +27,27 @@ def transform(
     kind: Kind,
     direction: FFTDirection,
     axes: Sequence[int] | None,
+    n: int | None,
+    s: Sequence[int] | None,
+    norm: Norm | None,
     options: FFTOptions | Mapping[str, Any] | None,
     execution: Execution,
     out: Any,
-    callbacks: tuple[object, object],
+    prolog: DeviceCallable | Mapping[str, Any] | None,
+    epilog: DeviceCallable | Mapping[str, Any] | None,
     stream: Any,
-    norm: Norm | None,
 ) -> Any:
     """Transform as `gpumath.fft.fft` does."""
+    if n is not None or s is not None:
+        check_norm(norm)
+        operand, options = _resize(operand, kind, axes, n, s, options, stream)
     if (
-        callbacks == (None, None)
-        and options is None
-        and (execution is None or execution == "cuda")
+        options is None
+        and prolog is None
+        and epilog is None
         and stream is None
-        and not _ROOT_LOGGER.isEnabledFor(logging.INFO)
+        and (execution is None or execution == "cuda")
+        and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
         # The short way: what the long one does for defaults. It also explains errors.
         try:
@@ -77,6 +56,7 @@ def transform(
             )
         except (TypeError, ValueError, OverflowError, errors.OutOfMemoryError):
             pass
+    callbacks = (prolog, epilog)
     check_norm(norm)
     try:
         library = library_of(operand)
@@ -106,6 +86,28 @@ def transform(
     )
     workspace.release()
     return result
+
+
+def _resize(
+    operand: Any,
+    kind: Kind,
+    axes: Sequence[int] | None,
+    n: int | None,
+    s: Sequence[int] | None,
+    options: FFTOptions | Mapping[str, Any] | None,
+    stream: Any,
+) -> tuple[Any, FFTOptions | Mapping[str, Any] | None]:
+    """Cut or pad the operand; the options for it differ where a C2R result has an odd length."""
+    ndim = len(core.TensorView(operand).shape)
+    lengths = lengths_of(n, s, axes, ndim)
+    chosen = resolve_options(FFTOptions, options)
+    last = ndim - 1 if axes is None else axes[-1] % ndim
+    if kind == "C2R" and last in lengths:
+        parity: Literal["even", "odd"] = "odd" if lengths[last] % 2 else "even"
+        lengths[last] = lengths[last] // 2 + 1
+        if chosen.last_axis_parity != parity:
+            options = replace(chosen, last_axis_parity=parity)
+    return resized(operand, lengths, chosen.inplace, stream), options
 
 
 def _workspace(

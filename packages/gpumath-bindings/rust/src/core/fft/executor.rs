@@ -47,7 +47,13 @@ struct Prepared {
     place: Device,
     workspace: Py<PyAny>,
     blocking: bool,
+    log: Log,
+}
+
+struct Log {
     logger: Py<PyAny>,
+    /// Where the logger keeps its answers, and forgets them when a level changes.
+    answers: Option<Py<PyDict>>,
 }
 
 #[pymethods]
@@ -82,7 +88,7 @@ impl FftExecutor {
         is_free: bool,
         workspace: Py<PyAny>,
         blocking: bool,
-        logger: Py<PyAny>,
+        logger: Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let direction = parse_direction(direction)?;
         let plan = FftPlan { plan: Arc::clone(&plan.plan) };
@@ -95,7 +101,7 @@ impl FftExecutor {
             place,
             workspace,
             blocking,
-            logger,
+            log: Log::of(logger)?,
         }));
         Ok(())
     }
@@ -181,7 +187,7 @@ impl FftExecutor {
         let py = slf.py();
         if stream.is_none()
             && let Some(prepared) = slf.get().prepared()
-            && is_silent(prepared.logger.bind(py))?
+            && prepared.log.is_silent(py)?
             && let Some(known) = prepared.takes(operand)?
         {
             slf.get().take(Some(operand.clone().unbind()), Some(Arc::new(known)));
@@ -197,7 +203,8 @@ impl FftExecutor {
         visit.call(&state.operand)?;
         if let Some(prepared) = &state.prepared {
             visit.call(&prepared.workspace)?;
-            visit.call(&prepared.logger)?;
+            visit.call(&prepared.log.logger)?;
+            visit.call(&prepared.log.answers)?;
         }
         Ok(())
     }
@@ -226,7 +233,7 @@ impl FftExecutor {
         let (operand, known, prepared) = self.parts(py);
         let (Some(operand), Some(prepared)) = (operand, prepared) else { return Ok(None) };
         let Some(direction) = prepared.direction(direction) else { return Ok(None) };
-        if out.is_some_and(|out| out.is(&operand)) || !is_silent(prepared.logger.bind(py))? {
+        if out.is_some_and(|out| out.is(&operand)) || !prepared.log.is_silent(py)? {
             return Ok(None);
         }
         let Some(source) = prepared.source(&operand, known.as_deref())? else { return Ok(None) };
@@ -346,17 +353,22 @@ impl Prepared {
     }
 }
 
-/// Whether a logger writes no executions down: what its `isEnabledFor` says, which is Python code.
-fn is_silent(logger: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = logger.py();
-    // Where it keeps its answers, and forgets them when a level changes.
-    if let Some(answers) = logger.getattr_opt(intern!(py, "_cache"))?
-        && let Ok(answers) = answers.cast_exact::<PyDict>()
-        && let Some(answer) = answers.get_item(INFO)?
-        && answer.is(PyBool::new(py, false))
-    {
-        return Ok(true);
+impl Log {
+    fn of(logger: Bound<'_, PyAny>) -> PyResult<Self> {
+        let answers = logger.getattr_opt(intern!(logger.py(), "_cache"))?;
+        let answers = answers.and_then(|answers| answers.cast_into_exact::<PyDict>().ok());
+        Ok(Self { answers: answers.map(Bound::unbind), logger: logger.unbind() })
     }
-    let answer = logger.call_method1(intern!(py, "isEnabledFor"), (INFO,))?;
-    Ok(!answer.is_truthy()?)
+
+    /// Whether no executions are written down: what the logger's `isEnabledFor` says, which is Python code.
+    fn is_silent(&self, py: Python<'_>) -> PyResult<bool> {
+        if let Some(answers) = &self.answers
+            && let Some(answer) = answers.bind(py).get_item(INFO)?
+            && answer.is(PyBool::new(py, false))
+        {
+            return Ok(true);
+        }
+        let answer = self.logger.bind(py).call_method1(intern!(py, "isEnabledFor"), (INFO,))?;
+        Ok(!answer.is_truthy()?)
+    }
 }
