@@ -124,6 +124,7 @@ def device_case(library: str, name: str, rounds: int) -> None:
             "FFT.execute, new result": new.execute,
             "FFT.execute, out=": lambda: new.execute(out=y),
             "fft.fft": lambda: fft.fft(x, axes=axes),
+            "fft.fft, norm='forward'": lambda: fft.fft(x, axes=axes, norm="forward"),
         }
         medians(subjects, on_gpu(calls), rounds)
     raw.free()
