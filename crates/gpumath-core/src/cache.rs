@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::device::drop_released;
 use crate::error::Result;
 use crate::fft::{Execution, FftPlan, Problem, Request};
 use crate::tensor::TensorView;
@@ -155,9 +156,10 @@ pub(crate) fn drop_plans() {
     }));
 }
 
-/// Drops the calling thread's plans and sets its counts to zero.
+/// Drops the calling thread's plans and sets its counts to zero. Also drops the plans of graphs that are gone.
 pub fn clear() {
     drop(CACHE.take());
+    drop_released();
 }
 
 /// How many plans each thread keeps for each device from now on; 0 switches the cache off.

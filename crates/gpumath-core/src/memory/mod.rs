@@ -19,6 +19,7 @@ pub use pointer::MemoryPointer;
 pub use pool::{StreamOrderedPool, trim};
 pub use resize::resize;
 pub use spaces::{Advice, Location, advise, prefetch};
+pub use staging::release_staging;
 pub(crate) use staging::{copy_from_host, copy_to_host};
 pub use transfer::copy;
 pub(crate) use transfer::{Rows, copy_rows};

@@ -235,7 +235,7 @@ struct Rings {
     made: usize,
 }
 
-/// Never dropped. A forked child has no business here, since it cannot make a context current.
+/// A forked child has no business here, since it cannot make a context current.
 static RINGS: Mutex<BTreeMap<i32, Rings>> = Mutex::new(BTreeMap::new());
 
 /// A ring that goes back when this is dropped. The device may then still read buffers; their events tell.
@@ -275,6 +275,20 @@ impl Drop for Borrowed {
         let ring = unsafe { ManuallyDrop::take(&mut self.ring) };
         with_rings(ring.stream.device(), |rings| rings.free.push(ring));
     }
+}
+
+/// Gives back the pinned memory that no copy uses now.
+pub fn release_staging() {
+    let mut rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let free: Vec<Ring> = rings
+        .values_mut()
+        .flat_map(|rings| {
+            rings.made -= rings.free.len();
+            std::mem::take(&mut rings.free)
+        })
+        .collect();
+    drop(rings);
+    drop(free);
 }
 
 fn with_rings<T>(device: i32, change: impl FnOnce(&mut Rings) -> T) -> T {

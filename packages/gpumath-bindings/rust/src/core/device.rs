@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::TryRecvError;
 
-use gpumath_core::{Result, device, tensor};
+use gpumath_core::{Result, device, memory, tensor};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
@@ -403,10 +403,14 @@ impl Event {
     }
 }
 
-/// Give back what was borrowed and is no longer used, and leave everything else to the end of the process; registered to
-/// run when the interpreter exits.
+/// Give back what is no longer used, borrowed memory above all, and leave everything else to the end of the process;
+/// registered to run when the interpreter exits.
 #[pyfunction]
-pub(crate) fn _close() {
+pub(crate) fn _close(py: Python<'_>) {
     pending::release_finished();
-    device::close();
+    py.detach(|| {
+        device::drop_released();
+        memory::release_staging();
+        device::close();
+    });
 }

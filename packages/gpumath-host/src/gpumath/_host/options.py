@@ -19,7 +19,7 @@ OptionsT = TypeVar("OptionsT", bound=_Options)
 
 
 @cache
-def _defaults(options_class: type[OptionsT]) -> OptionsT:
+def _defaults(options_class: type[Any]) -> Any:
     # Nobody else sees it, so that nobody changes it.
     return options_class()
 
@@ -29,7 +29,8 @@ def resolve_options(
 ) -> OptionsT:
     """Turn the user's ``options`` argument into an object of ``options_class`` that is checked."""
     if options is None:
-        return _defaults(options_class)
+        defaults: OptionsT = _defaults(options_class)
+        return defaults
     if isinstance(options, options_class):
         # Its fields may have been assigned to since it was made.
         options.check()
