@@ -215,7 +215,7 @@ class FftPlan:
 
 @disjoint_base
 class FftExecutor:
-    """Base of classes that execute one plan many times. Its `execute` without arguments costs no Python code."""
+    """Base of classes that execute one plan many times. What their users repeat costs no Python code."""
 
     def __new__(cls, *_arguments: object, **_keywords: object) -> Self: ...
     _operand: Any

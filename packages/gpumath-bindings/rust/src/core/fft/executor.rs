@@ -34,7 +34,7 @@ struct State {
 
 type Parts<'py> = (Option<Bound<'py, PyAny>>, Option<Arc<TensorView>>, Option<Arc<Prepared>>);
 
-/// What an execution without arguments takes.
+/// What an execution takes.
 struct Prepared {
     plan: FftPlan,
     /// That of executions which name none.
