@@ -10,8 +10,6 @@ import pytest
 
 from gpumath_codegen import api
 
-# Addresses below are what tests pass; anything above is memory that may be read or written.
-FIRST_REAL_ADDRESS = 1 << 16
 _PRELUDE = """
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +21,7 @@ static void start(const char *name) { strcpy(record_, name); }
 static void number(long long value) { sprintf(record_ + strlen(record_), " %lld", value); }
 static void real(double value) { sprintf(record_ + strlen(record_), " %g", value); }
 static void text(const char *value) { sprintf(record_ + strlen(record_), " %s", value); }
+/* Addresses below are what tests pass; anything above is memory that may be read or written. */
 #define GIVEN(pointer) ((unsigned long)(pointer) < 65536)
 """
 _C_TYPE = {

@@ -23,7 +23,8 @@ class ArrayLibrary(Protocol):
     def write(self, operand: Any, values: Any) -> None:
         """Set the elements of ``operand`` to those of ``values``, a NumPy array of the same shape.
 
-        The values of complex32, a type that NumPy lacks, come as integers of the same size.
+        The operand is in device memory. The values of complex32, a type that NumPy lacks, come as
+        integers of the same size.
         """
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:

@@ -5,12 +5,8 @@ Results are gpumath arrays, which every library can take over without a copy.
 
 from __future__ import annotations
 
-import ctypes
 from contextlib import AbstractContextManager, nullcontext
-from math import prod
 from typing import Any
-
-import numpy as np
 
 from gpumath.bindings import core
 
@@ -23,16 +19,12 @@ class _Other:
     def check_dtype(self, dtype: str) -> None:
         """Accept all: gpumath arrays have every element type."""
 
-    def write(self, operand: Any, values: Any) -> None:
-        view = core.TensorView(operand)
-        if view.device != "cpu":
-            msg = (
-                "the operand has gaps between its elements, which inplace=True and execution='cpu' "
-                "would overwrite on the device; copy it first, or leave one of them out"
-            )
-            raise ValueError(msg)
-        if prod(view.shape) > 0:
-            _in_numpy(view, values.dtype)[...] = values
+    def write(self, operand: Any, values: Any) -> None:  # noqa: ARG002 - there is nothing to call
+        msg = (
+            "the operand has gaps between its elements, which inplace=True and execution='cpu' "
+            "would overwrite on the device; copy it first, or leave one of them out"
+        )
+        raise ValueError(msg)
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:  # noqa: ARG002 - there is nothing to call
         msg = (
@@ -50,14 +42,6 @@ class _Other:
 
     def trim(self) -> None:
         """Other libraries have pools that are not known here."""
-
-
-def _in_numpy(view: core.TensorView, dtype: np.dtype[Any]) -> Any:
-    """View the elements of an array in host memory."""
-    low, size = view.span
-    memory: Any = (ctypes.c_char * size).from_address(low)
-    strides = [stride * view.itemsize for stride in view.strides]
-    return np.ndarray(view.shape, dtype, memory, view.ptr - low, strides)
 
 
 LIBRARY = _Other()

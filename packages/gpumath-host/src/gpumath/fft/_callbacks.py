@@ -9,7 +9,6 @@ from typing import Any, Literal
 __all__ = ["compile_epilog", "compile_prolog"]
 
 _ELEMENT_DTYPES = ("float32", "float64", "complex64", "complex128")
-_CAPABILITY = re.compile("[1-9][0-9]{1,2}")
 
 
 def compile_prolog(

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from gpumath._host.execution import Execution
 from gpumath.fft._device_callable import DeviceCallable
-from gpumath.fft._norm import Norm
-from gpumath.fft._options import FFTDirection, FFTOptions
+from gpumath.fft._options import FFTDirection, FFTOptions, Norm
 from gpumath.fft._transform import transform
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]

@@ -12,8 +12,7 @@ from typing import Any, TypedDict, Unpack
 from gpumath._host.execution import Execution
 from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable
-from gpumath.fft._norm import Norm
-from gpumath.fft._options import FFTDirection, FFTOptions, Kind
+from gpumath.fft._options import FFTDirection, FFTOptions, Kind, Norm
 from gpumath.fft._transform import transform
 
 __all__ = ["fft2", "fftn", "ifft2", "ifftn", "irfft2", "irfftn", "rfft2", "rfftn"]

@@ -19,6 +19,8 @@ __all__ = [
     "FFTDirection",
     "FFTOptions",
     "Kind",
+    "Norm",
+    "check_norm",
     "choose_direction",
     "resolve_direction",
 ]
@@ -41,6 +43,8 @@ class FFTDirection(IntEnum):
 
 
 Direction: TypeAlias = FFTDirection | Literal["forward", "inverse", -1, 1]
+
+Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
 _DIRECTION_OF_KIND = {"R2C": FFTDirection.FORWARD, "C2R": FFTDirection.INVERSE}
 
@@ -78,6 +82,13 @@ def choose_direction(
         )
         raise ValueError(msg)
     return member
+
+
+def check_norm(norm: object) -> None:
+    """Raise ValueError unless it is one of the norms, or None."""
+    if norm not in (None, "backward", "ortho", "forward"):
+        msg = f"norm is {norm!r}; 'backward', 'ortho', 'forward' and None are allowed"
+        raise ValueError(msg)
 
 
 @dataclass

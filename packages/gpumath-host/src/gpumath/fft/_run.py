@@ -12,8 +12,7 @@ from gpumath._host.numpy_arrays import LIBRARY
 from gpumath._host.stream import resolve_stream, stream_handle
 from gpumath._host.transfer import run_on_host
 from gpumath.bindings import core
-from gpumath.fft._norm import Norm
-from gpumath.fft._options import FFTDirection, FFTOptions
+from gpumath.fft._options import FFTDirection, FFTOptions, Norm
 
 __all__ = ["run", "workspace_for"]
 

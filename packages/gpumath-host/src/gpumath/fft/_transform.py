@@ -12,8 +12,8 @@ from gpumath._host.libraries import library_of
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core, errors
 from gpumath.fft._device_callable import DeviceCallable
-from gpumath.fft._norm import Norm, check_norm, lengths_of, resized
-from gpumath.fft._options import FFTDirection, FFTOptions, Kind
+from gpumath.fft._lengths import lengths_of, resized
+from gpumath.fft._options import FFTDirection, FFTOptions, Kind, Norm, check_norm
 from gpumath.fft._run import run, workspace_for
 from gpumath.fft._setup import logger_of, set_up
 
@@ -114,9 +114,8 @@ def _workspace(
     operand: object, size: int, device_id: int, stream: int, captured: bool
 ) -> tuple[int, object]:
     where = core.TensorView(operand).device_id
-    workspace = workspace_for(library_of(operand), where, _DEFAULTS)
+    workspace = workspace_for(library_of(operand), where, resolve_options(FFTOptions, None))
     return workspace(operand, size, device_id, stream, captured)
 
 
-_DEFAULTS = FFTOptions()
 _ROOT_LOGGER = logging.getLogger()

@@ -1,25 +1,16 @@
-"""Scaling of results, and lengths that differ from the operand's."""
+"""Lengths that differ from the operand's: what ``n`` and ``s`` ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index, le
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from gpumath._host.libraries import library_of
 from gpumath._host.stream import refuse_capture, resolve_stream, stream_handle
 from gpumath.bindings import core
 
-__all__ = ["Norm", "check_norm", "lengths_of", "resized"]
-
-Norm: TypeAlias = Literal["backward", "ortho", "forward"]
-
-
-def check_norm(norm: object) -> None:
-    """Raise ValueError unless it is one of the norms, or None."""
-    if norm not in (None, "backward", "ortho", "forward"):
-        msg = f"norm is {norm!r}; 'backward', 'ortho', 'forward' and None are allowed"
-        raise ValueError(msg)
+__all__ = ["lengths_of", "resized"]
 
 
 def lengths_of(
@@ -56,7 +47,8 @@ def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -
 
     What is only cut is a view of the operand, if its class has views.
     """
-    shape = core.TensorView(operand).shape
+    view = core.TensorView(operand)
+    shape = view.shape
     wanted = tuple(lengths.get(axis, extent) for axis, extent in enumerate(shape))
     if wanted == shape:
         return operand
@@ -71,7 +63,7 @@ def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -
             f"copied for the shape {wanted}; do that first, or leave one of them out"
         )
         raise ValueError(msg)
-    device_id = core.TensorView(operand).device_id
+    device_id = view.device_id
     if device_id is None:
         return core.resized(operand, wanted)
     # On the transform's own stream, in whose order the copy's memory goes back.
