@@ -1,8 +1,11 @@
 //! CuPy arrays, through their attributes: half the cost of `__cuda_array_interface__`.
 
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+
 use gpumath_core::tensor::{DType, Device, Layout, TensorView};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBool;
+use pyo3::types::{PyBool, PyCapsule};
 use pyo3::{intern, prelude::*};
 
 use super::library::numpy_dtype;
@@ -46,6 +49,33 @@ pub(super) fn view_again(array: &Bound<'_, PyAny>, known: &TensorView) -> PyResu
         }
     }
     view(array)
+}
+
+/// Handle of the stream that CuPy works on now.
+pub(super) fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
+    static FUNCTION: PyOnceLock<Option<CurrentStream>> = PyOnceLock::new();
+    let found = FUNCTION.get_or_init(py, || current_stream_function(py).ok());
+    let Some(function) = found else {
+        let stream = py.import("cupy.cuda")?.call_method1("get_current_stream", (device,))?;
+        return stream.getattr(intern!(py, "ptr"))?.extract();
+    };
+    // SAFETY: CuPy offered this function, and the GIL is held.
+    let handle = unsafe { function(device) };
+    // A handle can have any value.
+    if PyErr::occurred(py) { Err(PyErr::fetch(py)) } else { Ok(handle) }
+}
+
+/// `get_stream_ptr` of `cupy_backends/cuda/stream.pxd`
+type CurrentStream = unsafe extern "C" fn(device: c_int) -> usize;
+
+/// The C function that CuPy's compiled modules themselves ask, at a fraction of the cost of the Python function. Its
+/// capsule tells its C type.
+fn current_stream_function(py: Python<'_>) -> PyResult<CurrentStream> {
+    let functions = py.import("cupy_backends.cuda.stream")?.getattr("__pyx_capi__")?;
+    let capsule = functions.get_item("get_stream_ptr")?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(c"intptr_t (int)"))?;
+    // SAFETY: the name is the C type of the function that the capsule holds, which lives as long as the process.
+    Ok(unsafe { std::mem::transmute::<NonNull<c_void>, CurrentStream>(pointer) })
 }
 
 /// NumPy has one object for each of its own types, with few exceptions; others are known by name.

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{IntoPyObjectExt, intern, prelude::*};
 
 use super::dlpack::Exchange;
-use super::numpy;
+use super::{cupy, numpy};
 use crate::core::array::Array;
 use crate::error::OrRaise;
 
@@ -44,13 +44,12 @@ impl Library {
 
     /// Handle of the stream that the library works on now. Libraries without one work on the default stream.
     pub(crate) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<usize> {
-        static CUPY: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
         static TORCH: Attribute = Attribute::new("torch.cuda", "current_stream");
         // A tenth of the cost of the public function, which CPU-only builds have alone.
         static TORCH_RAW: Attribute = Attribute::new("torch._C", "_cuda_getCurrentRawStream");
         let stream = match self {
             Self::Numpy | Self::Other => return Ok(0),
-            Self::Cupy => CUPY.get(py)?.call1((device,))?.getattr(intern!(py, "ptr"))?,
+            Self::Cupy => return cupy::current_stream(py, device),
             Self::Torch(exchange) => {
                 if let Some(exchange) = exchange
                     && let Some(stream) = exchange.current_stream(py, device)?
