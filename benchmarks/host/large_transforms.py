@@ -35,6 +35,13 @@ HOST_CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
 }
 ITEMSIZE = 8  # complex64
 
+EPILOG = """
+__device__ void epilog(float2 *out, unsigned long long i, float2 value, const float *, void *)
+{{
+    out[i] = make_float2({factor}f * value.x, {factor}f * value.y);
+}}
+"""
+
 Call = Callable[[], object]
 
 
@@ -108,6 +115,19 @@ def on_host(calls: int) -> Callable[[Call], float]:
     return measure
 
 
+def timed(name: str, call: Callable[[], Any]) -> Any:
+    """Call once, and print how long it took."""
+    start = time.perf_counter()
+    result = call()
+    print(f"    {name:<44} {1e3 * (time.perf_counter() - start):10.4f} ms")
+    return result
+
+
+def scaling_epilog(count: int) -> fft.DeviceCallable:
+    code = EPILOG.format(factor=f"{1 / count:e}")
+    return fft.DeviceCallable(fft.compile_epilog(code, "complex64", "float32"))
+
+
 def device_case(library: str, name: str, rounds: int) -> None:
     shape, axes, calls = DEVICE_CASES[name]
     print(f"  {name}, {library}")
@@ -116,15 +136,21 @@ def device_case(library: str, name: str, rounds: int) -> None:
     keywords = {"device": "cuda"} if library == "torch" else {}
     x = module.ones(shape, dtype=module.complex64, **keywords)
     y = module.empty_like(x)
-    with fft.FFT(x, axes=axes) as new, fft.FFT(x, axes=axes, options={"inplace": True}) as inplace:
+    epilog = scaling_epilog(prod(shape[axis] for axis in axes))
+    core.plan_cache_clear()
+    new = timed("FFT, which plans", lambda: fft.FFT(x, axes=axes))
+    scaled = fft.FFT(x, axes=axes)
+    timed("FFT.plan, with the epilog below", lambda: scaled.plan(epilog=epilog))
+    with new, scaled:
         new.plan()
-        inplace.plan()
         subjects: dict[str, Call] = {
             "cufft.exec_c2c": raw.run,
             "FFT.execute, new result": new.execute,
             "FFT.execute, out=": lambda: new.execute(out=y),
             "fft.fft": lambda: fft.fft(x, axes=axes),
             "fft.fft, norm='forward'": lambda: fft.fft(x, axes=axes, norm="forward"),
+            "FFT.execute, an epilog that scales": scaled.execute,
+            f"fft.fft, times a number by {library}": lambda: fft.fft(x, axes=axes) * 0.5,
         }
         medians(subjects, on_gpu(calls), rounds)
     raw.free()

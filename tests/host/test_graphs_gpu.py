@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,7 @@ from tests.helpers.captures import PAIRS, WAYS, Pair
 from tests.helpers.cases import KINDS, Case
 from tests.helpers.elements import read, write
 from tests.helpers.operands import library
-from tests.helpers.repository import ROOT
+from tests.helpers.processes import assert_quiet, run_script
 
 pytestmark = pytest.mark.gpu
 
@@ -210,13 +207,4 @@ print("replayed")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_execution_of_a_process(kind: str) -> None:
-    folders = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", FIRST.format(kind=kind)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.stdout.strip() == "replayed", done.stderr
+    assert_quiet(run_script(FIRST.format(kind=kind)), "replayed\n")
