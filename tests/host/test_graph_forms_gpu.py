@@ -16,7 +16,7 @@ from tests.helpers.captures import WAYS, Captured, Pair
 from tests.helpers.cases import KINDS, Case
 from tests.helpers.elements import read, write
 from tests.helpers.offset_factors import FACTORS, OffsetFactors
-from tests.helpers.references import random_values, reference, relative_error, tolerance
+from tests.helpers.references import reference, relative_error, tolerance
 
 pytestmark = pytest.mark.gpu
 
@@ -67,46 +67,6 @@ def test_the_forms_of_numpy(pair: Pair) -> None:
         fft.fftn(operand, axes=case.axes, out=out, stream=pair.argument(stream))
     assert np.isnan(read(out)).all(), "the work was not captured, it ran"
     captured.check_replays(case, operand, out)
-
-
-# The operand's shape, and the case that it is cut and padded for.
-RESIZED = {
-    "padded": ((5, 4000), Case("C2C", *PRIME)),
-    "cut_and_padded": ((6, 3000), Case("C2C", (4, 4099), (0, 1))),
-    "real": ((5, 4000), Case("R2C", *PRIME)),
-    "half": ((5, 1000), Case("C2R", *PRIME)),
-}
-
-
-@pytest.mark.parametrize("result", ["new", "out"])
-@pytest.mark.parametrize("name", RESIZED)
-def test_other_lengths_than_the_operands(pair: Pair, name: str, result: str) -> None:
-    """The padded copy is memory of the graph, for operands of every library."""
-    shape, case = RESIZED[name]
-    if result == "new" and pair.source.library == "gpumath":
-        pytest.skip("new results of gpumath's own are refused under capture")
-    stream, dtype = pair.stream(), case.values().dtype
-    operand, out = pair.operand(random_values(shape, dtype)), pair.operand(case.blank())
-    keywords: dict[str, Any] = {"axes": case.axes, "s": [case.shape[axis] for axis in case.axes]}
-    if result == "out":
-        keywords["out"] = out
-    case.function(operand, **keywords)
-    write(out, case.blank())
-    with pair.capture(stream, relaxed=result == "new") as captured:
-        made = case.function(operand, **keywords, stream=pair.argument(stream))
-    assert type(made) is type(operand)
-    if result == "out":
-        assert made is out
-        assert np.isnan(read(out)).all(), "the work was not captured, it ran"
-    for _ in range(3):
-        given, padded = random_values(shape, dtype), np.zeros_like(case.values())
-        if case.kind == "C2R":
-            given[:, 0] = given[:, 0].real  # as in every transform of real numbers
-        common = tuple(slice(min(extents)) for extents in zip(shape, padded.shape, strict=True))
-        padded[common] = given[common]
-        write(operand, given)
-        captured.replay()
-        case.check(read(made), padded)
 
 
 class PlansByKey:

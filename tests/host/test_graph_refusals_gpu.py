@@ -15,7 +15,6 @@ from tests.helpers.captures import PAIRS, WAYS, Pair
 from tests.helpers.cases import Case
 from tests.helpers.elements import read, write
 from tests.helpers.managers import Manager
-from tests.helpers.operands import Source, library
 from tests.helpers.references import random_values
 
 pytestmark = pytest.mark.gpu
@@ -174,24 +173,6 @@ def test_another_stream_than_the_captured_current_one(pair: Pair) -> None:
             assert_refused(lambda: transform.execute(stream=other, out=out), "stream")
         assert np.isnan(read(out)).all()
         CASE.check(read(transform.execute(stream=other, out=out)), values)
-
-
-def test_a_padded_copy_on_the_default_stream() -> None:
-    """A stream that the default stream waits for is captured by somebody else."""
-    cupy = library("cupy")
-    operand = Pair("cupy", Source("cupy", "cuda")).operand(CASE.values())
-    out, stream = cupy.ones((5, 4100), cupy.complex64), cupy.cuda.Stream()
-    fft.fft(operand, n=4100, axes=[1], out=out)
-    with stream:
-        stream.begin_capture()
-        out *= 2
-        with cupy.cuda.Stream.null:
-            assert_refused(lambda: fft.fft(operand, n=4100, axes=[1]), "default stream")
-        out += 1
-        graph = stream.end_capture()
-        out[...] = 3
-        graph.launch()
-        np.testing.assert_array_equal(out.get(), 7)
 
 
 def test_wrong_arguments(pair: Pair) -> None:

@@ -97,16 +97,6 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// `what` was about to be done on a stream that is captured into a graph, which it would break.
-    #[must_use]
-    pub fn captured(what: &str, cure: &str) -> Self {
-        Self::InvalidState(format!(
-            "the stream is being captured into a graph: {what}, which cannot be captured; {cure}"
-        ))
-    }
-}
-
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,14 +1,12 @@
 //! `resized`
 
-use gpumath_core::Error;
-use gpumath_core::device::{RelaxedCapture, is_capturing, is_default};
 use gpumath_core::memory::resize;
 use gpumath_core::tensor::{Device, Dims, Layout, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
-use crate::interop::{Library, Reader, pending, stream_handle};
+use crate::interop::{Reader, pending, stream_handle};
 
 /// Copy an operand to a new array of another shape: cut where that is shorter, with zeros where it is longer.
 ///
@@ -26,13 +24,10 @@ use crate::interop::{Library, Reader, pending, stream_handle};
 /// Returns
 /// -------
 /// array
-///     Of the operand's library, element type, device and memory order, without gaps. While the stream is captured into
-///     a CUDA graph, the memory is the graph's own: it is there for what is captured with it, and nothing else.
+///     Of the operand's library, element type, device and memory order, without gaps.
 ///
 /// Raises
 /// ------
-/// InvalidStateError
-///     A stream is captured, and the work would go to the default stream.
 /// ValueError
 ///     There are not as many extents as dimensions, or one is negative.
 ///
@@ -80,33 +75,12 @@ pub(crate) fn resized<'py>(
             target.dtype
         )));
     }
-    let captured = match source.device {
-        // SAFETY: the handle is the library's own, or the caller vouches for it.
-        Device::Cuda(device) => unsafe { is_capturing(handle, device) }.or_raise(py)?,
-        Device::Host => false,
-    };
-    if captured && is_default(handle) {
-        let (what, cure) = ("the copy would go to the default stream", "work on the captured one");
-        return Err(Error::captured(what, cure)).or_raise(py);
-    }
-    let _relaxed = captured.then(RelaxedCapture::enter).transpose().or_raise(py)?;
-    let empty = if captured {
-        let own = handle.into_pyobject(py)?.into_any();
-        Library::Other.empty(
-            operand,
-            &source,
-            &target.layout,
-            source.dtype,
-            stream.or(Some(&own)),
-        )?
-    } else {
-        library.empty(operand, &source, &target.layout, source.dtype, stream)?
-    };
+    let empty = library.empty(operand, &source, &target.layout, source.dtype, stream)?;
     let target = TensorView { ptr: empty.ptr, ..target };
     let from = &source.view;
     // SAFETY: the new array has the target's layout, and both are alive for the call; what is borrowed is kept until the
     // work is done. For the stream the caller vouches.
     py.detach(|| unsafe { resize(&target, from, handle) }).or_raise(py)?;
     pending::keep(operand, source, handle).or_raise(py)?;
-    if captured { library.adopt(empty.array) } else { Ok(empty.array) }
+    Ok(empty.array)
 }

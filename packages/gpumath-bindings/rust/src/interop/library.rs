@@ -96,18 +96,6 @@ impl Library {
             }
         }
     }
-
-    /// gpumath's own array as one of the library, in the same memory, if the library's current stream is the array's.
-    pub(crate) fn adopt<'py>(self, array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        static CUPY: Attribute = Attribute::new("cupy", "from_dlpack");
-        static TORCH: Attribute = Attribute::new("torch", "from_dlpack");
-        let py = array.py();
-        match self {
-            Self::Cupy => CUPY.get(py)?.call1((array,)),
-            Self::Torch(_) => TORCH.get(py)?.call1((array,)),
-            Self::Numpy | Self::Other => Ok(array),
-        }
-    }
 }
 
 /// An attribute of a module that is imported when an operand shows that it is there.

@@ -7,7 +7,7 @@ from operator import index, le
 from typing import Any
 
 from gpumath._host.libraries import library_of
-from gpumath._host.stream import resolve_stream
+from gpumath._host.stream import refuse_capture, resolve_stream, stream_handle
 from gpumath.bindings import core
 
 __all__ = ["lengths_of", "resized"]
@@ -67,6 +67,9 @@ def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -
     if device_id is None:
         return core.resized(operand, wanted)
     # On the transform's own stream, in whose order the copy's memory goes back.
+    handle = core.current_stream(operand) if stream is None else stream_handle(stream)
+    what, cure = "the operand is cut or padded by a copy", "do that before the capture begins"
+    refuse_capture(handle, device_id, what, cure)
     handle = resolve_stream(operand, device_id, stream)
     with library_of(operand).on_stream(handle, device_id):
         return core.resized(operand, wanted, stream=handle)

@@ -94,11 +94,11 @@ impl FftPlan {
         };
         let is_new = out.is_none() && !problem.inplace;
         if captured && blocking {
-            return Err(Error::captured("blocking=True waits for the result", "leave it out"))
+            return Err(captured_error("blocking=True waits for the result", "leave it out"))
                 .or_raise(py);
         }
         if captured && is_new && matches!(library, Library::Other) {
-            return Err(Error::captured("memory for a new result would belong to it", "give out="))
+            return Err(captured_error("memory for a new result would belong to it", "give out="))
                 .or_raise(py);
         }
         // Libraries may have to allocate for the result, and the driver to load what the first execution needs.
@@ -270,9 +270,15 @@ pub(super) fn refuse_capture(
 ) -> PyResult<()> {
     // SAFETY: the handle is the library's own, or the user vouches for it.
     match unsafe { is_capturing(stream, device) } {
-        Ok(true) => Err(Error::captured(what, cure)).or_raise(py),
+        Ok(true) => Err(captured_error(what, cure)).or_raise(py),
         // Without a device nothing is captured, and other reasons may come first.
         Ok(false) | Err(Error::NoDevice(_)) => Ok(()),
         Err(error) => Err(error).or_raise(py),
     }
+}
+
+pub(super) fn captured_error(what: &str, cure: &str) -> Error {
+    Error::InvalidState(format!(
+        "the stream is being captured into a graph: {what}, which cannot be captured; {cure}"
+    ))
 }
