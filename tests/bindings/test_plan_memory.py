@@ -52,6 +52,40 @@ result = full, seen(), made(), info.size, info.misses, kept.input_shape
     assert (made, size, misses, shape) == (1, int(cached), 3 + cached, [7])
 
 
+MEBIBYTE = 1 << 20
+
+
+@pytest.mark.parametrize("device_ids", [None, [0, 1]])
+def test_internal_errors_where_memory_is_short(driver: Path, device_ids: list[int] | None) -> None:
+    """cuFFT reports them where it finds no memory for its code."""
+    code = f"""
+{SHORT}
+def plan(length):
+    values = np.ones((length, length), np.complex64)
+    execution = "cuda" if {device_ids} is None else fft.ExecutionCUDA(device_ids={device_ids})
+    return fft.FFT(values, execution=execution)
+
+kept = [plan(length) for length in (32, 48, 64)]
+driver.driver_refuse_plans(5, {MEBIBYTE})
+short = refused(lambda: plan(80))
+driver.driver_refuse_plans(5, {1000 * MEBIBYTE})
+try:
+    plan(80)
+except errors.cuFFTError as error:
+    other = error.status.name
+kept.clear()
+core.plan_cache_clear()
+driver.driver_refuse_plans(5, {MEBIBYTE})
+result = short, other, plan(80) is not None
+"""
+    short, other, done = ordering_driver.run(driver, code)
+    left = MEBIBYTE - 3 * 4096
+    assert short[0]
+    assert f"cuFFT failed inside, and device 0 has {left} bytes of memory left" in short[1]
+    assert other == "INTERNAL_ERROR"
+    assert done
+
+
 def test_the_memory_of_the_cached_plans_is_told(driver: Path) -> None:
     code = """
 from gpumath import fft

@@ -205,11 +205,15 @@ int cuMemAdvise(Handle address, size_t size, int advice, int at) {
 enum { ALLOC_FAILED = 2, WORK_SIZE = 1000, MOST_PLANS = 1000 };
 static int next_plan_, made_[MOST_PLANS], plans_, most_plans_ = MOST_PLANS;
 
-/* How many plans there are, and how many the device has memory for. */
+static int refusal_ = ALLOC_FAILED;
+static size_t free_ = 1 << 30;
+
+/* How many plans there are; how many the device has memory for, what others get, and what is free without plans. */
 int driver_plans(void) { return plans_; }
-// Every plan takes a page.
-int cuMemGetInfo_v2(size_t *free, size_t *total) { return *total = 1 << 30, *free = *total - 4096 * (size_t)plans_, SUCCESS; }
 void driver_most_plans(int count) { most_plans_ = count; }
+void driver_refuse_plans(int status, unsigned free) { refusal_ = status, free_ = free; }
+// Every plan takes a page.
+int cuMemGetInfo_v2(size_t *free, size_t *total) { return *total = 1 << 30, *free = free_ - 4096 * (size_t)plans_, SUCCESS; }
 
 int cufftGetVersion(int *version) { return *version = 12000, SUCCESS; }
 int cufftGetProperty(int which, int *value) { return *value = which ? 0 : 12, SUCCESS; }
@@ -233,7 +237,7 @@ int cufftXtSetGPUs(int plan, int count, int *which) {
 static int spread_plan(int plan, int rank, int x, int y, int z, int type, size_t *sizes) {
     int n[] = {x, y, z};
     if (!spread_[plan].gpus) return 1;
-    if (plans_ >= most_plans_) return ALLOC_FAILED;
+    if (plans_ >= most_plans_) return refusal_;
     plans_ += made_[plan] = 1;
     spread_[plan].rank = rank;
     spread_[plan].element = type & 0x40 ? 16 : 8;
@@ -350,7 +354,7 @@ int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, lo
                         int execution) {
     (void)rank, (void)n, (void)inembed, (void)istride, (void)idist, (void)input, (void)onembed;
     (void)ostride, (void)odist, (void)output, (void)batch, (void)execution;
-    if (plans_ >= most_plans_) return ALLOC_FAILED;
+    if (plans_ >= most_plans_) return refusal_;
     plans_ += made_[plan] = 1;
     return *work_size = WORK_SIZE, SUCCESS;
 }

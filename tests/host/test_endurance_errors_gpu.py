@@ -219,6 +219,24 @@ check(4099)
     assert_quiet(run_script(code, timeout=200))
 
 
+def test_no_memory_for_the_first_plan_of_a_process() -> None:
+    """cuFFT reports an internal error then, as its code finds no memory."""
+    code = f"""
+{FULL}
+core.Device(0).synchronize()
+fill()
+for length in (4099, 1000):
+    try:
+        core.FftPlan(np.ones(length, np.complex64), execution="cuda")
+    except errors.OutOfMemoryError:
+        pass
+empty()
+check(1000)
+check(4099)
+"""
+    assert_quiet(run_script(code, timeout=200))
+
+
 def test_no_memory_for_a_result_or_a_workspace() -> None:
     code = f"""
 {FULL}

@@ -14,6 +14,9 @@ use crate::version::Version;
 /// The first cuFFT with callbacks in LTO-IR, of CUDA 12.6 Update 2.
 const FIRST_VERSION: Version = Version::new(11, 3);
 
+/// `CUFFT_NOT_SUPPORTED`
+const NOT_SUPPORTED: i32 = 16;
+
 /// A device function in LTO-IR under the name that cuFFT looks for, and the address of its data.
 #[derive(Clone, Debug)]
 pub struct Callback {
@@ -150,14 +153,19 @@ impl Callbacks {
         Ok(attached)
     }
 
-    /// What an error of planning has to tell about them.
-    pub(super) fn describe(&self) -> String {
+    /// What an error of planning with this status has to tell about them.
+    pub(super) fn describe(&self, status: i32) -> String {
         let names = match (&self.prolog, &self.epilog) {
             (None, None) => return String::new(),
             (Some(_), None) => "a prolog",
             (None, Some(_)) => "an epilog",
             (Some(_), Some(_)) => "a prolog and an epilog",
         };
+        if status == NOT_SUPPORTED {
+            return format!(
+                "; with {names}, which cuFFT refuses for some lengths with prime factors above 127"
+            );
+        }
         let linker = loader::library("nvjitlink").ok().and_then(|library| library.version);
         let version = linker.map_or_else(|| "?".to_owned(), |version| version.to_string());
         format!(

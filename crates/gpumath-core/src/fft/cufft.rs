@@ -18,6 +18,10 @@ use crate::tensor::DType;
 
 const SUCCESS: i32 = 0;
 const ALLOC_FAILED: i32 = 2;
+const INTERNAL_ERROR: i32 = 5;
+
+/// More bytes than cuFFT's code takes.
+const ENOUGH_MEMORY: usize = 256 << 20;
 
 /// One planning call at a time: cuFFT's own caches are not made for more.
 pub(super) static PLANNING: Mutex<()> = Mutex::new(());
@@ -25,6 +29,25 @@ pub(super) static PLANNING: Mutex<()> = Mutex::new(());
 /// Bytes of device memory that are free on all of these devices together. What planning takes is the difference.
 pub(super) fn free_memory(devices: &[i32]) -> Result<usize> {
     devices.iter().map(|&device| Ok(Device::new(device)?.memory_info()?.0)).sum()
+}
+
+/// cuFFT's status for what must not happen is also the one for finding no memory for its code.
+pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
+    let Error::Status(status) = &error else { return error };
+    if status.library != "cufft" || status.code != INTERNAL_ERROR {
+        return error;
+    }
+    for &device in devices {
+        if let Ok(free) = free_memory(&[device])
+            && free < ENOUGH_MEMORY
+        {
+            return Error::OutOfMemory(format!(
+                "{}: cuFFT failed inside, and device {device} has {free} bytes of memory left ({})",
+                status.function, status.context
+            ));
+        }
+    }
+    error
 }
 
 /// The plans of a problem, and where they work.
@@ -303,7 +326,7 @@ impl Handle {
                 pass.kind,
                 pass.extents.as_slice(),
                 pass.batch,
-                problem.callbacks.describe()
+                problem.callbacks.describe(status)
             )
         })?;
         Ok((handle, work_size))

@@ -1,9 +1,10 @@
 //! A problem made ready to run on one engine.
 
 use std::num::NonZeroUsize;
+use std::slice;
 use std::sync::{Arc, OnceLock};
 
-use super::cufft::CufftPlan;
+use super::cufft::{CufftPlan, explain_internal_error};
 use super::multi::MultiPlan;
 use super::problem::{Direction, Kind, Problem};
 use super::request::Request;
@@ -56,6 +57,15 @@ impl Execution {
         }
     }
 
+    /// All the CUDA devices.
+    fn ordinals(&self) -> &[i32] {
+        match self {
+            Self::Cpu { .. } => &[],
+            Self::Cuda { device } => slice::from_ref(device),
+            Self::CudaMulti { devices } => devices.ordinals(),
+        }
+    }
+
     /// Whether it is on the GPU whose memory an operand is in.
     fn is_at(self, operand: tensor::Device) -> bool {
         self.device().is_some_and(|device| tensor::Device::Cuda(device) == operand)
@@ -88,28 +98,8 @@ enum Engine {
     Multi(Box<MultiPlan>),
 }
 
-impl FftPlan {
-    /// Plans `problem`. Where memory is short, once more without what gpumath itself keeps: this thread's other plans,
-    /// and free memory in its pool.
-    pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
-        drop_released();
-        match Self::make(problem.clone(), execution) {
-            Err(Error::OutOfMemory(_)) => {
-                cache::drop_plans();
-                match execution {
-                    Execution::Cpu { .. } => {}
-                    Execution::Cuda { device } => memory::trim(device)?,
-                    Execution::CudaMulti { devices } => {
-                        devices.ordinals().iter().try_for_each(|&device| memory::trim(device))?;
-                    }
-                }
-                Self::make(problem, execution)
-            }
-            made => made,
-        }
-    }
-
-    fn make(problem: Problem, execution: Execution) -> Result<Self> {
+impl Engine {
+    fn of(problem: &Problem, execution: Execution) -> Result<Self> {
         let empty = problem.input.is_empty();
         if execution.device().is_none() && !problem.callbacks.is_empty() {
             return Err(Error::InvalidValue(
@@ -118,22 +108,39 @@ impl FftPlan {
                     .into(),
             ));
         }
-        let engine = match execution {
-            Execution::Cpu { .. } if empty => Engine::Nothing,
+        Ok(match execution {
+            Execution::Cpu { .. } if empty => Self::Nothing,
             Execution::Cpu { threads } => {
-                Engine::Cpu(Box::new(CpuFft::new(&problem, threads, cpu_library()?)?))
+                Self::Cpu(Box::new(CpuFft::new(problem, threads, cpu_library()?)?))
             }
-            Execution::Cuda { device } if empty => Device::new(device).map(|_| Engine::Nothing)?,
-            Execution::Cuda { device } => {
-                Engine::Cufft(Box::new(CufftPlan::new(&problem, device)?))
-            }
-            Execution::CudaMulti { devices } if empty => {
-                devices.check().map(|()| Engine::Nothing)?
-            }
+            Execution::Cuda { device } if empty => Device::new(device).map(|_| Self::Nothing)?,
+            Execution::Cuda { device } => Self::Cufft(Box::new(CufftPlan::new(problem, device)?)),
+            Execution::CudaMulti { devices } if empty => devices.check().map(|()| Self::Nothing)?,
             Execution::CudaMulti { devices } => {
-                Engine::Multi(Box::new(MultiPlan::new(&problem, devices)?))
+                Self::Multi(Box::new(MultiPlan::new(problem, devices)?))
             }
-        };
+        })
+    }
+}
+
+impl FftPlan {
+    /// Plans `problem`. Where memory is short, once more without what gpumath itself keeps: this thread's other plans,
+    /// and free memory in its pool.
+    pub fn new(problem: Problem, execution: Execution) -> Result<Self> {
+        drop_released();
+        match Self::make(problem.clone(), execution) {
+            Err(Error::OutOfMemory(_)) => {
+                cache::drop_plans();
+                execution.ordinals().iter().try_for_each(|&device| memory::trim(device))?;
+                Self::make(problem, execution)
+            }
+            made => made,
+        }
+    }
+
+    fn make(problem: Problem, execution: Execution) -> Result<Self> {
+        let engine = Engine::of(&problem, execution)
+            .map_err(|error| explain_internal_error(error, execution.ordinals()))?;
         Ok(Self { problem, execution, engine })
     }
 
