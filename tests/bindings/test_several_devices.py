@@ -273,3 +273,35 @@ result = same, text.getvalue()
     assert all(same)
     assert "by cufft on the CUDA devices 0, 1" in log
     assert "spread over the CUDA devices (0, 1)" in log
+
+
+def test_no_plan_is_destroyed_under_another_ones_transform(driver: Path) -> None:
+    """With a plan, cuFFT takes the devices' access to each other from all plans."""
+    code = f"""
+{START}
+import threading, time
+numbers = values((33, 40), "complex64")
+kept, other = plan(numbers, cached=False), plan(numbers, cached=False)
+answers = []
+
+def work():
+    answers.append(is_same(kept.run(numbers), numbers))
+
+driver.driver_slow(1)
+thread = threading.Thread(target=work)
+thread.start()
+while not driver.driver_inside():
+    time.sleep(0.001)
+seen()
+del other
+steps = seen()
+thread.join()
+driver.driver_slow(0)
+work()
+result = answers, steps, driver.driver_peers(), left()
+"""
+    answers, steps, peers, left = ordering_driver.run(driver, code)
+    assert answers == [True, True]
+    assert "destroy a plan" in steps
+    assert peers == 1
+    assert left == [0, 0]

@@ -11,8 +11,9 @@
 typedef uintptr_t Handle;
 
 static char record_[1 << 20];
-static Handle current_, stack_[64];
-static int depth_, blocks_, ready_ = 1, broken_;
+static _Thread_local Handle current_, stack_[64];
+static _Thread_local int depth_;
+static int blocks_, ready_ = 1, broken_;
 static double busy_until_;
 
 static double now(void) {
@@ -171,7 +172,16 @@ int cuMemcpy3DPeerAsync(const Copy3D *copy, Handle stream) {
 }
 int cuDeviceTotalMem_v2(size_t *size, int device) { return *size = 1 << 30, device < 2 ? SUCCESS : 1; }
 int cuStreamIsCapturing(Handle stream, int *status) { return *status = 0, stream ? SUCCESS : 0; }
-int cuCtxEnablePeerAccess(Handle peer, unsigned flags) { return peer && !flags ? 704 : 1; }
+static volatile int peers_, slow_, inside_;
+int cuCtxEnablePeerAccess(Handle peer, unsigned flags) {
+    int before = peers_;
+    if (!peer || flags) return 1;
+    return peers_ = 1, before ? 704 : SUCCESS;
+}
+/* Whether the devices reach each other's memory; makes transforms of several devices take a while; whether one runs. */
+int driver_peers(void) { return peers_; }
+void driver_slow(int on) { slow_ = on; }
+int driver_inside(void) { return inside_; }
 int cuThreadExchangeStreamCaptureMode(int *mode) {
     static int mode_;
     int before = mode_;
@@ -238,7 +248,7 @@ static int spread_plan(int plan, int rank, int x, int y, int z, int type, size_t
     int n[] = {x, y, z};
     if (!spread_[plan].gpus) return 1;
     if (plans_ >= most_plans_) return refusal_;
-    plans_ += made_[plan] = 1;
+    plans_ += made_[plan] = peers_ = 1;
     spread_[plan].rank = rank;
     spread_[plan].element = type & 0x40 ? 16 : 8;
     for (int axis = 0; axis < 3; axis++) spread_[plan].axes[axis] = (size_t)n[axis];
@@ -319,7 +329,9 @@ int cufftXtMemcpy(int plan, Descriptor *to, Descriptor *from, int type) {
     return SUCCESS;
 }
 static int execute_spread(int plan, Descriptor *data, Descriptor *same) {
-    if (broken_ || data != same) return 6; /* EXEC_FAILED */
+    if (broken_ || data != same || !peers_) return 6; /* EXEC_FAILED */
+    if (slow_) inside_ = 1, usleep(300000), inside_ = 0;
+    if (!peers_) return 6;
     char *whole = calloc(1, whole_size(plan));
     WRITE("transform;");
     move(plan, whole, data->parts, data->format, 0);
@@ -377,6 +389,7 @@ int cufftExecC2R(int plan, void *input, void *output) { return cufftXtExec(plan,
 int cufftExecZ2D(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, 1); }
 int cufftDestroy(int plan) {
     plans_ -= made_[plan];
+    if (spread_[plan].gpus) peers_ = 0;
     made_[plan] = spread_[plan].gpus = 0;
     WRITE("destroy a plan;");
     return SUCCESS;

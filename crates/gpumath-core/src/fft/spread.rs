@@ -4,7 +4,7 @@
 //! slowest axis, and a transform of two or three axes leaves each with some of the second axis instead ("shuffled"),
 //! from which C2R starts. Where rows of real numbers go in or come out, they are as far apart as the complex ones.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use gpumath_sys::generated::cufft;
 
@@ -26,11 +26,14 @@ const DEVICE_TO_DEVICE: i32 = 2;
 /// Statuses with which cuFFT refuses what it cannot spread.
 const REFUSALS: [i32; 3] = [4, 8, 16];
 
+/// Held while devices use each other's memory; held alone while cuFFT destroys a plan, with which it takes that from the
+/// plans of all threads.
+static CONNECTED: RwLock<()> = RwLock::new(());
+
 /// A plan of cuFFT Xt.
 #[derive(Debug)]
 pub(super) struct Spread {
     handle: Handle,
-    devices: Devices,
     kind: Kind,
     precision: Precision,
     /// Points of the complex side along each axis, slowest first.
@@ -78,7 +81,6 @@ impl Spread {
         let device_memory = free.saturating_sub(free_memory(devices.ordinals())?);
         Ok(Self {
             handle,
-            devices,
             kind: problem.kind,
             precision: problem.precision,
             last: reals.last().copied().unwrap_or(1),
@@ -112,13 +114,15 @@ impl Spread {
         factor: Option<f64>,
         streams: &[Stream],
     ) -> Result<()> {
+        let devices = self.handle.devices;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _connected = CONNECTED.read().unwrap_or_else(PoisonError::into_inner);
         // cuFFT leaves other devices current than it found.
-        let _context = ContextGuard::enter_for_others(self.devices.first())?;
-        self.devices.connect()?;
+        let _context = ContextGuard::enter_for_others(devices.first())?;
+        devices.connect()?;
         let first = if self.kind == Kind::C2R { SHUFFLED } else { NATURAL };
         let data = self.handle.allocate(first)?;
-        let _areas = self.handle.lend_work_areas(&self.work_sizes, self.devices)?;
+        let _areas = self.handle.lend_work_areas(&self.work_sizes)?;
         // SAFETY: the caller vouches for input and output, and the parts were allocated for the plan.
         unsafe {
             self.exchange(input, &data, first, true, streams)?;
@@ -161,7 +165,7 @@ impl Spread {
                         "cuFFT gave {size} bytes on device {ordinal} for part {index}, which needs {} bytes on one of \
                          the devices {:?}; use one device",
                         self.part_size_in(index, format),
-                        self.devices.ordinals()
+                        self.handle.devices.ordinals()
                     )));
                 };
                 let whole = Rows { address: address + copy.offset, pitch: copy.pitch, place };
@@ -208,14 +212,18 @@ impl Spread {
 
     /// Waits for all work of all devices: cuFFT has streams of its own.
     fn synchronize(&self) -> Result<()> {
-        self.devices.ordinals().iter().try_for_each(|&ordinal| Device::new(ordinal)?.synchronize())
+        self.handle
+            .devices
+            .ordinals()
+            .iter()
+            .try_for_each(|&ordinal| Device::new(ordinal)?.synchronize())
     }
 
     /// How a device's part lies in the whole array.
     fn part_copy(&self, index: usize, format: i32) -> PartCopy {
         let complex = self.precision.complex().size();
         let axes = &self.extents;
-        let devices = self.devices.ordinals().len();
+        let devices = self.handle.devices.ordinals().len();
         if format == SHUFFLED {
             // Always complex: all of the first axis, some of the second one.
             let inner = axes[2..].iter().product::<usize>() * complex;
@@ -299,7 +307,7 @@ pub(super) fn synchronize_all(streams: &[Stream]) -> Result<()> {
 #[derive(Debug)]
 struct Handle {
     plan: i32,
-    device: i32,
+    devices: Devices,
 }
 
 impl Handle {
@@ -317,7 +325,7 @@ impl Handle {
         let create = loader::function(&cufft::CREATE)?;
         // SAFETY: the address is that of a live i32.
         check(cufft::CREATE.symbol(), unsafe { create(&raw mut plan as usize) }, String::new)?;
-        let handle = Self { plan, device: devices.first() };
+        let handle = Self { plan, devices };
         let set_auto_allocation = loader::function(&cufft::SET_AUTO_ALLOCATION)?;
         // SAFETY: the plan is alive.
         let status = unsafe { set_auto_allocation(plan, 0) };
@@ -365,13 +373,14 @@ impl Handle {
         // SAFETY: the plan is alive, and the address is that of a live usize.
         let status = unsafe { malloc(self.plan, &raw mut address as usize, format) };
         check(cufft::XT_MALLOC.symbol(), status, || "its parts of the data".to_owned())?;
-        Ok(Descriptor { address, device: self.device })
+        Ok(Descriptor { address, device: self.devices.first() })
     }
 
     /// Gives the plan work areas until the answer is dropped. They are memory that peers can reach, as that of a pool is
     /// not.
-    fn lend_work_areas(&self, sizes: &[usize], devices: Devices) -> Result<Vec<WorkArea>> {
-        let areas: Vec<WorkArea> = devices
+    fn lend_work_areas(&self, sizes: &[usize]) -> Result<Vec<WorkArea>> {
+        let areas: Vec<WorkArea> = self
+            .devices
             .ordinals()
             .iter()
             .zip(sizes)
@@ -445,12 +454,18 @@ const fn plan_type(problem: &Problem) -> i32 {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if may_free()
-            && let (Ok(_context), Ok(destroy)) =
-                (ContextGuard::enter_for_others(self.device), loader::function(&cufft::DESTROY))
-        {
+        if !may_free() {
+            return;
+        }
+        let _alone = CONNECTED.write().unwrap_or_else(PoisonError::into_inner);
+        if let (Ok(_context), Ok(destroy)) = (
+            ContextGuard::enter_for_others(self.devices.first()),
+            loader::function(&cufft::DESTROY),
+        ) {
             // SAFETY: the plan is owned and not used again. A failure leaves nothing that could be mended here.
             let _ = unsafe { destroy(self.plan) };
+            // Other libraries count on it, too.
+            let _ = self.devices.connect();
         }
     }
 }

@@ -6,8 +6,7 @@ fn spread(kind: Kind, extents: &[usize], last: usize, count: i32) -> Spread {
     #[allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
     let devices = Devices::new(&ordinals).unwrap();
     Spread {
-        handle: Handle { plan: -1, device: 0 },
-        devices,
+        handle: Handle { plan: -1, devices },
         kind,
         precision: Precision::Single,
         extents: extents.to_vec(),
