@@ -132,8 +132,16 @@ def small_subjects(libraries: list[str], raw: Raw) -> dict[str, Timer]:
             new.reset_operand(x)
             new.execute()
 
+        plan = core.FftPlan(x, [1])
+
+        def by_hand(plan: core.FftPlan = plan, x: Any = x) -> object:
+            """Do what an execution with a new result cannot do without."""
+            raw.run()
+            return plan.empty_result(x)
+
         subjects[f"FFT.execute in place, {library}"] = repeated(inplace.execute)
         subjects[f"FFT.execute new output, {library}"] = repeated(new.execute)
+        subjects[f"cufft.exec_c2c + empty_result, {library}"] = repeated(by_hand)
         subjects[f"reset_operand + execute, {library}"] = repeated(reset_and_execute)
         subjects[f"fft.fft, {library}"] = repeated(lambda x=x: fft.fft(x, axes=(1,)))
         subjects[f"{library}.fft.fft"] = repeated(peer_call(library, x))

@@ -26,8 +26,8 @@ const DEVICE_TO_DEVICE: i32 = 2;
 /// Statuses with which cuFFT refuses what it cannot spread.
 const REFUSALS: [i32; 3] = [4, 8, 16];
 
-/// Held while devices use each other's memory; held alone while cuFFT destroys a plan, with which it takes that from the
-/// plans of all threads.
+/// Held while devices use each other's memory; held alone while cuFFT makes a plan, with which it gives them access to it,
+/// or destroys one, with which it takes that from the plans of all threads.
 static CONNECTED: RwLock<()> = RwLock::new(());
 
 /// A plan of cuFFT Xt.
@@ -75,9 +75,14 @@ impl Spread {
         // Loads the library outside the lock: the search may have to wait for Python.
         loader::function(&cufft::CREATE)?;
         let _context = ContextGuard::enter_for_others(devices.first())?;
+        let handle = Handle::new(devices)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let free = free_memory(devices.ordinals())?;
-        let (handle, work_sizes) = Handle::plan(problem, &n, devices)?;
+        let planned = {
+            let _alone = CONNECTED.write().unwrap_or_else(PoisonError::into_inner);
+            handle.plan(problem, &n)
+        };
+        let work_sizes = planned?;
         let device_memory = free.saturating_sub(free_memory(devices.ordinals())?);
         Ok(Self {
             handle,
@@ -311,26 +316,29 @@ struct Handle {
 }
 
 impl Handle {
-    /// Plans, without work areas; also gives their sizes.
-    fn plan(problem: &Problem, n: &[i32], devices: Devices) -> Result<(Self, Vec<usize>)> {
+    fn new(devices: Devices) -> Result<Self> {
+        let mut plan = 0_i32;
+        let create = loader::function(&cufft::CREATE)?;
+        // SAFETY: the address is that of a live i32.
+        check(cufft::CREATE.symbol(), unsafe { create(&raw mut plan as usize) }, String::new)?;
+        Ok(Self { plan, devices })
+    }
+
+    /// Plans, once and without work areas; gives their sizes.
+    fn plan(&self, problem: &Problem, n: &[i32]) -> Result<Vec<usize>> {
+        let (plan, mut ordinals) = (self.plan, self.devices.ordinals().to_vec());
         let context = || {
             format!(
                 "one {:?} of {n:?} points, {:?} precision, devices {:?}",
                 problem.kind,
                 problem.precision,
-                devices.ordinals()
+                self.devices.ordinals()
             )
         };
-        let mut plan = 0_i32;
-        let create = loader::function(&cufft::CREATE)?;
-        // SAFETY: the address is that of a live i32.
-        check(cufft::CREATE.symbol(), unsafe { create(&raw mut plan as usize) }, String::new)?;
-        let handle = Self { plan, devices };
         let set_auto_allocation = loader::function(&cufft::SET_AUTO_ALLOCATION)?;
         // SAFETY: the plan is alive.
         let status = unsafe { set_auto_allocation(plan, 0) };
         check(cufft::SET_AUTO_ALLOCATION.symbol(), status, String::new)?;
-        let mut ordinals = devices.ordinals().to_vec();
         let set_gpus = loader::function(&cufft::XT_SET_GPUS)?;
         // SAFETY: the plan is alive and not made yet; the array has as many ordinals as are said.
         let status =
@@ -363,7 +371,7 @@ impl Handle {
             )));
         }
         check(row, status, context)?;
-        Ok((handle, work_sizes))
+        Ok(work_sizes)
     }
 
     /// Memory for the data on all devices.
