@@ -51,18 +51,15 @@ pub(super) fn view_again(array: &Bound<'_, PyAny>, known: &TensorView) -> PyResu
     view(array)
 }
 
-/// Handle of the stream that CuPy works on now.
-pub(super) fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
+/// Handle of the stream that CuPy works on now; `None` if it has to be asked in Python.
+pub(super) fn current_stream(py: Python<'_>, device: i32) -> PyResult<Option<usize>> {
     static FUNCTION: PyOnceLock<Option<CurrentStream>> = PyOnceLock::new();
     let found = FUNCTION.get_or_init(py, || current_stream_function(py).ok());
-    let Some(function) = found else {
-        let stream = py.import("cupy.cuda")?.call_method1("get_current_stream", (device,))?;
-        return stream.getattr(intern!(py, "ptr"))?.extract();
-    };
+    let Some(function) = found else { return Ok(None) };
     // SAFETY: CuPy offered this function, and the GIL is held.
     let handle = unsafe { function(device) };
     // A handle can have any value.
-    if PyErr::occurred(py) { Err(PyErr::fetch(py)) } else { Ok(handle) }
+    if PyErr::occurred(py) { Err(PyErr::fetch(py)) } else { Ok(Some(handle)) }
 }
 
 /// `get_stream_ptr` of `cupy_backends/cuda/stream.pxd`

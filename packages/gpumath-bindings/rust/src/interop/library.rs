@@ -44,12 +44,18 @@ impl Library {
 
     /// Handle of the stream that the library works on now. Libraries without one work on the default stream.
     pub(crate) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<usize> {
+        static CUPY: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
         static TORCH: Attribute = Attribute::new("torch.cuda", "current_stream");
         // A tenth of the cost of the public function, which CPU-only builds have alone.
         static TORCH_RAW: Attribute = Attribute::new("torch._C", "_cuda_getCurrentRawStream");
         let stream = match self {
             Self::Numpy | Self::Other => return Ok(0),
-            Self::Cupy => return cupy::current_stream(py, device),
+            Self::Cupy => {
+                if let Some(stream) = cupy::current_stream(py, device)? {
+                    return Ok(stream);
+                }
+                CUPY.get(py)?.call1((device,))?.getattr(intern!(py, "ptr"))?
+            }
             Self::Torch(exchange) => {
                 if let Some(exchange) = exchange
                     && let Some(stream) = exchange.current_stream(py, device)?
