@@ -42,12 +42,13 @@ def lengths_of(
     return lengths
 
 
-def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -> Any:
-    """Cut the operand to these extents, and pad it with zeros where it is shorter.
+def resized(
+    operand: Any, view: core.TensorView, lengths: dict[int, int], inplace: bool, stream: Any
+) -> Any:
+    """Cut the operand, which ``view`` looks into, to these extents, and pad it where it is shorter.
 
     What is only cut is a view of the operand, if its class has views.
     """
-    view = core.TensorView(operand)
     shape = view.shape
     wanted = tuple(lengths.get(axis, extent) for axis, extent in enumerate(shape))
     if wanted == shape:
@@ -67,9 +68,12 @@ def resized(operand: Any, lengths: dict[int, int], inplace: bool, stream: Any) -
     if device_id is None:
         return core.resized(operand, wanted)
     # On the transform's own stream, in whose order the copy's memory goes back.
-    handle = core.current_stream(operand) if stream is None else stream_handle(stream)
+    current = core.current_stream(operand)
+    handle = current if stream is None else stream_handle(stream)
     what, cure = "the operand is cut or padded by a copy", "do that before the capture begins"
     refuse_capture(handle, device_id, what, cure)
+    if handle == current:
+        return core.resized(operand, wanted, stream=handle)
     handle = resolve_stream(operand, device_id, stream)
     with library_of(operand).on_stream(handle, device_id):
         return core.resized(operand, wanted, stream=handle)

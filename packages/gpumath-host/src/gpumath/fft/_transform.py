@@ -98,7 +98,8 @@ def _resize(
     stream: Any,
 ) -> tuple[Any, FFTOptions | Mapping[str, Any] | None]:
     """Cut or pad the operand; the options for it differ where a C2R result has an odd length."""
-    ndim = len(core.TensorView(operand).shape)
+    view = core.TensorView(operand)
+    ndim = len(view.shape)
     lengths = lengths_of(n, s, axes, ndim)
     chosen = resolve_options(FFTOptions, options)
     last = ndim - 1 if axes is None else axes[-1] % ndim
@@ -107,7 +108,7 @@ def _resize(
         lengths[last] = lengths[last] // 2 + 1
         if chosen.last_axis_parity != parity:
             options = replace(chosen, last_axis_parity=parity)
-    return resized(operand, lengths, chosen.inplace, stream), options
+    return resized(operand, view, lengths, chosen.inplace, stream), options
 
 
 def _workspace(
