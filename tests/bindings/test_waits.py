@@ -18,6 +18,7 @@ WAITS = {
 # A signal that comes once the wait has begun; a minute is longer than any test waits.
 SIGNALLED = """
 import signal, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
 managed = memory.empty(3, kind="managed", stream=70)
 busy, is_busy = driver.driver_busy, driver.driver_is_busy
 busy(60_000)
