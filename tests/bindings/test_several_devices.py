@@ -292,16 +292,19 @@ thread = threading.Thread(target=work)
 thread.start()
 while not driver.driver_inside():
     time.sleep(0.001)
-seen()
 del other
-steps = seen()
+inside, plans = driver.driver_inside(), [driver.driver_plans()]
 thread.join()
 driver.driver_slow(0)
 work()
-result = answers, steps, driver.driver_peers(), left()
+plans.append(driver.driver_plans())
+del kept
+plans.append(driver.driver_plans())
+result = answers, inside, plans, driver.driver_peers(), left()
 """
-    answers, steps, peers, left = ordering_driver.run(driver, code)
+    answers, inside, plans, peers, left = ordering_driver.run(driver, code)
     assert answers == [True, True]
-    assert "destroy a plan" in steps
+    assert inside, "the deletion has waited"
+    assert plans == [2, 1, 0]
     assert peers == 1
     assert left == [0, 0]

@@ -2,6 +2,7 @@
 
 mod areas;
 mod callback;
+mod connected;
 pub(crate) mod cufft;
 mod host_operands;
 mod multi;

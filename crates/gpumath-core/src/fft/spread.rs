@@ -4,14 +4,15 @@
 //! slowest axis, and a transform of two or three axes leaves each with some of the second axis instead ("shuffled"),
 //! from which C2R starts. Where rows of real numbers go in or come out, they are as far apart as the complex ones.
 
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::cufft;
 
+use super::connected::{self, Connected};
 use super::cufft::{PLANNING, check, free_memory};
 use super::problem::{Direction, Kind, Precision, Problem};
 use super::spread_memory::{Descriptor, WorkArea};
-use crate::device::{ContextGuard, Device, Devices, Stream, may_free, synchronize};
+use crate::device::{ContextGuard, Device, Devices, Stream, synchronize};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Elements};
 use crate::loader;
@@ -25,10 +26,6 @@ const SHUFFLED: i32 = 3;
 const DEVICE_TO_DEVICE: i32 = 2;
 /// Statuses with which cuFFT refuses what it cannot spread.
 const REFUSALS: [i32; 3] = [4, 8, 16];
-
-/// Held while devices use each other's memory; held alone while cuFFT makes a plan, with which it gives them access to it,
-/// or destroys one, with which it takes that from the plans of all threads.
-static CONNECTED: RwLock<()> = RwLock::new(());
 
 /// A plan of cuFFT Xt.
 #[derive(Debug)]
@@ -78,11 +75,7 @@ impl Spread {
         let handle = Handle::new(devices)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let free = free_memory(devices.ordinals())?;
-        let planned = {
-            let _alone = CONNECTED.write().unwrap_or_else(PoisonError::into_inner);
-            handle.plan(problem, &n)
-        };
-        let work_sizes = planned?;
+        let work_sizes = connected::make(|| handle.plan(problem, &n))?;
         let device_memory = free.saturating_sub(free_memory(devices.ordinals())?);
         Ok(Self {
             handle,
@@ -121,10 +114,9 @@ impl Spread {
     ) -> Result<()> {
         let devices = self.handle.devices;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _connected = CONNECTED.read().unwrap_or_else(PoisonError::into_inner);
+        let _connected = Connected::new(devices)?;
         // cuFFT leaves other devices current than it found.
         let _context = ContextGuard::enter_for_others(devices.first())?;
-        devices.connect()?;
         let first = if self.kind == Kind::C2R { SHUFFLED } else { NATURAL };
         let data = self.handle.allocate(first)?;
         let _areas = self.handle.lend_work_areas(&self.work_sizes)?;
@@ -462,19 +454,7 @@ const fn plan_type(problem: &Problem) -> i32 {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if !may_free() {
-            return;
-        }
-        let _alone = CONNECTED.write().unwrap_or_else(PoisonError::into_inner);
-        if let (Ok(_context), Ok(destroy)) = (
-            ContextGuard::enter_for_others(self.devices.first()),
-            loader::function(&cufft::DESTROY),
-        ) {
-            // SAFETY: the plan is owned and not used again. A failure leaves nothing that could be mended here.
-            let _ = unsafe { destroy(self.plan) };
-            // Other libraries count on it, too.
-            let _ = self.devices.connect();
-        }
+        connected::destroy(self.plan, self.devices);
     }
 }
 
