@@ -308,3 +308,31 @@ result = answers, inside, plans, driver.driver_peers(), left()
     assert plans == [2, 1, 0]
     assert peers == 1
     assert left == [0, 0]
+
+
+def test_a_forked_child_is_told(driver: Path) -> None:
+    """Also while another thread transforms, whose locks the child finds taken."""
+    code = f"""
+{START}
+import threading, time
+numbers = values((33, 40), "complex64")
+plans = [plan(numbers, cached=False) for _ in range(2)]
+driver.driver_slow(1)
+thread = threading.Thread(target=plans[0].run, args=(numbers,))
+thread.start()
+while not driver.driver_inside():
+    time.sleep(0.001)
+children = []
+for one in plans:
+    child = os.fork()
+    if child == 0:
+        try:
+            one.run(numbers)
+        except errors.InvalidStateError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+        os._exit(2)
+    children.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+thread.join()
+result = children, is_same(plans[1].run(numbers), numbers)
+"""
+    assert ordering_driver.run(driver, code) == [[7, 7], True]

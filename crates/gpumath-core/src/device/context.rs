@@ -170,7 +170,10 @@ impl ContextGuard {
     /// The same around calls that leave another context current: also where the device's is the current one already.
     pub(crate) fn enter_for_others(ordinal: i32) -> Result<Self> {
         sticky::check()?;
-        Self::push(primary_context(ordinal)?)
+        let context = primary_context(ordinal)?;
+        // Tells a forked child why it cannot.
+        current()?;
+        Self::push(context)
     }
 
     fn push(context: usize) -> Result<Self> {

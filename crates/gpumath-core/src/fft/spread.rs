@@ -113,10 +113,10 @@ impl Spread {
         streams: &[Stream],
     ) -> Result<()> {
         let devices = self.handle.devices;
+        // cuFFT leaves other devices current than it found. Before the locks, which a forked child may find taken.
+        let _context = ContextGuard::enter_for_others(devices.first())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let _connected = Connected::new(devices)?;
-        // cuFFT leaves other devices current than it found.
-        let _context = ContextGuard::enter_for_others(devices.first())?;
         let first = if self.kind == Kind::C2R { SHUFFLED } else { NATURAL };
         let data = self.handle.allocate(first)?;
         let _areas = self.handle.lend_work_areas(&self.work_sizes)?;

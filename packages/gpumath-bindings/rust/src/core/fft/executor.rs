@@ -11,7 +11,7 @@ use pyo3::{intern, prelude::*};
 
 use super::FftPlan;
 use super::parse::parse_direction;
-use crate::interop::{Operand, Reader};
+use crate::interop::{Library, Operand, Reader};
 
 /// The level of `logging` at which executions are told.
 const INFO: i32 = 20;
@@ -236,11 +236,18 @@ impl FftExecutor {
         if out.is_some_and(|out| out.is(&operand)) || !prepared.log.is_silent(py)? {
             return Ok(None);
         }
-        let Some(source) = prepared.source(&operand, known.as_deref())? else { return Ok(None) };
+        let reader = Reader::of(&operand)?;
+        let source = match &known {
+            Some(known) => reader.view_again(&operand, known, Some(0))?,
+            None => reader.view(&operand, Some(0))?,
+        };
+        if !prepared.fits(&source) {
+            return Ok(None);
+        }
         if known.is_none() {
             self.know(&operand, &source);
         }
-        prepared.run(&operand, source, out, direction)
+        prepared.run(&operand, source, reader.library(), out, direction)
     }
 
     fn prepared(&self) -> Option<Arc<Prepared>> {
@@ -285,20 +292,6 @@ impl Prepared {
         Ok((self.fits(&view) && self.plan.plan.accepts(&view)).then_some(view))
     }
 
-    /// Looks into the operand; `None` if the plan does not run on it.
-    fn source(
-        &self,
-        operand: &Bound<'_, PyAny>,
-        known: Option<&TensorView>,
-    ) -> PyResult<Option<Operand>> {
-        let reader = Reader::of(operand)?;
-        let source = match known {
-            Some(known) => reader.view_again(operand, known, Some(0))?,
-            None => reader.view(operand, Some(0))?,
-        };
-        Ok(self.fits(&source).then_some(source))
-    }
-
     /// Whether the plan runs on such an operand.
     fn fits(&self, view: &TensorView) -> bool {
         let problem = self.plan.plan.problem();
@@ -328,11 +321,12 @@ impl Prepared {
         &self,
         operand: &Bound<'py, PyAny>,
         source: Operand,
+        library: Library,
         out: Option<&Bound<'py, PyAny>>,
         direction: Direction,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = operand.py();
-        let (library, workspace) = (Reader::of(operand)?.library(), self.workspace.bind(py));
+        let workspace = self.workspace.bind(py);
         let result = self.plan.run_on(
             py,
             operand,

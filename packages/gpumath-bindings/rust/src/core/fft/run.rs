@@ -177,7 +177,7 @@ impl FftPlan {
             return Ok((address.extract()?, None));
         }
         let view = interop::view(operand, Some(stream))?;
-        self.check(&view, side, dtype, layout, written)?;
+        check_view(self.place_of(&view), &view, side, dtype, layout, written)?;
         Ok((view.ptr, view.owner.is_some().then_some(view)))
     }
 
@@ -186,18 +186,6 @@ impl FftPlan {
         let problem = self.plan.problem();
         let place = if view.device == Device::Host { Device::Host } else { self.place_of(view) };
         check_view(place, view, "operand", problem.input_dtype(), &problem.input, problem.inplace)
-    }
-
-    /// Refuses a view that does not fit one side of the plan.
-    pub(super) fn check(
-        &self,
-        view: &TensorView,
-        side: &str,
-        dtype: DType,
-        layout: &Layout,
-        written: bool,
-    ) -> PyResult<()> {
-        check_view(self.place_of(view), view, side, dtype, layout, written)
     }
 
     /// Input and output are the same memory exactly if the plan works in place.
