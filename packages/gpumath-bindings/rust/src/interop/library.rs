@@ -190,7 +190,6 @@ fn cupy_array<'py>(
     device: Device,
 ) -> PyResult<Empty<'py>> {
     static ALLOC: Attribute = Attribute::new("cupy.cuda", "alloc");
-    static NDARRAY: Attribute = Attribute::new("cupy", "ndarray");
     static DEVICE: Attribute = Attribute::new("cupy.cuda", "Device");
     static CODES: DTypes = DTypes::new();
     let code = CODES.get(py, dtype, |_| {
@@ -215,13 +214,13 @@ fn cupy_array<'py>(
     };
     let ptr = memory.getattr(intern!(py, "ptr"))?.extract()?;
     let shape = PyTuple::new(py, &layout.shape)?;
-    let ndarray = NDARRAY.get(py)?;
-    let array = if *layout == Layout::contiguous(&layout.shape) {
-        ndarray.call1((shape, code, memory))
+    let strides = if *layout == Layout::contiguous(&layout.shape) {
+        None
     } else {
-        ndarray.call1((shape, code, memory, byte_strides(py, layout, dtype)?))
+        Some(byte_strides(py, layout, dtype)?)
     };
-    Ok(Empty { array: array?, ptr })
+    let array = cupy::ndarray(py, (&shape, code, &memory, strides.as_ref()))?;
+    Ok(Empty { array, ptr })
 }
 
 fn torch_tensor<'py>(
