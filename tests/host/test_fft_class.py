@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 import weakref
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,28 @@ def test_every_execution_gives_a_new_and_full_result(space: Space) -> None:
         for result in (second, third):
             np.testing.assert_array_equal(space.numpy(result), kept)
     assert_close(kept, values, "C2C", (1,))
+
+
+@pytest.mark.parametrize("shape", [(8, 16), (16, 2, 4), (128,)])
+def test_an_operand_that_changes_its_shape(space: Space, shape: tuple[int, ...]) -> None:
+    values = random_values((16, 8), np.complex64)
+    operand = space.array(values)
+
+    def change(shape: tuple[int, ...]) -> None:
+        if space.library == "torch":
+            operand.resize_(shape)
+        else:
+            operand.shape = shape
+
+    with fft.FFT(operand, axes=[1], execution=space.execution) as transform:
+        transform.plan()
+        transform.execute()
+        change(shape)
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"of shape {re.escape(str(shape))}.* made for"):
+                transform.execute()
+        change((16, 8))
+        assert_close(space.numpy(transform.execute()), values, "C2C", (1,))
 
 
 def test_a_transform_to_real_runs_again_without_reset(space: Space) -> None:

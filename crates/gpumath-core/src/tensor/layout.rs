@@ -39,6 +39,17 @@ impl Layout {
         Self { shape: shape.into(), strides }
     }
 
+    /// Whether it is [`Self::contiguous`] for its shape.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        let mut step = 1;
+        self.shape.iter().zip(&self.strides).rev().all(|(&extent, &stride)| {
+            let expected = step;
+            step = i64::wrapping_mul(step, extent.max(1));
+            stride == expected
+        })
+    }
+
     /// Number of dimensions.
     #[must_use]
     pub fn ndim(&self) -> usize {

@@ -38,17 +38,28 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
 /// The same for an array that gave `known`. Of what a view tells, only the layout of an array can change.
 pub(super) fn view_again(array: &Bound<'_, PyAny>, known: &TensorView) -> PyResult<TensorView> {
     let py = array.py();
-    let is_contiguous = array
-        .getattr_opt(intern!(py, "_c_contiguous"))?
-        .is_some_and(|flag| flag.is(PyBool::new(py, true)));
-    if is_contiguous {
-        let shape = dims(&array.getattr(intern!(py, "shape"))?)?;
-        let layout = Layout::contiguous(&shape);
-        if layout == known.layout {
-            return Ok(known.clone());
-        }
+    let flag = array.getattr_opt(intern!(py, "_c_contiguous"))?;
+    if flag.is_some_and(|flag| flag.is(PyBool::new(py, true)))
+        && known.layout.is_contiguous()
+        && is_shape(&array.getattr(intern!(py, "shape"))?, &known.layout.shape)?
+    {
+        return Ok(known.clone());
     }
     view(array)
+}
+
+/// Whether a tuple has these numbers.
+fn is_shape(tuple: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<bool> {
+    let tuple = tuple.cast::<PyTuple>()?;
+    if tuple.len() != shape.len() {
+        return Ok(false);
+    }
+    for (extent, &known) in tuple.iter_borrowed().zip(shape) {
+        if extent.extract::<i64>()? != known {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Handle of the stream that CuPy works on now; `None` if it has to be asked in Python.

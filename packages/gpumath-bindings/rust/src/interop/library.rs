@@ -172,7 +172,7 @@ fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<
     static EMPTY: Attribute = Attribute::new("numpy", "empty");
     static NDARRAY: Attribute = Attribute::new("numpy", "ndarray");
     let (shape, dtype_object) = (PyTuple::new(py, &layout.shape)?, numpy_dtype(py, dtype)?);
-    let array = if *layout == Layout::contiguous(&layout.shape) {
+    let array = if layout.is_contiguous() {
         EMPTY.get(py)?.call1((shape, dtype_object))
     } else {
         let strides = byte_strides(py, layout, dtype)?;
@@ -214,11 +214,8 @@ fn cupy_array<'py>(
     };
     let ptr = memory.getattr(intern!(py, "ptr"))?.extract()?;
     let shape = PyTuple::new(py, &layout.shape)?;
-    let strides = if *layout == Layout::contiguous(&layout.shape) {
-        None
-    } else {
-        Some(byte_strides(py, layout, dtype)?)
-    };
+    let strides =
+        if layout.is_contiguous() { None } else { Some(byte_strides(py, layout, dtype)?) };
     let array = cupy::ndarray(py, (&shape, code, &memory, strides.as_ref()))?;
     Ok(Empty { array, ptr })
 }
