@@ -7,7 +7,7 @@ back is scaled unless ``norm`` says otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from gpumath._host.execution import Execution
 from gpumath.bindings import core
@@ -20,21 +20,18 @@ __all__ = ["fft2", "fftn", "ifft2", "ifftn", "irfft2", "irfftn", "rfft2", "rfftn
 _FORWARD, _INVERSE = FFTDirection.FORWARD, FFTDirection.INVERSE
 
 
-class _Keywords(TypedDict, total=False):
-    options: FFTOptions | Mapping[str, Any] | None
-    execution: Execution
-    prolog: DeviceCallable | Mapping[str, Any] | None
-    epilog: DeviceCallable | Mapping[str, Any] | None
-    stream: Any
-
-
 def fftn(
     operand: Any,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Norm | None = "backward",
     out: Any = None,
-    **keywords: Unpack[_Keywords],
+    *,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    stream: Any = None,
 ) -> Any:
     """Transform complex numbers forward, along several axes.
 
@@ -76,7 +73,9 @@ def fftn(
     array([[4.+0.j, 0.+0.j],
            [0.+0.j, 0.+0.j]])
     """
-    return _transform(operand, "C2C", _FORWARD, s, axes, norm, out, **keywords)
+    return _transform(
+        operand, "C2C", _FORWARD, s, axes, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 def ifftn(
@@ -85,7 +84,12 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm | None = "backward",
     out: Any = None,
-    **keywords: Unpack[_Keywords],
+    *,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    stream: Any = None,
 ) -> Any:
     """Transform complex numbers back, along several axes: the inverse of `fftn`.
 
@@ -101,7 +105,9 @@ def ifftn(
     array([[1.+0.j, 2.+0.j],
            [0.+3.j, 4.+0.j]])
     """
-    return _transform(operand, "C2C", _INVERSE, s, axes, norm, out, **keywords)
+    return _transform(
+        operand, "C2C", _INVERSE, s, axes, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 def rfftn(
@@ -110,7 +116,12 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: Norm | None = "backward",
     out: Any = None,
-    **keywords: Unpack[_Keywords],
+    *,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    stream: Any = None,
 ) -> Any:
     """Transform real numbers forward, along several axes, to half of the complex result.
 
@@ -125,7 +136,9 @@ def rfftn(
     >>> fft.rfftn(np.ones((3, 4, 6))).shape
     (3, 4, 4)
     """
-    return _transform(operand, "R2C", _FORWARD, s, axes, norm, out, **keywords)
+    return _transform(
+        operand, "R2C", _FORWARD, s, axes, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 def irfftn(
@@ -134,7 +147,12 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: Norm | None = "backward",
     out: Any = None,
-    **keywords: Unpack[_Keywords],
+    *,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    stream: Any = None,
 ) -> Any:
     """Transform half of a Hermitian array back, to real numbers: the inverse of `rfftn`.
 
@@ -151,7 +169,9 @@ def irfftn(
     >>> fft.irfftn(fft.rfftn(a), s=a.shape, axes=(0, 1))
     array([[1., 2., 3.]])
     """
-    return _transform(operand, "C2R", _INVERSE, s, axes, norm, out, **keywords)
+    return _transform(
+        operand, "C2R", _INVERSE, s, axes, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 def fft2(
@@ -160,7 +180,12 @@ def fft2(
     axes: Sequence[int] | None = (-2, -1),
     norm: Norm | None = "backward",
     out: Any = None,
-    **keywords: Unpack[_Keywords],
+    *,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    stream: Any = None,
 ) -> Any:
     """Transform complex numbers forward, along two axes.
 
@@ -173,7 +198,9 @@ def fft2(
     >>> fft.fft2(np.ones((3, 2, 2), np.complex64)).shape
     (3, 2, 2)
     """
-    return _transform(operand, "C2C", _FORWARD, s, axes, norm, out, **keywords)
+    return _transform(
+        operand, "C2C", _FORWARD, s, axes, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 def ifft2(
@@ -182,7 +209,12 @@ def ifft2(
     axes: Sequence[int] | None = (-2, -1),
     norm: Norm | None = "backward",
     out: Any = None,
-    **keywords: Unpack[_Keywords],
+    *,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    stream: Any = None,
 ) -> Any:
     """Transform complex numbers back, along two axes: the inverse of `fft2`.
 
@@ -195,7 +227,9 @@ def ifft2(
     >>> fft.ifft2(np.ones((1, 2), np.complex128))
     array([[1.+0.j, 0.+0.j]])
     """
-    return _transform(operand, "C2C", _INVERSE, s, axes, norm, out, **keywords)
+    return _transform(
+        operand, "C2C", _INVERSE, s, axes, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 def rfft2(
@@ -204,7 +238,12 @@ def rfft2(
     axes: Sequence[int] | None = (-2, -1),
     norm: Norm | None = "backward",
     out: Any = None,
-    **keywords: Unpack[_Keywords],
+    *,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    stream: Any = None,
 ) -> Any:
     """Transform real numbers forward, along two axes, to half of the complex result.
 
@@ -217,7 +256,9 @@ def rfft2(
     >>> fft.rfft2(np.ones((3, 4, 6))).shape
     (3, 4, 4)
     """
-    return _transform(operand, "R2C", _FORWARD, s, axes, norm, out, **keywords)
+    return _transform(
+        operand, "R2C", _FORWARD, s, axes, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 def irfft2(
@@ -226,7 +267,12 @@ def irfft2(
     axes: Sequence[int] | None = (-2, -1),
     norm: Norm | None = "backward",
     out: Any = None,
-    **keywords: Unpack[_Keywords],
+    *,
+    options: FFTOptions | Mapping[str, Any] | None = None,
+    execution: Execution = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None = None,
+    epilog: DeviceCallable | Mapping[str, Any] | None = None,
+    stream: Any = None,
 ) -> Any:
     """Transform half of a Hermitian array back, along two axes: the inverse of `rfft2`.
 
@@ -240,7 +286,9 @@ def irfft2(
     array([[1., 0.],
            [0., 0.]])
     """
-    return _transform(operand, "C2R", _INVERSE, s, axes, norm, out, **keywords)
+    return _transform(
+        operand, "C2R", _INVERSE, s, axes, norm, options, execution, out, prolog, epilog, stream
+    )
 
 
 def _transform(
@@ -250,17 +298,29 @@ def _transform(
     s: Sequence[int] | None,
     axes: Sequence[int] | None,
     norm: Norm | None,
+    options: FFTOptions | Mapping[str, Any] | None,
+    execution: Execution,
     out: Any,
-    *,
-    options: FFTOptions | Mapping[str, Any] | None = None,
-    execution: Execution = None,
-    prolog: DeviceCallable | Mapping[str, Any] | None = None,
-    epilog: DeviceCallable | Mapping[str, Any] | None = None,
-    stream: Any = None,
+    prolog: DeviceCallable | Mapping[str, Any] | None,
+    epilog: DeviceCallable | Mapping[str, Any] | None,
+    stream: Any,
 ) -> Any:
     if s is not None and axes is None:
         ndim = len(core.TensorView(operand).shape)
         axes = range(ndim - len(s), ndim)
     norm = norm or "backward"
-    choices = (options, execution, out, prolog, epilog, stream)
-    return transform(operand, kind, direction, axes, None, s, norm, *choices)
+    return transform(
+        operand,
+        kind,
+        direction,
+        axes,
+        None,
+        s,
+        norm,
+        options,
+        execution,
+        out,
+        prolog,
+        epilog,
+        stream,
+    )
