@@ -1,4 +1,4 @@
-"""One transform, or a batch of them, on two GPUs together."""
+"""One transform, or a batch of them, on several GPUs together."""
 
 from __future__ import annotations
 
@@ -76,18 +76,22 @@ def operand_values(
     return hermitian_values(half, axes, complex_type, odd), odd
 
 
-def by_function(operand: Any, kind: str, axes: tuple[int, ...], odd: bool, **keywords: Any) -> Any:
+def by_function(
+    operand: Any, kind: str, axes: tuple[int, ...], odd: bool, execution: fft.ExecutionCUDA
+) -> Any:
     options = {"last_axis_parity": "odd" if odd else "even"}
-    return FUNCTIONS[kind](operand, axes=axes, options=options, execution=BOTH, **keywords)
+    return FUNCTIONS[kind](operand, axes=axes, options=options, execution=execution)
 
 
-def by_object(operand: Any, kind: str, axes: tuple[int, ...], odd: bool, **keywords: Any) -> Any:
+def by_object(
+    operand: Any, kind: str, axes: tuple[int, ...], odd: bool, execution: fft.ExecutionCUDA
+) -> Any:
     options = {"fft_type": kind, "last_axis_parity": "odd" if odd else "even"}
-    with fft.FFT(operand, axes=axes, options=options, execution=BOTH) as transform:
+    with fft.FFT(operand, axes=axes, options=options, execution=execution) as transform:
         transform.plan()
-        transform.execute(**keywords)
+        transform.execute()
         transform.reset_operand(operand)
-        return transform.execute(**keywords)
+        return transform.execute()
 
 
 FORMS = {"function": by_function, "object": by_object}
@@ -100,6 +104,7 @@ def check(
     rank: int,
     double: bool,
     place: Any,
+    execution: fft.ExecutionCUDA = BOTH,
 ) -> None:
     axes = tuple(range(len(points) - rank, len(points)))
     values, odd = operand_values(kind, points, axes, double)
@@ -107,7 +112,7 @@ def check(
     before = core.TensorView(operand)
     kept = values.copy()
     for _ in range(2):
-        result = form(operand, kind, axes, odd)
+        result = form(operand, kind, axes, odd, execution)
         assert type(result) is type(operand)
         assert core.TensorView(result).device_id == before.device_id == place[1]
         assert_close(on_host(result), values, kind, axes, odd=odd)
@@ -148,6 +153,28 @@ def test_back_in_place_and_out(points: tuple[int, ...], place: Any) -> None:
     assert_close(on_host(target), values, "C2C", axes, inverse=True)
     assert fft.fft(operand, axes=axes, execution=BOTH, options={"inplace": True}) is operand
     assert_close(on_host(operand), values, "C2C", axes)
+
+
+@pytest.mark.parametrize("ordinals", [(2, 0), (0, 1, 2), (3, 1, 2, 0)], ids=str)
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_other_devices(kind: str, rank: int, ordinals: tuple[int, ...]) -> None:
+    if (count := core.Device.count()) <= max(ordinals):
+        pytest.skip(f"there are only {count} CUDA devices")
+    execution = fft.ExecutionCUDA(device_ids=ordinals)
+    first, last = ordinals[0], ordinals[-1]
+    # The second batch has fewer transforms than there are devices.
+    few = BATCHES[rank][-rank:]
+    for place in (("numpy", None), ("torch", last), ("cupy", first), ("gpumath", last)):
+        for form in FORMS.values():
+            for points in (BATCHES[rank], (2, *few), (8, *few)):
+                check(form, kind, points, rank, True, place, execution)
+            if rank == 1 and (kind != "C2C" or len(ordinals) == 3):
+                with pytest.raises(ValueError, match=r"complex numbers only|2, 4, 8 or 16 devices"):
+                    check(form, kind, ALONE[rank], rank, False, place, execution)
+                continue
+            check(form, kind, ALONE[rank], rank, False, place, execution)
+            check(form, kind, ODD[rank], rank, True, place, execution)
 
 
 def test_the_order_of_the_devices() -> None:
