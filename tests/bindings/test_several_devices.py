@@ -127,6 +127,21 @@ result = steps, left(), made.library_calls, alone.library_calls
     assert results[0] > max(index for index, step in enumerate(steps) if step == "transform")
 
 
+@pytest.mark.parametrize("device", [None, 0, 1])
+def test_copies_between_devices_are_direct(driver: Path, device: int | None) -> None:
+    code = f"""
+{START}
+operand = put(values((5, 7), "complex64"), {device})
+made = plan(operand, axes=[1])
+seen()
+for _ in range(2):
+    made.run(operand)
+result = [step for step in seen() if step.startswith("open")], driver.driver_peers()
+"""
+    expected = [[], 0] if device is None else [[f"open to {1 - device}"], 1]
+    assert ordering_driver.run(driver, code) == expected
+
+
 def test_plans_are_cached_by_their_devices(driver: Path) -> None:
     code = f"""
 {START}

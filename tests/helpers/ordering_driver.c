@@ -79,6 +79,11 @@ int cuMemPoolTrimTo(Handle pool, size_t size) {
     WRITE("trim;");
     return pool && !size ? SUCCESS : 1;
 }
+typedef struct { int type, device, flags; } Access;
+int cuMemPoolSetAccess(Handle pool, const Access *access, size_t count) {
+    WRITE("open to %d;", access->device);
+    return pool && access->type == 1 && access->flags == 3 && count == 1 ? SUCCESS : 1;
+}
 int cuMemAllocFromPoolAsync(Handle *address, size_t size, Handle pool, Handle stream) {
     WRITE("allocate on %zu;", stream);
     return pool ? allocate(address, size) : 1;

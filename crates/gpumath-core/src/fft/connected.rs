@@ -1,6 +1,6 @@
-//! When plans of cuFFT Xt are made, executed and destroyed.
+//! When several devices reach each other's memory, and plans of cuFFT Xt are made and destroyed.
 //!
-//! cuFFT lets devices reach each other's memory with each plan that it makes for them. With a plan that it destroys, it
+//! Copies between devices are slow otherwise. cuFFT lets devices reach each other's memory with each plan that it makes for them. With a plan that it destroys, it
 //! takes that from the plans of all threads.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
@@ -10,6 +10,7 @@ use gpumath_sys::generated::cufft;
 use crate::device::{ContextGuard, Devices, may_free};
 use crate::error::Result;
 use crate::loader;
+use crate::memory::open_to;
 
 /// Shared by executions.
 static CONNECTED: RwLock<()> = RwLock::new(());
@@ -21,9 +22,15 @@ static UNUSED: Mutex<Vec<(i32, Devices)>> = Mutex::new(Vec::new());
 pub(super) struct Connected(Option<RwLockReadGuard<'static, ()>>);
 
 impl Connected {
-    pub(super) fn new(devices: Devices) -> Result<Self> {
+    /// `place` is the one of them that has the operand and the result, if it is not the host.
+    pub(super) fn new(devices: Devices, place: Option<i32>) -> Result<Self> {
         let connected = Self(Some(CONNECTED.read().unwrap_or_else(PoisonError::into_inner)));
         devices.connect()?;
+        if let Some(place) = place {
+            for &other in devices.ordinals().iter().filter(|&&other| other != place) {
+                open_to(other, place);
+            }
+        }
         Ok(connected)
     }
 }

@@ -4,6 +4,7 @@
 //! devices by cuFFT Xt.
 
 use super::callback::largest_factor_is_at_most;
+use super::connected::Connected;
 use super::cufft::CufftPlan;
 use super::problem::{Direction, Kind, Precision, Problem};
 use super::spread::{Spread, share, synchronize_all};
@@ -20,6 +21,7 @@ const MAX_PRIME: i64 = 127;
 #[derive(Debug)]
 pub(crate) struct MultiPlan {
     engine: Engine,
+    devices: Devices,
     /// One for each device that takes part.
     streams: Vec<Stream>,
 }
@@ -47,7 +49,7 @@ impl MultiPlan {
             .iter()
             .map(|&ordinal| Stream::new(ordinal))
             .collect::<Result<_>>()?;
-        Ok(Self { engine, streams })
+        Ok(Self { engine, devices, streams })
     }
 
     /// Bytes of device memory, on all devices together, that making the plans took.
@@ -98,6 +100,7 @@ impl MultiPlan {
                 spread.execute((input, place), (output, place), direction, factor, &self.streams)
             },
             Engine::Shares(shares) => {
+                let _connected = place.map(|_| Connected::new(self.devices, place)).transpose()?;
                 let mut memory = Vec::with_capacity(shares.len());
                 let mut enqueue = || {
                     for (share, stream) in shares.iter().zip(&self.streams) {

@@ -116,7 +116,7 @@ impl Spread {
         // cuFFT leaves other devices current than it found. Before the locks, which a forked child may find taken.
         let _context = ContextGuard::enter_for_others(devices.first())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _connected = Connected::new(devices)?;
+        let _connected = Connected::new(devices, input.1)?;
         let first = if self.kind == Kind::C2R { SHUFFLED } else { NATURAL };
         let data = self.handle.allocate(first)?;
         let _areas = self.handle.lend_work_areas(&self.work_sizes)?;

@@ -16,6 +16,7 @@ pub use lookup::device_of;
 use lookup::is_known;
 pub use manager::BaseCUDAMemoryManager;
 pub use pointer::MemoryPointer;
+pub(crate) use pool::open_to;
 pub use pool::{StreamOrderedPool, trim};
 pub use resize::resize;
 pub use spaces::{Advice, Location, advise, prefetch};

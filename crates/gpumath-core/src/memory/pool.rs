@@ -1,6 +1,7 @@
 //! The stream-ordered pool that serves operands whose library has none.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpumath_sys::generated::driver;
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 const PINNED: i32 = 1;
 const LOCATION_DEVICE: i32 = 1;
 const RELEASE_THRESHOLD: i32 = 4;
+const READ_AND_WRITE: i32 = 3;
 /// Free memory that a pool keeps when its device is waited for; what is over that goes back to the device.
 const KEPT_BYTES: u64 = 256 << 20;
 
@@ -30,6 +32,14 @@ struct PoolProperties {
     reserved: [u8; 54],
 }
 
+/// `CUmemAccessDesc`
+#[repr(C)]
+struct Access {
+    location_type: i32,
+    location_id: i32,
+    flags: i32,
+}
+
 /// The pools made so far, by device.
 static POOLS: Mutex<BTreeMap<i32, Arc<StreamOrderedPool>>> = Mutex::new(BTreeMap::new());
 
@@ -40,6 +50,8 @@ static POOLS: Mutex<BTreeMap<i32, Arc<StreamOrderedPool>>> = Mutex::new(BTreeMap
 pub struct StreamOrderedPool {
     handle: usize,
     device: i32,
+    /// The devices that [`open_to`] was called with, a bit for each.
+    open_to: AtomicU64,
 }
 
 impl StreamOrderedPool {
@@ -82,7 +94,7 @@ impl StreamOrderedPool {
                 &raw mut threshold as usize
             )
         }?;
-        Ok(Self { handle, device })
+        Ok(Self { handle, device, open_to: AtomicU64::new(0) })
     }
 
     fn allocate(&self, size: usize, stream: usize) -> Result<usize> {
@@ -107,10 +119,30 @@ impl StreamOrderedPool {
     }
 }
 
+/// The pool of a device, if it was made.
+fn known(device: i32) -> Option<Arc<StreamOrderedPool>> {
+    POOLS.lock().unwrap_or_else(PoisonError::into_inner).get(&device).cloned()
+}
+
 /// Gives what is free in gpumath's pool back to the device.
 pub fn trim(device: i32) -> Result<()> {
-    let pool = POOLS.lock().unwrap_or_else(PoisonError::into_inner).get(&device).cloned();
-    pool.map_or(Ok(()), |pool| pool.trim(0))
+    known(device).map_or(Ok(()), |pool| pool.trim(0))
+}
+
+/// Lets another device reach the memory of a device's pool, so that copies go from one to the other directly. Where it
+/// cannot, they go through host memory.
+pub(crate) fn open_to(other: i32, device: i32) {
+    if let Some(pool) = known(device)
+        && let Some(bit) = 1_u64.checked_shl(other as u32)
+        && pool.open_to.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    {
+        let access =
+            Access { location_type: LOCATION_DEVICE, location_id: other, flags: READ_AND_WRITE };
+        // SAFETY: the pool is never destroyed, and the address is that of a live value of the declared type.
+        let _ = unsafe {
+            call!(driver::MEM_POOL_SET_ACCESS, pool.handle, &raw const access as usize, 1)
+        };
+    }
 }
 
 impl BaseCUDAMemoryManager for StreamOrderedPool {
