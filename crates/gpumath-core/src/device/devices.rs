@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 
 /// cuFFT takes no more.
 const MAX: usize = 16;
-/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED`
-const ENABLED_OR_UNSUPPORTED: [i32; 2] = [704, 217];
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED`, `CUDA_ERROR_TOO_MANY_PEERS`
+const ENABLED_OR_IMPOSSIBLE: [i32; 3] = [704, 217, 711];
 
 /// At least two distinct devices, in the order in which they get their parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,7 @@ impl Devices {
         )))
     }
 
-    /// Lets each device reach the memory of the others. cuFFT does so when it plans for several devices, and takes it
+    /// Lets each device reach the memory of the others, where it can. cuFFT does so when it plans for several devices, and takes it
     /// back when it destroys such a plan, also from the plans that are left.
     pub(crate) fn connect(&self) -> Result<()> {
         for &from in self.ordinals() {
@@ -76,8 +76,7 @@ impl Devices {
             for &to in self.ordinals().iter().filter(|&&to| to != from) {
                 // SAFETY: the context is retained; 0 is the only flag there is.
                 match unsafe { call!(driver::CTX_ENABLE_PEER_ACCESS, primary_context(to)?, 0) } {
-                    Err(Error::Status(status)) if ENABLED_OR_UNSUPPORTED.contains(&status.code) => {
-                    }
+                    Err(Error::Status(status)) if ENABLED_OR_IMPOSSIBLE.contains(&status.code) => {}
                     other => other?,
                 }
             }

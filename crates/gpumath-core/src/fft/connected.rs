@@ -1,7 +1,7 @@
-//! When several devices reach each other's memory, and plans of cuFFT Xt are made and destroyed.
+//! When several devices reach each other's memory, and when plans of cuFFT Xt are made and destroyed.
 //!
-//! Copies between devices are slow otherwise. cuFFT lets devices reach each other's memory with each plan that it makes for them. With a plan that it destroys, it
-//! takes that from the plans of all threads.
+//! Copies from one device to another go through host memory otherwise. cuFFT lets devices reach each other's memory with
+//! each plan that it makes for them. With a plan that it destroys, it takes that from the plans of all threads.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 

@@ -50,8 +50,8 @@ static POOLS: Mutex<BTreeMap<i32, Arc<StreamOrderedPool>>> = Mutex::new(BTreeMap
 pub struct StreamOrderedPool {
     handle: usize,
     device: i32,
-    /// The devices that [`open_to`] was called with, a bit for each.
-    open_to: AtomicU64,
+    /// The other devices that it was opened to, a bit for each.
+    opened: AtomicU64,
 }
 
 impl StreamOrderedPool {
@@ -94,7 +94,7 @@ impl StreamOrderedPool {
                 &raw mut threshold as usize
             )
         }?;
-        Ok(Self { handle, device, open_to: AtomicU64::new(0) })
+        Ok(Self { handle, device, opened: AtomicU64::new(0) })
     }
 
     fn allocate(&self, size: usize, stream: usize) -> Result<usize> {
@@ -134,7 +134,7 @@ pub fn trim(device: i32) -> Result<()> {
 pub(crate) fn open_to(other: i32, device: i32) {
     if let Some(pool) = known(device)
         && let Some(bit) = 1_u64.checked_shl(other as u32)
-        && pool.open_to.fetch_or(bit, Ordering::Relaxed) & bit == 0
+        && pool.opened.fetch_or(bit, Ordering::Relaxed) & bit == 0
     {
         let access =
             Access { location_type: LOCATION_DEVICE, location_id: other, flags: READ_AND_WRITE };
