@@ -68,8 +68,8 @@ impl Devices {
         )))
     }
 
-    /// Lets each device reach the memory of the others, where it can. cuFFT does so when it plans for several devices, and takes it
-    /// back when it destroys such a plan, also from the plans that are left.
+    /// Lets each device reach the memory of the others, where it can. cuFFT does so when it plans for several devices,
+    /// and takes it back when it destroys such a plan, also from the plans that are left.
     pub(crate) fn connect(&self) -> Result<()> {
         for &from in self.ordinals() {
             let _context = ContextGuard::enter(from)?;
