@@ -376,8 +376,8 @@ impl Handle {
         Ok(Descriptor { address, device: self.devices.first() })
     }
 
-    /// Gives the plan work areas until the answer is dropped. They are memory that peers can reach, as that of a pool is
-    /// not.
+    /// Gives the plan work areas until the answer is dropped. They are memory that peers can reach, which that of a pool
+    /// is not by itself.
     fn lend_work_areas(&self, sizes: &[usize]) -> Result<Vec<WorkArea>> {
         let areas: Vec<WorkArea> = self
             .devices

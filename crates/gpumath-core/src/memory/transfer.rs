@@ -60,7 +60,7 @@ pub(crate) unsafe fn copy_rows(
     let is_block = |rows: Rows| rows.pitch == width || count == 1;
     if is_block(to) && is_block(from) {
         return match (to.place, from.place) {
-            // Memory of a pool can be copied to another device in this way only.
+            // Memory of a pool that is not open to the other device can be copied in this way only.
             (Some(there), Some(here)) if there != here => {
                 let (there, here) = (primary_context(there)?, primary_context(here)?);
                 // SAFETY: the caller vouches for the ranges and the stream.
