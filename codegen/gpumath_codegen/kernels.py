@@ -15,8 +15,8 @@ from pathlib import Path
 
 from gpumath_codegen import seal, wheels
 
-SOURCE = "crates/gpumath-core/src/kernels/elements.cu"
-OUTPUT = "crates/gpumath-core/src/kernels/generated/elements.ptx"
+SOURCE = "crates/gpumath-core/src/kernels/scale_and_crop.cu"
+OUTPUT = "crates/gpumath-core/src/kernels/generated/scale_and_crop.ptx"
 _RELEASE = "12.0"
 _OPTIONS = (b"--gpu-architecture=compute_50",)
 
@@ -24,7 +24,7 @@ _OPTIONS = (b"--gpu-architecture=compute_50",)
 def origin(source: str) -> str:
     """Say what the PTX of this source is from; it is in the seal."""
     digest = hashlib.sha256(source.encode()).hexdigest()
-    return f"elements.cu of sha256 {digest} by NVRTC {_RELEASE}"
+    return f"scale_and_crop.cu of sha256 {digest} by NVRTC {_RELEASE}"
 
 
 def generate(root: Path, repository: Path, cache: Path, check: bool) -> None:

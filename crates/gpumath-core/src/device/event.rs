@@ -4,7 +4,7 @@ use gpumath_sys::generated::driver;
 
 use super::context::ContextGuard;
 use super::driver::{call, may_free};
-use super::wait::is_ready;
+use super::polling::is_ready;
 use crate::error::Result;
 
 const DISABLE_TIMING: u32 = 2;

@@ -4,24 +4,26 @@
 //! the CUDA runtime, CuPy and PyTorch use too; they are retained once and never released.
 
 mod context;
-mod devices;
+mod device;
+mod device_set;
 mod driver;
 mod event;
 mod graph;
-mod order;
+mod polling;
 mod sticky;
 mod stream;
-mod wait;
+mod stream_order;
 
 pub(crate) use context::primary_context;
-pub use context::{ContextGuard, Device, is_current};
-pub use devices::Devices;
+pub use context::{ContextGuard, is_current};
+pub use device::Device;
+pub use device_set::Devices;
 pub(crate) use driver::{call, check, may_free};
 pub use driver::{close, count, driver_version};
 pub use event::Event;
 pub use graph::{RelaxedCapture, drop_released, is_capturing, keep_with_graph};
-pub use order::order;
+pub use polling::Wait;
 pub(crate) use sticky::check as check_sticky;
 pub use sticky::note as note_status;
 pub use stream::{Stream, is_default, query, synchronize};
-pub use wait::Wait;
+pub use stream_order::order;

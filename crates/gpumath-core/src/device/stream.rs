@@ -5,7 +5,7 @@ use gpumath_sys::generated::driver;
 use super::context::ContextGuard;
 use super::driver::{call, may_free};
 use super::event::Event;
-use super::wait::is_ready;
+use super::polling::is_ready;
 use crate::error::Result;
 
 /// Do not synchronize implicitly with the legacy default stream.

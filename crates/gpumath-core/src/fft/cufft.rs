@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use gpumath_sys::generated::cufft;
 use gpumath_sys::table::Symbol;
 
-use super::areas::Areas;
 use super::callback::{Attached, Callbacks, Place};
 use super::passes::{Buffer, Pass, Passes};
 use super::problem::{Direction, Kind, Precision, Problem};
+use super::workspace::Areas;
 use crate::device::{ContextGuard, Device, may_free};
 use crate::error::{Error, Result, Status};
 use crate::kernels::{self, Elements};

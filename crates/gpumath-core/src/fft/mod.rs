@@ -1,21 +1,21 @@
 //! Fourier transforms: problem → plan → execute.
 
-mod areas;
 mod callback;
-mod connected;
 pub(crate) mod cufft;
+mod cufft_xt;
+mod cufft_xt_memory;
 mod host_operands;
-mod multi;
-mod outline;
+mod multi_gpu;
 mod passes;
+mod peer_access;
 mod plan;
+mod plan_description;
 mod problem;
 mod request;
-mod spread;
-mod spread_memory;
+mod workspace;
 
 pub use callback::{Callback, Callbacks};
-pub use outline::{AdvancedLayout, Outline, Pass};
 pub use plan::{Execution, FftPlan, Found};
+pub use plan_description::{AdvancedLayout, Outline, Pass};
 pub use problem::{Direction, Kind, Norm, Precision, Problem};
 pub use request::Request;

@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::{Arc, OnceLock};
 
 use super::cufft::{CufftPlan, explain_internal_error};
-use super::multi::MultiPlan;
+use super::multi_gpu::MultiPlan;
 use super::problem::{Direction, Kind, Problem};
 use super::request::Request;
 use crate::cache;

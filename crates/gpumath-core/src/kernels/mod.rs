@@ -12,8 +12,8 @@ use crate::device::{ContextGuard, RelaxedCapture, call};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, Layout, TensorView};
 
-/// `nox -s kernels` compiles it from `elements.cu`.
-const PTX: &str = concat!(include_str!("generated/elements.ptx"), "\0");
+/// `nox -s kernels` compiles it from `scale_and_crop.cu`.
+const PTX: &str = concat!(include_str!("generated/scale_and_crop.ptx"), "\0");
 
 /// More dimensions of two or more elements do not fit into any memory.
 const MAX_RANK: usize = 48;

@@ -1,29 +1,29 @@
 //! Memory: who allocates it, who frees it, where it is, and how it is copied.
 
-mod chunks;
-mod elements;
-mod lookup;
+mod copy;
+mod crop_or_pad;
+mod kind;
+mod managed;
 mod manager;
 mod pointer;
+mod pointer_attributes;
 mod pool;
-mod resize;
-mod spaces;
 mod staging;
-mod transfer;
+mod strided_copy;
 
-pub(crate) use elements::copy_elements;
-pub use lookup::device_of;
-use lookup::is_known;
+pub use copy::copy;
+pub(crate) use copy::{Rows, copy_rows};
+pub use crop_or_pad::resize;
+pub use managed::{Advice, Location, advise, prefetch};
 pub use manager::BaseCUDAMemoryManager;
 pub use pointer::MemoryPointer;
+pub use pointer_attributes::device_of;
+use pointer_attributes::is_known;
 pub(crate) use pool::open_to;
 pub use pool::{StreamOrderedPool, trim};
-pub use resize::resize;
-pub use spaces::{Advice, Location, advise, prefetch};
 pub use staging::release_staging;
 pub(crate) use staging::{copy_from_host, copy_to_host};
-pub use transfer::copy;
-pub(crate) use transfer::{Rows, copy_rows};
+pub(crate) use strided_copy::copy_elements;
 
 /// Alignment of everything that CUDA's allocators return, and of the parts of a workspace.
 pub const ALIGNMENT: usize = 256;

@@ -4,10 +4,10 @@
 //! devices by cuFFT Xt.
 
 use super::callback::largest_factor_is_at_most;
-use super::connected::Connected;
 use super::cufft::CufftPlan;
+use super::cufft_xt::{Spread, share, synchronize_all};
+use super::peer_access::Connected;
 use super::problem::{Direction, Kind, Precision, Problem};
-use super::spread::{Spread, share, synchronize_all};
 use crate::device::{Devices, Stream, synchronize};
 use crate::error::{Error, Result};
 use crate::memory::{BaseCUDAMemoryManager, MemoryPointer, Rows, StreamOrderedPool, copy_rows};
@@ -319,5 +319,5 @@ fn check_spread(problem: &Problem, devices: Devices) -> Result<()> {
 }
 
 #[cfg(test)]
-#[path = "multi_tests.rs"]
+#[path = "multi_gpu_tests.rs"]
 mod tests;

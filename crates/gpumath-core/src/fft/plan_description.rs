@@ -1,8 +1,8 @@
 //! What the plan for a problem will look like, without making it.
 
-use super::areas::Areas;
 use super::passes::{Passes, Side};
 use super::problem::{Kind, Problem};
+use super::workspace::Areas;
 use crate::error::Result;
 use crate::tensor::{Dims, Layout};
 

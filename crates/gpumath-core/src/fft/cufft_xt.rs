@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::cufft;
 
-use super::connected::{self, Connected};
 use super::cufft::{PLANNING, check, free_memory};
+use super::cufft_xt_memory::{Descriptor, WorkArea};
+use super::peer_access::{self, Connected};
 use super::problem::{Direction, Kind, Precision, Problem};
-use super::spread_memory::{Descriptor, WorkArea};
 use crate::device::{ContextGuard, Device, Devices, Stream, synchronize};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Elements};
@@ -75,7 +75,7 @@ impl Spread {
         let handle = Handle::new(devices)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let free = free_memory(devices.ordinals())?;
-        let work_sizes = connected::make(|| handle.plan(problem, &n))?;
+        let work_sizes = peer_access::make(|| handle.plan(problem, &n))?;
         let device_memory = free.saturating_sub(free_memory(devices.ordinals())?);
         Ok(Self {
             handle,
@@ -454,10 +454,10 @@ const fn plan_type(problem: &Problem) -> i32 {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        connected::destroy(self.plan, self.devices);
+        peer_access::destroy(self.plan, self.devices);
     }
 }
 
 #[cfg(test)]
-#[path = "spread_tests.rs"]
+#[path = "cufft_xt_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-// Kernels over the elements of strided arrays. `nox -s kernels` compiles them to generated/elements.ptx.
+// Kernels over the elements of strided arrays. `nox -s kernels` compiles them to generated/scale_and_crop.ptx.
 
 typedef long long Integer;
 typedef unsigned long long Count;

@@ -4,6 +4,8 @@
 //! buffers while the device copies others. That also shares out the page faults of memory that is used for the first
 //! time.
 
+mod chunks;
+
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
@@ -11,11 +13,11 @@ use std::ops::{Deref, Range};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::chunks::Chunks;
 use super::{MemoryPointer, Space, copy, is_known};
 use crate::cpu::parallel::share;
 use crate::device::{ContextGuard, Event, RelaxedCapture, Stream, Wait, order, synchronize};
 use crate::error::Result;
+use chunks::Chunks;
 
 /// Bytes below which the driver copies by itself.
 const LEAST: usize = 2 << 20;
