@@ -216,15 +216,21 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use super::*;
-    use crate::fft::{Kind, Precision};
+    use crate::fft::{Precision, TransformKind};
     use crate::tensor::Layout;
 
     fn plan(length: i64) -> Arc<FftPlan> {
         let layout = Layout::contiguous(&[length]);
         let axes = [0].as_slice().into();
-        let problem =
-            Problem::new(Kind::C2C, Precision::Double, axes, layout.clone(), layout, false)
-                .unwrap();
+        let problem = Problem::new(
+            TransformKind::C2C,
+            Precision::Double,
+            axes,
+            layout.clone(),
+            layout,
+            false,
+        )
+        .unwrap();
         FftPlan::cached(problem, Execution::Cpu { threads: NonZeroUsize::MIN }).unwrap()
     }
 

@@ -67,7 +67,7 @@ impl ContextGuard {
     }
 
     /// The same around calls that leave another context current: also where the device's is the current one already.
-    pub(crate) fn enter_for_others(ordinal: i32) -> Result<Self> {
+    pub(crate) fn enter_pushed(ordinal: i32) -> Result<Self> {
         sticky::check()?;
         let context = primary_context(ordinal)?;
         // Tells a forked child why it cannot.

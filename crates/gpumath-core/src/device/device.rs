@@ -103,7 +103,7 @@ impl Device {
     /// Waits as [`Self::synchronize`] does, on a thread of its own, since the driver cannot be asked whether a context
     /// is idle. The answer comes to the receiver; who drops that leaves the wait.
     #[must_use]
-    pub fn synchronize_apart(self) -> Receiver<Result<()>> {
+    pub fn spawn_synchronize(self) -> Receiver<Result<()>> {
         let (sender, receiver) = mpsc::channel();
         let waiting = sender.clone();
         let wait = move || {

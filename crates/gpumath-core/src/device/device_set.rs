@@ -70,7 +70,7 @@ impl Devices {
 
     /// Lets each device reach the memory of the others, where it can. cuFFT does so when it plans for several devices,
     /// and takes it back when it destroys such a plan, also from the plans that are left.
-    pub(crate) fn connect(&self) -> Result<()> {
+    pub(crate) fn enable_peer_access(&self) -> Result<()> {
         for &from in self.ordinals() {
             let _context = ContextGuard::enter(from)?;
             for &to in self.ordinals().iter().filter(|&&to| to != from) {

@@ -98,13 +98,13 @@ pub fn driver_version() -> Result<(i32, i32)> {
 
 /// From now on destructors leave everything to the end of the process. The bindings call it when the interpreter exits:
 /// after that, CUDA may already be gone.
-pub fn close() {
+pub fn begin_shutdown() {
     CLOSING.store(true, Ordering::Relaxed);
 }
 
 /// Whether a destructor may call CUDA: not while the process ends, not in a forked child, and not after a sticky error,
 /// which a destructor's own would bury.
-pub(crate) fn may_free() -> bool {
+pub(crate) fn may_call_cuda_in_drop() -> bool {
     !CLOSING.load(Ordering::Relaxed)
         && !sticky::is_set()
         && INITIALISED.get().is_some_and(|&(process, _)| process == std::process::id())

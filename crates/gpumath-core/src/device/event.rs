@@ -3,7 +3,7 @@
 use gpumath_sys::generated::driver;
 
 use super::context::ContextGuard;
-use super::driver::{call, may_free};
+use super::driver::{call, may_call_cuda_in_drop};
 use super::polling::is_ready;
 use crate::error::Result;
 
@@ -70,7 +70,7 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if may_free()
+        if may_call_cuda_in_drop()
             && let Ok(_context) = ContextGuard::enter(self.device)
         {
             // SAFETY: the event is owned and not used again.

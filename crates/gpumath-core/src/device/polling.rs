@@ -16,11 +16,11 @@ const ROUND: Duration = Duration::from_millis(20);
 
 /// A wait in rounds, between which the caller can look for a reason to leave it.
 #[derive(Clone, Copy, Debug)]
-pub struct Wait {
+pub struct PollingWait {
     start: Instant,
 }
 
-impl Wait {
+impl PollingWait {
     /// A wait that starts now.
     #[must_use]
     pub fn start() -> Self {
@@ -28,7 +28,7 @@ impl Wait {
     }
 
     /// Asks `is_done` until it says so, then `true`; or for a while, then `false`.
-    pub fn round(&self, mut is_done: impl FnMut() -> Result<bool>) -> Result<bool> {
+    pub fn poll_round(&self, mut is_done: impl FnMut() -> Result<bool>) -> Result<bool> {
         let round = Instant::now();
         loop {
             if is_done()? {
@@ -64,17 +64,17 @@ mod tests {
 
     #[test]
     fn a_round_ends_with_the_work_or_by_itself() {
-        let wait = Wait::start();
+        let wait = PollingWait::start();
         let mut asked = 0;
         let third = || {
             asked += 1;
             Ok(asked == 3)
         };
-        assert!(wait.round(third).unwrap());
+        assert!(wait.poll_round(third).unwrap());
         assert_eq!(asked, 3);
-        assert!(!wait.round(|| Ok(false)).unwrap());
+        assert!(!wait.poll_round(|| Ok(false)).unwrap());
         let failing = || Err(Error::InvalidState(String::from("no")));
-        assert!(wait.round(failing).is_err());
+        assert!(wait.poll_round(failing).is_err());
     }
 
     #[test]

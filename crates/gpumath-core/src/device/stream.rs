@@ -3,7 +3,7 @@
 use gpumath_sys::generated::driver;
 
 use super::context::ContextGuard;
-use super::driver::{call, may_free};
+use super::driver::{call, may_call_cuda_in_drop};
 use super::event::Event;
 use super::polling::is_ready;
 use crate::error::Result;
@@ -62,7 +62,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if may_free()
+        if may_call_cuda_in_drop()
             && let Ok(_context) = ContextGuard::enter(self.device)
         {
             // SAFETY: the stream is owned and not used again; the driver finishes its work first.

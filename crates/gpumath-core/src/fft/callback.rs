@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gpumath_sys::generated::{cufft, nvjitlink};
 
 use super::passes::Pass;
-use super::problem::{Kind, Precision, Problem};
+use super::problem::{Precision, Problem, TransformKind};
 use crate::error::{Error, FunctionNotFound, Result};
 use crate::loader::{self, LibraryInfo};
 use crate::version::Version;
@@ -134,7 +134,8 @@ impl Callbacks {
         let mut attached = Attached::default();
         for (callback, stores) in [(prolog, false), (epilog, true)] {
             let Some(callback) = callback else { continue };
-            let is_complex = problem.kind != if stores { Kind::C2R } else { Kind::R2C };
+            let is_complex =
+                problem.kind != if stores { TransformKind::C2R } else { TransformKind::R2C };
             let kind = kind_of(stores, is_complex, problem.precision);
             attached.0.push((Box::new(callback.data), callback.clone()));
             let data = attached.0.last().map_or(0, |(data, _)| &raw const **data as usize);
@@ -219,8 +220,8 @@ fn check_length(problem: &Problem, version: Option<Version>) -> Result<()> {
         return Ok(());
     }
     let name = match (problem.kind, &problem.callbacks) {
-        (Kind::R2C, Callbacks { prolog: Some(_), .. }) => "prolog",
-        (Kind::C2R, Callbacks { epilog: Some(_), .. }) => "epilog",
+        (TransformKind::R2C, Callbacks { prolog: Some(_), .. }) => "prolog",
+        (TransformKind::C2R, Callbacks { epilog: Some(_), .. }) => "epilog",
         _ => return Ok(()),
     };
     let length = problem.extent(problem.axes.len() - 1);

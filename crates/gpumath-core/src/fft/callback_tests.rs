@@ -9,7 +9,7 @@ fn callback(data: usize) -> Callback {
     Callback::new(b"code", data)
 }
 
-fn problem(kind: Kind, axes: &[i64], input: Layout, output: Layout) -> Problem {
+fn problem(kind: TransformKind, axes: &[i64], input: Layout, output: Layout) -> Problem {
     Problem::new(kind, Precision::Single, axes.into(), input, output, false).unwrap()
 }
 
@@ -51,28 +51,37 @@ fn callback_types_are_the_header_s() {
 fn offsets_from_the_operand_s_start_or_none() {
     let dense = Layout::contiguous;
     // One plan, and two plans one after the other.
-    assert_eq!(possible(problem(Kind::C2C, &[1], dense(&[4, 6]), dense(&[4, 6]))), [true, true]);
+    assert_eq!(
+        possible(problem(TransformKind::C2C, &[1], dense(&[4, 6]), dense(&[4, 6]))),
+        [true, true]
+    );
     let all = dense(&[2, 3, 4, 5]);
-    assert_eq!(possible(problem(Kind::C2C, &[0, 1, 2, 3], all.clone(), all)), [true, true]);
+    assert_eq!(
+        possible(problem(TransformKind::C2C, &[0, 1, 2, 3], all.clone(), all)),
+        [true, true]
+    );
     // A loop over the first axis.
     let (middle, same) = (dense(&[4, 6, 5]), dense(&[4, 6, 5]));
-    assert_eq!(possible(problem(Kind::C2C, &[1], middle, same)), [false, false]);
+    assert_eq!(possible(problem(TransformKind::C2C, &[1], middle, same)), [false, false]);
     // The first plan covers the operand at once, the second one loops over the result.
     let (shape, half) = (dense(&[2, 3, 4, 2, 6]), dense(&[2, 3, 4, 2, 4]));
-    let real = problem(Kind::R2C, &[1, 2, 3, 4], shape, half);
+    let real = problem(TransformKind::R2C, &[1, 2, 3, 4], shape, half);
     let calls: Vec<_> =
         Passes::of(&real).unwrap().passes.iter().map(|pass| pass.offsets.len()).collect();
     assert_eq!(calls, [1, 2]);
     assert_eq!(possible(real), [true, false]);
     // A repeated operand is read from one start, and its results are not at one.
     let repeated = Layout { shape: Dims::from_slice(&[4, 6]), strides: Dims::from_slice(&[0, 1]) };
-    assert_eq!(possible(problem(Kind::C2C, &[1], repeated, dense(&[4, 6]))), [true, false]);
+    assert_eq!(
+        possible(problem(TransformKind::C2C, &[1], repeated, dense(&[4, 6]))),
+        [true, false]
+    );
 }
 
 #[test]
 fn the_cpu_and_half_precision_have_none() {
     let dense = Layout::contiguous(&[8]);
-    let mut on_cpu = problem(Kind::C2C, &[0], dense.clone(), dense);
+    let mut on_cpu = problem(TransformKind::C2C, &[0], dense.clone(), dense);
     on_cpu.callbacks.epilog = Some(callback(0));
     let execution = Execution::Cpu { threads: std::num::NonZeroUsize::MIN };
     let error = FftPlan::new(on_cpu.clone(), execution).unwrap_err().to_string();
@@ -87,19 +96,20 @@ fn lengths_that_cufft_12_3_computes_wrongly() {
     let refused = |kind, points: i64, precision, version| {
         let (real, complex) =
             (Layout::contiguous(&[points]), Layout::contiguous(&[points / 2 + 1]));
-        let (input, output) = if kind == Kind::R2C { (real, complex) } else { (complex, real) };
+        let (input, output) =
+            if kind == TransformKind::R2C { (real, complex) } else { (complex, real) };
         let mut problem =
             Problem::new(kind, precision, Dims::from_slice(&[0]), input, output, false).unwrap();
         let has_any = problem.callbacks.is_empty() && check_length(&problem, version).is_err();
         problem.callbacks = match kind {
-            Kind::R2C => Callbacks { prolog: Some(callback(0)), epilog: None },
+            TransformKind::R2C => Callbacks { prolog: Some(callback(0)), epilog: None },
             _ => Callbacks { prolog: None, epilog: Some(callback(0)) },
         };
         has_any || check_length(&problem, version).is_err()
     };
     let (old, wrong, right) =
         (Some(Version::new(12, 2)), Some(Version::new(12, 3)), Some(Version::new(12, 4)));
-    for kind in [Kind::R2C, Kind::C2R] {
+    for kind in [TransformKind::R2C, TransformKind::C2R] {
         assert!(refused(kind, 131 * 64, Precision::Single, wrong));
         assert!(refused(kind, 131 * 32, Precision::Double, wrong));
         assert!(!refused(kind, 131 * 32, Precision::Single, wrong), "short");

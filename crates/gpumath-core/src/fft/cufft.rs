@@ -6,10 +6,10 @@ use gpumath_sys::generated::cufft;
 use gpumath_sys::table::Symbol;
 
 use super::callback::{Attached, Callbacks, Place};
-use super::passes::{Buffer, Pass, Passes};
-use super::problem::{Direction, Kind, Precision, Problem};
-use super::workspace::Areas;
-use crate::device::{ContextGuard, Device, may_free};
+use super::passes::{BufferRole, Pass, Passes};
+use super::problem::{Direction, Precision, Problem, TransformKind};
+use super::workspace::WorkspaceLayout;
+use crate::device::{ContextGuard, Device, may_call_cuda_in_drop};
 use crate::error::{Error, Result, Status};
 use crate::kernels::{self, Elements};
 use crate::loader;
@@ -54,7 +54,7 @@ pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
 #[derive(Debug)]
 pub(crate) struct CufftPlan {
     device: i32,
-    passes: Vec<(Handle, Pass)>,
+    passes: Vec<(CufftHandle, Pass)>,
     calls: usize,
     /// Bytes of an element of the input and of the output.
     sizes: (usize, usize),
@@ -65,7 +65,7 @@ pub(crate) struct CufftPlan {
     /// What a factor is applied to.
     result: Box<(DType, Elements)>,
     /// What else is in the workspace.
-    areas: Areas,
+    areas: WorkspaceLayout,
     /// Held while an execution is enqueued: stream and work area are properties of the plans.
     bound: Mutex<Bound>,
 }
@@ -84,7 +84,7 @@ impl CufftPlan {
         Callbacks::check(problem, &passes.passes)?;
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
         let calls = passes.calls();
-        let areas = Areas::of(problem, &passes);
+        let areas = WorkspaceLayout::of(problem, &passes);
         let result = Box::new((problem.output_dtype(), Elements::of(&problem.output)?));
         // Before the library is looked for: without a GPU, its absence is not what has to be told.
         let _context = ContextGuard::enter(device)?;
@@ -98,7 +98,7 @@ impl CufftPlan {
         let last = passes.passes.len().saturating_sub(1);
         for (index, pass) in passes.passes.into_iter().enumerate() {
             let place = Place { is_first: index == 0, is_last: index == last };
-            let (handle, size) = Handle::plan(&pass, problem, place, device)?;
+            let (handle, size) = CufftHandle::plan(&pass, problem, place, device)?;
             work_size = work_size.max(size);
             planned.push((handle, pass));
         }
@@ -154,7 +154,7 @@ impl CufftPlan {
             copy = start + copied.front;
             // SAFETY: the range is that of the input's layout, and the workspace has room for it.
             unsafe {
-                memory::copy(
+                memory::copy_async(
                     start,
                     input.wrapping_sub(copied.front),
                     copied.size,
@@ -165,9 +165,9 @@ impl CufftPlan {
         }
         for (handle, pass) in &self.passes {
             let address = |buffer| match buffer {
-                Buffer::Input => (input, self.sizes.0),
-                Buffer::Scratch => (copy, self.sizes.0),
-                Buffer::Output => (output, self.sizes.1),
+                BufferRole::Input => (input, self.sizes.0),
+                BufferRole::Scratch => (copy, self.sizes.0),
+                BufferRole::Output => (output, self.sizes.1),
             };
             let (from, from_size) = address(pass.input.buffer);
             let (to, to_size) = address(pass.output.buffer);
@@ -178,10 +178,10 @@ impl CufftPlan {
                 // for a slice.
                 unsafe {
                     let copy = |destination, source, size| {
-                        memory::copy(destination, source, size, self.device, stream)
+                        memory::copy_async(destination, source, size, self.device, stream)
                     };
                     match (pass.kind, pass.bounce) {
-                        (Kind::R2C, Some(span)) => {
+                        (TransformKind::R2C, Some(span)) => {
                             copy(bounce, from, span as usize * from_size)?;
                             handle.execute(bounce, to, direction)?;
                         }
@@ -228,7 +228,9 @@ impl CufftPlan {
     fn check_alignment(&self, input: usize, output: usize, workspace: usize) -> Result<()> {
         let needed = self.sizes.0.max(self.sizes.1);
         let input = if self.areas.copy(0).is_some() { 0 } else { input };
-        let bounces = |(_, pass): &(Handle, Pass)| pass.kind == Kind::C2R && pass.bounce.is_some();
+        let bounces = |(_, pass): &(CufftHandle, Pass)| {
+            pass.kind == TransformKind::C2R && pass.bounce.is_some()
+        };
         let output = if self.passes.iter().any(bounces) { 0 } else { output };
         for (name, address, alignment) in [
             ("input", input, needed),
@@ -265,16 +267,16 @@ fn check_half(problem: &Problem) -> Result<()> {
 
 /// An owned `cufftHandle`.
 #[derive(Debug)]
-struct Handle {
+struct CufftHandle {
     plan: i32,
     device: i32,
-    kind: Kind,
+    kind: TransformKind,
     precision: Precision,
     /// cuFFT has its addresses until the plan is destroyed.
     attached: Attached,
 }
 
-impl Handle {
+impl CufftHandle {
     /// Plans one pass; also gives the bytes of work area that it needs. The device's context is current.
     fn plan(pass: &Pass, problem: &Problem, place: Place, device: i32) -> Result<(Self, usize)> {
         let precision = problem.precision;
@@ -291,9 +293,9 @@ impl Handle {
         handle.attached = Callbacks::attach(problem, place, plan)?;
         let (complex, real) = cuda_types(precision);
         let (from, to) = match pass.kind {
-            Kind::C2C => (complex, complex),
-            Kind::R2C => (real, complex),
-            Kind::C2R => (complex, real),
+            TransformKind::C2C => (complex, complex),
+            TransformKind::R2C => (real, complex),
+            TransformKind::C2R => (complex, real),
         };
         let mut work_size = 0_usize;
         // cuFFT wants these arrays to be writable.
@@ -351,12 +353,12 @@ impl Handle {
         // The functions for one type each take less time than the one for all, which half precision has alone.
         let (with_direction, without) = match (self.precision, self.kind) {
             (Precision::Half, _) => (Some(&cufft::XT_EXEC), None),
-            (Precision::Single, Kind::C2C) => (Some(&cufft::EXEC_C2C), None),
-            (Precision::Single, Kind::R2C) => (None, Some(&cufft::EXEC_R2C)),
-            (Precision::Single, Kind::C2R) => (None, Some(&cufft::EXEC_C2R)),
-            (Precision::Double, Kind::C2C) => (Some(&cufft::EXEC_Z2Z), None),
-            (Precision::Double, Kind::R2C) => (None, Some(&cufft::EXEC_D2Z)),
-            (Precision::Double, Kind::C2R) => (None, Some(&cufft::EXEC_Z2D)),
+            (Precision::Single, TransformKind::C2C) => (Some(&cufft::EXEC_C2C), None),
+            (Precision::Single, TransformKind::R2C) => (None, Some(&cufft::EXEC_R2C)),
+            (Precision::Single, TransformKind::C2R) => (None, Some(&cufft::EXEC_C2R)),
+            (Precision::Double, TransformKind::C2C) => (Some(&cufft::EXEC_Z2Z), None),
+            (Precision::Double, TransformKind::R2C) => (None, Some(&cufft::EXEC_D2Z)),
+            (Precision::Double, TransformKind::C2R) => (None, Some(&cufft::EXEC_Z2D)),
         };
         let mut answer = Ok(());
         if let Some(row) = with_direction {
@@ -374,9 +376,9 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for CufftHandle {
     fn drop(&mut self) {
-        if !may_free() {
+        if !may_call_cuda_in_drop() {
             return;
         }
         if let (Ok(_context), Ok(destroy)) =

@@ -10,13 +10,13 @@ use gpumath_sys::generated::cufft;
 
 use super::cufft::{PLANNING, check, free_memory};
 use super::cufft_xt_memory::{Descriptor, WorkArea};
-use super::peer_access::{self, Connected};
-use super::problem::{Direction, Kind, Precision, Problem};
+use super::peer_access::{self, PeerAccessGuard};
+use super::problem::{Direction, Precision, Problem, TransformKind};
 use crate::device::{ContextGuard, Device, Devices, Stream, synchronize};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Elements};
 use crate::loader;
-use crate::memory::{Rows, copy_rows};
+use crate::memory::{PitchedMemory, copy_pitched_async};
 use crate::tensor::Layout;
 
 /// `CUFFT_XT_FORMAT_INPLACE`, `CUFFT_XT_FORMAT_INPLACE_SHUFFLED`
@@ -29,9 +29,9 @@ const REFUSALS: [i32; 3] = [4, 8, 16];
 
 /// A plan of cuFFT Xt.
 #[derive(Debug)]
-pub(super) struct Spread {
-    handle: Handle,
-    kind: Kind,
+pub(super) struct CufftXtPlan {
+    handle: CufftXtHandle,
+    kind: TransformKind,
     precision: Precision,
     /// Points of the complex side along each axis, slowest first.
     extents: Vec<usize>,
@@ -44,7 +44,7 @@ pub(super) struct Spread {
     turn: Mutex<()>,
 }
 
-impl Spread {
+impl CufftXtPlan {
     /// Plans a transform without a batch. The driver and the devices are there.
     pub(super) fn new(problem: &Problem, devices: Devices) -> Result<Self> {
         let mut axes = problem.axes.clone();
@@ -54,8 +54,8 @@ impl Spread {
         };
         let (input, output) = (points(&problem.input), points(&problem.output));
         let (extents, reals) = match problem.kind {
-            Kind::C2R => (input, output),
-            Kind::C2C | Kind::R2C => (output, input),
+            TransformKind::C2R => (input, output),
+            TransformKind::C2C | TransformKind::R2C => (output, input),
         };
         let n: Vec<i32> = reals
             .iter()
@@ -71,8 +71,8 @@ impl Spread {
             .collect::<Result<_>>()?;
         // Loads the library outside the lock: the search may have to wait for Python.
         loader::function(&cufft::CREATE)?;
-        let _context = ContextGuard::enter_for_others(devices.first())?;
-        let handle = Handle::new(devices)?;
+        let _context = ContextGuard::enter_pushed(devices.first())?;
+        let handle = CufftXtHandle::new(devices)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let free = free_memory(devices.ordinals())?;
         let work_sizes = peer_access::make(|| handle.plan(problem, &n))?;
@@ -114,10 +114,10 @@ impl Spread {
     ) -> Result<()> {
         let devices = self.handle.devices;
         // cuFFT leaves other devices current than it found. Before the locks, which a forked child may find taken.
-        let _context = ContextGuard::enter_for_others(devices.first())?;
+        let _context = ContextGuard::enter_pushed(devices.first())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _connected = Connected::new(devices, input.1)?;
-        let first = if self.kind == Kind::C2R { SHUFFLED } else { NATURAL };
+        let _connected = PeerAccessGuard::new(devices, input.1)?;
+        let first = if self.kind == TransformKind::C2R { SHUFFLED } else { NATURAL };
         let data = self.handle.allocate(first)?;
         let _areas = self.handle.lend_work_areas(&self.work_sizes)?;
         // SAFETY: the caller vouches for input and output, and the parts were allocated for the plan.
@@ -133,7 +133,7 @@ impl Spread {
                 self.scale(&natural, NATURAL, factor, streams)?;
                 return self.exchange(output, &natural, NATURAL, false, streams);
             }
-            let last = if self.kind == Kind::C2R { NATURAL } else { SHUFFLED };
+            let last = if self.kind == TransformKind::C2R { NATURAL } else { SHUFFLED };
             self.scale(&data, last, factor, streams)?;
             self.exchange(output, &data, last, false, streams)
         }
@@ -165,11 +165,15 @@ impl Spread {
                         self.handle.devices.ordinals()
                     )));
                 };
-                let whole = Rows { address: address + copy.offset, pitch: copy.pitch, place };
-                let part = Rows { address: part, pitch: copy.part_pitch, place: Some(ordinal) };
+                let whole =
+                    PitchedMemory { address: address + copy.offset, pitch: copy.pitch, place };
+                let part =
+                    PitchedMemory { address: part, pitch: copy.part_pitch, place: Some(ordinal) };
                 let (to, from) = if to_parts { (part, whole) } else { (whole, part) };
                 // SAFETY: the part has room, and the array has the rows.
-                unsafe { copy_rows(to, from, copy.width, copy.rows, ordinal, stream.handle()) }?;
+                unsafe {
+                    copy_pitched_async(to, from, copy.width, copy.rows, ordinal, stream.handle())
+                }?;
             }
             Ok(())
         };
@@ -224,7 +228,7 @@ impl Spread {
         if format == SHUFFLED {
             // Always complex: all of the first axis, some of the second one.
             let inner = axes[2..].iter().product::<usize>() * complex;
-            let (start, count) = share(axes[1], devices, index);
+            let (start, count) = partition(axes[1], devices, index);
             let width = count * inner;
             return PartCopy {
                 offset: start * inner,
@@ -234,7 +238,7 @@ impl Spread {
                 rows: axes[0],
             };
         }
-        let (start, count) = share(axes[0], devices, index);
+        let (start, count) = partition(axes[0], devices, index);
         let (last, others) =
             axes.split_last().map_or((1, &[][..]), |(&last, others)| (last, others));
         let row = last * complex;
@@ -246,8 +250,8 @@ impl Spread {
         }
         let rows = others[1..].iter().product::<usize>();
         let width = match self.kind {
-            Kind::C2C => row,
-            Kind::R2C | Kind::C2R => self.last * self.precision.real().size(),
+            TransformKind::C2C => row,
+            TransformKind::R2C | TransformKind::C2R => self.last * self.precision.real().size(),
         };
         PartCopy {
             offset: start * rows * width,
@@ -285,7 +289,7 @@ struct PartCopy {
 }
 
 /// Start and number of what one of `parts` gets of `total`: the first ones get one more if it is not a multiple.
-pub(super) fn share(total: usize, parts: usize, index: usize) -> (usize, usize) {
+pub(super) fn partition(total: usize, parts: usize, index: usize) -> (usize, usize) {
     let (each, more) = (total / parts, total % parts);
     (each * index + more.min(index), each + usize::from(index < more))
 }
@@ -302,12 +306,12 @@ pub(super) fn synchronize_all(streams: &[Stream]) -> Result<()> {
 
 /// An owned `cufftHandle` of several devices.
 #[derive(Debug)]
-struct Handle {
+struct CufftXtHandle {
     plan: i32,
     devices: Devices,
 }
 
-impl Handle {
+impl CufftXtHandle {
     fn new(devices: Devices) -> Result<Self> {
         let mut plan = 0_i32;
         let create = loader::function(&cufft::CREATE)?;
@@ -400,12 +404,12 @@ impl Handle {
         &self,
         data: &Descriptor,
         direction: Direction,
-        kind: Kind,
+        kind: TransformKind,
         precision: Precision,
     ) -> Result<()> {
         let (plan, at) = (self.plan, data.address);
         let double = precision == Precision::Double;
-        if kind == Kind::C2C {
+        if kind == TransformKind::C2C {
             let row = if double {
                 &cufft::XT_EXEC_DESCRIPTOR_Z2Z
             } else {
@@ -420,8 +424,8 @@ impl Handle {
             );
         }
         let row = match (kind, double) {
-            (Kind::R2C, false) => &cufft::XT_EXEC_DESCRIPTOR_R2C,
-            (Kind::R2C, true) => &cufft::XT_EXEC_DESCRIPTOR_D2Z,
+            (TransformKind::R2C, false) => &cufft::XT_EXEC_DESCRIPTOR_R2C,
+            (TransformKind::R2C, true) => &cufft::XT_EXEC_DESCRIPTOR_D2Z,
             (_, false) => &cufft::XT_EXEC_DESCRIPTOR_C2R,
             (_, true) => &cufft::XT_EXEC_DESCRIPTOR_Z2D,
         };
@@ -443,16 +447,16 @@ impl Handle {
 /// The `cufftType`.
 const fn plan_type(problem: &Problem) -> i32 {
     match (problem.kind, problem.precision) {
-        (Kind::C2C, Precision::Double) => 0x69,
-        (Kind::R2C, Precision::Double) => 0x6a,
-        (Kind::C2R, Precision::Double) => 0x6c,
-        (Kind::C2C, _) => 0x29,
-        (Kind::R2C, _) => 0x2a,
-        (Kind::C2R, _) => 0x2c,
+        (TransformKind::C2C, Precision::Double) => 0x69,
+        (TransformKind::R2C, Precision::Double) => 0x6a,
+        (TransformKind::C2R, Precision::Double) => 0x6c,
+        (TransformKind::C2C, _) => 0x29,
+        (TransformKind::R2C, _) => 0x2a,
+        (TransformKind::C2R, _) => 0x2c,
     }
 }
 
-impl Drop for Handle {
+impl Drop for CufftXtHandle {
     fn drop(&mut self) {
         peer_access::destroy(self.plan, self.devices);
     }

@@ -2,7 +2,7 @@
 
 use gpumath_sys::generated::{cufft, driver};
 
-use crate::device::{ContextGuard, call, may_free};
+use crate::device::{ContextGuard, call, may_call_cuda_in_drop};
 use crate::error::Result;
 use crate::loader;
 
@@ -45,9 +45,9 @@ impl Descriptor {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        if may_free()
+        if may_call_cuda_in_drop()
             && let (Ok(_context), Ok(free)) =
-                (ContextGuard::enter_for_others(self.device), loader::function(&cufft::XT_FREE))
+                (ContextGuard::enter_pushed(self.device), loader::function(&cufft::XT_FREE))
         {
             // SAFETY: the descriptor is owned and not used again; all work on it was waited for.
             let _ = unsafe { free(self.address) };
@@ -74,7 +74,7 @@ impl WorkArea {
 
 impl Drop for WorkArea {
     fn drop(&mut self) {
-        if may_free()
+        if may_call_cuda_in_drop()
             && let Ok(_context) = ContextGuard::enter(self.device)
         {
             // SAFETY: allocated by `new`, and freed once; the driver waits for what uses it.

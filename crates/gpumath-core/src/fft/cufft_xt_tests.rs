@@ -1,12 +1,12 @@
 use super::*;
 
 /// A plan that is never executed.
-fn spread(kind: Kind, extents: &[usize], last: usize, count: i32) -> Spread {
+fn spread(kind: TransformKind, extents: &[usize], last: usize, count: i32) -> CufftXtPlan {
     let ordinals: Vec<i32> = (0..count).collect();
     #[allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
     let devices = Devices::new(&ordinals).unwrap();
-    Spread {
-        handle: Handle { plan: -1, devices },
+    CufftXtPlan {
+        handle: CufftXtHandle { plan: -1, devices },
         kind,
         precision: Precision::Single,
         extents: extents.to_vec(),
@@ -18,7 +18,7 @@ fn spread(kind: Kind, extents: &[usize], last: usize, count: i32) -> Spread {
 }
 
 /// How often each byte of the whole array is in a part, and that the parts hold no more.
-fn covered(spread: &Spread, format: i32, size: usize) -> Vec<u8> {
+fn covered(spread: &CufftXtPlan, format: i32, size: usize) -> Vec<u8> {
     let mut times = vec![0_u8; size];
     for index in 0..spread.work_sizes.len() {
         let copy = spread.part_copy(index, format);
@@ -35,7 +35,7 @@ fn covered(spread: &Spread, format: i32, size: usize) -> Vec<u8> {
 #[test]
 fn the_first_ones_get_one_more() {
     let shares =
-        |total, parts| (0..parts).map(|index| share(total, parts, index)).collect::<Vec<_>>();
+        |total, parts| (0..parts).map(|index| partition(total, parts, index)).collect::<Vec<_>>();
     assert_eq!(shares(7, 3), [(0, 3), (3, 2), (5, 2)]);
     assert_eq!(shares(2, 2), [(0, 1), (1, 1)]);
 }
@@ -45,13 +45,13 @@ fn parts_cover_the_array_once() {
     for count in 2..=5 {
         for extents in [&[64, 35][..], &[33, 40, 6], &[128]] {
             let size = extents.iter().product::<usize>() * 8;
-            let plan = spread(Kind::C2C, extents, extents[extents.len() - 1], count);
+            let plan = spread(TransformKind::C2C, extents, extents[extents.len() - 1], count);
             assert!(covered(&plan, NATURAL, size).iter().all(|&times| times == 1));
             if extents.len() > 1 {
                 assert!(covered(&plan, SHUFFLED, size).iter().all(|&times| times == 1));
             }
         }
-        for kind in [Kind::R2C, Kind::C2R] {
+        for kind in [TransformKind::R2C, TransformKind::C2R] {
             // 9 real numbers, 5 complex ones.
             let plan = spread(kind, &[33, 40, 5], 9, count);
             assert!(covered(&plan, NATURAL, 33 * 40 * 9 * 4).iter().all(|&times| times == 1));
@@ -62,7 +62,7 @@ fn parts_cover_the_array_once() {
 
 #[test]
 fn real_rows_are_as_far_apart_as_complex_ones() {
-    let plan = spread(Kind::R2C, &[33, 40, 5], 9, 2);
+    let plan = spread(TransformKind::R2C, &[33, 40, 5], 9, 2);
     let natural =
         PartCopy { offset: 17 * 40 * 36, pitch: 36, part_pitch: 40, width: 36, rows: 640 };
     assert_eq!(plan.part_copy(1, NATURAL), natural);
@@ -73,7 +73,7 @@ fn real_rows_are_as_far_apart_as_complex_ones() {
 
 #[test]
 fn one_axis_takes_a_second_descriptor() {
-    let plan = spread(Kind::C2C, &[128], 128, 2);
+    let plan = spread(TransformKind::C2C, &[128], 128, 2);
     let half = PartCopy { offset: 512, pitch: 512, part_pitch: 512, width: 512, rows: 1 };
     assert_eq!(plan.part_copy(1, NATURAL), half);
     assert_eq!(plan.memory_size(), 2 * 512 + 100);

@@ -10,7 +10,7 @@ use super::problem::Direction;
 use crate::device::{ContextGuard, synchronize};
 use crate::error::{Error, Result};
 use crate::memory::{
-    ALIGNMENT, BaseCUDAMemoryManager, MemoryPointer, Space, StreamOrderedPool, copy_elements,
+    ALIGNMENT, BaseCUDAMemoryManager, MemoryKind, MemoryPointer, StreamOrderedPool, copy_elements,
     copy_from_host, copy_to_host,
 };
 use crate::tensor::TensorView;
@@ -63,7 +63,7 @@ impl FftPlan {
             let staged = if gapless {
                 None
             } else {
-                Some(Space::Host.allocate(output_size, device, stream)?)
+                Some(MemoryKind::Host.allocate(output_size, device, stream)?)
             };
             let run = || {
                 copy_from_host(copied, input, input_size, device, stream)?;

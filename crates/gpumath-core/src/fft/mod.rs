@@ -16,6 +16,6 @@ mod workspace;
 
 pub use callback::{Callback, Callbacks};
 pub use plan::{Execution, FftPlan, Found};
-pub use plan_description::{AdvancedLayout, Outline, Pass};
-pub use problem::{Direction, Kind, Norm, Precision, Problem};
+pub use plan_description::{AdvancedLayout, PassInfo, PlanDescription};
+pub use problem::{Direction, Norm, Precision, Problem, TransformKind};
 pub use request::Request;

@@ -5,12 +5,14 @@
 
 use super::callback::largest_factor_is_at_most;
 use super::cufft::CufftPlan;
-use super::cufft_xt::{Spread, share, synchronize_all};
-use super::peer_access::Connected;
-use super::problem::{Direction, Kind, Precision, Problem};
+use super::cufft_xt::{CufftXtPlan, partition, synchronize_all};
+use super::peer_access::PeerAccessGuard;
+use super::problem::{Direction, Precision, Problem, TransformKind};
 use crate::device::{Devices, Stream, synchronize};
 use crate::error::{Error, Result};
-use crate::memory::{BaseCUDAMemoryManager, MemoryPointer, Rows, StreamOrderedPool, copy_rows};
+use crate::memory::{
+    BaseCUDAMemoryManager, MemoryPointer, PitchedMemory, StreamOrderedPool, copy_pitched_async,
+};
 use crate::tensor::{Dims, Layout};
 
 /// What cuFFT's documentation asks of each axis of a transform that is spread.
@@ -20,59 +22,63 @@ const MAX_PRIME: i64 = 127;
 /// A transform ready to run on several devices. It holds no memory of theirs but what cuFFT's plans take.
 #[derive(Debug)]
 pub(crate) struct MultiPlan {
-    engine: Engine,
+    method: MultiGpuMethod,
     devices: Devices,
     /// One for each device that takes part.
     streams: Vec<Stream>,
 }
 
 #[derive(Debug)]
-enum Engine {
-    Shares(Vec<Share>),
-    Spread(Spread),
+enum MultiGpuMethod {
+    BatchSplit(Vec<BatchPart>),
+    CufftXt(CufftXtPlan),
 }
 
 impl MultiPlan {
     pub(crate) fn new(problem: &Problem, devices: Devices) -> Result<Self> {
         let batch = check(problem, devices)?;
         devices.check()?;
-        let engine = if batch > 1 {
-            Engine::Shares(Share::all(problem, batch as usize, devices)?)
+        let method = if batch > 1 {
+            MultiGpuMethod::BatchSplit(BatchPart::all(problem, batch as usize, devices)?)
         } else {
-            Engine::Spread(Spread::new(problem, devices)?)
+            MultiGpuMethod::CufftXt(CufftXtPlan::new(problem, devices)?)
         };
-        let count = match &engine {
-            Engine::Shares(shares) => shares.len(),
-            Engine::Spread(_) => devices.ordinals().len(),
+        let count = match &method {
+            MultiGpuMethod::BatchSplit(parts) => parts.len(),
+            MultiGpuMethod::CufftXt(_) => devices.ordinals().len(),
         };
         let streams = devices.ordinals()[..count]
             .iter()
             .map(|&ordinal| Stream::new(ordinal))
             .collect::<Result<_>>()?;
-        Ok(Self { engine, devices, streams })
+        Ok(Self { method, devices, streams })
     }
 
     /// Bytes of device memory, on all devices together, that making the plans took.
     pub(crate) fn device_memory(&self) -> usize {
-        match &self.engine {
-            Engine::Spread(spread) => spread.device_memory(),
-            Engine::Shares(shares) => shares.iter().map(|share| share.plan.device_memory()).sum(),
+        match &self.method {
+            MultiGpuMethod::CufftXt(spread) => spread.device_memory(),
+            MultiGpuMethod::BatchSplit(parts) => {
+                parts.iter().map(|part| part.plan.device_memory()).sum()
+            }
         }
     }
 
     /// Bytes that an execution takes on the device that it takes most of.
     pub(crate) fn memory_size(&self) -> usize {
-        match &self.engine {
-            Engine::Spread(spread) => spread.memory_size(),
-            Engine::Shares(shares) => shares.iter().map(Share::memory_size).max().unwrap_or(0),
+        match &self.method {
+            MultiGpuMethod::CufftXt(spread) => spread.memory_size(),
+            MultiGpuMethod::BatchSplit(parts) => {
+                parts.iter().map(BatchPart::memory_size).max().unwrap_or(0)
+            }
         }
     }
 
     /// How many calls of cuFFT one execution makes.
     pub(crate) fn calls(&self) -> usize {
-        match &self.engine {
-            Engine::Spread(_) => 1,
-            Engine::Shares(shares) => shares.iter().map(|share| share.plan.calls()).sum(),
+        match &self.method {
+            MultiGpuMethod::CufftXt(_) => 1,
+            MultiGpuMethod::BatchSplit(parts) => parts.iter().map(|part| part.plan.calls()).sum(),
         }
     }
 
@@ -94,25 +100,26 @@ impl MultiPlan {
             // SAFETY: the caller vouches for the stream.
             unsafe { synchronize(stream, device) }?;
         }
-        match &self.engine {
+        match &self.method {
             // SAFETY: handed on as they are.
-            Engine::Spread(spread) => unsafe {
+            MultiGpuMethod::CufftXt(spread) => unsafe {
                 spread.execute((input, place), (output, place), direction, factor, &self.streams)
             },
-            Engine::Shares(shares) => {
-                let _connected = place.map(|_| Connected::new(self.devices, place)).transpose()?;
-                let mut memory = Vec::with_capacity(shares.len());
+            MultiGpuMethod::BatchSplit(parts) => {
+                let _connected =
+                    place.map(|_| PeerAccessGuard::new(self.devices, place)).transpose()?;
+                let mut memory = Vec::with_capacity(parts.len());
                 let mut enqueue = || {
-                    for (share, stream) in shares.iter().zip(&self.streams) {
+                    for (part, stream) in parts.iter().zip(&self.streams) {
                         // SAFETY: handed on as they are.
                         memory.push(unsafe {
-                            share.begin((input, place), direction, factor, stream)
+                            part.begin((input, place), direction, factor, stream)
                         }?);
                     }
                     // Only now, since a copy to ordinary host memory waits for the device.
-                    for ((share, stream), memory) in shares.iter().zip(&self.streams).zip(&memory) {
+                    for ((part, stream), memory) in parts.iter().zip(&self.streams).zip(&memory) {
                         // SAFETY: handed on as they are.
-                        unsafe { share.finish(memory, output, place, stream) }?;
+                        unsafe { part.finish(memory, output, place, stream) }?;
                     }
                     Ok(())
                 };
@@ -127,7 +134,7 @@ impl MultiPlan {
 
 /// Some of a batch, on one device.
 #[derive(Debug)]
-struct Share {
+struct BatchPart {
     plan: CufftPlan,
     /// Bytes: where it starts in the array, and how many there are.
     input: (usize, usize),
@@ -135,13 +142,13 @@ struct Share {
 }
 
 /// What a share works on. It is given back in the order of the device's stream.
-struct ShareMemory {
+struct BatchPartMemory {
     input: MemoryPointer,
     output: MemoryPointer,
     workspace: MemoryPointer,
 }
 
-impl Share {
+impl BatchPart {
     fn all(problem: &Problem, batch: usize, devices: Devices) -> Result<Vec<Self>> {
         let count = devices.ordinals().len().min(batch);
         let first = problem.input.ndim() - problem.axes.len();
@@ -149,7 +156,7 @@ impl Share {
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
         (0..count)
             .map(|index| {
-                let (start, rows) = share(batch, count, index);
+                let (start, rows) = partition(batch, count, index);
                 let part = |layout: &Layout, size: usize| {
                     let mut shape = Dims::from_slice(&[rows as i64]);
                     shape.extend_from_slice(&layout.shape[first..]);
@@ -186,21 +193,22 @@ impl Share {
         direction: Direction,
         factor: Option<f64>,
         stream: &Stream,
-    ) -> Result<ShareMemory> {
+    ) -> Result<BatchPartMemory> {
         let (device, handle) = (stream.device(), stream.handle());
         let pool = StreamOrderedPool::of(device)?;
         // SAFETY: the stream outlives the memory, which is dropped when it was waited for; the memory has room for what
         // goes there.
         unsafe {
-            let memory = ShareMemory {
+            let memory = BatchPartMemory {
                 input: pool.memalloc(self.input.1, handle)?,
                 output: pool.memalloc(self.output.1, handle)?,
                 workspace: pool.memalloc(self.plan.workspace_size(), handle)?,
             };
             let size = self.input.1;
-            let from = Rows { address: input + self.input.0, pitch: size, place };
-            let to = Rows { address: memory.input.address(), pitch: size, place: Some(device) };
-            copy_rows(to, from, size, 1, device, handle)?;
+            let from = PitchedMemory { address: input + self.input.0, pitch: size, place };
+            let to =
+                PitchedMemory { address: memory.input.address(), pitch: size, place: Some(device) };
+            copy_pitched_async(to, from, size, 1, device, handle)?;
             self.plan.execute(
                 memory.input.address(),
                 memory.output.address(),
@@ -219,16 +227,17 @@ impl Share {
     /// As for [`Self::begin`].
     unsafe fn finish(
         &self,
-        memory: &ShareMemory,
+        memory: &BatchPartMemory,
         output: usize,
         place: Option<i32>,
         stream: &Stream,
     ) -> Result<()> {
         let (device, size) = (stream.device(), self.output.1);
-        let from = Rows { address: memory.output.address(), pitch: size, place: Some(device) };
-        let to = Rows { address: output + self.output.0, pitch: size, place };
+        let from =
+            PitchedMemory { address: memory.output.address(), pitch: size, place: Some(device) };
+        let to = PitchedMemory { address: output + self.output.0, pitch: size, place };
         // SAFETY: the caller vouches for the output.
-        unsafe { copy_rows(to, from, size, 1, device, stream.handle()) }
+        unsafe { copy_pitched_async(to, from, size, 1, device, stream.handle()) }
     }
 }
 
@@ -245,7 +254,7 @@ fn check(problem: &Problem, devices: Devices) -> Result<i64> {
     let ndim = problem.input.ndim();
     let first = ndim - problem.axes.len();
     let are_last = problem.axes.iter().all(|&axis| axis as usize >= first);
-    let is_halved_last = problem.kind == Kind::C2C
+    let is_halved_last = problem.kind == TransformKind::C2C
         || problem.axes.last().is_some_and(|&axis| axis as usize == ndim - 1);
     if !are_last || !is_halved_last {
         return Err(problem.unsupported_layout(
@@ -289,7 +298,7 @@ fn check_spread(problem: &Problem, devices: Devices) -> Result<()> {
                 2 | 4 => 64,
                 _ => return refuse("along one axis it needs 2, 4, 8 or 16 devices"),
             };
-            if problem.kind != Kind::C2C {
+            if problem.kind != TransformKind::C2C {
                 return refuse(
                     "along one axis it transforms complex numbers to complex numbers only",
                 );

@@ -5,7 +5,7 @@
 //! do not nest are transformed one group after the other, and batch dimensions that do not merge into one are looped
 //! over.
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, TransformKind};
 use crate::error::{Error, Result};
 use crate::tensor::{Dims, Layout};
 
@@ -15,7 +15,7 @@ const MAX_RANK: usize = 3;
 
 /// The memory that one side of a pass is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Buffer {
+pub(crate) enum BufferRole {
     /// The operand.
     Input,
     /// The result.
@@ -27,7 +27,7 @@ pub(crate) enum Buffer {
 /// One side of a pass, in the terms of cuFFT's advanced data layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Side {
-    pub(crate) buffer: Buffer,
+    pub(crate) buffer: BufferRole,
     pub(crate) embed: Dims,
     pub(crate) stride: i64,
     pub(crate) distance: i64,
@@ -36,7 +36,7 @@ pub(crate) struct Side {
 /// One plan of the library, executed once for each offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pass {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TransformKind,
     /// Transform extents, slowest first.
     pub(crate) extents: Dims,
     pub(crate) input: Side,
@@ -63,17 +63,17 @@ pub(crate) struct Passes {
 impl Passes {
     /// Cuts `problem` into passes.
     pub(crate) fn of(problem: &Problem) -> Result<Self> {
-        let cut = Cut { problem };
-        let scratch = problem.kind == Kind::C2R || problem.unaligned;
+        let cut = PassPlanner { problem };
+        let scratch = problem.kind == TransformKind::C2R || problem.unaligned;
         if scratch && !problem.input.is_injective() {
             return Err(cut.unsupported(
                 "its elements overlap, and this transform needs a copy of it to work on",
             ));
         }
         let passes = match problem.kind {
-            Kind::C2C => cut.complex()?,
-            Kind::R2C => cut.real_to_complex()?,
-            Kind::C2R => cut.complex_to_real()?,
+            TransformKind::C2C => cut.complex()?,
+            TransformKind::R2C => cut.real_to_complex()?,
+            TransformKind::C2R => cut.complex_to_real()?,
         };
         Ok(Self { scratch, passes })
     }
@@ -84,11 +84,11 @@ impl Passes {
     }
 }
 
-struct Cut<'a> {
+struct PassPlanner<'a> {
     problem: &'a Problem,
 }
 
-impl Cut<'_> {
+impl PassPlanner<'_> {
     fn complex(&self) -> Result<Vec<Pass>> {
         let mut axes = self.nontrivial(&self.problem.axes);
         if axes.is_empty() {
@@ -97,29 +97,34 @@ impl Cut<'_> {
         }
         sort_by_memory(&mut axes, &self.problem.input);
         let mut passes = Vec::new();
-        let mut from = Buffer::Input;
+        let mut from = BufferRole::Input;
         while !axes.is_empty() {
             let input = self.layout(from);
             let group = self.last_group(&axes, &[input, &self.problem.output], None)?;
-            passes.push(self.pass(Kind::C2C, &group, from, Buffer::Output)?);
+            passes.push(self.pass(TransformKind::C2C, &group, from, BufferRole::Output)?);
             axes.truncate(axes.len() - group.len());
-            from = Buffer::Output;
+            from = BufferRole::Output;
         }
         Ok(passes)
     }
 
     fn real_to_complex(&self) -> Result<Vec<Pass>> {
-        let from = if self.problem.unaligned { Buffer::Scratch } else { Buffer::Input };
+        let from = if self.problem.unaligned { BufferRole::Scratch } else { BufferRole::Input };
         let (halved, mut others) = self.halved_and_others();
         sort_by_memory(&mut others, &self.problem.input);
         let group =
             self.last_group(&others, &[&self.problem.input, &self.problem.output], Some(halved))?;
-        let mut passes = vec![self.pass(Kind::R2C, &group, from, Buffer::Output)?];
+        let mut passes = vec![self.pass(TransformKind::R2C, &group, from, BufferRole::Output)?];
         others.retain(|axis| !group.contains(axis));
         sort_by_memory(&mut others, &self.problem.output);
         while !others.is_empty() {
             let group = self.last_group(&others, &[&self.problem.output], None)?;
-            passes.push(self.pass(Kind::C2C, &group, Buffer::Output, Buffer::Output)?);
+            passes.push(self.pass(
+                TransformKind::C2C,
+                &group,
+                BufferRole::Output,
+                BufferRole::Output,
+            )?);
             others.truncate(others.len() - group.len());
         }
         Ok(passes)
@@ -143,10 +148,20 @@ impl Cut<'_> {
         let mut passes = Vec::new();
         while !others.is_empty() {
             let group = self.last_group(&others, &[&self.problem.input], None)?;
-            passes.push(self.pass(Kind::C2C, &group, Buffer::Scratch, Buffer::Scratch)?);
+            passes.push(self.pass(
+                TransformKind::C2C,
+                &group,
+                BufferRole::Scratch,
+                BufferRole::Scratch,
+            )?);
             others.truncate(others.len() - group.len());
         }
-        passes.push(self.pass(Kind::C2R, &last, Buffer::Scratch, Buffer::Output)?);
+        passes.push(self.pass(
+            TransformKind::C2R,
+            &last,
+            BufferRole::Scratch,
+            BufferRole::Output,
+        )?);
         Ok(passes)
     }
 
@@ -163,10 +178,10 @@ impl Cut<'_> {
             .collect()
     }
 
-    fn layout(&self, buffer: Buffer) -> &Layout {
+    fn layout(&self, buffer: BufferRole) -> &Layout {
         match buffer {
-            Buffer::Input | Buffer::Scratch => &self.problem.input,
-            Buffer::Output => &self.problem.output,
+            BufferRole::Input | BufferRole::Scratch => &self.problem.input,
+            BufferRole::Output => &self.problem.output,
         }
     }
 
@@ -209,7 +224,13 @@ impl Cut<'_> {
         Ok(group)
     }
 
-    fn pass(&self, kind: Kind, group: &[usize], from: Buffer, to: Buffer) -> Result<Pass> {
+    fn pass(
+        &self,
+        kind: TransformKind,
+        group: &[usize],
+        from: BufferRole,
+        to: BufferRole,
+    ) -> Result<Pass> {
         let (input, output) = (self.layout(from), self.layout(to));
         let batches = merged_batches(input, output, group);
         let steps = |batch: &Batch| batch.input > 0 && batch.output > 0;
@@ -226,20 +247,22 @@ impl Cut<'_> {
         };
         let mut cut = slices(longest)?;
         let (mut bounce, mut keeps_gaps) = (None, false);
-        let output_unaligned = kind == Kind::C2R && self.problem.output_unaligned;
+        let output_unaligned = kind == TransformKind::C2R && self.problem.output_unaligned;
         if output_unaligned || cut.start_unaligned(kind) {
             // The fastest one instead, so that the slices are blocks of memory.
             cut = slices((0..batches.len()).rev().find(|&index| steps(&batches[index])))?;
-            let real = if kind == Kind::C2R { output } else { input };
+            let real = if kind == TransformKind::C2R { output } else { input };
             let reach = |&axis: &usize| (real.shape[axis] - 1) * real.strides[axis];
             let reach = 1 + group.iter().map(reach).sum::<i64>();
             let elements = group.iter().map(|&axis| real.shape[axis]).product::<i64>();
             let span = |cut: &Slices| {
-                let step = if kind == Kind::C2R { cut.batch.output } else { cut.batch.input };
+                let step =
+                    if kind == TransformKind::C2R { cut.batch.output } else { cut.batch.input };
                 reach + (cut.batch.count - 1) * step
             };
-            let has_gaps =
-                |cut: &Slices| kind == Kind::C2R && span(cut) != elements * cut.batch.count;
+            let has_gaps = |cut: &Slices| {
+                kind == TransformKind::C2R && span(cut) != elements * cut.batch.count
+            };
             let is_dense = output.is_dense();
             if has_gaps(&cut) && !is_dense {
                 // What is between the numbers belongs to others: each transform on its own, if that has no gaps.
@@ -254,16 +277,19 @@ impl Cut<'_> {
             }
             bounce = unaligned.then(|| span(&cut));
         }
-        if let (Kind::C2R, None, &[fastest]) = (kind, bounce, group)
+        if let (TransformKind::C2R, None, &[fastest]) = (kind, bounce, group)
             && cut.batch.count > 1
             && is_padded(output, fastest, cut.batch.output)
         {
             cut = slices(None)?;
         }
-        let extents = group
-            .iter()
-            .map(|&axis| if kind == Kind::C2R { output.shape[axis] } else { input.shape[axis] })
-            .collect();
+        let extents =
+            group
+                .iter()
+                .map(|&axis| {
+                    if kind == TransformKind::C2R { output.shape[axis] } else { input.shape[axis] }
+                })
+                .collect();
         Ok(Pass {
             kind,
             extents,
@@ -291,7 +317,7 @@ fn unit_stride(layout: &Layout, axis: usize) -> i64 {
     if layout.shape[axis] == 1 { 1 } else { layout.strides[axis] }
 }
 
-fn side(buffer: Buffer, layout: &Layout, group: &[usize], step: i64) -> Side {
+fn side(buffer: BufferRole, layout: &Layout, group: &[usize], step: i64) -> Side {
     let fastest = group[group.len() - 1];
     let mut embed: Dims = group.iter().map(|&axis| layout.shape[axis]).collect();
     for position in 1..group.len() {
@@ -374,11 +400,11 @@ impl Slices {
     }
 
     /// Whether the real side of some call does not start at a pair of numbers.
-    fn start_unaligned(&self, kind: Kind) -> bool {
+    fn start_unaligned(&self, kind: TransformKind) -> bool {
         self.offsets.iter().any(|&(input, output)| match kind {
-            Kind::C2C => false,
-            Kind::R2C => input % 2 != 0,
-            Kind::C2R => output % 2 != 0,
+            TransformKind::C2C => false,
+            TransformKind::R2C => input % 2 != 0,
+            TransformKind::C2R => output % 2 != 0,
         })
     }
 }

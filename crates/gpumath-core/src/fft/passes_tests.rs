@@ -122,9 +122,9 @@ fn run(
         .map(|(axis, &extent)| if axis == last { extent / 2 + 1 } else { extent })
         .collect();
     let (in_shape, out_shape) = match pass.kind {
-        Kind::C2C => (n, n),
-        Kind::R2C => (n, &halved),
-        Kind::C2R => (&halved, n),
+        TransformKind::C2C => (n, n),
+        TransformKind::R2C => (n, &halved),
+        TransformKind::C2R => (&halved, n),
     };
     let place = |side: &Side, index: &[i64], batch: i64| {
         let row = index.iter().zip(&side.embed).fold(0, |row, (i, embed)| row * embed + i);
@@ -141,7 +141,7 @@ fn run(
             };
             let mut values: Vec<Complex64> = indices(in_shape).iter().map(read).collect();
             let axes: Vec<usize> = (0..n.len()).collect();
-            if pass.kind == Kind::C2R {
+            if pass.kind == TransformKind::C2R {
                 values = hermitian(&values, in_shape, &axes, n[last]);
             }
             for &axis in &axes {
@@ -150,7 +150,7 @@ fn run(
             let dense = Layout::contiguous(n).strides;
             for index in indices(out_shape) {
                 let mut value = values[dot(&index, &dense) as usize];
-                if pass.kind == Kind::C2R {
+                if pass.kind == TransformKind::C2R {
                     value.im = 0.0;
                 }
                 written.push((place(&pass.output, &index, batch), value));
@@ -159,7 +159,7 @@ fn run(
         let start = (to_zero + out_offset) as usize;
         let mut direct = true;
         match (pass.kind, pass.bounce) {
-            (Kind::C2R, Some(span)) => {
+            (TransformKind::C2R, Some(span)) => {
                 // The whole span of the slice is copied, gaps and all.
                 let mut bounce = vec![Complex64::new(f64::NAN, 0.0); span as usize];
                 if pass.keeps_gaps {
@@ -171,10 +171,10 @@ fn run(
                 to[start..start + bounce.len()].copy_from_slice(&bounce);
                 direct = false;
             }
-            (Kind::R2C, Some(span)) => assert!(read_up_to.get() < span),
-            (Kind::R2C, None) => assert!(in_offset % 2 == 0),
-            (Kind::C2R, None) => assert!(out_offset % 2 == 0),
-            (Kind::C2C, bounce) => assert!(bounce.is_none()),
+            (TransformKind::R2C, Some(span)) => assert!(read_up_to.get() < span),
+            (TransformKind::R2C, None) => assert!(in_offset % 2 == 0),
+            (TransformKind::C2R, None) => assert!(out_offset % 2 == 0),
+            (TransformKind::C2C, bounce) => assert!(bounce.is_none()),
         }
         for (place, value) in written.into_iter().filter(|_| direct) {
             to[start + place as usize] = value;
@@ -185,7 +185,11 @@ fn run(
             1 => pass.output.distance * i64::from(pass.batch > 1),
             _ => pass.output.embed[last] * pass.output.stride,
         };
-        if pass.kind == Kind::C2R && direct && points > 1 && pitch == room * pass.output.stride {
+        if pass.kind == TransformKind::C2R
+            && direct
+            && points > 1
+            && pitch == room * pass.output.stride
+        {
             for batch in 0..pass.batch {
                 for row in indices(&n[..last]) {
                     for beyond in points..room {
@@ -208,17 +212,17 @@ fn difference(problem: &Problem, random: &mut Random) -> Option<f64> {
         Err(Error::UnsupportedLayout { .. }) => return None,
         Err(error) => panic!("{error}"),
     };
-    let sign = if problem.kind == Kind::C2R { 1.0 } else { -1.0 };
+    let sign = if problem.kind == TransformKind::C2R { 1.0 } else { -1.0 };
     let (mut input, in_zero) = buffer(&problem.input);
     let (mut output, out_zero) = buffer(&problem.output);
     let mut dense = Vec::new();
     for index in indices(&problem.input.shape) {
-        let im = if problem.kind == Kind::R2C { 0.0 } else { random.unit() };
+        let im = if problem.kind == TransformKind::R2C { 0.0 } else { random.unit() };
         let mut value = Complex64::new(random.unit(), im);
         let halved = problem.axes[problem.axes.len() - 1] as usize;
         let nyquist = problem.extent(problem.axes.len() - 1) % 2 == 0
             && index[halved] == problem.input.shape[halved] - 1;
-        if problem.kind == Kind::C2R && (index[halved] == 0 || nyquist) {
+        if problem.kind == TransformKind::C2R && (index[halved] == 0 || nyquist) {
             // Only numbers that a real signal can have there make the result well defined.
             value = Complex64::new(1.0, 0.0);
         }
@@ -227,7 +231,7 @@ fn difference(problem: &Problem, random: &mut Random) -> Option<f64> {
     }
     let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
     let mut shape = problem.input.shape.clone();
-    if problem.kind == Kind::C2R {
+    if problem.kind == TransformKind::C2R {
         let n = problem.extent(axes.len() - 1);
         dense = hermitian(&dense, &shape, &axes, n);
         shape[axes[axes.len() - 1]] = n;
@@ -238,17 +242,17 @@ fn difference(problem: &Problem, random: &mut Random) -> Option<f64> {
     let mut scratch = input.clone();
     for pass in &passes.passes {
         match (pass.input.buffer, pass.output.buffer) {
-            (Buffer::Input, Buffer::Output) => {
+            (BufferRole::Input, BufferRole::Output) => {
                 run(pass, &input, in_zero, &mut output, out_zero, sign);
             }
-            (Buffer::Scratch, Buffer::Output) => {
+            (BufferRole::Scratch, BufferRole::Output) => {
                 run(pass, &scratch, in_zero, &mut output, out_zero, sign);
             }
-            (Buffer::Output, Buffer::Output) => {
+            (BufferRole::Output, BufferRole::Output) => {
                 let before = output.clone();
                 run(pass, &before, out_zero, &mut output, out_zero, sign);
             }
-            (Buffer::Scratch, Buffer::Scratch) => {
+            (BufferRole::Scratch, BufferRole::Scratch) => {
                 let before = scratch.clone();
                 run(pass, &before, in_zero, &mut scratch, in_zero, sign);
             }
@@ -261,7 +265,7 @@ fn difference(problem: &Problem, random: &mut Random) -> Option<f64> {
         .map(|index| {
             let got = output[(out_zero + dot(index, &problem.output.strides)) as usize];
             let mut wanted = dense[dot(index, &strides) as usize];
-            if problem.kind == Kind::C2R {
+            if problem.kind == TransformKind::C2R {
                 wanted.im = 0.0;
             }
             (got - wanted).norm()
@@ -282,14 +286,14 @@ fn passes_compute_the_whole_transform() {
         let shape: Vec<i64> = (0..ndim).map(|_| 1 + random.below(5) as i64).collect();
         let rank = 1 + random.below(ndim);
         let axes: Dims = random.shuffled(ndim)[..rank].iter().map(|&axis| axis as i64).collect();
-        let kind = [Kind::C2C, Kind::R2C, Kind::C2R][round % 3];
+        let kind = [TransformKind::C2C, TransformKind::R2C, TransformKind::C2R][round % 3];
         let halved = axes[rank - 1] as usize;
         let mut other = shape.clone();
         other[halved] = shape[halved] / 2 + 1;
         let (in_shape, out_shape) = match kind {
-            Kind::C2C => (&shape, &shape),
-            Kind::R2C => (&shape, &other),
-            Kind::C2R => (&other, &shape),
+            TransformKind::C2C => (&shape, &shape),
+            TransformKind::R2C => (&shape, &other),
+            TransformKind::C2R => (&other, &shape),
         };
         let input = random.layout(in_shape);
         let output = if random.below(2) == 0 {
@@ -308,7 +312,7 @@ fn passes_compute_the_whole_transform() {
 
 fn complex(axes: &[i64], input: Layout) -> Problem {
     let output = Layout::packed(&input.shape, &input.memory_order());
-    Problem::new(Kind::C2C, Precision::Single, axes.into(), input, output, false).unwrap()
+    Problem::new(TransformKind::C2C, Precision::Single, axes.into(), input, output, false).unwrap()
 }
 
 #[test]
@@ -368,7 +372,7 @@ fn rows_of_out(points: i64, pitch: i64) -> Problem {
     let output =
         Layout { shape: [5, points].as_slice().into(), strides: [pitch, 1].as_slice().into() };
     let axes = [1].as_slice().into();
-    Problem::new(Kind::C2R, Precision::Double, axes, input, output, false).unwrap()
+    Problem::new(TransformKind::C2R, Precision::Double, axes, input, output, false).unwrap()
 }
 
 #[test]
@@ -392,10 +396,11 @@ fn several_axes_into_padded_rows() {
         halved[last] = halved[last] / 2 + 1;
         let output = Layout { shape: shape.into(), strides: strides.into() };
         let input = Layout::contiguous(&halved);
-        Problem::new(Kind::C2R, Precision::Double, axes.into(), input, output, false).unwrap()
+        Problem::new(TransformKind::C2R, Precision::Double, axes.into(), input, output, false)
+            .unwrap()
     };
     let mut random = Random(7);
-    // Rows of an array that is made for a transform in place, and rows with other transforms' between them.
+    // PitchedMemory of an array that is made for a transform in place, and rows with other transforms' between them.
     for (shape, strides, calls) in [
         (&[4, 6][..], &[8, 1][..], 1 + 4),
         (&[3, 5, 7], &[40, 8, 1], 2 + 15),

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLock
 
 use gpumath_sys::generated::cufft;
 
-use crate::device::{ContextGuard, Devices, may_free};
+use crate::device::{ContextGuard, Devices, may_call_cuda_in_drop};
 use crate::error::Result;
 use crate::loader;
-use crate::memory::open_to;
+use crate::memory::grant_peer_access;
 
 /// Shared by executions.
 static CONNECTED: RwLock<()> = RwLock::new(());
@@ -19,23 +19,23 @@ static CONNECTED: RwLock<()> = RwLock::new(());
 static UNUSED: Mutex<Vec<(i32, Devices)>> = Mutex::new(Vec::new());
 
 /// While it lives, the devices reach each other's memory.
-pub(super) struct Connected(Option<RwLockReadGuard<'static, ()>>);
+pub(super) struct PeerAccessGuard(Option<RwLockReadGuard<'static, ()>>);
 
-impl Connected {
+impl PeerAccessGuard {
     /// `place` is the one of them that has the operand and the result, if it is not the host.
     pub(super) fn new(devices: Devices, place: Option<i32>) -> Result<Self> {
         let connected = Self(Some(CONNECTED.read().unwrap_or_else(PoisonError::into_inner)));
-        devices.connect()?;
+        devices.enable_peer_access()?;
         if let Some(place) = place {
             for &other in devices.ordinals().iter().filter(|&&other| other != place) {
-                open_to(other, place);
+                grant_peer_access(other, place);
             }
         }
         Ok(connected)
     }
 }
 
-impl Drop for Connected {
+impl Drop for PeerAccessGuard {
     fn drop(&mut self) {
         drop(self.0.take());
         destroy_unused();
@@ -53,7 +53,7 @@ pub(super) fn make<T>(plan: impl FnOnce() -> T) -> T {
 
 /// Destroys a plan as soon as none is executed. It does not wait for that: the caller may hold what another one needs.
 pub(super) fn destroy(plan: i32, devices: Devices) {
-    if may_free() {
+    if may_call_cuda_in_drop() {
         unused().push((plan, devices));
         destroy_unused();
     }
@@ -64,7 +64,7 @@ fn unused() -> MutexGuard<'static, Vec<(i32, Devices)>> {
 }
 
 fn destroy_unused() {
-    while may_free() && !unused().is_empty() {
+    while may_call_cuda_in_drop() && !unused().is_empty() {
         let _alone = match CONNECTED.try_write() {
             Ok(alone) => alone,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
@@ -74,12 +74,12 @@ fn destroy_unused() {
         let plans = std::mem::take(&mut *unused());
         for (plan, devices) in plans {
             if let (Ok(_context), Ok(destroy)) =
-                (ContextGuard::enter_for_others(devices.first()), loader::function(&cufft::DESTROY))
+                (ContextGuard::enter_pushed(devices.first()), loader::function(&cufft::DESTROY))
             {
                 // SAFETY: the plan was owned and is not used again. A failure leaves nothing that could be mended here.
                 let _ = unsafe { destroy(plan) };
                 // Other libraries count on it, too.
-                let _ = devices.connect();
+                let _ = devices.enable_peer_access();
             }
         }
     }

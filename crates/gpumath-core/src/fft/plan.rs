@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::cufft::{CufftPlan, explain_internal_error};
 use super::multi_gpu::MultiPlan;
-use super::problem::{Direction, Kind, Problem};
+use super::problem::{Direction, Problem, TransformKind};
 use super::request::Request;
 use crate::cache;
 use crate::cpu::CpuLibrary;
@@ -67,8 +67,8 @@ impl Execution {
     }
 
     /// Whether it is on the GPU whose memory an operand is in.
-    fn is_at(self, operand: tensor::Device) -> bool {
-        self.device().is_some_and(|device| tensor::Device::Cuda(device) == operand)
+    fn is_at(self, operand: tensor::MemoryLocation) -> bool {
+        self.device().is_some_and(|device| tensor::MemoryLocation::Device(device) == operand)
     }
 }
 
@@ -327,9 +327,9 @@ impl FftPlan {
 
     fn check_direction(&self, direction: Direction) -> Result<()> {
         let only = match self.problem.kind {
-            Kind::C2C => return Ok(()),
-            Kind::R2C => Direction::Forward,
-            Kind::C2R => Direction::Inverse,
+            TransformKind::C2C => return Ok(()),
+            TransformKind::R2C => Direction::Forward,
+            TransformKind::C2R => Direction::Inverse,
         };
         if direction == only {
             return Ok(());

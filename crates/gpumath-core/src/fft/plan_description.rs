@@ -1,8 +1,8 @@
 //! What the plan for a problem will look like, without making it.
 
 use super::passes::{Passes, Side};
-use super::problem::{Kind, Problem};
-use super::workspace::Areas;
+use super::problem::{Problem, TransformKind};
+use super::workspace::WorkspaceLayout;
 use crate::error::Result;
 use crate::tensor::{Dims, Layout};
 
@@ -19,9 +19,9 @@ pub struct AdvancedLayout {
 
 /// One of the cuFFT plans that a problem is cut into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pass {
-    /// Kind of the transform that it does.
-    pub kind: Kind,
+pub struct PassInfo {
+    /// TransformKind of the transform that it does.
+    pub kind: TransformKind,
     /// Transform extents, slowest first.
     pub extents: Dims,
     /// Where it reads.
@@ -36,26 +36,26 @@ pub struct Pass {
 
 /// How cuFFT would compute a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outline {
+pub struct PlanDescription {
     /// Its plans, in the order of execution; none for an empty batch.
-    pub passes: Vec<Pass>,
-    areas: Areas,
+    pub passes: Vec<PassInfo>,
+    areas: WorkspaceLayout,
 }
 
-impl Outline {
+impl PlanDescription {
     /// The outline of `problem`; an error if no plans cover its layouts.
     pub fn of(problem: &Problem) -> Result<Self> {
         if problem.input.is_empty() {
-            return Ok(Self { passes: Vec::new(), areas: Areas::NONE });
+            return Ok(Self { passes: Vec::new(), areas: WorkspaceLayout::NONE });
         }
         let passes = Passes::of(problem)?;
-        let areas = Areas::of(problem, &passes);
+        let areas = WorkspaceLayout::of(problem, &passes);
         let advanced = |side: &Side| AdvancedLayout {
             embed: side.embed.clone(),
             stride: side.stride,
             distance: side.distance,
         };
-        let passes = passes.passes.iter().map(|pass| Pass {
+        let passes = passes.passes.iter().map(|pass| PassInfo {
             kind: pass.kind,
             extents: pass.extents.clone(),
             input: advanced(&pass.input),
@@ -91,11 +91,23 @@ impl Problem {
 mod tests {
     use super::*;
     use crate::fft::{Precision, Request};
-    use crate::tensor::{DType, Device, TensorView};
+    use crate::tensor::{DType, MemoryLocation, TensorView};
 
-    fn problem(dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64], kind: Kind) -> Problem {
+    fn problem(
+        dtype: DType,
+        shape: &[i64],
+        strides: &[i64],
+        axes: &[i64],
+        kind: TransformKind,
+    ) -> Problem {
         let layout = Layout { shape: shape.into(), strides: strides.into() };
-        let view = TensorView { ptr: 0, dtype, layout, device: Device::Cuda(0), readonly: false };
+        let view = TensorView {
+            ptr: 0,
+            dtype,
+            layout,
+            device: MemoryLocation::Device(0),
+            readonly: false,
+        };
         let request = Request {
             kind: Some(kind),
             axes: Some(axes.into()),
@@ -109,8 +121,8 @@ mod tests {
 
     #[test]
     fn one_pass_needs_what_cufft_needs() {
-        let problem = problem(DType::Complex64, &[4, 8], &[8, 1], &[1], Kind::C2C);
-        let outline = Outline::of(&problem).unwrap();
+        let problem = problem(DType::Complex64, &[4, 8], &[8, 1], &[1], TransformKind::C2C);
+        let outline = PlanDescription::of(&problem).unwrap();
         assert_eq!(outline.passes.len(), 1);
         let pass = &outline.passes[0];
         assert_eq!((pass.extents.as_slice(), pass.batch, pass.calls), (&[8][..], 4, 1));
@@ -119,8 +131,8 @@ mod tests {
 
     #[test]
     fn a_real_result_needs_room_for_a_copy_of_the_operand() {
-        let problem = problem(DType::Complex128, &[4, 5], &[5, 1], &[1], Kind::C2R);
-        let outline = Outline::of(&problem).unwrap();
+        let problem = problem(DType::Complex128, &[4, 5], &[5, 1], &[1], TransformKind::C2R);
+        let outline = PlanDescription::of(&problem).unwrap();
         assert_eq!(outline.workspace_size(0), 20 * 16);
         assert_eq!(outline.workspace_size(1), 256 + 20 * 16);
     }
@@ -128,19 +140,23 @@ mod tests {
     #[test]
     fn four_axes_make_several_passes() {
         let strides = &[60, 15, 5, 1];
-        let problem = problem(DType::Complex64, &[2, 4, 3, 5], strides, &[0, 1, 2, 3], Kind::C2C);
-        let outline = Outline::of(&problem).unwrap();
+        let problem =
+            problem(DType::Complex64, &[2, 4, 3, 5], strides, &[0, 1, 2, 3], TransformKind::C2C);
+        let outline = PlanDescription::of(&problem).unwrap();
         let ranks: Vec<usize> = outline.passes.iter().map(|pass| pass.extents.len()).collect();
         assert_eq!(ranks, [3, 1]);
     }
 
     #[test]
     fn strides_that_do_not_matter_make_no_difference() {
-        let first = problem(DType::Float32, &[1, 8], &[8, 1], &[1], Kind::R2C);
-        let second = problem(DType::Float32, &[1, 8], &[77, 1], &[1], Kind::R2C);
+        let first = problem(DType::Float32, &[1, 8], &[8, 1], &[1], TransformKind::R2C);
+        let second = problem(DType::Float32, &[1, 8], &[77, 1], &[1], TransformKind::R2C);
         assert_ne!(first, second);
         assert_eq!(first.normalized(), second.normalized());
         assert_eq!(first.precision, Precision::Single);
-        assert_eq!(Outline::of(&first).unwrap(), Outline::of(&first.normalized()).unwrap());
+        assert_eq!(
+            PlanDescription::of(&first).unwrap(),
+            PlanDescription::of(&first.normalized()).unwrap()
+        );
     }
 }

@@ -2,11 +2,11 @@
 
 use super::callback::Callbacks;
 use crate::error::{Error, Result};
-use crate::tensor::{DType, Device, Dims, Layout, TensorView};
+use crate::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 
 /// Which numbers go in and come out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TransformKind {
     /// Complex to complex.
     C2C,
     /// Real to Hermitian complex; the last axis shrinks to `n / 2 + 1`.
@@ -63,8 +63,8 @@ pub enum Norm {
 /// but the last transform axis of R2C and C2R; axes are distinct, in range, non-empty; transform extents are positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
-    /// Kind of transform.
-    pub kind: Kind,
+    /// TransformKind of transform.
+    pub kind: TransformKind,
     /// Precision of both sides.
     pub precision: Precision,
     /// Transform axes. For R2C and C2R the last one is the axis of `n / 2 + 1` complex numbers.
@@ -87,7 +87,7 @@ pub struct Problem {
 impl Problem {
     /// Checks the invariants.
     pub fn new(
-        kind: Kind,
+        kind: TransformKind,
         precision: Precision,
         axes: Dims,
         input: Layout,
@@ -143,8 +143,8 @@ impl Problem {
         for axis in 0..ndim {
             let (input, output) = (self.input.shape[axis], self.output.shape[axis]);
             let expected = match self.kind {
-                Kind::R2C if axis == halved => input / 2 + 1,
-                Kind::C2R if axis == halved => {
+                TransformKind::R2C if axis == halved => input / 2 + 1,
+                TransformKind::C2R if axis == halved => {
                     if output / 2 + 1 == input {
                         continue;
                     }
@@ -161,7 +161,7 @@ impl Problem {
                 )));
             }
         }
-        if self.inplace && (self.kind != Kind::C2C || self.input != self.output) {
+        if self.inplace && (self.kind != TransformKind::C2C || self.input != self.output) {
             return Err(Error::InvalidValue(
                 "only a C2C transform with one layout for input and output can work in place"
                     .into(),
@@ -189,23 +189,23 @@ impl Problem {
     pub fn extent(&self, position: usize) -> i64 {
         let axis = self.axes[position] as usize;
         match self.kind {
-            Kind::C2R => self.output.shape[axis],
-            Kind::C2C | Kind::R2C => self.input.shape[axis],
+            TransformKind::C2R => self.output.shape[axis],
+            TransformKind::C2C | TransformKind::R2C => self.input.shape[axis],
         }
     }
 
     /// Whether an input counts as unaligned: only on a device, since what is in host memory is copied there first.
     #[must_use]
     pub fn is_unaligned(&self, input: &TensorView) -> bool {
-        self.kind == Kind::R2C
-            && input.device != Device::Host
+        self.kind == TransformKind::R2C
+            && input.device != MemoryLocation::Host
             && !input.ptr.is_multiple_of(self.precision.complex().size())
     }
 
     /// Whether an output at this address counts as unaligned.
     #[must_use]
     pub fn is_output_unaligned(&self, address: usize) -> bool {
-        self.kind == Kind::C2R && !address.is_multiple_of(self.precision.complex().size())
+        self.kind == TransformKind::C2R && !address.is_multiple_of(self.precision.complex().size())
     }
 
     /// The error for a memory layout that no cuFFT plan covers, with the copy that helps.
@@ -233,13 +233,21 @@ impl Problem {
     /// Element type of the input.
     #[must_use]
     pub fn input_dtype(&self) -> DType {
-        if self.kind == Kind::R2C { self.precision.real() } else { self.precision.complex() }
+        if self.kind == TransformKind::R2C {
+            self.precision.real()
+        } else {
+            self.precision.complex()
+        }
     }
 
     /// Element type of the output.
     #[must_use]
     pub fn output_dtype(&self) -> DType {
-        if self.kind == Kind::C2R { self.precision.real() } else { self.precision.complex() }
+        if self.kind == TransformKind::C2R {
+            self.precision.real()
+        } else {
+            self.precision.complex()
+        }
     }
 }
 

@@ -1,15 +1,15 @@
 //! From what a user asks about one operand to a [`Problem`].
 
 use super::callback::Callbacks;
-use super::problem::{Kind, Precision, Problem};
+use super::problem::{Precision, Problem, TransformKind};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, Dims, Layout, TensorView};
 
 /// The choices that a user makes about a transform; everything else follows from the operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Kind of transform; `None` takes it from the operand: real means R2C, complex means C2C.
-    pub kind: Option<Kind>,
+    /// TransformKind of transform; `None` takes it from the operand: real means R2C, complex means C2C.
+    pub kind: Option<TransformKind>,
     /// Transform axes, negative ones counting from the end; `None` means all.
     pub axes: Option<Dims>,
     /// Overwrite the operand.
@@ -38,10 +38,17 @@ impl Request {
                 "the operand has no dimensions; a Fourier transform needs at least one axis".into(),
             ));
         }
-        let kind = self.kind.unwrap_or(if dtype.is_complex() { Kind::C2C } else { Kind::R2C });
-        if dtype.is_complex() == (kind == Kind::R2C) {
-            let (wanted, instead) =
-                if kind == Kind::R2C { ("real", "fft or ifft") } else { ("complex", "rfft") };
+        let kind = self.kind.unwrap_or(if dtype.is_complex() {
+            TransformKind::C2C
+        } else {
+            TransformKind::R2C
+        });
+        if dtype.is_complex() == (kind == TransformKind::R2C) {
+            let (wanted, instead) = if kind == TransformKind::R2C {
+                ("real", "fft or ifft")
+            } else {
+                ("complex", "rfft")
+            };
             return Err(Error::InvalidValue(format!(
                 "a {kind:?} transform needs a {wanted} operand, and this one is {dtype}; use {instead}, or convert it"
             )));
@@ -51,21 +58,22 @@ impl Request {
         if let Some(&last) = axes.last() {
             let extent = &mut shape[last as usize];
             match kind {
-                Kind::C2C => {}
-                Kind::R2C => *extent = *extent / 2 + 1,
-                Kind::C2R => *extent = 2 * (*extent - 1) + i64::from(self.odd),
+                TransformKind::C2C => {}
+                TransformKind::R2C => *extent = *extent / 2 + 1,
+                TransformKind::C2R => *extent = 2 * (*extent - 1) + i64::from(self.odd),
             }
         }
         let inplace = self.inplace
             || self
                 .output
                 .as_ref()
-                .is_some_and(|output| kind == Kind::C2C && is_same(output, operand));
+                .is_some_and(|output| kind == TransformKind::C2C && is_same(output, operand));
         if let Some(output) = &self.output {
-            let dtype = if kind == Kind::C2R { precision.real() } else { precision.complex() };
+            let dtype =
+                if kind == TransformKind::C2R { precision.real() } else { precision.complex() };
             check_output(output, operand, &shape, dtype, inplace)?;
         }
-        if inplace && kind != Kind::C2C {
+        if inplace && kind != TransformKind::C2C {
             return Err(Error::InvalidValue(format!(
                 "inplace=True works for C2C only: a {kind:?} result has another type and size than its operand"
             )));

@@ -7,36 +7,36 @@ use crate::memory::ALIGNMENT;
 
 /// The parts behind cuFFT's work area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Areas {
-    copy: Option<Copied>,
+pub(super) struct WorkspaceLayout {
+    copy: Option<OperandCopy>,
     /// Bytes of a slice; 0 if none is needed.
     bounce: usize,
 }
 
 /// A copy of the operand's memory range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Copied {
+pub(super) struct OperandCopy {
     /// Bytes of the range.
     pub(super) size: usize,
     /// Bytes of the range in front of index (0, …, 0).
     pub(super) front: usize,
 }
 
-impl Areas {
+impl WorkspaceLayout {
     pub(super) const NONE: Self = Self { copy: None, bounce: 0 };
 
     pub(super) fn of(problem: &Problem, passes: &Passes) -> Self {
         let size = problem.input_dtype().size();
         let copy = passes.scratch.then(|| {
             let (low, high) = problem.input.offsets();
-            Copied { size: (high - low + 1) as usize * size, front: -low as usize * size }
+            OperandCopy { size: (high - low + 1) as usize * size, front: -low as usize * size }
         });
         let slice = passes.passes.iter().filter_map(|pass| pass.bounce).max().unwrap_or(0);
         Self { copy, bounce: slice as usize * problem.precision.real().size() }
     }
 
     /// The copy and where it starts, such that its index (0, …, 0) is aligned.
-    pub(super) fn copy(self, work_area: usize) -> Option<(Copied, usize)> {
+    pub(super) fn copy(self, work_area: usize) -> Option<(OperandCopy, usize)> {
         self.copy
             .map(|copy| (copy, (work_area + copy.front).next_multiple_of(ALIGNMENT) - copy.front))
     }

@@ -49,13 +49,13 @@ impl Elements {
 /// What the kernels take that give an array the elements of another one.
 #[derive(Debug)]
 #[repr(C)]
-struct Resizing {
+struct CropOrPad {
     to: Elements,
     extents: [i64; MAX_RANK],
     strides: [i64; MAX_RANK],
 }
 
-impl Resizing {
+impl CropOrPad {
     fn of(to: &Layout, from: &Layout) -> Result<Self> {
         let matters = |axis: &usize| to.shape[*axis] != 1 || from.shape[*axis] == 0;
         let order: Vec<usize> = to.memory_order().into_iter().filter(matters).collect();
@@ -127,11 +127,11 @@ pub(crate) unsafe fn scale(
     unsafe { launch(name, elements.count.div_ceil(UNROLLED), &parameters, device, stream) }
 }
 
-/// Enqueues what [`crate::memory::resize`] does.
+/// Enqueues what [`crate::memory::crop_or_pad`] does.
 ///
 /// # Safety
 /// As there, in memory of `device`.
-pub(crate) unsafe fn resize(
+pub(crate) unsafe fn crop_or_pad(
     to: &TensorView,
     from: &TensorView,
     device: i32,
@@ -153,11 +153,11 @@ pub(crate) unsafe fn resize(
             )));
         }
     }
-    let resizing = Resizing::of(&to.layout, &from.layout)?;
+    let arguments = CropOrPad::of(&to.layout, &from.layout)?;
     let parameters =
-        [&raw const to.ptr as usize, &raw const from.ptr as usize, &raw const resizing as usize];
+        [&raw const to.ptr as usize, &raw const from.ptr as usize, &raw const arguments as usize];
     // SAFETY: the parameters are those of the kernel; the caller vouches for the memory and the stream.
-    unsafe { launch(name, resizing.to.count, &parameters, device, stream) }
+    unsafe { launch(name, arguments.to.count, &parameters, device, stream) }
 }
 
 /// Launches a kernel whose threads go on with further elements where `threads` are too many.
@@ -218,7 +218,7 @@ fn kernel(device: i32, name: &'static CStr) -> Result<(usize, Option<RelaxedCapt
 
 #[cfg(test)]
 mod tests {
-    use super::{Elements, PTX, Resizing};
+    use super::{CropOrPad, Elements, PTX};
     use crate::tensor::{Dims, Layout};
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
             assert!(PTX.contains(&parameter), "{parameter}");
         }
         for name in ["1", "2", "4", "8", "16"] {
-            let parameter = format!("resize_{name}_param_2[{}]", size_of::<Resizing>());
+            let parameter = format!("resize_{name}_param_2[{}]", size_of::<CropOrPad>());
             assert!(PTX.contains(&parameter), "{parameter}");
         }
     }

@@ -14,7 +14,7 @@ const DEVICE: i32 = 2;
 ///
 /// # Safety
 /// Both ranges are valid until the copy is done, and do not overlap. `stream` is a valid stream handle of the device.
-pub unsafe fn copy(
+pub unsafe fn copy_async(
     destination: usize,
     source: usize,
     size: usize,
@@ -29,9 +29,9 @@ pub unsafe fn copy(
     unsafe { call!(driver::MEMCPY_ASYNC, destination, source, size as _, stream) }
 }
 
-/// Rows of bytes in the memory of a device, or of the host.
+/// PitchedMemory of bytes in the memory of a device, or of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rows {
+pub(crate) struct PitchedMemory {
     /// Where the first row starts.
     pub(crate) address: usize,
     /// Bytes from row to row.
@@ -43,10 +43,10 @@ pub(crate) struct Rows {
 /// Enqueues a copy of `count` rows of `width` bytes each on `stream`, also from one device to another.
 ///
 /// # Safety
-/// As for [`copy`], with the rows for ranges.
-pub(crate) unsafe fn copy_rows(
-    to: Rows,
-    from: Rows,
+/// As for [`copy_async`], with the rows for ranges.
+pub(crate) unsafe fn copy_pitched_async(
+    to: PitchedMemory,
+    from: PitchedMemory,
     width: usize,
     count: usize,
     device: i32,
@@ -57,7 +57,7 @@ pub(crate) unsafe fn copy_rows(
         return Ok(());
     }
     let _context = ContextGuard::enter(device)?;
-    let is_block = |rows: Rows| rows.pitch == width || count == 1;
+    let is_block = |rows: PitchedMemory| rows.pitch == width || count == 1;
     if is_block(to) && is_block(from) {
         return match (to.place, from.place) {
             // Memory of a pool that is not open to the other device can be copied in this way only.
@@ -130,7 +130,7 @@ struct Memcpy2dSide {
 }
 
 impl Memcpy2dSide {
-    fn of(rows: Rows) -> Self {
+    fn of(rows: PitchedMemory) -> Self {
         let side = Self { pitch: rows.pitch, ..Self::default() };
         match rows.place {
             None => Self { memory_type: HOST, host: rows.address, ..side },
@@ -167,7 +167,7 @@ struct Memcpy3dPeerSide {
 }
 
 impl Memcpy3dPeerSide {
-    fn of(rows: Rows, ordinal: i32, count: usize) -> Result<Self> {
+    fn of(rows: PitchedMemory, ordinal: i32, count: usize) -> Result<Self> {
         Ok(Self {
             memory_type: DEVICE,
             device: rows.address,

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernels;
-use crate::tensor::{Device, TensorView};
+use crate::tensor::{MemoryLocation, TensorView};
 
 /// Gives every element of `to` the value of the element of `from` at the same index, or zeros where there is none. In
 /// device memory the work is enqueued on `stream`.
@@ -10,7 +10,7 @@ use crate::tensor::{Device, TensorView};
 /// # Safety
 /// Both are valid until the work is done, `to` is nobody else's, its elements are distinct, and the two do not overlap;
 /// `stream` is a valid stream handle of the device.
-pub unsafe fn resize(to: &TensorView, from: &TensorView, stream: usize) -> Result<()> {
+pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: usize) -> Result<()> {
     if to.dtype != from.dtype || to.device != from.device || to.layout.ndim() != from.layout.ndim()
     {
         return Err(Error::InvalidValue(format!(
@@ -25,20 +25,22 @@ pub unsafe fn resize(to: &TensorView, from: &TensorView, stream: usize) -> Resul
     // SAFETY: passed on, with the size of the element type.
     unsafe {
         match (to.device, to.dtype.size()) {
-            (Device::Cuda(device), _) => return kernels::resize(to, from, device, stream),
-            (Device::Host, 1) => resize_here::<[u8; 1]>(to, from),
-            (Device::Host, 2) => resize_here::<[u8; 2]>(to, from),
-            (Device::Host, 4) => resize_here::<[u8; 4]>(to, from),
-            (Device::Host, 8) => resize_here::<[u8; 8]>(to, from),
-            (Device::Host, _) => resize_here::<[u8; 16]>(to, from),
+            (MemoryLocation::Device(device), _) => {
+                return kernels::crop_or_pad(to, from, device, stream);
+            }
+            (MemoryLocation::Host, 1) => crop_or_pad_on_host::<[u8; 1]>(to, from),
+            (MemoryLocation::Host, 2) => crop_or_pad_on_host::<[u8; 2]>(to, from),
+            (MemoryLocation::Host, 4) => crop_or_pad_on_host::<[u8; 4]>(to, from),
+            (MemoryLocation::Host, 8) => crop_or_pad_on_host::<[u8; 8]>(to, from),
+            (MemoryLocation::Host, _) => crop_or_pad_on_host::<[u8; 16]>(to, from),
         }
     }
     Ok(())
 }
 
 /// # Safety
-/// As for [`resize`], in host memory, for elements of the size of `E`.
-unsafe fn resize_here<E: Copy + Default>(to: &TensorView, from: &TensorView) {
+/// As for [`crop_or_pad`], in host memory, for elements of the size of `E`.
+unsafe fn crop_or_pad_on_host<E: Copy + Default>(to: &TensorView, from: &TensorView) {
     let order = to.layout.memory_order();
     let Some((&inner, outer)) = order.split_last() else {
         // SAFETY: no dimensions: one element.

@@ -7,8 +7,8 @@ use gpumath_sys::generated::driver;
 use super::manager::BaseCUDAMemoryManager;
 use super::pointer::MemoryPointer;
 use super::pool::StreamOrderedPool;
-use super::{ALIGNMENT, Space};
-use crate::device::{ContextGuard, call, may_free, synchronize};
+use super::{ALIGNMENT, MemoryKind};
+use crate::device::{ContextGuard, call, may_call_cuda_in_drop, synchronize};
 use crate::error::{Error, Result};
 
 /// Page-locked for all contexts, and mapped into the address space of the devices.
@@ -16,9 +16,9 @@ const PORTABLE_AND_MAPPED: u32 = 3;
 /// Any stream of any device may use it.
 const ATTACH_GLOBAL: u32 = 1;
 
-impl Space {
+impl MemoryKind {
     /// `size` bytes of this space, aligned to [`ALIGNMENT`], which go back when the last work that is on `stream` then
-    /// is done. `device` does not matter for [`Space::Host`].
+    /// is done. `device` does not matter for [`MemoryKind::Host`].
     ///
     /// # Safety
     /// `stream` is a valid stream handle of the device and outlives the memory.
@@ -98,7 +98,7 @@ fn after_stream(
     free: impl FnOnce() -> Result<()> + Send + Sync + 'static,
 ) -> MemoryPointer {
     let finalizer = move || {
-        if may_free()
+        if may_call_cuda_in_drop()
             && let Ok(_context) = ContextGuard::enter(device)
             // SAFETY: the stream outlives the memory, as the caller of `allocate` vouched.
             && unsafe { synchronize(stream, device) }.is_ok()

@@ -11,17 +11,17 @@ mod pool;
 mod staging;
 mod strided_copy;
 
-pub use copy::copy;
-pub(crate) use copy::{Rows, copy_rows};
-pub use crop_or_pad::resize;
+pub use copy::copy_async;
+pub(crate) use copy::{PitchedMemory, copy_pitched_async};
+pub use crop_or_pad::crop_or_pad;
 pub use managed::{Advice, Location, advise, prefetch};
 pub use manager::BaseCUDAMemoryManager;
 pub use pointer::MemoryPointer;
 pub use pointer_attributes::device_of;
-use pointer_attributes::is_known;
-pub(crate) use pool::open_to;
+use pointer_attributes::is_cuda_memory;
+pub(crate) use pool::grant_peer_access;
 pub use pool::{StreamOrderedPool, trim};
-pub use staging::release_staging;
+pub use staging::free_idle_staging_buffers;
 pub(crate) use staging::{copy_from_host, copy_to_host};
 pub(crate) use strided_copy::copy_elements;
 
@@ -30,7 +30,7 @@ pub const ALIGNMENT: usize = 256;
 
 /// What kind of memory it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Space {
+pub enum MemoryKind {
     /// Ordinary host memory.
     Host,
     /// Page-locked host memory, which a device can reach too.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::device::{is_capturing, is_default, may_free};
+use crate::device::{is_capturing, is_default, may_call_cuda_in_drop};
 
 type Finalizer = Box<dyn FnOnce() + Send + Sync>;
 
@@ -42,7 +42,7 @@ impl MemoryPointer {
         let Some(Order { stream, device, in_graph: false }) = self.order else { return false };
         // SAFETY: the stream outlives the memory.
         !is_default(stream)
-            && may_free()
+            && may_call_cuda_in_drop()
             && matches!(unsafe { is_capturing(stream, device) }, Ok(true))
     }
 

@@ -17,11 +17,11 @@ pub fn device_of(address: usize) -> Result<i32> {
         )));
     }
     check_sticky()?;
-    let answer = match ask(address, DEVICE_ORDINAL) {
+    let answer = match pointer_attribute(address, DEVICE_ORDINAL) {
         Err(Error::Status(status)) if status.code == INVALID_CONTEXT => {
             // Any context will do, since addresses are the same in all of them. One is made only where there is none.
             let _context = ContextGuard::enter(0)?;
-            ask(address, DEVICE_ORDINAL)
+            pointer_attribute(address, DEVICE_ORDINAL)
         }
         other => other,
     };
@@ -37,12 +37,12 @@ pub fn device_of(address: usize) -> Result<i32> {
 }
 
 /// Whether the driver knows the memory: it is pinned, managed or a device's. Needs a current context.
-pub(super) fn is_known(address: usize) -> bool {
-    ask(address, MEMORY_TYPE).is_ok()
+pub(super) fn is_cuda_memory(address: usize) -> bool {
+    pointer_attribute(address, MEMORY_TYPE).is_ok()
 }
 
 /// An attribute that is a 32-bit number.
-fn ask(address: usize, attribute: i32) -> Result<i32> {
+fn pointer_attribute(address: usize, attribute: i32) -> Result<i32> {
     let mut value = -1_i32;
     // SAFETY: the attribute is an i32, and the address that of a live one; the driver only looks `address` up.
     unsafe { call!(driver::POINTER_GET_ATTRIBUTE, &raw mut value as usize, attribute, address) }?;

@@ -8,7 +8,9 @@ use gpumath_sys::generated::driver;
 
 use super::manager::BaseCUDAMemoryManager;
 use super::pointer::MemoryPointer;
-use crate::device::{ContextGuard, RelaxedCapture, call, is_capturing, is_default, may_free};
+use crate::device::{
+    ContextGuard, RelaxedCapture, call, is_capturing, is_default, may_call_cuda_in_drop,
+};
 use crate::error::{Error, Result};
 
 const PINNED: i32 = 1;
@@ -131,7 +133,7 @@ pub fn trim(device: i32) -> Result<()> {
 
 /// Lets another device reach the memory of a device's pool, so that copies go from one to the other directly. Where it
 /// cannot, they go through host memory.
-pub(crate) fn open_to(other: i32, device: i32) {
+pub(crate) fn grant_peer_access(other: i32, device: i32) {
     if let Some(pool) = known(device)
         && let Some(bit) = 1_u64.checked_shl(other as u32)
         && pool.opened.fetch_or(bit, Ordering::Relaxed) & bit == 0
@@ -173,7 +175,7 @@ impl BaseCUDAMemoryManager for StreamOrderedPool {
             other => other?,
         };
         let free = move || {
-            if may_free()
+            if may_call_cuda_in_drop()
                 && let Ok(_context) = ContextGuard::enter(device)
             {
                 // SAFETY: allocated above on this stream, which outlives the memory, and freed once.

@@ -8,11 +8,11 @@ pub use layout::{Dims, Layout};
 
 /// Where the elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Device {
+pub enum MemoryLocation {
     /// Host memory.
     Host,
     /// Memory of the CUDA device with this ordinal.
-    Cuda(i32),
+    Device(i32),
 }
 
 /// An operand, borrowed: nothing here keeps the memory alive.
@@ -25,7 +25,7 @@ pub struct TensorView {
     /// Shape and strides.
     pub layout: Layout,
     /// Where it lives.
-    pub device: Device,
+    pub device: MemoryLocation,
     /// Whether writing through `ptr` is forbidden.
     pub readonly: bool,
 }
@@ -68,8 +68,8 @@ impl TensorView {
     #[must_use]
     pub fn describe(&self) -> String {
         let device = match self.device {
-            Device::Host => "in host memory".to_owned(),
-            Device::Cuda(id) => format!("on CUDA device {id}"),
+            MemoryLocation::Host => "in host memory".to_owned(),
+            MemoryLocation::Device(id) => format!("on CUDA device {id}"),
         };
         format!(
             "type {}, shape {} and strides {} {device}",

@@ -4,24 +4,25 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gpumath_core::cpu::fft::CpuFft;
-use gpumath_core::fft::{Direction, Execution, FftPlan, Kind, Precision, Problem};
+use gpumath_core::fft::{Direction, Execution, FftPlan, Precision, Problem, TransformKind};
 use gpumath_core::tensor::Layout;
 
 use crate::reference::{C, Dense, Operand, Random, check, dft, dims, error, strided, tolerance};
 
 pub(crate) const BOTH: [Precision; 2] = [Precision::Single, Precision::Double];
-pub(crate) const KINDS: [Kind; 3] = [Kind::C2C, Kind::R2C, Kind::C2R];
+pub(crate) const KINDS: [TransformKind; 3] =
+    [TransformKind::C2C, TransformKind::R2C, TransformKind::C2R];
 
 fn plan(threads: usize) -> impl Fn(&Problem) -> CpuFft {
     move |problem| CpuFft::new(problem, NonZeroUsize::new(threads).unwrap(), None).unwrap()
 }
 
-pub(crate) fn line(kind: Kind, precision: Precision, points: usize) -> Problem {
+pub(crate) fn line(kind: TransformKind, precision: Precision, points: usize) -> Problem {
     let half = points / 2 + 1;
     let (input, output) = match kind {
-        Kind::C2C => (points, points),
-        Kind::R2C => (points, half),
-        Kind::C2R => (half, points),
+        TransformKind::C2C => (points, points),
+        TransformKind::R2C => (points, half),
+        TransformKind::C2R => (half, points),
     };
     let layout = |extent: usize| Layout::contiguous(&[extent as i64]);
     Problem::new(kind, precision, dims(&[0]), layout(input), layout(output), false).unwrap()
@@ -72,14 +73,14 @@ pub(crate) fn random_problem(random: &mut Random) -> Problem {
     axes.truncate(1 + random.below(ndim));
     let kind = KINDS[random.below(3)];
     let precision = BOTH[random.below(2)];
-    let inplace = kind == Kind::C2C && random.below(3) == 0;
+    let inplace = kind == TransformKind::C2C && random.below(3) == 0;
     let full = shape.clone();
     let last = *axes.last().unwrap();
     shape[last] = shape[last] / 2 + 1;
     let (from, to) = match kind {
-        Kind::C2C => (&full, &full),
-        Kind::R2C => (&full, &shape),
-        Kind::C2R => (&shape, &full),
+        TransformKind::C2C => (&full, &full),
+        TransformKind::R2C => (&full, &shape),
+        TransformKind::C2R => (&shape, &full),
     };
     let output = random_layout(to, false, random);
     let input = if inplace { output.clone() } else { random_layout(from, true, random) };
@@ -112,9 +113,9 @@ fn enough_work_for_two_threads() {
                 let last = *axes.last().unwrap();
                 half[last] = half[last] / 2 + 1;
                 let (from, to) = match kind {
-                    Kind::C2C => (shape, shape),
-                    Kind::R2C => (shape, &half[..]),
-                    Kind::C2R => (&half[..], shape),
+                    TransformKind::C2C => (shape, shape),
+                    TransformKind::R2C => (shape, &half[..]),
+                    TransformKind::C2R => (&half[..], shape),
                 };
                 let input = random_layout(from, false, random);
                 let output = random_layout(to, false, random);
@@ -133,7 +134,7 @@ fn long_lengths_against_known_spectra() {
     let mut random = Random::new(3);
     for points in [1 << 16, 1 << 17, 99_991, 100_000, 1 << 20, 1_000_003, 1_048_575, 786_432] {
         for precision in BOTH {
-            let problem = line(Kind::C2C, precision, points);
+            let problem = line(TransformKind::C2C, precision, points);
             let fft = plan(2)(&problem);
             for direction in [Direction::Forward, Direction::Inverse] {
                 let spikes: Vec<(usize, C)> = (0..5)
@@ -176,8 +177,8 @@ fn long_real_lengths_there_and_back() {
     let mut random = Random::new(4);
     for points in [1 << 17, 100_003, 65_537, 90_000] {
         for precision in BOTH {
-            let there = line(Kind::R2C, precision, points);
-            let back = line(Kind::C2R, precision, points);
+            let there = line(TransformKind::R2C, precision, points);
+            let back = line(TransformKind::C2R, precision, points);
             let mut input = Operand::new(&there.input, precision, false);
             input.write(&Dense::random(&[points], true, &mut random).values);
             let mut half = Operand::new(&there.output, precision, true);
@@ -210,13 +211,14 @@ fn the_reference_itself() {
 fn an_empty_batch_is_left_alone() {
     for kind in KINDS {
         let (from, to) = match kind {
-            Kind::C2C => (8, 8),
-            Kind::R2C => (8, 5),
-            Kind::C2R => (5, 8),
+            TransformKind::C2C => (8, 8),
+            TransformKind::R2C => (8, 5),
+            TransformKind::C2R => (5, 8),
         };
         let (from, to) = (Layout::contiguous(&[0, from]), Layout::contiguous(&[0, to]));
         let problem = Problem::new(kind, Precision::Double, dims(&[1]), from, to, false).unwrap();
-        let direction = if kind == Kind::C2R { Direction::Inverse } else { Direction::Forward };
+        let direction =
+            if kind == TransformKind::C2R { Direction::Inverse } else { Direction::Forward };
         // SAFETY: no element is there to be touched.
         unsafe { plan(2)(&problem).execute(64, 64, direction, Some(0.5)) }.unwrap();
     }
@@ -225,23 +227,23 @@ fn an_empty_batch_is_left_alone() {
 #[test]
 fn refusals_say_what_to_do() {
     let message = |result: gpumath_core::Result<()>| result.unwrap_err().to_string();
-    let half = line(Kind::C2C, Precision::Half, 8);
+    let half = line(TransformKind::C2C, Precision::Half, 8);
     let refused = CpuFft::new(&half, NonZeroUsize::MIN, None).map(drop);
     assert!(message(refused).contains("single and double precision"));
     // SAFETY: refused before any access.
     unsafe {
         let execution = Execution::Cpu { threads: NonZeroUsize::MIN };
         for (kind, wrong, right) in [
-            (Kind::R2C, Direction::Inverse, "always Forward"),
-            (Kind::C2R, Direction::Forward, "always Inverse"),
+            (TransformKind::R2C, Direction::Inverse, "always Forward"),
+            (TransformKind::C2R, Direction::Forward, "always Inverse"),
         ] {
             let plan = Arc::new(FftPlan::new(line(kind, Precision::Single, 8), execution).unwrap());
             assert!(message(plan.execute(64, 128, wrong, None, 0, 0)).contains(right));
         }
-        let c2c = plan(1)(&line(Kind::C2C, Precision::Double, 8));
+        let c2c = plan(1)(&line(TransformKind::C2C, Precision::Double, 8));
         assert!(message(c2c.execute(60, 128, Direction::Forward, None)).contains("aligned to 8"));
         let layout = Layout::contiguous(&[8]);
-        let kind = Kind::C2C;
+        let kind = TransformKind::C2C;
         let inplace =
             Problem::new(kind, Precision::Double, dims(&[0]), layout.clone(), layout, true)
                 .unwrap();

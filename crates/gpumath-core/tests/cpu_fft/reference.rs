@@ -4,7 +4,7 @@
 use std::f64::consts::TAU;
 
 use gpumath_core::cpu::fft::CpuFft;
-use gpumath_core::fft::{Direction, Kind, Precision, Problem};
+use gpumath_core::fft::{Direction, Precision, Problem, TransformKind};
 use gpumath_core::tensor::{Dims, Layout};
 
 pub(crate) type C = (f64, f64);
@@ -94,22 +94,28 @@ impl Dense {
 
     /// The transform by definition, over `axes`; `points` is the real length of the last axis of
     /// C2R.
-    pub(crate) fn transform(&self, kind: Kind, axes: &[usize], sign: f64, points: usize) -> Self {
+    pub(crate) fn transform(
+        &self,
+        kind: TransformKind,
+        axes: &[usize],
+        sign: f64,
+        points: usize,
+    ) -> Self {
         let last = *axes.last().unwrap();
         let mut now = self.clone();
         for &axis in axes {
-            if kind == Kind::C2R && axis == last {
+            if kind == TransformKind::C2R && axis == last {
                 continue;
             }
             now = now.along(axis, now.shape[axis], |line| dft(&line, sign));
         }
         match kind {
-            Kind::C2C => now,
-            Kind::R2C => {
+            TransformKind::C2C => now,
+            TransformKind::R2C => {
                 let half = now.shape[last] / 2 + 1;
                 now.along(last, half, |line| line[..half].to_vec())
             }
-            Kind::C2R => now.along(last, points, |mut half| {
+            TransformKind::C2R => now.along(last, points, |mut half| {
                 half[0].1 = 0.0;
                 if points.is_multiple_of(2) {
                     half[points / 2].1 = 0.0;
@@ -247,16 +253,16 @@ pub(crate) fn check(problem: &Problem, random: &mut Random, plan: impl Fn(&Probl
     let last = *axes.last().unwrap();
     let fft = plan(problem);
     let directions: &[Direction] = match problem.kind {
-        Kind::C2C => &[Direction::Forward, Direction::Inverse],
-        Kind::R2C => &[Direction::Forward],
-        Kind::C2R => &[Direction::Inverse],
+        TransformKind::C2C => &[Direction::Forward, Direction::Inverse],
+        TransformKind::R2C => &[Direction::Forward],
+        TransformKind::C2R => &[Direction::Inverse],
     };
     for &direction in directions {
         for factor in [None, Some(random.number())] {
             let mut input =
-                Operand::new(&problem.input, problem.precision, problem.kind != Kind::R2C);
+                Operand::new(&problem.input, problem.precision, problem.kind != TransformKind::R2C);
             let shape: Vec<usize> = problem.input.shape.iter().map(|&x| x as usize).collect();
-            input.write(&Dense::random(&shape, problem.kind == Kind::R2C, random).values);
+            input.write(&Dense::random(&shape, problem.kind == TransformKind::R2C, random).values);
             // Rounded to the precision, and equal where a stride of zero makes elements one.
             let given = Dense { shape, values: input.read() };
             let points = problem.output.shape[last] as usize;
@@ -272,8 +278,11 @@ pub(crate) fn check(problem: &Problem, random: &mut Random, plan: impl Fn(&Probl
                 unsafe { fft.execute(address, address, direction, factor) }.unwrap();
                 input
             } else {
-                let mut output =
-                    Operand::new(&problem.output, problem.precision, problem.kind != Kind::C2R);
+                let mut output = Operand::new(
+                    &problem.output,
+                    problem.precision,
+                    problem.kind != TransformKind::C2R,
+                );
                 // SAFETY: the operands span their layouts.
                 unsafe { fft.execute(input.address(), output.address(), direction, factor) }
                     .unwrap();

@@ -17,7 +17,7 @@ use super::buffer::Buffer;
 use super::parallel::SMALL;
 use super::scale::Reals;
 use crate::error::Result;
-use crate::fft::{Direction, Kind, Precision, Problem};
+use crate::fft::{Direction, Precision, Problem, TransformKind};
 use crate::tensor::Layout;
 
 /// The two precisions.
@@ -67,7 +67,7 @@ impl EmbeddedFft {
 
 /// One pass for each axis, in the order in which they run.
 pub(super) struct Passes<T: Scalar> {
-    kind: Kind,
+    kind: TransformKind,
     empty: bool,
     threads: NonZeroUsize,
     complex: Vec<ComplexPass<T>>,
@@ -94,7 +94,7 @@ impl<T: Scalar> Passes<T> {
         let mut axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
         let points = |axis: usize| input.shape[axis] as usize;
         match problem.kind {
-            Kind::C2C => {
+            TransformKind::C2C => {
                 // A strided pass is faster in place, where reading a line makes room for writing
                 // it.
                 axes.sort_by_key(|&axis| output.strides[axis].abs());
@@ -111,7 +111,7 @@ impl<T: Scalar> Passes<T> {
                     (from, inplace) = (output, true);
                 }
             }
-            Kind::R2C => {
+            TransformKind::R2C => {
                 if let Some(axis) = axes.pop() {
                     let lines = Lines::new(axis, input, output);
                     passes.real = Some(RealPass::forward(points(axis), lines));
@@ -126,7 +126,7 @@ impl<T: Scalar> Passes<T> {
                     ));
                 }
             }
-            Kind::C2R => {
+            TransformKind::C2R => {
                 let halved = axes.pop();
                 let between = Layout::packed(&input.shape, &output.memory_order());
                 let mut from = input;
@@ -185,7 +185,7 @@ impl<T: Scalar> Passes<T> {
         let mut from = input.cast::<Complex<T>>();
         // SAFETY: each pass reads the layout that the one before it wrote, the first one the input.
         unsafe {
-            if let (Kind::R2C, Some(pass)) = (self.kind, &self.real) {
+            if let (TransformKind::R2C, Some(pass)) = (self.kind, &self.real) {
                 let factor = factor.filter(|_| self.complex.is_empty());
                 pass.run(input, output, factor, threads)?;
                 from = output_complex;
@@ -193,11 +193,11 @@ impl<T: Scalar> Passes<T> {
             let last = self.complex.len().saturating_sub(1);
             for (index, pass) in self.complex.iter().enumerate() {
                 // The pass that gives the result scales it.
-                let factor = factor.filter(|_| self.kind != Kind::C2R && index == last);
+                let factor = factor.filter(|_| self.kind != TransformKind::C2R && index == last);
                 pass.run(from, output_complex, direction, factor, threads)?;
                 from = output_complex;
             }
-            if let (Kind::C2R, Some(pass)) = (self.kind, &self.real) {
+            if let (TransformKind::C2R, Some(pass)) = (self.kind, &self.real) {
                 pass.run(from.cast(), output, factor, threads)?;
             }
         }

@@ -14,7 +14,7 @@ use super::buffer::Buffer;
 use super::loops::{self, Loops};
 use super::scale::scale;
 use crate::error::{Error, Result};
-use crate::fft::{Direction, Kind, Precision, Problem};
+use crate::fft::{Direction, Precision, Problem, TransformKind};
 use crate::tensor::Layout;
 use rustfft::num_complex::Complex;
 
@@ -82,7 +82,7 @@ impl FftwFft {
             Work::Nothing
         } else {
             match problem.kind {
-                Kind::C2C => {
+                TransformKind::C2C => {
                     let both = |direction: Direction| {
                         let sign = direction.sign();
                         let (from, operands) = if problem.inplace || indirect {
@@ -98,13 +98,13 @@ impl FftwFft {
                         inverse: both(Direction::Inverse)?,
                     }
                 }
-                Kind::R2C => {
+                TransformKind::R2C => {
                     let packed = Layout::packed(&input.shape, &output.memory_order());
                     let from = if indirect { &packed } else { input };
                     let shape = Shape { axes: &axes, from, to: output, operands: Operands::R2C };
                     Work::R2C { first: indirect.then(|| copied(&packed)), plan: plan(&shape)? }
                 }
-                Kind::C2R => {
+                TransformKind::C2R => {
                     let layout = Layout::packed(&input.shape, &output.memory_order());
                     let (others, last) = axes.split_at(axes.len() - 1);
                     let operands = Operands::InPlace(Direction::Inverse.sign());

@@ -13,9 +13,9 @@ use std::ops::{Deref, Range};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::{MemoryPointer, Space, copy, is_known};
+use super::{MemoryKind, MemoryPointer, copy_async, is_cuda_memory};
 use crate::cpu::parallel::share;
-use crate::device::{ContextGuard, Event, RelaxedCapture, Stream, Wait, order, synchronize};
+use crate::device::{ContextGuard, Event, PollingWait, RelaxedCapture, Stream, order, synchronize};
 use crate::error::Result;
 use chunks::Chunks;
 
@@ -28,13 +28,13 @@ const MAX_THREADS: usize = 8;
 /// While a thread works on one of its buffers, the device works on the other.
 const BUFFERS_EACH: usize = 2;
 /// Bounds the pinned memory of a device. More copies at once leave the staging to the driver.
-const MAX_RINGS: usize = 4;
+const MAX_BUFFER_SETS: usize = 4;
 
 /// Copies `size` bytes of host memory to a device, in the order of `stream`. Ordinary memory has been read on return; of
 /// memory that CUDA knows the copy is only enqueued.
 ///
 /// # Safety
-/// As for [`copy`].
+/// As for [`copy_async`].
 pub(crate) unsafe fn copy_from_host(
     destination: usize,
     source: usize,
@@ -43,17 +43,19 @@ pub(crate) unsafe fn copy_from_host(
     stream: usize,
 ) -> Result<()> {
     let _context = ContextGuard::enter(device)?;
-    let Some(ring) = ring_for(source, size, device) else {
+    let Some(buffers) = buffers_for(source, size, device) else {
         // SAFETY: handed on as they are.
-        return unsafe { copy(destination, source, size, device, stream) };
+        return unsafe { copy_async(destination, source, size, device, stream) };
     };
-    // The driver waits here too. The copies can then go to the ring's stream, whatever `stream` is to other threads.
+    // The driver waits here too. The copies can then go to the buffers's stream, whatever `stream` is to other threads.
     // SAFETY: the caller vouches for the stream, and for the ranges.
     unsafe {
         synchronize(stream, device)?;
-        ring.run(source, size, |buffers, chunks| ring.fill(buffers, chunks, source, destination))?;
-        order(ring.stream.handle(), stream, device)
-            .or_else(|error| ring.synchronize().and(Err(error)))
+        buffers.run(source, size, |indices, chunks| {
+            buffers.copy_chunks_to_device(indices, chunks, source, destination)
+        })?;
+        order(buffers.stream.handle(), stream, device)
+            .or_else(|error| buffers.synchronize().and(Err(error)))
     }
 }
 
@@ -61,7 +63,7 @@ pub(crate) unsafe fn copy_from_host(
 /// to memory that CUDA knows the copy is only enqueued.
 ///
 /// # Safety
-/// As for [`copy`].
+/// As for [`copy_async`].
 pub(crate) unsafe fn copy_to_host(
     destination: usize,
     source: usize,
@@ -70,29 +72,29 @@ pub(crate) unsafe fn copy_to_host(
     stream: usize,
 ) -> Result<()> {
     let _context = ContextGuard::enter(device)?;
-    let Some(ring) = ring_for(destination, size, device) else {
+    let Some(buffers) = buffers_for(destination, size, device) else {
         // SAFETY: handed on as they are.
-        return unsafe { copy(destination, source, size, device, stream) };
+        return unsafe { copy_async(destination, source, size, device, stream) };
     };
     // SAFETY: the caller vouches for the stream, and for the ranges.
     unsafe {
         synchronize(stream, device)?;
-        ring.run(destination, size, |buffers, chunks| {
-            ring.empty(buffers, chunks, destination, source)
+        buffers.run(destination, size, |indices, chunks| {
+            buffers.copy_chunks_to_host(indices, chunks, destination, source)
         })
     }
 }
 
-/// A ring, if one is worth while for these bytes and can be had.
-fn ring_for(host: usize, size: usize, device: i32) -> Option<Borrowed> {
-    if size < LEAST || (is_known(host) && is_known(host + size - 1)) {
+/// A buffers, if one is worth while for these bytes and can be had.
+fn buffers_for(host: usize, size: usize, device: i32) -> Option<PooledStagingBuffers> {
+    if size < LEAST || (is_cuda_memory(host) && is_cuda_memory(host + size - 1)) {
         return None;
     }
-    Borrowed::new(device)
+    PooledStagingBuffers::new(device)
 }
 
 /// The pinned buffers that one copy at a time uses, and the stream on which they are copied.
-struct Ring {
+struct StagingBuffers {
     memory: MemoryPointer,
     /// One a buffer: the last copy from or to it.
     events: Vec<Event>,
@@ -100,7 +102,7 @@ struct Ring {
     threads: NonZeroUsize,
 }
 
-impl Ring {
+impl StagingBuffers {
     fn new(device: i32) -> Result<Self> {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = NonZeroUsize::new(cores.min(MAX_THREADS)).unwrap_or(NonZeroUsize::MIN);
@@ -109,7 +111,8 @@ impl Ring {
         let stream = Stream::new(device)?;
         let events = (0..count).map(|_| Event::new(device, false)).collect::<Result<_>>()?;
         // SAFETY: the stream is dropped after the memory.
-        let memory = unsafe { Space::Pinned.allocate(count * BUFFER, device, stream.handle()) }?;
+        let memory =
+            unsafe { MemoryKind::Pinned.allocate(count * BUFFER, device, stream.handle()) }?;
         Ok(Self { memory, events, stream, threads })
     }
 
@@ -142,7 +145,7 @@ impl Ring {
     }
 
     /// Copies chunks of host memory to buffers, and enqueues the copies of these to the device.
-    fn fill(
+    fn copy_chunks_to_device(
         &self,
         buffers: Range<usize>,
         chunks: &Chunks,
@@ -163,7 +166,7 @@ impl Ring {
     }
 
     /// Enqueues copies of chunks of device memory to buffers, and copies these to host memory.
-    fn empty(
+    fn copy_chunks_to_host(
         &self,
         buffers: Range<usize>,
         chunks: &Chunks,
@@ -172,7 +175,7 @@ impl Ring {
     ) -> Result<()> {
         let finish = |(chunk, buffer): (Range<usize>, usize)| {
             self.wait(buffer)?;
-            // SAFETY: as in `fill`; the device has written the buffer.
+            // SAFETY: as in `copy_chunks_to_device`; the device has written the buffer.
             unsafe {
                 copy_bytes(destination + chunk.start, self.address(buffer), chunk.len());
             }
@@ -181,7 +184,7 @@ impl Ring {
         let mut last = None;
         for (chunk, buffer) in chunks.draw_all().zip(buffers.cycle()) {
             let (pinned, size) = (self.address(buffer), chunk.len());
-            // SAFETY: as in `fill`; what the buffer had before has been copied out.
+            // SAFETY: as in `copy_chunks_to_device`; what the buffer had before has been copied out.
             unsafe { self.enqueue(buffer, pinned, source + chunk.start, size) }?;
             last.replace((chunk, buffer)).map_or(Ok(()), &finish)?;
         }
@@ -193,7 +196,7 @@ impl Ring {
     }
 
     /// # Safety
-    /// As for [`copy`].
+    /// As for [`copy_async`].
     unsafe fn enqueue(
         &self,
         buffer: usize,
@@ -204,15 +207,15 @@ impl Ring {
         let (device, stream) = (self.stream.device(), self.stream.handle());
         // SAFETY: the caller vouches for the ranges, and the stream is alive.
         unsafe {
-            copy(destination, source, size, device, stream)?;
+            copy_async(destination, source, size, device, stream)?;
             self.events[buffer].record(stream)
         }
     }
 
     /// Waits until the device is done with a buffer.
     fn wait(&self, buffer: usize) -> Result<()> {
-        let wait = Wait::start();
-        while !wait.round(|| self.events[buffer].query())? {}
+        let wait = PollingWait::start();
+        while !wait.poll_round(|| self.events[buffer].query())? {}
         Ok(())
     }
 
@@ -230,70 +233,70 @@ unsafe fn copy_bytes(destination: usize, source: usize, size: usize) {
     unsafe { std::ptr::copy_nonoverlapping(source as *const u8, destination as *mut u8, size) }
 }
 
-/// The rings of a device: those that nobody uses now, and how many there are in all.
+/// The pool of a device: those that nobody uses now, and how many there are in all.
 #[derive(Default)]
-struct Rings {
-    free: Vec<Ring>,
+struct StagingPool {
+    free: Vec<StagingBuffers>,
     made: usize,
 }
 
 /// A forked child has no business here, since it cannot make a context current.
-static RINGS: Mutex<BTreeMap<i32, Rings>> = Mutex::new(BTreeMap::new());
+static POOLS: Mutex<BTreeMap<i32, StagingPool>> = Mutex::new(BTreeMap::new());
 
-/// A ring that goes back when this is dropped. The device may then still read buffers; their events tell.
-struct Borrowed {
-    ring: ManuallyDrop<Ring>,
+/// A buffers that goes back when this is dropped. The device may then still read buffers; their events tell.
+struct PooledStagingBuffers {
+    buffers: ManuallyDrop<StagingBuffers>,
 }
 
-impl Borrowed {
+impl PooledStagingBuffers {
     fn new(device: i32) -> Option<Self> {
-        let free = with_rings(device, |rings| {
-            let free = rings.free.pop();
+        let free = with_pool(device, |pool| {
+            let free = pool.free.pop();
             if free.is_none() {
-                (rings.made < MAX_RINGS).then(|| rings.made += 1)?;
+                (pool.made < MAX_BUFFER_SETS).then(|| pool.made += 1)?;
             }
             Some(free)
         })?;
-        let ring = free.map_or_else(|| Ring::new(device), Ok);
-        if ring.is_err() {
+        let buffers = free.map_or_else(|| StagingBuffers::new(device), Ok);
+        if buffers.is_err() {
             // There is no pinned memory. An error of another kind comes again from the driver's own copy.
-            with_rings(device, |rings| rings.made -= 1);
+            with_pool(device, |pool| pool.made -= 1);
         }
-        ring.ok().map(|ring| Self { ring: ManuallyDrop::new(ring) })
+        buffers.ok().map(|buffers| Self { buffers: ManuallyDrop::new(buffers) })
     }
 }
 
-impl Deref for Borrowed {
-    type Target = Ring;
+impl Deref for PooledStagingBuffers {
+    type Target = StagingBuffers;
 
-    fn deref(&self) -> &Ring {
-        &self.ring
+    fn deref(&self) -> &StagingBuffers {
+        &self.buffers
     }
 }
 
-impl Drop for Borrowed {
+impl Drop for PooledStagingBuffers {
     fn drop(&mut self) {
-        // SAFETY: the ring is taken once, here.
-        let ring = unsafe { ManuallyDrop::take(&mut self.ring) };
-        with_rings(ring.stream.device(), |rings| rings.free.push(ring));
+        // SAFETY: the buffers is taken once, here.
+        let buffers = unsafe { ManuallyDrop::take(&mut self.buffers) };
+        with_pool(buffers.stream.device(), |pool| pool.free.push(buffers));
     }
 }
 
 /// Gives back the pinned memory that no copy uses now.
-pub fn release_staging() {
-    let mut rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    let free: Vec<Ring> = rings
+pub fn free_idle_staging_buffers() {
+    let mut pool = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let free: Vec<StagingBuffers> = pool
         .values_mut()
-        .flat_map(|rings| {
-            rings.made -= rings.free.len();
-            std::mem::take(&mut rings.free)
+        .flat_map(|pool| {
+            pool.made -= pool.free.len();
+            std::mem::take(&mut pool.free)
         })
         .collect();
-    drop(rings);
+    drop(pool);
     drop(free);
 }
 
-fn with_rings<T>(device: i32, change: impl FnOnce(&mut Rings) -> T) -> T {
-    let mut rings = RINGS.lock().unwrap_or_else(PoisonError::into_inner);
-    change(rings.entry(device).or_default())
+fn with_pool<T>(device: i32, change: impl FnOnce(&mut StagingPool) -> T) -> T {
+    let mut pool = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    change(pool.entry(device).or_default())
 }

@@ -14,8 +14,8 @@ pub(crate) fn wait(
     py: Python<'_>,
     mut is_done: impl FnMut() -> Result<bool> + Send,
 ) -> PyResult<()> {
-    let wait = device::Wait::start();
-    while !py.detach(|| wait.round(&mut is_done)).or_raise(py)? {
+    let wait = device::PollingWait::start();
+    while !py.detach(|| wait.poll_round(&mut is_done)).or_raise(py)? {
         py.check_signals()?;
     }
     Ok(())
@@ -87,7 +87,7 @@ impl Device {
 
     /// Wait for all work of the device. Signals such as Ctrl-C end the wait, and not the work.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        let answer = self.0.synchronize_apart();
+        let answer = self.0.spawn_synchronize();
         wait(py, move || match answer.try_recv() {
             Ok(result) => result.map(|()| true),
             Err(TryRecvError::Empty) => Ok(false),
@@ -328,8 +328,10 @@ pub(crate) fn is_capturing(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResul
 pub(crate) fn current_stream(operand: &Bound<'_, PyAny>) -> PyResult<usize> {
     let reader = Reader::of(operand)?;
     match reader.view(operand, None)?.device {
-        tensor::Device::Host => Ok(0),
-        tensor::Device::Cuda(ordinal) => reader.library().current_stream(operand.py(), ordinal),
+        tensor::MemoryLocation::Host => Ok(0),
+        tensor::MemoryLocation::Device(ordinal) => {
+            reader.library().current_stream(operand.py(), ordinal)
+        }
     }
 }
 
@@ -410,7 +412,7 @@ pub(crate) fn _close(py: Python<'_>) {
     pending::release_finished();
     py.detach(|| {
         device::drop_released();
-        memory::release_staging();
-        device::close();
+        memory::free_idle_staging_buffers();
+        device::begin_shutdown();
     });
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use gpumath_core::device::Devices;
 use gpumath_core::fft::{Callbacks, Execution, FftPlan as Plan, Found, Request};
-use gpumath_core::tensor::{Device, Dims};
+use gpumath_core::tensor::{Dims, MemoryLocation};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -324,7 +324,8 @@ impl FftPlan {
         let reader = Reader::of(operand)?;
         let view = reader.view(operand, None)?;
         reader.check_gradient(operand)?;
-        Ok(view.device == device_id.map_or(Device::Host, Device::Cuda) && self.plan.accepts(&view))
+        Ok(view.device == device_id.map_or(MemoryLocation::Host, MemoryLocation::Device)
+            && self.plan.accepts(&view))
     }
 
     /// Transform `input` to `output`.

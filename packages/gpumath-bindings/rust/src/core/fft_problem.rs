@@ -1,7 +1,7 @@
 //! `FftProblem`
 
-use gpumath_core::fft::{Callbacks, Outline, Problem, Request};
-use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
+use gpumath_core::fft::{Callbacks, PlanDescription, Problem, Request};
+use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -76,8 +76,13 @@ impl FftProblem {
             ))
         })?;
         let operand = layout("", shape.into(), strides)?;
-        let view =
-            TensorView { ptr: 0, dtype, layout: operand, device: Device::Host, readonly: false };
+        let view = TensorView {
+            ptr: 0,
+            dtype,
+            layout: operand,
+            device: MemoryLocation::Host,
+            readonly: false,
+        };
         let request = Request {
             kind: kind.map(parse_kind).transpose()?,
             axes: axes.map(Dims::from_vec),
@@ -176,7 +181,7 @@ impl FftProblem {
     /// [((4, 3, 5), 2, 1), ((2,), 60, 1)]
     fn passes(&self, py: Python<'_>) -> PyResult<Vec<FftPass>> {
         let tuple = |dims: &Dims| Ok::<_, PyErr>(PyTuple::new(py, dims)?.unbind());
-        let outline = Outline::of(&self.problem).or_raise(py)?;
+        let outline = PlanDescription::of(&self.problem).or_raise(py)?;
         outline
             .passes
             .iter()
@@ -200,7 +205,7 @@ impl FftProblem {
     /// Bytes of a plan's workspace, where the largest work area of its cuFFT plans has `work_area` bytes: that, and the
     /// copies that gpumath makes of what cuFFT cannot work on.
     fn workspace_size(&self, py: Python<'_>, work_area: usize) -> PyResult<usize> {
-        Ok(Outline::of(&self.problem).or_raise(py)?.workspace_size(work_area))
+        Ok(PlanDescription::of(&self.problem).or_raise(py)?.workspace_size(work_area))
     }
 
     fn __getnewargs_ex__<'py>(

@@ -199,5 +199,6 @@ pub(crate) fn copy(
 ) -> PyResult<()> {
     let stream = stream.map_or(Ok(0), stream_handle)?;
     // SAFETY: the caller vouches for the addresses and the stream, as the documentation says.
-    py.detach(|| unsafe { memory::copy(destination, source, size, device_id, stream) }).or_raise(py)
+    py.detach(|| unsafe { memory::copy_async(destination, source, size, device_id, stream) })
+        .or_raise(py)
 }

@@ -1,7 +1,7 @@
 //! `resized`
 
-use gpumath_core::memory::resize;
-use gpumath_core::tensor::{Device, Dims, Layout, TensorView};
+use gpumath_core::memory::crop_or_pad;
+use gpumath_core::tensor::{Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -63,8 +63,8 @@ pub(crate) fn resized<'py>(
     let library = reader.library();
     let handle = match (given, source.device) {
         (Some(handle), _) => handle,
-        (None, Device::Cuda(device)) => library.current_stream(py, device)?,
-        (None, Device::Host) => 0,
+        (None, MemoryLocation::Device(device)) => library.current_stream(py, device)?,
+        (None, MemoryLocation::Host) => 0,
     };
     let layout = Layout::packed(&shape, &source.layout.memory_order());
     let target = TensorView { layout, readonly: false, ..source.view.clone() };
@@ -80,7 +80,7 @@ pub(crate) fn resized<'py>(
     let from = &source.view;
     // SAFETY: the new array has the target's layout, and both are alive for the call; what is borrowed is kept until the
     // work is done. For the stream the caller vouches.
-    py.detach(|| unsafe { resize(&target, from, handle) }).or_raise(py)?;
+    py.detach(|| unsafe { crop_or_pad(&target, from, handle) }).or_raise(py)?;
     pending::keep(operand, source, handle).or_raise(py)?;
     Ok(empty.array)
 }

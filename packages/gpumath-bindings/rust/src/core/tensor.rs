@@ -1,6 +1,6 @@
 //! `TensorView`
 
-use gpumath_core::tensor::{Device, TensorView as View};
+use gpumath_core::tensor::{MemoryLocation, TensorView as View};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -88,8 +88,8 @@ impl TensorView {
     #[getter]
     fn device(&self) -> &'static str {
         match self.view.device {
-            Device::Host => "cpu",
-            Device::Cuda(_) => "cuda",
+            MemoryLocation::Host => "cpu",
+            MemoryLocation::Device(_) => "cuda",
         }
     }
 
@@ -97,8 +97,8 @@ impl TensorView {
     #[getter]
     fn device_id(&self) -> Option<i32> {
         match self.view.device {
-            Device::Host => None,
-            Device::Cuda(id) => Some(id),
+            MemoryLocation::Host => None,
+            MemoryLocation::Device(id) => Some(id),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
-use gpumath_core::memory::Space;
-use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::{ffi, prelude::*};
 
@@ -66,10 +66,14 @@ pub(super) fn view(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
         ptr: raw.buf as usize,
         dtype,
         layout,
-        device: Device::Host,
+        device: MemoryLocation::Host,
         readonly: raw.readonly != 0,
     })?;
-    Ok(Operand { view: checked(view)?, space: Space::Host, owner: Some(Owner::Buffer(buffer)) })
+    Ok(Operand {
+        view: checked(view)?,
+        space: MemoryKind::Host,
+        owner: Some(Owner::Buffer(buffer)),
+    })
 }
 
 /// Shape and strides of a buffer.

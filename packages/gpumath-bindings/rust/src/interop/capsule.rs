@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
-use gpumath_core::tensor::Device;
+use gpumath_core::tensor::MemoryLocation;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern, prelude::*};
@@ -99,7 +99,7 @@ pub(super) fn exchanged_view(
     stream: Option<usize>,
 ) -> PyResult<Operand> {
     let found = operand_of(exchange.managed(operand)?)?;
-    if let (Device::Cuda(device), Some(stream)) = (found.view.device, stream) {
+    if let (MemoryLocation::Device(device), Some(stream)) = (found.view.device, stream) {
         exchange.order(operand.py(), device, stream)?;
     }
     Ok(found)

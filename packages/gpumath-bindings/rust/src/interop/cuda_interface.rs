@@ -3,8 +3,8 @@
 //! The protocol: <https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html>.
 
 use gpumath_core::device;
-use gpumath_core::memory::{Space, device_of};
-use gpumath_core::tensor::{DType, Device, Layout, TensorView};
+use gpumath_core::memory::{MemoryKind, device_of};
+use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyDict, PyString};
 use pyo3::{intern, prelude::*};
@@ -37,12 +37,17 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
     };
     let data = needed(&interface, intern!(py, "data"))?;
     let (ptr, readonly): (Option<usize>, bool) = data.extract()?;
-    let mut view =
-        TensorView { ptr: ptr.unwrap_or(0), dtype, layout, device: Device::Cuda(0), readonly };
+    let mut view = TensorView {
+        ptr: ptr.unwrap_or(0),
+        dtype,
+        layout,
+        device: MemoryLocation::Device(0),
+        readonly,
+    };
     view = plausible(view)?;
     if !view.layout.is_empty() {
         let ordinal = py.detach(|| device_of(view.ptr)).or_raise(py)?;
-        view.device = Device::Cuda(ordinal);
+        view.device = MemoryLocation::Device(ordinal);
     }
     let view = checked(view)?;
     let own = optional(&interface, intern!(py, "stream"))?;
@@ -53,7 +58,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
              stream and 2 the per-thread one",
         ));
     }
-    if let (Some(own), Some(stream), Device::Cuda(device)) = (own, stream, view.device)
+    if let (Some(own), Some(stream), MemoryLocation::Device(device)) = (own, stream, view.device)
         && !view.layout.is_empty()
     {
         // SAFETY: the one handle is the library's own, and the user vouches for the other.
@@ -61,7 +66,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
     }
     Ok(Operand {
         view,
-        space: Space::Device,
+        space: MemoryKind::Device,
         owner: Some(Owner::Object(interface.into_any().unbind())),
     })
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
-use gpumath_core::tensor::{DType, Device, Layout, TensorView};
+use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyCapsule, PyTuple};
 use pyo3::{intern, prelude::*};
@@ -30,7 +30,7 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
         ptr: data.getattr(intern!(py, "ptr"))?.extract()?,
         dtype,
         layout,
-        device: Device::Cuda(data.getattr(intern!(py, "device_id"))?.extract()?),
+        device: MemoryLocation::Device(data.getattr(intern!(py, "device_id"))?.extract()?),
         readonly: false,
     })
 }

@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use gpumath_core::device;
-use gpumath_core::memory::Space;
-use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyCapsule, PyType};
 use pyo3::{intern, prelude::*};
@@ -50,7 +50,7 @@ impl DlTensor {
     ///
     /// # Safety
     /// Shape and strides, unless NULL, have `ndim` elements.
-    pub(super) unsafe fn view(&self) -> PyResult<(TensorView, Space)> {
+    pub(super) unsafe fn view(&self) -> PyResult<(TensorView, MemoryKind)> {
         let Some(dtype) = dtype(self.type_code, self.type_bits, self.type_lanes) else {
             return Err(unsupported_dtype(&describe_dtype(
                 self.type_code,
@@ -243,12 +243,12 @@ fn describe_dtype(code: u8, bits: u8, lanes: u16) -> String {
 }
 
 /// Device and kind of memory of a DLPack device number and ordinal.
-fn device(kind: i32, ordinal: i32) -> PyResult<(Device, Space)> {
+fn device(kind: i32, ordinal: i32) -> PyResult<(MemoryLocation, MemoryKind)> {
     match kind {
-        CPU => Ok((Device::Host, Space::Host)),
-        CUDA_HOST => Ok((Device::Host, Space::Pinned)),
-        CUDA => Ok((Device::Cuda(ordinal), Space::Device)),
-        CUDA_MANAGED => Ok((Device::Cuda(ordinal), Space::Managed)),
+        CPU => Ok((MemoryLocation::Host, MemoryKind::Host)),
+        CUDA_HOST => Ok((MemoryLocation::Host, MemoryKind::Pinned)),
+        CUDA => Ok((MemoryLocation::Device(ordinal), MemoryKind::Device)),
+        CUDA_MANAGED => Ok((MemoryLocation::Device(ordinal), MemoryKind::Managed)),
         _ => Err(PyValueError::new_err(format!(
             "the operand is on a device of DLPack type {kind}; CPU and CUDA memory are supported"
         ))),

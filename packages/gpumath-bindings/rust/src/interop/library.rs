@@ -1,8 +1,8 @@
 //! What the library of an operand gives besides the operand: its current stream, and memory for results.
 
 use gpumath_core::device;
-use gpumath_core::memory::Space;
-use gpumath_core::tensor::{DType, Device, Layout, TensorView};
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
@@ -93,8 +93,8 @@ impl Library {
             }
             Self::Other => {
                 let (space, ordinal) = match view.device {
-                    Device::Host => (Space::Host, 0),
-                    Device::Cuda(ordinal) => (Space::Device, ordinal),
+                    MemoryLocation::Host => (MemoryKind::Host, 0),
+                    MemoryLocation::Device(ordinal) => (MemoryKind::Device, ordinal),
                 };
                 let array = Array::empty(py, layout.clone(), dtype, space, ordinal, stream)?;
                 let ptr = array.address();
@@ -187,7 +187,7 @@ fn cupy_array<'py>(
     py: Python<'py>,
     layout: &Layout,
     dtype: DType,
-    device: Device,
+    device: MemoryLocation,
 ) -> PyResult<Empty<'py>> {
     static ALLOC: Attribute = Attribute::new("cupy.cuda", "alloc");
     static DEVICE: Attribute = Attribute::new("cupy.cuda", "Device");
@@ -199,7 +199,7 @@ fn cupy_array<'py>(
         if is_own { dtype.getattr(intern!(py, "char")) } else { Ok(dtype.clone()) }
     })?;
     let size = layout.len() as usize * dtype.size();
-    let Device::Cuda(ordinal) = device else {
+    let MemoryLocation::Device(ordinal) = device else {
         return Err(PyValueError::new_err("CuPy has no arrays in host memory"));
     };
     // CuPy allocates on the current device.

@@ -14,8 +14,8 @@ mod torch;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use gpumath_core::memory::Space;
-use gpumath_core::tensor::{Device, Dims, Layout, TensorView};
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyTuple, PyType};
@@ -29,7 +29,7 @@ pub(crate) use stream::stream_handle;
 /// An operand, and what has to live as long as its address is used: the object itself and `owner`.
 pub(crate) struct Operand {
     pub(crate) view: TensorView,
-    pub(crate) space: Space,
+    pub(crate) space: MemoryKind,
     /// `None` where the object itself is enough.
     pub(crate) owner: Option<Owner>,
 }
@@ -158,12 +158,16 @@ impl Reader {
         stream: Option<usize>,
     ) -> PyResult<Operand> {
         let (view, space) = match self {
-            Self::Numpy => (numpy::view(operand)?, Space::Host),
-            Self::Cupy => (cupy::view(operand)?, Space::Device),
+            Self::Numpy => (numpy::view(operand)?, MemoryKind::Host),
+            Self::Cupy => (cupy::view(operand)?, MemoryKind::Device),
             Self::TorchExchange(exchange) => torch::exchanged_view(operand, exchange)?,
             Self::Torch => {
                 let view = torch::view(operand)?;
-                let space = if view.device == Device::Host { Space::Host } else { Space::Device };
+                let space = if view.device == MemoryLocation::Host {
+                    MemoryKind::Host
+                } else {
+                    MemoryKind::Device
+                };
                 (view, space)
             }
             Self::Own => return Array::operand(operand.cast::<Array>()?, stream),
@@ -191,7 +195,7 @@ impl Reader {
     ) -> PyResult<Operand> {
         let (view, space) = match self {
             Self::TorchExchange(exchange) => torch::exchanged_view_again(operand, exchange)?,
-            Self::Cupy => (cupy::view_again(operand, known)?, Space::Device),
+            Self::Cupy => (cupy::view_again(operand, known)?, MemoryKind::Device),
             _ => return self.view(operand, stream),
         };
         Ok(Operand { view, space, owner: None })

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
-use gpumath_core::tensor::{DType, Device, Layout, TensorView};
+use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::{ffi, intern, prelude::*};
 
 use super::buffer::{dtype_from_format, layout};
@@ -47,7 +47,7 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
         dtype,
         // SAFETY: filled, and PyBUF_STRIDES was asked for.
         layout: unsafe { layout(raw, dtype) }?,
-        device: Device::Host,
+        device: MemoryLocation::Host,
         readonly: raw.readonly != 0,
     })
 }
@@ -67,5 +67,5 @@ fn view_without_buffer(array: &Bound<'_, PyAny>, refusal: PyErr) -> PyResult<Ten
     let shape = dims(&array.getattr(intern!(py, "shape"))?)?;
     let strides = dims(&array.getattr(intern!(py, "strides"))?)?;
     let layout: Layout = layout_from_bytes(shape, &strides, dtype.size())?;
-    checked(TensorView { ptr, dtype, layout, device: Device::Host, readonly })
+    checked(TensorView { ptr, dtype, layout, device: MemoryLocation::Host, readonly })
 }

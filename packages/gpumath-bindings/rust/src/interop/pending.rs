@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gpumath_core::device::{Event, RelaxedCapture, is_capturing, is_default};
 use gpumath_core::memory::MemoryPointer;
-use gpumath_core::tensor::Device;
+use gpumath_core::tensor::MemoryLocation;
 use pyo3::prelude::*;
 
 use super::{Operand, Owner};
@@ -64,7 +64,7 @@ pub(crate) fn keep(
     operand: Operand,
     stream: usize,
 ) -> gpumath_core::Result<()> {
-    let (Device::Cuda(device), Some(owner)) = (operand.view.device, operand.owner) else {
+    let (MemoryLocation::Device(device), Some(owner)) = (operand.view.device, operand.owner) else {
         return Ok(());
     };
     release_finished();

@@ -1,7 +1,7 @@
 //! PyTorch tensors.
 
-use gpumath_core::memory::Space;
-use gpumath_core::tensor::{DType, Device, Layout, TensorView};
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::sync::PyOnceLock;
 use pyo3::{ffi, intern, prelude::*};
@@ -13,7 +13,7 @@ use super::{checked, dims, unsupported_dtype};
 pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
-) -> PyResult<(TensorView, Space)> {
+) -> PyResult<(TensorView, MemoryKind)> {
     let (view, space) = exchanged_view_again(operand, exchange)?;
     refuse_lazy_bits(operand, view.dtype)?;
     Ok((view, space))
@@ -23,7 +23,7 @@ pub(super) fn exchanged_view(
 pub(super) fn exchanged_view_again(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
-) -> PyResult<(TensorView, Space)> {
+) -> PyResult<(TensorView, MemoryKind)> {
     let found = exchange
         .tensor(operand)
         // SAFETY: the class's own function filled it, and `operand` is held by the caller.
@@ -65,8 +65,8 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let device = operand.getattr(intern!(py, "device"))?;
     let device_type = device.getattr(intern!(py, "type"))?;
     let device = match device_type.extract::<&str>()? {
-        "cpu" => Device::Host,
-        "cuda" => Device::Cuda(device.getattr(intern!(py, "index"))?.extract()?),
+        "cpu" => MemoryLocation::Host,
+        "cuda" => MemoryLocation::Device(device.getattr(intern!(py, "index"))?.extract()?),
         _ => return Err(explained(operand, PyTypeError::new_err("the tensor is on no device"))),
     };
     checked(TensorView {

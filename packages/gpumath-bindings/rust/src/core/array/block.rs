@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use gpumath_core::memory::{MemoryPointer, Space};
+use gpumath_core::memory::{MemoryKind, MemoryPointer};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
@@ -28,10 +28,10 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn new(memory: Memory, space: Space) -> Self {
+    pub(super) fn new(memory: Memory, space: MemoryKind) -> Self {
         // Pinned and managed memory waits for the stream before it goes back.
-        let waits =
-            matches!(memory, Memory::Own { .. }) && matches!(space, Space::Pinned | Space::Managed);
+        let waits = matches!(memory, Memory::Own { .. })
+            && matches!(space, MemoryKind::Pinned | MemoryKind::Managed);
         Self { memory: ManuallyDrop::new(memory), waits }
     }
 

@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
 use gpumath_core::device;
-use gpumath_core::memory::Space;
-use gpumath_core::tensor::{Device, Layout};
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{Layout, MemoryLocation};
 use pyo3::exceptions::PyBufferError;
 use pyo3::{ffi, prelude::*};
 
@@ -38,7 +38,7 @@ pub(super) fn capsule<'py>(
         ));
     }
     let device = this.__dlpack_device__();
-    let as_host = wanted == Some((dlpack::CPU, 0)) && this.space != Space::Device;
+    let as_host = wanted == Some((dlpack::CPU, 0)) && this.space != MemoryKind::Device;
     if let Some(wanted) = wanted
         && wanted != device
         && !as_host
@@ -47,7 +47,7 @@ pub(super) fn capsule<'py>(
             "the DLPack device {wanted:?} was asked for, and the array is on {device:?}; copy it there first"
         )));
     }
-    if as_host && this.space == Space::Managed {
+    if as_host && this.space == MemoryKind::Managed {
         // The CPU has no stream that could wait.
         // SAFETY: the array's stream lives as long as the array.
         wait(py, || unsafe { device::query(this.stream, this.device_id) })?;
@@ -97,7 +97,7 @@ pub(super) fn capsule<'py>(
 
 /// Makes the consumer's stream wait for the array's own, by the numbers of the array API standard.
 fn order(py: Python<'_>, array: &Array, stream: Option<i64>) -> PyResult<()> {
-    let Device::Cuda(device) = array.view.device else {
+    let MemoryLocation::Device(device) = array.view.device else {
         return match stream {
             None | Some(-1) => Ok(()),
             Some(stream) => Err(PyBufferError::new_err(format!(

@@ -1,7 +1,7 @@
 //! How arrays come to be.
 
-use gpumath_core::memory::{ALIGNMENT, Location, Space};
-use gpumath_core::tensor::{DType, Device, Dims, Layout, TensorView};
+use gpumath_core::memory::{ALIGNMENT, Location, MemoryKind};
+use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::types::PyString;
 use pyo3::{intern, prelude::*};
@@ -11,11 +11,11 @@ use super::block::Memory;
 use crate::error::OrRaise;
 use crate::interop::{Reader, pending, stream_handle};
 
-pub(super) const KINDS: [(&str, Space); 4] = [
-    ("device", Space::Device),
-    ("pinned", Space::Pinned),
-    ("managed", Space::Managed),
-    ("host", Space::Host),
+pub(super) const KINDS: [(&str, MemoryKind); 4] = [
+    ("device", MemoryKind::Device),
+    ("pinned", MemoryKind::Pinned),
+    ("managed", MemoryKind::Managed),
+    ("host", MemoryKind::Host),
 ];
 
 /// More dimensions than any library has.
@@ -48,13 +48,13 @@ pub(super) fn empty(
     py: Python<'_>,
     layout: Layout,
     dtype: DType,
-    space: Space,
+    space: MemoryKind,
     device_id: i32,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Array> {
     let device = match space {
-        Space::Host | Space::Pinned => Device::Host,
-        Space::Managed | Space::Device => Device::Cuda(device_id),
+        MemoryKind::Host | MemoryKind::Pinned => MemoryLocation::Host,
+        MemoryKind::Managed | MemoryKind::Device => MemoryLocation::Device(device_id),
     };
     // The address of the real memory is put in below.
     let mut view = TensorView { ptr: ALIGNMENT, dtype, layout, device, readonly: false };
@@ -74,7 +74,7 @@ pub(super) fn empty(
     let handle = stream.map_or(Ok(0), stream_handle)?;
     // SAFETY: the block keeps the stream's object; for a bare handle the caller vouches, as documented.
     let allocate = || unsafe { space.allocate(size, device_id, handle) };
-    let memory = if space == Space::Host {
+    let memory = if space == MemoryKind::Host {
         allocate()
     } else {
         pending::release_finished();
@@ -84,7 +84,7 @@ pub(super) fn empty(
     view.ptr = memory.address();
     let stream = stream.map(|stream| stream.clone().unbind());
     let memory = Memory::Own { memory, stream };
-    let device_id = if space == Space::Host { 0 } else { device_id };
+    let device_id = if space == MemoryKind::Host { 0 } else { device_id };
     Ok(Array::from_parts(memory, view, space, device_id, handle))
 }
 
@@ -97,8 +97,8 @@ pub(super) fn borrow(
     let found = reader.view(operand, Some(handle))?;
     reader.check_gradient(operand)?;
     let device_id = match found.view.device {
-        Device::Host => 0,
-        Device::Cuda(ordinal) => ordinal,
+        MemoryLocation::Host => 0,
+        MemoryLocation::Device(ordinal) => ordinal,
     };
     let memory = Memory::Borrowed { owner: found.owner, operand: operand.clone().unbind() };
     Ok(Array::from_parts(memory, found.view, found.space, device_id, handle))

@@ -8,8 +8,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use gpumath_core::device;
-use gpumath_core::memory::{self, Advice, Location, Space};
-use gpumath_core::tensor::{DType, Device, Layout, TensorView};
+use gpumath_core::memory::{self, Advice, Location, MemoryKind};
+use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyTuple};
@@ -63,7 +63,7 @@ use crate::pod::buffer::Exported;
 pub(crate) struct Array {
     block: Arc<Block>,
     view: TensorView,
-    space: Space,
+    space: MemoryKind,
     /// Of the memory; 0 for ordinary host memory.
     device_id: i32,
     /// In whose order the elements are used.
@@ -160,15 +160,15 @@ impl Array {
     /// Where computations on it run by default: "cuda" for device and managed memory, else "cpu".
     #[getter]
     fn device(&self) -> &'static str {
-        if self.view.device == Device::Host { "cpu" } else { "cuda" }
+        if self.view.device == MemoryLocation::Host { "cpu" } else { "cuda" }
     }
 
     /// Ordinal of the CUDA device; None for host memory.
     #[getter]
     fn device_id(&self) -> Option<i32> {
         match self.view.device {
-            Device::Host => None,
-            Device::Cuda(ordinal) => Some(ordinal),
+            MemoryLocation::Host => None,
+            MemoryLocation::Device(ordinal) => Some(ordinal),
         }
     }
 
@@ -278,16 +278,16 @@ impl Array {
     fn __dlpack_device__(&self) -> (i32, i32) {
         match self.space {
             // DLPack has a number for pinned memory, which PyTorch and JAX refuse.
-            Space::Host | Space::Pinned => (dlpack::CPU, 0),
-            Space::Managed => (dlpack::CUDA_MANAGED, self.device_id),
-            Space::Device => (dlpack::CUDA, self.device_id),
+            MemoryKind::Host | MemoryKind::Pinned => (dlpack::CPU, 0),
+            MemoryKind::Managed => (dlpack::CUDA_MANAGED, self.device_id),
+            MemoryKind::Device => (dlpack::CUDA, self.device_id),
         }
     }
 
     /// Version 3 of the protocol, for device and managed memory.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        if self.view.device == Device::Host {
+        if self.view.device == MemoryLocation::Host {
             return Err(PyAttributeError::new_err(
                 "this array is in host memory, for which there is no __cuda_array_interface__",
             ));
@@ -326,7 +326,8 @@ impl Array {
         flags: c_int,
     ) -> PyResult<()> {
         let this = slf.get();
-        let format = if this.space == Space::Device { None } else { format_of(this.view.dtype) };
+        let format =
+            if this.space == MemoryKind::Device { None } else { format_of(this.view.dtype) };
         let Some(format) = format else {
             if !view.is_null() {
                 // SAFETY: not NULL; the protocol wants NULL in `obj` on failure.
@@ -369,7 +370,7 @@ impl Array {
         py: Python<'_>,
         layout: Layout,
         dtype: DType,
-        space: Space,
+        space: MemoryKind,
         device_id: i32,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -384,7 +385,7 @@ impl Array {
     fn from_parts(
         memory: Memory,
         view: TensorView,
-        space: Space,
+        space: MemoryKind,
         device_id: i32,
         stream: usize,
     ) -> Self {
@@ -405,7 +406,7 @@ impl Array {
         let (py, this) = (slf.py(), slf.get());
         let mut owner = None;
         if let Some(stream) = stream
-            && let Device::Cuda(device) = this.view.device
+            && let MemoryLocation::Device(device) = this.view.device
             && stream != this.stream
         {
             // SAFETY: the array's stream lives as long as it, and the user vouches for the other.
@@ -417,7 +418,7 @@ impl Array {
     }
 
     fn check_managed(&self) -> PyResult<()> {
-        if self.space == Space::Managed {
+        if self.space == MemoryKind::Managed {
             return Ok(());
         }
         Err(PyValueError::new_err(format!(
@@ -427,7 +428,7 @@ impl Array {
     }
 
     fn no_buffer(&self) -> String {
-        if self.space == Space::Device {
+        if self.space == MemoryKind::Device {
             String::from(
                 "the elements are in device memory, where the CPU cannot read them; copy them to an array of the kind \
                  \"host\" or \"pinned\", or use a managed array",

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpumath_core::fft::Direction;
-use gpumath_core::tensor::{Device, TensorView};
+use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple};
@@ -44,7 +44,7 @@ struct Prepared {
     /// Name of the operand's library.
     library: String,
     /// Where the operand is.
-    place: Device,
+    place: MemoryLocation,
     workspace: Py<PyAny>,
     blocking: bool,
     log: Log,
@@ -92,7 +92,7 @@ impl FftExecutor {
     ) -> PyResult<()> {
         let direction = parse_direction(direction)?;
         let plan = FftPlan { plan: Arc::clone(&plan.plan) };
-        let place = device_id.map_or(Device::Host, Device::Cuda);
+        let place = device_id.map_or(MemoryLocation::Host, MemoryLocation::Device);
         self.replace(Some(Prepared {
             plan,
             direction,

@@ -1,7 +1,7 @@
 //! Plans for a GPU that run on operands in host memory.
 
 use gpumath_core::fft::Direction;
-use gpumath_core::tensor::{Device, TensorView};
+use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
 
 use super::FftPlan;
@@ -46,7 +46,7 @@ impl FftPlan {
                 ptr: address,
                 dtype: problem.output_dtype(),
                 layout: problem.output.clone(),
-                device: Device::Host,
+                device: MemoryLocation::Host,
                 readonly: false,
             };
             &new

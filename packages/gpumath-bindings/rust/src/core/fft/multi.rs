@@ -2,7 +2,7 @@
 
 use gpumath_core::device::{Devices, query};
 use gpumath_core::fft::{Direction, Execution};
-use gpumath_core::tensor::{Device, TensorView};
+use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::interop::{Library, Operand};
 pub(super) fn execution(
     devices: Devices,
     execution: Option<&str>,
-    operand: Device,
+    operand: MemoryLocation,
     device_id: Option<i32>,
 ) -> PyResult<Execution> {
     if execution == Some("cpu") || device_id.is_some() {
@@ -24,7 +24,7 @@ pub(super) fn execution(
         ));
     }
     match operand {
-        Device::Cuda(device) if !devices.ordinals().contains(&device) => {
+        MemoryLocation::Device(device) if !devices.ordinals().contains(&device) => {
             Err(PyValueError::new_err(format!(
                 "the operand is on device {device}, and device_ids is {:?}; copy it to one of them or to host memory, or \
                  name its device too",
@@ -37,14 +37,16 @@ pub(super) fn execution(
 
 impl FftPlan {
     /// Where a view has to be to fit the plan: for several devices where it is, if they reach that.
-    pub(super) fn place_of(&self, view: &TensorView) -> Device {
+    pub(super) fn place_of(&self, view: &TensorView) -> MemoryLocation {
         let execution = self.plan.execution();
         match (execution.devices(), view.device) {
-            (Some(_), Device::Host) => Device::Host,
-            (Some(devices), Device::Cuda(device)) if devices.ordinals().contains(&device) => {
+            (Some(_), MemoryLocation::Host) => MemoryLocation::Host,
+            (Some(devices), MemoryLocation::Device(device))
+                if devices.ordinals().contains(&device) =>
+            {
                 view.device
             }
-            _ => execution.device().map_or(Device::Host, Device::Cuda),
+            _ => execution.device().map_or(MemoryLocation::Host, MemoryLocation::Device),
         }
     }
 
@@ -62,8 +64,8 @@ impl FftPlan {
         stream: Option<(&Bound<'py, PyAny>, usize)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let place = match source.device {
-            Device::Host => None,
-            Device::Cuda(device) => Some(device),
+            MemoryLocation::Host => None,
+            MemoryLocation::Device(device) => Some(device),
         };
         // Nothing is put on a stream for operands in host memory.
         let stream = stream.filter(|_| place.is_some());

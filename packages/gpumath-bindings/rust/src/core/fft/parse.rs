@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
-use gpumath_core::fft::{Direction, Execution, Kind, Norm};
-use gpumath_core::tensor::Device;
+use gpumath_core::fft::{Direction, Execution, Norm, TransformKind};
+use gpumath_core::tensor::MemoryLocation;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -18,16 +18,17 @@ pub(super) fn parse_direction(direction: i32) -> PyResult<Direction> {
     }
 }
 
-pub(crate) const fn kind_name(kind: Kind) -> &'static str {
+pub(crate) const fn kind_name(kind: TransformKind) -> &'static str {
     match kind {
-        Kind::C2C => "C2C",
-        Kind::R2C => "R2C",
-        Kind::C2R => "C2R",
+        TransformKind::C2C => "C2C",
+        TransformKind::R2C => "R2C",
+        TransformKind::C2R => "C2R",
     }
 }
 
-pub(crate) fn parse_kind(kind: &str) -> PyResult<Kind> {
-    Ok([Kind::C2C, Kind::R2C, Kind::C2R][choice("kind", kind, ["C2C", "R2C", "C2R"])?])
+pub(crate) fn parse_kind(kind: &str) -> PyResult<TransformKind> {
+    Ok([TransformKind::C2C, TransformKind::R2C, TransformKind::C2R]
+        [choice("kind", kind, ["C2C", "R2C", "C2R"])?])
 }
 
 pub(super) fn parse_norm(norm: &str) -> PyResult<Norm> {
@@ -37,23 +38,23 @@ pub(super) fn parse_norm(norm: &str) -> PyResult<Norm> {
 
 pub(super) fn parse_execution(
     execution: Option<&str>,
-    operand: Device,
+    operand: MemoryLocation,
     device_id: Option<i32>,
     num_threads: Option<usize>,
 ) -> PyResult<Execution> {
     let on_cuda = match execution {
         Some(name) => choice("execution", name, ["cpu", "cuda"])? == 1,
-        None => operand != Device::Host,
+        None => operand != MemoryLocation::Host,
     };
     if on_cuda {
         let device = match (operand, device_id) {
-            (Device::Cuda(operand), Some(asked)) if operand != asked => {
+            (MemoryLocation::Device(operand), Some(asked)) if operand != asked => {
                 return Err(PyValueError::new_err(format!(
                     "the operand is on device {operand} and device_id is {asked}; copy it there, or leave device_id out"
                 )));
             }
-            (Device::Cuda(operand), _) => operand,
-            (Device::Host, asked) => asked.unwrap_or(0),
+            (MemoryLocation::Device(operand), _) => operand,
+            (MemoryLocation::Host, asked) => asked.unwrap_or(0),
         };
         return Ok(Execution::Cuda { device });
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gpumath_core::Error;
 use gpumath_core::device::{RelaxedCapture, is_capturing, is_default};
 use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Norm, Problem};
-use gpumath_core::tensor::{DType, Device, Layout, TensorView};
+use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -33,7 +33,7 @@ impl FftPlan {
         if let Some(device) = execution.device().filter(|_| execution.devices().is_none()) {
             let stream = match stream {
                 Some(stream) => interop::stream_handle(stream)?,
-                None if operand.device == Device::Host => 0,
+                None if operand.device == MemoryLocation::Host => 0,
                 None => library.current_stream(py, device)?,
             };
             refuse_capture(
@@ -71,7 +71,9 @@ impl FftPlan {
     ) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.plan.problem();
         let factor = problem.factor(norm, direction);
-        if let (Device::Host, Execution::Cuda { device }) = (source.device, self.plan.execution()) {
+        if let (MemoryLocation::Host, Execution::Cuda { device }) =
+            (source.device, self.plan.execution())
+        {
             return self.run_from_host(
                 py, operand, &source, library, out, direction, factor, stream, workspace, device,
             );
@@ -184,7 +186,11 @@ impl FftPlan {
     /// Refuses an operand that does not fit the plan. For a plan on a GPU, host memory will do.
     pub(super) fn check_operand(&self, view: &TensorView) -> PyResult<()> {
         let problem = self.plan.problem();
-        let place = if view.device == Device::Host { Device::Host } else { self.place_of(view) };
+        let place = if view.device == MemoryLocation::Host {
+            MemoryLocation::Host
+        } else {
+            self.place_of(view)
+        };
         check_view(place, view, "operand", problem.input_dtype(), &problem.input, problem.inplace)
     }
 
@@ -226,7 +232,7 @@ impl FftPlan {
 
 /// Refuses a view that is not of this place, element type and layout, or is to be written and cannot be.
 fn check_view(
-    place: Device,
+    place: MemoryLocation,
     view: &TensorView,
     side: &str,
     dtype: DType,
