@@ -6,9 +6,11 @@ pub mod cpu;
 pub mod device;
 pub mod error;
 pub mod fft;
+pub mod handle;
 mod kernels;
 pub mod loader;
 pub mod memory;
+pub mod status;
 pub mod tensor;
 pub mod version;
 

@@ -1,4 +1,4 @@
-//! Devices.
+//! A CUDA device: its properties, and waiting for all its work.
 
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -6,9 +6,11 @@ use std::thread;
 use gpumath_sys::generated::driver;
 
 use super::context::ContextGuard;
-use super::driver::{call, count, initialise};
+use super::driver::{count, initialise};
 use crate::error::{Error, Result};
+use crate::status::call;
 
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR`, `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR`
 const COMPUTE_CAPABILITY_MAJOR: i32 = 75;
 const COMPUTE_CAPABILITY_MINOR: i32 = 76;
 
@@ -20,7 +22,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device with this ordinal.
+    /// Returns the device with this ordinal; fails with `NoDevice` if this process does not see it.
     pub fn new(ordinal: i32) -> Result<Self> {
         initialise()?;
         let count = count()?;
@@ -30,26 +32,26 @@ impl Device {
             )));
         }
         let mut handle = 0_i32;
-        // SAFETY: the address is that of a live i32.
+        // SAFETY: the driver writes one `CUdevice` to `handle`, a live `i32`.
         unsafe { call!(driver::DEVICE_GET, &raw mut handle as usize, ordinal) }?;
         Ok(Self { ordinal, handle })
     }
 
-    /// Its ordinal.
+    /// Returns the ordinal, counted from 0.
     #[must_use]
     pub const fn ordinal(self) -> i32 {
         self.ordinal
     }
 
-    /// Its `CUdevice`.
+    /// Returns the `CUdevice`.
     pub(super) const fn handle(self) -> i32 {
         self.handle
     }
 
-    /// Its name, such as `"NVIDIA H200"`.
+    /// Returns the name, such as `"NVIDIA H200"`.
     pub fn name(self) -> Result<String> {
         let mut text = [0_u8; 256];
-        // SAFETY: the address and the length are those of a live array.
+        // SAFETY: the driver writes at most `text.len()` bytes to `text`, which lives until after the call.
         unsafe {
             call!(
                 driver::DEVICE_GET_NAME,
@@ -62,52 +64,53 @@ impl Device {
         Ok(String::from_utf8_lossy(&text[..length]).into_owned())
     }
 
-    /// Its compute capability, as major and minor number.
+    /// Returns the compute capability, as major and minor number.
     pub fn compute_capability(self) -> Result<(i32, i32)> {
         Ok((self.attribute(COMPUTE_CAPABILITY_MAJOR)?, self.attribute(COMPUTE_CAPABILITY_MINOR)?))
     }
 
     fn attribute(self, attribute: i32) -> Result<i32> {
         let mut value = 0_i32;
-        // SAFETY: the address is that of a live i32.
+        // SAFETY: the driver writes one number to `value`, a live `i32`.
         unsafe {
             call!(driver::DEVICE_GET_ATTRIBUTE, &raw mut value as usize, attribute, self.handle)
         }?;
         Ok(value)
     }
 
-    /// Bytes of memory it has.
+    /// Returns the bytes of memory that the device has.
     pub fn total_memory(self) -> Result<usize> {
         let mut size = 0_usize;
-        // SAFETY: the address is that of a live usize.
+        // SAFETY: the driver writes one size to `size`, a live `usize`.
         unsafe { call!(driver::DEVICE_TOTAL_MEM, &raw mut size as usize, self.handle) }?;
         Ok(size)
     }
 
-    /// Bytes that are free now, and bytes in all.
+    /// Returns the bytes of memory that are free now, and the bytes in all.
     pub fn memory_info(self) -> Result<(usize, usize)> {
         let _context = ContextGuard::enter(self.ordinal)?;
         let (mut free, mut total) = (0_usize, 0_usize);
-        // SAFETY: the addresses are those of live usizes.
+        // SAFETY: the driver writes one size each to `free` and `total`, live `usize`s.
         unsafe { call!(driver::MEM_GET_INFO, &raw mut free as usize, &raw mut total as usize) }?;
         Ok((free, total))
     }
 
-    /// Waits for all work of the device's primary context.
+    /// Blocks until all work of the device's primary context is done.
     pub fn synchronize(self) -> Result<()> {
         let _context = ContextGuard::enter(self.ordinal)?;
-        // SAFETY: no arguments.
+        // SAFETY: the function has no arguments, and `_context` keeps a context current.
         unsafe { call!(driver::CTX_SYNCHRONIZE) }
     }
 
-    /// Waits as [`Self::synchronize`] does, on a thread of its own, since the driver cannot be asked whether a context
-    /// is idle. The answer comes to the receiver; who drops that leaves the wait.
+    /// Starts a thread that synchronizes with the device, and returns where its answer arrives. Dropping the receiver
+    /// abandons the wait, but not the work. A thread is needed because the driver cannot be asked whether a context is
+    /// idle. If none can be started, this function itself blocks.
     #[must_use]
     pub fn spawn_synchronize(self) -> Receiver<Result<()>> {
         let (sender, receiver) = mpsc::channel();
         let waiting = sender.clone();
         let wait = move || {
-            // Nobody may be there to hear it any more.
+            // The receiver may have been dropped.
             let _ = waiting.send(self.synchronize());
         };
         if thread::Builder::new().name("gpumath-wait".into()).spawn(wait).is_err() {

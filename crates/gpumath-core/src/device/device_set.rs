@@ -1,12 +1,13 @@
-//! Several devices that work on one problem.
+//! A set of devices that work on one problem.
 
 use gpumath_sys::generated::driver;
 
 use super::context::{ContextGuard, primary_context};
-use super::driver::{call, count};
+use super::driver::count;
 use crate::error::{Error, Result};
+use crate::status::call;
 
-/// cuFFT takes no more.
+/// The most devices that cuFFT takes.
 const MAX: usize = 16;
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED`, `CUDA_ERROR_TOO_MANY_PEERS`
 const ENABLED_OR_IMPOSSIBLE: [i32; 3] = [704, 217, 711];
@@ -19,7 +20,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// The devices with these ordinals, whether or not they exist.
+    /// Makes a set of the devices with these ordinals, whether or not they exist.
     pub fn new(given: &[i32]) -> Result<Self> {
         let refuse = |what: &str| {
             Err(Error::InvalidValue(format!(
@@ -42,19 +43,19 @@ impl Devices {
         Ok(Self { ordinals, count: given.len() })
     }
 
-    /// Their ordinals.
+    /// Returns the ordinals.
     #[must_use]
     pub fn ordinals(&self) -> &[i32] {
         &self.ordinals[..self.count]
     }
 
-    /// The ordinal of the first one.
+    /// Returns the ordinal of the first device.
     #[must_use]
     pub const fn first(&self) -> i32 {
         self.ordinals[0]
     }
 
-    /// `NoDevice` unless this process sees them all.
+    /// Fails with `NoDevice` unless this process sees all devices of the set.
     pub fn check(&self) -> Result<()> {
         let seen = count()?;
         if self.ordinals().iter().all(|&ordinal| ordinal < seen) {
@@ -68,13 +69,13 @@ impl Devices {
         )))
     }
 
-    /// Lets each device reach the memory of the others, where it can. cuFFT does so when it plans for several devices,
-    /// and takes it back when it destroys such a plan, also from the plans that are left.
+    /// Enables peer access from each device to the memory of each other, where the hardware allows it. cuFFT does so
+    /// when it plans for several devices, and disables it when it destroys such a plan, also for the plans that remain.
     pub(crate) fn enable_peer_access(&self) -> Result<()> {
         for &from in self.ordinals() {
             let _context = ContextGuard::enter(from)?;
             for &to in self.ordinals().iter().filter(|&&to| to != from) {
-                // SAFETY: the context is retained; 0 is the only flag there is.
+                // SAFETY: `primary_context` never releases the context; 0 is the only value of the flags.
                 match unsafe { call!(driver::CTX_ENABLE_PEER_ACCESS, primary_context(to)?, 0) } {
                     Err(Error::Status(status)) if ENABLED_OR_IMPOSSIBLE.contains(&status.code) => {}
                     other => other?,

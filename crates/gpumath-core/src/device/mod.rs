@@ -2,15 +2,20 @@
 //!
 //! The driver is not touched before the first call that needs it. Contexts are always the devices' primary ones, which
 //! the CUDA runtime, CuPy and PyTorch use too; they are retained once and never released.
+//!
+//! Most functions enter the context of their device ([`ContextGuard::enter`]). A function whose name ends with `_in`
+//! takes the guard instead, as proof that the context is current, such that a chain of calls asks the driver once.
+//!
+//! Destructors call CUDA only where [`may_call_cuda_in_drop`] says so, and drop the errors: nobody could handle them.
 
 mod context;
+#[expect(clippy::module_inception, reason = "a file is named after its main type, here `Device`")]
 mod device;
 mod device_set;
 mod driver;
 mod event;
 mod graph;
 mod polling;
-mod sticky;
 mod stream;
 mod stream_order;
 
@@ -18,12 +23,9 @@ pub(crate) use context::primary_context;
 pub use context::{ContextGuard, is_current};
 pub use device::Device;
 pub use device_set::Devices;
+pub(crate) use driver::may_call_cuda_in_drop;
 pub use driver::{begin_shutdown, count, driver_version};
-pub(crate) use driver::{call, check, may_call_cuda_in_drop};
 pub use event::Event;
-pub use graph::{RelaxedCapture, drop_released, is_capturing, keep_with_graph};
+pub use graph::{CaptureStatus, RelaxedCapture, drop_released, keep_with_graph};
 pub use polling::PollingWait;
-pub(crate) use sticky::check as check_sticky;
-pub use sticky::note as note_status;
-pub use stream::{Stream, is_default, query, synchronize};
-pub use stream_order::order;
+pub use stream::{Stream, StreamRef};

@@ -1,33 +1,38 @@
-//! Waits that can be left.
+//! Waits by polling in short rounds, so that the caller can check for Ctrl-C between rounds and stop waiting.
+//!
+//! The driver's own waits block until the work is done. The pauses here are a fixed part of the time waited so far, so
+//! that they add little to it.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
+/// `CUDA_ERROR_NOT_READY`
 const NOT_READY: i32 = 600;
 
-/// How long a wait asks again and again: a pause would be long compared to it.
+/// How long a wait polls without pauses, which would be long compared to it.
 const BUSY: Duration = Duration::from_millis(2);
-/// Then each pause is this part of the time waited so far, which bounds what the wait adds.
+/// After that, each pause is one such part of the time waited so far, which bounds what the pauses add.
 const PART: u32 = 50;
-/// The longest pause, and how long a round lasts.
+/// The longest pause, and the least duration of a round that ends without the work.
 const ROUND: Duration = Duration::from_millis(20);
 
-/// A wait in rounds, between which the caller can look for a reason to leave it.
+/// A wait in rounds, between which the caller can stop it.
 #[derive(Clone, Copy, Debug)]
 pub struct PollingWait {
     start: Instant,
 }
 
 impl PollingWait {
-    /// A wait that starts now.
+    /// Starts to measure the time waited.
     #[must_use]
     pub fn start() -> Self {
         Self { start: Instant::now() }
     }
 
-    /// Asks `is_done` until it says so, then `true`; or for a while, then `false`.
+    /// Polls `is_done` until it returns `true`, or until the round is over, which returns `false`. Blocks for the
+    /// round.
     pub fn poll_round(&self, mut is_done: impl FnMut() -> Result<bool>) -> Result<bool> {
         let round = Instant::now();
         loop {
@@ -47,7 +52,7 @@ impl PollingWait {
     }
 }
 
-/// What a query's status says.
+/// Turns the status of a query into whether the work is done.
 pub(super) fn is_ready(status: Result<()>) -> Result<bool> {
     match status {
         Ok(()) => Ok(true),

@@ -9,6 +9,7 @@ use super::passes::Pass;
 use super::problem::{Precision, Problem, TransformKind};
 use crate::error::{Error, FunctionNotFound, Result};
 use crate::loader::{self, LibraryInfo};
+use crate::status::call;
 use crate::version::Version;
 
 /// The first cuFFT with callbacks in LTO-IR, of CUDA 12.6 Update 2.
@@ -139,17 +140,17 @@ impl Callbacks {
             let kind = kind_of(stores, is_complex, problem.precision);
             attached.0.push((Box::new(callback.data), callback.clone()));
             let data = attached.0.last().map_or(0, |(data, _)| &raw const **data as usize);
-            let row = set_jit_callback()?;
-            let set = loader::function(row)?;
             let code = callback.ltoir();
-            // SAFETY: the plan is alive and not made yet; the code and the array of one address stay as long as it
-            // lives; without a name, cuFFT looks for that which its header gives callbacks of this kind.
-            let status =
-                unsafe { set(plan, 0, code.as_ptr() as usize, code.len() as u64, kind, data) };
-            super::cufft::check(row.symbol(), status, || {
+            let set_callback = set_jit_callback()?;
+            let describe = |_| {
                 let name = if stores { "epilog" } else { "prolog" };
                 format!("{name} of {} bytes of LTO-IR", code.len())
-            })?;
+            };
+            let (address, size) = (code.as_ptr() as usize, code.len() as u64);
+            // SAFETY: the caller created `plan` and has not planned it yet. The code and the array of one address live
+            // as long as the result, which the plan's owner keeps. Without a name, cuFFT looks for the function name
+            // that its header gives callbacks of this kind.
+            unsafe { call!(*set_callback, plan, 0, address, size, kind, data; describe) }?;
         }
         Ok(attached)
     }

@@ -1,37 +1,43 @@
-//! The engine on NVIDIA GPUs.
+//! Plans of cuFFT on one GPU.
+//!
+//! A plan here is one cuFFT plan for each pass (`passes.rs`), plus a layout for the workspace (`workspace.rs`). It holds no
+//! workspace: cuFFT's automatic allocation is off, and each execution sets the work area that it was given. cuFFT refuses
+//! addresses that are not aligned like complex numbers, so they are checked before.
 
 use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::cufft;
-use gpumath_sys::table::Symbol;
 
 use super::callback::{Attached, Callbacks, Place};
 use super::passes::{BufferRole, Pass, Passes};
 use super::problem::{Direction, Precision, Problem, TransformKind};
+use super::transform::Transform;
 use super::workspace::WorkspaceLayout;
-use crate::device::{ContextGuard, Device, may_call_cuda_in_drop};
-use crate::error::{Error, Result, Status};
+use crate::device::{ContextGuard, Device, StreamRef, may_call_cuda_in_drop};
+use crate::error::{Error, Result};
 use crate::kernels::{self, Elements};
 use crate::loader;
 use crate::memory::{self, ALIGNMENT};
+use crate::status::call;
 use crate::tensor::DType;
 
-const SUCCESS: i32 = 0;
-const ALLOC_FAILED: i32 = 2;
+/// `CUFFT_INTERNAL_ERROR`
 const INTERNAL_ERROR: i32 = 5;
 
-/// More bytes than cuFFT's code takes.
+/// Bytes of free memory that are surely enough for cuFFT's code.
 const ENOUGH_MEMORY: usize = 256 << 20;
 
-/// One planning call at a time: cuFFT's own caches are not made for more.
+/// Held while a plan is made. cuFFT's own caches are not made for several planning threads.
 pub(super) static PLANNING: Mutex<()> = Mutex::new(());
 
-/// Bytes of device memory that are free on all of these devices together. What planning takes is the difference.
+/// Returns the bytes of memory that are free on all of these devices together. Planning takes the difference between two
+/// such sums.
 pub(super) fn free_memory(devices: &[i32]) -> Result<usize> {
     devices.iter().map(|&device| Ok(Device::new(device)?.memory_info()?.0)).sum()
 }
 
-/// cuFFT's status for what must not happen is also the one for finding no memory for its code.
+/// Turns cuFFT's `INTERNAL_ERROR` into `OutOfMemory` if one of the devices has little memory left. cuFFT returns that
+/// status where it finds no memory for its code, too.
 pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
     let Error::Status(status) = &error else { return error };
     if status.library != "cufft" || status.code != INTERNAL_ERROR {
@@ -50,45 +56,54 @@ pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
     error
 }
 
-/// The plans of a problem, and where they work.
+/// The cuFFT plans of a problem.
 #[derive(Debug)]
 pub(crate) struct CufftPlan {
     device: i32,
     passes: Vec<(CufftHandle, Pass)>,
+    /// Calls of cuFFT that one execution makes.
     calls: usize,
     /// Bytes of an element of the input and of the output.
     sizes: (usize, usize),
-    /// Bytes that the plans share to work in.
+    /// Bytes of the work area that the plans share.
     work_size: usize,
-    /// Bytes of device memory that making the plans took.
+    /// Bytes of device memory that planning took.
     device_memory: usize,
-    /// What a factor is applied to.
+    /// Type and elements of the output, which a factor is applied to.
     result: Box<(DType, Elements)>,
-    /// What else is in the workspace.
-    areas: WorkspaceLayout,
-    /// Held while an execution is enqueued: stream and work area are properties of the plans.
-    bound: Mutex<Bound>,
+    /// The parts of the workspace behind the work area.
+    layout: WorkspaceLayout,
+    /// The stream and work area that the cuFFT plans are set to. They are state of the plans, so this lock is held while an
+    /// execution is enqueued.
+    bound: Mutex<Binding>,
 }
 
-/// What the plans' stream and work area are set to.
+/// A stream and a work area.
 #[derive(Debug, Default)]
-struct Bound {
+struct Binding {
+    /// Handle of the stream; `None` if the plans may be set to different ones.
     stream: Option<usize>,
+    /// Address of the work area; 0 if the plans may be set to different ones.
     work_area: usize,
 }
 
 impl CufftPlan {
+    /// Plans `problem` on a device. Blocks while another thread makes a plan.
     pub(crate) fn new(problem: &Problem, device: i32) -> Result<Self> {
+        Self::make(problem, device).map_err(|error| explain_internal_error(error, &[device]))
+    }
+
+    fn make(problem: &Problem, device: i32) -> Result<Self> {
         check_half(problem)?;
         let passes = Passes::of(problem)?;
         Callbacks::check(problem, &passes.passes)?;
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
         let calls = passes.calls();
-        let areas = WorkspaceLayout::of(problem, &passes);
+        let layout = WorkspaceLayout::of(problem, &passes);
         let result = Box::new((problem.output_dtype(), Elements::of(&problem.output)?));
-        // Before the library is looked for: without a GPU, its absence is not what has to be told.
-        let _context = ContextGuard::enter(device)?;
-        // Loads the library outside the lock: the search may have to wait for Python.
+        // The context comes before the library, because without a GPU the error should not be about the library.
+        let context = ContextGuard::enter(device)?;
+        // The library is loaded before the lock is taken, because the search may have to wait for Python.
         loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
         Callbacks::prepare(problem)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +113,7 @@ impl CufftPlan {
         let last = passes.passes.len().saturating_sub(1);
         for (index, pass) in passes.passes.into_iter().enumerate() {
             let place = Place { is_first: index == 0, is_last: index == last };
-            let (handle, size) = CufftHandle::plan(&pass, problem, place, device)?;
+            let (handle, size) = CufftHandle::plan(&context, &pass, problem, place)?;
             work_size = work_size.max(size);
             planned.push((handle, pass));
         }
@@ -111,7 +126,7 @@ impl CufftPlan {
             work_size,
             device_memory,
             result,
-            areas,
+            layout,
             bound: Mutex::default(),
         })
     }
@@ -125,46 +140,47 @@ impl CufftPlan {
     }
 
     pub(crate) fn workspace_size(&self) -> usize {
-        self.areas.size(self.work_size)
+        self.layout.size(self.work_size)
     }
 
     pub(crate) fn calls(&self) -> usize {
         self.calls
     }
 
+    /// Enqueues the transform on `stream`, in the context of the plan's device.
+    ///
     /// # Safety
-    /// As for `FftPlan::execute`.
+    /// As for `FftPlan::execute`, with memory of the plan's device.
     pub(crate) unsafe fn execute(
         &self,
-        input: usize,
-        output: usize,
-        direction: Direction,
-        factor: Option<f64>,
-        stream: usize,
+        context: &ContextGuard,
+        transform: Transform,
+        stream: StreamRef,
         workspace: usize,
     ) -> Result<()> {
+        let Transform { input, output, direction, factor } = transform;
         self.check_alignment(input, output, workspace)?;
-        let _context = ContextGuard::enter(self.device)?;
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        self.bind(&mut bound, stream, workspace)?;
-        let bounce = workspace + self.areas.bounce_start(self.work_size);
+        self.bind(&mut bound, stream.handle(), workspace)?;
+        let bounce = workspace + self.layout.bounce_start(self.work_size);
         let mut copy = 0;
-        if let Some((copied, start)) = self.areas.copy(self.work_size) {
+        if let Some((copied, start)) = self.layout.copy(self.work_size) {
             let start = workspace + start;
             copy = start + copied.front;
-            // SAFETY: the range is that of the input's layout, and the workspace has room for it.
+            // SAFETY: the source is the range of the input's layout, which the caller guarantees to be valid. The
+            // workspace has room for it at `start`.
             unsafe {
-                memory::copy_async(
+                memory::copy_async_in(
+                    context,
                     start,
                     input.wrapping_sub(copied.front),
                     copied.size,
-                    self.device,
                     stream,
                 )
             }?;
         }
         for (handle, pass) in &self.passes {
-            let address = |buffer| match buffer {
+            let address = |role| match role {
                 BufferRole::Input => (input, self.sizes.0),
                 BufferRole::Scratch => (copy, self.sizes.0),
                 BufferRole::Output => (output, self.sizes.1),
@@ -174,11 +190,11 @@ impl CufftPlan {
             for &(from_offset, to_offset) in &pass.offsets {
                 let from = from.wrapping_add_signed(from_offset as isize * from_size as isize);
                 let to = to.wrapping_add_signed(to_offset as isize * to_size as isize);
-                // SAFETY: the offsets are inside the layouts that the plan was made for, and the workspace has room
-                // for a slice.
+                // SAFETY: the offsets are inside the layouts of the problem, whose memory the caller guarantees to be
+                // valid, and the workspace has room for a slice at `bounce`.
                 unsafe {
                     let copy = |destination, source, size| {
-                        memory::copy_async(destination, source, size, self.device, stream)
+                        memory::copy_async_in(context, destination, source, size, stream)
                     };
                     match (pass.kind, pass.bounce) {
                         (TransformKind::R2C, Some(span)) => {
@@ -199,14 +215,15 @@ impl CufftPlan {
         }
         if let Some(factor) = factor {
             let (dtype, elements) = &*self.result;
-            // SAFETY: the output has the problem's layout and type, and the caller vouches for it and the stream.
-            unsafe { kernels::scale(output, *dtype, elements, factor, self.device, stream) }?;
+            // SAFETY: the caller guarantees that the output has the problem's layout and type, and the layouts of
+            // outputs are injective.
+            unsafe { kernels::scale(context, output, *dtype, elements, factor, stream) }?;
         }
         Ok(())
     }
 
-    /// Sets stream and work area where they differ from the last execution's.
-    fn bind(&self, bound: &mut Bound, stream: usize, work_area: usize) -> Result<()> {
+    /// Sets the stream and the work area of the plans where they differ from the last execution's.
+    fn bind(&self, bound: &mut Binding, stream: usize, work_area: usize) -> Result<()> {
         if bound.stream != Some(stream) {
             bound.stream = None;
             for (handle, _) in &self.passes {
@@ -224,10 +241,10 @@ impl CufftPlan {
         Ok(())
     }
 
-    /// cuFFT itself answers "invalid value" to these.
+    /// Refuses addresses to which cuFFT itself answers "invalid value".
     fn check_alignment(&self, input: usize, output: usize, workspace: usize) -> Result<()> {
         let needed = self.sizes.0.max(self.sizes.1);
-        let input = if self.areas.copy(0).is_some() { 0 } else { input };
+        let input = if self.layout.copy(0).is_some() { 0 } else { input };
         let bounces = |(_, pass): &(CufftHandle, Pass)| {
             pass.kind == TransformKind::C2R && pass.bounce.is_some()
         };
@@ -248,6 +265,7 @@ impl CufftPlan {
     }
 }
 
+/// Refuses extents that cuFFT does not transform in half precision.
 fn check_half(problem: &Problem) -> Result<()> {
     if problem.precision != Precision::Half {
         return Ok(());
@@ -265,31 +283,33 @@ fn check_half(problem: &Problem) -> Result<()> {
     Ok(())
 }
 
-/// An owned `cufftHandle`.
+/// An owned `cufftHandle`. Dropping it destroys the plan.
 #[derive(Debug)]
 struct CufftHandle {
     plan: i32,
     device: i32,
     kind: TransformKind,
     precision: Precision,
-    /// cuFFT has its addresses until the plan is destroyed.
+    /// Callbacks whose addresses cuFFT keeps until the plan is destroyed.
     attached: Attached,
 }
 
 impl CufftHandle {
-    /// Plans one pass; also gives the bytes of work area that it needs. The device's context is current.
-    fn plan(pass: &Pass, problem: &Problem, place: Place, device: i32) -> Result<(Self, usize)> {
-        let precision = problem.precision;
+    /// Plans one pass, in the context of the device. Also returns the bytes of work area that the plan needs.
+    fn plan(
+        context: &ContextGuard,
+        pass: &Pass,
+        problem: &Problem,
+        place: Place,
+    ) -> Result<(Self, usize)> {
+        let (precision, device) = (problem.precision, context.device());
         let mut plan = 0_i32;
-        let create = loader::function(&cufft::CREATE)?;
-        // SAFETY: the address is that of a live i32.
-        check(cufft::CREATE.symbol(), unsafe { create(&raw mut plan as usize) }, String::new)?;
+        // SAFETY: cuFFT writes one handle to `plan`, a live `i32`.
+        unsafe { call!(cufft::CREATE, &raw mut plan as usize) }?;
         let mut handle =
             Self { plan, device, kind: pass.kind, precision, attached: Attached::default() };
-        let set_auto_allocation = loader::function(&cufft::SET_AUTO_ALLOCATION)?;
-        // SAFETY: the plan is alive.
-        let status = unsafe { set_auto_allocation(plan, 0) };
-        check(cufft::SET_AUTO_ALLOCATION.symbol(), status, String::new)?;
+        // SAFETY: `plan` was created above.
+        unsafe { call!(cufft::SET_AUTO_ALLOCATION, plan, 0) }?;
         handle.attached = Callbacks::attach(problem, place, plan)?;
         let (complex, real) = cuda_types(precision);
         let (from, to) = match pass.kind {
@@ -298,14 +318,23 @@ impl CufftHandle {
             TransformKind::C2R => (complex, real),
         };
         let mut work_size = 0_usize;
-        // cuFFT wants these arrays to be writable.
+        // cuFFT's prototype takes these arrays as writable.
         let (mut n, mut input, mut output) =
             (pass.extents.clone(), pass.input.embed.clone(), pass.output.embed.clone());
-        let make_plan = loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
-        // SAFETY: the arrays have as many elements as there are extents, and the last address is that of a live
-        // usize.
-        let status = unsafe {
-            make_plan(
+        let describe = |status| {
+            format!(
+                "{:?} of {:?} points, batch {}, {precision:?} precision, device {device}{}",
+                pass.kind,
+                pass.extents.as_slice(),
+                pass.batch,
+                problem.callbacks.describe(status)
+            )
+        };
+        // SAFETY: `plan` was created above and not planned yet. Each array has as many elements as there are extents,
+        // and cuFFT writes one size to `work_size`, a live `usize`.
+        unsafe {
+            call!(
+                cufft::XT_MAKE_PLAN_MANY,
                 plan,
                 n.len() as i32,
                 n.as_mut_ptr() as usize,
@@ -319,99 +348,72 @@ impl CufftHandle {
                 to,
                 pass.batch,
                 &raw mut work_size as usize,
-                complex,
+                complex;
+                describe
             )
-        };
-        check(cufft::XT_MAKE_PLAN_MANY.symbol(), status, || {
-            format!(
-                "{:?} of {:?} points, batch {}, {precision:?} precision, device {device}{}",
-                pass.kind,
-                pass.extents.as_slice(),
-                pass.batch,
-                problem.callbacks.describe(status)
-            )
-        })?;
+        }?;
         Ok((handle, work_size))
     }
 
     fn set_stream(&self, stream: usize) -> Result<()> {
-        let set_stream = loader::function(&cufft::SET_STREAM)?;
-        // SAFETY: the plan is alive, and `CufftPlan::execute`'s caller vouches for the stream.
-        check(cufft::SET_STREAM.symbol(), unsafe { set_stream(self.plan, stream) }, String::new)
+        // SAFETY: `self` owns the plan, and `StreamRef::new`'s caller guarantees that the stream is valid.
+        unsafe { call!(cufft::SET_STREAM, self.plan, stream) }
     }
 
     fn set_work_area(&self, address: usize) -> Result<()> {
-        let set_work_area = loader::function(&cufft::SET_WORK_AREA)?;
-        // SAFETY: the plan is alive, and `CufftPlan::execute`'s caller vouches for the workspace.
-        let status = unsafe { set_work_area(self.plan, address) };
-        check(cufft::SET_WORK_AREA.symbol(), status, String::new)
+        // SAFETY: `self` owns the plan. It uses the work area only in executions, whose caller guarantees that the
+        // workspace is valid.
+        unsafe { call!(cufft::SET_WORK_AREA, self.plan, address) }
     }
 
+    /// Enqueues the pass on the plan's stream.
+    ///
     /// # Safety
-    /// The addresses are those of memory that the plan's layouts fit into.
+    /// The memory at `input` and at `output` has the layouts of the pass and is valid until the work is done, as is the
+    /// work area that was set.
     unsafe fn execute(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
-        // The functions for one type each take less time than the one for all, which half precision has alone.
-        let (with_direction, without) = match (self.precision, self.kind) {
-            (Precision::Half, _) => (Some(&cufft::XT_EXEC), None),
-            (Precision::Single, TransformKind::C2C) => (Some(&cufft::EXEC_C2C), None),
-            (Precision::Single, TransformKind::R2C) => (None, Some(&cufft::EXEC_R2C)),
-            (Precision::Single, TransformKind::C2R) => (None, Some(&cufft::EXEC_C2R)),
-            (Precision::Double, TransformKind::C2C) => (Some(&cufft::EXEC_Z2Z), None),
-            (Precision::Double, TransformKind::R2C) => (None, Some(&cufft::EXEC_D2Z)),
-            (Precision::Double, TransformKind::C2R) => (None, Some(&cufft::EXEC_Z2D)),
-        };
-        let mut answer = Ok(());
-        if let Some(row) = with_direction {
-            let exec = loader::function(row)?;
-            // SAFETY: as the caller vouches.
-            let status = unsafe { exec(self.plan, input, output, direction.sign()) };
-            answer = check(row.symbol(), status, String::new);
+        let (plan, sign) = (self.plan, direction.sign());
+        // The functions for one type each take less time than the one for all types, which half precision needs.
+        // SAFETY: `self` owns the plan, and the caller guarantees that the memory fits it.
+        unsafe {
+            match (self.precision, self.kind) {
+                (Precision::Half, _) => call!(cufft::XT_EXEC, plan, input, output, sign),
+                (Precision::Single, TransformKind::C2C) => {
+                    call!(cufft::EXEC_C2C, plan, input, output, sign)
+                }
+                (Precision::Single, TransformKind::R2C) => {
+                    call!(cufft::EXEC_R2C, plan, input, output)
+                }
+                (Precision::Single, TransformKind::C2R) => {
+                    call!(cufft::EXEC_C2R, plan, input, output)
+                }
+                (Precision::Double, TransformKind::C2C) => {
+                    call!(cufft::EXEC_Z2Z, plan, input, output, sign)
+                }
+                (Precision::Double, TransformKind::R2C) => {
+                    call!(cufft::EXEC_D2Z, plan, input, output)
+                }
+                (Precision::Double, TransformKind::C2R) => {
+                    call!(cufft::EXEC_Z2D, plan, input, output)
+                }
+            }
         }
-        if let Some(row) = without {
-            let exec = loader::function(row)?;
-            // SAFETY: as the caller vouches.
-            answer = check(row.symbol(), unsafe { exec(self.plan, input, output) }, String::new);
-        }
-        answer
     }
 }
 
 impl Drop for CufftHandle {
     fn drop(&mut self) {
-        if !may_call_cuda_in_drop() {
-            return;
-        }
-        if let (Ok(_context), Ok(destroy)) =
-            (ContextGuard::enter(self.device), loader::function(&cufft::DESTROY))
+        if may_call_cuda_in_drop()
+            && let Ok(_context) = ContextGuard::enter(self.device)
         {
-            // SAFETY: the plan is owned and not used again. A failure leaves nothing that could be mended here.
-            let _ = unsafe { destroy(self.plan) };
+            // A destructor cannot report the error, so it is ignored.
+            // SAFETY: `self` owns the plan, which is not used after this.
+            let _ = unsafe { call!(cufft::DESTROY, self.plan) };
         }
     }
 }
 
-pub(super) fn check(
-    function: &'static Symbol,
-    code: i32,
-    context: impl FnOnce() -> String,
-) -> Result<()> {
-    match code {
-        SUCCESS => Ok(()),
-        ALLOC_FAILED => Err(Error::OutOfMemory(format!(
-            "{}: cuFFT could not allocate memory for its plan ({})",
-            function.c_name,
-            context()
-        ))),
-        _ => Err(Error::Status(Box::new(Status {
-            library: "cufft",
-            function: function.c_name,
-            code,
-            context: context(),
-        }))),
-    }
-}
-
-/// The `cudaDataType`s of the complex and of the real numbers.
+/// Returns the `cudaDataType`s of the complex and of the real numbers.
 const fn cuda_types(precision: Precision) -> (i32, i32) {
     match precision {
         Precision::Half => (6, 2),

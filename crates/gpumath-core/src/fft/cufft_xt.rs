@@ -1,33 +1,43 @@
-//! One transform spread over several devices, by cuFFT Xt.
+//! One transform without a batch, spread over several devices by cuFFT Xt.
 //!
-//! cuFFT works in place, on parts of its own in the memory of each device. Natural order gives each device some of the
-//! slowest axis, and a transform of two or three axes leaves each with some of the second axis instead ("shuffled"),
-//! from which C2R starts. Where rows of real numbers go in or come out, they are as far apart as the complex ones.
+//! cuFFT works in place, on parts of its own in the memory of each device. In natural order each device has some indices
+//! of the slowest axis. A transform of two or three axes leaves each device with some indices of the second axis instead
+//! ("shuffled"), and C2R starts from that. Rows of real numbers are as far apart as rows of complex ones.
+//!
+//! The parts are copied by gpumath, because cuFFT's own copies take host memory only. The order before and after a
+//! transform of two or three axes is documented; just the order after one axis is known to cuFFT alone.
+//!
+//! The parts are cuFFT's (`cufftXtMalloc`), and the work areas are gpumath's. Both are allocated for each execution, such
+//! that a cached plan holds none of them. cuFFT leaves another device current, so a context is pushed around its calls
+//! even if it is current already. It works on streams of its own, so an execution waits for all work of the devices.
 
 use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::cufft;
 
-use super::cufft::{PLANNING, check, free_memory};
+use super::cufft::{PLANNING, explain_internal_error, free_memory};
 use super::cufft_xt_memory::{Descriptor, WorkArea};
 use super::peer_access::{self, PeerAccessGuard};
 use super::problem::{Direction, Precision, Problem, TransformKind};
-use crate::device::{ContextGuard, Device, Devices, Stream, synchronize};
+use super::transform::Transform;
+use crate::device::{ContextGuard, Device, Devices, Stream};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Elements};
 use crate::loader;
-use crate::memory::{PitchedMemory, copy_pitched_async};
-use crate::tensor::Layout;
+use crate::memory::{PitchedMemory, copy_pitched_async_in};
+use crate::status::call;
+use crate::tensor::{Layout, MemoryLocation};
 
 /// `CUFFT_XT_FORMAT_INPLACE`, `CUFFT_XT_FORMAT_INPLACE_SHUFFLED`
 const NATURAL: i32 = 2;
 const SHUFFLED: i32 = 3;
 /// `CUFFT_COPY_DEVICE_TO_DEVICE`
 const DEVICE_TO_DEVICE: i32 = 2;
-/// Statuses with which cuFFT refuses what it cannot spread.
+/// Statuses with which cuFFT refuses what it cannot spread: `CUFFT_INVALID_VALUE`, `CUFFT_INVALID_SIZE`,
+/// `CUFFT_NOT_SUPPORTED`
 const REFUSALS: [i32; 3] = [4, 8, 16];
 
-/// A plan of cuFFT Xt.
+/// A plan of cuFFT Xt for one transform.
 #[derive(Debug)]
 pub(super) struct CufftXtPlan {
     handle: CufftXtHandle,
@@ -37,16 +47,23 @@ pub(super) struct CufftXtPlan {
     extents: Vec<usize>,
     /// Points of the real side along the last axis; of the complex one for C2C.
     last: usize,
+    /// Bytes of the work area on each device.
     work_sizes: Vec<usize>,
-    /// Bytes of device memory, on all devices together, that making the plan took.
+    /// Bytes of device memory, on all devices together, that planning took.
     device_memory: usize,
-    /// One execution at a time: the work areas are properties of the plan.
+    /// Held by an execution, because the work areas are state of the plan.
     turn: Mutex<()>,
 }
 
 impl CufftXtPlan {
-    /// Plans a transform without a batch. The driver and the devices are there.
+    /// Plans a transform without a batch, on devices that exist. Blocks while another thread makes a plan, and until no
+    /// execution on several devices runs.
     pub(super) fn new(problem: &Problem, devices: Devices) -> Result<Self> {
+        Self::make(problem, devices)
+            .map_err(|error| explain_internal_error(error, devices.ordinals()))
+    }
+
+    fn make(problem: &Problem, devices: Devices) -> Result<Self> {
         let mut axes = problem.axes.clone();
         axes.sort_unstable();
         let points = |layout: &Layout| -> Vec<usize> {
@@ -69,13 +86,13 @@ impl CufftXtPlan {
                 })
             })
             .collect::<Result<_>>()?;
-        // Loads the library outside the lock: the search may have to wait for Python.
+        // The library is loaded before the lock is taken, because the search may have to wait for Python.
         loader::function(&cufft::CREATE)?;
         let _context = ContextGuard::enter_pushed(devices.first())?;
         let handle = CufftXtHandle::new(devices)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let free = free_memory(devices.ordinals())?;
-        let work_sizes = peer_access::make(|| handle.plan(problem, &n))?;
+        let work_sizes = peer_access::create(|| handle.plan(problem, &n))?;
         let device_memory = free.saturating_sub(free_memory(devices.ordinals())?);
         Ok(Self {
             handle,
@@ -93,36 +110,40 @@ impl CufftXtPlan {
         self.device_memory
     }
 
-    /// Bytes that an execution takes on the device that it takes most of.
+    /// Returns the bytes that an execution allocates on the device where it allocates most.
     pub(super) fn memory_size(&self) -> usize {
         let parts = if self.extents.len() == 1 { 2 } else { 1 };
         let part = |index| self.part_size(index) * parts + self.work_sizes[index];
         (0..self.work_sizes.len()).map(part).max().unwrap_or(0)
     }
 
-    /// Transforms, multiplies the result by the factor if there is one, and waits for it. `streams` are the devices' own.
+    /// Transforms, and multiplies the result by the factor if there is one. `streams` are the devices' own. Blocks until
+    /// the result is there.
     ///
     /// # Safety
     /// As for `MultiPlan::execute`.
     pub(super) unsafe fn execute(
         &self,
-        input: (usize, Option<i32>),
-        output: (usize, Option<i32>),
-        direction: Direction,
-        factor: Option<f64>,
+        transform: Transform,
+        location: MemoryLocation,
         streams: &[Stream],
     ) -> Result<()> {
+        let Transform { input, output, direction, factor } = transform;
         let devices = self.handle.devices;
-        // cuFFT leaves other devices current than it found. Before the locks, which a forked child may find taken.
+        // cuFFT leaves other devices current than it found. The context comes before the locks, because a forked child
+        // may find them taken.
         let _context = ContextGuard::enter_pushed(devices.first())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _connected = PeerAccessGuard::new(devices, input.1)?;
+        let _peers = PeerAccessGuard::new(devices, location)?;
         let first = if self.kind == TransformKind::C2R { SHUFFLED } else { NATURAL };
         let data = self.handle.allocate(first)?;
         let _areas = self.handle.lend_work_areas(&self.work_sizes)?;
-        // SAFETY: the caller vouches for input and output, and the parts were allocated for the plan.
+        let (input, output) =
+            (WholeArray { address: input, location }, WholeArray { address: output, location });
+        // SAFETY: the caller guarantees that input and output have the plan's layouts. The descriptors were allocated
+        // for the plan, and the work areas are lent until the end of the function.
         unsafe {
-            self.exchange(input, &data, first, true, streams)?;
+            self.exchange(input, &data, first, Exchange::ToParts, streams)?;
             self.handle.execute(&data, direction, self.kind, self.precision)?;
             self.synchronize()?;
             if self.extents.len() == 1 {
@@ -131,24 +152,26 @@ impl CufftXtPlan {
                 self.handle.copy(&natural, &data)?;
                 self.synchronize()?;
                 self.scale(&natural, NATURAL, factor, streams)?;
-                return self.exchange(output, &natural, NATURAL, false, streams);
+                return self.exchange(output, &natural, NATURAL, Exchange::FromParts, streams);
             }
             let last = if self.kind == TransformKind::C2R { NATURAL } else { SHUFFLED };
             self.scale(&data, last, factor, streams)?;
-            self.exchange(output, &data, last, false, streams)
+            self.exchange(output, &data, last, Exchange::FromParts, streams)
         }
     }
 
-    /// Copies the whole array, at `address` on a device or in host memory, to the parts or from them, and waits.
+    /// Copies the whole array to the parts or from them. Blocks until the copies are done, also after an error, because
+    /// they use memory that the caller may free.
     ///
     /// # Safety
-    /// The array has one side of the plan; the parts are those of a descriptor of the plan.
+    /// - The array has the layout of the plan's input or output, whichever the format belongs to.
+    /// - The parts are those of a descriptor of the plan.
     unsafe fn exchange(
         &self,
-        (address, place): (usize, Option<i32>),
+        whole: WholeArray,
         parts: &Descriptor,
         format: i32,
-        to_parts: bool,
+        direction: Exchange,
         streams: &[Stream],
     ) -> Result<()> {
         let enqueue = || {
@@ -165,28 +188,32 @@ impl CufftXtPlan {
                         self.handle.devices.ordinals()
                     )));
                 };
+                let WholeArray { address, location } = whole;
                 let whole =
-                    PitchedMemory { address: address + copy.offset, pitch: copy.pitch, place };
-                let part =
-                    PitchedMemory { address: part, pitch: copy.part_pitch, place: Some(ordinal) };
-                let (to, from) = if to_parts { (part, whole) } else { (whole, part) };
-                // SAFETY: the part has room, and the array has the rows.
-                unsafe {
-                    copy_pitched_async(to, from, copy.width, copy.rows, ordinal, stream.handle())
-                }?;
+                    PitchedMemory { address: address + copy.offset, pitch: copy.pitch, location };
+                let location = MemoryLocation::Device(ordinal);
+                let part = PitchedMemory { address: part, pitch: copy.part_pitch, location };
+                let (to, from) = match direction {
+                    Exchange::ToParts => (part, whole),
+                    Exchange::FromParts => (whole, part),
+                };
+                let context = ContextGuard::enter(ordinal)?;
+                let size = (copy.width, copy.rows);
+                // SAFETY: the caller guarantees that the array has the rows, and the part is large enough for them. The
+                // streams outlive the work, which is waited for below.
+                unsafe { copy_pitched_async_in(&context, to, from, size, stream.stream_ref()) }?;
             }
             Ok(())
         };
         let enqueued = enqueue();
-        // Also after an error: the copies use memory that the caller may free.
         let done = synchronize_all(streams);
         enqueued.and(done)
     }
 
-    /// Enqueues that every part is multiplied by the factor, if there is one, together with what lies between its rows.
+    /// Enqueues that every part is multiplied by the factor, if there is one, together with what is between its rows.
     ///
     /// # Safety
-    /// The parts are those of a descriptor of the plan.
+    /// The parts are those of a descriptor of the plan, which lives until the streams have been synchronized with.
     unsafe fn scale(
         &self,
         parts: &Descriptor,
@@ -201,17 +228,19 @@ impl CufftXtPlan {
             let count = size.min(self.part_size_in(index, format)) / dtype.size();
             let elements = Elements::of(&Layout::contiguous(&[count as i64]))?;
             for stream in streams.iter().filter(|stream| stream.device() == ordinal) {
-                // SAFETY: cuFFT's parts are aligned, have that many complex numbers, and live until the stream was
-                // waited for.
+                let context = ContextGuard::enter(ordinal)?;
+                // SAFETY: cuFFT aligns its parts, and this one has room for `count` complex numbers. The caller
+                // guarantees that it lives until the streams have been synchronized with.
                 unsafe {
-                    kernels::scale(part, dtype, &elements, factor, ordinal, stream.handle())
+                    let stream = stream.stream_ref();
+                    kernels::scale(&context, part, dtype, &elements, factor, stream)
                 }?;
             }
         }
         Ok(())
     }
 
-    /// Waits for all work of all devices: cuFFT has streams of its own.
+    /// Blocks until all work of all devices is done, because cuFFT has streams of its own.
     fn synchronize(&self) -> Result<()> {
         self.handle
             .devices
@@ -220,7 +249,7 @@ impl CufftXtPlan {
             .try_for_each(|&ordinal| Device::new(ordinal)?.synchronize())
     }
 
-    /// How a device's part lies in the whole array.
+    /// Returns how a device's part lies in the whole array.
     fn part_copy(&self, index: usize, format: i32) -> PartCopy {
         let complex = self.precision.complex().size();
         let axes = &self.extents;
@@ -262,13 +291,13 @@ impl CufftXtPlan {
         }
     }
 
-    /// Bytes of a part in one order.
+    /// Returns the bytes of a part in one order.
     fn part_size_in(&self, index: usize, format: i32) -> usize {
         let copy = self.part_copy(index, format);
         copy.part_pitch * copy.rows
     }
 
-    /// Bytes of a part, which cuFFT makes large enough for both orders.
+    /// Returns the bytes of a part, which cuFFT makes large enough for both orders.
     fn part_size(&self, index: usize) -> usize {
         let natural = self.part_size_in(index, NATURAL);
         if self.extents.len() == 1 {
@@ -278,33 +307,52 @@ impl CufftXtPlan {
     }
 }
 
-/// The rows of a part: in the whole array they start at `offset` and are `pitch` bytes apart.
+/// The whole array, contiguous on a device or in host memory.
+#[derive(Clone, Copy, Debug)]
+struct WholeArray {
+    address: usize,
+    location: MemoryLocation,
+}
+
+/// The direction of a copy between the whole array and the parts.
+#[derive(Clone, Copy, Debug)]
+enum Exchange {
+    ToParts,
+    FromParts,
+}
+
+/// The rows of a part, and where they are in the whole array. All fields but `rows` are in bytes.
 #[derive(Debug, PartialEq, Eq)]
 struct PartCopy {
+    /// From the start of the whole array to the first row.
     offset: usize,
+    /// From row to row of the whole array.
     pitch: usize,
+    /// From row to row of the part.
     part_pitch: usize,
+    /// Of a row.
     width: usize,
+    /// Number of rows.
     rows: usize,
 }
 
-/// Start and number of what one of `parts` gets of `total`: the first ones get one more if it is not a multiple.
+/// Returns the start and the size of one of `parts` parts of `total`. If `total` is not a multiple of their number, the
+/// first parts get one more.
 pub(super) fn partition(total: usize, parts: usize, index: usize) -> (usize, usize) {
     let (each, more) = (total / parts, total % parts);
     (each * index + more.min(index), each + usize::from(index < more))
 }
 
-/// Waits for every stream, whatever the others say.
+/// Blocks until the work on every stream is done, also after an error of one of them.
 pub(super) fn synchronize_all(streams: &[Stream]) -> Result<()> {
     let mut answer = Ok(());
     for stream in streams {
-        // SAFETY: the stream is alive.
-        answer = answer.and(unsafe { synchronize(stream.handle(), stream.device()) });
+        answer = answer.and(stream.synchronize());
     }
     answer
 }
 
-/// An owned `cufftHandle` of several devices.
+/// An owned `cufftHandle` of several devices. Dropping it destroys the plan, once no execution of any plan runs.
 #[derive(Debug)]
 struct CufftXtHandle {
     plan: i32,
@@ -314,16 +362,15 @@ struct CufftXtHandle {
 impl CufftXtHandle {
     fn new(devices: Devices) -> Result<Self> {
         let mut plan = 0_i32;
-        let create = loader::function(&cufft::CREATE)?;
-        // SAFETY: the address is that of a live i32.
-        check(cufft::CREATE.symbol(), unsafe { create(&raw mut plan as usize) }, String::new)?;
+        // SAFETY: cuFFT writes one handle to `plan`, a live `i32`.
+        unsafe { call!(cufft::CREATE, &raw mut plan as usize) }?;
         Ok(Self { plan, devices })
     }
 
-    /// Plans, once and without work areas; gives their sizes.
+    /// Plans once, without work areas, and returns their sizes in bytes.
     fn plan(&self, problem: &Problem, n: &[i32]) -> Result<Vec<usize>> {
         let (plan, mut ordinals) = (self.plan, self.devices.ordinals().to_vec());
-        let context = || {
+        let describe = |_| {
             format!(
                 "one {:?} of {n:?} points, {:?} precision, devices {:?}",
                 problem.kind,
@@ -331,57 +378,46 @@ impl CufftXtHandle {
                 self.devices.ordinals()
             )
         };
-        let set_auto_allocation = loader::function(&cufft::SET_AUTO_ALLOCATION)?;
-        // SAFETY: the plan is alive.
-        let status = unsafe { set_auto_allocation(plan, 0) };
-        check(cufft::SET_AUTO_ALLOCATION.symbol(), status, String::new)?;
-        let set_gpus = loader::function(&cufft::XT_SET_GPUS)?;
-        // SAFETY: the plan is alive and not made yet; the array has as many ordinals as are said.
-        let status =
-            unsafe { set_gpus(plan, ordinals.len() as i32, ordinals.as_mut_ptr() as usize) };
-        check(cufft::XT_SET_GPUS.symbol(), status, context)?;
         let mut work_sizes = vec![0_usize; ordinals.len()];
-        let (work, kind) = (work_sizes.as_mut_ptr() as usize, plan_type(problem));
-        let (row, status) = match *n {
-            [x] => {
-                let make = loader::function(&cufft::MAKE_PLAN1D)?;
-                // SAFETY: the plan is alive and not made yet, and cuFFT writes one size for each device.
-                (cufft::MAKE_PLAN1D.symbol(), unsafe { make(plan, x, kind, 1, work) })
+        let (sizes, kind) = (work_sizes.as_mut_ptr() as usize, plan_type(problem));
+        // SAFETY: `self` owns the plan, which is not planned yet. The array has as many ordinals as are said, and cuFFT
+        // writes one size for each device to `work_sizes`.
+        let planned = unsafe {
+            call!(cufft::SET_AUTO_ALLOCATION, plan, 0)?;
+            let gpus = ordinals.as_mut_ptr() as usize;
+            call!(cufft::XT_SET_GPUS, plan, ordinals.len() as i32, gpus; describe)?;
+            match *n {
+                [x] => call!(cufft::MAKE_PLAN1D, plan, x, kind, 1, sizes; describe),
+                [x, y] => call!(cufft::MAKE_PLAN2D, plan, x, y, kind, sizes; describe),
+                [x, y, z] => call!(cufft::MAKE_PLAN3D, plan, x, y, z, kind, sizes; describe),
+                _ => return Err(Error::InvalidValue(format!("{} axes at once", n.len()))),
             }
-            [x, y] => {
-                let make = loader::function(&cufft::MAKE_PLAN2D)?;
-                // SAFETY: the plan is alive and not made yet, and cuFFT writes one size for each device.
-                (cufft::MAKE_PLAN2D.symbol(), unsafe { make(plan, x, y, kind, work) })
-            }
-            [x, y, z] => {
-                let make = loader::function(&cufft::MAKE_PLAN3D)?;
-                // SAFETY: the plan is alive and not made yet, and cuFFT writes one size for each device.
-                (cufft::MAKE_PLAN3D.symbol(), unsafe { make(plan, x, y, z, kind, work) })
-            }
-            _ => return Err(Error::InvalidValue(format!("{} axes at once", n.len()))),
         };
-        if REFUSALS.contains(&status) {
-            return Err(Error::InvalidValue(format!(
-                "cuFFT refuses to plan {} (status {status}); give fewer devices, other lengths, or leave device_ids out",
-                context()
-            )));
+        match planned {
+            Err(Error::Status(status)) if REFUSALS.contains(&status.code) => {
+                Err(Error::InvalidValue(format!(
+                    "cuFFT refuses to plan {} (status {}); give fewer devices, other lengths, or leave device_ids out",
+                    status.context, status.code
+                )))
+            }
+            planned => planned.map(|()| work_sizes),
         }
-        check(row, status, context)?;
-        Ok(work_sizes)
     }
 
-    /// Memory for the data on all devices.
+    /// Allocates memory for the data on all devices.
     fn allocate(&self, format: i32) -> Result<Descriptor> {
         let mut address = 0_usize;
-        let malloc = loader::function(&cufft::XT_MALLOC)?;
-        // SAFETY: the plan is alive, and the address is that of a live usize.
-        let status = unsafe { malloc(self.plan, &raw mut address as usize, format) };
-        check(cufft::XT_MALLOC.symbol(), status, || "its parts of the data".to_owned())?;
+        // SAFETY: `self` owns the plan, and cuFFT writes one address to `address`, a live `usize`.
+        unsafe {
+            call!(
+                cufft::XT_MALLOC, self.plan, &raw mut address as usize, format;
+                |_| "its parts of the data".to_owned()
+            )
+        }?;
         Ok(Descriptor { address, device: self.devices.first() })
     }
 
-    /// Gives the plan work areas until the answer is dropped. They are memory that peers can reach, which that of a pool
-    /// is not by itself.
+    /// Allocates work areas and sets the plan to them. They are the plan's until the result is dropped.
     fn lend_work_areas(&self, sizes: &[usize]) -> Result<Vec<WorkArea>> {
         let areas: Vec<WorkArea> = self
             .devices
@@ -391,15 +427,16 @@ impl CufftXtHandle {
             .map(|(&ordinal, &size)| WorkArea::new(ordinal, size))
             .collect::<Result<_>>()?;
         let mut addresses: Vec<usize> = areas.iter().map(|area| area.address).collect();
-        let set_work_area = loader::function(&cufft::XT_SET_WORK_AREA)?;
-        // SAFETY: the plan is alive, and there is one area of its size for each device.
-        let status = unsafe { set_work_area(self.plan, addresses.as_mut_ptr() as usize) };
-        check(cufft::XT_SET_WORK_AREA.symbol(), status, String::new)?;
+        // SAFETY: `self` owns the plan, and `addresses` has one area of the right size for each device.
+        unsafe { call!(cufft::XT_SET_WORK_AREA, self.plan, addresses.as_mut_ptr() as usize) }?;
         Ok(areas)
     }
 
+    /// Enqueues the transform of the parts in place, on streams of cuFFT's own.
+    ///
     /// # Safety
-    /// The descriptor is one of this plan, and work areas are lent.
+    /// - `data` is a descriptor of this plan.
+    /// - It and the work areas of the plan live until the devices have been synchronized with.
     unsafe fn execute(
         &self,
         data: &Descriptor,
@@ -407,44 +444,36 @@ impl CufftXtHandle {
         kind: TransformKind,
         precision: Precision,
     ) -> Result<()> {
-        let (plan, at) = (self.plan, data.address);
+        let (plan, at, sign) = (self.plan, data.address, direction.sign());
         let double = precision == Precision::Double;
-        if kind == TransformKind::C2C {
-            let row = if double {
-                &cufft::XT_EXEC_DESCRIPTOR_Z2Z
-            } else {
-                &cufft::XT_EXEC_DESCRIPTOR_C2C
-            };
-            let exec = loader::function(row)?;
-            // SAFETY: as the caller vouches.
-            return check(
-                row.symbol(),
-                unsafe { exec(plan, at, at, direction.sign()) },
-                String::new,
-            );
+        // SAFETY: `self` owns the plan, and the caller guarantees that the descriptor is one of it.
+        unsafe {
+            match (kind, double) {
+                (TransformKind::C2C, false) => {
+                    call!(cufft::XT_EXEC_DESCRIPTOR_C2C, plan, at, at, sign)
+                }
+                (TransformKind::C2C, true) => {
+                    call!(cufft::XT_EXEC_DESCRIPTOR_Z2Z, plan, at, at, sign)
+                }
+                (TransformKind::R2C, false) => call!(cufft::XT_EXEC_DESCRIPTOR_R2C, plan, at, at),
+                (TransformKind::R2C, true) => call!(cufft::XT_EXEC_DESCRIPTOR_D2Z, plan, at, at),
+                (TransformKind::C2R, false) => call!(cufft::XT_EXEC_DESCRIPTOR_C2R, plan, at, at),
+                (TransformKind::C2R, true) => call!(cufft::XT_EXEC_DESCRIPTOR_Z2D, plan, at, at),
+            }
         }
-        let row = match (kind, double) {
-            (TransformKind::R2C, false) => &cufft::XT_EXEC_DESCRIPTOR_R2C,
-            (TransformKind::R2C, true) => &cufft::XT_EXEC_DESCRIPTOR_D2Z,
-            (_, false) => &cufft::XT_EXEC_DESCRIPTOR_C2R,
-            (_, true) => &cufft::XT_EXEC_DESCRIPTOR_Z2D,
-        };
-        let exec = loader::function(row)?;
-        // SAFETY: as the caller vouches.
-        check(row.symbol(), unsafe { exec(plan, at, at) }, String::new)
     }
 
+    /// Copies the data of one descriptor to another, in the order of that.
+    ///
     /// # Safety
-    /// Both are descriptors of this plan.
+    /// Both are descriptors of this plan, which live until the devices have been synchronized with.
     unsafe fn copy(&self, to: &Descriptor, from: &Descriptor) -> Result<()> {
-        let copy = loader::function(&cufft::XT_MEMCPY)?;
-        // SAFETY: as the caller vouches.
-        let status = unsafe { copy(self.plan, to.address, from.address, DEVICE_TO_DEVICE) };
-        check(cufft::XT_MEMCPY.symbol(), status, String::new)
+        // SAFETY: `self` owns the plan, and the caller guarantees that the descriptors are of it.
+        unsafe { call!(cufft::XT_MEMCPY, self.plan, to.address, from.address, DEVICE_TO_DEVICE) }
     }
 }
 
-/// The `cufftType`.
+/// Returns the `cufftType`.
 const fn plan_type(problem: &Problem) -> i32 {
     match (problem.kind, problem.precision) {
         (TransformKind::C2C, Precision::Double) => 0x69,
@@ -458,7 +487,7 @@ const fn plan_type(problem: &Problem) -> i32 {
 
 impl Drop for CufftXtHandle {
     fn drop(&mut self) {
-        peer_access::destroy(self.plan, self.devices);
+        peer_access::destroy_when_idle(self.plan, self.devices);
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::plan::{Execution, FftPlan};
 use super::problem::Direction;
-use crate::device::{ContextGuard, synchronize};
+use super::transform::Transform;
+use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
 use crate::memory::{
     ALIGNMENT, BaseCUDAMemoryManager, MemoryKind, MemoryPointer, StreamOrderedPool, copy_elements,
@@ -31,7 +32,7 @@ impl FftPlan {
         target: &TensorView,
         direction: Direction,
         factor: Option<f64>,
-        stream: usize,
+        stream: StreamRef,
         workspace: usize,
     ) -> Result<()> {
         let Execution::Cuda { device } = self.execution() else {
@@ -60,27 +61,19 @@ impl FftPlan {
             let copied = block.address() + input_start;
             let result = block.address() + output_start;
             let gapless = target.layout.len() as usize * target.dtype.size() == output_size;
-            let staged = if gapless {
-                None
-            } else {
-                Some(MemoryKind::Host.allocate(output_size, device, stream)?)
-            };
+            let staged =
+                if gapless { None } else { Some(MemoryKind::Host.allocate(output_size, stream)?) };
             let run = || {
-                copy_from_host(copied, input, input_size, device, stream)?;
-                self.execute(
-                    copied + input_front,
-                    result + output_front,
-                    direction,
-                    factor,
-                    stream,
-                    workspace,
-                )?;
+                copy_from_host(copied, input, input_size, stream)?;
+                let (input, output) = (copied + input_front, result + output_front);
+                let transform = Transform { input, output, direction, factor };
+                self.execute(transform, stream, None, workspace)?;
                 let destination = staged.as_ref().map_or(output, MemoryPointer::address);
-                copy_to_host(destination, result, output_size, device, stream)
+                copy_to_host(destination, result, output_size, stream)
             };
             let enqueued = run();
             // Also after an error: the copies use host memory that the caller may free.
-            let done = synchronize(stream, device);
+            let done = stream.synchronize();
             enqueued.and(done)?;
             if let Some(staged) = staged {
                 copy_elements(output, staged.address(), &target.layout, target.dtype.size());

@@ -12,6 +12,7 @@ mod plan;
 mod plan_description;
 mod problem;
 mod request;
+mod transform;
 mod workspace;
 
 pub use callback::{Callback, Callbacks};
@@ -19,3 +20,4 @@ pub use plan::{Execution, FftPlan, Found};
 pub use plan_description::{AdvancedLayout, PassInfo, PlanDescription};
 pub use problem::{Direction, Norm, Precision, Problem, TransformKind};
 pub use request::Request;
+pub use transform::Transform;

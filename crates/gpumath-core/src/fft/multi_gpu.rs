@@ -1,40 +1,50 @@
 //! Transforms on several devices of one process.
 //!
-//! A batch is shared out: each device transforms some of it with a plan of its own. One transform alone is spread over the
-//! devices by cuFFT Xt.
+//! A batch is split: each device transforms a part of it with an ordinary plan of its own. cuFFT Xt would do that too, but
+//! with limits of sizes, and with other code than one device uses. One transform alone is spread over the devices by cuFFT
+//! Xt (`cufft_xt.rs`).
+//!
+//! A call on several devices blocks until the result is there. `memory_size` is what an execution allocates on the device
+//! where it allocates most, which a memory limit bounds.
 
 use super::callback::largest_factor_is_at_most;
 use super::cufft::CufftPlan;
 use super::cufft_xt::{CufftXtPlan, partition, synchronize_all};
 use super::peer_access::PeerAccessGuard;
-use super::problem::{Direction, Precision, Problem, TransformKind};
-use crate::device::{Devices, Stream, synchronize};
+use super::problem::{Precision, Problem, TransformKind};
+use super::transform::Transform;
+use crate::device::{ContextGuard, Devices, Stream, StreamRef};
 use crate::error::{Error, Result};
 use crate::memory::{
-    BaseCUDAMemoryManager, MemoryPointer, PitchedMemory, StreamOrderedPool, copy_pitched_async,
+    BaseCUDAMemoryManager, MemoryPointer, PitchedMemory, StreamOrderedPool, copy_pitched_async_in,
 };
-use crate::tensor::{Dims, Layout};
+use crate::tensor::{Dims, Layout, MemoryLocation};
 
-/// What cuFFT's documentation asks of each axis of a transform that is spread.
+/// Limits in cuFFT's documentation for each axis of a transform that is spread: the least number of points, and the
+/// largest prime factor of a long axis.
 const MIN_EXTENT: i64 = 32;
 const MAX_PRIME: i64 = 127;
 
-/// A transform ready to run on several devices. It holds no memory of theirs but what cuFFT's plans take.
+/// A transform ready to run on several devices. It holds no device memory but that of cuFFT's plans.
 #[derive(Debug)]
 pub(crate) struct MultiPlan {
     method: MultiGpuMethod,
     devices: Devices,
-    /// One for each device that takes part.
+    /// One stream for each device that takes part.
     streams: Vec<Stream>,
 }
 
+/// How several devices share the work.
 #[derive(Debug)]
 enum MultiGpuMethod {
+    /// Each device transforms a part of the batch.
     BatchSplit(Vec<BatchPart>),
+    /// cuFFT Xt spreads the one transform.
     CufftXt(CufftXtPlan),
 }
 
 impl MultiPlan {
+    /// Plans `problem` on the devices.
     pub(crate) fn new(problem: &Problem, devices: Devices) -> Result<Self> {
         let batch = check(problem, devices)?;
         devices.check()?;
@@ -54,7 +64,7 @@ impl MultiPlan {
         Ok(Self { method, devices, streams })
     }
 
-    /// Bytes of device memory, on all devices together, that making the plans took.
+    /// Returns the bytes of device memory, on all devices together, that planning took.
     pub(crate) fn device_memory(&self) -> usize {
         match &self.method {
             MultiGpuMethod::CufftXt(spread) => spread.device_memory(),
@@ -64,7 +74,7 @@ impl MultiPlan {
         }
     }
 
-    /// Bytes that an execution takes on the device that it takes most of.
+    /// Returns the bytes that an execution allocates on the device where it allocates most.
     pub(crate) fn memory_size(&self) -> usize {
         match &self.method {
             MultiGpuMethod::CufftXt(spread) => spread.memory_size(),
@@ -74,7 +84,7 @@ impl MultiPlan {
         }
     }
 
-    /// How many calls of cuFFT one execution makes.
+    /// Returns how many calls of cuFFT one execution makes.
     pub(crate) fn calls(&self) -> usize {
         match &self.method {
             MultiGpuMethod::CufftXt(_) => 1,
@@ -82,49 +92,50 @@ impl MultiPlan {
         }
     }
 
-    /// Transforms when the work on `stream` is done, and waits for the result. `place` is the device that has input and
-    /// output, or `None` if they are in host memory.
+    /// Transforms on all devices. Blocks until the work that is on `stream` now is done if `location` is a device, and
+    /// until the result is there.
     ///
     /// # Safety
-    /// As for `FftPlan::execute`, but for where the memory is; `stream` is a valid stream handle of `place`.
+    /// As for `FftPlan::execute`, but input and output are at `location`, and `stream` is a stream of that device.
     pub(crate) unsafe fn execute(
         &self,
-        input: usize,
-        output: usize,
-        place: Option<i32>,
-        direction: Direction,
-        factor: Option<f64>,
-        stream: usize,
+        transform: Transform,
+        location: MemoryLocation,
+        stream: StreamRef,
     ) -> Result<()> {
-        if let Some(device) = place {
-            // SAFETY: the caller vouches for the stream.
-            unsafe { synchronize(stream, device) }?;
+        if let MemoryLocation::Device(_) = location {
+            stream.synchronize()?;
         }
         match &self.method {
-            // SAFETY: handed on as they are.
-            MultiGpuMethod::CufftXt(spread) => unsafe {
-                spread.execute((input, place), (output, place), direction, factor, &self.streams)
+            // SAFETY: the caller's guarantees are those that the function asks for.
+            MultiGpuMethod::CufftXt(plan) => unsafe {
+                plan.execute(transform, location, &self.streams)
             },
             MultiGpuMethod::BatchSplit(parts) => {
-                let _connected =
-                    place.map(|_| PeerAccessGuard::new(self.devices, place)).transpose()?;
+                // Copies between devices are direct only with peer access.
+                let _peers = match location {
+                    MemoryLocation::Host => None,
+                    MemoryLocation::Device(_) => {
+                        Some(PeerAccessGuard::new(self.devices, location)?)
+                    }
+                };
                 let mut memory = Vec::with_capacity(parts.len());
                 let mut enqueue = || {
                     for (part, stream) in parts.iter().zip(&self.streams) {
-                        // SAFETY: handed on as they are.
-                        memory.push(unsafe {
-                            part.begin((input, place), direction, factor, stream)
-                        }?);
+                        // SAFETY: the caller guarantees that the input is valid until this function returns, which is
+                        // after the stream's work is done.
+                        memory.push(unsafe { part.begin(transform, location, stream) }?);
                     }
-                    // Only now, since a copy to ordinary host memory waits for the device.
+                    // Only now, because a copy to ordinary host memory blocks until the device is done.
                     for ((part, stream), memory) in parts.iter().zip(&self.streams).zip(&memory) {
-                        // SAFETY: handed on as they are.
-                        unsafe { part.finish(memory, output, place, stream) }?;
+                        // SAFETY: the caller guarantees that the output is valid until this function returns, which is
+                        // after the stream's work is done.
+                        unsafe { part.finish(memory, transform.output, location, stream) }?;
                     }
                     Ok(())
                 };
                 let enqueued = enqueue();
-                // Also after an error: the copies use memory that the caller may free.
+                // Also after an error, because the copies use memory that the caller may free.
                 let done = synchronize_all(&self.streams);
                 enqueued.and(done)
             }
@@ -132,16 +143,17 @@ impl MultiPlan {
     }
 }
 
-/// Some of a batch, on one device.
+/// A part of a batch, on one device.
 #[derive(Debug)]
 struct BatchPart {
     plan: CufftPlan,
-    /// Bytes: where it starts in the array, and how many there are.
+    /// The start of the part in the input, and its size, in bytes.
     input: (usize, usize),
+    /// The start of the part in the output, and its size, in bytes.
     output: (usize, usize),
 }
 
-/// What a share works on. It is given back in the order of the device's stream.
+/// The memory in which a part is transformed. Dropping it frees the memory in the order of the device's stream.
 struct BatchPartMemory {
     input: MemoryPointer,
     output: MemoryPointer,
@@ -183,65 +195,74 @@ impl BatchPart {
         self.input.1 + self.output.1 + self.plan.workspace_size()
     }
 
-    /// Enqueues the copy of the input and the transform.
+    /// Enqueues the copy of this part of the input, and its transform.
     ///
     /// # Safety
-    /// As for [`MultiPlan::execute`]; the caller waits for the stream.
+    /// - As for [`MultiPlan::execute`].
+    /// - The stream outlives the result, and the caller synchronizes with it before the input is freed.
     unsafe fn begin(
         &self,
-        (input, place): (usize, Option<i32>),
-        direction: Direction,
-        factor: Option<f64>,
+        transform: Transform,
+        location: MemoryLocation,
         stream: &Stream,
     ) -> Result<BatchPartMemory> {
-        let (device, handle) = (stream.device(), stream.handle());
-        let pool = StreamOrderedPool::of(device)?;
-        // SAFETY: the stream outlives the memory, which is dropped when it was waited for; the memory has room for what
-        // goes there.
+        let context = ContextGuard::enter(stream.device())?;
+        let pool = StreamOrderedPool::of(stream.device())?;
+        // SAFETY: the caller guarantees that the stream outlives the memory.
+        let stream = unsafe { stream.stream_ref() };
+        let memory = BatchPartMemory {
+            input: pool.memalloc(self.input.1, stream)?,
+            output: pool.memalloc(self.output.1, stream)?,
+            workspace: pool.memalloc(self.plan.workspace_size(), stream)?,
+        };
+        let (start, size) = self.input;
+        let from = PitchedMemory { address: transform.input + start, pitch: size, location };
+        let to = memory_of(&memory.input, size, stream);
+        let transform = Transform {
+            input: memory.input.address(),
+            output: memory.output.address(),
+            ..transform
+        };
+        // SAFETY: the caller guarantees that the input is valid. The memory has room for the part and the plan's
+        // workspace, and is freed in the order of the stream.
         unsafe {
-            let memory = BatchPartMemory {
-                input: pool.memalloc(self.input.1, handle)?,
-                output: pool.memalloc(self.output.1, handle)?,
-                workspace: pool.memalloc(self.plan.workspace_size(), handle)?,
-            };
-            let size = self.input.1;
-            let from = PitchedMemory { address: input + self.input.0, pitch: size, place };
-            let to =
-                PitchedMemory { address: memory.input.address(), pitch: size, place: Some(device) };
-            copy_pitched_async(to, from, size, 1, device, handle)?;
-            self.plan.execute(
-                memory.input.address(),
-                memory.output.address(),
-                direction,
-                factor,
-                handle,
-                memory.workspace.address(),
-            )?;
-            Ok(memory)
+            copy_pitched_async_in(&context, to, from, (size, 1), stream)?;
+            self.plan.execute(&context, transform, stream, memory.workspace.address())?;
         }
+        Ok(memory)
     }
 
-    /// Enqueues the copy of the result.
+    /// Enqueues the copy of this part of the result.
     ///
     /// # Safety
-    /// As for [`Self::begin`].
+    /// - `memory` is the result of [`Self::begin`] with the same stream.
+    /// - The output is valid at `location`, until the caller has synchronized with the stream.
     unsafe fn finish(
         &self,
         memory: &BatchPartMemory,
         output: usize,
-        place: Option<i32>,
+        location: MemoryLocation,
         stream: &Stream,
     ) -> Result<()> {
-        let (device, size) = (stream.device(), self.output.1);
-        let from =
-            PitchedMemory { address: memory.output.address(), pitch: size, place: Some(device) };
-        let to = PitchedMemory { address: output + self.output.0, pitch: size, place };
-        // SAFETY: the caller vouches for the output.
-        unsafe { copy_pitched_async(to, from, size, 1, device, stream.handle()) }
+        let context = ContextGuard::enter(stream.device())?;
+        let (start, size) = self.output;
+        let to = PitchedMemory { address: output + start, pitch: size, location };
+        // SAFETY: the caller guarantees that the output is valid, and that `memory` has this part of the result.
+        unsafe {
+            let stream = stream.stream_ref();
+            let from = memory_of(&memory.output, size, stream);
+            copy_pitched_async_in(&context, to, from, (size, 1), stream)
+        }
     }
 }
 
-/// Refuses what several devices cannot do, before they are touched; otherwise gives the number of transforms.
+/// Describes a block on the stream's device as one row.
+fn memory_of(block: &MemoryPointer, size: usize, stream: StreamRef) -> PitchedMemory {
+    let location = MemoryLocation::Device(stream.device());
+    PitchedMemory { address: block.address(), pitch: size, location }
+}
+
+/// Refuses what several devices cannot do, before they are used; otherwise returns the number of transforms.
 fn check(problem: &Problem, devices: Devices) -> Result<i64> {
     let refuse = |reason: String| Err(Error::InvalidValue(reason));
     if !problem.callbacks.is_empty() {
@@ -276,7 +297,7 @@ fn check(problem: &Problem, devices: Devices) -> Result<i64> {
     Ok(batch)
 }
 
-/// The documented limits of cuFFT Xt for a transform without a batch.
+/// Refuses what exceeds the documented limits of cuFFT Xt for a transform without a batch.
 fn check_spread(problem: &Problem, devices: Devices) -> Result<()> {
     let (rank, count) = (problem.axes.len(), devices.ordinals().len());
     let extents: Vec<i64> = (0..rank).map(|position| problem.extent(position)).collect();

@@ -1,7 +1,14 @@
-//! When several devices reach each other's memory, and when plans of cuFFT Xt are made and destroyed.
+//! Manages peer access between devices for cuFFT Xt, and when plans of cuFFT Xt are created and destroyed.
 //!
-//! Copies from one device to another go through host memory otherwise. cuFFT lets devices reach each other's memory with
-//! each plan that it makes for them. With a plan that it destroys, it takes that from the plans of all threads.
+//! Without peer access, copies from one device to another go through host memory. cuFFT enables peer access when it
+//! creates a plan for several devices, and disables it when it destroys one, also for the plans that remain, in any
+//! thread. So:
+//!
+//! 1. An execution holds the lock for reading, and enables peer access itself ([`PeerAccessGuard`]).
+//! 2. A plan is created and destroyed only by who holds the lock for writing, that is, while no execution runs.
+//! 3. Whoever drops a plan does not wait for the lock, because that thread may hold what an execution needs. The plan is
+//!    put into a list, which the last execution works off.
+//! 4. Whoever destroys a plan enables peer access again, because other libraries may count on it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 
@@ -9,29 +16,31 @@ use gpumath_sys::generated::cufft;
 
 use crate::device::{ContextGuard, Devices, may_call_cuda_in_drop};
 use crate::error::Result;
-use crate::loader;
 use crate::memory::grant_peer_access;
+use crate::status::call;
+use crate::tensor::MemoryLocation;
 
-/// Shared by executions.
-static CONNECTED: RwLock<()> = RwLock::new(());
+/// Read by executions, written by who creates or destroys a plan.
+static EXECUTIONS: RwLock<()> = RwLock::new(());
 
-/// Plans that nobody uses any more.
+/// Plans that are not used any more, but not destroyed yet.
 static UNUSED: Mutex<Vec<(i32, Devices)>> = Mutex::new(Vec::new());
 
-/// While it lives, the devices reach each other's memory.
+/// Keeps peer access enabled between devices. Dropping it destroys unused plans, if no other execution runs.
 pub(super) struct PeerAccessGuard(Option<RwLockReadGuard<'static, ()>>);
 
 impl PeerAccessGuard {
-    /// `place` is the one of them that has the operand and the result, if it is not the host.
-    pub(super) fn new(devices: Devices, place: Option<i32>) -> Result<Self> {
-        let connected = Self(Some(CONNECTED.read().unwrap_or_else(PoisonError::into_inner)));
+    /// Enables peer access between the devices, also to gpumath's pool of the one that has the operand and the result,
+    /// if `location` is a device. Blocks while a plan is created or destroyed.
+    pub(super) fn new(devices: Devices, location: MemoryLocation) -> Result<Self> {
+        let guard = Self(Some(EXECUTIONS.read().unwrap_or_else(PoisonError::into_inner)));
         devices.enable_peer_access()?;
-        if let Some(place) = place {
-            for &other in devices.ordinals().iter().filter(|&&other| other != place) {
-                grant_peer_access(other, place);
+        if let MemoryLocation::Device(device) = location {
+            for &peer in devices.ordinals().iter().filter(|&&peer| peer != device) {
+                grant_peer_access(device, peer);
             }
         }
-        Ok(connected)
+        Ok(guard)
     }
 }
 
@@ -42,17 +51,17 @@ impl Drop for PeerAccessGuard {
     }
 }
 
-/// Makes a plan, while none is executed.
-pub(super) fn make<T>(plan: impl FnOnce() -> T) -> T {
-    let alone = CONNECTED.write().unwrap_or_else(PoisonError::into_inner);
-    let made = plan();
+/// Creates a plan. Blocks until no execution runs.
+pub(super) fn create<T>(plan: impl FnOnce() -> T) -> T {
+    let alone = EXECUTIONS.write().unwrap_or_else(PoisonError::into_inner);
+    let created = plan();
     drop(alone);
     destroy_unused();
-    made
+    created
 }
 
-/// Destroys a plan as soon as none is executed. It does not wait for that: the caller may hold what another one needs.
-pub(super) fn destroy(plan: i32, devices: Devices) {
+/// Destroys a plan now if no execution runs, otherwise after the last one. Does not wait for that.
+pub(super) fn destroy_when_idle(plan: i32, devices: Devices) {
     if may_call_cuda_in_drop() {
         unused().push((plan, devices));
         destroy_unused();
@@ -65,20 +74,18 @@ fn unused() -> MutexGuard<'static, Vec<(i32, Devices)>> {
 
 fn destroy_unused() {
     while may_call_cuda_in_drop() && !unused().is_empty() {
-        let _alone = match CONNECTED.try_write() {
+        let _alone = match EXECUTIONS.try_write() {
             Ok(alone) => alone,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
-            // Whoever has it comes here afterwards.
+            // Whoever holds the lock calls this function afterwards.
             Err(TryLockError::WouldBlock) => return,
         };
         let plans = std::mem::take(&mut *unused());
         for (plan, devices) in plans {
-            if let (Ok(_context), Ok(destroy)) =
-                (ContextGuard::enter_pushed(devices.first()), loader::function(&cufft::DESTROY))
-            {
-                // SAFETY: the plan was owned and is not used again. A failure leaves nothing that could be mended here.
-                let _ = unsafe { destroy(plan) };
-                // Other libraries count on it, too.
+            if let Ok(_context) = ContextGuard::enter_pushed(devices.first()) {
+                // A failure leaves the plan to the end of the process.
+                // SAFETY: the plan's owner was dropped, and the list had the plan once, so it is not used after this.
+                let _ = unsafe { call!(cufft::DESTROY, plan) };
                 let _ = devices.enable_peer_access();
             }
         }

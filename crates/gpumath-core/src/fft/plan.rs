@@ -4,18 +4,21 @@ use std::num::NonZeroUsize;
 use std::slice;
 use std::sync::{Arc, OnceLock};
 
-use super::cufft::{CufftPlan, explain_internal_error};
+use super::cufft::CufftPlan;
 use super::multi_gpu::MultiPlan;
 use super::problem::{Direction, Problem, TransformKind};
 use super::request::Request;
+use super::transform::Transform;
 use crate::cache;
 use crate::cpu::CpuLibrary;
 use crate::cpu::fft::CpuFft;
-use crate::device::{Device, Devices, drop_released, keep_with_graph};
+use crate::device::{
+    CaptureStatus, ContextGuard, Device, Devices, StreamRef, drop_released, keep_with_graph,
+};
 use crate::error::{Error, Result};
 use crate::loader;
 use crate::memory;
-use crate::tensor::{self, TensorView};
+use crate::tensor::{MemoryLocation, TensorView};
 
 /// Where a transform runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,8 +70,8 @@ impl Execution {
     }
 
     /// Whether it is on the GPU whose memory an operand is in.
-    fn is_at(self, operand: tensor::MemoryLocation) -> bool {
-        self.device().is_some_and(|device| tensor::MemoryLocation::Device(device) == operand)
+    fn is_at(self, operand: MemoryLocation) -> bool {
+        self.device().is_some_and(|device| MemoryLocation::Device(device) == operand)
     }
 }
 
@@ -139,8 +142,7 @@ impl FftPlan {
     }
 
     fn make(problem: Problem, execution: Execution) -> Result<Self> {
-        let engine = Engine::of(&problem, execution)
-            .map_err(|error| explain_internal_error(error, execution.ordinals()))?;
+        let engine = Engine::of(&problem, execution)?;
         Ok(Self { problem, execution, engine })
     }
 
@@ -256,28 +258,28 @@ impl FftPlan {
         }
     }
 
-    /// Transforms `input` to `output`, and multiplies the result by `factor` if there is one. Never allocates device memory
-    /// and, on CUDA, never waits. If `stream` is captured into a graph, the plan lives as long as that.
+    /// Transforms, and multiplies the result if there is a factor. Never allocates device memory and, on CUDA, never waits
+    /// for the GPU. On the CPU, `stream` is ignored. If the stream is being captured into a graph, the plan lives as long
+    /// as that; `capture` is the stream's status if the caller knows it.
     ///
     /// # Safety
-    /// `input` and `output` are the addresses of the elements at index (0, …, 0) of memory with the layouts and
-    /// types of [`Self::problem`], host memory for the CPU and memory of the device for CUDA; they are equal exactly
-    /// when the problem is in place, and do not overlap otherwise. `workspace` is the address of
-    /// [`Self::workspace_size`] bytes of device memory, aligned to 256 bytes, that nothing else uses before the work
-    /// on `stream`, a valid stream handle of the device, is done.
+    /// - Input and output have the layouts and types of [`Self::problem`], and are valid until the work is done: host
+    ///   memory for the CPU, and memory of the device for CUDA.
+    /// - They are equal exactly if the problem is in place, and do not overlap otherwise.
+    /// - `workspace` is the address of [`Self::workspace_size`] bytes of device memory, aligned to 256 bytes, that nothing
+    ///   else uses before the work on `stream`, a stream of the device, is done.
     pub unsafe fn execute(
         self: &Arc<Self>,
-        input: usize,
-        output: usize,
-        direction: Direction,
-        factor: Option<f64>,
-        stream: usize,
+        transform: Transform,
+        stream: StreamRef,
+        capture: Option<CaptureStatus>,
         workspace: usize,
     ) -> Result<()> {
+        let Transform { input, output, direction, factor } = transform;
         self.check_direction(direction)?;
         match &self.engine {
             Engine::Nothing => Ok(()),
-            // SAFETY: handed on as they are.
+            // SAFETY: the caller's guarantees are those that the function asks for.
             Engine::Cpu(plan) => unsafe { plan.execute(input, output, direction, factor) },
             Engine::Multi(_) => Err(Error::InvalidState(
                 "this plan is one for several devices, which run() executes".into(),
@@ -289,35 +291,29 @@ impl FftPlan {
                         plan.workspace_size()
                     )));
                 }
-                // SAFETY: handed on as they are.
-                unsafe {
-                    keep_with_graph(stream, plan.device(), || Box::new(Arc::clone(self)))?;
-                    plan.execute(input, output, direction, factor, stream, workspace)
-                }
+                let context = ContextGuard::enter(plan.device())?;
+                keep_with_graph(&context, stream, capture, || Box::new(Arc::clone(self)))?;
+                // SAFETY: the caller's guarantees are those that the function asks for.
+                unsafe { plan.execute(&context, transform, stream, workspace) }
             }
         }
     }
 
-    /// Transforms, as [`Self::execute`] does, on several devices when the work on `stream` is done, and waits for the result. `place` is the device
-    /// that has input and output, or `None` if they are in host memory.
+    /// Transforms as [`Self::execute`] does, but on several devices. Blocks until the work on `stream` is done, and until
+    /// the result is there. In host memory, `stream` is ignored.
     ///
     /// # Safety
-    /// As for [`Self::execute`], but that the memory is at `place`, and `stream` a valid stream handle there.
+    /// As for [`Self::execute`], but input and output are at `location`, and `stream` is a stream of that device.
     pub unsafe fn execute_multi(
         &self,
-        input: usize,
-        output: usize,
-        place: Option<i32>,
-        direction: Direction,
-        factor: Option<f64>,
-        stream: usize,
+        transform: Transform,
+        location: MemoryLocation,
+        stream: StreamRef,
     ) -> Result<()> {
-        self.check_direction(direction)?;
+        self.check_direction(transform.direction)?;
         match &self.engine {
-            // SAFETY: handed on as they are.
-            Engine::Multi(plan) => unsafe {
-                plan.execute(input, output, place, direction, factor, stream)
-            },
+            // SAFETY: the caller's guarantees are those that the function asks for.
+            Engine::Multi(plan) => unsafe { plan.execute(transform, location, stream) },
             Engine::Nothing => Ok(()),
             Engine::Cpu(_) | Engine::Cufft(_) => Err(Error::InvalidState(
                 "this plan is one for a single device, which execute() runs".into(),

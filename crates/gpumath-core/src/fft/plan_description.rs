@@ -20,7 +20,7 @@ pub struct AdvancedLayout {
 /// One of the cuFFT plans that a problem is cut into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassInfo {
-    /// TransformKind of the transform that it does.
+    /// Kind of the transform.
     pub kind: TransformKind,
     /// Transform extents, slowest first.
     pub extents: Dims,
@@ -39,17 +39,17 @@ pub struct PassInfo {
 pub struct PlanDescription {
     /// Its plans, in the order of execution; none for an empty batch.
     pub passes: Vec<PassInfo>,
-    areas: WorkspaceLayout,
+    layout: WorkspaceLayout,
 }
 
 impl PlanDescription {
     /// The outline of `problem`; an error if no plans cover its layouts.
     pub fn of(problem: &Problem) -> Result<Self> {
         if problem.input.is_empty() {
-            return Ok(Self { passes: Vec::new(), areas: WorkspaceLayout::NONE });
+            return Ok(Self { passes: Vec::new(), layout: WorkspaceLayout::NONE });
         }
         let passes = Passes::of(problem)?;
-        let areas = WorkspaceLayout::of(problem, &passes);
+        let layout = WorkspaceLayout::of(problem, &passes);
         let advanced = |side: &Side| AdvancedLayout {
             embed: side.embed.clone(),
             stride: side.stride,
@@ -63,13 +63,13 @@ impl PlanDescription {
             batch: pass.batch,
             calls: pass.offsets.len(),
         });
-        Ok(Self { passes: passes.collect(), areas })
+        Ok(Self { passes: passes.collect(), layout })
     }
 
     /// Bytes of the whole workspace where the largest work area of cuFFT's plans has `work_area` bytes.
     #[must_use]
     pub fn workspace_size(&self, work_area: usize) -> usize {
-        self.areas.size(work_area)
+        self.layout.size(work_area)
     }
 }
 

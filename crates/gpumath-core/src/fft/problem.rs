@@ -63,7 +63,7 @@ pub enum Norm {
 /// but the last transform axis of R2C and C2R; axes are distinct, in range, non-empty; transform extents are positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
-    /// TransformKind of transform.
+    /// Kind of transform.
     pub kind: TransformKind,
     /// Precision of both sides.
     pub precision: Precision,

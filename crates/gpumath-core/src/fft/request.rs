@@ -8,7 +8,7 @@ use crate::tensor::{DType, Dims, Layout, TensorView};
 /// The choices that a user makes about a transform; everything else follows from the operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// TransformKind of transform; `None` takes it from the operand: real means R2C, complex means C2C.
+    /// Kind of transform; `None` takes it from the operand: real means R2C, complex means C2C.
     pub kind: Option<TransformKind>,
     /// Transform axes, negative ones counting from the end; `None` means all.
     pub axes: Option<Dims>,

@@ -1,15 +1,16 @@
-//! What lies in the workspace of a transform on one GPU: cuFFT's work area, then a copy of the operand where the passes
-//! work on one, then a slice for real numbers that are not aligned as cuFFT needs them.
+//! The layout of the workspace on one GPU, in this order: cuFFT's work area; a copy of the operand, if the passes need one;
+//! a bounce buffer for real data that is not aligned as cuFFT requires.
 
 use super::passes::Passes;
 use super::problem::Problem;
 use crate::memory::ALIGNMENT;
 
-/// The parts behind cuFFT's work area.
+/// The parts of a workspace behind cuFFT's work area, whose size is known only once the plans are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorkspaceLayout {
+    /// The copy of the operand; `None` if the passes need none.
     copy: Option<OperandCopy>,
-    /// Bytes of a slice; 0 if none is needed.
+    /// Bytes of the bounce buffer; 0 if none is needed.
     bounce: usize,
 }
 
@@ -25,6 +26,7 @@ pub(super) struct OperandCopy {
 impl WorkspaceLayout {
     pub(super) const NONE: Self = Self { copy: None, bounce: 0 };
 
+    /// Returns the layout for a problem that is cut into these passes.
     pub(super) fn of(problem: &Problem, passes: &Passes) -> Self {
         let size = problem.input_dtype().size();
         let copy = passes.scratch.then(|| {
@@ -35,19 +37,19 @@ impl WorkspaceLayout {
         Self { copy, bounce: slice as usize * problem.precision.real().size() }
     }
 
-    /// The copy and where it starts, such that its index (0, …, 0) is aligned.
+    /// Returns the copy and the offset of its start, such that its element at index (0, …, 0) is aligned.
     pub(super) fn copy(self, work_area: usize) -> Option<(OperandCopy, usize)> {
         self.copy
             .map(|copy| (copy, (work_area + copy.front).next_multiple_of(ALIGNMENT) - copy.front))
     }
 
-    /// Where the slice starts.
+    /// Returns the offset of the bounce buffer.
     pub(super) fn bounce_start(self, work_area: usize) -> usize {
         let end = self.copy(work_area).map_or(work_area, |(copy, start)| start + copy.size);
         if self.bounce > 0 { end.next_multiple_of(ALIGNMENT) } else { end }
     }
 
-    /// Bytes of the whole workspace.
+    /// Returns the bytes of the whole workspace.
     pub(super) fn size(self, work_area: usize) -> usize {
         self.bounce_start(work_area) + self.bounce
     }

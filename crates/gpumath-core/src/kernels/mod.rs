@@ -1,6 +1,8 @@
 //! Kernels of gpumath's own, over the elements of arrays in device memory.
 //!
-//! They come as PTX that every driver since CUDA 12.0 compiles for its device, when they are first launched there.
+//! They are CUDA C++ that `nox -s kernels` compiles with the NVRTC of CUDA 12.0 for the oldest architecture there, such
+//! that every newer driver takes the PTX for every newer device. The PTX is committed, so that no compiler is needed at
+//! run time or for a build. The driver compiles it for its device when a kernel is first launched there.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -8,19 +10,21 @@ use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::driver;
 
-use crate::device::{ContextGuard, RelaxedCapture, call};
+use crate::device::{ContextGuard, RelaxedCapture, StreamRef};
 use crate::error::{Error, Result};
+use crate::status::call;
 use crate::tensor::{DType, Layout, TensorView};
 
-/// `nox -s kernels` compiles it from `scale_and_crop.cu`.
+/// The kernels of `scale_and_crop.cu`.
 const PTX: &str = concat!(include_str!("generated/scale_and_crop.ptx"), "\0");
 
-/// More dimensions of two or more elements do not fit into any memory.
+/// Dimensions at most. More of them, of two or more elements each, do not fit into any memory.
 const MAX_RANK: usize = 48;
+/// Threads of a block.
 const BLOCK: u32 = 256;
-/// Elements that a thread loads at a time.
+/// Elements that a thread of `scale` loads at a time.
 const UNROLLED: u64 = 4;
-/// More blocks than that do not fill a device better; threads go on with further elements.
+/// Blocks at most. More do not fill a device better, so threads go on with further elements.
 const MAX_BLOCKS: u64 = 1 << 16;
 
 /// The elements of a layout, as the kernels take them.
@@ -34,7 +38,7 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// For kernels that look at one array: in its memory order.
+    /// Describes a layout in its memory order, for kernels that access one array.
     pub(crate) fn of(layout: &Layout) -> Result<Self> {
         let Layout { shape, strides } = layout.merged();
         Ok(Self {
@@ -46,7 +50,7 @@ impl Elements {
     }
 }
 
-/// What the kernels take that give an array the elements of another one.
+/// The argument of the kernels that crop or pad: the layout of the result, and that of the source in the same order.
 #[derive(Debug)]
 #[repr(C)]
 struct CropOrPad {
@@ -75,7 +79,7 @@ impl CropOrPad {
     }
 }
 
-/// The numbers, in an array that has room for more.
+/// Copies the numbers to the start of an array of zeros.
 fn filled(numbers: &[i64]) -> Result<[i64; MAX_RANK]> {
     let mut array = [0; MAX_RANK];
     let Some(room) = array.get_mut(..numbers.len()) else {
@@ -88,19 +92,20 @@ fn filled(numbers: &[i64]) -> Result<[i64; MAX_RANK]> {
     Ok(array)
 }
 
-/// Enqueues on `stream` that every element is multiplied by `factor`; half precision is computed in single precision and
-/// rounded once. The work can be captured into a graph.
+/// Enqueues on `stream` that every element is multiplied by `factor`, in the context of the stream's device. Half
+/// precision is computed in single precision and rounded once. The work can be captured into a graph.
 ///
 /// # Safety
-/// `address` is that of the element with index (0, …, 0), aligned to the size of the type, in memory of `device` that is
-/// valid until the work is done, and `stream` a valid stream handle of the device. No two indices share an element.
+/// - `address` is that of the element with index (0, …, 0), aligned to the size of the type.
+/// - The elements are in memory of the stream's device, and valid until the work is done.
+/// - No two indices share an element.
 pub(crate) unsafe fn scale(
+    context: &ContextGuard,
     address: usize,
     dtype: DType,
     elements: &Elements,
     factor: f64,
-    device: i32,
-    stream: usize,
+    stream: StreamRef,
 ) -> Result<()> {
     if elements.count == 0 {
         return Ok(());
@@ -123,19 +128,18 @@ pub(crate) unsafe fn scale(
         &raw const factor as usize,
         std::ptr::from_ref(elements) as usize,
     ];
-    // SAFETY: the parameters are those of the kernel; the caller vouches for the memory and the stream.
-    unsafe { launch(name, elements.count.div_ceil(UNROLLED), &parameters, device, stream) }
+    // SAFETY: the kernel takes an address, a factor and `Elements`; the caller guarantees that they fit the memory.
+    unsafe { launch(context, name, elements.count.div_ceil(UNROLLED), &parameters, stream) }
 }
 
-/// Enqueues what [`crate::memory::crop_or_pad`] does.
+/// Enqueues the work of [`crate::memory::crop_or_pad`] in device memory.
 ///
 /// # Safety
-/// As there, in memory of `device`.
+/// As for that function, with both arrays in memory of the stream's device.
 pub(crate) unsafe fn crop_or_pad(
     to: &TensorView,
     from: &TensorView,
-    device: i32,
-    stream: usize,
+    stream: StreamRef,
 ) -> Result<()> {
     let size = to.dtype.size();
     let name = match size {
@@ -156,44 +160,51 @@ pub(crate) unsafe fn crop_or_pad(
     let arguments = CropOrPad::of(&to.layout, &from.layout)?;
     let parameters =
         [&raw const to.ptr as usize, &raw const from.ptr as usize, &raw const arguments as usize];
-    // SAFETY: the parameters are those of the kernel; the caller vouches for the memory and the stream.
-    unsafe { launch(name, arguments.to.count, &parameters, device, stream) }
+    let context = ContextGuard::enter(stream.device())?;
+    // SAFETY: the kernel takes two addresses and `CropOrPad`; the caller guarantees that they fit the memory, and the
+    // addresses are aligned.
+    unsafe { launch(&context, name, arguments.to.count, &parameters, stream) }
 }
 
-/// Launches a kernel whose threads go on with further elements where `threads` are too many.
+/// Enqueues a kernel on `stream`, in the context of its device. If `threads` are too many, each thread of the kernel
+/// processes several elements.
 ///
 /// # Safety
-/// The parameters are addresses of those that the kernel takes, and what it does with them is right.
+/// - The parameters are the addresses of live values of the types that the kernel takes.
+/// - The memory that the kernel accesses for these values is valid until the work is done.
 unsafe fn launch(
+    context: &ContextGuard,
     name: &'static CStr,
     threads: u64,
     parameters: &[usize; 3],
-    device: i32,
-    stream: usize,
+    stream: StreamRef,
 ) -> Result<()> {
     let blocks = threads.div_ceil(u64::from(BLOCK)).min(MAX_BLOCKS) as u32;
-    let _context = ContextGuard::enter(device)?;
-    let (kernel, _relaxed) = kernel(device, name)?;
-    let parameters = parameters.as_ptr() as usize;
-    // SAFETY: as the caller vouches.
+    let (kernel, _relaxed) = kernel(context, name)?;
+    let (parameters, stream) = (parameters.as_ptr() as usize, stream.handle());
+    // SAFETY: `kernel` is never unloaded; the caller guarantees that the parameters are right, and `StreamRef::new`'s
+    // that the stream is valid.
     unsafe {
         call!(driver::LAUNCH_KERNEL, kernel, blocks, 1, 1, BLOCK, 1, 1, 0, stream, parameters, 0)
     }
 }
 
-/// What was loaded, for the life of the process.
+/// The modules and kernels that were loaded. None is ever unloaded.
 struct Loaded {
     /// The module of each device.
     modules: BTreeMap<i32, usize>,
+    /// The kernels by device and name.
     kernels: BTreeMap<(i32, &'static CStr), usize>,
 }
 
 static LOADED: Mutex<Loaded> =
     Mutex::new(Loaded { modules: BTreeMap::new(), kernels: BTreeMap::new() });
 
-/// Handle of a kernel, in the current context of the device. What comes with it the first time is to be kept until the
-/// kernel is launched: the driver may put off loading it until then, which is no part of a graph that is captured.
-fn kernel(device: i32, name: &'static CStr) -> Result<(usize, Option<RelaxedCapture>)> {
+/// Returns the handle of a kernel in a device's context. The first call for a device and kernel also returns a
+/// [`RelaxedCapture`]: hold it until after the launch, because the driver may load the kernel only then, and during a
+/// stream capture it may do that only in relaxed mode.
+fn kernel(context: &ContextGuard, name: &'static CStr) -> Result<(usize, Option<RelaxedCapture>)> {
+    let device = context.device();
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(&kernel) = loaded.kernels.get(&(device, name)) {
         return Ok((kernel, None));
@@ -201,14 +212,15 @@ fn kernel(device: i32, name: &'static CStr) -> Result<(usize, Option<RelaxedCapt
     let relaxed = RelaxedCapture::enter()?;
     let mut module = loaded.modules.get(&device).copied().unwrap_or(0);
     if module == 0 {
-        // SAFETY: the address is that of a live usize, and the text ends with a zero.
+        // SAFETY: the driver writes one handle to `module`, a live `usize`, and reads `PTX`, which ends with a zero.
         unsafe {
             call!(driver::MODULE_LOAD_DATA, &raw mut module as usize, PTX.as_ptr() as usize)
         }?;
         loaded.modules.insert(device, module);
     }
     let mut kernel = 0_usize;
-    // SAFETY: the address is that of a live usize, the module is never unloaded, and the name ends with a zero.
+    // SAFETY: the driver writes one handle to `kernel`, a live `usize`. The module is never unloaded, and a `CStr` ends
+    // with a zero.
     unsafe {
         call!(driver::MODULE_GET_FUNCTION, &raw mut kernel as usize, module, name.as_ptr() as usize)
     }?;

@@ -1,16 +1,17 @@
-//! Copies of other extents: cut where they are shorter, filled up with zeros where they are longer.
+//! Copies to an array of other extents: cropped where it is shorter, padded with zeros where it is longer.
 
+use crate::device::StreamRef;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::tensor::{MemoryLocation, TensorView};
 
-/// Gives every element of `to` the value of the element of `from` at the same index, or zeros where there is none. In
-/// device memory the work is enqueued on `stream`.
+/// Sets every element of `to` to the element of `from` at the same index, or to zero if `from` has no such element. In
+/// device memory the work is enqueued on `stream`, a stream of the arrays' device; in host memory `stream` is ignored.
 ///
 /// # Safety
-/// Both are valid until the work is done, `to` is nobody else's, its elements are distinct, and the two do not overlap;
-/// `stream` is a valid stream handle of the device.
-pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: usize) -> Result<()> {
+/// - Both arrays are valid until the work is done, and nothing else uses `to` until then.
+/// - The elements of `to` are distinct, and the arrays do not overlap.
+pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: StreamRef) -> Result<()> {
     if to.dtype != from.dtype || to.device != from.device || to.layout.ndim() != from.layout.ndim()
     {
         return Err(Error::InvalidValue(format!(
@@ -22,12 +23,18 @@ pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: usize) -> 
     if to.layout.is_empty() {
         return Ok(());
     }
-    // SAFETY: passed on, with the size of the element type.
+    if let MemoryLocation::Device(device) = to.device
+        && device != stream.device()
+    {
+        return Err(Error::InvalidValue(format!(
+            "the stream is of device {}, but the arrays are on device {device}; give a stream of that",
+            stream.device()
+        )));
+    }
+    // SAFETY: the caller's guarantees are those that the functions ask for, and each line has the size of the type.
     unsafe {
         match (to.device, to.dtype.size()) {
-            (MemoryLocation::Device(device), _) => {
-                return kernels::crop_or_pad(to, from, device, stream);
-            }
+            (MemoryLocation::Device(_), _) => return kernels::crop_or_pad(to, from, stream),
             (MemoryLocation::Host, 1) => crop_or_pad_on_host::<[u8; 1]>(to, from),
             (MemoryLocation::Host, 2) => crop_or_pad_on_host::<[u8; 2]>(to, from),
             (MemoryLocation::Host, 4) => crop_or_pad_on_host::<[u8; 4]>(to, from),
@@ -39,11 +46,12 @@ pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: usize) -> 
 }
 
 /// # Safety
-/// As for [`crop_or_pad`], in host memory, for elements of the size of `E`.
+/// - As for [`crop_or_pad`], with both arrays in host memory.
+/// - The elements have the size of `E`.
 unsafe fn crop_or_pad_on_host<E: Copy + Default>(to: &TensorView, from: &TensorView) {
     let order = to.layout.memory_order();
     let Some((&inner, outer)) = order.split_last() else {
-        // SAFETY: no dimensions: one element.
+        // SAFETY: without dimensions each array has one element, which the caller guarantees to be valid.
         unsafe { copy_line::<E>((to.ptr, 1), (from.ptr, 1), (1, 1)) };
         return;
     };
@@ -66,13 +74,16 @@ unsafe fn crop_or_pad_on_host<E: Copy + Default>(to: &TensorView, from: &TensorV
         let from_line = from.ptr.wrapping_add_signed((from_offset * size) as isize);
         let to_line = (to_line, to.layout.strides[inner] as isize);
         let from_line = (from_line, from.layout.strides[inner] as isize);
-        // SAFETY: a line of both layouts, as far as it is there.
+        // SAFETY: the offsets are those of one line of each layout, whose elements the caller guarantees to be valid;
+        // `given` is 0 where `from` has no such line.
         unsafe { copy_line::<E>(to_line, from_line, (extent as usize, given as usize)) };
     }
 }
 
 /// # Safety
-/// `to` and its step are those of `extent` elements, `from` and its step those of `given`, if it is fewer.
+/// - `to` is the address of `extent` elements that are `to_step` elements apart, and can be written.
+/// - `from` is the address of at least the lesser of `given` and `extent` elements that are `from_step` apart.
+/// - The elements of the two do not overlap.
 unsafe fn copy_line<E: Copy + Default>(
     (to, to_step): (usize, isize),
     (from, from_step): (usize, isize),
@@ -81,7 +92,7 @@ unsafe fn copy_line<E: Copy + Default>(
     let to = std::ptr::with_exposed_provenance_mut::<E>(to);
     let from = std::ptr::with_exposed_provenance::<E>(from);
     let given = given.min(extent);
-    // SAFETY: the caller vouches for the elements; arrays of bytes have no alignment.
+    // SAFETY: the caller guarantees that the elements are valid; they are arrays of bytes, which any address aligns.
     unsafe {
         if to_step == 1 && from_step == 1 {
             std::ptr::copy_nonoverlapping(from, to, given);

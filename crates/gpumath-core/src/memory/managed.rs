@@ -1,63 +1,55 @@
-//! Where managed memory is, and what the driver is told about its use.
+//! Managed memory: moving its pages (prefetch), and advising the driver about its use.
 
 use gpumath_sys::generated::driver;
 
-use crate::device::{ContextGuard, call};
+use crate::device::{ContextGuard, StreamRef};
 use crate::error::Result;
+use crate::status::call;
+use crate::tensor::MemoryLocation;
 
 /// `CU_DEVICE_CPU`
 const HOST_ORDINAL: i32 = -1;
 
-/// Where managed memory is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Location {
-    /// Host memory.
-    Host,
-    /// Memory of the device with this ordinal.
-    Device(i32),
-}
-
-impl Location {
-    /// `CUdevice`. Every driver has the functions that take it; those that take a `CUmemLocation` came with CUDA 12.4.
-    fn ordinal(self) -> i32 {
-        match self {
-            Self::Host => HOST_ORDINAL,
-            Self::Device(ordinal) => ordinal,
-        }
-    }
-}
-
-/// What the driver is told about the use of managed memory.
+/// Advice to the driver about the use of managed memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// It is read much more often than written: every reader may have a copy.
+    /// The memory is read much more often than written, so each reader may have a copy.
     ReadMostly,
-    /// Where its pages should be.
+    /// The location is where the pages should be.
     PreferredLocation,
-    /// It is used from there: keep it mapped.
+    /// The location accesses the memory, so it should stay mapped there.
     AccessedBy,
 }
 
-/// Moves `size` bytes of managed memory to a place, in the order of `stream`.
+/// Returns the `CUdevice` of a location. Every driver has the functions that take it; those that take a `CUmemLocation`
+/// came with CUDA 12.4.
+const fn ordinal_of(location: MemoryLocation) -> i32 {
+    match location {
+        MemoryLocation::Host => HOST_ORDINAL,
+        MemoryLocation::Device(ordinal) => ordinal,
+    }
+}
+
+/// Enqueues on `stream` that `size` bytes of managed memory move to `location`.
 ///
 /// # Safety
-/// The range is managed memory; `stream` is a valid stream handle of `device`.
+/// The range is managed memory.
 pub unsafe fn prefetch(
     address: usize,
     size: usize,
-    place: Location,
-    device: i32,
-    stream: usize,
+    location: MemoryLocation,
+    stream: StreamRef,
 ) -> Result<()> {
     if size == 0 {
         return Ok(());
     }
-    let _context = ContextGuard::enter(device)?;
-    // SAFETY: the caller vouches for range and stream.
-    unsafe { call!(driver::MEM_PREFETCH_ASYNC_V1, address, size as _, place.ordinal(), stream) }
+    let _context = ContextGuard::enter(stream.device())?;
+    let ordinal = ordinal_of(location);
+    // SAFETY: the caller guarantees that the range is managed memory, and `StreamRef::new`'s that the stream is valid.
+    unsafe { call!(driver::MEM_PREFETCH_ASYNC_V1, address, size as _, ordinal, stream.handle()) }
 }
 
-/// Gives or, unless `on`, takes back an advice about `size` bytes of managed memory.
+/// Gives or, unless `on`, withdraws advice about `size` bytes of managed memory, in the context of `device`.
 ///
 /// # Safety
 /// The range is managed memory.
@@ -66,20 +58,20 @@ pub unsafe fn advise(
     size: usize,
     advice: Advice,
     on: bool,
-    place: Location,
+    location: MemoryLocation,
     device: i32,
 ) -> Result<()> {
     if size == 0 {
         return Ok(());
     }
     let _context = ContextGuard::enter(device)?;
-    // `CUmem_advise`: each advice is followed by the number that takes it back.
+    // `CUmem_advise`: the number that withdraws an advice follows the one that gives it.
     let number = i32::from(!on)
         + match advice {
             Advice::ReadMostly => 1,
             Advice::PreferredLocation => 3,
             Advice::AccessedBy => 5,
         };
-    // SAFETY: the caller vouches for the range.
-    unsafe { call!(driver::MEM_ADVISE_V1, address, size as _, number, place.ordinal()) }
+    // SAFETY: the caller guarantees that the range is managed memory.
+    unsafe { call!(driver::MEM_ADVISE_V1, address, size as _, number, ordinal_of(location)) }
 }

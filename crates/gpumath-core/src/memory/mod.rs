@@ -1,4 +1,7 @@
 //! Memory: who allocates it, who frees it, where it is, and how it is copied.
+//!
+//! Memory of a device is freed in the order of the stream that it was allocated for. So whoever owns such memory also
+//! keeps the object that owns the stream: freeing on a destroyed stream crashes the driver.
 
 mod copy;
 mod crop_or_pad;
@@ -12,31 +15,19 @@ mod staging;
 mod strided_copy;
 
 pub use copy::copy_async;
-pub(crate) use copy::{PitchedMemory, copy_pitched_async};
+pub(crate) use copy::{PitchedMemory, copy_async_in, copy_pitched_async_in};
 pub use crop_or_pad::crop_or_pad;
-pub use managed::{Advice, Location, advise, prefetch};
+pub use kind::MemoryKind;
+pub use managed::{Advice, advise, prefetch};
 pub use manager::BaseCUDAMemoryManager;
 pub use pointer::MemoryPointer;
 pub use pointer_attributes::device_of;
-use pointer_attributes::is_cuda_memory;
+use pointer_attributes::is_cuda_memory_in;
 pub(crate) use pool::grant_peer_access;
 pub use pool::{StreamOrderedPool, trim};
 pub use staging::free_idle_staging_buffers;
 pub(crate) use staging::{copy_from_host, copy_to_host};
 pub(crate) use strided_copy::copy_elements;
 
-/// Alignment of everything that CUDA's allocators return, and of the parts of a workspace.
+/// Alignment of everything that CUDA's allocators return, and of the parts of a workspace, in bytes.
 pub const ALIGNMENT: usize = 256;
-
-/// What kind of memory it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MemoryKind {
-    /// Ordinary host memory.
-    Host,
-    /// Page-locked host memory, which a device can reach too.
-    Pinned,
-    /// Unified memory, whose pages move to where they are used.
-    Managed,
-    /// Memory of a device.
-    Device,
-}

@@ -1,24 +1,24 @@
-//! A block of device memory.
+//! A block of memory that frees itself.
 
 use std::fmt;
 
-use crate::device::{is_capturing, is_default, may_call_cuda_in_drop};
+use crate::device::{StreamRef, may_call_cuda_in_drop};
 
 type Finalizer = Box<dyn FnOnce() + Send + Sync>;
 
-/// A block of device memory and what frees it: dropping it frees the block.
+/// A block of memory and the function that frees it. Dropping the block calls the function.
 pub struct MemoryPointer {
     address: usize,
     size: usize,
     finalizer: Option<Finalizer>,
-    order: Option<Order>,
+    order: Option<FreeOrder>,
 }
 
-/// The stream in whose order memory goes back.
+/// The stream in whose order a block is freed.
 #[derive(Clone, Copy)]
-struct Order {
-    stream: usize,
-    device: i32,
+struct FreeOrder {
+    stream: StreamRef,
+    /// Whether the block was allocated while the stream was being captured, so that it belongs to the graph.
     in_graph: bool,
 }
 
@@ -29,30 +29,31 @@ impl MemoryPointer {
         Self { address, size, finalizer, order: None }
     }
 
-    /// Says in whose order it goes back, and whether it belongs to a graph that this stream is being captured into.
+    /// Records the stream in whose order the block is freed, and whether the block belongs to a graph that this stream
+    /// is being captured into.
     #[must_use]
-    pub(crate) fn in_order_of(mut self, stream: usize, device: i32, in_graph: bool) -> Self {
-        self.order = Some(Order { stream, device, in_graph });
+    pub(crate) fn in_order_of(mut self, stream: StreamRef, in_graph: bool) -> Self {
+        self.order = Some(FreeOrder { stream, in_graph });
         self
     }
 
-    /// Whether it must not be dropped now: its stream is being captured, and a graph would free what is not its own.
+    /// Returns whether the block must not be dropped now: its stream is being captured, and the graph would free memory
+    /// that does not belong to it.
     #[must_use]
     pub fn waits_for_capture(&self) -> bool {
-        let Some(Order { stream, device, in_graph: false }) = self.order else { return false };
-        // SAFETY: the stream outlives the memory.
-        !is_default(stream)
+        let Some(FreeOrder { stream, in_graph: false }) = self.order else { return false };
+        !stream.is_legacy_default()
             && may_call_cuda_in_drop()
-            && matches!(unsafe { is_capturing(stream, device) }, Ok(true))
+            && matches!(stream.is_capturing(), Ok(true))
     }
 
-    /// The device address.
+    /// Returns the address, on the device or in host memory.
     #[must_use]
     pub fn address(&self) -> usize {
         self.address
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size

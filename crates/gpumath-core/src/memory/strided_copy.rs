@@ -1,14 +1,15 @@
-//! Copies of elements without what lies between them.
+//! Copies of strided elements in host memory, which leave the bytes between the elements as they are.
 
 use std::cmp::Reverse;
 
 use crate::tensor::Layout;
 
-/// Copies elements of `size` bytes from one place in host memory to another, both of the same layout, whose lowest
-/// elements are at these addresses. What lies between the elements stays as it is.
+/// Copies elements of `size` bytes from one array in host memory to another of the same layout. The addresses are those
+/// of the lowest elements.
 ///
 /// # Safety
-/// The elements are valid, and those of the source are not those of the destination.
+/// - The elements of both arrays are valid, and those of `destination` can be written.
+/// - No element of one array overlaps an element of the other.
 pub(crate) unsafe fn copy_elements(
     destination: usize,
     source: usize,
@@ -33,23 +34,23 @@ pub(crate) unsafe fn copy_elements(
         run *= extent;
         axes.pop();
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: each run is made of elements of the layout, for which the caller gives the guarantees.
     unsafe { copy_runs(destination, source, &axes, run) }
 }
 
-/// Copies runs of bytes: one for each index into `axes`, which are strides in bytes and extents.
+/// Copies one run of bytes for each index into `axes`, pairs of a stride in bytes and an extent.
 ///
 /// # Safety
-/// As for [`copy_elements`].
+/// As for [`copy_elements`], for the runs instead of the elements.
 unsafe fn copy_runs(destination: usize, source: usize, axes: &[(usize, usize)], run: usize) {
     let Some((&(stride, extent), inner)) = axes.split_first() else {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller guarantees that both runs are valid and do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(source as *const u8, destination as *mut u8, run) };
         return;
     };
     for index in 0..extent {
         let offset = index * stride;
-        // SAFETY: as the caller vouches.
+        // SAFETY: these are some of the runs for which the caller gives the guarantees.
         unsafe { copy_runs(destination + offset, source + offset, inner, run) }
     }
 }

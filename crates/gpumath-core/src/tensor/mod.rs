@@ -6,7 +6,7 @@ mod layout;
 pub use dtype::DType;
 pub use layout::{Dims, Layout};
 
-/// Where the elements are.
+/// Where memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryLocation {
     /// Host memory.

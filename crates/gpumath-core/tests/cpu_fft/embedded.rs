@@ -4,7 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gpumath_core::cpu::fft::CpuFft;
-use gpumath_core::fft::{Direction, Execution, FftPlan, Precision, Problem, TransformKind};
+use gpumath_core::device::StreamRef;
+use gpumath_core::fft::{
+    Direction, Execution, FftPlan, Precision, Problem, Transform, TransformKind,
+};
 use gpumath_core::tensor::Layout;
 
 use crate::reference::{C, Dense, Operand, Random, check, dft, dims, error, strided, tolerance};
@@ -237,8 +240,10 @@ fn refusals_say_what_to_do() {
             (TransformKind::R2C, Direction::Inverse, "always Forward"),
             (TransformKind::C2R, Direction::Forward, "always Inverse"),
         ] {
+            let stream = StreamRef::legacy_default(0);
+            let transform = Transform { input: 64, output: 128, direction: wrong, factor: None };
             let plan = Arc::new(FftPlan::new(line(kind, Precision::Single, 8), execution).unwrap());
-            assert!(message(plan.execute(64, 128, wrong, None, 0, 0)).contains(right));
+            assert!(message(plan.execute(transform, stream, None, 0)).contains(right));
         }
         let c2c = plan(1)(&line(TransformKind::C2C, Precision::Double, 8));
         assert!(message(c2c.execute(60, 128, Direction::Forward, None)).contains("aligned to 8"));

@@ -15,9 +15,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use gpumath_core::Error;
-use gpumath_core::device::note_status;
 use gpumath_core::error::Status;
 use gpumath_core::loader;
+use gpumath_core::status::note_status;
 use gpumath_sys::table::Symbol;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;

@@ -1,52 +1,53 @@
-//! Parts of a range of memory, which several threads draw.
+//! Parts of a range of memory, which several threads claim one after the other.
 
 use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Offsets from the start of a range. Threads draw from the front until they are used up.
+/// The chunks of a range, as offsets from its start. Threads draw them from the front until they are used up.
 #[derive(Debug)]
 pub(super) struct Chunks {
-    /// Where the next one starts.
+    /// Offset of the next chunk.
     next: AtomicUsize,
+    /// Bytes of the range.
     size: usize,
-    /// Bytes of each but the first, which ends where the address is a multiple of that, and the last. A power of two.
+    /// Bytes of each chunk but the first and the last. A power of two; each chunk but the last ends at a multiple of it.
     step: usize,
-    /// Bytes from the last such address to the start.
+    /// Bytes from the last multiple of `step` to the start of the range.
     shift: usize,
 }
 
 impl Chunks {
-    /// Of `size` bytes at `address`, cut where the address is a multiple of `step` or, if that is none, of the next power
-    /// of two.
+    /// Splits `size` bytes at `address` into chunks. Each but the last ends at an address that is a multiple of `step`,
+    /// rounded up to a power of two.
     pub(super) fn new(address: usize, size: usize, step: usize) -> Self {
         let step = step.next_power_of_two();
         Self { next: AtomicUsize::new(0), size, step, shift: address % step }
     }
 
-    /// Draws one.
+    /// Claims the next chunk; `None` once they are used up.
     pub(super) fn draw(&self) -> Option<Range<usize>> {
         let draw = |start| (start < self.size).then(|| self.end_of(start));
         let start = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, draw).ok()?;
         Some(start..self.end_of(start))
     }
 
-    /// Draws until they are used up.
+    /// Claims chunks until they are used up.
     pub(super) fn draw_all(&self) -> impl Iterator<Item = Range<usize>> {
         iter::from_fn(|| self.draw())
     }
 
-    /// Lets nobody draw any more.
+    /// Discards the chunks that are left, so that every thread stops.
     pub(super) fn stop(&self) {
         self.next.store(self.size, Ordering::Relaxed);
     }
 
-    /// Whether nobody has drawn one.
+    /// Returns whether no chunk has been claimed.
     pub(super) fn are_untouched(&self) -> bool {
         self.next.load(Ordering::Relaxed) == 0
     }
 
-    /// Where the chunk ends that starts at an offset.
+    /// Returns the end of the chunk that starts at `start`.
     fn end_of(&self, start: usize) -> usize {
         (start + self.step - (self.shift + start) % self.step).min(self.size)
     }

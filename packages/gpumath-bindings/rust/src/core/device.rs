@@ -175,7 +175,7 @@ impl Stream {
         let event = py.detach(|| {
             let event = device::Event::new(self.0.device(), false)?;
             // SAFETY: the stream lives as long as self.
-            unsafe { event.record(self.0.handle()) }.map(|()| event)
+            event.record(unsafe { self.0.stream_ref() }).map(|()| event)
         });
         event.or_raise(py).map(Event)
     }
@@ -241,11 +241,12 @@ pub(crate) fn synchronize_stream(
     let handle = stream_handle(stream)?;
     let py = stream.py();
     // SAFETY: the caller vouches for the handle, as the documentation says.
-    unsafe {
+    let stream = unsafe { device::StreamRef::new(device_id, handle) };
+    {
         if interruptible {
-            wait(py, || device::query(handle, device_id))
+            wait(py, || stream.query())
         } else {
-            py.detach(|| device::synchronize(handle, device_id)).or_raise(py)
+            py.detach(|| stream.synchronize()).or_raise(py)
         }
     }
 }
@@ -280,7 +281,12 @@ pub(crate) fn order_streams(
 ) -> PyResult<()> {
     let (py, first, then) = (then.py(), stream_handle(first)?, stream_handle(then)?);
     // SAFETY: the caller vouches for the handles, as the documentation says.
-    py.detach(|| unsafe { device::order(first, then, device_id) }).or_raise(py)
+    py.detach(|| unsafe {
+        let (first, then) =
+            (device::StreamRef::new(device_id, first), device::StreamRef::new(device_id, then));
+        then.order_after(first)
+    })
+    .or_raise(py)
 }
 
 /// Say whether what is put on a stream is captured into a CUDA graph, instead of run.
@@ -303,7 +309,7 @@ pub(crate) fn order_streams(
 pub(crate) fn is_capturing(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResult<bool> {
     let handle = stream_handle(stream)?;
     // SAFETY: the caller vouches for the handle, as the documentation says.
-    unsafe { device::is_capturing(handle, device_id) }.or_raise(stream.py())
+    unsafe { device::StreamRef::new(device_id, handle) }.is_capturing().or_raise(stream.py())
 }
 
 /// Give the handle of the stream that an operand's library works on now.
@@ -386,7 +392,8 @@ impl Event {
     fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let handle = stream.map_or(Ok(0), stream_handle)?;
         // SAFETY: the caller vouches for the handle, as the documentation says.
-        py.detach(|| unsafe { self.0.record(handle) }).or_raise(py)
+        py.detach(|| unsafe { self.0.record(device::StreamRef::new(self.0.device(), handle)) })
+            .or_raise(py)
     }
 
     /// Whether the recorded work is done.

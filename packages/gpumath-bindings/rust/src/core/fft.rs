@@ -13,8 +13,8 @@ use self::parse::{parse_direction, parse_execution, parse_norm};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use gpumath_core::device::Devices;
-use gpumath_core::fft::{Callbacks, Execution, FftPlan as Plan, Found, Request};
+use gpumath_core::device::{Devices, StreamRef};
+use gpumath_core::fft::{Callbacks, Execution, FftPlan as Plan, Found, Request, Transform};
 use gpumath_core::tensor::{Dims, MemoryLocation};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -382,7 +382,9 @@ impl FftPlan {
         // SAFETY: operands were checked against the plan's layouts and are alive for the call; for bare addresses,
         // the stream and the workspace the caller vouches, as the documentation says.
         py.detach(|| unsafe {
-            self.plan.execute(source, result, direction, factor, stream, workspace)
+            let transform = Transform { input: source, output: result, direction, factor };
+            let device = self.plan.execution().device().unwrap_or(0);
+            self.plan.execute(transform, StreamRef::new(device, stream), None, workspace)
         })
         .or_raise(py)?;
         for (object, operand) in [(input, source_operand), (output, result_operand)] {

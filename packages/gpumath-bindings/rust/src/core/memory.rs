@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use gpumath_core::device::StreamRef;
 use gpumath_core::memory::{self, BaseCUDAMemoryManager, StreamOrderedPool};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -149,7 +150,7 @@ pub(crate) fn allocate(
     let block = py.detach(|| {
         let pool = StreamOrderedPool::of(device_id)?;
         // SAFETY: the owner keeps the stream's object; for a bare handle the caller vouches, as documented.
-        unsafe { pool.memalloc(size, handle) }
+        pool.memalloc(size, unsafe { StreamRef::new(device_id, handle) })
     });
     let block = block.or_raise(py)?;
     let device_ptr = block.address();
@@ -199,6 +200,8 @@ pub(crate) fn copy(
 ) -> PyResult<()> {
     let stream = stream.map_or(Ok(0), stream_handle)?;
     // SAFETY: the caller vouches for the addresses and the stream, as the documentation says.
-    py.detach(|| unsafe { memory::copy_async(destination, source, size, device_id, stream) })
-        .or_raise(py)
+    py.detach(|| unsafe {
+        memory::copy_async(destination, source, size, StreamRef::new(device_id, stream))
+    })
+    .or_raise(py)
 }

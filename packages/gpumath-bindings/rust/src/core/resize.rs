@@ -1,5 +1,6 @@
 //! `resized`
 
+use gpumath_core::device::StreamRef;
 use gpumath_core::memory::crop_or_pad;
 use gpumath_core::tensor::{Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
@@ -80,7 +81,11 @@ pub(crate) fn resized<'py>(
     let from = &source.view;
     // SAFETY: the new array has the target's layout, and both are alive for the call; what is borrowed is kept until the
     // work is done. For the stream the caller vouches.
-    py.detach(|| unsafe { crop_or_pad(&target, from, handle) }).or_raise(py)?;
+    py.detach(|| unsafe {
+        let device = if let MemoryLocation::Device(device) = from.device { device } else { 0 };
+        crop_or_pad(&target, from, StreamRef::new(device, handle))
+    })
+    .or_raise(py)?;
     pending::keep(operand, source, handle).or_raise(py)?;
     Ok(empty.array)
 }

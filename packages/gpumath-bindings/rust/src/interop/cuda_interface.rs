@@ -2,7 +2,7 @@
 //!
 //! The protocol: <https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html>.
 
-use gpumath_core::device;
+use gpumath_core::device::StreamRef;
 use gpumath_core::memory::{MemoryKind, device_of};
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -62,7 +62,10 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
         && !view.layout.is_empty()
     {
         // SAFETY: the one handle is the library's own, and the user vouches for the other.
-        py.detach(|| unsafe { device::order(own, stream, device) }).or_raise(py)?;
+        py.detach(|| unsafe {
+            StreamRef::new(device, stream).order_after(StreamRef::new(device, own))
+        })
+        .or_raise(py)?;
     }
     Ok(Operand {
         view,

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use gpumath_core::device;
+use gpumath_core::device::StreamRef;
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -184,7 +184,10 @@ impl Exchange {
     pub(super) fn order(self, py: Python<'_>, device: i32, stream: usize) -> PyResult<()> {
         let Some(own) = self.current_stream(py, device)? else { return Ok(()) };
         // SAFETY: the one handle is the library's own, and the user vouches for the other.
-        py.detach(|| unsafe { device::order(own, stream, device) }).or_raise(py)
+        py.detach(|| unsafe {
+            StreamRef::new(device, stream).order_after(StreamRef::new(device, own))
+        })
+        .or_raise(py)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gpumath_core::device::{Event, RelaxedCapture, is_capturing, is_default};
+use gpumath_core::device::{Event, RelaxedCapture, StreamRef};
 use gpumath_core::memory::MemoryPointer;
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::prelude::*;
@@ -70,7 +70,8 @@ pub(crate) fn keep(
     release_finished();
     // SAFETY: the work was put on this stream of this device just now.
     let event = unsafe {
-        if !is_default(stream) && is_capturing(stream, device)? {
+        let stream = StreamRef::new(device, stream);
+        if !stream.is_legacy_default() && stream.is_capturing()? {
             return Ok(());
         }
         let event = Event::new(device, false)?;

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
-use gpumath_core::device;
+use gpumath_core::device::StreamRef;
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{Layout, MemoryLocation};
 use pyo3::exceptions::PyBufferError;
@@ -50,7 +50,7 @@ pub(super) fn capsule<'py>(
     if as_host && this.space == MemoryKind::Managed {
         // The CPU has no stream that could wait.
         // SAFETY: the array's stream lives as long as the array.
-        wait(py, || unsafe { device::query(this.stream, this.device_id) })?;
+        wait(py, || unsafe { StreamRef::new(this.device_id, this.stream) }.query())?;
     } else {
         order(py, this, stream)?;
     }
@@ -118,7 +118,10 @@ fn order(py: Python<'_>, array: &Array, stream: Option<i64>) -> PyResult<()> {
         }
     };
     // SAFETY: the array's stream lives as long as the array, and the consumer vouches for its own.
-    py.detach(|| unsafe { device::order(array.stream, consumer, device) }).or_raise(py)
+    py.detach(|| unsafe {
+        StreamRef::new(device, consumer).order_after(StreamRef::new(device, array.stream))
+    })
+    .or_raise(py)
 }
 
 fn wrap<'py, T>(

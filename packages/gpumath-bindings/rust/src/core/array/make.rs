@@ -1,6 +1,7 @@
 //! How arrays come to be.
 
-use gpumath_core::memory::{ALIGNMENT, Location, MemoryKind};
+use gpumath_core::device::StreamRef;
+use gpumath_core::memory::{ALIGNMENT, MemoryKind};
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::types::PyString;
@@ -73,7 +74,8 @@ pub(super) fn empty(
     };
     let handle = stream.map_or(Ok(0), stream_handle)?;
     // SAFETY: the block keeps the stream's object; for a bare handle the caller vouches, as documented.
-    let allocate = || unsafe { space.allocate(size, device_id, handle) };
+    let order = unsafe { StreamRef::new(device_id, handle) };
+    let allocate = || space.allocate(size, order);
     let memory = if space == MemoryKind::Host {
         allocate()
     } else {
@@ -165,15 +167,15 @@ fn parse_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     })
 }
 
-pub(super) fn location(device: &Bound<'_, PyAny>) -> PyResult<Location> {
+pub(super) fn location(device: &Bound<'_, PyAny>) -> PyResult<MemoryLocation> {
     if let Ok(name) = device.cast::<PyString>() {
         if name.to_str()? == "cpu" {
-            return Ok(Location::Host);
+            return Ok(MemoryLocation::Host);
         }
     } else if let Ok(ordinal) = device.extract::<i32>()
         && ordinal >= 0
     {
-        return Ok(Location::Device(ordinal));
+        return Ok(MemoryLocation::Device(ordinal));
     }
     Err(PyValueError::new_err(format!(
         "device is {device}; the ordinal of a CUDA device or \"cpu\" is needed"

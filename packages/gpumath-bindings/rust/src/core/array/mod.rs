@@ -7,8 +7,8 @@ mod make;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use gpumath_core::device;
-use gpumath_core::memory::{self, Advice, Location, MemoryKind};
+use gpumath_core::device::StreamRef;
+use gpumath_core::memory::{self, Advice, MemoryKind};
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -204,8 +204,10 @@ impl Array {
         let stream = stream.map_or(Ok(self.stream), stream_handle)?;
         let (low, size) = self.view.span();
         // SAFETY: managed memory of this array; the caller vouches for the stream, as the documentation says.
-        py.detach(|| unsafe { memory::prefetch(low, size, place, self.device_id, stream) })
-            .or_raise(py)
+        py.detach(|| unsafe {
+            memory::prefetch(low, size, place, StreamRef::new(self.device_id, stream))
+        })
+        .or_raise(py)
     }
 
     /// Tell the driver how managed memory is used.
@@ -238,7 +240,7 @@ impl Array {
                 )));
             }
         };
-        let place = device.map_or(Ok(Location::Device(self.device_id)), make::location)?;
+        let place = device.map_or(Ok(MemoryLocation::Device(self.device_id)), make::location)?;
         let (low, size) = self.view.span();
         // SAFETY: managed memory of this array.
         py.detach(|| unsafe { memory::advise(low, size, advice, on, place, self.device_id) })
@@ -410,7 +412,10 @@ impl Array {
             && stream != this.stream
         {
             // SAFETY: the array's stream lives as long as it, and the user vouches for the other.
-            py.detach(|| unsafe { device::order(this.stream, stream, device) }).or_raise(py)?;
+            py.detach(|| unsafe {
+                StreamRef::new(device, stream).order_after(StreamRef::new(device, this.stream))
+            })
+            .or_raise(py)?;
             // Its memory goes back in the order of its own stream, which does not wait for the other.
             owner = Some(Owner::Object(slf.clone().into_any().unbind()));
         }

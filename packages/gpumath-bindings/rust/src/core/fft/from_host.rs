@@ -1,5 +1,6 @@
 //! Plans for a GPU that run on operands in host memory.
 
+use gpumath_core::device::StreamRef;
 use gpumath_core::fft::Direction;
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
@@ -55,7 +56,8 @@ impl FftPlan {
         // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
         // stream and the workspace the caller vouches, as the documentation of `run` says.
         py.detach(|| unsafe {
-            self.plan.execute_from_host(source, target, direction, factor, handle, scratch)
+            let stream = StreamRef::new(device, handle);
+            self.plan.execute_from_host(source, target, direction, factor, stream, scratch)
         })
         .or_raise(py)?;
         Ok(result)

@@ -1,7 +1,7 @@
 //! Plans for several devices.
 
-use gpumath_core::device::{Devices, query};
-use gpumath_core::fft::{Direction, Execution};
+use gpumath_core::device::{Devices, StreamRef};
+use gpumath_core::fft::{Direction, Execution, Transform};
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -90,13 +90,15 @@ impl FftPlan {
         if let Some(device) = place {
             // Such that the user can leave the wait.
             // SAFETY: the handle is the library's own, or the user vouches for it.
-            crate::core::device::wait(py, || unsafe { query(handle, device) })?;
+            crate::core::device::wait(py, || unsafe { StreamRef::new(device, handle) }.query())?;
         }
-        let input = source.ptr;
+        let (input, location) = (source.ptr, source.device);
         // SAFETY: the views were checked against the plan's layouts, and their objects are alive for the call; for the
         // stream the caller vouches.
         py.detach(|| unsafe {
-            self.plan.execute_multi(input, address, place, direction, factor, handle)
+            let transform = Transform { input, output: address, direction, factor };
+            let stream = StreamRef::new(place.unwrap_or(0), handle);
+            self.plan.execute_multi(transform, location, stream)
         })
         .or_raise(py)?;
         Ok(result)

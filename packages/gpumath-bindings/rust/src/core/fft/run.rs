@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gpumath_core::Error;
-use gpumath_core::device::{RelaxedCapture, is_capturing, is_default};
-use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Norm, Problem};
+use gpumath_core::device::{CaptureStatus, RelaxedCapture, StreamRef};
+use gpumath_core::fft::{Direction, Execution, FftPlan as Plan, Norm, Problem, Transform};
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,13 +87,13 @@ impl FftPlan {
             (None, Some(device)) => library.current_stream(py, device)?,
             (None, None) => 0,
         };
-        let captured = match device {
-            Some(device) if !is_default(handle) => {
-                // SAFETY: the handle is the library's own, or the user vouches for it.
-                unsafe { is_capturing(handle, device) }.or_raise(py)?
-            }
-            _ => false,
+        // SAFETY: the handle is the library's own, or the user guarantees that it is valid. On the CPU it is not used.
+        let order = unsafe { StreamRef::new(device.unwrap_or(0), handle) };
+        let capture = match device {
+            Some(_) if !order.is_legacy_default() => Some(order.capture_status().or_raise(py)?),
+            _ => None,
         };
+        let captured = capture.is_some_and(CaptureStatus::is_capturing);
         let is_new = out.is_none() && !problem.inplace;
         if captured && blocking {
             return Err(captured_error("blocking=True waits for the result", "leave it out"))
@@ -114,18 +114,16 @@ impl FftPlan {
         // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
         // stream and the workspace the caller vouches, as the documentation says.
         py.detach(|| unsafe {
-            self.plan.execute(ptr, address, direction, factor, handle, scratch)
+            let transform = Transform { input: ptr, output: address, direction, factor };
+            self.plan.execute(transform, order, capture, scratch)
         })
         .or_raise(py)?;
         interop::pending::keep(operand, source, handle).or_raise(py)?;
         if let (Some(out), Some(target)) = (out, target) {
             interop::pending::keep(out, target, handle).or_raise(py)?;
         }
-        if let Some(device) = device
-            && blocking
-        {
-            // SAFETY: as above.
-            wait(py, || unsafe { gpumath_core::device::query(handle, device) })?;
+        if device.is_some() && blocking {
+            wait(py, || order.query())?;
         }
         Ok(result)
     }
@@ -263,7 +261,7 @@ pub(super) fn refuse_capture(
     cure: &str,
 ) -> PyResult<()> {
     // SAFETY: the handle is the library's own, or the user vouches for it.
-    match unsafe { is_capturing(stream, device) } {
+    match unsafe { StreamRef::new(device, stream) }.is_capturing() {
         Ok(true) => Err(captured_error(what, cure)).or_raise(py),
         // Without a device nothing is captured, and other reasons may come first.
         Ok(false) | Err(Error::NoDevice(_)) => Ok(()),

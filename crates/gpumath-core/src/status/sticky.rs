@@ -3,14 +3,18 @@
 //! The state is one for the process. NVIDIA's documentation of these statuses says that they leave the *process* in an
 //! inconsistent state, which ends only with it; a status does not tell its device either: it may come from a call on
 //! any thread, long after the kernel that caused it, which may have used the memory of another device.
+//!
+//! `ContextGuard::enter` checks for one, so that every later use of CUDA names the first error. Destructors then leave
+//! CUDA alone.
 
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result, Status};
 
+/// `CUDA_ERROR_CONTEXT_IS_DESTROYED`
 const CONTEXT_IS_DESTROYED: i32 = 709;
 
-/// `CUresult`s, which are the same numbers as the runtime's `cudaError_t`s.
+/// `CUresult`s after which CUDA cannot be used; the runtime's `cudaError_t`s are the same numbers.
 const STICKY: [i32; 14] = [
     214, // ECC_UNCORRECTABLE
     220, // NVLINK_UNCORRECTABLE
@@ -28,29 +32,29 @@ const STICKY: [i32; 14] = [
     911, // EXTERNAL_DEVICE
 ];
 
-/// The first of them. Looking costs one atomic load.
+/// The first sticky error. Reading it costs one atomic load.
 static FIRST: OnceLock<Status> = OnceLock::new();
 
-/// The error for a status of the driver from a call of the core's own.
+/// Returns the error for a status that the core's own call of the driver or the runtime returned.
 pub(super) fn error(status: Status) -> Error {
-    // The core works in primary contexts only, which it never releases: where one is destroyed, all of its streams,
-    // plans and memory are.
+    // The core works in primary contexts only, and never releases them. If one is destroyed, all streams, plans and
+    // memory in it are lost.
     if status.code != CONTEXT_IS_DESTROYED && !STICKY.contains(&status.code) {
         return Error::Status(Box::new(status));
     }
     keep(status.clone()).err().unwrap_or_else(|| Error::Status(Box::new(status)))
 }
 
-/// Notes a status that a caller of the driver or of the runtime got from it by ways of its own. Not that a context is
-/// destroyed, which may be one of the caller's.
+/// Notes a status that a caller of gpumath got from its own call of the driver or the runtime. The status that says that
+/// a context is destroyed is not noted, because that context may be the caller's own.
 pub fn note(status: &Status) {
     if STICKY.contains(&status.code) {
-        // Not the first one: nothing to be noted.
+        // An error means that an earlier status was noted already.
         let _ = keep(status.clone());
     }
 }
 
-/// Keeps `status` if it is the first; otherwise says which was.
+/// Keeps `status` if it is the first sticky error; otherwise fails with the first one.
 fn keep(status: Status) -> Result<()> {
     let mut is_first = false;
     FIRST.get_or_init(|| {
@@ -60,7 +64,7 @@ fn keep(status: Status) -> Result<()> {
     if is_first { Ok(()) } else { check() }
 }
 
-/// `Error::Sticky` after the first sticky error.
+/// Fails with `Error::Sticky` after the first sticky error.
 #[inline]
 pub(crate) fn check() -> Result<()> {
     match FIRST.get() {
@@ -69,7 +73,7 @@ pub(crate) fn check() -> Result<()> {
     }
 }
 
-/// Whether there was one.
-pub(super) fn is_set() -> bool {
+/// Returns whether there was a sticky error.
+pub(crate) fn is_set() -> bool {
     FIRST.get().is_some()
 }
