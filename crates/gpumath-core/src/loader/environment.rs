@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::loader::catalog::CATALOG;
-use crate::loader::process;
+use crate::loader::mapped_files;
 
 /// Where an embedding language keeps its packages.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ impl Environment {
                 .filter_map(|name| Some((name.clone(), std::env::var_os(name)?)))
                 .collect(),
             paths,
-            loaded: process::mapped_files(is_cuda),
+            loaded: mapped_files::mapped_files(is_cuda),
             ask_system: true,
         }
     }

@@ -4,16 +4,16 @@
 //! origin as far as it reaches. `docs/libraries.md` tells the search order to users.
 
 pub mod catalog;
-mod choose;
-mod companions;
 mod environment;
-mod explain;
-mod names;
+mod function_names;
+mod library_set;
+mod mapped_files;
+mod messages;
 mod open;
 mod origin;
-mod process;
+mod preload;
 mod report;
-mod resolve;
+mod resolver;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -25,7 +25,7 @@ use crate::loader::catalog::DRIVER;
 pub use environment::{Environment, SearchPaths};
 pub use open::LibraryInfo;
 pub use report::Report;
-pub use resolve::Resolver;
+pub use resolver::Resolver;
 
 static RESOLVER: Mutex<Option<Resolver>> = Mutex::new(None);
 static SEARCH_HOOK: OnceLock<fn() -> SearchPaths> = OnceLock::new();
@@ -60,7 +60,7 @@ pub fn address(symbol: &'static Symbol) -> Result<usize> {
 ///
 /// `"cufft.exec_c2c"`, or the C name or the exported symbol after the module: `"cufft.cufftExecC2C"`.
 pub fn address_of(name: &str) -> Result<usize> {
-    address(names::symbol(name)?)
+    address(function_names::symbol(name)?)
 }
 
 /// Opens a library unless it is open, and tells where it is.
@@ -95,7 +95,7 @@ pub fn has(name: &str) -> Result<bool> {
     if !name.contains('.') {
         return is_there(library(name));
     }
-    for symbol in names::symbols(name)? {
+    for symbol in function_names::symbols(name)? {
         if is_there(address(symbol))? {
             return Ok(true);
         }

@@ -8,7 +8,7 @@ use gpumath_sys::table::{Release, Symbol};
 
 use crate::error::{Error, FunctionNotFound, Result};
 use crate::loader::catalog::{CUDA_MAJORS, DRIVER, Library, VersionQuery};
-use crate::loader::{companions, explain, process};
+use crate::loader::{mapped_files, messages, preload};
 use crate::version::Version;
 
 /// A library that is open.
@@ -49,7 +49,7 @@ impl Opened {
                 function: format!("{}.{}", symbol.library, symbol.name),
                 symbol: symbol.symbol.to_owned(),
                 path: info.path.display().to_string(),
-                version: explain::version_text(info.version),
+                version: messages::version_text(info.version),
                 since: symbol.since,
                 until: symbol.until,
                 versions: versions_text(symbol),
@@ -74,13 +74,13 @@ pub(super) fn open(
     file: &Path,
     origin: &'static str,
 ) -> std::result::Result<Opened, String> {
-    companions::before(library);
+    preload::before(library);
     // SAFETY: the file has the name that NVIDIA gives this library, or the user named it for it.
     let handle = unsafe { DynamicLibrary::open(file) }.map_err(|text| readable(&text, file))?;
     let version = ask(&handle, library.version)?;
     let path =
         if file.is_absolute() { file.to_path_buf() } else { real_path(&handle, library, file) };
-    companions::after(library, &path, version);
+    preload::after(library, &path, version);
     let by_version = version.and_then(|version| library.cuda_major_of_version(version));
     let name = path.file_name().and_then(|name| name.to_str());
     let cuda_major = by_version.or_else(|| library.cuda_major_of_file(name?));
@@ -189,7 +189,7 @@ fn real_path(handle: &DynamicLibrary, library: &Library, name: &Path) -> PathBuf
     let known = std::iter::once(library.version.symbol());
     let mut symbols = known.chain(library.symbols().map(|symbol| symbol.symbol));
     let address = symbols.find_map(|symbol| handle.symbol(symbol));
-    address.and_then(process::file_at).unwrap_or_else(|| name.to_path_buf())
+    address.and_then(mapped_files::file_at).unwrap_or_else(|| name.to_path_buf())
 }
 
 /// The dynamic loader's message without the file's own path, which stands beside it already.

@@ -3,7 +3,7 @@
 use crate::error::{Attempt, Error, LibraryNotFound};
 use crate::loader::catalog::CATALOG;
 use crate::loader::open::LibraryInfo;
-use crate::loader::{environment::Environment, explain, resolve::Resolver};
+use crate::loader::{environment::Environment, messages, resolver::Resolver};
 
 /// The state of the search.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Report {
             libraries,
             considered: resolver.considered().to_vec(),
             missing,
-            environment: explain::facts(environment),
+            environment: messages::facts(environment),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::error::{Attempt, Error, LibraryNotFound};
 use crate::loader::catalog::{CATALOG, CUDA_MAJORS, DRIVER, DRIVER_FILE, Library};
-use crate::loader::choose::{NoSet, Set, joined};
 use crate::loader::environment::{Environment, ROOT_VARIABLE};
+use crate::loader::library_set::{NoSet, Set, joined};
 use crate::loader::origin::{Layout, Origin, Step};
 use crate::version::Version;
 

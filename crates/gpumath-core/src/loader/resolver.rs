@@ -6,9 +6,9 @@ use gpumath_sys::table::Symbol;
 
 use crate::error::{Attempt, Result};
 use crate::loader::catalog::{self, CUDA_MAJORS, DRIVER, DRIVER_FILE, Library};
-use crate::loader::choose::{self, NoSet, Set};
 use crate::loader::environment::Environment;
-use crate::loader::explain;
+use crate::loader::library_set::{self, NoSet, Set};
+use crate::loader::messages;
 use crate::loader::open::{self, LibraryInfo, Opened};
 use crate::loader::origin::{self, Layout, Origin, Step};
 use crate::version::Version;
@@ -48,14 +48,14 @@ impl Resolver {
 
     /// Opens a library, its dependencies first, unless it is open.
     pub fn library(&mut self, name: &str, environment: &Environment) -> Result<&LibraryInfo> {
-        let library = catalog::find(name).ok_or_else(|| explain::unknown_library(name))?;
+        let library = catalog::find(name).ok_or_else(|| messages::unknown_library(name))?;
         self.open_library(library, environment, None).map(|opened| &opened.info)
     }
 
     /// The address of a function, opening its library first if need be.
     pub fn address(&mut self, symbol: &Symbol, environment: &Environment) -> Result<usize> {
         let library = catalog::find(symbol.library)
-            .ok_or_else(|| explain::unknown_library(symbol.library))?;
+            .ok_or_else(|| messages::unknown_library(symbol.library))?;
         self.open_library(library, environment, None)?.address(symbol)
     }
 
@@ -101,7 +101,7 @@ impl Resolver {
         dependent: Option<&Dependent<'_>>,
     ) -> Result<Opened> {
         let driver = self.driver_version(environment);
-        let explanation = explain::Explanation { library, environment, driver };
+        let explanation = messages::Explanation { library, environment, driver };
         if let Some(file) = environment.path(&library.variable()) {
             let own_major = file.file_name().and_then(|name| name.to_str());
             let own_major = own_major.and_then(|name| library.cuda_major_of_file(name));
@@ -147,7 +147,7 @@ impl Resolver {
         if let Some(set) = &self.set {
             return Ok(set.clone());
         }
-        let choice = choose::choose(environment, origins, driver);
+        let choice = library_set::choose(environment, origins, driver);
         self.considered = choice.considered;
         choice.set
     }
@@ -163,7 +163,7 @@ impl Resolver {
         }
         let needed = self.opened().filter(|info| library.dependencies.contains(&info.name));
         needed.fold(text, |text, LibraryInfo { name, version, path, .. }| {
-            let version = explain::version_text(*version);
+            let version = messages::version_text(*version);
             format!("{text}; {name} here is version {version}, {}", path.display())
         })
     }
@@ -191,7 +191,7 @@ impl Resolver {
         if let (Some(found), Some(wanted)) = (opened.info.cuda_major, cuda_major)
             && found != wanted
         {
-            let version = explain::version_text(opened.info.version);
+            let version = messages::version_text(opened.info.version);
             return Err(format!("version {version} is of CUDA {found}, the set is CUDA {wanted}"));
         }
         opened.info.cuda_major = opened.info.cuda_major.or(cuda_major);
@@ -263,7 +263,7 @@ fn candidates(
 
 /// The driver belongs to the system: no wheel, no toolkit folder.
 fn open_driver(environment: &Environment) -> Result<Opened> {
-    let library = catalog::find(DRIVER).ok_or_else(|| explain::unknown_library(DRIVER))?;
+    let library = catalog::find(DRIVER).ok_or_else(|| messages::unknown_library(DRIVER))?;
     let mut attempts = Vec::new();
     let explicit = environment.path(&library.variable());
     if let Some(file) = &explicit {
@@ -282,5 +282,5 @@ fn open_driver(environment: &Environment) -> Result<Opened> {
             }),
         }
     }
-    Err(explain::no_driver(environment, tried))
+    Err(messages::no_driver(environment, tried))
 }

@@ -3,7 +3,7 @@
 use gpumath_sys::table::Symbol;
 
 use crate::error::{Error, Result};
-use crate::loader::{catalog, explain, open};
+use crate::loader::{catalog, messages, open};
 
 /// The row of `"cufft.exec_c2c"`, `"cufft.cufftExecC2C"` or `"driver.cuMemAlloc_v2"`.
 ///
@@ -30,7 +30,7 @@ pub(super) fn symbols(name: &str) -> Result<Vec<&'static Symbol>> {
             "'{name}' names no function; write its module first, as in 'cufft.exec_c2c'"
         )));
     };
-    catalog::find(module).ok_or_else(|| explain::unknown_library(module))?;
+    catalog::find(module).ok_or_else(|| messages::unknown_library(module))?;
     let found = find(function, catalog::symbols_of(module));
     if found.is_empty() {
         return Err(Error::InvalidValue(format!("{module} has no function '{function}'")));

@@ -5,7 +5,7 @@ use std::path::Path;
 use gpumath_sys::dynlib::DynamicLibrary;
 
 use crate::loader::catalog::Library;
-use crate::loader::process;
+use crate::loader::mapped_files;
 use crate::version::Version;
 
 /// To be called before a library is opened.
@@ -17,7 +17,7 @@ pub(super) fn before(library: &Library) {
     if library.name != "mathdx" {
         return;
     }
-    for file in process::mapped_files(|name| name.starts_with("libstdc++.so.6")) {
+    for file in mapped_files::mapped_files(|name| name.starts_with("libstdc++.so.6")) {
         // SAFETY: the process has it open already.
         let _ = unsafe { DynamicLibrary::open_for_all(&file) };
     }
