@@ -41,7 +41,7 @@ impl DynamicLibrary {
     /// # Safety
     /// As for [`open`](Self::open).
     #[cfg(unix)]
-    pub unsafe fn open_for_all(path: &Path) -> Result<Self, String> {
+    pub unsafe fn open_global(path: &Path) -> Result<Self, String> {
         // SAFETY: the caller vouches for the file.
         match unsafe { os::Library::open(Some(path), os::RTLD_NOW | os::RTLD_GLOBAL) } {
             Ok(handle) => Ok(Self { handle: ManuallyDrop::new(handle) }),
@@ -57,7 +57,7 @@ impl DynamicLibrary {
     /// # Safety
     /// As for [`open`](Self::open).
     #[cfg(windows)]
-    pub unsafe fn open_for_all(path: &Path) -> Result<Self, String> {
+    pub unsafe fn open_global(path: &Path) -> Result<Self, String> {
         // SAFETY: passed on to the caller.
         unsafe { Self::open(path) }
     }

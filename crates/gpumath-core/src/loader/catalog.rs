@@ -35,7 +35,7 @@ pub enum VersionQuery {
 
 /// What the loader knows about one library.
 #[derive(Debug)]
-pub struct Library {
+pub struct LibrarySpec {
     /// Its name, and that of its main module, such as `"cufft"`.
     pub name: &'static str,
     /// The modules that bind its functions.
@@ -47,12 +47,12 @@ pub struct Library {
     /// Its folder in the CUDA 12 wheels: `nvidia/<wheel_component>/lib`.
     pub wheel_component: &'static str,
     /// The wheel that brings it, for each entry of `builds`.
-    pub packages: &'static [&'static str],
+    pub pip_packages: &'static [&'static str],
     /// How it tells its version.
     pub version: VersionQuery,
 }
 
-impl Library {
+impl LibrarySpec {
     /// The functions that gpumath binds.
     pub fn symbols(&self) -> impl Iterator<Item = &'static Symbol> {
         self.modules.iter().flat_map(|module| symbols_of(module)).copied()
@@ -89,7 +89,7 @@ impl Library {
     /// A toolkit's files carry more digits (`libcufft.so.12.0.0.61`), which is allowed for.
     #[must_use]
     pub fn cuda_major_of_file(&self, file_name: &str) -> Option<u16> {
-        let mut majors = self.builds.iter().filter(|build| is_named(file_name, build.soname));
+        let mut majors = self.builds.iter().filter(|build| has_soname(file_name, build.soname));
         let major = majors.next()?.cuda_major;
         majors.next().is_none().then_some(major)
     }
@@ -97,7 +97,7 @@ impl Library {
     /// True if `file_name` is this library, of any CUDA major.
     #[must_use]
     pub fn owns_file(&self, file_name: &str) -> bool {
-        self.builds.iter().any(|build| is_named(file_name, build.soname))
+        self.builds.iter().any(|build| has_soname(file_name, build.soname))
     }
 
     /// Folders below a `nvidia` package folder where wheels of a CUDA major keep it.
@@ -113,19 +113,19 @@ impl Library {
 
     /// The pip package that brings it in a CUDA major.
     #[must_use]
-    pub fn package(&self, cuda_major: u16) -> Option<&'static str> {
+    pub fn pip_package(&self, cuda_major: u16) -> Option<&'static str> {
         let index = self.builds.iter().position(|build| build.cuda_major == cuda_major)?;
-        self.packages.get(index).copied()
+        self.pip_packages.get(index).copied()
     }
 
     /// Name of the environment variable that names its file.
     #[must_use]
-    pub fn variable(&self) -> String {
+    pub fn path_variable(&self) -> String {
         format!("GPUMATH_{}_PATH", self.name.to_ascii_uppercase())
     }
 }
 
-fn is_named(file_name: &str, soname: &str) -> bool {
+fn has_soname(file_name: &str, soname: &str) -> bool {
     file_name.strip_prefix(soname).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
@@ -144,7 +144,7 @@ pub const CUDA_MAJORS: [u16; 2] = [12, 13];
 
 /// The row of a library's or a module's name.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Library> {
+pub fn find(name: &str) -> Option<&'static LibrarySpec> {
     CATALOG.iter().find(|library| library.name == name || library.has_module(name))
 }
 
@@ -164,114 +164,114 @@ const fn cuda_13(soname: &'static str, first_version: (u32, u32)) -> Build {
 }
 
 /// Every library that the loader knows.
-pub static CATALOG: &[Library] = &[
-    Library {
+pub static CATALOG: &[LibrarySpec] = &[
+    LibrarySpec {
         name: DRIVER,
         modules: &[DRIVER],
         builds: &[],
         dependencies: &[],
         wheel_component: "",
-        packages: &[],
+        pip_packages: &[],
         version: VersionQuery::Thousands("cuDriverGetVersion"),
     },
-    Library {
+    LibrarySpec {
         name: "runtime",
         modules: &["runtime"],
         builds: &[cuda_12("libcudart.so.12", (12, 0)), cuda_13("libcudart.so.13", (13, 0))],
         dependencies: &[],
         wheel_component: "cuda_runtime",
-        packages: &["nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime"],
+        pip_packages: &["nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime"],
         version: VersionQuery::Thousands("cudaRuntimeGetVersion"),
     },
-    Library {
+    LibrarySpec {
         name: "cublasLt",
         modules: &["cublasLt"],
         builds: &[cuda_12("libcublasLt.so.12", (12, 0)), cuda_13("libcublasLt.so.13", (13, 0))],
         dependencies: &[],
         wheel_component: "cublas",
-        packages: &["nvidia-cublas-cu12", "nvidia-cublas"],
+        pip_packages: &["nvidia-cublas-cu12", "nvidia-cublas"],
         version: VersionQuery::Property("cublasLtGetProperty"),
     },
-    Library {
+    LibrarySpec {
         name: "cublas",
         modules: &["cublas", "cublasXt"],
         builds: &[cuda_12("libcublas.so.12", (12, 0)), cuda_13("libcublas.so.13", (13, 0))],
         dependencies: &["cublasLt"],
         wheel_component: "cublas",
-        packages: &["nvidia-cublas-cu12", "nvidia-cublas"],
+        pip_packages: &["nvidia-cublas-cu12", "nvidia-cublas"],
         version: VersionQuery::Property("cublasGetProperty"),
     },
-    Library {
+    LibrarySpec {
         name: "cufft",
         modules: &["cufft"],
         builds: &[cuda_12("libcufft.so.11", (11, 0)), cuda_13("libcufft.so.12", (12, 0))],
         dependencies: &[],
         wheel_component: "cufft",
-        packages: &["nvidia-cufft-cu12", "nvidia-cufft"],
+        pip_packages: &["nvidia-cufft-cu12", "nvidia-cufft"],
         version: VersionQuery::Property("cufftGetProperty"),
     },
-    Library {
+    LibrarySpec {
         name: "curand",
         modules: &["curand"],
         builds: &[cuda_12("libcurand.so.10", (10, 3)), cuda_13("libcurand.so.10", (10, 4))],
         dependencies: &["runtime"],
         wheel_component: "curand",
-        packages: &["nvidia-curand-cu12", "nvidia-curand"],
+        pip_packages: &["nvidia-curand-cu12", "nvidia-curand"],
         version: VersionQuery::Property("curandGetProperty"),
     },
-    Library {
+    LibrarySpec {
         name: "nvjitlink",
         modules: &["nvjitlink"],
         builds: &[cuda_12("libnvJitLink.so.12", (12, 0)), cuda_13("libnvJitLink.so.13", (13, 0))],
         dependencies: &[],
         wheel_component: "nvjitlink",
-        packages: &["nvidia-nvjitlink-cu12", "nvidia-nvjitlink"],
+        pip_packages: &["nvidia-nvjitlink-cu12", "nvidia-nvjitlink"],
         version: VersionQuery::Pair("nvJitLinkVersion"),
     },
-    Library {
+    LibrarySpec {
         name: "cusparse",
         modules: &["cusparse"],
         builds: &[cuda_12("libcusparse.so.12", (12, 0)), cuda_13("libcusparse.so.12", (12, 6))],
         dependencies: &["nvjitlink"],
         wheel_component: "cusparse",
-        packages: &["nvidia-cusparse-cu12", "nvidia-cusparse"],
+        pip_packages: &["nvidia-cusparse-cu12", "nvidia-cusparse"],
         version: VersionQuery::Property("cusparseGetProperty"),
     },
-    Library {
+    LibrarySpec {
         name: "cusolver",
         modules: &["cusolver", "cusolverDn", "cusolverSp", "cusolverRf"],
         builds: &[cuda_12("libcusolver.so.11", (11, 4)), cuda_13("libcusolver.so.12", (12, 0))],
         dependencies: &["nvjitlink", "cusparse", "cublasLt", "cublas"],
         wheel_component: "cusolver",
-        packages: &["nvidia-cusolver-cu12", "nvidia-cusolver"],
+        pip_packages: &["nvidia-cusolver-cu12", "nvidia-cusolver"],
         version: VersionQuery::Property("cusolverGetProperty"),
     },
-    Library {
+    LibrarySpec {
         name: "cusolverMg",
         modules: &["cusolverMg"],
         builds: &[cuda_12("libcusolverMg.so.11", (11, 4)), cuda_13("libcusolverMg.so.12", (12, 0))],
         dependencies: &["nvjitlink", "cusparse", "cublasLt", "cublas"],
         wheel_component: "cusolver",
-        packages: &["nvidia-cusolver-cu12", "nvidia-cusolver"],
+        pip_packages: &["nvidia-cusolver-cu12", "nvidia-cusolver"],
         version: VersionQuery::None,
     },
-    Library {
+    LibrarySpec {
         name: "nvrtc",
         modules: &["nvrtc"],
         builds: &[cuda_12("libnvrtc.so.12", (12, 0)), cuda_13("libnvrtc.so.13", (13, 0))],
         dependencies: &[],
         wheel_component: "cuda_nvrtc",
-        packages: &["nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"],
+        pip_packages: &["nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"],
         version: VersionQuery::Pair("nvrtcVersion"),
     },
-    Library {
+    LibrarySpec {
         name: "mathdx",
         modules: &["mathdx"],
         // Its version does not tell the CUDA major: the folder does.
         builds: &[cuda_12("libmathdx.so.0", (0, 0)), cuda_13("libmathdx.so.0", (0, 0))],
         dependencies: &["nvrtc"],
         wheel_component: "cu12",
-        packages: &["nvidia-libmathdx-cu12", "nvidia-libmathdx-cu13"],
+        pip_packages: &["nvidia-libmathdx-cu12", "nvidia-libmathdx-cu13"],
         version: VersionQuery::Triple("mathdxGetVersionEx"),
     },
 ];

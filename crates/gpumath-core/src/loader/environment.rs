@@ -40,14 +40,14 @@ impl Environment {
     #[must_use]
     pub fn of_process(paths: SearchPaths) -> Self {
         let names = VARIABLES.iter().map(ToString::to_string);
-        let names = names.chain(CATALOG.iter().map(super::catalog::Library::variable));
+        let names = names.chain(CATALOG.iter().map(super::catalog::LibrarySpec::path_variable));
         let is_cuda = |file: &str| CATALOG.iter().any(|library| library.owns_file(file));
         Self {
             variables: names
                 .filter_map(|name| Some((name.clone(), std::env::var_os(name)?)))
                 .collect(),
             paths,
-            loaded: mapped_files::mapped_files(is_cuda),
+            loaded: mapped_files::matching(is_cuda),
             ask_system: true,
         }
     }

@@ -13,7 +13,7 @@ pub(super) fn symbol(name: &str) -> Result<&'static Symbol> {
     match symbols(name)?.as_slice() {
         [row] => Ok(row),
         several => {
-            let names: Vec<String> = several.iter().map(|row| described(row)).collect();
+            let names: Vec<String> = several.iter().map(|row| describe(row)).collect();
             Err(Error::InvalidValue(format!(
                 "{name} is not the same function in every CUDA release; ask for one of {}",
                 names.join(", ")
@@ -45,14 +45,14 @@ fn find(function: &str, rows: &[&'static Symbol]) -> Vec<&'static Symbol> {
     let ways: [&dyn Fn(&Symbol) -> bool; 3] = [
         &|row| row.name == function,
         &|row| row.c_name == function || row.symbol == function,
-        &|row| is_behind(function, row.name),
+        &|row| is_facade_of(function, row.name),
     ];
     ways.into_iter().map(all).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 /// True of `_sp_mv_op_create_descr` and `_sp_mv_op_create_descr_12_7`: a Python function of the name
 /// without the underscore calls the one that the library has.
-fn is_behind(function: &str, row: &str) -> bool {
+fn is_facade_of(function: &str, row: &str) -> bool {
     let rest = row.strip_prefix('_').and_then(|row| row.strip_prefix(function));
     rest.is_some_and(|rest| {
         let version = rest.strip_prefix('_').unwrap_or_default();
@@ -61,7 +61,7 @@ fn is_behind(function: &str, row: &str) -> bool {
 }
 
 /// `driver.ctx_create (CUDA 13.0 to 13.5)`
-fn described(row: &Symbol) -> String {
+fn describe(row: &Symbol) -> String {
     format!("{}.{} ({})", row.library, row.name, open::versions_text(row))
 }
 
@@ -108,7 +108,7 @@ mod tests {
     fn a_name_may_stand_for_several_functions() {
         assert_eq!(found("toySpin"), ["spin", "spin_v1"]);
         assert_eq!(found("stop"), ["_stop", "_stop_12_7"]);
-        assert_eq!(described(&OLD_SPIN), "toy.spin_v1 (CUDA 12.0 to 13.5)");
+        assert_eq!(describe(&OLD_SPIN), "toy.spin_v1 (CUDA 12.0 to 13.5)");
     }
 
     #[test]

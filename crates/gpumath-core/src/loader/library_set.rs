@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Attempt;
-use crate::loader::catalog::{CATALOG, CUDA_MAJORS, Library};
+use crate::loader::catalog::{CATALOG, CUDA_MAJORS, LibrarySpec};
 use crate::loader::environment::{Environment, ROOT_VARIABLE};
 use crate::loader::open;
 use crate::loader::origin::{Origin, Step};
@@ -11,7 +11,7 @@ use crate::version::Version;
 
 /// The set that all libraries are taken from.
 #[derive(Clone, Debug)]
-pub(super) struct Set {
+pub(super) struct LibrarySet {
     pub(super) cuda_major: u16,
     /// Why this major, as a clause: "the driver supports up to CUDA 13.0".
     pub(super) reason: String,
@@ -21,16 +21,16 @@ pub(super) struct Set {
 
 /// What came of the search for a set.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub(super) struct LibrarySetChoice {
     /// The set, or why there is none.
-    pub(super) set: std::result::Result<Set, NoSet>,
+    pub(super) set: std::result::Result<LibrarySet, NoLibrarySet>,
     /// Every origin that was considered, and what became of it.
     pub(super) considered: Vec<Attempt>,
 }
 
 /// Why no origin can serve.
 #[derive(Clone, Debug)]
-pub(super) enum NoSet {
+pub(super) enum NoLibrarySet {
     /// The folder that the user named holds nothing of use.
     EmptyRoot(PathBuf),
     /// There are libraries, but of no CUDA major that may be chosen, for this reason.
@@ -41,7 +41,7 @@ pub(super) enum NoSet {
 
 /// CUDA majors that may be chosen.
 #[derive(Debug)]
-struct Allowed {
+struct AllowedMajors {
     majors: Vec<u16>,
     reason: String,
 }
@@ -51,16 +51,22 @@ pub(super) fn choose(
     environment: &Environment,
     origins: &[Origin],
     driver: Option<Version>,
-) -> Choice {
+) -> LibrarySetChoice {
     let allowed = match allowed(environment, origins, driver) {
         Ok(allowed) => allowed,
-        Err(no_set) => return Choice { set: Err(no_set), considered: Vec::new() },
+        Err(no_library_set) => {
+            return LibrarySetChoice { set: Err(no_library_set), considered: Vec::new() };
+        }
     };
     let of_toolkits = CATALOG.iter().filter(|library| !library.builds.is_empty());
     choose_among(&of_toolkits.collect::<Vec<_>>(), &allowed, origins)
 }
 
-fn choose_among(libraries: &[&'static Library], allowed: &Allowed, origins: &[Origin]) -> Choice {
+fn choose_among(
+    libraries: &[&'static LibrarySpec],
+    allowed: &AllowedMajors,
+    origins: &[Origin],
+) -> LibrarySetChoice {
     let mut considered = Vec::new();
     let mut chosen: Option<(u16, &Origin)> = None;
     let mut found = false;
@@ -74,26 +80,26 @@ fn choose_among(libraries: &[&'static Library], allowed: &Allowed, origins: &[Or
         }
         let outcome = match (chosen, majors.as_slice()) {
             (Some((major, _)), _) if asked => format!("chosen, CUDA {major}"),
-            _ if origin.layouts.is_empty() => origin.emptiness.to_owned(),
+            _ if origin.layouts.is_empty() => origin.reason_if_empty.to_owned(),
             (Some(_), _) if origin.step == Step::System => String::from("not asked"),
             (_, []) => String::from("no CUDA library"),
-            (_, majors) => format!("has CUDA {}", joined(majors, "and")),
+            (_, majors) => format!("has CUDA {}", join_majors(majors, "and")),
         };
         let (step, place) = (origin.step.name(), origin.place.clone());
         considered.push(Attempt { step, place, outcome });
     }
     let set = match chosen {
         Some((cuda_major, origin)) => {
-            Ok(Set { cuda_major, reason: allowed.reason.clone(), origin: origin.clone() })
+            Ok(LibrarySet { cuda_major, reason: allowed.reason.clone(), origin: origin.clone() })
         }
-        None if found => Err(NoSet::NoAllowedMajor(allowed.reason.clone())),
-        None => Err(NoSet::NothingFound),
+        None if found => Err(NoLibrarySet::NoAllowedMajor(allowed.reason.clone())),
+        None => Err(NoLibrarySet::NothingFound),
     };
-    Choice { set, considered }
+    LibrarySetChoice { set, considered }
 }
 
 /// The major of which the origin has most, the newest of equals.
-fn best_major(origin: &Origin, libraries: &[&'static Library], allowed: &[u16]) -> Option<u16> {
+fn best_major(origin: &Origin, libraries: &[&'static LibrarySpec], allowed: &[u16]) -> Option<u16> {
     if origin.step == Step::System && !origin.layouts.is_empty() {
         return allowed.iter().copied().rev().find(|&major| system_has(libraries, major));
     }
@@ -102,7 +108,7 @@ fn best_major(origin: &Origin, libraries: &[&'static Library], allowed: &[u16]) 
 }
 
 /// The system's loader can only be asked by opening.
-fn system_has(libraries: &[&'static Library], cuda_major: u16) -> bool {
+fn system_has(libraries: &[&'static LibrarySpec], cuda_major: u16) -> bool {
     libraries.iter().any(|library| {
         let Some(soname) = library.soname(cuda_major) else { return false };
         open::open(library, Path::new(soname), Step::System.name())
@@ -115,7 +121,7 @@ fn allowed(
     environment: &Environment,
     origins: &[Origin],
     driver: Option<Version>,
-) -> Result<Allowed, NoSet> {
+) -> Result<AllowedMajors, NoLibrarySet> {
     let majors_at = |step| -> Vec<u16> {
         let at_step = origins.iter().filter(move |origin: &&Origin| origin.step == step);
         at_step.flat_map(Origin::cuda_majors).collect()
@@ -123,12 +129,12 @@ fn allowed(
     if let Some(root) = environment.path(ROOT_VARIABLE) {
         let majors = majors_at(Step::Explicit);
         if majors.is_empty() {
-            return Err(NoSet::EmptyRoot(root));
+            return Err(NoLibrarySet::EmptyRoot(root));
         }
-        let reason = format!("{ROOT_VARIABLE} has CUDA {}", joined(&majors, "and"));
-        return Ok(supported(majors, reason, driver));
+        let reason = format!("{ROOT_VARIABLE} has CUDA {}", join_majors(&majors, "and"));
+        return Ok(keep_supported(majors, reason, driver));
     }
-    let named = CATALOG.iter().filter_map(|library| environment.path(&library.variable()));
+    let named = CATALOG.iter().filter_map(|library| environment.path(&library.path_variable()));
     for (files, origin) in [
         (environment.loaded.clone(), "the process already holds"),
         (named.collect(), "a GPUMATH_…_PATH setting names"),
@@ -139,25 +145,25 @@ fn allowed(
         if !majors.is_empty() {
             let file = files.iter().find(|file| major_of_file(file).is_some());
             let file = file.map(|file| file.display().to_string()).unwrap_or_default();
-            let reason = format!("{origin} CUDA {} ({file})", joined(&majors, "and"));
-            return Ok(supported(majors, reason, driver));
+            let reason = format!("{origin} CUDA {} ({file})", join_majors(&majors, "and"));
+            return Ok(keep_supported(majors, reason, driver));
         }
     }
     let Some(driver) = driver else {
         let reason =
             String::from("there is no driver to go by, so the newest that was found is taken");
-        return Ok(Allowed { majors: CUDA_MAJORS.to_vec(), reason });
+        return Ok(AllowedMajors { majors: CUDA_MAJORS.to_vec(), reason });
     };
     let fits = |&major: &u16| u32::from(major) <= driver.major;
     let majors = CUDA_MAJORS.into_iter().filter(fits).collect();
-    Ok(Allowed { majors, reason: format!("the driver supports up to CUDA {driver}") })
+    Ok(AllowedMajors { majors, reason: format!("the driver supports up to CUDA {driver}") })
 }
 
 /// Of several majors, those that the driver supports; a single one is taken as it is.
-fn supported(majors: Vec<u16>, reason: String, driver: Option<Version>) -> Allowed {
+fn keep_supported(majors: Vec<u16>, reason: String, driver: Option<Version>) -> AllowedMajors {
     let fits = |major: &u16| driver.is_none_or(|driver| u32::from(*major) <= driver.major);
     let fitting: Vec<u16> = majors.iter().copied().filter(fits).collect();
-    Allowed { majors: if fitting.is_empty() { majors } else { fitting }, reason }
+    AllowedMajors { majors: if fitting.is_empty() { majors } else { fitting }, reason }
 }
 
 fn major_of_file(file: &Path) -> Option<u16> {
@@ -166,7 +172,7 @@ fn major_of_file(file: &Path) -> Option<u16> {
 }
 
 /// "12 and 13".
-pub(super) fn joined(majors: &[u16], word: &str) -> String {
+pub(super) fn join_majors(majors: &[u16], word: &str) -> String {
     let majors: Vec<String> = majors.iter().map(ToString::to_string).collect();
     majors.join(&format!(" {word} "))
 }

@@ -11,7 +11,7 @@ struct Mapping {
 
 /// The mapped files whose name passes `keep`, each once, in the order of their addresses.
 #[must_use]
-pub(super) fn mapped_files(keep: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+pub(super) fn matching(keep: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
     for Mapping { path, .. } in mappings() {
         let name = path.file_name().and_then(|name| name.to_str());

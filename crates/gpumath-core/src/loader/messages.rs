@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use crate::error::{Attempt, Error, LibraryNotFound};
-use crate::loader::catalog::{CATALOG, CUDA_MAJORS, DRIVER, DRIVER_FILE, Library};
+use crate::loader::catalog::{CATALOG, CUDA_MAJORS, DRIVER, DRIVER_FILE, LibrarySpec};
 use crate::loader::environment::{Environment, ROOT_VARIABLE};
-use crate::loader::library_set::{NoSet, Set, joined};
-use crate::loader::origin::{Layout, Origin, Step};
+use crate::loader::library_set::{LibrarySet, NoLibrarySet, join_majors};
+use crate::loader::origin::{FolderLayout, Origin, Step};
 use crate::version::Version;
 
 /// What every message about one library draws on.
-pub(super) struct Explanation<'a> {
-    pub(super) library: &'static Library,
+pub(super) struct ErrorContext<'a> {
+    pub(super) library: &'static LibrarySpec,
     pub(super) environment: &'a Environment,
     pub(super) driver: Option<Version>,
 }
 
-impl Explanation<'_> {
+impl ErrorContext<'_> {
     /// The file that the user named cannot be used. Nothing else is tried then.
     pub(super) fn explicit_file(&self, file: &Path, outcome: String) -> Error {
-        let variable = self.library.variable();
+        let variable = self.library.path_variable();
         let reason = format!("{variable} names a file that cannot be used");
         let place = file.display().to_string();
         let tried = vec![Attempt { step: Step::Explicit.name(), place, outcome }];
@@ -27,37 +27,46 @@ impl Explanation<'_> {
     }
 
     /// No origin can serve at all.
-    pub(super) fn no_set(&self, no_set: &NoSet, considered: &[Attempt]) -> Error {
-        let majors = joined(&CUDA_MAJORS, "or");
-        let reason = match no_set {
-            NoSet::EmptyRoot(root) => {
+    pub(super) fn no_library_set(
+        &self,
+        no_library_set: &NoLibrarySet,
+        considered: &[Attempt],
+    ) -> Error {
+        let majors = join_majors(&CUDA_MAJORS, "or");
+        let reason = match no_library_set {
+            NoLibrarySet::EmptyRoot(root) => {
                 let root = root.display();
                 let reason =
                     format!("{ROOT_VARIABLE} is {root}, which holds no library of CUDA {majors}");
                 let fix = format!("correct {ROOT_VARIABLE} or unset it");
                 return self.error(reason, considered.to_vec(), fix);
             }
-            NoSet::NoAllowedMajor(limit) => {
+            NoLibrarySet::NoAllowedMajor(limit) => {
                 format!("the CUDA libraries here cannot be used: {limit}")
             }
-            NoSet::NothingFound => format!("no library of CUDA {majors} is installed here"),
+            NoLibrarySet::NothingFound => format!("no library of CUDA {majors} is installed here"),
         };
-        self.error(reason, considered.to_vec(), self.install(None))
+        self.error(reason, considered.to_vec(), self.how_to_install(None))
     }
 
     /// The set has no usable file of this library.
-    pub(super) fn missing(&self, set: &Set, origins: &[Origin], failed: &[Attempt]) -> Error {
+    pub(super) fn missing(
+        &self,
+        set: &LibrarySet,
+        origins: &[Origin],
+        failed: &[Attempt],
+    ) -> Error {
         let reason = format!("no usable file for CUDA {} ({})", set.cuda_major, set.reason);
         let broken_wheel = failed.iter().any(|attempt| attempt.step == Step::Wheel.name());
-        let fix = match self.library.package(set.cuda_major) {
+        let fix = match self.library.pip_package(set.cuda_major) {
             Some(package) if broken_wheel => format!("pip install --force-reinstall {package}"),
-            _ => self.install(Some(set.cuda_major)),
+            _ => self.how_to_install(Some(set.cuda_major)),
         };
         let mut tried = Vec::new();
         for origin in origins {
             let mut failures = failed.iter().filter(|a| a.step == origin.step.name()).peekable();
             if failures.peek().is_none() {
-                tried.extend(self.absences(origin, set.cuda_major));
+                tried.extend(self.why_absent(origin, set.cuda_major));
             }
             for failure in failures {
                 if !tried.contains(failure) {
@@ -69,7 +78,7 @@ impl Explanation<'_> {
     }
 
     fn error(&self, reason: String, tried: Vec<Attempt>, fix: String) -> Error {
-        let mut environment = facts(self.environment);
+        let mut environment = settings(self.environment);
         let driver = self.driver.map_or_else(|| "none".to_owned(), |v| format!("CUDA {v}"));
         environment.push((String::from("driver"), driver));
         Error::LibraryNotFound(Box::new(LibraryNotFound {
@@ -82,18 +91,18 @@ impl Explanation<'_> {
     }
 
     /// What an origin without a candidate has instead.
-    fn absences(&self, origin: &Origin, cuda_major: u16) -> Vec<Attempt> {
+    fn why_absent(&self, origin: &Origin, cuda_major: u16) -> Vec<Attempt> {
         let step = origin.step.name();
         if origin.layouts.is_empty() {
-            let outcome = origin.emptiness.to_owned();
+            let outcome = origin.reason_if_empty.to_owned();
             return vec![Attempt { step, place: origin.place.clone(), outcome }];
         }
         let soname = self.library.soname(cuda_major).unwrap_or_default();
-        let others = |layout: &Layout| -> Vec<u16> {
+        let others = |layout: &FolderLayout| -> Vec<u16> {
             let holds = |major: &u16| !layout.files(self.library, *major).is_empty();
             CUDA_MAJORS.into_iter().filter(|major| *major != cuda_major && holds(major)).collect()
         };
-        let outcome = |layouts: &[Layout]| {
+        let outcome = |layouts: &[FolderLayout]| {
             let majors: Vec<u16> = layouts.iter().flat_map(others).collect();
             match majors.first() {
                 Some(other) => format!("wrong major: CUDA {other}, the set is CUDA {cuda_major}"),
@@ -101,12 +110,12 @@ impl Explanation<'_> {
             }
         };
         let places = origin.layouts.iter().filter_map(|layout| match layout {
-            Layout::Wheels(folder) => Some((folder, layout)),
-            Layout::Folder(folder) if origin.step == Step::Loaded => Some((folder, layout)),
-            Layout::Folder(_) | Layout::System => None,
+            FolderLayout::Wheels(folder) => Some((folder, layout)),
+            FolderLayout::Folder(folder) if origin.step == Step::Loaded => Some((folder, layout)),
+            FolderLayout::Folder(_) | FolderLayout::System => None,
         });
         if matches!(origin.step, Step::Wheel | Step::Loaded) {
-            let attempt = |(folder, layout): (&std::path::PathBuf, &Layout)| Attempt {
+            let attempt = |(folder, layout): (&std::path::PathBuf, &FolderLayout)| Attempt {
                 step,
                 place: folder.display().to_string(),
                 outcome: outcome(std::slice::from_ref(layout)),
@@ -117,14 +126,16 @@ impl Explanation<'_> {
     }
 
     /// The command that brings the library, for the set's CUDA major or for the driver's.
-    fn install(&self, cuda_major: Option<u16>) -> String {
+    fn how_to_install(&self, cuda_major: Option<u16>) -> String {
         let [oldest, .., newest] = CUDA_MAJORS;
         let by_driver = self.driver.and_then(|driver| u16::try_from(driver.major).ok());
         if by_driver.is_some_and(|major| major < oldest) {
             return format!("update the NVIDIA driver to one that supports CUDA {oldest} or newer");
         }
         let major = cuda_major.or(by_driver).unwrap_or(newest).clamp(oldest, newest);
-        self.library.package(major).map_or_else(String::new, |name| format!("pip install {name}"))
+        self.library
+            .pip_package(major)
+            .map_or_else(String::new, |name| format!("pip install {name}"))
     }
 }
 
@@ -142,7 +153,7 @@ pub(super) fn no_driver(environment: &Environment, tried: Vec<Attempt>) -> Error
         library: DRIVER.to_owned(),
         reason,
         tried,
-        environment: facts(environment),
+        environment: settings(environment),
         fix,
     }))
 }
@@ -157,12 +168,12 @@ pub(super) fn version_text(version: Option<Version>) -> String {
 }
 
 /// The settings that had a say.
-pub(super) fn facts(environment: &Environment) -> Vec<(String, String)> {
+pub(super) fn settings(environment: &Environment) -> Vec<(String, String)> {
     let set = environment.variables.iter().filter(|(_, value)| !value.is_empty());
-    let mut facts: Vec<(String, String)> =
+    let mut settings: Vec<(String, String)> =
         set.map(|(name, value)| (name.clone(), value.to_string_lossy().into_owned())).collect();
     if let Some(prefix) = &environment.paths.prefix {
-        facts.push((String::from("prefix"), prefix.display().to_string()));
+        settings.push((String::from("prefix"), prefix.display().to_string()));
     }
-    facts
+    settings
 }

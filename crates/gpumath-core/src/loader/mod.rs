@@ -93,17 +93,17 @@ pub fn report() -> Report {
 /// Loads the library. `InvalidValue` if gpumath knows no such library or function.
 pub fn has(name: &str) -> Result<bool> {
     if !name.contains('.') {
-        return is_there(library(name));
+        return is_available(library(name));
     }
     for symbol in function_names::symbols(name)? {
-        if is_there(address(symbol))? {
+        if is_available(address(symbol))? {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn is_there<T>(found: Result<T>) -> Result<bool> {
+fn is_available<T>(found: Result<T>) -> Result<bool> {
     match found {
         Ok(_) => Ok(true),
         Err(Error::LibraryNotFound(_) | Error::FunctionNotFound(_)) => Ok(false),

@@ -7,7 +7,7 @@ use gpumath_sys::dynlib::DynamicLibrary;
 use gpumath_sys::table::{Release, Symbol};
 
 use crate::error::{Error, FunctionNotFound, Result};
-use crate::loader::catalog::{CUDA_MAJORS, DRIVER, Library, VersionQuery};
+use crate::loader::catalog::{CUDA_MAJORS, DRIVER, LibrarySpec, VersionQuery};
 use crate::loader::{mapped_files, messages, preload};
 use crate::version::Version;
 
@@ -29,13 +29,13 @@ pub struct LibraryInfo {
 
 /// An open library with its handle.
 #[derive(Debug)]
-pub(super) struct Opened {
-    pub(super) library: &'static Library,
+pub(super) struct OpenLibrary {
+    pub(super) library: &'static LibrarySpec,
     pub(super) info: LibraryInfo,
     handle: DynamicLibrary,
 }
 
-impl Opened {
+impl OpenLibrary {
     /// The address of a function of this library.
     pub(super) fn address(&self, symbol: &Symbol) -> Result<usize> {
         let info = &self.info;
@@ -70,22 +70,26 @@ impl Opened {
 
 /// Opens a file, or a bare file name by the system's search. The error is one line for a message.
 pub(super) fn open(
-    library: &'static Library,
+    library: &'static LibrarySpec,
     file: &Path,
     origin: &'static str,
-) -> std::result::Result<Opened, String> {
-    preload::before(library);
+) -> std::result::Result<OpenLibrary, String> {
+    preload::before_open(library);
     // SAFETY: the file has the name that NVIDIA gives this library, or the user named it for it.
-    let handle = unsafe { DynamicLibrary::open(file) }.map_err(|text| readable(&text, file))?;
-    let version = ask(&handle, library.version)?;
-    let path =
-        if file.is_absolute() { file.to_path_buf() } else { real_path(&handle, library, file) };
-    preload::after(library, &path, version);
+    let handle =
+        unsafe { DynamicLibrary::open(file) }.map_err(|text| without_own_path(&text, file))?;
+    let version = query_version(&handle, library.version)?;
+    let path = if file.is_absolute() {
+        file.to_path_buf()
+    } else {
+        path_in_process(&handle, library, file)
+    };
+    preload::after_open(library, &path, version);
     let by_version = version.and_then(|version| library.cuda_major_of_version(version));
     let name = path.file_name().and_then(|name| name.to_str());
     let cuda_major = by_version.or_else(|| library.cuda_major_of_file(name?));
     let info = LibraryInfo { name: library.name, path, version, cuda_major, origin };
-    Ok(Opened { library, info, handle })
+    Ok(OpenLibrary { library, info, handle })
 }
 
 /// Which releases have a function, for a message.
@@ -118,7 +122,7 @@ impl VersionQuery {
 const STUB_LIBRARY: c_int = 34;
 
 /// The version; `None` if the library is too old to have the function.
-fn ask(
+fn query_version(
     library: &DynamicLibrary,
     query: VersionQuery,
 ) -> std::result::Result<Option<Version>, String> {
@@ -185,7 +189,7 @@ fn ask(
 }
 
 /// The file behind a name that the system's search resolved.
-fn real_path(handle: &DynamicLibrary, library: &Library, name: &Path) -> PathBuf {
+fn path_in_process(handle: &DynamicLibrary, library: &LibrarySpec, name: &Path) -> PathBuf {
     let known = std::iter::once(library.version.symbol());
     let mut symbols = known.chain(library.symbols().map(|symbol| symbol.symbol));
     let address = symbols.find_map(|symbol| handle.symbol(symbol));
@@ -193,7 +197,7 @@ fn real_path(handle: &DynamicLibrary, library: &Library, name: &Path) -> PathBuf
 }
 
 /// The dynamic loader's message without the file's own path, which stands beside it already.
-fn readable(text: &str, file: &Path) -> String {
+fn without_own_path(text: &str, file: &Path) -> String {
     const ABSENT: &str = "cannot open shared object file: No such file or directory";
     let own = format!("{}: ", file.display());
     match (text.strip_prefix(&own), text.strip_suffix(ABSENT)) {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::loader::catalog::{CATALOG, CUDA_MAJORS, Library};
+use crate::loader::catalog::{CATALOG, CUDA_MAJORS, LibrarySpec};
 use crate::loader::environment::{Environment, ROOT_VARIABLE, absolute};
 
 /// One step of the search.
@@ -31,7 +31,7 @@ impl Step {
 
 /// How files lie in a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum FolderLayout {
     /// All in one folder.
     Folder(PathBuf),
     /// A `nvidia` package folder with a folder a component (CUDA 12) or one for all (CUDA 13).
@@ -47,38 +47,38 @@ pub(super) struct Origin {
     /// Its name in messages.
     pub(super) place: String,
     /// Why there is nothing to look at, if `layouts` is empty.
-    pub(super) emptiness: &'static str,
-    pub(super) layouts: Vec<Layout>,
+    pub(super) reason_if_empty: &'static str,
+    pub(super) layouts: Vec<FolderLayout>,
 }
 
 impl Origin {
     /// Files of a library for one CUDA major, best first. The system's loader is not asked here.
-    pub(super) fn files(&self, library: &Library, cuda_major: u16) -> Vec<PathBuf> {
+    pub(super) fn files(&self, library: &LibrarySpec, cuda_major: u16) -> Vec<PathBuf> {
         self.layouts.iter().flat_map(|layout| layout.files(library, cuda_major)).collect()
     }
 
     /// How many of these libraries the origin has for one CUDA major.
-    pub(super) fn count(&self, libraries: &[&Library], cuda_major: u16) -> usize {
+    pub(super) fn count(&self, libraries: &[&LibrarySpec], cuda_major: u16) -> usize {
         libraries.iter().filter(|library| !self.files(library, cuda_major).is_empty()).count()
     }
 
     /// CUDA majors of which it has any library.
     pub(super) fn cuda_majors(&self) -> Vec<u16> {
-        let all: Vec<&Library> = CATALOG.iter().collect();
+        let all: Vec<&LibrarySpec> = CATALOG.iter().collect();
         CUDA_MAJORS.into_iter().filter(|&major| self.count(&all, major) > 0).collect()
     }
 }
 
-impl Layout {
+impl FolderLayout {
     /// Files of a library for one CUDA major. The system's loader is not asked here.
-    pub(super) fn files(&self, library: &Library, cuda_major: u16) -> Vec<PathBuf> {
+    pub(super) fn files(&self, library: &LibrarySpec, cuda_major: u16) -> Vec<PathBuf> {
         let Some(soname) = library.soname(cuda_major) else { return Vec::new() };
         let files = match self {
             Self::Wheels(nvidia) => {
                 let folders = library.wheel_folders(cuda_major).into_iter();
                 folders.map(|folder| nvidia.join(folder).join(soname)).collect()
             }
-            Self::Folder(folder) if may_hold(folder, library, soname, cuda_major) => {
+            Self::Folder(folder) if may_be_of_major(folder, library, soname, cuda_major) => {
                 vec![folder.join(soname)]
             }
             Self::Folder(_) | Self::System => Vec::new(),
@@ -87,7 +87,7 @@ impl Layout {
     }
 
     /// The layout that a library's folder is part of.
-    pub(super) fn around(folder: &Path) -> Self {
+    pub(super) fn containing(folder: &Path) -> Self {
         let package = folder.parent().and_then(Path::parent);
         match package.filter(|package| folder.ends_with("lib") && package.ends_with("nvidia")) {
             Some(nvidia) => Self::Wheels(nvidia.to_path_buf()),
@@ -97,7 +97,7 @@ impl Layout {
 }
 
 /// False if the file name fits two CUDA majors and its neighbours are all of the other one.
-fn may_hold(folder: &Path, library: &Library, soname: &str, cuda_major: u16) -> bool {
+fn may_be_of_major(folder: &Path, library: &LibrarySpec, soname: &str, cuda_major: u16) -> bool {
     if library.cuda_major_of_file(soname).is_some() {
         return true;
     }
@@ -128,24 +128,34 @@ pub(super) fn origins(environment: &Environment) -> Vec<Origin> {
 fn explicit(environment: &Environment) -> Origin {
     let root = environment.path(ROOT_VARIABLE);
     let layouts = root.as_ref().map_or_else(Vec::new, |root| {
-        let mut layouts = vec![Layout::Folder(root.clone())];
-        layouts.extend(toolkit(root));
-        layouts.push(Layout::Wheels(root.join("nvidia")));
+        let mut layouts = vec![FolderLayout::Folder(root.clone())];
+        layouts.extend(toolkit_folders(root));
+        layouts.push(FolderLayout::Wheels(root.join("nvidia")));
         layouts
     });
-    Origin { step: Step::Explicit, place: named(ROOT_VARIABLE, root), emptiness: UNSET, layouts }
+    Origin {
+        step: Step::Explicit,
+        place: variable_and_root(ROOT_VARIABLE, root),
+        reason_if_empty: UNSET,
+        layouts,
+    }
 }
 
 fn loaded(environment: &Environment) -> Origin {
     let mut layouts = Vec::new();
     for folder in environment.loaded.iter().filter_map(|file| file.parent()) {
-        let layout = Layout::around(folder);
+        let layout = FolderLayout::containing(folder);
         if !layouts.contains(&layout) {
             layouts.push(layout);
         }
     }
     let place = String::from("this process");
-    Origin { step: Step::Loaded, place: listed(place, &layouts), emptiness: NONE_HELD, layouts }
+    Origin {
+        step: Step::Loaded,
+        place: folder_list_or(place, &layouts),
+        reason_if_empty: NONE_HELD,
+        layouts,
+    }
 }
 
 /// `nvidia` is a namespace package: each entry of the package path can hold a part of it.
@@ -153,14 +163,14 @@ fn wheels(environment: &Environment) -> Origin {
     let mut layouts = Vec::new();
     for folder in &environment.paths.package_folders {
         let nvidia = absolute(folder).join("nvidia");
-        let layout = Layout::Wheels(nvidia.clone());
+        let layout = FolderLayout::Wheels(nvidia.clone());
         if nvidia.is_dir() && !layouts.contains(&layout) {
             layouts.push(layout);
         }
     }
     let place = format!("{} package folders", environment.paths.package_folders.len());
-    let emptiness = "no nvidia folder in them";
-    Origin { step: Step::Wheel, place: listed(place, &layouts), emptiness, layouts }
+    let reason_if_empty = "no nvidia folder in them";
+    Origin { step: Step::Wheel, place: folder_list_or(place, &layouts), reason_if_empty, layouts }
 }
 
 fn conda(environment: &Environment) -> Origin {
@@ -168,42 +178,49 @@ fn conda(environment: &Environment) -> Origin {
     let is_conda = |prefix: &PathBuf| prefix.join("conda-meta").is_dir();
     let own = || environment.paths.prefix.clone().filter(is_conda);
     let prefix = environment.path("CONDA_PREFIX").or_else(own);
-    let layouts = prefix.as_deref().map(toolkit).unwrap_or_default();
-    let place = named("CONDA_PREFIX", prefix);
-    Origin { step: Step::Conda, place, emptiness: UNSET, layouts }
+    let layouts = prefix.as_deref().map(toolkit_folders).unwrap_or_default();
+    let place = variable_and_root("CONDA_PREFIX", prefix);
+    Origin { step: Step::Conda, place, reason_if_empty: UNSET, layouts }
 }
 
 fn system(environment: &Environment) -> Origin {
-    let layouts = if environment.ask_system { vec![Layout::System] } else { Vec::new() };
+    let layouts = if environment.ask_system { vec![FolderLayout::System] } else { Vec::new() };
     let place = String::from("ld.so cache and LD_LIBRARY_PATH");
-    Origin { step: Step::System, place, emptiness: "not asked", layouts }
+    Origin { step: Step::System, place, reason_if_empty: "not asked", layouts }
 }
 
 fn cuda_path(variable: &'static str, environment: &Environment) -> Origin {
     let root = environment.path(variable);
-    let layouts = root.as_deref().map(toolkit).unwrap_or_default();
-    Origin { step: Step::CudaPath, place: named(variable, root), emptiness: UNSET, layouts }
+    let layouts = root.as_deref().map(toolkit_folders).unwrap_or_default();
+    Origin {
+        step: Step::CudaPath,
+        place: variable_and_root(variable, root),
+        reason_if_empty: UNSET,
+        layouts,
+    }
 }
 
 const UNSET: &str = "not set";
 const NONE_HELD: &str = "holds no CUDA library";
 
-fn named(variable: &str, root: Option<PathBuf>) -> String {
+fn variable_and_root(variable: &str, root: Option<PathBuf>) -> String {
     root.map_or_else(|| variable.to_owned(), |root| format!("{variable} {}", root.display()))
 }
 
 /// The folders, if there are any, as the origin's name.
-fn listed(name: String, layouts: &[Layout]) -> String {
+fn folder_list_or(name: String, layouts: &[FolderLayout]) -> String {
     let folders = layouts.iter().filter_map(|layout| match layout {
-        Layout::Folder(folder) | Layout::Wheels(folder) => Some(folder.display().to_string()),
-        Layout::System => None,
+        FolderLayout::Folder(folder) | FolderLayout::Wheels(folder) => {
+            Some(folder.display().to_string())
+        }
+        FolderLayout::System => None,
     });
     let folders: Vec<String> = folders.collect();
     if folders.is_empty() { name } else { folders.join(", ") }
 }
 
 /// Library folders below the root of a CUDA toolkit or a conda environment.
-fn toolkit(root: &Path) -> Vec<Layout> {
+fn toolkit_folders(root: &Path) -> Vec<FolderLayout> {
     let targets: &[&str] = if cfg!(target_arch = "aarch64") {
         &["sbsa-linux", "aarch64-linux"]
     } else {
@@ -211,5 +228,5 @@ fn toolkit(root: &Path) -> Vec<Layout> {
     };
     let mut folders = vec![root.join("lib64"), root.join("lib")];
     folders.extend(targets.iter().map(|target| root.join("targets").join(target).join("lib")));
-    folders.into_iter().map(Layout::Folder).collect()
+    folders.into_iter().map(FolderLayout::Folder).collect()
 }

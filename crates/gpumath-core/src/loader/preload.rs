@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gpumath_sys::dynlib::DynamicLibrary;
 
-use crate::loader::catalog::Library;
+use crate::loader::catalog::LibrarySpec;
 use crate::loader::mapped_files;
 use crate::version::Version;
 
@@ -13,13 +13,13 @@ use crate::version::Version;
 /// libmathdx carries a C++ runtime of its own, parts of which the dynamic loader replaces by those of a libstdc++ that
 /// is there already. Functions of both then work on the same data, and libmathdx fails, unless that libstdc++ is
 /// offered to it as a whole.
-pub(super) fn before(library: &Library) {
+pub(super) fn before_open(library: &LibrarySpec) {
     if library.name != "mathdx" {
         return;
     }
-    for file in mapped_files::mapped_files(|name| name.starts_with("libstdc++.so.6")) {
+    for file in mapped_files::matching(|name| name.starts_with("libstdc++.so.6")) {
         // SAFETY: the process has it open already.
-        let _ = unsafe { DynamicLibrary::open_for_all(&file) };
+        let _ = unsafe { DynamicLibrary::open_global(&file) };
     }
 }
 
@@ -27,7 +27,7 @@ pub(super) fn before(library: &Library) {
 ///
 /// NVRTC opens `libnvrtc-builtins` by its bare name when it first compiles, and some releases do not find it, unless it
 /// is open already. What goes wrong here is left to NVRTC, which says so when it compiles.
-pub(super) fn after(library: &Library, path: &Path, version: Option<Version>) {
+pub(super) fn after_open(library: &LibrarySpec, path: &Path, version: Option<Version>) {
     let ("nvrtc", Some(folder), Some(Version { major, minor, .. })) =
         (library.name, path.parent(), version)
     else {

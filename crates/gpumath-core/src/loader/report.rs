@@ -44,7 +44,7 @@ impl Report {
             libraries,
             considered: resolver.considered().to_vec(),
             missing,
-            environment: messages::facts(environment),
+            environment: messages::settings(environment),
         }
     }
 }

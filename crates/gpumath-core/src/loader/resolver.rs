@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use gpumath_sys::table::Symbol;
 
 use crate::error::{Attempt, Result};
-use crate::loader::catalog::{self, CUDA_MAJORS, DRIVER, DRIVER_FILE, Library};
+use crate::loader::catalog::{self, CUDA_MAJORS, DRIVER, DRIVER_FILE, LibrarySpec};
 use crate::loader::environment::Environment;
-use crate::loader::library_set::{self, NoSet, Set};
+use crate::loader::library_set::{self, LibrarySet, NoLibrarySet};
 use crate::loader::messages;
-use crate::loader::open::{self, LibraryInfo, Opened};
-use crate::loader::origin::{self, Layout, Origin, Step};
+use crate::loader::open::{self, LibraryInfo, OpenLibrary};
+use crate::loader::origin::{self, FolderLayout, Origin, Step};
 use crate::version::Version;
 
 /// The libraries opened so far, and the set that they come from.
@@ -18,8 +18,8 @@ use crate::version::Version;
 /// Opened libraries stay open. A failure is not remembered: the next call searches again.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    opened: Vec<Opened>,
-    set: Option<Set>,
+    opened: Vec<OpenLibrary>,
+    set: Option<LibrarySet>,
     considered: Vec<Attempt>,
 }
 
@@ -36,7 +36,7 @@ impl Resolver {
     }
 
     /// The chosen set, once a library of it is open.
-    pub(super) fn set(&self) -> Option<&Set> {
+    pub(super) fn set(&self) -> Option<&LibrarySet> {
         self.set.as_ref()
     }
 
@@ -70,16 +70,16 @@ impl Resolver {
         self.opened().find(|info| info.name == name)
     }
 
-    fn position(&self, library: &Library) -> Option<usize> {
+    fn position(&self, library: &LibrarySpec) -> Option<usize> {
         self.opened.iter().position(|opened| opened.library.name == library.name)
     }
 
     fn open_library(
         &mut self,
-        library: &'static Library,
+        library: &'static LibrarySpec,
         environment: &Environment,
         dependent: Option<&Dependent<'_>>,
-    ) -> Result<&Opened> {
+    ) -> Result<&OpenLibrary> {
         let position = if let Some(position) = self.position(library) {
             position
         } else {
@@ -96,20 +96,21 @@ impl Resolver {
 
     fn open_toolkit_library(
         &mut self,
-        library: &'static Library,
+        library: &'static LibrarySpec,
         environment: &Environment,
         dependent: Option<&Dependent<'_>>,
-    ) -> Result<Opened> {
+    ) -> Result<OpenLibrary> {
         let driver = self.driver_version(environment);
-        let explanation = messages::Explanation { library, environment, driver };
-        if let Some(file) = environment.path(&library.variable()) {
+        let errors = messages::ErrorContext { library, environment, driver };
+        if let Some(file) = environment.path(&library.path_variable()) {
             let own_major = file.file_name().and_then(|name| name.to_str());
             let own_major = own_major.and_then(|name| library.cuda_major_of_file(name));
             let opened = self.open_file(library, &file, Step::Explicit, own_major, environment);
-            return opened.map_err(|outcome| explanation.explicit_file(&file, outcome));
+            return opened.map_err(|outcome| errors.explicit_file(&file, outcome));
         }
         // A soname that the process holds already satisfies the dependent, whatever is opened now.
-        let neighbours = dependent.filter(|_| held(library, environment).next().is_none());
+        let neighbours =
+            dependent.filter(|_| loaded_files_of(library, environment).next().is_none());
         for (step, file, major) in neighbours.map_or_else(Vec::new, |d| d.neighbours(library)) {
             if let Ok(opened) = self.open_file(library, &file, step, Some(major), environment) {
                 return Ok(opened);
@@ -118,7 +119,9 @@ impl Resolver {
         let origins = origin::origins(environment);
         let set = match self.choose(environment, &origins, driver) {
             Ok(set) => set,
-            Err(no_set) => return Err(explanation.no_set(&no_set, &self.considered)),
+            Err(no_library_set) => {
+                return Err(errors.no_library_set(&no_library_set, &self.considered));
+            }
         };
         let mut tried = Vec::new();
         for (step, file) in candidates(library, &set, &origins, environment) {
@@ -134,7 +137,7 @@ impl Resolver {
                 }),
             }
         }
-        Err(explanation.missing(&set, &origins, &tried))
+        Err(errors.missing(&set, &origins, &tried))
     }
 
     /// The set in force, or the one that would be chosen now.
@@ -143,7 +146,7 @@ impl Resolver {
         environment: &Environment,
         origins: &[Origin],
         driver: Option<Version>,
-    ) -> std::result::Result<Set, NoSet> {
+    ) -> std::result::Result<LibrarySet, NoLibrarySet> {
         if let Some(set) = &self.set {
             return Ok(set.clone());
         }
@@ -157,7 +160,7 @@ impl Resolver {
     }
 
     /// Adds to a message about symbols which libraries were to supply them.
-    fn with_dependencies(&self, library: &Library, text: String) -> String {
+    fn with_dependency_versions(&self, library: &LibrarySpec, text: String) -> String {
         if !text.contains("undefined symbol") {
             return text;
         }
@@ -171,12 +174,12 @@ impl Resolver {
     /// Opens one file of a CUDA major, after the libraries that it needs. The error is one line.
     fn open_file(
         &mut self,
-        library: &'static Library,
+        library: &'static LibrarySpec,
         file: &Path,
         step: Step,
         cuda_major: Option<u16>,
         environment: &Environment,
-    ) -> std::result::Result<Opened, String> {
+    ) -> std::result::Result<OpenLibrary, String> {
         if file.is_absolute() && !file.is_file() {
             let what = if file.is_dir() { "is a folder, not a file" } else { "absent" };
             return Err(what.to_owned());
@@ -187,7 +190,7 @@ impl Resolver {
             let _ = self.open_library(dependency, environment, Some(&dependent));
         }
         let mut opened = open::open(library, file, step.name())
-            .map_err(|text| self.with_dependencies(library, text))?;
+            .map_err(|text| self.with_dependency_versions(library, text))?;
         if let (Some(found), Some(wanted)) = (opened.info.cuda_major, cuda_major)
             && found != wanted
         {
@@ -208,11 +211,11 @@ struct Dependent<'a> {
 
 impl Dependent<'_> {
     /// Files of a library beside this one. A bare file name has no neighbours.
-    fn neighbours(&self, library: &Library) -> Vec<(Step, PathBuf, u16)> {
+    fn neighbours(&self, library: &LibrarySpec) -> Vec<(Step, PathBuf, u16)> {
         let Some(folder) = self.file.parent().filter(|folder| folder.is_absolute()) else {
             return Vec::new();
         };
-        let layout = Layout::around(folder);
+        let layout = FolderLayout::containing(folder);
         let majors =
             CUDA_MAJORS.into_iter().filter(|&m| self.cuda_major.is_none_or(|own| own == m));
         let files = |major| layout.files(library, major).into_iter().map(move |file| (file, major));
@@ -221,8 +224,8 @@ impl Dependent<'_> {
 }
 
 /// Files of a library, with their names, that the process held before the search.
-fn held<'a>(
-    library: &Library,
+fn loaded_files_of<'a>(
+    library: &LibrarySpec,
     environment: &'a Environment,
 ) -> impl Iterator<Item = (&'a PathBuf, &'a str)> {
     let named =
@@ -232,8 +235,8 @@ fn held<'a>(
 
 /// Files to try, best first: what the process holds, the chosen origin, every other origin.
 fn candidates(
-    library: &Library,
-    set: &Set,
+    library: &LibrarySpec,
+    set: &LibrarySet,
     origins: &[Origin],
     environment: &Environment,
 ) -> Vec<(Step, PathBuf)> {
@@ -243,7 +246,7 @@ fn candidates(
             files.push((step, file));
         }
     };
-    for (file, name) in held(library, environment) {
+    for (file, name) in loaded_files_of(library, environment) {
         if library.cuda_major_of_file(name).is_none_or(|major| major == set.cuda_major) {
             add(Step::Loaded, file.clone());
         }
@@ -252,7 +255,7 @@ fn candidates(
         for file in origin.files(library, set.cuda_major) {
             add(origin.step, file);
         }
-        if origin.layouts.contains(&Layout::System)
+        if origin.layouts.contains(&FolderLayout::System)
             && let Some(soname) = library.soname(set.cuda_major)
         {
             add(Step::System, PathBuf::from(soname));
@@ -262,10 +265,10 @@ fn candidates(
 }
 
 /// The driver belongs to the system: no wheel, no toolkit folder.
-fn open_driver(environment: &Environment) -> Result<Opened> {
+fn open_driver(environment: &Environment) -> Result<OpenLibrary> {
     let library = catalog::find(DRIVER).ok_or_else(|| messages::unknown_library(DRIVER))?;
     let mut attempts = Vec::new();
-    let explicit = environment.path(&library.variable());
+    let explicit = environment.path(&library.path_variable());
     if let Some(file) = &explicit {
         attempts.push((Step::Explicit, file.clone()));
     } else if environment.ask_system {

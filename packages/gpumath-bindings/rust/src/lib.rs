@@ -28,7 +28,7 @@ mod _core {
         #[pymodule_export]
         use crate::core::fft_problem::{FftPass, FftProblem, usable_cores};
         #[pymodule_export]
-        use crate::core::libraries::{Library, has, libraries, search_report};
+        use crate::core::libraries::{PyLibrary, has, libraries, search_report};
         #[pymodule_export]
         use crate::core::memory::{MemoryPointer, allocate, copy};
         #[pymodule_export]

@@ -9,11 +9,11 @@ use pyo3::types::{PyDict, PyList};
 use crate::error::OrRaise;
 
 /// A CUDA library that the loader found.
-#[pyclass(frozen, module = "gpumath.bindings.core")]
-pub(crate) struct Library(LibraryInfo);
+#[pyclass(name = "Library", frozen, module = "gpumath.bindings.core")]
+pub(crate) struct PyLibrary(LibraryInfo);
 
 #[pymethods]
-impl Library {
+impl PyLibrary {
     /// Module name, such as "cufft".
     #[getter]
     fn name(&self) -> &'static str {
@@ -68,8 +68,8 @@ impl Library {
 /// >>> all(library.path for library in core.libraries())
 /// True
 #[pyfunction]
-pub(crate) fn libraries(py: Python<'_>) -> Vec<Library> {
-    py.detach(loader::libraries).into_iter().map(Library).collect()
+pub(crate) fn libraries(py: Python<'_>) -> Vec<PyLibrary> {
+    py.detach(loader::libraries).into_iter().map(PyLibrary).collect()
 }
 
 /// Say whether a library or a function can be used here, without calling it.
@@ -128,7 +128,8 @@ pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     result.set_item("cuda_major", report.cuda_major)?;
     result.set_item("reason", report.reason)?;
     result.set_item("origin", report.origin)?;
-    result.set_item("libraries", report.libraries.into_iter().map(Library).collect::<Vec<_>>())?;
+    result
+        .set_item("libraries", report.libraries.into_iter().map(PyLibrary).collect::<Vec<_>>())?;
     result.set_item("considered", attempts(&report.considered))?;
     result.set_item("missing", missing)?;
     result.set_item("environment", report.environment)?;
