@@ -1,84 +1,86 @@
-//! The one error type of the core. Each variant becomes one Python exception class in the bindings.
+//! The one error type of the core. The bindings turn each of its variants into a Python exception.
 
 use std::fmt;
 
 use gpumath_sys::table::Release;
 
-/// Result with the core's [`Error`].
+/// A result with the core's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// One place that the loader looked at, and what it found there.
+/// One place where the loader searched, and what it found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Which search step: `"explicit"`, `"loaded"`, `"wheel"`, `"conda"`, `"system"`, `"cuda-path"`.
+    /// Search step: `"explicit"`, `"loaded"`, `"wheel"`, `"conda"`, `"system"` or `"cuda-path"`.
     pub step: &'static str,
-    /// The folder or file.
+    /// The folder or file, or the variable that could have named one.
     pub place: String,
-    /// What was there: `"absent"`, `"wrong major: 12, the set is 13"`, the dynamic loader's own message, …
+    /// What the loader found: `"absent"`, `"wrong major: CUDA 13, but the set is CUDA 12"`, the
+    /// dynamic loader's message, …
     pub outcome: String,
 }
 
-/// A library that could not be found or used.
+/// The details of [`Error::LibraryNotFound`].
 #[derive(Clone, Debug)]
 pub struct LibraryNotFound {
-    /// Module name of the library, such as `"cufft"`.
+    /// Name of the library, such as `"cufft"`.
     pub library: String,
-    /// One line: what is wrong.
+    /// One line that says what is wrong.
     pub reason: String,
-    /// Every place tried, in order.
+    /// Every place that was tried, in order.
     pub tried: Vec<Attempt>,
-    /// What of the surroundings had a say: environment variables, the driver.
+    /// Names and values of the settings that the search depends on: environment variables, the root
+    /// of the installation, the driver's CUDA version.
     pub environment: Vec<(String, String)>,
-    /// One command or step that fixes it.
+    /// One command or step that helps.
     pub fix: String,
 }
 
-/// A function that the installed version of a library does not have.
+/// The details of [`Error::FunctionNotFound`].
 #[derive(Clone, Debug)]
 pub struct FunctionNotFound {
     /// Qualified Python name, such as `"cufft.xt_exec"`.
     pub function: String,
-    /// The exported symbol that was looked up.
+    /// Symbol under which libraries export the function.
     pub symbol: String,
     /// Path of the library that lacks it.
     pub path: String,
-    /// Version of that library, as it reports it.
+    /// Version that the library reports; `"unknown"` if it reports none.
     pub version: String,
-    /// First CUDA release that has the function.
+    /// First release that has the function; a CUDA release unless the library counts its own.
     pub since: Release,
-    /// Last CUDA release, of those read, that has the function.
+    /// Last release, of those whose headers gpumath was made from, that has the function.
     pub until: Release,
-    /// The releases whose headers declare it, in words.
+    /// The releases whose headers declare the function, as text: `"CUDA 12.0 to 13.5"`.
     pub versions: String,
 }
 
-/// A status other than success from a CUDA library.
+/// The details of a call of a CUDA library that failed.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// Module name of the library, such as `"cufft"` or `"driver"`.
     pub library: &'static str,
     /// C name of the function that returned it.
     pub function: &'static str,
-    /// The number.
+    /// The status that was returned, as a number; never success.
     pub code: i32,
-    /// What was asked (shapes, sizes, device), or empty.
+    /// What was requested (shapes, sizes, device); empty if that says nothing more.
     pub context: String,
 }
 
 /// Everything that can go wrong in the core.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// No usable library file.
+    /// There is no file of the library, or none that can be used.
     LibraryNotFound(Box<LibraryNotFound>),
-    /// The library is there, the function is not.
+    /// The library is there, but its version does not have the function with the known signature.
     FunctionNotFound(Box<FunctionNotFound>),
     /// A library call failed.
     Status(Box<Status>),
-    /// This earlier failure of a call has made CUDA unusable for the rest of the process.
+    /// CUDA is unusable for the rest of the process, because this earlier call failed.
     Sticky(Box<Status>),
     /// Device or host memory is exhausted.
     OutOfMemory(String),
-    /// There is no GPU, or no driver, and the request needs one.
+    /// The request needs a GPU, but there is none, or no driver.
     NoDevice(String),
     /// A value is not allowed.
     InvalidValue(String),
@@ -86,13 +88,13 @@ pub enum Error {
     InvalidType(String),
     /// The object is freed, not planned, or belongs to another process.
     InvalidState(String),
-    /// Valid, but no plan covers this memory layout.
+    /// The request is valid, but no plan covers this memory layout.
     UnsupportedLayout {
-        /// What is wrong and what to do.
+        /// Text that says what is wrong and what to do.
         message: String,
-        /// Axis order which, applied by a transposing copy, makes the layout supported.
+        /// Axis order of a copy whose layout is supported.
         permutation: Vec<usize>,
-        /// The transform axes after that permutation.
+        /// The transform axes of that copy.
         axes: Vec<usize>,
     },
 }
@@ -112,7 +114,8 @@ impl fmt::Display for Error {
             }
             Self::FunctionNotFound(e) => write!(
                 f,
-                "{} needs the symbol {}, which {} (version {}) does not have; the headers of {} declare it",
+                "{} needs the symbol {}, which {} (version {}) does not have; the headers of {} \
+                 declare it",
                 e.function, e.symbol, e.path, e.version, e.versions
             ),
             Self::Status(e) => {
@@ -121,7 +124,8 @@ impl fmt::Display for Error {
             }
             Self::Sticky(e) => write!(
                 f,
-                "CUDA cannot be used in this process any more, since {} returned status {}; start a new process",
+                "CUDA cannot be used in this process any more, because {} returned status {}; start \
+                 a new process",
                 e.function, e.code
             ),
             Self::OutOfMemory(text)

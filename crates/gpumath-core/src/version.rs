@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// A library's version: `12.5.0` for cuFFT, `13.0` for the driver and the compilers.
+/// A library's version, such as 12.5.0 for cuFFT or 13.0 for the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     /// Major number.
     pub major: u32,
     /// Minor number.
     pub minor: u32,
-    /// Patch number, where the library has one.
+    /// Patch number; `None` if the library reports two numbers only.
     pub patch: Option<u32>,
 }
 
 impl Version {
-    /// A version of two numbers.
+    /// Creates a version of two numbers.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor, patch: None }
     }
 
-    /// From the form that the driver and the runtime use: 13000 is 13.0, 12040 is 12.4.
+    /// Creates a version from the number that the driver and the runtime report: 12040 means 12.4.
     #[must_use]
     pub const fn from_thousands(number: u32) -> Self {
         Self::new(number / 1000, number % 1000 / 10)

@@ -1,4 +1,4 @@
-//! One shared library, opened for good.
+//! Shared libraries that are opened but never closed.
 
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -8,24 +8,29 @@ use libloading::os::unix as os;
 #[cfg(windows)]
 use libloading::os::windows as os;
 
-/// A shared library that is never closed: addresses taken from it stay valid until the process ends.
+/// The handle of an open shared library.
+///
+/// Dropping it does not close the library, so addresses taken from it stay valid until the process
+/// ends.
 #[derive(Debug)]
 pub struct DynamicLibrary {
     handle: ManuallyDrop<os::Library>,
 }
 
 impl DynamicLibrary {
-    /// Opens a library with all its symbols bound, and without offering them to other libraries.
+    /// Opens a library and binds all symbols that it needs. Its own symbols are not made available
+    /// to libraries that are opened later (`RTLD_LOCAL`).
     ///
-    /// A path with a separator is that file; a bare file name is left to the system's own search.
+    /// A path with a separator is that file. A bare file name is searched for by the dynamic
+    /// loader.
     ///
     /// # Errors
-    /// The dynamic loader's own message.
+    /// The dynamic loader's message.
     ///
     /// # Safety
-    /// Opening a library runs its constructors: the file must be what its name says.
+    /// - The file is the library that its name says, because opening it runs its constructors.
     pub unsafe fn open(path: &Path) -> Result<Self, String> {
-        // SAFETY: the caller vouches for the file.
+        // SAFETY: the caller guarantees that the file is what its name says.
         let opened = unsafe { open(path) };
         match opened {
             Ok(handle) => Ok(Self { handle: ManuallyDrop::new(handle) }),
@@ -33,39 +38,43 @@ impl DynamicLibrary {
         }
     }
 
-    /// Opens a library like [`open`](Self::open), and offers its symbols to the libraries that are opened later.
+    /// Opens a library like [`open`](Self::open), but makes its symbols available to libraries that
+    /// are opened later (`RTLD_GLOBAL`). A library that is open already stays open, and its symbols
+    /// become available.
     ///
     /// # Errors
-    /// The dynamic loader's own message.
+    /// The dynamic loader's message.
     ///
     /// # Safety
-    /// As for [`open`](Self::open).
+    /// - The file is the library that its name says, because opening it runs its constructors.
     #[cfg(unix)]
     pub unsafe fn open_global(path: &Path) -> Result<Self, String> {
-        // SAFETY: the caller vouches for the file.
+        // SAFETY: the caller guarantees that the file is what its name says.
         match unsafe { os::Library::open(Some(path), os::RTLD_NOW | os::RTLD_GLOBAL) } {
             Ok(handle) => Ok(Self { handle: ManuallyDrop::new(handle) }),
             Err(error) => Err(loader_message(&error)),
         }
     }
 
-    /// Opens a library like [`open`](Self::open): here it is offered to no other.
+    /// Opens a library exactly like [`open`](Self::open), because Windows has no symbols that are
+    /// available to all libraries.
     ///
     /// # Errors
-    /// The dynamic loader's own message.
+    /// The dynamic loader's message.
     ///
     /// # Safety
-    /// As for [`open`](Self::open).
+    /// - The file is the library that its name says, because opening it runs its constructors.
     #[cfg(windows)]
     pub unsafe fn open_global(path: &Path) -> Result<Self, String> {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller guarantees that the file is what its name says.
         unsafe { Self::open(path) }
     }
 
-    /// The address of an exported symbol, if the library has it.
+    /// Returns the address of an exported symbol, or `None` if the library does not have it.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<usize> {
-        // SAFETY: the symbol is only taken as an address; nothing is read or called through this type.
+        // SAFETY: any symbol may be taken as a `*mut ()`. The pointer is converted into a number,
+        // but nothing is read or called through it.
         let symbol = unsafe { self.handle.get::<*mut ()>(name) }.ok()?;
         match *symbol as usize {
             0 => None,
@@ -74,12 +83,21 @@ impl DynamicLibrary {
     }
 }
 
+/// Opens a file for [`DynamicLibrary::open`].
+///
+/// # Safety
+/// - The file is the library that its name says, because opening it runs its constructors.
 #[cfg(unix)]
 unsafe fn open(path: &Path) -> Result<os::Library, libloading::Error> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller guarantees that the file is what its name says.
     unsafe { os::Library::open(Some(path), os::RTLD_NOW | os::RTLD_LOCAL) }
 }
 
+/// Opens a file for [`DynamicLibrary::open`]. If the path is absolute, the libraries that the file
+/// needs are searched for beside it too.
+///
+/// # Safety
+/// - The file is the library that its name says, because opening it runs its constructors.
 #[cfg(windows)]
 unsafe fn open(path: &Path) -> Result<os::Library, libloading::Error> {
     let flags = if path.is_absolute() {
@@ -87,11 +105,11 @@ unsafe fn open(path: &Path) -> Result<os::Library, libloading::Error> {
     } else {
         0
     };
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller guarantees that the file is what its name says.
     unsafe { os::Library::load_with_flags(path, flags) }
 }
 
-/// The message of the system's loader, without the wrapper's own words around it.
+/// Returns the dynamic loader's message, without the words that libloading puts around it.
 fn loader_message(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

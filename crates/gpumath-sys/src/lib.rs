@@ -1,7 +1,8 @@
-//! Lazy symbol tables of the CUDA libraries.
+//! Tables of the functions of the CUDA libraries, whose addresses are looked up at the first use.
 //!
-//! Nothing here decides *where* a library is: that is `gpumath_core::loader`. This crate holds the facts (which
-//! function, which exported symbol, which C types) and the unsafe casts that turn an address into a call.
+//! This crate has the facts of each function (its names, its releases, its C types) and the unsafe
+//! casts that turn an address into a call. It does not decide which file is opened, because that is
+//! the task of `gpumath_core::loader`.
 
 pub mod dynlib;
 pub mod generated;

@@ -1,22 +1,23 @@
-//! One row per C function: its names, its range of CUDA releases, and the address found so far.
+//! The row of a C function: its names, its releases, its C type, and its address once that is
+//! known.
 
 use std::fmt::{self, Display, Formatter};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A CUDA toolkit release, such as 12.9.
+/// A release of the CUDA toolkit, such as 12.9, or of a library that is no part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
     /// Major number.
     pub major: u16,
     /// Minor number.
     pub minor: u16,
-    /// Patch number; 0 for toolkits, which are told apart by two numbers.
+    /// Patch number; 0 for toolkits, because two numbers tell them apart.
     pub patch: u16,
 }
 
 impl Release {
-    /// A release of three numbers.
+    /// Creates a release of three numbers.
     #[must_use]
     pub const fn new(major: u16, minor: u16, patch: u16) -> Self {
         Self { major, minor, patch }
@@ -30,7 +31,7 @@ impl Display for Release {
     }
 }
 
-/// A complex number as C has it, real part first.
+/// A complex number with C's layout, the real part first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Complex<T> {
@@ -41,40 +42,44 @@ pub struct Complex<T> {
 }
 
 impl Complex<f32> {
-    /// The number whose 8 bytes these are.
+    /// Creates a number from its bits. The real part is in the lower half.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self { re: f32::from_bits(bits as u32), im: f32::from_bits((bits >> 32) as u32) }
     }
 }
 
-/// A struct of integers and addresses that is passed by value; `T` is an array of its size and alignment.
+/// A C struct that is passed by value and has no floating point members. `T` is an array of
+/// integers with the struct's size and alignment.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Block<T>(pub T);
 
-/// A function of a CUDA library, looked up when it is first called.
+/// The row of a function of a CUDA library. Its address is looked up when it is first called.
 #[derive(Debug)]
 pub struct Symbol {
-    /// The library's module name, such as `"cufft"`.
+    /// Name of the module that binds the function, such as `"cufft"`.
     pub library: &'static str,
-    /// The Python name, such as `"exec_c2c"`.
+    /// Python name, such as `"exec_c2c"`.
     pub name: &'static str,
-    /// The name in the header, such as `"cufftExecC2C"`.
+    /// Name in the header, such as `"cufftExecC2C"`.
     pub c_name: &'static str,
-    /// The name that the library exports; differs from `c_name` where the header maps it (`cuMemAlloc_v2`).
+    /// Name that the library exports; not `c_name` if the header maps that to another one, as it
+    /// maps `cuMemAlloc` to `cuMemAlloc_v2`.
     pub symbol: &'static str,
-    /// The first sampled toolkit release that has it.
+    /// First release that has the function, of those whose headers codegen has read.
     pub since: Release,
-    /// The last sampled toolkit release that has it.
+    /// Last release that has the function, of those whose headers codegen has read.
     pub until: Release,
-    /// The library's own versions that have this signature: from, and before.
+    /// The library's own versions that have this signature: the first one, and the first one after
+    /// them that does not; `None` where there is no limit.
     pub versions: (Option<Release>, Option<Release>),
+    /// Address in the open library; 0 until it is known.
     address: AtomicUsize,
 }
 
 impl Symbol {
-    /// A row whose address is not known yet.
+    /// Creates a row whose address is not known yet.
     #[must_use]
     pub const fn new(
         library: &'static str,
@@ -88,14 +93,15 @@ impl Symbol {
         Self { library, name, c_name, symbol, since, until, versions, address }
     }
 
-    /// Says which versions of the library have this signature, where another has the same symbol.
+    /// Restricts the row to versions of the library: from `from`, before `before`. This is for
+    /// symbols whose signature has changed, because each signature has its own row.
     #[must_use]
     pub const fn within(mut self, from: Option<Release>, before: Option<Release>) -> Self {
         self.versions = (from, before);
         self
     }
 
-    /// The address, if it was looked up before.
+    /// Returns the address, or `None` until [`set_address`](Self::set_address) was called.
     #[must_use]
     pub fn address(&self) -> Option<usize> {
         match self.address.load(Ordering::Acquire) {
@@ -104,13 +110,13 @@ impl Symbol {
         }
     }
 
-    /// Remembers the address that the loader found.
+    /// Stores the address that the loader found.
     pub fn set_address(&self, address: usize) {
         self.address.store(address, Ordering::Release);
     }
 }
 
-/// A [`Symbol`] together with its exact C type.
+/// A [`Symbol`] with its exact C type `F`, an `unsafe extern "C" fn`.
 #[derive(Debug)]
 pub struct Function<F> {
     symbol: Symbol,
@@ -118,29 +124,32 @@ pub struct Function<F> {
 }
 
 impl<F: Copy> Function<F> {
-    /// Gives a row its C type. `F` must be an `unsafe extern "C" fn` of the declared signature.
+    /// Creates a row with its C type. `F` must be an `unsafe extern "C" fn` of the signature in the
+    /// header.
     ///
     /// # Panics
-    /// At compile time, if `F` is no function pointer.
+    /// If `F` does not have the size of an address. In a `static` that is an error at compile time.
     #[must_use]
     pub const fn new(symbol: Symbol) -> Self {
         assert!(size_of::<F>() == size_of::<usize>());
         Self { symbol, signature: PhantomData }
     }
 
-    /// The row.
+    /// Returns the row without its type.
     #[must_use]
     pub const fn symbol(&self) -> &Symbol {
         &self.symbol
     }
 
-    /// The callable at `address`.
+    /// Returns the callable at `address`.
     ///
     /// # Safety
-    /// `address` must be the address of this very symbol in a loaded library.
+    /// - `address` is that of this function's own symbol in an open library.
+    /// - The library stays open as long as the callable is used.
     #[must_use]
     pub unsafe fn at(&self, address: usize) -> F {
-        // SAFETY: `new` checked that F has the size of an address; the caller vouches for what is there.
+        // SAFETY: `new` checked that `F` has the size of an address. The caller guarantees that the
+        // function at `address` is this one, and `F` is its type.
         unsafe { std::mem::transmute_copy(&address) }
     }
 }

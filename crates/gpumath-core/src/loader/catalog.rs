@@ -1,4 +1,4 @@
-//! The CUDA libraries as data: file names, where wheels keep them, what they need, how they tell their version.
+//! The CUDA libraries as data: file names, folders in wheels, dependencies, version functions.
 
 use std::path::PathBuf;
 
@@ -7,21 +7,24 @@ use gpumath_sys::table::Symbol;
 
 use crate::version::Version;
 
-/// The release of a library that belongs to one CUDA major.
+/// The file and the versions of a library in one CUDA major.
 #[derive(Debug)]
 pub struct Build {
-    /// CUDA major that it belongs to.
+    /// CUDA major that this build belongs to.
     pub cuda_major: u16,
     /// Versioned file name, which is also the ELF soname.
     pub soname: &'static str,
-    /// First version (major, minor) of the library in this CUDA major.
+    /// First version (major, minor) of the library in this CUDA major. (0, 0) in every build if the
+    /// version does not tell the CUDA major.
     pub first_version: (u32, u32),
 }
 
-/// How a library tells its version. No form needs a device, a driver or a handle.
+/// The function that returns a library's version, by its C signature.
+///
+/// Each returns a status, 0 for success, and needs neither a device nor a driver nor a handle.
 #[derive(Clone, Copy, Debug)]
 pub enum VersionQuery {
-    /// `int f(int which, int *value)`, once each for major, minor and patch.
+    /// `int f(int which, int *value)`, called once each for major, minor and patch.
     Property(&'static str),
     /// `int f(int *major, int *minor)`.
     Pair(&'static str),
@@ -29,48 +32,50 @@ pub enum VersionQuery {
     Triple(&'static str),
     /// `int f(int *version)`, where 13000 means 13.0.
     Thousands(&'static str),
-    /// It does not tell.
+    /// The library has no such function.
     None,
 }
 
 /// What the loader knows about one library.
 #[derive(Debug)]
 pub struct LibrarySpec {
-    /// Its name, and that of its main module, such as `"cufft"`.
+    /// Name of the library and of its main module, such as `"cufft"`.
     pub name: &'static str,
-    /// The modules that bind its functions.
+    /// Modules that bind its functions.
     pub modules: &'static [&'static str],
-    /// One entry a CUDA major; none for the driver, which belongs to no toolkit.
+    /// One entry for each CUDA major; empty for the driver, which belongs to no toolkit.
     pub builds: &'static [Build],
-    /// Libraries to open before it, from the same folder where they are there.
+    /// Names of the libraries to open before this one, from the same folder if they are there.
     pub dependencies: &'static [&'static str],
-    /// Its folder in the CUDA 12 wheels: `nvidia/<wheel_component>/lib`.
+    /// Component folder in the CUDA 12 wheels: `nvidia/<wheel_component>/lib`.
     pub wheel_component: &'static str,
-    /// The wheel that brings it, for each entry of `builds`.
+    /// Names of the wheels that bring the library, one for each entry of `builds`.
     pub pip_packages: &'static [&'static str],
-    /// How it tells its version.
+    /// Function that returns the version.
     pub version: VersionQuery,
 }
 
 impl LibrarySpec {
-    /// The functions that gpumath binds.
+    /// Returns the functions that gpumath binds.
     pub fn symbols(&self) -> impl Iterator<Item = &'static Symbol> {
         self.modules.iter().flat_map(|module| symbols_of(module)).copied()
     }
 
-    /// True if a module binds functions of it.
+    /// Returns whether this module binds functions of the library.
     #[must_use]
     pub fn has_module(&self, module: &str) -> bool {
         self.modules.contains(&module)
     }
 
-    /// The file name in a CUDA major.
+    /// Returns the file name in a CUDA major.
     #[must_use]
     pub fn soname(&self, cuda_major: u16) -> Option<&'static str> {
         self.builds.iter().find(|build| build.cuda_major == cuda_major).map(|build| build.soname)
     }
 
-    /// The CUDA major that a version belongs to, if the version tells.
+    /// Returns the CUDA major that a version belongs to, or `None` if the version does not tell.
+    ///
+    /// The driver's version is that of the newest CUDA release that it supports.
     #[must_use]
     pub fn cuda_major_of_version(&self, version: Version) -> Option<u16> {
         if self.name == DRIVER {
@@ -84,9 +89,10 @@ impl LibrarySpec {
         majors.next().is_none().then_some(major)
     }
 
-    /// The CUDA major that a file name belongs to, if the name alone tells.
+    /// Returns the CUDA major that a file name belongs to, or `None` if the name alone does not
+    /// tell.
     ///
-    /// A toolkit's files carry more digits (`libcufft.so.12.0.0.61`), which is allowed for.
+    /// The name may have more digits than the soname, as in toolkits: `libcufft.so.12.0.0.61`.
     #[must_use]
     pub fn cuda_major_of_file(&self, file_name: &str) -> Option<u16> {
         let mut majors = self.builds.iter().filter(|build| has_soname(file_name, build.soname));
@@ -94,13 +100,13 @@ impl LibrarySpec {
         majors.next().is_none().then_some(major)
     }
 
-    /// True if `file_name` is this library, of any CUDA major.
+    /// Returns whether `file_name` is a name of this library in any CUDA major.
     #[must_use]
     pub fn owns_file(&self, file_name: &str) -> bool {
         self.builds.iter().any(|build| has_soname(file_name, build.soname))
     }
 
-    /// Folders below a `nvidia` package folder where wheels of a CUDA major keep it.
+    /// Returns the folders below a `nvidia` package folder where wheels of a CUDA major have it.
     #[must_use]
     pub fn wheel_folders(&self, cuda_major: u16) -> Vec<PathBuf> {
         let shared = PathBuf::from(format!("cu{cuda_major}")).join("lib");
@@ -111,20 +117,21 @@ impl LibrarySpec {
         }
     }
 
-    /// The pip package that brings it in a CUDA major.
+    /// Returns the name of the wheel that brings the library in a CUDA major.
     #[must_use]
     pub fn pip_package(&self, cuda_major: u16) -> Option<&'static str> {
         let index = self.builds.iter().position(|build| build.cuda_major == cuda_major)?;
         self.pip_packages.get(index).copied()
     }
 
-    /// Name of the environment variable that names its file.
+    /// Returns the name of the environment variable that can name the library's file.
     #[must_use]
     pub fn path_variable(&self) -> String {
         format!("GPUMATH_{}_PATH", self.name.to_ascii_uppercase())
     }
 }
 
+/// Returns whether a file name is the soname, or the soname with more digits.
 fn has_soname(file_name: &str, soname: &str) -> bool {
     file_name.strip_prefix(soname).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -142,13 +149,13 @@ pub const DRIVER_FILE: &str = "nvcuda.dll";
 /// CUDA majors that gpumath supports, oldest first.
 pub const CUDA_MAJORS: [u16; 2] = [12, 13];
 
-/// The row of a library's or a module's name.
+/// Returns the library with this name, or the one whose functions the module of this name binds.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static LibrarySpec> {
     CATALOG.iter().find(|library| library.name == name || library.has_module(name))
 }
 
-/// The functions of a module; none if there is no such module.
+/// Returns the functions of a module; none if there is no such module.
 #[must_use]
 pub fn symbols_of(module: &str) -> &'static [&'static Symbol] {
     let mut modules = generated::MODULES.iter();
@@ -163,7 +170,7 @@ const fn cuda_13(soname: &'static str, first_version: (u32, u32)) -> Build {
     Build { cuda_major: 13, soname, first_version }
 }
 
-/// Every library that the loader knows.
+/// Every library that the loader knows, each after those that it depends on.
 pub static CATALOG: &[LibrarySpec] = &[
     LibrarySpec {
         name: DRIVER,
@@ -267,7 +274,7 @@ pub static CATALOG: &[LibrarySpec] = &[
     LibrarySpec {
         name: "mathdx",
         modules: &["mathdx"],
-        // Its version does not tell the CUDA major: the folder does.
+        // Neither the version nor the file name tells the CUDA major, but the folder does.
         builds: &[cuda_12("libmathdx.so.0", (0, 0)), cuda_13("libmathdx.so.0", (0, 0))],
         dependencies: &["nvrtc"],
         wheel_component: "cu12",

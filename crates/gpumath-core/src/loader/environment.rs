@@ -1,4 +1,4 @@
-//! Everything outside the process' own state that decides where libraries are looked for.
+//! The inputs of a search: environment variables, package folders and libraries already mapped.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,36 +7,38 @@ use std::path::{Path, PathBuf};
 use crate::loader::catalog::CATALOG;
 use crate::loader::mapped_files;
 
-/// Where an embedding language keeps its packages.
+/// Folders where the language that embeds this crate keeps its packages.
 #[derive(Clone, Debug, Default)]
 pub struct SearchPaths {
-    /// Folders that packages are imported from (Python: `sys.path`).
+    /// Folders from which packages are imported (Python: `sys.path`).
     pub package_folders: Vec<PathBuf>,
-    /// Root of the installation (Python: `sys.prefix`).
+    /// Root folder of the installation (Python: `sys.prefix`).
     pub prefix: Option<PathBuf>,
 }
 
-/// What the search depends on, taken once for each search.
+/// The inputs of one search.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// Environment variables by name.
+    /// The environment variables that matter and are set, by name.
     pub variables: BTreeMap<String, OsString>,
     /// Package folders and prefix of the embedding language.
     pub paths: SearchPaths,
-    /// CUDA libraries that the process already holds.
+    /// Files of CUDA libraries that the process has mapped already.
     pub loaded: Vec<PathBuf>,
-    /// Whether the system's own search (`ld.so.cache`, `LD_LIBRARY_PATH`) is asked.
-    pub ask_system: bool,
+    /// Whether the dynamic loader's own search (`ld.so.cache`, `LD_LIBRARY_PATH`) is used too.
+    pub search_system: bool,
 }
 
-/// Folder that holds the settings of every CUDA library.
+/// Variable that names the folder to search first.
 pub(super) const ROOT_VARIABLE: &str = "GPUMATH_CUDA_PATH";
 
+/// Variables of the search as a whole. `LD_LIBRARY_PATH` is for messages only, because the dynamic
+/// loader reads it.
 const VARIABLES: [&str; 5] =
     [ROOT_VARIABLE, "CONDA_PREFIX", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"];
 
 impl Environment {
-    /// The environment of this process.
+    /// Takes the environment of this process, as it is now.
     #[must_use]
     pub fn of_process(paths: SearchPaths) -> Self {
         let names = VARIABLES.iter().map(ToString::to_string);
@@ -48,26 +50,26 @@ impl Environment {
                 .collect(),
             paths,
             loaded: mapped_files::matching(is_cuda),
-            ask_system: true,
+            search_system: true,
         }
     }
 
-    /// The value of a variable that is set and not empty.
+    /// Returns the value of a variable, or `None` if it is not set or empty.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(name).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// A variable's value as an absolute path.
+    /// Returns a variable's value as an absolute path, or `None` if it is not set or empty.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.variable(name).map(|value| absolute(Path::new(value)))
     }
 }
 
-/// The path made absolute without touching the file system.
+/// Returns the path made absolute, without a look at the file system.
 pub(super) fn absolute(path: &Path) -> PathBuf {
-    // Python writes the current folder as an empty string.
+    // In `sys.path`, an empty string means the current folder.
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

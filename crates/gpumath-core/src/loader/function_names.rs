@@ -1,14 +1,14 @@
-//! From the name of a function, as people write it, to its row.
+//! Finds the table row of a function by its name, as users write it.
 
 use gpumath_sys::table::Symbol;
 
 use crate::error::{Error, Result};
 use crate::loader::{catalog, messages, open};
 
-/// The row of `"cufft.exec_c2c"`, `"cufft.cufftExecC2C"` or `"driver.cuMemAlloc_v2"`.
+/// Returns the row of `"cufft.exec_c2c"`, `"cufft.cufftExecC2C"` or `"driver.cuMemAlloc_v2"`.
 ///
-/// A name that stands for different functions in different CUDA releases is refused: the address of
-/// the wrong one would be called with the arguments of another.
+/// A name that stands for different functions in different CUDA releases is an error, because the
+/// caller would call one function with the arguments of another.
 pub(super) fn symbol(name: &str) -> Result<&'static Symbol> {
     match symbols(name)?.as_slice() {
         [row] => Ok(row),
@@ -22,8 +22,8 @@ pub(super) fn symbol(name: &str) -> Result<&'static Symbol> {
     }
 }
 
-/// The rows that a name stands for, at least one: after the module's name comes the Python name, the
-/// C name or the exported symbol.
+/// Returns the rows that a name stands for, at least one. After the module and a dot comes the
+/// Python name, the C name or the exported symbol.
 pub(super) fn symbols(name: &str) -> Result<Vec<&'static Symbol>> {
     let Some((module, function)) = name.split_once('.') else {
         return Err(Error::InvalidValue(format!(
@@ -38,6 +38,8 @@ pub(super) fn symbols(name: &str) -> Result<Vec<&'static Symbol>> {
     Ok(found)
 }
 
+/// Returns the rows of a function: those with this Python name, else those with this C name or
+/// symbol, else those that a Python function of this name calls.
 fn find(function: &str, rows: &[&'static Symbol]) -> Vec<&'static Symbol> {
     let all = |is: &dyn Fn(&Symbol) -> bool| -> Vec<&'static Symbol> {
         rows.iter().filter(|row| is(row)).copied().collect()
@@ -50,8 +52,9 @@ fn find(function: &str, rows: &[&'static Symbol]) -> Vec<&'static Symbol> {
     ways.into_iter().map(all).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// True of `_sp_mv_op_create_descr` and `_sp_mv_op_create_descr_12_7`: a Python function of the name
-/// without the underscore calls the one that the library has.
+/// Returns whether the Python function `function` is a facade of `row`. Such a facade calls
+/// whichever row the library has: `sp_mv_op_create_descr` stands for `_sp_mv_op_create_descr` and
+/// `_sp_mv_op_create_descr_12_7`.
 fn is_facade_of(function: &str, row: &str) -> bool {
     let rest = row.strip_prefix('_').and_then(|row| row.strip_prefix(function));
     rest.is_some_and(|rest| {
@@ -60,7 +63,7 @@ fn is_facade_of(function: &str, row: &str) -> bool {
     })
 }
 
-/// `driver.ctx_create (CUDA 13.0 to 13.5)`
+/// Returns a row as text for messages: `driver.ctx_create (CUDA 13.0 to 13.5)`.
 fn describe(row: &Symbol) -> String {
     format!("{}.{} ({})", row.library, row.name, open::versions_text(row))
 }

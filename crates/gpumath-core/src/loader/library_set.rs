@@ -1,4 +1,4 @@
-//! Which CUDA major, and which origin first.
+//! Chooses the set: the CUDA major of all libraries, and the origin that is searched first.
 
 use std::path::{Path, PathBuf};
 
@@ -9,50 +9,50 @@ use crate::loader::open;
 use crate::loader::origin::{Origin, Step};
 use crate::version::Version;
 
-/// The set that all libraries are taken from.
+/// The CUDA major and the origin that all libraries are taken from.
 #[derive(Clone, Debug)]
 pub(super) struct LibrarySet {
     pub(super) cuda_major: u16,
-    /// Why this major, as a clause: "the driver supports up to CUDA 13.0".
+    /// Clause for messages that says why this major: "the driver supports up to CUDA 13.0".
     pub(super) reason: String,
-    /// The origin that is asked first.
+    /// The origin that is searched before all others.
     pub(super) origin: Origin,
 }
 
-/// What came of the search for a set.
+/// The result of the search for a set.
 #[derive(Clone, Debug)]
 pub(super) struct LibrarySetChoice {
     /// The set, or why there is none.
     pub(super) set: std::result::Result<LibrarySet, NoLibrarySet>,
-    /// Every origin that was considered, and what became of it.
+    /// Every origin that was considered, and what was found there.
     pub(super) considered: Vec<Attempt>,
 }
 
-/// Why no origin can serve.
+/// The reason why there is no set.
 #[derive(Clone, Debug)]
 pub(super) enum NoLibrarySet {
-    /// The folder that the user named holds nothing of use.
+    /// The folder that the user named has no library of a supported CUDA major.
     EmptyRoot(PathBuf),
-    /// There are libraries, but of no CUDA major that may be chosen, for this reason.
+    /// There are libraries, but only of CUDA majors that may not be chosen. The text says why.
     NoAllowedMajor(String),
     /// There is no library at all.
     NothingFound,
 }
 
-/// CUDA majors that may be chosen.
+/// The CUDA majors that may be chosen, with a clause for messages that says why these.
 #[derive(Debug)]
 struct AllowedMajors {
     majors: Vec<u16>,
     reason: String,
 }
 
-/// Chooses the first origin that has a library in an allowed CUDA major.
+/// Chooses the first origin that has a library of an allowed CUDA major.
 pub(super) fn choose(
     environment: &Environment,
     origins: &[Origin],
     driver: Option<Version>,
 ) -> LibrarySetChoice {
-    let allowed = match allowed(environment, origins, driver) {
+    let allowed = match allowed_majors(environment, origins, driver) {
         Ok(allowed) => allowed,
         Err(no_library_set) => {
             return LibrarySetChoice { set: Err(no_library_set), considered: Vec::new() };
@@ -73,15 +73,15 @@ fn choose_among(
     for origin in origins {
         let majors = origin.cuda_majors();
         found |= !majors.is_empty();
-        let asked = chosen.is_none();
-        if asked {
+        let searched = chosen.is_none();
+        if searched {
             let major = best_major(origin, libraries, &allowed.majors);
             chosen = major.map(|major| (major, origin));
         }
         let outcome = match (chosen, majors.as_slice()) {
-            (Some((major, _)), _) if asked => format!("chosen, CUDA {major}"),
+            (Some((major, _)), _) if searched => format!("chosen, CUDA {major}"),
             _ if origin.layouts.is_empty() => origin.reason_if_empty.to_owned(),
-            (Some(_), _) if origin.step == Step::System => String::from("not asked"),
+            (Some(_), _) if origin.step == Step::System => String::from("not searched"),
             (_, []) => String::from("no CUDA library"),
             (_, majors) => format!("has CUDA {}", join_majors(majors, "and")),
         };
@@ -98,7 +98,8 @@ fn choose_among(
     LibrarySetChoice { set, considered }
 }
 
-/// The major of which the origin has most, the newest of equals.
+/// Returns the allowed major of which the origin has the most libraries, and of equals the newest.
+/// In the system's own search, it is the newest major of which there is any library.
 fn best_major(origin: &Origin, libraries: &[&'static LibrarySpec], allowed: &[u16]) -> Option<u16> {
     if origin.step == Step::System && !origin.layouts.is_empty() {
         return allowed.iter().copied().rev().find(|&major| system_has(libraries, major));
@@ -107,7 +108,8 @@ fn best_major(origin: &Origin, libraries: &[&'static LibrarySpec], allowed: &[u1
     counts.filter(|&(count, _)| count > 0).max().map(|(_, major)| major)
 }
 
-/// The system's loader can only be asked by opening.
+/// Returns whether the system's own search finds one of the libraries for a CUDA major. The only
+/// way to know is to open it.
 fn system_has(libraries: &[&'static LibrarySpec], cuda_major: u16) -> bool {
     libraries.iter().any(|library| {
         let Some(soname) = library.soname(cuda_major) else { return false };
@@ -116,8 +118,10 @@ fn system_has(libraries: &[&'static LibrarySpec], cuda_major: u16) -> bool {
     })
 }
 
-/// An explicit setting binds, then what the process holds, then what the driver supports.
-fn allowed(
+/// Returns the majors that may be chosen: those in the folder that `GPUMATH_CUDA_PATH` names, else
+/// those that the process has mapped, else those of files that variables name, else those that the
+/// driver supports.
+fn allowed_majors(
     environment: &Environment,
     origins: &[Origin],
     driver: Option<Version>,
@@ -150,8 +154,7 @@ fn allowed(
         }
     }
     let Some(driver) = driver else {
-        let reason =
-            String::from("there is no driver to go by, so the newest that was found is taken");
+        let reason = String::from("there is no driver, so every CUDA version is allowed");
         return Ok(AllowedMajors { majors: CUDA_MAJORS.to_vec(), reason });
     };
     let fits = |&major: &u16| u32::from(major) <= driver.major;
@@ -159,7 +162,7 @@ fn allowed(
     Ok(AllowedMajors { majors, reason: format!("the driver supports up to CUDA {driver}") })
 }
 
-/// Of several majors, those that the driver supports; a single one is taken as it is.
+/// Restricts the majors to those that the driver supports, unless it supports none of them.
 fn keep_supported(majors: Vec<u16>, reason: String, driver: Option<Version>) -> AllowedMajors {
     let fits = |major: &u16| driver.is_none_or(|driver| u32::from(*major) <= driver.major);
     let fitting: Vec<u16> = majors.iter().copied().filter(fits).collect();
@@ -171,7 +174,7 @@ fn major_of_file(file: &Path) -> Option<u16> {
     CATALOG.iter().find_map(|library| library.cuda_major_of_file(name))
 }
 
-/// "12 and 13".
+/// Returns the majors as text, such as "12 and 13".
 pub(super) fn join_majors(majors: &[u16], word: &str) -> String {
     let majors: Vec<String> = majors.iter().map(ToString::to_string).collect();
     majors.join(&format!(" {word} "))

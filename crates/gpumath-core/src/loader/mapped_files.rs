@@ -1,15 +1,15 @@
-//! Which files this process has mapped.
+//! Reads which files this process has mapped. Outside Linux there is no such list, so it is empty.
 
 use std::path::PathBuf;
 
-/// A file mapped into this process, and where.
+/// A file that is mapped into this process, and the addresses from `start` to before `end`.
 struct Mapping {
     start: usize,
     end: usize,
     path: PathBuf,
 }
 
-/// The mapped files whose name passes `keep`, each once, in the order of their addresses.
+/// Returns the mapped files whose name passes `keep`, each once, in the order of their addresses.
 #[must_use]
 pub(super) fn matching(keep: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn matching(keep: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files
 }
 
-/// The file that the code or data at `address` was mapped from.
+/// Returns the file from which the code or data at `address` was mapped.
 #[must_use]
 pub(super) fn file_at(address: usize) -> Option<PathBuf> {
     mappings().find(|m| (m.start..m.end).contains(&address)).map(|m| m.path)
@@ -36,7 +36,8 @@ fn mappings() -> impl Iterator<Item = Mapping> {
     let text = std::fs::read("/proc/self/maps").unwrap_or_default();
     let lines: Vec<Vec<u8>> = text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
     lines.into_iter().filter_map(|line| {
-        // start-end perms offset device inode path; only the path can hold spaces.
+        // The line is "start-end perms offset device inode path", and no field has a '/' before the
+        // path, which can contain spaces.
         let path = line.iter().position(|&byte| byte == b'/')?;
         let range = std::str::from_utf8(line.split(|&byte| byte == b' ').next()?).ok()?;
         let (start, end) = range.split_once('-')?;

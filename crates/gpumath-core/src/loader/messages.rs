@@ -1,4 +1,4 @@
-//! The texts of the loader's errors: what was tried, and what to do.
+//! The texts of the loader's errors: what was tried, what was there, and what to do.
 
 use std::path::Path;
 
@@ -9,7 +9,10 @@ use crate::loader::library_set::{LibrarySet, NoLibrarySet, join_majors};
 use crate::loader::origin::{FolderLayout, Origin, Step};
 use crate::version::Version;
 
-/// What every message about one library draws on.
+/// What an [`Attempt`] found if there is no such file.
+pub(super) const ABSENT: &str = "absent";
+
+/// Facts that every error about one library reports.
 pub(super) struct ErrorContext<'a> {
     pub(super) library: &'static LibrarySpec,
     pub(super) environment: &'a Environment,
@@ -17,7 +20,8 @@ pub(super) struct ErrorContext<'a> {
 }
 
 impl ErrorContext<'_> {
-    /// The file that the user named cannot be used. Nothing else is tried then.
+    /// Returns the error for a file that the user named but that cannot be used. The loader tries
+    /// no other file then.
     pub(super) fn explicit_file(&self, file: &Path, outcome: String) -> Error {
         let variable = self.library.path_variable();
         let reason = format!("{variable} names a file that cannot be used");
@@ -26,7 +30,7 @@ impl ErrorContext<'_> {
         self.error(reason, tried, format!("correct {variable} or unset it"))
     }
 
-    /// No origin can serve at all.
+    /// Returns the error for a search that found no set.
     pub(super) fn no_library_set(
         &self,
         no_library_set: &NoLibrarySet,
@@ -49,7 +53,10 @@ impl ErrorContext<'_> {
         self.error(reason, considered.to_vec(), self.how_to_install(None))
     }
 
-    /// The set has no usable file of this library.
+    /// Returns the error for a library of which no file of the set's CUDA major can be opened.
+    ///
+    /// `failed` has the files that were tried. An origin without such a file gets a line that says
+    /// what is there instead.
     pub(super) fn missing(
         &self,
         set: &LibrarySet,
@@ -90,7 +97,7 @@ impl ErrorContext<'_> {
         }))
     }
 
-    /// What an origin without a candidate has instead.
+    /// Says what is in an origin that has no file of this library for the set's CUDA major.
     fn why_absent(&self, origin: &Origin, cuda_major: u16) -> Vec<Attempt> {
         let step = origin.step.name();
         if origin.layouts.is_empty() {
@@ -105,8 +112,10 @@ impl ErrorContext<'_> {
         let outcome = |layouts: &[FolderLayout]| {
             let majors: Vec<u16> = layouts.iter().flat_map(others).collect();
             match majors.first() {
-                Some(other) => format!("wrong major: CUDA {other}, the set is CUDA {cuda_major}"),
-                None => format!("{soname} absent"),
+                Some(other) => {
+                    format!("wrong major: CUDA {other}, but the set is CUDA {cuda_major}")
+                }
+                None => format!("{soname} {ABSENT}"),
             }
         };
         let places = origin.layouts.iter().filter_map(|layout| match layout {
@@ -125,7 +134,9 @@ impl ErrorContext<'_> {
         vec![Attempt { step, place: origin.place.clone(), outcome: outcome(&origin.layouts) }]
     }
 
-    /// The command that brings the library, for the set's CUDA major or for the driver's.
+    /// Returns the command that installs the library for a CUDA major. Without one, it is for the
+    /// driver's major, or for the newest that gpumath supports. If the driver supports none of
+    /// them, the text says to update it.
     fn how_to_install(&self, cuda_major: Option<u16>) -> String {
         let [oldest, .., newest] = CUDA_MAJORS;
         let by_driver = self.driver.and_then(|driver| u16::try_from(driver.major).ok());
@@ -139,15 +150,22 @@ impl ErrorContext<'_> {
     }
 }
 
+/// Returns the error for a driver that cannot be opened.
 pub(super) fn no_driver(environment: &Environment, tried: Vec<Attempt>) -> Error {
     let variable = "GPUMATH_DRIVER_PATH";
     let (reason, fix) = if environment.variable(variable).is_some() {
-        (format!("{variable} cannot be used"), format!("correct {variable} or unset it"))
-    } else {
         (
-            format!("there is no {DRIVER_FILE}, so no NVIDIA driver"),
-            String::from("install the NVIDIA driver; in a container, start it with --gpus all"),
+            format!("{variable} names a file that cannot be used"),
+            format!("correct {variable} or unset it"),
         )
+    } else {
+        let reason = if tried.iter().all(|attempt| attempt.outcome == ABSENT) {
+            format!("there is no {DRIVER_FILE}, so no NVIDIA driver")
+        } else {
+            format!("the {DRIVER_FILE} that was found cannot be used")
+        };
+        let fix = "install the NVIDIA driver; in a container, start it with --gpus all";
+        (reason, fix.to_owned())
     };
     Error::LibraryNotFound(Box::new(LibraryNotFound {
         library: DRIVER.to_owned(),
@@ -158,16 +176,19 @@ pub(super) fn no_driver(environment: &Environment, tried: Vec<Attempt>) -> Error
     }))
 }
 
+/// Returns the error for a name that is neither a library nor a module.
 pub(super) fn unknown_library(name: &str) -> Error {
     let known: Vec<&str> = CATALOG.iter().map(|library| library.name).collect();
     Error::InvalidValue(format!("unknown library '{name}'; known are {}", known.join(", ")))
 }
 
+/// Returns a version as text; "unknown" if there is none.
 pub(super) fn version_text(version: Option<Version>) -> String {
     version.map_or_else(|| String::from("unknown"), |version| version.to_string())
 }
 
-/// The settings that had a say.
+/// Returns names and values of the settings that the search depends on: the variables that are set,
+/// and the prefix.
 pub(super) fn settings(environment: &Environment) -> Vec<(String, String)> {
     let set = environment.variables.iter().filter(|(_, value)| !value.is_empty());
     let mut settings: Vec<(String, String)> =

@@ -1,7 +1,12 @@
-//! Where the CUDA libraries are.
+//! Finds and opens the CUDA libraries, and looks up their functions.
 //!
-//! Nothing is loaded until it is used. All libraries come from one *set*: one CUDA major, and one
-//! origin as far as it reaches. `docs/libraries.md` tells the search order to users.
+//! A library is opened when it is first used, and stays open until the process ends. All libraries
+//! come from one *set*: one CUDA major, and one origin as long as it has the library. Only a
+//! library whose file the user names may differ. `docs/libraries.md` has the search order.
+//!
+//! One lock guards the search and the list of open libraries. An address that is known already is
+//! returned without it. Every other look-up may block: until the searches of other threads are
+//! done, and while the search hook waits.
 
 pub mod catalog;
 mod environment;
@@ -30,40 +35,43 @@ pub use resolver::Resolver;
 static RESOLVER: Mutex<Option<Resolver>> = Mutex::new(None);
 static SEARCH_HOOK: OnceLock<fn() -> SearchPaths> = OnceLock::new();
 
-/// Sets the function that tells where packages are. It is called at each search, without a lock
-/// held, and may be set once; a later call changes nothing.
+/// Sets the function that says where packages are. Only the first call has an effect.
+///
+/// The hook is called at each search, on the thread that searches and without the loader's lock.
+/// A search for the driver does not call it.
 pub fn set_search_hook(hook: fn() -> SearchPaths) {
     let _ = SEARCH_HOOK.set(hook);
 }
 
-/// Where packages are now, as the hook says.
+/// Returns where packages are now, as the hook says. Without a hook there are no places.
 #[must_use]
 pub fn search_paths() -> SearchPaths {
     SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default()
 }
 
-/// The callable for a table row, loading its library first if need be.
+/// Returns the callable for a table row. Opens its library first unless it is open.
 #[inline]
 pub fn function<F: Copy>(function: &'static Function<F>) -> Result<F> {
     let address = address(function.symbol())?;
-    // SAFETY: `address` looked this very symbol up.
+    // SAFETY: `address` is that of this function's own symbol, and libraries are never closed.
     Ok(unsafe { function.at(address) })
 }
 
-/// The address for a table row, loading its library first if need be.
+/// Returns the address for a table row. Opens its library first unless it is open.
 #[inline]
 pub fn address(symbol: &'static Symbol) -> Result<usize> {
     symbol.address().map_or_else(|| look_up(symbol), Ok)
 }
 
-/// The address for the name of a function, loading its library first if need be.
+/// Returns the address for the name of a function. Opens its library first unless it is open.
 ///
-/// `"cufft.exec_c2c"`, or the C name or the exported symbol after the module: `"cufft.cufftExecC2C"`.
+/// After the module comes the Python name (`"cufft.exec_c2c"`), the C name or the exported symbol
+/// (`"cufft.cufftExecC2C"`).
 pub fn address_of(name: &str) -> Result<usize> {
     address(function_names::symbol(name)?)
 }
 
-/// Opens a library unless it is open, and tells where it is.
+/// Opens a library unless it is open, and returns what is known of it.
 pub fn library(name: &str) -> Result<LibraryInfo> {
     let open = resolver().as_ref().and_then(|resolver| resolver.library_if_open(name).cloned());
     open.map_or_else(
@@ -75,22 +83,23 @@ pub fn library(name: &str) -> Result<LibraryInfo> {
     )
 }
 
-/// Every library of the chosen set that can be opened, and the driver. Opens them.
+/// Opens every library that can be opened, the driver too, and returns what is known of each.
 #[must_use]
 pub fn libraries() -> Vec<LibraryInfo> {
     report().libraries
 }
 
-/// Searches for every library, opens what is there, and tells what came of it.
+/// Searches for every library, opens those that are there, and reports what was found where.
 #[must_use]
 pub fn report() -> Report {
     let environment = environment();
     Report::of(resolver().get_or_insert_default(), &environment)
 }
 
-/// Whether a library (`"cufft"`) or a function of it (`"cufft.xt_exec"`) can be used here.
+/// Returns whether a library (`"cufft"`) or a function (`"cufft.xt_exec"`) can be used here.
 ///
-/// Loads the library. `InvalidValue` if gpumath knows no such library or function.
+/// Opens the library to find out. A name that stands for several functions can be used if one of
+/// them can. A name that gpumath does not know is an `InvalidValue` error.
 pub fn has(name: &str) -> Result<bool> {
     if !name.contains('.') {
         return is_available(library(name));
@@ -103,6 +112,7 @@ pub fn has(name: &str) -> Result<bool> {
     Ok(false)
 }
 
+/// Turns the errors for what is not there into `false`.
 fn is_available<T>(found: Result<T>) -> Result<bool> {
     match found {
         Ok(_) => Ok(true),
@@ -111,6 +121,7 @@ fn is_available<T>(found: Result<T>) -> Result<bool> {
     }
 }
 
+/// Looks an address up, and stores it in the row for later calls.
 #[cold]
 fn look_up(symbol: &'static Symbol) -> Result<usize> {
     let open = resolver().as_ref().and_then(|resolver| resolver.address_if_open(symbol));
@@ -122,19 +133,22 @@ fn look_up(symbol: &'static Symbol) -> Result<usize> {
     Ok(address)
 }
 
-/// The environment for a search of all libraries.
+/// Takes the environment for a search of all libraries. Calls the search hook.
 fn environment() -> Environment {
-    Environment::of_process(SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default())
+    Environment::of_process(search_paths())
 }
 
-/// The environment for a search of one library.
+/// Takes the environment for a search of one library. Calls the search hook, but not for the
+/// driver.
 fn environment_for(library: &str) -> Environment {
-    // No package folder holds the driver. Callers may count on the hook not being called for it.
+    // No package folder holds the driver, and `set_search_hook` promises not to call the hook.
     if library == DRIVER { Environment::of_process(SearchPaths::default()) } else { environment() }
 }
 
-/// The resolver of this process. The environment is taken before: the hook can wait for another
-/// thread (Python's interpreter lock), which must not wait for this lock meanwhile.
+/// Locks the resolver of this process.
+///
+/// Take the environment before this lock. The search hook can wait for Python's interpreter lock,
+/// and the thread that has that lock may be waiting for this one.
 fn resolver() -> MutexGuard<'static, Option<Resolver>> {
     RESOLVER.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Opening one file and asking it for its version.
+//! Opens one file, reads the library's version and looks up its functions.
 
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,24 @@ use crate::loader::catalog::{CUDA_MAJORS, DRIVER, LibrarySpec, VersionQuery};
 use crate::loader::{mapped_files, messages, preload};
 use crate::version::Version;
 
-/// A library that is open.
+/// What is known of an open library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryInfo {
-    /// Module name, such as `"cufft"`.
+    /// Name of the library in the catalogue, such as `"cufft"`.
     pub name: &'static str,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it reports, if it can be asked.
+    /// Version that the library reports; `None` if it has no function for that.
     pub version: Option<Version>,
-    /// CUDA major it belongs to; for the driver, the newest that it supports.
+    /// CUDA major that the library belongs to, `None` if that is unknown; for the driver, the
+    /// newest that it supports.
     pub cuda_major: Option<u16>,
-    /// The search step that found it: `"explicit"`, `"loaded"`, `"wheel"`, `"conda"`, `"system"`
+    /// Search step that found the file: `"explicit"`, `"loaded"`, `"wheel"`, `"conda"`, `"system"`
     /// or `"cuda-path"`.
     pub origin: &'static str,
 }
 
-/// An open library with its handle.
+/// An open library with its handle. Dropping it does not close the library.
 #[derive(Debug)]
 pub(super) struct OpenLibrary {
     pub(super) library: &'static LibrarySpec,
@@ -36,10 +37,12 @@ pub(super) struct OpenLibrary {
 }
 
 impl OpenLibrary {
-    /// The address of a function of this library.
+    /// Returns the address of a function of this library, unless this version lacks the function or
+    /// has it with another signature.
     pub(super) fn address(&self, symbol: &Symbol) -> Result<usize> {
         let info = &self.info;
-        // A name can be exported before its release, with another signature (cufftXtSetJITCallback).
+        // A library can export a symbol before the CUDA major that declares it, with another
+        // signature: cufftXtSetJITCallback in CUDA 12.
         let too_old =
             info.name != DRIVER && info.cuda_major.is_some_and(|major| major < symbol.since.major);
         let other = too_old || !self.has_signature_of(symbol);
@@ -57,7 +60,8 @@ impl OpenLibrary {
         })
     }
 
-    /// False if the symbol of this version is known to have another signature than the row.
+    /// Returns whether the symbol has the row's signature in this version of the library. Yes if
+    /// the version is unknown.
     fn has_signature_of(&self, symbol: &Symbol) -> bool {
         let Some(version) = self.info.version else { return true };
         let version = (version.major, version.minor);
@@ -68,14 +72,17 @@ impl OpenLibrary {
     }
 }
 
-/// Opens a file, or a bare file name by the system's search. The error is one line for a message.
+/// Opens a file, or a bare file name by the dynamic loader's own search.
+///
+/// The error is one line for a message, without the file's path.
 pub(super) fn open(
     library: &'static LibrarySpec,
     file: &Path,
     origin: &'static str,
 ) -> std::result::Result<OpenLibrary, String> {
     preload::before_open(library);
-    // SAFETY: the file has the name that NVIDIA gives this library, or the user named it for it.
+    // SAFETY: the file is what its name says. NVIDIA gives this library that name, or the user
+    // named the file in a setting for this library.
     let handle =
         unsafe { DynamicLibrary::open(file) }.map_err(|text| without_own_path(&text, file))?;
     let version = query_version(&handle, library.version)?;
@@ -92,21 +99,25 @@ pub(super) fn open(
     Ok(OpenLibrary { library, info, handle })
 }
 
-/// Which releases have a function, for a message.
+/// Returns the releases that have a function as text, such as "CUDA 12.0 to 13.5 with cufft 12.1 or
+/// newer".
 pub(super) fn versions_text(symbol: &Symbol) -> String {
-    // A release below the first toolkit's is the library's own.
+    // libmathdx is no part of the toolkit. Its rows count its own releases, which are below CUDA's.
     let own = symbol.since.major < CUDA_MAJORS[0];
     let product = if own { symbol.library } else { "CUDA" };
     let own_versions = match symbol.versions {
         (None, None) => String::new(),
         (Some(from), None) => format!(" with {} {from} or newer", symbol.library),
         (None, Some(before)) => format!(" with {} before {before}", symbol.library),
-        (Some(from), Some(before)) => format!(" with {} {from} to {before}", symbol.library),
+        (Some(from), Some(before)) => {
+            format!(" with {} {from} or newer, but before {before}", symbol.library)
+        }
     };
     format!("{product} {} to {}{own_versions}", symbol.since, symbol.until)
 }
 
 impl VersionQuery {
+    /// Returns the symbol of the function; empty if there is none.
     const fn symbol(self) -> &'static str {
         match self {
             Self::Property(name)
@@ -118,10 +129,10 @@ impl VersionQuery {
     }
 }
 
-/// `CUDA_ERROR_STUB_LIBRARY`, `cudaErrorStubLibrary`.
+/// The status `CUDA_ERROR_STUB_LIBRARY` of the driver, and `cudaErrorStubLibrary` of the runtime.
 const STUB_LIBRARY: c_int = 34;
 
-/// The version; `None` if the library is too old to have the function.
+/// Calls the library's version function; `None` if the library does not have it.
 fn query_version(
     library: &DynamicLibrary,
     query: VersionQuery,
@@ -131,7 +142,7 @@ fn query_version(
     let [major, minor, patch] = &mut numbers;
     let status = match query {
         VersionQuery::Property(_) => {
-            // SAFETY: the catalogue gives the C signature of the symbol at this address.
+            // SAFETY: `address` is that of a `Property` function, which has this C signature.
             let get = unsafe {
                 std::mem::transmute::<usize, unsafe extern "C" fn(c_int, *mut c_int) -> c_int>(
                     address,
@@ -141,7 +152,7 @@ fn query_version(
             unsafe { get(0, major) | get(1, minor) | get(2, patch) }
         }
         VersionQuery::Pair(_) => {
-            // SAFETY: as above.
+            // SAFETY: `address` is that of a `Pair` function, which has this C signature.
             let get = unsafe {
                 std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(
                     address,
@@ -151,7 +162,7 @@ fn query_version(
             unsafe { get(major, minor) }
         }
         VersionQuery::Triple(_) => {
-            // SAFETY: as above.
+            // SAFETY: `address` is that of a `Triple` function, which has this C signature.
             let get = unsafe {
                 std::mem::transmute::<
                     usize,
@@ -162,7 +173,7 @@ fn query_version(
             unsafe { get(major, minor, patch) }
         }
         VersionQuery::Thousands(_) => {
-            // SAFETY: as above.
+            // SAFETY: `address` is that of a `Thousands` function, which has this C signature.
             let get = unsafe {
                 std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_int) -> c_int>(address)
             };
@@ -188,7 +199,7 @@ fn query_version(
     }))
 }
 
-/// The file behind a name that the system's search resolved.
+/// Returns the file that the dynamic loader's own search found under `name`. Falls back to `name`.
 fn path_in_process(handle: &DynamicLibrary, library: &LibrarySpec, name: &Path) -> PathBuf {
     let known = std::iter::once(library.version.symbol());
     let mut symbols = known.chain(library.symbols().map(|symbol| symbol.symbol));
@@ -196,12 +207,13 @@ fn path_in_process(handle: &DynamicLibrary, library: &LibrarySpec, name: &Path) 
     address.and_then(mapped_files::file_at).unwrap_or_else(|| name.to_path_buf())
 }
 
-/// The dynamic loader's message without the file's own path, which stands beside it already.
+/// Shortens the dynamic loader's message. The file's own path goes, because messages have it
+/// beside this text.
 fn without_own_path(text: &str, file: &Path) -> String {
-    const ABSENT: &str = "cannot open shared object file: No such file or directory";
+    const NO_SUCH_FILE: &str = "cannot open shared object file: No such file or directory";
     let own = format!("{}: ", file.display());
-    match (text.strip_prefix(&own), text.strip_suffix(ABSENT)) {
-        (Some(ABSENT), _) => String::from("absent"),
+    match (text.strip_prefix(&own), text.strip_suffix(NO_SUCH_FILE)) {
+        (Some(NO_SUCH_FILE), _) => String::from(messages::ABSENT),
         (Some(rest), _) => rest.to_owned(),
         (None, Some(other)) => {
             format!("needs {}, which was not found", other.trim_end_matches([':', ' ']))

@@ -1,22 +1,29 @@
-//! The places that can hold CUDA libraries, in the order in which they are asked.
+//! The places that can have CUDA libraries, in the order of the search.
 
 use std::path::{Path, PathBuf};
 
 use crate::loader::catalog::{CATALOG, CUDA_MAJORS, LibrarySpec};
 use crate::loader::environment::{Environment, ROOT_VARIABLE, absolute};
 
-/// One step of the search.
+/// One step of the search. The variants are in the order of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
+    /// The folder or file that a `GPUMATH_…` variable names.
     Explicit,
+    /// Libraries that the process has mapped already, and the files beside them.
     Loaded,
+    /// NVIDIA's pip wheels.
     Wheel,
+    /// A conda environment.
     Conda,
+    /// The dynamic loader's own search.
     System,
+    /// A toolkit that `CUDA_PATH` or `CUDA_HOME` names.
     CudaPath,
 }
 
 impl Step {
+    /// Returns the name of the step in messages and in Python.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Explicit => "explicit",
@@ -29,40 +36,42 @@ impl Step {
     }
 }
 
-/// How files lie in a place.
+/// A folder with libraries, by how they are arranged in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FolderLayout {
-    /// All in one folder.
+    /// A folder that has all files itself.
     Folder(PathBuf),
-    /// A `nvidia` package folder with a folder a component (CUDA 12) or one for all (CUDA 13).
+    /// A `nvidia` package folder, which has one folder for each component (CUDA 12) or one for all
+    /// (CUDA 13).
     Wheels(PathBuf),
-    /// Wherever the system's loader looks.
+    /// Whichever folders the dynamic loader searches.
     System,
 }
 
-/// One origin: a step and the places that belong to it.
+/// A step of the search with its folders, in the order in which they are searched.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub(super) step: Step,
-    /// Its name in messages.
+    /// Text for messages: the variable with its value, or the folders.
     pub(super) place: String,
-    /// Why there is nothing to look at, if `layouts` is empty.
+    /// Text for messages that says why there is no folder, if `layouts` is empty.
     pub(super) reason_if_empty: &'static str,
     pub(super) layouts: Vec<FolderLayout>,
 }
 
 impl Origin {
-    /// Files of a library for one CUDA major, best first. The system's loader is not asked here.
+    /// Returns the files of a library for one CUDA major, best first. The dynamic loader's own
+    /// search is left out.
     pub(super) fn files(&self, library: &LibrarySpec, cuda_major: u16) -> Vec<PathBuf> {
         self.layouts.iter().flat_map(|layout| layout.files(library, cuda_major)).collect()
     }
 
-    /// How many of these libraries the origin has for one CUDA major.
+    /// Returns how many of these libraries the origin has for one CUDA major.
     pub(super) fn count(&self, libraries: &[&LibrarySpec], cuda_major: u16) -> usize {
         libraries.iter().filter(|library| !self.files(library, cuda_major).is_empty()).count()
     }
 
-    /// CUDA majors of which it has any library.
+    /// Returns the CUDA majors of which the origin has any library.
     pub(super) fn cuda_majors(&self) -> Vec<u16> {
         let all: Vec<&LibrarySpec> = CATALOG.iter().collect();
         CUDA_MAJORS.into_iter().filter(|&major| self.count(&all, major) > 0).collect()
@@ -70,7 +79,7 @@ impl Origin {
 }
 
 impl FolderLayout {
-    /// Files of a library for one CUDA major. The system's loader is not asked here.
+    /// Returns the files of a library for one CUDA major; none for [`Self::System`].
     pub(super) fn files(&self, library: &LibrarySpec, cuda_major: u16) -> Vec<PathBuf> {
         let Some(soname) = library.soname(cuda_major) else { return Vec::new() };
         let files = match self {
@@ -86,7 +95,8 @@ impl FolderLayout {
         files.into_iter().filter(|file| file.is_file()).collect()
     }
 
-    /// The layout that a library's folder is part of.
+    /// Returns the layout that contains this folder of libraries: the `nvidia` package folder
+    /// around `nvidia/<component>/lib`, else the folder itself.
     pub(super) fn containing(folder: &Path) -> Self {
         let package = folder.parent().and_then(Path::parent);
         match package.filter(|package| folder.ends_with("lib") && package.ends_with("nvidia")) {
@@ -96,7 +106,8 @@ impl FolderLayout {
     }
 }
 
-/// False if the file name fits two CUDA majors and its neighbours are all of the other one.
+/// Returns whether a file in `folder` may be of this CUDA major. The answer is no if its name fits
+/// several CUDA majors and its neighbours are all of another one.
 fn may_be_of_major(folder: &Path, library: &LibrarySpec, soname: &str, cuda_major: u16) -> bool {
     if library.cuda_major_of_file(soname).is_some() {
         return true;
@@ -109,7 +120,8 @@ fn may_be_of_major(folder: &Path, library: &LibrarySpec, soname: &str, cuda_majo
     first == cuda_major || neighbours.any(|major| major == cuda_major)
 }
 
-/// Every origin in the order of the search. A single library's explicit file is not an origin.
+/// Returns every origin in the order of the search. The file that a variable names for one library
+/// is not among them.
 pub(super) fn origins(environment: &Environment) -> Vec<Origin> {
     let mut origins = vec![
         explicit(environment),
@@ -158,7 +170,8 @@ fn loaded(environment: &Environment) -> Origin {
     }
 }
 
-/// `nvidia` is a namespace package: each entry of the package path can hold a part of it.
+/// Collects `nvidia` from all package folders, because it is a namespace package: each can have a
+/// part of it.
 fn wheels(environment: &Environment) -> Origin {
     let mut layouts = Vec::new();
     for folder in &environment.paths.package_folders {
@@ -174,7 +187,7 @@ fn wheels(environment: &Environment) -> Origin {
 }
 
 fn conda(environment: &Environment) -> Origin {
-    // A Python inside a conda environment can run without that environment being activated.
+    // Python can run from a conda environment that is not activated, so CONDA_PREFIX is not set.
     let is_conda = |prefix: &PathBuf| prefix.join("conda-meta").is_dir();
     let own = || environment.paths.prefix.clone().filter(is_conda);
     let prefix = environment.path("CONDA_PREFIX").or_else(own);
@@ -184,9 +197,9 @@ fn conda(environment: &Environment) -> Origin {
 }
 
 fn system(environment: &Environment) -> Origin {
-    let layouts = if environment.ask_system { vec![FolderLayout::System] } else { Vec::new() };
+    let layouts = if environment.search_system { vec![FolderLayout::System] } else { Vec::new() };
     let place = String::from("ld.so cache and LD_LIBRARY_PATH");
-    Origin { step: Step::System, place, reason_if_empty: "not asked", layouts }
+    Origin { step: Step::System, place, reason_if_empty: "not searched", layouts }
 }
 
 fn cuda_path(variable: &'static str, environment: &Environment) -> Origin {
@@ -203,11 +216,12 @@ fn cuda_path(variable: &'static str, environment: &Environment) -> Origin {
 const UNSET: &str = "not set";
 const NONE_HELD: &str = "holds no CUDA library";
 
+/// Returns the text `CUDA_PATH /usr/local/cuda`, or the variable alone if there is no root.
 fn variable_and_root(variable: &str, root: Option<PathBuf>) -> String {
     root.map_or_else(|| variable.to_owned(), |root| format!("{variable} {}", root.display()))
 }
 
-/// The folders, if there are any, as the origin's name.
+/// Returns the list of folders as text, or `name` if there are none.
 fn folder_list_or(name: String, layouts: &[FolderLayout]) -> String {
     let folders = layouts.iter().filter_map(|layout| match layout {
         FolderLayout::Folder(folder) | FolderLayout::Wheels(folder) => {
@@ -219,7 +233,7 @@ fn folder_list_or(name: String, layouts: &[FolderLayout]) -> String {
     if folders.is_empty() { name } else { folders.join(", ") }
 }
 
-/// Library folders below the root of a CUDA toolkit or a conda environment.
+/// Returns the folders of libraries below the root of a CUDA toolkit or a conda environment.
 fn toolkit_folders(root: &Path) -> Vec<FolderLayout> {
     let targets: &[&str] = if cfg!(target_arch = "aarch64") {
         &["sbsa-linux", "aarch64-linux"]

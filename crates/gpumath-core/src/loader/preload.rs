@@ -1,4 +1,4 @@
-//! What two libraries need from others beside them, which the dynamic loader does not know of.
+//! Opens files that libmathdx and NVRTC need but that the dynamic loader does not open for them.
 
 use std::path::Path;
 
@@ -8,25 +8,25 @@ use crate::loader::catalog::LibrarySpec;
 use crate::loader::mapped_files;
 use crate::version::Version;
 
-/// To be called before a library is opened.
+/// Prepares the process for opening a library: for libmathdx, makes libstdc++ global.
 ///
-/// libmathdx carries a C++ runtime of its own, parts of which the dynamic loader replaces by those of a libstdc++ that
-/// is there already. Functions of both then work on the same data, and libmathdx fails, unless that libstdc++ is
-/// offered to it as a whole.
+/// libmathdx contains a C++ runtime of its own. If the process has a libstdc++ already, the dynamic
+/// loader replaces parts of that runtime by libstdc++'s. Functions of both then work on the same
+/// data and libmathdx fails, unless it can use all symbols of that libstdc++.
 pub(super) fn before_open(library: &LibrarySpec) {
     if library.name != "mathdx" {
         return;
     }
     for file in mapped_files::matching(|name| name.starts_with("libstdc++.so.6")) {
-        // SAFETY: the process has it open already.
+        // SAFETY: the process has this file open already, so its constructors do not run again.
         let _ = unsafe { DynamicLibrary::open_global(&file) };
     }
 }
 
-/// To be called after a library is opened.
+/// Completes the opening of a library: for NVRTC, opens the `libnvrtc-builtins` beside it.
 ///
-/// NVRTC opens `libnvrtc-builtins` by its bare name when it first compiles, and some releases do not find it, unless it
-/// is open already. What goes wrong here is left to NVRTC, which says so when it compiles.
+/// NVRTC opens that file by its bare name when it first compiles, and some releases do not find it
+/// unless it is open already. Errors are ignored here because NVRTC reports them when it compiles.
 pub(super) fn after_open(library: &LibrarySpec, path: &Path, version: Option<Version>) {
     let ("nvrtc", Some(folder), Some(Version { major, minor, .. })) =
         (library.name, path.parent(), version)
@@ -35,7 +35,7 @@ pub(super) fn after_open(library: &LibrarySpec, path: &Path, version: Option<Ver
     };
     let file = folder.join(format!("libnvrtc-builtins.so.{major}.{minor}"));
     if file.is_absolute() && file.is_file() {
-        // SAFETY: the file has the name that NVRTC itself would open.
+        // SAFETY: the file lies beside NVRTC and has the name that NVRTC itself would open.
         let _ = unsafe { DynamicLibrary::open(&file) };
     }
 }

@@ -1,31 +1,31 @@
-//! What was found where, for people who look for the cause of a problem.
+//! The report of a search: what was found where, for users who look for the cause of a problem.
 
 use crate::error::{Attempt, Error, LibraryNotFound};
 use crate::loader::catalog::CATALOG;
 use crate::loader::open::LibraryInfo;
 use crate::loader::{environment::Environment, messages, resolver::Resolver};
 
-/// The state of the search.
+/// What a search for all libraries found, and where it looked.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// CUDA major of the chosen set.
+    /// CUDA major of the chosen set; `None` if there is no set.
     pub cuda_major: Option<u16>,
-    /// Why this major.
+    /// Clause that says why this major was chosen.
     pub reason: Option<String>,
-    /// Search step of the chosen set.
+    /// Name of the search step that the set comes from.
     pub origin: Option<&'static str>,
-    /// The libraries that are there.
+    /// The libraries that were opened.
     pub libraries: Vec<LibraryInfo>,
-    /// Every origin that was considered, in order.
+    /// Every origin that was considered for the set, in the order of the search.
     pub considered: Vec<Attempt>,
-    /// The libraries that gpumath binds and that are not there.
+    /// The libraries that gpumath binds but that could not be opened, each with a fix.
     pub missing: Vec<LibraryNotFound>,
-    /// The settings that had a say.
+    /// Names and values of the settings that the search depends on.
     pub environment: Vec<(String, String)>,
 }
 
 impl Report {
-    /// The report of one resolver.
+    /// Opens every library with a resolver, and reports the result.
     pub fn of(resolver: &mut Resolver, environment: &Environment) -> Self {
         let mut libraries = Vec::new();
         let mut missing = Vec::new();

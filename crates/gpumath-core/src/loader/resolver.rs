@@ -1,4 +1,4 @@
-//! From a library's name to an open file.
+//! Opens a library by its name: its dependencies first, then the best file that can be opened.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ use crate::version::Version;
 
 /// The libraries opened so far, and the set that they come from.
 ///
-/// Opened libraries stay open. A failure is not remembered: the next call searches again.
+/// Libraries stay open, also after the resolver is dropped. Failures are not stored, so the next
+/// call searches again.
 #[derive(Debug, Default)]
 pub struct Resolver {
     opened: Vec<OpenLibrary>,
@@ -24,48 +25,50 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver that has opened nothing.
+    /// Creates a resolver that has opened nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The libraries that are open, in the order in which they were opened.
+    /// Returns the open libraries in the order in which they were opened.
     pub fn opened(&self) -> impl Iterator<Item = &LibraryInfo> {
         self.opened.iter().map(|opened| &opened.info)
     }
 
-    /// The chosen set, once a library of it is open.
+    /// Returns the chosen set; `None` until a library of it is open.
     pub(super) fn set(&self) -> Option<&LibrarySet> {
         self.set.as_ref()
     }
 
-    /// Every origin that was considered at the last search for a set, in order.
+    /// Returns every origin that the last search for a set considered, in order.
     #[must_use]
     pub fn considered(&self) -> &[Attempt] {
         &self.considered
     }
 
     /// Opens a library, its dependencies first, unless it is open.
+    ///
+    /// `name` is the name of the library or of a module that binds functions of it.
     pub fn library(&mut self, name: &str, environment: &Environment) -> Result<&LibraryInfo> {
         let library = catalog::find(name).ok_or_else(|| messages::unknown_library(name))?;
         self.open_library(library, environment, None).map(|opened| &opened.info)
     }
 
-    /// The address of a function, opening its library first if need be.
+    /// Returns the address of a function. Opens its library first unless it is open.
     pub fn address(&mut self, symbol: &Symbol, environment: &Environment) -> Result<usize> {
         let library = catalog::find(symbol.library)
             .ok_or_else(|| messages::unknown_library(symbol.library))?;
         self.open_library(library, environment, None)?.address(symbol)
     }
 
-    /// The address of a function if its library is open.
+    /// Returns the address of a function, or `None` if its library is not open.
     pub(super) fn address_if_open(&self, symbol: &Symbol) -> Option<Result<usize>> {
         let opened = self.opened.iter().find(|opened| opened.library.has_module(symbol.library))?;
         Some(opened.address(symbol))
     }
 
-    /// What is known of a library if it is open.
+    /// Returns what is known of a library, or `None` if it is not open.
     pub(super) fn library_if_open(&self, name: &str) -> Option<&LibraryInfo> {
         self.opened().find(|info| info.name == name)
     }
@@ -108,7 +111,8 @@ impl Resolver {
             let opened = self.open_file(library, &file, Step::Explicit, own_major, environment);
             return opened.map_err(|outcome| errors.explicit_file(&file, outcome));
         }
-        // A soname that the process holds already satisfies the dependent, whatever is opened now.
+        // If the process has mapped a file of this library, the dynamic loader gives that one to
+        // the dependent. Opening a neighbour would only add a second copy.
         let neighbours =
             dependent.filter(|_| loaded_files_of(library, environment).next().is_none());
         for (step, file, major) in neighbours.map_or_else(Vec::new, |d| d.neighbours(library)) {
@@ -140,7 +144,8 @@ impl Resolver {
         Err(errors.missing(&set, &origins, &tried))
     }
 
-    /// The set in force, or the one that would be chosen now.
+    /// Returns the chosen set, or the one that would be chosen now. It is stored only when a
+    /// library of it is open.
     fn choose(
         &mut self,
         environment: &Environment,
@@ -159,7 +164,7 @@ impl Resolver {
         self.library(DRIVER, environment).ok().and_then(|driver| driver.version)
     }
 
-    /// Adds to a message about symbols which libraries were to supply them.
+    /// Adds to a message about an undefined symbol which versions the open dependencies have.
     fn with_dependency_versions(&self, library: &LibrarySpec, text: String) -> String {
         if !text.contains("undefined symbol") {
             return text;
@@ -171,7 +176,9 @@ impl Resolver {
         })
     }
 
-    /// Opens one file of a CUDA major, after the libraries that it needs. The error is one line.
+    /// Opens one file after the libraries that it needs. The error is one line for a message.
+    ///
+    /// A library of another CUDA major than `cuda_major` is an error; `None` allows all.
     fn open_file(
         &mut self,
         library: &'static LibrarySpec,
@@ -181,12 +188,13 @@ impl Resolver {
         environment: &Environment,
     ) -> std::result::Result<OpenLibrary, String> {
         if file.is_absolute() && !file.is_file() {
-            let what = if file.is_dir() { "is a folder, not a file" } else { "absent" };
+            let what = if file.is_dir() { "is a folder, not a file" } else { messages::ABSENT };
             return Err(what.to_owned());
         }
         let dependent = Dependent { file, step, cuda_major };
         for dependency in library.dependencies.iter().filter_map(|name| catalog::find(name)) {
-            // What is missing here shows in the dynamic loader's message, if it is needed at all.
+            // An error is ignored: if this file cannot do without the dependency, the dynamic
+            // loader says so below.
             let _ = self.open_library(dependency, environment, Some(&dependent));
         }
         let mut opened = open::open(library, file, step.name())
@@ -195,14 +203,16 @@ impl Resolver {
             && found != wanted
         {
             let version = messages::version_text(opened.info.version);
-            return Err(format!("version {version} is of CUDA {found}, the set is CUDA {wanted}"));
+            return Err(format!(
+                "version {version} is of CUDA {found}, but CUDA {wanted} is needed"
+            ));
         }
         opened.info.cuda_major = opened.info.cuda_major.or(cuda_major);
         Ok(opened)
     }
 }
 
-/// A file that is about to be opened and needs others.
+/// A file that is about to be opened but needs other libraries first.
 struct Dependent<'a> {
     file: &'a Path,
     step: Step,
@@ -210,7 +220,7 @@ struct Dependent<'a> {
 }
 
 impl Dependent<'_> {
-    /// Files of a library beside this one. A bare file name has no neighbours.
+    /// Returns the files of a library beside this one. A bare file name has no neighbours.
     fn neighbours(&self, library: &LibrarySpec) -> Vec<(Step, PathBuf, u16)> {
         let Some(folder) = self.file.parent().filter(|folder| folder.is_absolute()) else {
             return Vec::new();
@@ -223,7 +233,7 @@ impl Dependent<'_> {
     }
 }
 
-/// Files of a library, with their names, that the process held before the search.
+/// Returns the files of a library that the process had mapped before the search, with their names.
 fn loaded_files_of<'a>(
     library: &LibrarySpec,
     environment: &'a Environment,
@@ -233,7 +243,8 @@ fn loaded_files_of<'a>(
     named.filter(|(_, name)| library.owns_file(name))
 }
 
-/// Files to try, best first: what the process holds, the chosen origin, every other origin.
+/// Returns the files to try, best first: those that the process has mapped, those of the set's
+/// origin, and those of every other origin. All are of the set's CUDA major as far as names tell.
 fn candidates(
     library: &LibrarySpec,
     set: &LibrarySet,
@@ -264,14 +275,15 @@ fn candidates(
     files
 }
 
-/// The driver belongs to the system: no wheel, no toolkit folder.
+/// Opens the driver's library: the file that `GPUMATH_DRIVER_PATH` names, else the system's.
+/// Origins are not searched, because the driver belongs to no wheel and no toolkit.
 fn open_driver(environment: &Environment) -> Result<OpenLibrary> {
     let library = catalog::find(DRIVER).ok_or_else(|| messages::unknown_library(DRIVER))?;
     let mut attempts = Vec::new();
     let explicit = environment.path(&library.path_variable());
     if let Some(file) = &explicit {
         attempts.push((Step::Explicit, file.clone()));
-    } else if environment.ask_system {
+    } else if environment.search_system {
         attempts.push((Step::System, PathBuf::from(DRIVER_FILE)));
     }
     let mut tried = Vec::new();

@@ -1,4 +1,4 @@
-//! What is said when something is missing or broken.
+//! Tests of the errors for libraries that are missing, broken or too old.
 
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn found_only_with_the_wrong_major() {
         let environment = environment(&[("GPUMATH_CUDA_PATH", &root)], &[&packages]);
         let (error, text) = not_found(Resolver::new().library("cufft", &environment));
         let wheel = error.tried.iter().find(|attempt| attempt.step == "wheel").unwrap();
-        assert_eq!(wheel.outcome, "wrong major: CUDA 13, the set is CUDA 12", "{text}");
+        assert_eq!(wheel.outcome, "wrong major: CUDA 13, but the set is CUDA 12", "{text}");
         assert!(error.fix.contains("cu12"), "{text}");
     });
 }
@@ -63,7 +63,10 @@ fn a_file_of_the_right_name_but_the_wrong_version_is_refused() {
         let environment = environment(&[("CUDA_PATH", folder)], &[]);
         let (error, text) = not_found(Resolver::new().library("cufft", &environment));
         let attempt = error.tried.iter().find(|a| Path::new(&a.place) == file).unwrap();
-        assert_eq!(attempt.outcome, "version 11.4.1 is of CUDA 12, the set is CUDA 13", "{text}");
+        assert_eq!(
+            attempt.outcome, "version 11.4.1 is of CUDA 12, but CUDA 13 is needed",
+            "{text}"
+        );
     });
 }
 
@@ -198,6 +201,18 @@ fn a_stub_driver_is_refused() {
         let stub = thousands(&folder.join("libcuda.so.1"), "cuDriverGetVersion", 0, 34);
         let environment = environment(&[("GPUMATH_DRIVER_PATH", &stub)], &[]);
         let (error, text) = not_found(Resolver::new().library("driver", &environment));
+        assert!(error.tried[0].outcome.contains("stub"), "{text}");
+    });
+}
+
+#[test]
+fn a_driver_that_is_found_but_unusable_is_not_called_absent() {
+    isolated(|folder| {
+        thousands(&folder.join("system/libcuda.so.1"), "cuDriverGetVersion", 0, 34);
+        let mut environment = environment(&[], &[]);
+        environment.search_system = true;
+        let (error, text) = not_found(Resolver::new().library("driver", &environment));
+        assert_eq!(error.reason, "the libcuda.so.1 that was found cannot be used", "{text}");
         assert!(error.tried[0].outcome.contains("stub"), "{text}");
     });
 }

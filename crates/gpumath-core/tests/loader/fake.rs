@@ -11,8 +11,10 @@ use gpumath_core::loader::{Environment, SearchPaths};
 const TEST: &str = "GPUMATH_LOADER_TEST";
 const FOLDER: &str = "GPUMATH_LOADER_TEST_FOLDER";
 
-/// Runs `body` in a process of its own, since an opened library stays, with a new folder whose
-/// name has what breaks careless path handling. `LD_LIBRARY_PATH` is its subfolder `system`.
+/// Runs `body` in a process of its own, because opened libraries stay open.
+///
+/// `body` gets a new folder, whose name has spaces and brackets to reveal careless path handling.
+/// `LD_LIBRARY_PATH` is its subfolder `system`.
 pub(crate) fn isolated(body: impl FnOnce(&Path)) {
     isolated_with(&[], body);
 }
@@ -59,7 +61,7 @@ pub(crate) fn compile(file: &Path, source: &str, flags: &[OsString]) -> PathBuf 
     file.to_path_buf()
 }
 
-/// C source of `int NAME(int which, int *value)` for a version.
+/// Returns the C source of `int NAME(int which, int *value)` for a version.
 pub(crate) fn property(name: &str, [major, minor, patch]: [u32; 3]) -> String {
     format!(
         "int {name}(int which, int *value) {{\
@@ -68,36 +70,36 @@ pub(crate) fn property(name: &str, [major, minor, patch]: [u32; 3]) -> String {
     )
 }
 
-/// A cuFFT with one function, `cufftExecC2C`, which returns its major.
+/// Compiles a cuFFT with one function, `cufftExecC2C`, which returns its major version.
 pub(crate) fn cufft(file: &Path, version: [u32; 3]) -> PathBuf {
     let [major, ..] = version;
     let source = property("cufftGetProperty", version);
     compile(file, &format!("{source} int cufftExecC2C(void) {{ return {major}; }}"), &[])
 }
 
-/// CUDA 12's cuFFT where the CUDA 12 wheels have it.
+/// Compiles CUDA 12's cuFFT where the CUDA 12 wheels have it.
 pub(crate) fn cufft_12_wheel(packages: &Path) -> PathBuf {
     cufft(&packages.join("nvidia/cufft/lib/libcufft.so.11"), [11, 4, 1])
 }
 
-/// CUDA 13's cuFFT where the CUDA 13 wheels have it.
+/// Compiles CUDA 13's cuFFT where the CUDA 13 wheels have it.
 pub(crate) fn cufft_13_wheel(packages: &Path) -> PathBuf {
     cufft(&packages.join("nvidia/cu13/lib/libcufft.so.12"), [12, 5, 0])
 }
 
-/// A library whose version function has the driver's form: 12040 is 12.4.
+/// Compiles a library whose version function has the driver's form: 12040 means 12.4.
 pub(crate) fn thousands(file: &Path, function: &str, version: u32, status: u32) -> PathBuf {
     let source =
         format!("int {function}(int *version) {{ *version = {version}; return {status}; }}");
     compile(file, &source, &[])
 }
 
-/// A driver that supports CUDA up to `version`.
+/// Compiles a driver that supports CUDA up to `version`.
 pub(crate) fn driver(folder: &Path, version: u32) -> PathBuf {
     thousands(&folder.join("libcuda.so.1"), "cuDriverGetVersion", version, 0)
 }
 
-/// An environment of only these variables and package folders.
+/// Creates an environment of only these variables and package folders.
 pub(crate) fn environment(variables: &[(&str, &Path)], package_folders: &[&Path]) -> Environment {
     let variables = variables.iter().map(|(name, path)| ((*name).to_owned(), (*path).into()));
     let package_folders = package_folders.iter().map(|folder| folder.to_path_buf()).collect();
@@ -105,11 +107,11 @@ pub(crate) fn environment(variables: &[(&str, &Path)], package_folders: &[&Path]
         variables: variables.collect(),
         paths: SearchPaths { package_folders, prefix: None },
         loaded: Vec::new(),
-        ask_system: false,
+        search_system: false,
     }
 }
 
-/// The details of an error that must be `LibraryNotFound`.
+/// Returns details and text of an error that must be `LibraryNotFound`.
 pub(crate) fn not_found<T: std::fmt::Debug>(
     result: gpumath_core::Result<T>,
 ) -> (Box<LibraryNotFound>, String) {

@@ -1,4 +1,4 @@
-//! The process-wide functions.
+//! Tests of the functions that share one resolver in the process.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! The loader against small fake libraries that the tests compile, each test in its own process.
+//! Tests of the loader with small fake libraries, which the tests compile. Most run in a process of
+//! their own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A test stops where it fails.
 
 mod failures;

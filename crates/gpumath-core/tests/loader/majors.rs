@@ -1,4 +1,4 @@
-//! CUDA 12 or CUDA 13.
+//! Tests of the choice between CUDA 12 and CUDA 13.
 
 use gpumath_core::loader::{Environment, Resolver, catalog};
 use gpumath_core::version::Version;

@@ -1,4 +1,4 @@
-//! Every origin by itself, and which of two comes first.
+//! Tests that each origin is found, and which of two origins comes first.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::fake::{
     compile, cufft, cufft_12_wheel, cufft_13_wheel, environment, isolated, property, thousands,
 };
 
-/// Name of the step that finds cuFFT, after checking that it is this file.
+/// Checks that the search finds this file for cuFFT, and returns the name of the step that did.
 fn step(environment: &Environment, file: &Path) -> &'static str {
     let mut resolver = Resolver::new();
     let info = resolver.library("cufft", environment).unwrap();
@@ -72,7 +72,7 @@ fn the_system_search_gives_the_real_path() {
         fs::rename(&real, &full_name).unwrap();
         symlink(&full_name, &real).unwrap();
         let mut environment = environment(&[], &[]);
-        environment.ask_system = true;
+        environment.search_system = true;
         assert_eq!(step(&environment, &full_name), "system");
     });
 }

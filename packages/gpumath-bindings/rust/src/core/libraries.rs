@@ -1,4 +1,4 @@
-//! What the loader found.
+//! The functions of Python that find CUDA libraries, and the class that describes one.
 
 use std::path::PathBuf;
 
@@ -8,37 +8,39 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::OrRaise;
 
-/// A CUDA library that the loader found.
+/// A CUDA library that is open: its name, file, version and origin.
 #[pyclass(name = "Library", frozen, module = "gpumath.bindings.core")]
 pub(crate) struct PyLibrary(LibraryInfo);
 
 #[pymethods]
 impl PyLibrary {
-    /// Module name, such as "cufft".
+    /// Name of the library and of its main module, such as "cufft".
     #[getter]
     fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// The file.
+    /// Path of the file.
     #[getter]
     fn path(&self) -> String {
         self.0.path.to_string_lossy().into_owned()
     }
 
-    /// The version that it reports; an empty string if it cannot be asked.
+    /// Version that the library reports; an empty string if it has no function for that.
     #[getter]
     fn version(&self) -> String {
         self.0.version.map(|version| version.to_string()).unwrap_or_default()
     }
 
-    /// CUDA major that it belongs to; for the driver, the newest that it supports.
+    /// CUDA major that the library belongs to, None if that is unknown; for the driver, the newest
+    /// that it supports.
     #[getter]
     fn cuda_major(&self) -> Option<u16> {
         self.0.cuda_major
     }
 
-    /// The search step that found it: "explicit", "loaded", "wheel", "conda", "system" or "cuda-path".
+    /// Search step that found the file: "explicit", "loaded", "wheel", "conda", "system" or
+    /// "cuda-path".
     #[getter]
     fn origin(&self) -> &'static str {
         self.0.origin
@@ -55,12 +57,12 @@ impl PyLibrary {
     }
 }
 
-/// Open and list the CUDA libraries of the chosen set, and the driver.
+/// Open every CUDA library that can be opened, the driver too, and list them.
 ///
 /// Returns
 /// -------
 /// list of Library
-///     Name, path, version and origin of each; empty where there is none.
+///     One for each open library; an empty list if there is none.
 ///
 /// Examples
 /// --------
@@ -72,12 +74,20 @@ pub(crate) fn libraries(py: Python<'_>) -> Vec<PyLibrary> {
     py.detach(loader::libraries).into_iter().map(PyLibrary).collect()
 }
 
-/// Say whether a library or a function can be used here, without calling it.
+/// Say whether a library or a function can be used here.
+///
+/// The library is opened to find out, but the function is not called.
 ///
 /// Parameters
 /// ----------
 /// name : str
-///     ``"cufft"``, ``"cufft.xt_exec"``, or with the name in C: ``"cufft.cufftXtExec"``.
+///     A library as in ``"cufft"``, or a function by its Python name as in ``"cufft.xt_exec"`` or
+///     by its C name as in ``"cufft.cufftXtExec"``.
+///
+/// Returns
+/// -------
+/// bool
+///     False if the library is absent or cannot be opened, or its version lacks the function.
 ///
 /// Raises
 /// ------
@@ -94,14 +104,15 @@ pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
     py.detach(|| loader::has(name)).or_raise(py)
 }
 
-/// Search for every library, open what is there, and tell what came of it, as plain data.
+/// Search for every CUDA library, open those that are there, and report what was found where.
 ///
 /// Returns
 /// -------
 /// dict
-///     ``cuda_major`` and ``origin`` of the chosen set (None if there is none), the reason, the ``libraries`` found, the
-///     origins ``considered`` as (step, place, outcome), what is ``missing`` with a ``fix`` for each, and the settings of
-///     the ``environment`` that had a say.
+///     ``cuda_major`` and ``origin`` of the chosen set and the ``reason`` for that major (None if
+///     there is no set); the ``libraries`` that are open; the origins ``considered`` as (step,
+///     place, outcome); the ``missing`` libraries as dicts with ``name``, ``reason``, ``tried`` and
+///     ``fix``; the ``environment``, names and values of the settings that the search depends on.
 ///
 /// Examples
 /// --------
@@ -136,9 +147,10 @@ pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(result)
 }
 
-/// Where Python's packages are now; the loader asks at each search, on whichever thread that is.
+/// Returns where Python's packages are now. The loader calls this at each search, on any thread.
 ///
-/// Nowhere once the interpreter shuts down: a C program may still ask then, and must not hang.
+/// Blocks until the thread has attached to the interpreter. Once the interpreter shuts down, it
+/// returns no places instead, because a C program may still search then and must not hang.
 pub(crate) fn search_paths() -> SearchPaths {
     let paths = Python::try_attach(|py| {
         let paths = py.import("sys").and_then(|sys| {
