@@ -26,7 +26,7 @@ def library(lib: Library) -> str:
     """Return ``<library>.rs``."""
     statics = "".join(_static(lib, f) for f in lib.functions)
     symbols = ", ".join(f"{f.static}.symbol()" for f in lib.functions)
-    names = [name for name in ("Block", "Complex") if f"{name}<" in statics]
+    names = [name for name in ("ByValueStruct", "Complex") if f"{name}<" in statics]
     table = ", ".join([*names, "Function", "Release", "Symbol"])
     return f"""//! {lib.title}: one row a function, with its exact C type.
 
@@ -41,7 +41,7 @@ pub static SYMBOLS: &[&Symbol] = &[{symbols}];
 def shapes(functions: list[Function]) -> str:
     """Return ``shapes.rs``: one trampoline for every ABI shape that occurs."""
     body = "".join(_shape(name) for name in sorted({f.shape for f in functions}))
-    used = ", ".join(name for name in ("Block", "Complex") if f"{name}" in body)
+    used = ", ".join(name for name in ("ByValueStruct", "Complex") if f"{name}" in body)
     table = f"use crate::table::{{{used}}};\n\n" if used else ""
     return f"""//! Calls through an address, one function for every ABI shape.
 //!
@@ -88,13 +88,13 @@ pub static {f.static}: Function<unsafe extern "C" fn({types}){returns}> = Functi
 def _type(kind: str) -> str:
     """Rust type of an ABI kind."""
     if kind.startswith("struct "):
-        return _block(letter(kind))
+        return _by_value_struct(letter(kind))
     return _BY_VALUE.get(kind) or _RUST.get(kind, kind)
 
 
-def _block(token: str) -> str:
+def _by_value_struct(token: str) -> str:
     size, alignment = (int(number) for number in token[1:].split("a"))
-    return f"Block<[u{8 * alignment}; {size // alignment}]>"
+    return f"ByValueStruct<[u{8 * alignment}; {size // alignment}]>"
 
 
 def _release(text: str) -> str:
@@ -105,7 +105,7 @@ def _release(text: str) -> str:
 def _shape(name: str) -> str:
     returned, rest = name.split("_")
     letters = _TOKEN.findall(rest)
-    types = ", ".join(_SHAPE.get(token) or _block(token) for token in letters)
+    types = ", ".join(_SHAPE.get(token) or _by_value_struct(token) for token in letters)
     arguments = ", ".join(_argument(i, token) for i, token in enumerate(letters))
     arrow, result = _RESULT[returned]
     return f"""
@@ -134,7 +134,7 @@ def _argument(index: int, token: str) -> str:
     if token == "x":
         return f"Complex::from_bits({slot})"
     if token == "z" or token.startswith("s"):
-        return f"({slot} as *const {_SHAPE.get(token) or _block(token)}).read_unaligned()"
+        return f"({slot} as *const {_SHAPE.get(token) or _by_value_struct(token)}).read_unaligned()"
     return slot if token == "l" else f"{slot} as {_SHAPE[token]}"
 
 

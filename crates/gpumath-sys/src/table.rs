@@ -53,7 +53,7 @@ impl Complex<f32> {
 /// integers with the struct's size and alignment.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Block<T>(pub T);
+pub struct ByValueStruct<T>(pub T);
 
 /// The row of a function of a CUDA library. Its address is looked up when it is first called.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use gpumath_sys::generated::{MODULES, shapes};
-use gpumath_sys::table::{Block, Complex};
+use gpumath_sys::table::{ByValueStruct, Complex};
 
 thread_local! {
     static SEEN: Cell<[u64; 11]> = const { Cell::new([0; 11]) };
@@ -121,16 +121,16 @@ fn single_precision_complex_numbers_by_value_reach_c() {
 extern "C" fn advise(
     address: u64,
     count: u64,
-    place: Block<[u32; 2]>,
+    place: ByValueStruct<[u32; 2]>,
     advice: i32,
     end: u64,
 ) -> i32 {
-    let Block([kind, id]) = place;
+    let ByValueStruct([kind, id]) = place;
     SEEN.set([address, count, u64::from(kind), u64::from(id), advice as u64, end, 0, 0, 0, 0, 0]);
     0
 }
 
-extern "C" fn open_memory(address: u64, handle: Block<[u8; 64]>, flags: i32) -> i32 {
+extern "C" fn open_memory(address: u64, handle: ByValueStruct<[u8; 64]>, flags: i32) -> i32 {
     let sum: u64 = handle.0.into_iter().map(u64::from).sum();
     SEEN.set([address, sum, flags as u64, u64::from(handle.0[63]), 0, 0, 0, 0, 0, 0, 0]);
     0
