@@ -41,7 +41,7 @@ pub enum VersionQuery {
 pub struct LibrarySpec {
     /// Name of the library and of its main module, such as `"cufft"`.
     pub name: &'static str,
-    /// Modules that bind its functions.
+    /// Modules that bind functions of the library.
     pub modules: &'static [&'static str],
     /// One entry for each CUDA major; empty for the driver, which belongs to no toolkit.
     pub builds: &'static [Build],
@@ -106,7 +106,8 @@ impl LibrarySpec {
         self.builds.iter().any(|build| has_soname(file_name, build.soname))
     }
 
-    /// Returns the folders below a `nvidia` package folder where wheels of a CUDA major have it.
+    /// Returns the folders below a `nvidia` package folder where wheels of a CUDA major have the
+    /// library.
     #[must_use]
     pub fn wheel_folders(&self, cuda_major: u16) -> Vec<PathBuf> {
         let shared = PathBuf::from(format!("cu{cuda_major}")).join("lib");

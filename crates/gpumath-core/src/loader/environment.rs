@@ -32,8 +32,8 @@ pub struct Environment {
 /// Variable that names the folder to search first.
 pub(super) const ROOT_VARIABLE: &str = "GPUMATH_CUDA_PATH";
 
-/// Variables of the search as a whole. `LD_LIBRARY_PATH` is for messages only, because the dynamic
-/// loader reads it.
+/// Variables of the search as a whole. The dynamic loader reads `LD_LIBRARY_PATH` itself, so that
+/// one is here for messages only.
 const VARIABLES: [&str; 5] =
     [ROOT_VARIABLE, "CONDA_PREFIX", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"];
 

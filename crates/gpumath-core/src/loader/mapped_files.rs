@@ -1,4 +1,4 @@
-//! Reads which files this process has mapped. Outside Linux there is no such list, so it is empty.
+//! Lists the files that this process has mapped. Outside Linux, the list is empty.
 
 use std::path::PathBuf;
 

@@ -207,8 +207,8 @@ fn path_in_process(handle: &DynamicLibrary, library: &LibrarySpec, name: &Path) 
     address.and_then(mapped_files::file_at).unwrap_or_else(|| name.to_path_buf())
 }
 
-/// Shortens the dynamic loader's message. The file's own path goes, because messages have it
-/// beside this text.
+/// Shortens the dynamic loader's message, and leaves out the file's own path, because errors have
+/// the path beside this text.
 fn without_own_path(text: &str, file: &Path) -> String {
     const NO_SUCH_FILE: &str = "cannot open shared object file: No such file or directory";
     let own = format!("{}: ", file.display());

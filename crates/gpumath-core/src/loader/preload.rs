@@ -1,4 +1,5 @@
-//! Opens files that libmathdx and NVRTC need but that the dynamic loader does not open for them.
+//! Opens files for libmathdx and NVRTC, because the dynamic loader does not open them or does not
+//! make their symbols available.
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::OrRaise;
 
-/// A CUDA library that is open: its name, file, version and origin.
+/// A CUDA library that the loader found.
 #[pyclass(name = "Library", frozen, module = "gpumath.bindings.core")]
 pub(crate) struct PyLibrary(LibraryInfo);
 
