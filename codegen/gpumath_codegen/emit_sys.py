@@ -78,7 +78,7 @@ def _static(lib: Library, f: Function) -> str:
     gate = f".within({gate})" if any(f.versions) else ""
     texts = ", ".join(f'"{text}"' for text in (lib.name, f.name, f.c_name, f.symbol))
     return f"""
-/// `{f.c_name}`, in CUDA {f.since} to {f.until}.
+/// `{f.c_name}`, in {lib.release_of} {f.since} to {f.until}.
 pub static {f.static}: Function<unsafe extern "C" fn({types}){returns}> = Function::new(Symbol::new(
     {texts}, {_release(f.since)}, {_release(f.until)},
 ){gate});
