@@ -1,4 +1,4 @@
-"""The bindings crate's `generated` folder: the rows that call.rs turns into Python functions."""
+"""The bindings crate's `generated` folder: the rows that call/ turns into Python functions."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _ROLES = {
     "in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "logger",
     "kernel_params", "kernel_extra",
 }  # fmt: skip
-# As in call.rs of the bindings.
+# As in the bindings' module `call`.
 MAX_PARAMETERS = 32
 # The letter of an ABI kind in the name of a shape; `l` for all 64-bit integers and addresses.
 LETTER = {
@@ -276,7 +276,7 @@ def _function(f: api.Function, key: str, rules: Rules, enum_names: dict[str, str
     if decision and "skip" not in decision and "reason" not in decision:
         raise SystemExit(f"{key}: a rule without a reason")
     if len(f.parameters) > MAX_PARAMETERS:
-        raise SystemExit(f"{key}: {len(f.parameters)} parameters; raise the limit in call.rs")
+        raise SystemExit(f"{key}: {len(f.parameters)} parameters; raise the limit in call/mod.rs")
     short = names.without_prefix(f.name, rules.data["prefix"])
     first, last = decision.get("versions", ["", ""])
     return Function(

@@ -5,7 +5,7 @@ mod core;
 mod error;
 mod generated;
 mod interop;
-mod pod;
+mod structs;
 
 /// The Rust side of `gpumath.bindings`; use the modules above it.
 #[pyo3::pymodule(gil_used = false)]
@@ -45,7 +45,7 @@ mod _core {
     #[pymodule]
     mod pod {
         #[pymodule_export]
-        use crate::pod::{Field, StructArray};
+        use crate::structs::{Field, StructArray};
     }
 
     /// Nested modules of an extension are importable, and have their full names, once `sys.modules` has them.

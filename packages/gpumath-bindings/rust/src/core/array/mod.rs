@@ -20,7 +20,7 @@ use crate::error::OrRaise;
 use crate::interop::buffer::format_of;
 use crate::interop::cuda_interface::typestr;
 use crate::interop::{Operand, Owner, dlpack, stream_handle};
-use crate::pod::buffer::Exported;
+use crate::structs::buffer::Exported;
 
 /// An N-D array in memory that gpumath owns, or borrows from another library.
 ///

@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::Value;
-use super::convert::{Context, slot_of, type_name};
+use super::scalar_arguments::{Context, slot_of, type_name};
 
 /// Where a library's messages go; `None` for nowhere.
 type Target = Option<Py<PyAny>>;

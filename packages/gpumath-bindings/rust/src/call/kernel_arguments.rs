@@ -13,8 +13,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
 use super::Value;
-use super::arrays::{Held, Holder, View, address_or, has_buffer, hold_words};
-use super::convert::{Context, plain_integer, slot_of, type_name};
+use super::pointer_arguments::{Held, Holder, View, address_or, has_buffer, hold_words};
+use super::scalar_arguments::{Context, plain_integer, slot_of, type_name};
 
 /// What `None` in place of a type stands for, in messages.
 const OWN_BYTES: &str = "an object with its own bytes (a struct, a NumPy scalar, an enum member)";

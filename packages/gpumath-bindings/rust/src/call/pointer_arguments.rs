@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PySequence, PyString};
 use smallvec::SmallVec;
 
-use super::convert::{Context, slot_of, text_from, type_name};
+use super::scalar_arguments::{Context, slot_of, text_from, type_name};
 use super::{Kind, Value, needed};
 
 /// What an argument lends to C until the call is over.
@@ -230,7 +230,11 @@ fn by_value<'py>(
 ) -> PyResult<u64> {
     if !is_data(object)? {
         let address = address_or(object, "an object with a buffer", context)?;
-        return if address == 0 { Err(super::convert::null(context)) } else { Ok(address) };
+        return if address == 0 {
+            Err(super::scalar_arguments::null(context))
+        } else {
+            Ok(address)
+        };
     }
     let bytes = copied(object)?;
     let found = bytes.as_bytes().len();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::convert::as_i64;
+use super::scalar_arguments::as_i64;
 use super::{Kind, MAX_PARAMETERS, Returns, Row, Value, general, raised, status_error, through};
 
 /// What a call of a row needs, in one line of the cache: the C function before has most likely emptied it.

@@ -3,12 +3,12 @@
 //! The functions are built from static [`Row`]s. The `self` of each is a capsule with its row, so the one entry
 //! [`enter`] serves all of them: converting is data, not code.
 
-mod arrays;
-mod convert;
+mod fast_path;
+mod kernel_arguments;
 mod keywords;
-mod launch;
-mod logger;
-mod plain;
+mod log_callbacks;
+mod pointer_arguments;
+mod scalar_arguments;
 
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
@@ -26,8 +26,8 @@ use pyo3::types::PyModule;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
-use arrays::Held;
-use convert::{output, slot_of, text_from};
+use pointer_arguments::Held;
+use scalar_arguments::{output, slot_of, text_from};
 
 /// Most parameters that a row may have; the generator refuses more.
 const MAX_PARAMETERS: usize = 32;
@@ -181,11 +181,11 @@ fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult
     let py = module.py();
     let module_name = module.name()?;
     for row in rows {
-        let plain = plain::of(row);
+        let plain = fast_path::of(row);
         let method = Box::leak(Box::new(ffi::PyMethodDef {
             ml_name: row.name.as_ptr(),
             ml_meth: ffi::PyMethodDefPointer {
-                PyCFunctionFastWithKeywords: if plain.is_some() { plain::enter } else { enter },
+                PyCFunctionFastWithKeywords: if plain.is_some() { fast_path::enter } else { enter },
             },
             ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
             ml_doc: row.doc.as_ptr(),
@@ -275,30 +275,34 @@ fn call(
         }
         let Some(&argument) = given.next() else { break };
         if let Kind::Value(value) = parameter.kind
-            && let Some(number) = convert::plain_integer(argument, value)
+            && let Some(number) = scalar_arguments::plain_integer(argument, value)
             && (number != 0 || !parameter.not_null)
         {
             slot.write(number);
             continue;
         }
-        let context = convert::Context { row, parameter, index: None };
+        let context = scalar_arguments::Context { row, parameter, index: None };
         let value = match parameter.kind {
             Kind::Value(value @ (Value::C64 | Value::C128)) => {
-                arrays::complex_from(py, argument, value, context, &mut held)?
+                pointer_arguments::complex_from(py, argument, value, context, &mut held)?
             }
             Kind::Value(value) => slot_of(py, argument, value, context)?,
             Kind::Text => text_from(py, argument, context)?,
             Kind::Logger => {
-                let (address, target) = logger::target_of(py, argument, context)?;
+                let (address, target) = log_callbacks::target_of(py, argument, context)?;
                 loggers = target;
                 address
             }
-            Kind::KernelParameters => launch::kernel_parameters(py, argument, context, &mut held)?,
-            Kind::KernelExtra => launch::extra(py, argument, context, &mut held)?,
-            other => arrays::address_of(py, argument, other, arguments, context, &mut held)?,
+            Kind::KernelParameters => {
+                kernel_arguments::kernel_parameters(py, argument, context, &mut held)?
+            }
+            Kind::KernelExtra => kernel_arguments::extra(py, argument, context, &mut held)?,
+            other => {
+                pointer_arguments::address_of(py, argument, other, arguments, context, &mut held)?
+            }
         };
         if parameter.not_null && value == 0 && is_used(py, row, arguments, parameter.kind)? {
-            return Err(convert::null(context));
+            return Err(scalar_arguments::null(context));
         }
         slot.write(value);
     }
@@ -313,7 +317,7 @@ fn call(
         return Err(status_error(row, returned as i32));
     }
     if let Some(target) = loggers {
-        logger::set(py, row.symbol.library, target);
+        log_callbacks::set(py, row.symbol.library, target);
     }
     match row.returns {
         Returns::Value(value) => output(py, value, returned),
@@ -395,7 +399,7 @@ fn needed(
     let (Some(&argument), Some(parameter)) = (arguments.get(index), row.inputs().nth(index)) else {
         return Ok(0);
     };
-    let context = convert::Context { row, parameter, index: None };
+    let context = scalar_arguments::Context { row, parameter, index: None };
     let number = slot_of(py, argument, Value::I64, context)? as i64;
     usize::try_from(number).map_err(|_| {
         let name = row.display_name();
