@@ -45,7 +45,7 @@ mod _core {
     #[pymodule]
     mod pod {
         #[pymodule_export]
-        use crate::structs::{Field, StructArray};
+        use crate::structs::{PyField, PyStructArray};
     }
 
     /// Nested modules of an extension are importable, and have their full names, once `sys.modules` has them.

@@ -9,14 +9,17 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::scalar_arguments::as_i64;
-use super::{Kind, MAX_PARAMETERS, Returns, Row, Value, general, raised, status_error, through};
+use super::{
+    FunctionSpec, MAX_PARAMETERS, ParameterKind, Returns, Value, invoke, set_exception, slow_path,
+    status_error,
+};
 
-/// What a call of a row needs, in one line of the cache: the C function before has most likely emptied it.
+/// What a call of a spec needs, in one line of the cache: the C function before has most likely emptied it.
 #[repr(C, align(64))]
-struct Plain {
+struct FastCall {
     /// The symbol's address, once a call has found it.
     address: AtomicUsize,
-    row: &'static Row,
+    spec: &'static FunctionSpec,
     inputs: u8,
     /// For each parameter what [`limit_of`] says.
     limits: [u8; MAX_PARAMETERS],
@@ -27,8 +30,8 @@ const NEGATIVE: u8 = 1 << 6;
 const NOT_NULL: u8 = 1 << 7;
 
 /// Which numbers a parameter takes: how many bits without the sign, and the flags; `None` for no integer.
-fn limit_of(kind: Kind, not_null: bool) -> Option<u8> {
-    let Kind::Value(value) = kind else { return None };
+fn limit_of(kind: ParameterKind, not_null: bool) -> Option<u8> {
+    let ParameterKind::Value(value) = kind else { return None };
     let limit = match value {
         Value::I8 => 7 | NEGATIVE,
         Value::U8 => 8,
@@ -50,18 +53,18 @@ fn fits(number: i64, limit: u8) -> bool {
     (above == 0 || (above == -1 && limit & NEGATIVE != 0)) && (number != 0 || limit & NOT_NULL == 0)
 }
 
-/// What the short way needs for a row that takes nothing but integers and returns nothing but its status.
-pub(super) fn of(row: &'static Row) -> Option<*mut c_void> {
+/// What the short way needs for a spec that takes nothing but integers and returns nothing but its status.
+pub(super) fn of(spec: &'static FunctionSpec) -> Option<*mut c_void> {
     let mut limits = [0; MAX_PARAMETERS];
-    for (limit, parameter) in limits.iter_mut().zip(row.parameters) {
+    for (limit, parameter) in limits.iter_mut().zip(spec.parameters) {
         *limit = limit_of(parameter.kind, parameter.not_null)?;
     }
-    let inputs = u8::try_from(row.inputs).ok().filter(|_| row.returns == Returns::Status)?;
-    let plain = Plain { address: AtomicUsize::new(0), row, inputs, limits };
-    Some(Box::into_raw(Box::new(plain)).cast())
+    let inputs = u8::try_from(spec.inputs).ok().filter(|_| spec.returns == Returns::Status)?;
+    let fast = FastCall { address: AtomicUsize::new(0), spec, inputs, limits };
+    Some(Box::into_raw(Box::new(fast)).cast())
 }
 
-/// What `CPython` calls for such a row.
+/// What `CPython` calls for such a spec.
 pub(super) unsafe extern "C" fn enter(
     capsule: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
@@ -70,21 +73,21 @@ pub(super) unsafe extern "C" fn enter(
 ) -> *mut ffi::PyObject {
     // SAFETY: the capsule has what `of` made, which is never freed; else as in `super::enter`.
     unsafe {
-        let plain = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<Plain>();
-        let address = plain.address.load(Ordering::Relaxed);
+        let fast = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<FastCall>();
+        let address = fast.address.load(Ordering::Relaxed);
         let mut slots = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
         if address == 0
             || !names.is_null()
-            || count as usize != usize::from(plain.inputs)
-            || !fill(plain, arguments, &mut slots)
+            || count as usize != usize::from(fast.inputs)
+            || !fill(fast, arguments, &mut slots)
         {
-            let result = general(plain.row, arguments, count, names);
-            plain.address.store(plain.row.symbol.address().unwrap_or(0), Ordering::Relaxed);
+            let result = slow_path(fast.spec, arguments, count, names);
+            fast.address.store(fast.spec.symbol.address().unwrap_or(0), Ordering::Relaxed);
             return result;
         }
-        match through(plain.row, address, slots.as_ptr().cast()) as i32 {
+        match invoke(fast.spec, address, slots.as_ptr().cast()) as i32 {
             0 => Python::assume_attached().None().into_ptr(),
-            code => raised(status_error(plain.row, code)),
+            code => set_exception(status_error(fast.spec, code)),
         }
     }
 }
@@ -92,14 +95,14 @@ pub(super) unsafe extern "C" fn enter(
 /// Converts all arguments; false, with nothing changed, if one is for the long way.
 ///
 /// # Safety
-/// There are as many live arguments as the row has parameters, and the thread is attached.
+/// There are as many live arguments as the spec has parameters, and the thread is attached.
 unsafe fn fill(
-    plain: &Plain,
+    fast: &FastCall,
     arguments: *const *mut ffi::PyObject,
     slots: &mut [MaybeUninit<u64>; MAX_PARAMETERS],
 ) -> bool {
-    let limits = plain.limits.iter().zip(slots).enumerate();
-    for (index, (limit, slot)) in limits.take(usize::from(plain.inputs)) {
+    let limits = fast.limits.iter().zip(slots).enumerate();
+    for (index, (limit, slot)) in limits.take(usize::from(fast.inputs)) {
         // SAFETY: by the caller's promise.
         let number = unsafe { as_i64(*arguments.add(index)) };
         // SAFETY: the thread is attached.

@@ -13,15 +13,17 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
 use super::Value;
-use super::pointer_arguments::{Held, Holder, View, address_or, has_buffer, hold_words};
-use super::scalar_arguments::{Context, plain_integer, slot_of, type_name};
+use super::pointer_arguments::{
+    ArgumentBufferGuard, ArgumentGuard, ArgumentGuards, has_buffer, integer_address, keep_words,
+};
+use super::scalar_arguments::{ArgumentContext, exact_integer, slot_of, type_name};
 
 /// What `None` in place of a type stands for, in messages.
 const OWN_BYTES: &str = "an object with its own bytes (a struct, a NumPy scalar, an enum member)";
 
 /// How a ctypes type is passed to a kernel.
 #[derive(Clone, Copy)]
-enum Passed {
+enum CtypesKind {
     /// A number or an address.
     Number(Value),
     /// `bool`
@@ -33,9 +35,9 @@ enum Passed {
 }
 
 /// What is needed of ctypes and enum, imported when the first kernel is launched with values.
-struct Types {
+struct CtypesClasses {
     /// The simple types; aliases such as `c_int64` are these very objects.
-    simple: [(usize, Passed); 16],
+    simple: [(usize, CtypesKind); 16],
     /// Base of the simple types.
     simple_base: Py<PyType>,
     /// Base of all ctypes types.
@@ -43,23 +45,23 @@ struct Types {
     enumeration: Py<PyType>,
 }
 
-static TYPES: PyOnceLock<Types> = PyOnceLock::new();
+static TYPES: PyOnceLock<CtypesClasses> = PyOnceLock::new();
 
-impl Types {
-    fn get(py: Python<'_>) -> PyResult<&Types> {
+impl CtypesClasses {
+    fn get(py: Python<'_>) -> PyResult<&CtypesClasses> {
         TYPES.get_or_try_init(py, || Self::import(py))
     }
 
     #[cold]
-    fn import(py: Python<'_>) -> PyResult<Types> {
+    fn import(py: Python<'_>) -> PyResult<CtypesClasses> {
         let ctypes = py.import("ctypes")?;
         let class = |name: &str| Ok::<_, PyErr>(ctypes.getattr(name)?.cast_into::<PyType>()?);
         // ctypes is never unloaded, so neither are its types.
         let entry = |name: &str, passed| Ok::<_, PyErr>((class(name)?.as_ptr() as usize, passed));
-        let number = |name: &str, value| entry(name, Passed::Number(value));
+        let number = |name: &str, value| entry(name, CtypesKind::Number(value));
         let signed = if size_of::<c_long>() == 8 { Value::I64 } else { Value::I32 };
         let unsigned = if size_of::<c_ulong>() == 8 { Value::U64 } else { Value::U32 };
-        Ok(Types {
+        Ok(CtypesClasses {
             simple: [
                 number("c_void_p", Value::Address)?,
                 number("c_int", Value::I32)?,
@@ -74,9 +76,9 @@ impl Types {
                 number("c_ushort", Value::U16)?,
                 number("c_byte", Value::I8)?,
                 number("c_ubyte", Value::U8)?,
-                entry("c_bool", Passed::Bool)?,
-                entry("c_char", Passed::Byte)?,
-                entry("c_wchar", Passed::Wide)?,
+                entry("c_bool", CtypesKind::Bool)?,
+                entry("c_char", CtypesKind::Byte)?,
+                entry("c_wchar", CtypesKind::Wide)?,
             ],
             simple_base: class("_SimpleCData")?.unbind(),
             base: class("Structure")?.getattr("__base__")?.cast_into::<PyType>()?.unbind(),
@@ -84,7 +86,7 @@ impl Types {
         })
     }
 
-    fn passed(&self, class: *mut ffi::PyObject) -> Option<Passed> {
+    fn passed(&self, class: *mut ffi::PyObject) -> Option<CtypesKind> {
         self.simple.iter().find(|(known, _)| *known == class as usize).map(|(_, passed)| *passed)
     }
 }
@@ -93,38 +95,38 @@ impl Types {
 pub(super) fn kernel_parameters<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     // SAFETY: `argument` is a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     if let Ok(pair) = object.cast::<PyTuple>() {
-        return from_pair(pair, context, held);
+        return from_pair(pair, context, guards);
     }
-    addresses(&object, "an array of addresses or a tuple (values, ctypes types)", context, held)
+    addresses(&object, "an array of addresses or a tuple (values, ctypes types)", context, guards)
 }
 
 /// The slot of `void **extra`, which may have been left out.
-pub(super) fn extra<'py>(
+pub(super) fn kernel_extra<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     if argument.is_null() {
         return Ok(0);
     }
     // SAFETY: not NULL, so a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
-    addresses(&object, "an array of addresses", context, held)
+    addresses(&object, "an array of addresses", context, guards)
 }
 
 /// The address of a `void*[]`: an integer as it is, 0 for None, a copy of a list, or the buffer of an array.
 fn addresses<'py>(
     object: &Bound<'py, PyAny>,
     forms: &str,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     // SAFETY: a live object.
     if unsafe { ffi::PyLong_Check(object.as_ptr()) } != 0 {
@@ -140,10 +142,10 @@ fn addresses<'py>(
             return Ok(0);
         }
         let copied = items.iter().enumerate().map(|(index, item)| {
-            let context = Context { index: Some(index), ..context };
+            let context = ArgumentContext { index: Some(index), ..context };
             slot_of(object.py(), item.as_ptr(), Value::Address, context)
         });
-        return Ok(hold_words(copied.collect::<PyResult<_>>()?, held));
+        return Ok(keep_words(copied.collect::<PyResult<_>>()?, guards));
     }
     if has_buffer(object) {
         let view = view_of(object, ffi::PyBUF_ND | ffi::PyBUF_FORMAT, context)?;
@@ -151,14 +153,14 @@ fn addresses<'py>(
         if view.0.ndim > 0 {
             check_elements(&view.0, context)?;
             let address = view.0.buf as u64;
-            held.push(Held::View { _view: view });
+            guards.push(ArgumentGuard::Buffer { _buffer: view });
             return Ok(address);
         }
     }
-    address_or(object, forms, context)
+    integer_address(object, forms, context)
 }
 
-fn check_elements(view: &ffi::Py_buffer, context: Context) -> PyResult<()> {
+fn check_elements(view: &ffi::Py_buffer, context: ArgumentContext) -> PyResult<()> {
     // SAFETY: the exporter filled in a NUL-terminated format, or NULL for bytes.
     let format = unsafe {
         if view.format.is_null() { b"B" } else { CStr::from_ptr(view.format).to_bytes() }
@@ -173,8 +175,12 @@ fn check_elements(view: &ffi::Py_buffer, context: Context) -> PyResult<()> {
     )))
 }
 
-fn view_of(object: &Bound<'_, PyAny>, flags: c_int, context: Context) -> PyResult<View> {
-    View::of(object, flags).map_err(|cause| {
+fn view_of(
+    object: &Bound<'_, PyAny>,
+    flags: c_int,
+    context: ArgumentContext,
+) -> PyResult<ArgumentBufferGuard> {
+    ArgumentBufferGuard::of(object, flags).map_err(|cause| {
         let name = context.name();
         PyValueError::new_err(format!("{name}: a C-contiguous buffer is required: {cause}"))
     })
@@ -183,8 +189,8 @@ fn view_of(object: &Bound<'_, PyAny>, flags: c_int, context: Context) -> PyResul
 /// A `void*[]` and the values it points to, built from `(values, types)`.
 fn from_pair<'py>(
     pair: &Bound<'py, PyTuple>,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     let (values, classes) = match pair.len() {
         2 => (tuple_of(pair, 0, context)?, tuple_of(pair, 1, context)?),
@@ -207,37 +213,39 @@ fn from_pair<'py>(
         return Ok(0);
     }
     let py = pair.py();
-    let types = Types::get(py)?;
+    let types = CtypesClasses::get(py)?;
     let mut words = vec![0_u64; 2 * count];
     let base = words.as_ptr() as u64;
     let (addresses, cells) = words.split_at_mut(count);
     for (index, (address, cell)) in addresses.iter_mut().zip(cells).enumerate() {
         let (value, class) = (values.get_borrowed_item(index)?, classes.get_borrowed_item(index)?);
         let passed = types.passed(class.as_ptr());
-        let plain = passed.and_then(|passed| plain_word(value.as_ptr(), passed));
-        let context = || Context { index: Some(index), ..context };
+        let plain = passed.and_then(|passed| exact_word(value.as_ptr(), passed));
+        let context = || ArgumentContext { index: Some(index), ..context };
         let bytes = match (plain, passed) {
-            (Some(word), _) => Bytes::Word(word),
-            (None, Some(passed)) => Bytes::Word(word(types, value.to_owned(), passed, context())?),
-            (None, None) => own_bytes(types, &value, &class, context(), held)?,
+            (Some(word), _) => ArgumentBytes::Word(word),
+            (None, Some(passed)) => {
+                ArgumentBytes::Word(word(types, value.to_owned(), passed, context())?)
+            }
+            (None, None) => own_bytes(types, &value, &class, context(), guards)?,
         };
         *address = match bytes {
-            Bytes::Word(word) => {
+            ArgumentBytes::Word(word) => {
                 // Little-endian, like every CPU that CUDA runs on: narrow values are in the first bytes.
                 *cell = word;
                 base + 8 * (count + index) as u64
             }
-            Bytes::At(address) => address,
+            ArgumentBytes::At(address) => address,
         };
     }
-    hold_words(words, held);
+    keep_words(words, guards);
     // Lists were copied; what the copies hold must stay until the driver has read it.
-    held.push(Held::Object { _object: values.into_any() });
+    guards.push(ArgumentGuard::Object { _object: values.into_any() });
     Ok(base)
 }
 
 /// Where the bytes of an argument are.
-enum Bytes {
+enum ArgumentBytes {
     /// In this word, to be stored.
     Word(u64),
     /// Elsewhere.
@@ -247,7 +255,7 @@ enum Bytes {
 fn tuple_of<'py>(
     pair: &Bound<'py, PyTuple>,
     index: usize,
-    context: Context,
+    context: ArgumentContext,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let item = pair.get_item(index)?;
     if let Ok(tuple) = item.cast::<PyTuple>() {
@@ -264,8 +272,8 @@ fn tuple_of<'py>(
 
 /// The bytes of a plain `int` or `float`, which nearly all values are; so short that it is part of the caller.
 #[inline]
-fn plain_word(value: *mut ffi::PyObject, passed: Passed) -> Option<u64> {
-    let Passed::Number(number) = passed else { return None };
+fn exact_word(value: *mut ffi::PyObject, passed: CtypesKind) -> Option<u64> {
+    let CtypesKind::Number(number) = passed else { return None };
     match number {
         Value::F32 | Value::F64 => {
             // SAFETY: a live object, and a `float` where its number is asked for.
@@ -282,16 +290,16 @@ fn plain_word(value: *mut ffi::PyObject, passed: Passed) -> Option<u64> {
                 _ => Some(u64::from(single.to_bits())),
             }
         }
-        number => plain_integer(value, number),
+        number => exact_integer(value, number),
     }
 }
 
 /// The bytes of a value that has a simple ctypes type.
 fn word(
-    types: &Types,
+    types: &CtypesClasses,
     mut object: Bound<'_, PyAny>,
-    passed: Passed,
-    context: Context,
+    passed: CtypesKind,
+    context: ArgumentContext,
 ) -> PyResult<u64> {
     let py = object.py();
     // SAFETY: both are types. A subtype, whatever `__instancecheck__` says.
@@ -305,10 +313,10 @@ fn word(
         }
     }
     match passed {
-        Passed::Number(Value::Address) => address_of(&object, context),
-        Passed::Number(number) => slot_of(py, object.as_ptr(), number, context),
-        Passed::Bool => Ok(u64::from(slot_of(py, object.as_ptr(), Value::I64, context)? != 0)),
-        Passed::Byte => match object.cast::<PyBytes>().map(PyBytesMethods::as_bytes) {
+        CtypesKind::Number(Value::Address) => address_of(&object, context),
+        CtypesKind::Number(number) => slot_of(py, object.as_ptr(), number, context),
+        CtypesKind::Bool => Ok(u64::from(slot_of(py, object.as_ptr(), Value::I64, context)? != 0)),
+        CtypesKind::Byte => match object.cast::<PyBytes>().map(PyBytesMethods::as_bytes) {
             Ok([byte]) => Ok(u64::from(*byte)),
             Ok(bytes) => Err(PyValueError::new_err(format!(
                 "{}: c_char is one byte, not {}",
@@ -317,7 +325,7 @@ fn word(
             ))),
             Err(_) => slot_of(py, object.as_ptr(), Value::U8, context),
         },
-        Passed::Wide => {
+        CtypesKind::Wide => {
             let Ok(text) = object.cast::<PyString>() else {
                 let (name, found) = (context.name(), type_name(&object));
                 return Err(PyTypeError::new_err(format!(
@@ -339,7 +347,7 @@ fn word(
 }
 
 /// The address that an object stands for where the kernel takes a pointer.
-fn address_of(object: &Bound<'_, PyAny>, context: Context) -> PyResult<u64> {
+fn address_of(object: &Bound<'_, PyAny>, context: ArgumentContext) -> PyResult<u64> {
     let py = object.py();
     if let Some(address) = own_address(object)? {
         return slot_of(py, address.as_ptr(), Value::Address, context);
@@ -364,12 +372,12 @@ fn own_address<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Py
 
 /// The bytes of an object that is the argument itself: its type is given as None, or is its ctypes class.
 fn own_bytes<'py>(
-    types: &Types,
+    types: &CtypesClasses,
     value: &Bound<'py, PyAny>,
     class: &Bound<'py, PyAny>,
-    context: Context,
-    held: &mut Holder<'py>,
-) -> PyResult<Bytes> {
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
+) -> PyResult<ArgumentBytes> {
     let py = value.py();
     if !class.is_none() {
         let base = types.base.bind(py);
@@ -384,12 +392,12 @@ fn own_bytes<'py>(
             return Err(PyValueError::new_err(format!("{}: it has no bytes", context.name())));
         }
         let address = view.0.buf as u64;
-        held.push(Held::View { _view: view });
-        return Ok(Bytes::At(address));
+        guards.push(ArgumentGuard::Buffer { _buffer: view });
+        return Ok(ArgumentBytes::At(address));
     }
     if value.is_instance(types.enumeration.bind(py))? {
         let number = value.getattr(intern!(py, "value"))?;
-        return Ok(Bytes::Word(slot_of(py, number.as_ptr(), Value::I32, context)?));
+        return Ok(ArgumentBytes::Word(slot_of(py, number.as_ptr(), Value::I32, context)?));
     }
     // The driver would read device memory as if it were the host's.
     let on_device = value.hasattr(intern!(py, "device_id"))?
@@ -404,7 +412,7 @@ fn own_bytes<'py>(
     };
     match slot_of(py, address.as_ptr(), Value::Address, context)? {
         0 => Err(PyValueError::new_err(format!("{}: its address is 0", context.name()))),
-        address => Ok(Bytes::At(address)),
+        address => Ok(ArgumentBytes::At(address)),
     }
 }
 
@@ -413,7 +421,7 @@ fn wrong_type(
     value: &Bound<'_, PyAny>,
     class: &Bound<'_, PyAny>,
     ctypes: bool,
-    context: Context,
+    context: ArgumentContext,
 ) -> PyErr {
     let name = context.name();
     let class_name = class.cast::<PyType>().ok().and_then(|class| class.name().ok());

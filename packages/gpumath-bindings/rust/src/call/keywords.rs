@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
-use super::{Kind, Row};
+use super::{FunctionSpec, ParameterKind};
 
 /// Borrowed arguments, one an input, in C's order.
-pub(super) type Arguments = SmallVec<[*mut ffi::PyObject; 16]>;
+pub(super) type BoundArguments = SmallVec<[*mut ffi::PyObject; 16]>;
 
 /// Puts every argument in its place.
 ///
@@ -17,13 +17,13 @@ pub(super) type Arguments = SmallVec<[*mut ffi::PyObject; 16]>;
 /// `arguments` and `names` must be those of a `METH_FASTCALL | METH_KEYWORDS` call, `positional` the first of them.
 pub(super) unsafe fn bind(
     py: Python<'_>,
-    row: &'static Row,
+    spec: &'static FunctionSpec,
     arguments: *const *mut ffi::PyObject,
     positional: &[*mut ffi::PyObject],
     names: *mut ffi::PyObject,
-) -> PyResult<Arguments> {
-    let function = row.display_name();
-    let inputs: SmallVec<[&str; 16]> = row.inputs().map(|p| p.name).collect();
+) -> PyResult<BoundArguments> {
+    let function = spec.display_name();
+    let inputs: SmallVec<[&str; 16]> = spec.inputs().map(|p| p.name).collect();
     if positional.len() > inputs.len() {
         return Err(PyTypeError::new_err(format!(
             "{function}() takes {} but {} {} given",
@@ -32,7 +32,7 @@ pub(super) unsafe fn bind(
             if positional.len() == 1 { "was" } else { "were" },
         )));
     }
-    let mut bound = Arguments::from_slice(positional);
+    let mut bound = BoundArguments::from_slice(positional);
     bound.resize(inputs.len(), std::ptr::null_mut());
     // SAFETY: `names` is NULL or a borrowed tuple.
     let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
@@ -56,10 +56,10 @@ pub(super) unsafe fn bind(
             }
         }
     }
-    let missing: Vec<String> = row
+    let missing: Vec<String> = spec
         .inputs()
         .zip(&bound)
-        .filter(|(p, argument)| argument.is_null() && !matches!(p.kind, Kind::KernelExtra))
+        .filter(|(p, argument)| argument.is_null() && !matches!(p.kind, ParameterKind::KernelExtra))
         .map(|(p, _)| format!("'{}'", p.name))
         .collect();
     if missing.is_empty() {

@@ -8,23 +8,23 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::Value;
-use super::scalar_arguments::{Context, slot_of, type_name};
+use super::scalar_arguments::{ArgumentContext, slot_of, type_name};
 
 /// Where a library's messages go; `None` for nowhere.
-type Target = Option<Py<PyAny>>;
+type LogTarget = Option<Py<PyAny>>;
 
 /// The libraries that have a log callback.
 const LIBRARIES: [&str; 4] = ["cublas", "cublasLt", "cusparse", "cusolverDn"];
 /// One target a library.
-static TARGETS: Mutex<[Target; LIBRARIES.len()]> = Mutex::new([const { None }; LIBRARIES.len()]);
+static TARGETS: Mutex<[LogTarget; LIBRARIES.len()]> = Mutex::new([const { None }; LIBRARIES.len()]);
 
 /// The C callback of a library. It gets no word of who calls it, so each library has its own.
 fn callback_of(library: &str) -> u64 {
     let pointer = match LIBRARIES.iter().position(|name| *name == library) {
         Some(0) => cublas as *const (),
-        Some(1) => levelled::<1> as *const (),
-        Some(2) => levelled::<2> as *const (),
-        Some(3) => levelled::<3> as *const (),
+        Some(1) => with_level::<1> as *const (),
+        Some(2) => with_level::<2> as *const (),
+        Some(3) => with_level::<3> as *const (),
         _ => std::ptr::null(),
     };
     pointer as u64
@@ -34,15 +34,15 @@ fn callback_of(library: &str) -> u64 {
 pub(super) fn target_of(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
-    context: Context,
-) -> PyResult<(u64, Option<Target>)> {
+    context: ArgumentContext,
+) -> PyResult<(u64, Option<LogTarget>)> {
     // SAFETY: `argument` is a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     if object.is_none() {
         return Ok((0, Some(None)));
     }
     if object.is_callable() || object.hasattr("log")? {
-        return Ok((callback_of(context.row.symbol.library), Some(Some(object.unbind()))));
+        return Ok((callback_of(context.spec.symbol.library), Some(Some(object.unbind()))));
     }
     if object.hasattr("__int__")? {
         return Ok((slot_of(py, argument, Value::Address, context)?, Some(None)));
@@ -54,7 +54,7 @@ pub(super) fn target_of(
 }
 
 /// Remembers where a library's messages go.
-pub(super) fn set(py: Python<'_>, library: &str, target: Target) {
+pub(super) fn set_target(py: Python<'_>, library: &str, target: LogTarget) {
     let Some(index) = LIBRARIES.iter().position(|name| *name == library) else { return };
     // A message may arrive on another thread, which holds the lock and waits for nothing.
     let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,19 +65,19 @@ pub(super) fn set(py: Python<'_>, library: &str, target: Target) {
 }
 
 extern "C" fn cublas(message: *const c_char) {
-    hand_over(0, None, message);
+    dispatch(0, None, message);
 }
 
-extern "C" fn levelled<const INDEX: usize>(
+extern "C" fn with_level<const INDEX: usize>(
     level: c_int,
     function: *const c_char,
     message: *const c_char,
 ) {
-    hand_over(INDEX, Some((level, function)), message);
+    dispatch(INDEX, Some((level, function)), message);
 }
 
 /// Gives one message to the library's target. An exception goes to `sys.unraisablehook`.
-fn hand_over(index: usize, origin: Option<(c_int, *const c_char)>, message: *const c_char) {
+fn dispatch(index: usize, origin: Option<(c_int, *const c_char)>, message: *const c_char) {
     // None where the interpreter is shutting down.
     let _ = Python::try_attach(|py| {
         let targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! One entry for every generated function: Python arguments to C slots, the call, the outputs back.
 //!
-//! The functions are built from static [`Row`]s. The `self` of each is a capsule with its row, so the one entry
+//! The functions are built from static [`FunctionSpec`]s. The `self` of each is a capsule with its spec, so the one entry
 //! [`enter`] serves all of them: converting is data, not code.
 
 mod fast_path;
@@ -26,14 +26,17 @@ use pyo3::types::PyModule;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
-use pointer_arguments::Held;
-use scalar_arguments::{output, slot_of, text_from};
+use pointer_arguments::ArgumentGuard;
+use scalar_arguments::{output_object, slot_of, utf8_address};
 
-/// Most parameters that a row may have; the generator refuses more.
+// The generated tables have these names.
+pub(crate) use {FunctionSpec as Row, ParameterKind as Kind};
+
+/// Most parameters that a spec may have; the generator refuses more.
 const MAX_PARAMETERS: usize = 32;
 
 /// A function: everything that tells it from another.
-pub(crate) struct Row {
+pub(crate) struct FunctionSpec {
     /// Python name.
     pub(crate) name: &'static CStr,
     /// Signature, `--`, documentation; `inspect.signature` reads it.
@@ -57,7 +60,7 @@ pub(crate) struct Parameter {
     /// Python name.
     pub(crate) name: &'static str,
     /// How Python and C exchange it.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ParameterKind,
     /// Whether the library would crash on 0, which is refused then.
     pub(crate) not_null: bool,
 }
@@ -65,7 +68,7 @@ pub(crate) struct Parameter {
 /// How Python and C exchange an argument.
 #[derive(Clone, Copy)]
 #[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
-pub(crate) enum Kind {
+pub(crate) enum ParameterKind {
     /// By value.
     Value(Value),
     /// An address, or numbers that are copied for the call.
@@ -147,10 +150,10 @@ pub(crate) enum Returns {
     Void,
 }
 
-impl Row {
+impl FunctionSpec {
     /// The parameters that Python passes.
     fn inputs(&self) -> impl Iterator<Item = &'static Parameter> {
-        self.parameters.iter().filter(|p| !matches!(p.kind, Kind::Output(_)))
+        self.parameters.iter().filter(|p| !matches!(p.kind, ParameterKind::Output(_)))
     }
 
     /// `"exec_c2c"`, for messages.
@@ -162,36 +165,36 @@ impl Row {
 /// Gives `parent` a nested module for each library, importable by its full name.
 pub(crate) fn add_modules(
     parent: &Bound<'_, PyModule>,
-    modules: &'static [(&'static str, &'static [Row])],
+    modules: &'static [(&'static str, &'static [FunctionSpec])],
 ) -> PyResult<()> {
     let py = parent.py();
     let loaded = py.import("sys")?.getattr("modules")?;
-    for (name, rows) in modules {
+    for (name, specs) in modules {
         let full_name = format!("gpumath.bindings._core.{name}");
         let module = PyModule::new(py, &full_name)?;
-        add_functions(&module, rows)?;
+        add_functions(&module, specs)?;
         parent.add(*name, &module)?;
         loaded.set_item(full_name, module)?;
     }
     Ok(())
 }
 
-/// Gives `module` a function for every row.
-fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult<()> {
+/// Gives `module` a function for every spec.
+fn add_functions(module: &Bound<'_, PyModule>, specs: &'static [FunctionSpec]) -> PyResult<()> {
     let py = module.py();
     let module_name = module.name()?;
-    for row in rows {
-        let plain = fast_path::of(row);
+    for spec in specs {
+        let fast = fast_path::of(spec);
         let method = Box::leak(Box::new(ffi::PyMethodDef {
-            ml_name: row.name.as_ptr(),
+            ml_name: spec.name.as_ptr(),
             ml_meth: ffi::PyMethodDefPointer {
-                PyCFunctionFastWithKeywords: if plain.is_some() { fast_path::enter } else { enter },
+                PyCFunctionFastWithKeywords: if fast.is_some() { fast_path::enter } else { enter },
             },
             ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-            ml_doc: row.doc.as_ptr(),
+            ml_doc: spec.doc.as_ptr(),
         }));
-        let own = plain.unwrap_or(ptr::from_ref(row).cast_mut().cast::<c_void>());
-        // SAFETY: the row and the method live for ever; `enter` is of the type that the flags say; both calls return
+        let own = fast.unwrap_or(ptr::from_ref(spec).cast_mut().cast::<c_void>());
+        // SAFETY: the spec and the method live for ever; `enter` is of the type that the flags say; both calls return
         // a new reference or NULL with an exception set.
         let function = unsafe {
             let capsule = ffi::PyCapsule_New(own, ptr::null(), None);
@@ -200,7 +203,7 @@ fn add_functions(module: &Bound<'_, PyModule>, rows: &'static [Row]) -> PyResult
             Bound::from_owned_ptr_or_err(py, function)?
         };
         // Not `add`, which would also list it in `__all__`.
-        module.setattr(row.symbol.name, function)?;
+        module.setattr(spec.symbol.name, function)?;
     }
     Ok(())
 }
@@ -212,20 +215,20 @@ unsafe extern "C" fn enter(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: CPython calls with the capsule that `add_functions` made from a static row; for the rest it vouches.
+    // SAFETY: CPython calls with the capsule that `add_functions` made from a static spec; for the rest it vouches.
     unsafe {
-        let row = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<Row>();
-        general(row, arguments, count, names)
+        let spec = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<FunctionSpec>();
+        slow_path(spec, arguments, count, names)
     }
 }
 
-/// A call of any row.
+/// A call of any spec.
 ///
 /// # Safety
 /// The thread is attached, and there are `count` positional arguments and then one for each of `names`, all borrowed
 /// for the time of the call.
-unsafe fn general(
-    row: &'static Row,
+unsafe fn slow_path(
+    spec: &'static FunctionSpec,
     arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
@@ -237,19 +240,19 @@ unsafe fn general(
             if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count) };
         (Python::assume_attached(), positional)
     };
-    let outcome = if names.is_null() && positional.len() == row.inputs {
-        call(py, row, positional)
+    let outcome = if names.is_null() && positional.len() == spec.inputs {
+        call(py, spec, positional)
     } else {
         // SAFETY: as above; `names` is NULL or a tuple of str.
-        unsafe { keywords::bind(py, row, arguments, positional, names) }
-            .and_then(|bound| call(py, row, &bound))
+        unsafe { keywords::bind(py, spec, arguments, positional, names) }
+            .and_then(|bound| call(py, spec, &bound))
     };
-    outcome.unwrap_or_else(raised)
+    outcome.unwrap_or_else(set_exception)
 }
 
 /// What `CPython` gets for an exception.
 #[cold]
-fn raised(error: PyErr) -> *mut ffi::PyObject {
+fn set_exception(error: PyErr) -> *mut ffi::PyObject {
     // Attaching, as PyO3 counts it, also frees what was dropped on the way.
     Python::attach(|py| error.restore(py));
     ptr::null_mut()
@@ -258,87 +261,89 @@ fn raised(error: PyErr) -> *mut ffi::PyObject {
 /// Converts the arguments, calls, and converts what comes back. Returns a new reference.
 fn call(
     py: Python<'_>,
-    row: &'static Row,
+    spec: &'static FunctionSpec,
     arguments: &[*mut ffi::PyObject],
 ) -> PyResult<*mut ffi::PyObject> {
     // Only what the function has is written, which matters: most have few parameters. That the cells are so many is
     // needed too: with several GPUs, which are at most 16, cuFFT writes one size for each from the cell on.
     let mut slots = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut outputs = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
-    let mut held: SmallVec<[Held; 4]> = SmallVec::new();
+    let mut guards: SmallVec<[ArgumentGuard; 4]> = SmallVec::new();
     let mut loggers = None;
     let mut given = arguments.iter();
-    for ((parameter, slot), cell) in row.parameters.iter().zip(&mut slots).zip(&mut outputs) {
-        if let Kind::Output(_) = parameter.kind {
+    for ((parameter, slot), cell) in spec.parameters.iter().zip(&mut slots).zip(&mut outputs) {
+        if let ParameterKind::Output(_) = parameter.kind {
             slot.write(ptr::from_mut(cell.write(0)) as u64);
             continue;
         }
         let Some(&argument) = given.next() else { break };
-        if let Kind::Value(value) = parameter.kind
-            && let Some(number) = scalar_arguments::plain_integer(argument, value)
+        if let ParameterKind::Value(value) = parameter.kind
+            && let Some(number) = scalar_arguments::exact_integer(argument, value)
             && (number != 0 || !parameter.not_null)
         {
             slot.write(number);
             continue;
         }
-        let context = scalar_arguments::Context { row, parameter, index: None };
+        let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
         let value = match parameter.kind {
-            Kind::Value(value @ (Value::C64 | Value::C128)) => {
-                pointer_arguments::complex_from(py, argument, value, context, &mut held)?
+            ParameterKind::Value(value @ (Value::C64 | Value::C128)) => {
+                pointer_arguments::complex_from(py, argument, value, context, &mut guards)?
             }
-            Kind::Value(value) => slot_of(py, argument, value, context)?,
-            Kind::Text => text_from(py, argument, context)?,
-            Kind::Logger => {
+            ParameterKind::Value(value) => slot_of(py, argument, value, context)?,
+            ParameterKind::Text => utf8_address(py, argument, context)?,
+            ParameterKind::Logger => {
                 let (address, target) = log_callbacks::target_of(py, argument, context)?;
                 loggers = target;
                 address
             }
-            Kind::KernelParameters => {
-                kernel_arguments::kernel_parameters(py, argument, context, &mut held)?
+            ParameterKind::KernelParameters => {
+                kernel_arguments::kernel_parameters(py, argument, context, &mut guards)?
             }
-            Kind::KernelExtra => kernel_arguments::extra(py, argument, context, &mut held)?,
+            ParameterKind::KernelExtra => {
+                kernel_arguments::kernel_extra(py, argument, context, &mut guards)?
+            }
             other => {
-                pointer_arguments::address_of(py, argument, other, arguments, context, &mut held)?
+                pointer_arguments::address_of(py, argument, other, arguments, context, &mut guards)?
             }
         };
-        if parameter.not_null && value == 0 && is_used(py, row, arguments, parameter.kind)? {
-            return Err(scalar_arguments::null(context));
+        if parameter.not_null && value == 0 && is_used(py, spec, arguments, parameter.kind)? {
+            return Err(scalar_arguments::null_error(context));
         }
         slot.write(value);
     }
-    let address = match row.symbol.address() {
+    let address = match spec.symbol.address() {
         Some(address) => address,
-        None => find(py, row.symbol)?,
+        None => look_up(py, spec.symbol)?,
     };
-    // SAFETY: each slot holds what the row's shape takes.
-    let returned = unsafe { through(row, address, slots.as_ptr().cast()) };
-    drop(held);
-    if row.returns == Returns::Status && returned as i32 != 0 {
-        return Err(status_error(row, returned as i32));
+    // SAFETY: each slot holds what the spec's shape takes.
+    let returned = unsafe { invoke(spec, address, slots.as_ptr().cast()) };
+    drop(guards);
+    if spec.returns == Returns::Status && returned as i32 != 0 {
+        return Err(status_error(spec, returned as i32));
     }
     if let Some(target) = loggers {
-        log_callbacks::set(py, row.symbol.library, target);
+        log_callbacks::set_target(py, spec.symbol.library, target);
     }
-    match row.returns {
-        Returns::Value(value) => output(py, value, returned),
-        Returns::Status | Returns::Void => results(py, row, &outputs),
+    match spec.returns {
+        Returns::Value(value) => output_object(py, value, returned),
+        Returns::Status | Returns::Void => results(py, spec, &outputs),
     }
 }
 
-/// Makes the call, without the GIL unless the row keeps it.
+/// Makes the call, without the GIL unless the spec keeps it.
 ///
 /// # Safety
-/// The thread is attached, the address is that of the row's symbol, and the slots hold what its shape takes. What the C
+/// The thread is attached, the address is that of the spec's symbol, and the slots hold what its shape takes. What the C
 /// function does with addresses is the responsibility of who passes them, as the modules' documentation says.
-unsafe fn through(row: &Row, address: usize, slots: *const u64) -> u64 {
-    // SAFETY: the row's shape is that of its symbol. A thread that is detached is attached again, and nothing in
+unsafe fn invoke(spec: &FunctionSpec, address: usize, slots: *const u64) -> u64 {
+    // SAFETY: the spec's shape is that of its symbol. A thread that is detached is attached again, and nothing in
     // between touches Python.
     unsafe {
-        if row.keep_gil {
-            return (row.shape)(address, slots);
+        if spec.keep_gil {
+            return (spec.shape)(address, slots);
         }
         let saved = ffi::PyEval_SaveThread();
-        let returned = (row.shape)(address, slots);
+        let returned = (spec.shape)(address, slots);
         ffi::PyEval_RestoreThread(saved);
         returned
     }
@@ -347,20 +352,20 @@ unsafe fn through(row: &Row, address: usize, slots: *const u64) -> u64 {
 /// None, the one output, or a tuple of all.
 fn results(
     py: Python<'_>,
-    row: &'static Row,
+    spec: &'static FunctionSpec,
     cells: &[MaybeUninit<u64>; MAX_PARAMETERS],
 ) -> PyResult<*mut ffi::PyObject> {
-    let mut values = row.parameters.iter().zip(cells).filter_map(|(p, cell)| match p.kind {
+    let mut values = spec.parameters.iter().zip(cells).filter_map(|(p, cell)| match p.kind {
         // SAFETY: `call` wrote 0 to the cell of every output.
-        Kind::Output(value) => Some((value, unsafe { cell.assume_init() })),
+        ParameterKind::Output(value) => Some((value, unsafe { cell.assume_init() })),
         _ => None,
     });
     let Some(first) = values.next() else { return Ok(py.None().into_ptr()) };
-    let Some(second) = values.next() else { return output(py, first.0, first.1) };
+    let Some(second) = values.next() else { return output_object(py, first.0, first.1) };
     let all = [first, second].into_iter().chain(values);
     let objects = all
         .map(|(value, cell)| {
-            let object = output(py, value, cell)?;
+            let object = output_object(py, value, cell)?;
             // SAFETY: `output` returned a new reference.
             Ok(unsafe { Bound::from_owned_ptr(py, object) })
         })
@@ -372,49 +377,51 @@ fn results(
 #[cold]
 fn is_used(
     py: Python<'_>,
-    row: &'static Row,
+    spec: &'static FunctionSpec,
     arguments: &[*mut ffi::PyObject],
-    kind: Kind,
+    kind: ParameterKind,
 ) -> PyResult<bool> {
     match kind {
-        Kind::Sequence(_, length)
-        | Kind::Nested(_, length)
-        | Kind::Texts(length)
-        | Kind::Bytes(length)
-        | Kind::Buffer(_, length) => {
-            Ok(matches!(length, Length::Unknown) || needed(py, row, arguments, length)? != 0)
+        ParameterKind::Sequence(_, length)
+        | ParameterKind::Nested(_, length)
+        | ParameterKind::Texts(length)
+        | ParameterKind::Bytes(length)
+        | ParameterKind::Buffer(_, length) => {
+            Ok(matches!(length, Length::Unknown)
+                || required_length(py, spec, arguments, length)? != 0)
         }
         _ => Ok(true),
     }
 }
 
 /// How many elements an array must have.
-fn needed(
+fn required_length(
     py: Python<'_>,
-    row: &'static Row,
+    spec: &'static FunctionSpec,
     arguments: &[*mut ffi::PyObject],
     length: Length,
 ) -> PyResult<usize> {
     let Length::Argument(index) = length else { return Ok(0) };
-    let (Some(&argument), Some(parameter)) = (arguments.get(index), row.inputs().nth(index)) else {
+    let (Some(&argument), Some(parameter)) = (arguments.get(index), spec.inputs().nth(index))
+    else {
         return Ok(0);
     };
-    let context = scalar_arguments::Context { row, parameter, index: None };
+    let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
     let number = slot_of(py, argument, Value::I64, context)? as i64;
     usize::try_from(number).map_err(|_| {
-        let name = row.display_name();
+        let name = spec.display_name();
         PyValueError::new_err(format!("{name}() argument '{}' is negative", parameter.name))
     })
 }
 
 #[cold]
-fn find(py: Python<'_>, symbol: &'static Symbol) -> PyResult<usize> {
+fn look_up(py: Python<'_>, symbol: &'static Symbol) -> PyResult<usize> {
     py.detach(|| loader::address(symbol)).or_raise(py)
 }
 
 #[cold]
-fn status_error(row: &'static Row, code: i32) -> PyErr {
-    let (library, function) = (row.symbol.library, row.symbol.c_name);
+fn status_error(spec: &'static FunctionSpec, code: i32) -> PyErr {
+    let (library, function) = (spec.symbol.library, spec.symbol.c_name);
     let status = Status { library, function, code, context: String::new() };
     // Other libraries' statuses have numbers and meanings of their own.
     if matches!(library, "driver" | "runtime") {

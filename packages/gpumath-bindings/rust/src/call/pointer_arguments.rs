@@ -8,26 +8,26 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PySequence, PyString};
 use smallvec::SmallVec;
 
-use super::scalar_arguments::{Context, slot_of, text_from, type_name};
-use super::{Kind, Value, needed};
+use super::scalar_arguments::{ArgumentContext, slot_of, type_name, utf8_address};
+use super::{ParameterKind, Value, required_length};
 
 /// What an argument lends to C until the call is over.
-pub(super) enum Held<'py> {
+pub(super) enum ArgumentGuard<'py> {
     /// A copy, packed as C's element type.
     Words { _words: Vec<u64> },
-    /// A new object; other arguments are held by the caller.
+    /// A new object; other arguments are guards by the caller.
     Object { _object: Bound<'py, PyAny> },
     /// A buffer that is locked.
-    View { _view: View },
+    Buffer { _buffer: ArgumentBufferGuard },
 }
 
 /// Everything that the arguments of one call lend to C.
-pub(super) type Holder<'py> = SmallVec<[Held<'py>; 4]>;
+pub(super) type ArgumentGuards<'py> = SmallVec<[ArgumentGuard<'py>; 4]>;
 
 /// The buffer of an object, released when dropped.
-pub(super) struct View(pub(super) ffi::Py_buffer);
+pub(super) struct ArgumentBufferGuard(pub(super) ffi::Py_buffer);
 
-impl View {
+impl ArgumentBufferGuard {
     /// The object's buffer as `flags` ask for it, or why it has none.
     pub(super) fn of(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
         // SAFETY: an all-zero Py_buffer is valid to be filled.
@@ -38,7 +38,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl Drop for ArgumentBufferGuard {
     fn drop(&mut self) {
         // SAFETY: filled by `PyObject_GetBuffer`; calls drop what they hold with the thread attached.
         unsafe { ffi::PyBuffer_Release(&raw mut self.0) }
@@ -49,35 +49,35 @@ impl Drop for View {
 pub(super) fn address_of<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
-    kind: Kind,
+    kind: ParameterKind,
     arguments: &[*mut ffi::PyObject],
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     // SAFETY: `argument` is a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
-    let needed = |length| needed(py, context.row, arguments, length);
+    let needed = |length| required_length(py, context.spec, arguments, length);
     match kind {
-        Kind::Sequence(value, length) => {
-            let fits = check(needed(length)?, context);
-            numbers(&object, value, fits, context, held)
+        ParameterKind::Sequence(value, length) => {
+            let fits = check_length(needed(length)?, context);
+            numbers(&object, value, fits, context, guards)
         }
-        Kind::Nested(value, length) => {
-            let fits = check(needed(length)?, context);
-            of_items(&object, "a sequence of sequences of numbers", fits, context, held, {
-                |item, context, held| numbers(item, value, |_| Ok(()), context, held)
+        ParameterKind::Nested(value, length) => {
+            let fits = check_length(needed(length)?, context);
+            address_array(&object, "a sequence of sequences of numbers", fits, context, guards, {
+                |item, context, guards| numbers(item, value, |_| Ok(()), context, guards)
             })
         }
-        Kind::Texts(length) => {
-            let fits = check(needed(length)?, context);
-            of_items(&object, "a sequence of str or bytes", fits, context, held, text)
+        ParameterKind::Texts(length) => {
+            let fits = check_length(needed(length)?, context);
+            address_array(&object, "a sequence of str or bytes", fits, context, guards, text)
         }
-        Kind::Bytes(length) => bytes(&object, needed(length)?, context, held),
-        Kind::Buffer(value, length) => {
+        ParameterKind::Bytes(length) => bytes(&object, needed(length)?, context, guards),
+        ParameterKind::Buffer(value, length) => {
             let size = needed(length)?.saturating_mul(size_of_element(value));
-            buffer(&object, size, context, held)
+            buffer(&object, size, context, guards)
         }
-        Kind::Struct(size) => by_value(&object, size, context, held),
+        ParameterKind::Struct(size) => by_value(&object, size, context, guards),
         _ => Ok(0),
     }
 }
@@ -87,8 +87,8 @@ pub(super) fn complex_from<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
     value: Value,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     // SAFETY: `argument` is a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
@@ -109,7 +109,7 @@ pub(super) fn complex_from<'py>(
     if value == Value::C64 {
         return Ok(u64::from((re as f32).to_bits()) | u64::from((im as f32).to_bits()) << 32);
     }
-    Ok(hold_words(vec![re.to_bits(), im.to_bits()], held))
+    Ok(keep_words(vec![re.to_bits(), im.to_bits()], guards))
 }
 
 /// The address of numbers: an integer as it is, or a copy of a sequence.
@@ -117,58 +117,62 @@ fn numbers<'py>(
     object: &Bound<'py, PyAny>,
     value: Value,
     fits: impl Fn(usize) -> PyResult<()>,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     let Some(length) = sequence_length(object) else {
-        return address_or(object, "a sequence of numbers", context);
+        return integer_address(object, "a sequence of numbers", context);
     };
     fits(length)?;
     let per_word = 8 / size_of_element(value);
     let bits = 64 / per_word;
-    let mut words = room(length.div_ceil(per_word), context)?;
+    let mut words = reserve_words(length.div_ceil(per_word), context)?;
     words.resize(length.div_ceil(per_word), 0);
     for index in 0..length {
         let item = object.get_item(index)?;
-        let context = Context { index: Some(index), ..context };
+        let context = ArgumentContext { index: Some(index), ..context };
         let slot = slot_of(object.py(), item.as_ptr(), value, context)?;
         if let Some(word) = words.get_mut(index / per_word) {
             // Little-endian, like every CPU that these libraries run on.
             *word |= (slot << (64 - bits) >> (64 - bits)) << (index % per_word * bits);
         }
     }
-    Ok(hold_words(words, held))
+    Ok(keep_words(words, guards))
 }
 
 /// The address of an array of addresses, one an item.
-fn of_items<'py>(
+fn address_array<'py>(
     object: &Bound<'py, PyAny>,
     what: &str,
     fits: impl Fn(usize) -> PyResult<()>,
-    context: Context,
-    held: &mut Holder<'py>,
-    address: impl Fn(&Bound<'py, PyAny>, Context, &mut Holder<'py>) -> PyResult<u64>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
+    address: impl Fn(&Bound<'py, PyAny>, ArgumentContext, &mut ArgumentGuards<'py>) -> PyResult<u64>,
 ) -> PyResult<u64> {
     let bytes = object.is_instance_of::<PyBytes>();
     let Some(length) = sequence_length(object).filter(|_| !bytes) else {
-        return address_or(object, what, context);
+        return integer_address(object, what, context);
     };
     fits(length)?;
-    let mut addresses = room(length, context)?;
+    let mut addresses = reserve_words(length, context)?;
     for index in 0..length {
         let item = object.get_item(index)?;
-        let context = Context { index: Some(index), ..context };
-        addresses.push(address(&item, context, held)?);
-        held.push(Held::Object { _object: item });
+        let context = ArgumentContext { index: Some(index), ..context };
+        addresses.push(address(&item, context, guards)?);
+        guards.push(ArgumentGuard::Object { _object: item });
     }
-    Ok(hold_words(addresses, held))
+    Ok(keep_words(addresses, guards))
 }
 
 /// The address of the text of a `str` or of `bytes`.
-fn text<'py>(object: &Bound<'py, PyAny>, context: Context, _: &mut Holder<'py>) -> PyResult<u64> {
+fn text<'py>(
+    object: &Bound<'py, PyAny>,
+    context: ArgumentContext,
+    _: &mut ArgumentGuards<'py>,
+) -> PyResult<u64> {
     let Ok(bytes) = object.cast::<PyBytes>() else {
         if object.is_instance_of::<PyString>() {
-            return text_from(object.py(), object.as_ptr(), context);
+            return utf8_address(object.py(), object.as_ptr(), context);
         }
         let (name, found) = (context.name(), type_name(object));
         return Err(PyTypeError::new_err(format!(
@@ -187,17 +191,17 @@ fn text<'py>(object: &Bound<'py, PyAny>, context: Context, _: &mut Holder<'py>) 
 fn bytes<'py>(
     object: &Bound<'py, PyAny>,
     needed: usize,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     // Objects that are an address and a buffer both have their bytes at that address.
     if !is_data(object)? {
-        return address_or(object, "an object with a buffer", context);
+        return integer_address(object, "an object with a buffer", context);
     }
-    let bytes = copied(object)?;
-    check(needed, context)(bytes.as_bytes().len())?;
+    let bytes = bytes_of(object)?;
+    check_length(needed, context)(bytes.as_bytes().len())?;
     let address = bytes.as_bytes().as_ptr() as u64;
-    held.push(Held::Object { _object: bytes.into_any() });
+    guards.push(ArgumentGuard::Object { _object: bytes.into_any() });
     Ok(address)
 }
 
@@ -205,19 +209,19 @@ fn bytes<'py>(
 fn buffer<'py>(
     object: &Bound<'py, PyAny>,
     needed: usize,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     if !is_data(object)? {
-        return address_or(object, "an object with a writable buffer", context);
+        return integer_address(object, "an object with a writable buffer", context);
     }
-    let view = View::of(object, ffi::PyBUF_WRITABLE).map_err(|cause| {
+    let view = ArgumentBufferGuard::of(object, ffi::PyBUF_WRITABLE).map_err(|cause| {
         let name = context.name();
         PyTypeError::new_err(format!("{name}: a contiguous writable buffer is required: {cause}"))
     })?;
-    check(needed, context)(usize::try_from(view.0.len).unwrap_or(0))?;
+    check_length(needed, context)(usize::try_from(view.0.len).unwrap_or(0))?;
     let address = view.0.buf as u64;
-    held.push(Held::View { _view: view });
+    guards.push(ArgumentGuard::Buffer { _buffer: view });
     Ok(address)
 }
 
@@ -225,25 +229,25 @@ fn buffer<'py>(
 fn by_value<'py>(
     object: &Bound<'py, PyAny>,
     size: usize,
-    context: Context,
-    held: &mut Holder<'py>,
+    context: ArgumentContext,
+    guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     if !is_data(object)? {
-        let address = address_or(object, "an object with a buffer", context)?;
+        let address = integer_address(object, "an object with a buffer", context)?;
         return if address == 0 {
-            Err(super::scalar_arguments::null(context))
+            Err(super::scalar_arguments::null_error(context))
         } else {
             Ok(address)
         };
     }
-    let bytes = copied(object)?;
+    let bytes = bytes_of(object)?;
     let found = bytes.as_bytes().len();
     if found != size {
         let name = context.name();
         return Err(PyValueError::new_err(format!("{name} has {found} bytes, the struct {size}")));
     }
     let address = bytes.as_bytes().as_ptr() as u64;
-    held.push(Held::Object { _object: bytes.into_any() });
+    guards.push(ArgumentGuard::Object { _object: bytes.into_any() });
     Ok(address)
 }
 
@@ -253,7 +257,7 @@ fn is_data(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if !has_buffer(object) || unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {
         return Ok(has_buffer(object));
     }
-    let view = View::of(object, ffi::PyBUF_ND)?;
+    let view = ArgumentBufferGuard::of(object, ffi::PyBUF_ND)?;
     Ok(view.0.ndim > 0 || view.0.readonly == 0)
 }
 
@@ -263,7 +267,7 @@ pub(super) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
 }
 
 /// The object's bytes. Exact bytes are not copied; a NUL is behind them, which C's text formats need.
-fn copied<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+fn bytes_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     // SAFETY: an object with a buffer; a new reference or NULL with an exception.
     let bytes = unsafe {
         Bound::from_owned_ptr_or_err(object.py(), ffi::PyBytes_FromObject(object.as_ptr()))?
@@ -283,10 +287,10 @@ fn sequence_length(object: &Bound<'_, PyAny>) -> Option<usize> {
 }
 
 /// An address, where something else would do as well.
-pub(super) fn address_or(
+pub(super) fn integer_address(
     object: &Bound<'_, PyAny>,
     other: &str,
-    context: Context,
+    context: ArgumentContext,
 ) -> PyResult<u64> {
     if !object.is_instance_of::<PyString>() && object.hasattr("__int__")? {
         return slot_of(object.py(), object.as_ptr(), Value::Address, context);
@@ -295,14 +299,14 @@ pub(super) fn address_or(
     Err(PyTypeError::new_err(format!("{name}: an address or {other} is required, not {found}")))
 }
 
-fn check(needed: usize, context: Context) -> impl Fn(usize) -> PyResult<()> {
+fn check_length(needed: usize, context: ArgumentContext) -> impl Fn(usize) -> PyResult<()> {
     move |length| {
         if length >= needed {
             return Ok(());
         }
         let (unit, verb) = match context.parameter.kind {
-            Kind::Buffer(..) => ("bytes", "written to"),
-            Kind::Bytes(_) => ("bytes", "read from"),
+            ParameterKind::Buffer(..) => ("bytes", "written to"),
+            ParameterKind::Bytes(_) => ("bytes", "read from"),
             _ => ("elements", "read from"),
         };
         let name = context.name();
@@ -312,7 +316,7 @@ fn check(needed: usize, context: Context) -> impl Fn(usize) -> PyResult<()> {
 }
 
 /// An empty vector with room for so many words: what an object says of its length may be anything.
-fn room(words: usize, context: Context) -> PyResult<Vec<u64>> {
+fn reserve_words(words: usize, context: ArgumentContext) -> PyResult<Vec<u64>> {
     let mut room = Vec::new();
     room.try_reserve_exact(words).map_err(|_| {
         let name = context.name();
@@ -321,9 +325,9 @@ fn room(words: usize, context: Context) -> PyResult<Vec<u64>> {
     Ok(room)
 }
 
-pub(super) fn hold_words(words: Vec<u64>, held: &mut Holder<'_>) -> u64 {
+pub(super) fn keep_words(words: Vec<u64>, guards: &mut ArgumentGuards<'_>) -> u64 {
     let address = words.as_ptr() as u64;
-    held.push(Held::Words { _words: words });
+    guards.push(ArgumentGuard::Words { _words: words });
     address
 }
 

@@ -7,20 +7,20 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString};
 
-use super::{Parameter, Row, Value};
+use super::{FunctionSpec, Parameter, Value};
 
 /// Which argument is being converted, for messages.
 #[derive(Clone, Copy)]
-pub(super) struct Context {
-    pub(super) row: &'static Row,
+pub(super) struct ArgumentContext {
+    pub(super) spec: &'static FunctionSpec,
     pub(super) parameter: &'static Parameter,
     pub(super) index: Option<usize>,
 }
 
-impl Context {
+impl ArgumentContext {
     pub(super) fn name(&self) -> String {
         let place = self.index.map(|index| format!("[{index}]")).unwrap_or_default();
-        format!("{}() argument '{}'{place}", self.row.display_name(), self.parameter.name)
+        format!("{}() argument '{}'{place}", self.spec.display_name(), self.parameter.name)
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) unsafe fn as_i64(argument: *mut ffi::PyObject) -> i64 {
 
 /// The slot of an exact `int` in range, which nearly all arguments are; so short that it is part of the caller.
 #[inline]
-pub(super) fn plain_integer(argument: *mut ffi::PyObject, value: Value) -> Option<u64> {
+pub(super) fn exact_integer(argument: *mut ffi::PyObject, value: Value) -> Option<u64> {
     // SAFETY: `argument` is a live object.
     if unsafe { ffi::PyLong_CheckExact(argument) } == 0 {
         return None;
@@ -74,7 +74,7 @@ pub(super) fn slot_of(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
     value: Value,
-    context: Context,
+    context: ArgumentContext,
 ) -> PyResult<u64> {
     if matches!(value, Value::F32 | Value::F64) {
         return float_slot(py, argument, value, context);
@@ -101,7 +101,7 @@ fn unusual_integer(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
     value: Value,
-    context: Context,
+    context: ArgumentContext,
 ) -> PyResult<u64> {
     let error = PyErr::fetch(py);
     // SAFETY: `argument` is a live object.
@@ -150,7 +150,7 @@ fn in_range(number: i128, value: Value) -> Option<u64> {
 }
 
 #[cold]
-fn out_of_range(number: &dyn std::fmt::Display, value: Value, context: Context) -> PyErr {
+fn out_of_range(number: &dyn std::fmt::Display, value: Value, context: ArgumentContext) -> PyErr {
     let what = match value {
         Value::I8 => "an 8-bit integer",
         Value::U8 => "an unsigned 8-bit integer",
@@ -169,7 +169,7 @@ fn float_slot(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
     value: Value,
-    context: Context,
+    context: ArgumentContext,
 ) -> PyResult<u64> {
     // SAFETY: `argument` is a live object; on -1 the exception is looked at.
     let number = unsafe { ffi::PyFloat_AsDouble(argument) };
@@ -199,10 +199,10 @@ fn float_slot(
 }
 
 /// The address of a `str`'s UTF-8 text, which lives as long as the argument.
-pub(super) fn text_from(
+pub(super) fn utf8_address(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
-    context: Context,
+    context: ArgumentContext,
 ) -> PyResult<u64> {
     // SAFETY: `argument` is a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
@@ -223,13 +223,17 @@ pub(super) fn text_from(
 
 /// The error for a 0 on which the library would crash.
 #[cold]
-pub(super) fn null(context: Context) -> PyErr {
+pub(super) fn null_error(context: ArgumentContext) -> PyErr {
     PyValueError::new_err(format!("{} is 0 (NULL), and the library would crash", context.name()))
 }
 
 /// A new reference to what C wrote or returned.
 #[inline]
-pub(super) fn output(py: Python<'_>, value: Value, cell: u64) -> PyResult<*mut ffi::PyObject> {
+pub(super) fn output_object(
+    py: Python<'_>,
+    value: Value,
+    cell: u64,
+) -> PyResult<*mut ffi::PyObject> {
     // SAFETY: each call makes a new object, or returns NULL with an exception set.
     let object = unsafe {
         match value {

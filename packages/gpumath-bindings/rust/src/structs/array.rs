@@ -9,9 +9,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMemoryView, PySlice, PyType};
 
-use super::buffer::Exported;
-use super::layout::Layout;
-use super::memory::Memory;
+use super::buffer::BufferExport;
+use super::layout::PyStructLayout;
+use super::memory::StructMemory;
 use super::number::{integer, wrong};
 
 /// An array of C structs of one kind, all zero at first.
@@ -22,10 +22,10 @@ use super::number::{integer, wrong};
 /// ----------
 /// size : int, optional
 ///     Number of structs, at least 1.
-#[pyclass(subclass, frozen, module = "gpumath.bindings._core.pod")]
-pub(crate) struct StructArray {
-    pub(super) memory: Arc<Memory>,
-    layout: Py<Layout>,
+#[pyclass(subclass, frozen, name = "StructArray", module = "gpumath.bindings._core.pod")]
+pub(crate) struct PyStructArray {
+    pub(super) memory: Arc<StructMemory>,
+    layout: Py<PyStructLayout>,
     pub(super) address: usize,
     pub(super) length: usize,
     pub(super) stride: isize,
@@ -34,33 +34,33 @@ pub(crate) struct StructArray {
 }
 
 /// Hands a finished array to `__new__`, so that it becomes an object of the right class.
-#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
-struct Seed(Mutex<Option<StructArray>>);
+#[pyclass(frozen, name = "Seed", module = "gpumath.bindings._core.pod")]
+struct PySeed(Mutex<Option<PyStructArray>>);
 
 /// What `__new__` is given.
 enum Origin {
     Length(usize),
-    Seed(StructArray),
+    Seed(PyStructArray),
 }
 
 /// `StructArray.dtype`: computed when it is asked for, because it needs NumPy.
-#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
-struct Dtype;
+#[pyclass(frozen, name = "Dtype", module = "gpumath.bindings._core.pod")]
+struct PyStructDtype;
 
 #[pymethods]
-impl Dtype {
+impl PyStructDtype {
     #[expect(clippy::unused_self, reason = "descriptors have one")]
     fn __get__(
         &self,
         _instance: &Bound<'_, PyAny>,
         owner: &Bound<'_, PyType>,
     ) -> PyResult<Py<PyAny>> {
-        Layout::of(owner)?.get().dtype(owner.py())
+        PyStructLayout::of(owner)?.get().dtype(owner.py())
     }
 }
 
 #[pymethods]
-impl StructArray {
+impl PyStructArray {
     #[new]
     #[classmethod]
     #[pyo3(signature = (size = Origin::Length(1)), text_signature = "(size=1)")]
@@ -72,9 +72,9 @@ impl StructArray {
             Origin::Seed(array) => return Ok(array),
             Origin::Length(length) => length,
         };
-        let layout = Layout::of(cls)?;
+        let layout = PyStructLayout::of(cls)?;
         let bytes = length.checked_mul(layout.get().size);
-        let (memory, address) = Memory::zeroed(bytes, layout.get().alignment)?;
+        let (memory, address) = StructMemory::zeroed(bytes, layout.get().alignment)?;
         Ok(Self::whole(Arc::new(memory), layout, address, length))
     }
 
@@ -87,7 +87,7 @@ impl StructArray {
         alignment: usize,
     ) -> PyResult<()> {
         match size {
-            Some(size) => Layout::define(cls, size, alignment),
+            Some(size) => PyStructLayout::define(cls, size, alignment),
             // A subclass of a struct class: another name for the same struct.
             None => Ok(()),
         }
@@ -111,13 +111,14 @@ impl StructArray {
         #[pyo3(from_py_with = length_of)] size: usize,
         readonly: bool,
     ) -> PyResult<Py<PyAny>> {
-        let layout = Layout::of(cls)?;
+        let layout = PyStructLayout::of(cls)?;
         let address = usize::try_from(integer(ptr, "ptr")?).unwrap_or(0);
         let end = size.checked_mul(layout.get().size).and_then(|bytes| bytes.checked_add(address));
         if address == 0 || end.is_none_or(|end| isize::try_from(end).is_err()) {
             return Err(PyValueError::new_err("ptr is NULL, or no address of so many structs"));
         }
-        Self::whole(Arc::new(Memory::foreign(readonly)), layout, address, size).into_object(cls)
+        Self::whole(Arc::new(StructMemory::foreign(readonly)), layout, address, size)
+            .into_object(cls)
     }
 
     /// View the structs in a buffer, which is kept alive.
@@ -128,7 +129,7 @@ impl StructArray {
     ///     As many bytes as one or several structs have, one behind another.
     #[classmethod]
     fn from_buffer(cls: &Bound<'_, PyType>, buffer: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let layout = Layout::of(cls)?;
+        let layout = PyStructLayout::of(cls)?;
         let found = PyUntypedBuffer::get(buffer)?;
         let (size, bytes) = (layout.get().size, found.len_bytes());
         if !found.is_c_contiguous() || bytes == 0 || bytes % size != 0 {
@@ -137,7 +138,7 @@ impl StructArray {
             )));
         }
         let address = found.buf_ptr() as usize;
-        Self::whole(Arc::new(Memory::borrowed(found)), layout, address, bytes / size)
+        Self::whole(Arc::new(StructMemory::borrowed(found)), layout, address, bytes / size)
             .into_object(cls)
     }
 
@@ -150,7 +151,7 @@ impl StructArray {
     #[classmethod]
     fn from_data(cls: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let py = cls.py();
-        let layout = Layout::of(cls)?;
+        let layout = PyStructLayout::of(cls)?;
         if let Some(dtype) = data.getattr_opt("dtype")? {
             let own = layout.get().dtype(py)?;
             if !dtype.eq(own.bind(py))? {
@@ -173,14 +174,14 @@ impl StructArray {
             return Err(PyValueError::new_err("the array is empty"));
         }
         let address = found.buf_ptr() as usize;
-        let memory = Arc::new(Memory::borrowed(found));
+        let memory = Arc::new(StructMemory::borrowed(found));
         Self { memory, layout, address, length, stride, shape: [length as isize] }.into_object(cls)
     }
 
     /// NumPy's description of one struct.
     #[classattr]
-    fn dtype(py: Python<'_>) -> PyResult<Py<Dtype>> {
-        Py::new(py, Dtype)
+    fn dtype(py: Python<'_>) -> PyResult<Py<PyStructDtype>> {
+        Py::new(py, PyStructDtype)
     }
 
     /// Address of the first struct.
@@ -322,7 +323,7 @@ impl StructArray {
         flags: c_int,
     ) -> PyResult<()> {
         let array = slf.get();
-        let exported = Exported {
+        let exported = BufferExport {
             noun: "structs",
             address: array.address,
             readonly: array.memory.readonly,
@@ -339,8 +340,13 @@ impl StructArray {
 /// Class, arguments and state.
 type Reduced<'py> = (Bound<'py, PyType>, (usize,), Bound<'py, PyBytes>);
 
-impl StructArray {
-    fn whole(memory: Arc<Memory>, layout: Py<Layout>, address: usize, length: usize) -> Self {
+impl PyStructArray {
+    fn whole(
+        memory: Arc<StructMemory>,
+        layout: Py<PyStructLayout>,
+        address: usize,
+        length: usize,
+    ) -> Self {
         let stride = layout.get().size as isize;
         Self { memory, layout, address, length, stride, shape: [length as isize] }
     }
@@ -352,7 +358,7 @@ impl StructArray {
     }
 
     fn into_object(self, class: &Bound<'_, PyType>) -> PyResult<Py<PyAny>> {
-        let seed = Seed(Mutex::new(Some(self)));
+        let seed = PySeed(Mutex::new(Some(self)));
         // Not by calling the class: a subclass may have an `__init__`.
         Ok(class.call_method1("__new__", (class, seed))?.unbind())
     }
@@ -366,12 +372,12 @@ impl StructArray {
         stride: isize,
     ) -> PyResult<Py<PyAny>> {
         let memory = Arc::clone(&self.memory);
-        let layout = Layout::of(class)?;
+        let layout = PyStructLayout::of(class)?;
         Self { memory, layout, address, length, stride, shape: [length as isize] }
             .into_object(class)
     }
 
-    pub(super) fn layout(&self) -> &Layout {
+    pub(super) fn layout(&self) -> &PyStructLayout {
         self.layout.get()
     }
 
@@ -435,7 +441,7 @@ impl StructArray {
 }
 
 fn origin_of(size: &Bound<'_, PyAny>) -> PyResult<Origin> {
-    let Ok(seed) = size.cast::<Seed>() else { return length_of(size).map(Origin::Length) };
+    let Ok(seed) = size.cast::<PySeed>() else { return length_of(size).map(Origin::Length) };
     let mut seed = seed.get().0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     seed.take().map(Origin::Seed).ok_or_else(|| PyTypeError::new_err("this view was made already"))
 }

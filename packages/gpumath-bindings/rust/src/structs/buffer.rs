@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// What an exporter has to say; it lives as long as the exporter.
-pub(crate) struct Exported<'a> {
+pub(crate) struct BufferExport<'a> {
     /// What they are, for messages.
     pub(crate) noun: &'a str,
     pub(crate) address: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Exported<'a> {
     pub(crate) strides: &'a [isize],
 }
 
-impl Exported<'_> {
+impl BufferExport<'_> {
     /// Whether there are no gaps, with the last or with the first dimension as the fastest one.
     fn contiguous(&self, last_is_fastest: bool) -> bool {
         let mut expected = self.item_size as isize;

@@ -9,13 +9,13 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple, PyType};
 
-use super::array::StructArray;
-use super::buffer::Exported;
-use super::layout::Layout;
+use super::array::PyStructArray;
+use super::buffer::BufferExport;
+use super::layout::PyStructLayout;
 use super::number::{Number, wrong};
 
 /// What a field holds.
-pub(super) enum Kind {
+pub(super) enum FieldKind {
     Number(Number),
     /// `char[n]` with a NUL at its end.
     Text,
@@ -33,9 +33,9 @@ pub(super) enum Kind {
 ///     Bytes before it.
 /// count : int, optional
 ///     Elements, where it is an array.
-#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
-pub(crate) struct Field {
-    pub(super) kind: Kind,
+#[pyclass(frozen, name = "Field", module = "gpumath.bindings._core.pod")]
+pub(crate) struct PyField {
+    pub(super) kind: FieldKind,
     pub(super) offset: usize,
     pub(super) count: usize,
     /// Bytes of one element.
@@ -44,18 +44,18 @@ pub(crate) struct Field {
 }
 
 #[pymethods]
-impl Field {
+impl PyField {
     #[new]
     #[pyo3(signature = (kind, offset, count = 1))]
     fn new(kind: &Bound<'_, PyAny>, offset: usize, count: usize) -> PyResult<Self> {
         let (kind, element_size) = if let Ok(class) = kind.cast::<PyType>() {
-            let size = Layout::of(class)?.get().size;
-            (Kind::Struct(class.clone().unbind()), size)
+            let size = PyStructLayout::of(class)?.get().size;
+            (FieldKind::Struct(class.clone().unbind()), size)
         } else {
             let name = kind.extract::<&str>()?;
             match Number::named(name) {
-                Some(number) => (Kind::Number(number), number.size()),
-                None if name == "text" => (Kind::Text, 1),
+                Some(number) => (FieldKind::Number(number), number.size()),
+                None if name == "text" => (FieldKind::Text, 1),
                 None => return Err(PyValueError::new_err(format!("there is no kind {name:?}"))),
             }
         };
@@ -82,9 +82,9 @@ impl Field {
     #[getter]
     fn kind(&self, py: Python<'_>) -> Py<PyAny> {
         match &self.kind {
-            Kind::Number(number) => PyString::new(py, number.name()).into_any().unbind(),
-            Kind::Text => PyString::new(py, "text").into_any().unbind(),
-            Kind::Struct(class) => class.clone_ref(py).into_any(),
+            FieldKind::Number(number) => PyString::new(py, number.name()).into_any().unbind(),
+            FieldKind::Text => PyString::new(py, "text").into_any().unbind(),
+            FieldKind::Struct(class) => class.clone_ref(py).into_any(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Field {
     }
 }
 
-impl Field {
+impl PyField {
     /// Its bytes within the struct.
     pub(super) fn range(&self) -> Range<usize> {
         self.offset..self.offset + self.count * self.element_size
@@ -137,8 +137,8 @@ impl Field {
     fn array<'a, 'py>(
         &self,
         instance: &'a Bound<'py, PyAny>,
-    ) -> PyResult<&'a Bound<'py, StructArray>> {
-        let array = instance.cast::<StructArray>().map_err(|_| {
+    ) -> PyResult<&'a Bound<'py, PyStructArray>> {
+        let array = instance.cast::<PyStructArray>().map_err(|_| {
             PyTypeError::new_err(format!("{} belongs to an array of structs", self.name()))
         })?;
         if self.fits(array.get().layout().size) {
@@ -149,16 +149,16 @@ impl Field {
     }
 
     fn is_bytes(&self) -> bool {
-        let small = matches!(self.kind, Kind::Number(Number::I8 | Number::U8));
+        let small = matches!(self.kind, FieldKind::Number(Number::I8 | Number::U8));
         small && self.count > 1
     }
 
-    fn read(&self, array: &Bound<'_, StructArray>) -> PyResult<Py<PyAny>> {
+    fn read(&self, array: &Bound<'_, PyStructArray>) -> PyResult<Py<PyAny>> {
         let py = array.py();
         let parts = array.get();
         let address = parts.address.wrapping_add(self.offset);
         match &self.kind {
-            Kind::Struct(class) => {
+            FieldKind::Struct(class) => {
                 let (length, stride) = match (parts.length, self.count) {
                     (_, 1) => (parts.length, parts.stride),
                     (1, count) => (count, self.element_size as isize),
@@ -169,11 +169,11 @@ impl Field {
                 };
                 parts.view(class.bind(py), address, length, stride)
             }
-            Kind::Number(number) if parts.length == 1 && self.count == 1 => {
+            FieldKind::Number(number) if parts.length == 1 && self.count == 1 => {
                 // SAFETY: within the struct, as `array` checked.
                 unsafe { number.read(py, address) }
             }
-            Kind::Number(number) if parts.length == 1 && !self.is_bytes() => {
+            FieldKind::Number(number) if parts.length == 1 && !self.is_bytes() => {
                 let items = (0..self.count).map(|index| {
                     // SAFETY: within the struct, as `array` checked.
                     unsafe { number.read(py, address + index * self.element_size) }
@@ -181,7 +181,7 @@ impl Field {
                 let items = items.collect::<PyResult<Vec<_>>>()?;
                 Ok(PyTuple::new(py, items)?.into_any().unbind())
             }
-            Kind::Text if parts.length == 1 => {
+            FieldKind::Text if parts.length == 1 => {
                 // SAFETY: within the struct, as `array` checked. The bytes are copied at once.
                 let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, self.count) };
                 let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -193,10 +193,10 @@ impl Field {
     }
 
     /// The field of every struct, as a view of their memory.
-    fn column(&self, array: &Bound<'_, StructArray>, address: usize) -> PyResult<Py<PyAny>> {
+    fn column(&self, array: &Bound<'_, PyStructArray>, address: usize) -> PyResult<Py<PyAny>> {
         let parts = array.get();
         let letter = match self.kind {
-            Kind::Number(number) if !self.is_bytes() => number.letter(),
+            FieldKind::Number(number) if !self.is_bytes() => number.letter(),
             _ => 'B',
         };
         let (mut shape, mut strides) = (vec![parts.length as isize], vec![parts.stride]);
@@ -207,7 +207,7 @@ impl Field {
                 (shape, strides) = (shape.split_off(1), strides.split_off(1));
             }
         }
-        let column = Column {
+        let column = PyColumn {
             array: array.clone().unbind(),
             address,
             format: CString::new(letter.to_string())?,
@@ -219,16 +219,16 @@ impl Field {
         Ok(PyMemoryView::from(column.as_any())?.into_any().unbind())
     }
 
-    fn write(&self, array: &StructArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn write(&self, array: &PyStructArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
         array.check_writable()?;
         let size = self.count * self.element_size;
         let mut bytes = Vec::with_capacity(array.length * size);
-        if let Kind::Struct(class) = &self.kind {
+        if let FieldKind::Struct(class) = &self.kind {
             let class = class.bind(value.py());
             if !value.is_instance(class)? {
                 return Err(wrong(value, self.name(), &class.name()?.to_string()));
             }
-            let given = value.cast::<StructArray>()?.get();
+            let given = value.cast::<PyStructArray>()?.get();
             let wanted = array.length * self.count;
             if given.length != wanted && given.length != 1 {
                 return Err(self.wrong_length(given.length, wanted));
@@ -270,10 +270,10 @@ impl Field {
     fn pack(&self, value: &Bound<'_, PyAny>, bytes: &mut Vec<u8>) -> PyResult<()> {
         let end = bytes.len() + self.count * self.element_size;
         match &self.kind {
-            Kind::Number(number) if self.count == 1 => {
+            FieldKind::Number(number) if self.count == 1 => {
                 return number.pack(value, self.name(), bytes);
             }
-            Kind::Text => {
+            FieldKind::Text => {
                 let Ok(text) = value.cast::<PyString>() else {
                     return Err(wrong(value, self.name(), "a str"));
                 };
@@ -301,7 +301,7 @@ impl Field {
                 }
                 bytes.extend_from_slice(given);
             }
-            Kind::Number(number) => {
+            FieldKind::Number(number) => {
                 if value.is_instance_of::<PyString>() {
                     return Err(wrong(value, self.name(), "a sequence of numbers"));
                 }
@@ -315,7 +315,7 @@ impl Field {
                     number.pack(&value.get_item(index)?, self.name(), bytes)?;
                 }
             }
-            Kind::Struct(_) => {}
+            FieldKind::Struct(_) => {}
         }
         // What is shorter is filled with zeros.
         bytes.resize(end, 0);
@@ -331,9 +331,9 @@ impl Field {
 }
 
 /// Exports one field of all structs of an array.
-#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
-struct Column {
-    array: Py<StructArray>,
+#[pyclass(frozen, name = "Column", module = "gpumath.bindings._core.pod")]
+struct PyColumn {
+    array: Py<PyStructArray>,
     address: usize,
     format: CString,
     item_size: usize,
@@ -342,14 +342,14 @@ struct Column {
 }
 
 #[pymethods]
-impl Column {
+impl PyColumn {
     unsafe fn __getbuffer__(
         slf: &Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
         let column = slf.get();
-        let exported = Exported {
+        let exported = BufferExport {
             noun: "structs",
             address: column.address,
             readonly: column.array.get().memory.readonly,

@@ -8,26 +8,26 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
-use super::field::{Field, Kind};
+use super::field::{FieldKind, PyField};
 
 /// Attribute of a class that holds its layout.
 const ATTRIBUTE: &str = "_layout";
 
 /// The size of a struct and what lies where in it.
-#[pyclass(frozen, module = "gpumath.bindings._core.pod")]
-pub(super) struct Layout {
+#[pyclass(frozen, name = "Layout", module = "gpumath.bindings._core.pod")]
+pub(super) struct PyStructLayout {
     pub(super) size: usize,
     pub(super) alignment: usize,
     /// For the buffer protocol, such as `T{<Q:workspace_size:<i:state:4x}`.
     pub(super) format: CString,
     /// In the order of the class body; some may overlap, as members of a union do.
-    fields: Vec<(String, Py<Field>)>,
+    fields: Vec<(String, Py<PyField>)>,
     /// Those that make up the struct: no two of them overlap. By offset.
     parts: Vec<usize>,
     dtype: PyOnceLock<Py<PyAny>>,
 }
 
-impl Layout {
+impl PyStructLayout {
     /// The layout of a subclass of `StructArray`.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Py<Self>> {
         let py = class.py();
@@ -55,7 +55,7 @@ impl Layout {
         let mut fields = Vec::new();
         for item in class.getattr("__dict__")?.call_method0("items")?.try_iter()? {
             let (name, value) = item?.extract::<(String, Bound<'_, PyAny>)>()?;
-            if let Ok(field) = value.cast_into::<Field>() {
+            if let Ok(field) = value.cast_into::<PyField>() {
                 if !field.get().fits(size) {
                     return Err(PyValueError::new_err(format!(
                         "the field {name} ends behind the {size} bytes of its struct"
@@ -84,7 +84,7 @@ impl Layout {
     }
 
     /// The fields that make up the struct, by offset.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &(String, Py<Field>)> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = &(String, Py<PyField>)> {
         self.parts.iter().filter_map(|&index| self.fields.get(index))
     }
 
@@ -96,9 +96,11 @@ impl Layout {
             for (name, field) in self.parts() {
                 let field = field.get();
                 let element = match &field.kind {
-                    Kind::Number(number) => numpy.getattr("dtype")?.call1((number.letter(),))?,
-                    Kind::Text => numpy.getattr("dtype")?.call1(("B",))?,
-                    Kind::Struct(class) => {
+                    FieldKind::Number(number) => {
+                        numpy.getattr("dtype")?.call1((number.letter(),))?
+                    }
+                    FieldKind::Text => numpy.getattr("dtype")?.call1(("B",))?,
+                    FieldKind::Struct(class) => {
                         Self::of(class.bind(py))?.get().dtype(py)?.into_bound(py)
                     }
                 };
@@ -125,7 +127,7 @@ impl Layout {
 fn format_of(
     py: Python<'_>,
     size: usize,
-    fields: &[(String, Py<Field>)],
+    fields: &[(String, Py<PyField>)],
     parts: &[usize],
 ) -> PyResult<CString> {
     let mut text = String::from("T{");
@@ -137,12 +139,12 @@ fn format_of(
             let _ = write!(text, "({})", field.count);
         }
         match &field.kind {
-            Kind::Number(number) => {
+            FieldKind::Number(number) => {
                 let _ = write!(text, "<{}", number.letter());
             }
-            Kind::Text => text.push_str("<B"),
-            Kind::Struct(class) => {
-                text.push_str(&Layout::of(class.bind(py))?.get().format.to_string_lossy());
+            FieldKind::Text => text.push_str("<B"),
+            FieldKind::Struct(class) => {
+                text.push_str(&PyStructLayout::of(class.bind(py))?.get().format.to_string_lossy());
             }
         }
         let _ = write!(text, ":{name}:");

@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 const ALLOCATED_ALIGNMENT: usize = 16;
 
 /// A range of host memory. Arrays and their views share it.
-pub(super) struct Memory {
+pub(super) struct StructMemory {
     pub(super) readonly: bool,
-    source: Source,
+    source: MemorySource,
 }
 
-enum Source {
+enum MemorySource {
     Allocated { block: *mut u8, layout: alloc::Layout },
     Borrowed { _buffer: PyUntypedBuffer },
     Foreign,
@@ -23,11 +23,11 @@ enum Source {
 
 // SAFETY: the block is freed once, by the last owner, and any thread may free it. Reads and writes of it go through raw
 // addresses, as C's own do; that two threads do not write the same struct at once is up to them.
-unsafe impl Send for Memory {}
+unsafe impl Send for StructMemory {}
 // SAFETY: as above.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for StructMemory {}
 
-impl Memory {
+impl StructMemory {
     /// New memory, all zero, and its address.
     pub(super) fn zeroed(bytes: Option<usize>, alignment: usize) -> PyResult<(Self, usize)> {
         let layout = bytes
@@ -43,23 +43,23 @@ impl Memory {
             return Err(PyMemoryError::new_err(text));
         }
         let address = (block as usize).next_multiple_of(alignment);
-        Ok((Self { readonly: false, source: Source::Allocated { block, layout } }, address))
+        Ok((Self { readonly: false, source: MemorySource::Allocated { block, layout } }, address))
     }
 
     /// The memory of another object, which is kept.
     pub(super) fn borrowed(buffer: PyUntypedBuffer) -> Self {
-        Self { readonly: buffer.readonly(), source: Source::Borrowed { _buffer: buffer } }
+        Self { readonly: buffer.readonly(), source: MemorySource::Borrowed { _buffer: buffer } }
     }
 
     /// Memory that somebody else keeps.
     pub(super) fn foreign(readonly: bool) -> Self {
-        Self { readonly, source: Source::Foreign }
+        Self { readonly, source: MemorySource::Foreign }
     }
 }
 
-impl Drop for Memory {
+impl Drop for StructMemory {
     fn drop(&mut self) {
-        if let Source::Allocated { block, layout } = self.source {
+        if let MemorySource::Allocated { block, layout } = self.source {
             // SAFETY: from `alloc_zeroed` with this layout, and freed here alone.
             unsafe { alloc::dealloc(block, layout) };
         }

@@ -15,5 +15,5 @@ mod layout;
 mod memory;
 mod number;
 
-pub(crate) use array::StructArray;
-pub(crate) use field::Field;
+pub(crate) use array::PyStructArray;
+pub(crate) use field::PyField;

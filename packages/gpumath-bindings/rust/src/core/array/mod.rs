@@ -20,7 +20,7 @@ use crate::error::OrRaise;
 use crate::interop::buffer::format_of;
 use crate::interop::cuda_interface::typestr;
 use crate::interop::{Operand, Owner, dlpack, stream_handle};
-use crate::structs::buffer::Exported;
+use crate::structs::buffer::BufferExport;
 
 /// An N-D array in memory that gpumath owns, or borrows from another library.
 ///
@@ -337,7 +337,7 @@ impl Array {
             }
             return Err(PyBufferError::new_err(this.no_buffer()));
         };
-        let exported = Exported {
+        let exported = BufferExport {
             noun: "elements",
             address: this.view.ptr,
             readonly: this.view.readonly,
