@@ -4,6 +4,7 @@ mod call;
 mod core;
 mod error;
 mod generated;
+mod gil;
 mod interop;
 mod structs;
 

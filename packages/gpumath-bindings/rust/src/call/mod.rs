@@ -26,6 +26,7 @@ use pyo3::types::PyModule;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
+use crate::gil::{release_gil, release_gil_for_c_call};
 use pointer_arguments::ArgumentGuard;
 use scalar_arguments::{output_object, slot_of, utf8_address};
 
@@ -330,23 +331,23 @@ fn call(
     }
 }
 
-/// Makes the call, without the GIL unless the spec keeps it.
+/// Calls the C function, without the GIL unless its row keeps it.
 ///
 /// # Safety
-/// The thread is attached, the address is that of the spec's symbol, and the slots hold what its shape takes. What the C
-/// function does with addresses is the responsibility of who passes them, as the modules' documentation says.
+/// - This thread has the GIL.
+/// - `address` is that of the function's symbol.
+/// - `slots` holds as many slots as the function has parameters, each with what its shape takes.
+/// - The addresses among the arguments are what the C function expects. Who calls from Python answers for that, as the
+///   modules' documentation says.
 unsafe fn invoke(spec: &FunctionSpec, address: usize, slots: *const u64) -> u64 {
-    // SAFETY: the spec's shape is that of its symbol. A thread that is detached is attached again, and nothing in
-    // between touches Python.
-    unsafe {
-        if spec.keep_gil {
-            return (spec.shape)(address, slots);
-        }
-        let saved = ffi::PyEval_SaveThread();
-        let returned = (spec.shape)(address, slots);
-        ffi::PyEval_RestoreThread(saved);
-        returned
+    // SAFETY: the shape is that of the function's symbol; for the rest the caller answers.
+    let call = || unsafe { (spec.shape)(address, slots) };
+    if spec.keep_gil {
+        return call();
     }
+    // SAFETY: the caller guarantees that this thread has the GIL. A trampoline touches nothing of Python and does not
+    // unwind.
+    unsafe { release_gil_for_c_call(call) }
 }
 
 /// None, the one output, or a tuple of all.
@@ -416,7 +417,7 @@ fn required_length(
 
 #[cold]
 fn look_up(py: Python<'_>, symbol: &'static Symbol) -> PyResult<usize> {
-    py.detach(|| loader::address(symbol)).or_raise(py)
+    release_gil(py, || loader::address(symbol)).or_raise(py)
 }
 
 #[cold]

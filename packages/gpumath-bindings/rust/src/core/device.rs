@@ -6,6 +6,7 @@ use gpumath_core::{Result, device, memory, tensor};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::{Reader, pending, stream_handle};
 
 /// Waits until `is_done` says so. What the handler of a signal raises, such as `KeyboardInterrupt`, ends the wait; the
@@ -15,7 +16,7 @@ pub(crate) fn wait(
     mut is_done: impl FnMut() -> Result<bool> + Send,
 ) -> PyResult<()> {
     let wait = device::PollingWait::start();
-    while !py.detach(|| wait.poll_round(&mut is_done)).or_raise(py)? {
+    while !release_gil(py, || wait.poll_round(&mut is_done)).or_raise(py)? {
         py.check_signals()?;
     }
     Ok(())
@@ -47,13 +48,13 @@ impl Device {
     #[new]
     #[pyo3(signature = (device_id=0))]
     fn new(py: Python<'_>, device_id: i32) -> PyResult<Self> {
-        py.detach(|| device::Device::new(device_id)).or_raise(py).map(Self)
+        release_gil(py, || device::Device::new(device_id)).or_raise(py).map(Self)
     }
 
     /// Number of CUDA devices that this process sees; 0 without a driver.
     #[staticmethod]
     fn count(py: Python<'_>) -> PyResult<i32> {
-        py.detach(device::count).or_raise(py)
+        release_gil(py, device::count).or_raise(py)
     }
 
     /// Its ordinal.
@@ -82,7 +83,7 @@ impl Device {
 
     /// Bytes that are free now, and bytes in all.
     fn memory_info(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        py.detach(|| self.0.memory_info()).or_raise(py)
+        release_gil(py, || self.0.memory_info()).or_raise(py)
     }
 
     /// Wait for all work of the device. Signals such as Ctrl-C end the wait, and not the work.
@@ -115,7 +116,7 @@ impl Device {
 /// ...     assert float(core.driver_version()) >= 12
 #[pyfunction]
 pub(crate) fn driver_version(py: Python<'_>) -> PyResult<String> {
-    let (major, minor) = py.detach(device::driver_version).or_raise(py)?;
+    let (major, minor) = release_gil(py, device::driver_version).or_raise(py)?;
     Ok(format!("{major}.{minor}"))
 }
 
@@ -145,7 +146,7 @@ impl Stream {
     #[new]
     #[pyo3(signature = (device_id=0))]
     fn new(py: Python<'_>, device_id: i32) -> PyResult<Self> {
-        py.detach(|| device::Stream::new(device_id)).or_raise(py).map(Self)
+        release_gil(py, || device::Stream::new(device_id)).or_raise(py).map(Self)
     }
 
     /// The cudaStream_t.
@@ -172,7 +173,7 @@ impl Stream {
 
     /// Record the work that is on it now, in a new event.
     fn record(&self, py: Python<'_>) -> PyResult<Event> {
-        let event = py.detach(|| {
+        let event = release_gil(py, || {
             let event = device::Event::new(self.0.device(), false)?;
             // SAFETY: the stream lives as long as self.
             event.record(unsafe { self.0.stream_ref() }).map(|()| event)
@@ -182,7 +183,7 @@ impl Stream {
 
     /// Work enqueued from now on starts after the work that `event` recorded.
     fn wait(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
-        py.detach(|| self.0.wait(&event.0)).or_raise(py)
+        release_gil(py, || self.0.wait(&event.0)).or_raise(py)
     }
 
     fn __repr__(&self) -> String {
@@ -246,7 +247,7 @@ pub(crate) fn synchronize_stream(
         if interruptible {
             wait(py, || stream.query())
         } else {
-            py.detach(|| stream.synchronize()).or_raise(py)
+            release_gil(py, || stream.synchronize()).or_raise(py)
         }
     }
 }
@@ -281,7 +282,7 @@ pub(crate) fn order_streams(
 ) -> PyResult<()> {
     let (py, first, then) = (then.py(), stream_handle(first)?, stream_handle(then)?);
     // SAFETY: the caller vouches for the handles, as the documentation says.
-    py.detach(|| unsafe {
+    release_gil(py, || unsafe {
         let (first, then) =
             (device::StreamRef::new(device_id, first), device::StreamRef::new(device_id, then));
         then.order_after(first)
@@ -372,7 +373,7 @@ impl Event {
     #[new]
     #[pyo3(signature = (device_id=0, *, timing=false))]
     fn new(py: Python<'_>, device_id: i32, timing: bool) -> PyResult<Self> {
-        py.detach(|| device::Event::new(device_id, timing)).or_raise(py).map(Self)
+        release_gil(py, || device::Event::new(device_id, timing)).or_raise(py).map(Self)
     }
 
     /// The cudaEvent_t.
@@ -392,7 +393,7 @@ impl Event {
     fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let handle = stream.map_or(Ok(0), stream_handle)?;
         // SAFETY: the caller vouches for the handle, as the documentation says.
-        py.detach(|| unsafe { self.0.record(device::StreamRef::new(self.0.device(), handle)) })
+        release_gil(py, || unsafe { self.0.record(device::StreamRef::new(self.0.device(), handle)) })
             .or_raise(py)
     }
 
@@ -417,7 +418,7 @@ impl Event {
 #[pyfunction]
 pub(crate) fn _close(py: Python<'_>) {
     pending::release_finished();
-    py.detach(|| {
+    release_gil(py, || {
         device::drop_released();
         memory::free_idle_staging_buffers();
         device::begin_shutdown();

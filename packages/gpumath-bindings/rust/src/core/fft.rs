@@ -22,6 +22,7 @@ use pyo3::types::PyTuple;
 use crate::core::callback;
 use crate::core::fft_problem::FftProblem;
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::{self, Reader};
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
@@ -381,7 +382,7 @@ impl FftPlan {
         let factor = problem.factor(norm.map(parse_norm).transpose()?, direction);
         // SAFETY: operands were checked against the plan's layouts and are alive for the call; for bare addresses,
         // the stream and the workspace the caller vouches, as the documentation says.
-        py.detach(|| unsafe {
+        release_gil(py, || unsafe {
             let transform = Transform { input: source, output: result, direction, factor };
             let device = self.plan.execution().device().unwrap_or(0);
             self.plan.execute(transform, StreamRef::new(device, stream), None, workspace)

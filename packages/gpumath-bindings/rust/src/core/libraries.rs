@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 
 /// A CUDA library that the loader found.
 #[pyclass(name = "Library", frozen, module = "gpumath.bindings.core")]
@@ -71,7 +72,7 @@ impl PyLibrary {
 /// True
 #[pyfunction]
 pub(crate) fn libraries(py: Python<'_>) -> Vec<PyLibrary> {
-    py.detach(loader::libraries).into_iter().map(PyLibrary).collect()
+    release_gil(py, loader::libraries).into_iter().map(PyLibrary).collect()
 }
 
 /// Say whether a library or a function can be used here.
@@ -101,7 +102,7 @@ pub(crate) fn libraries(py: Python<'_>) -> Vec<PyLibrary> {
 /// True
 #[pyfunction]
 pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
-    py.detach(|| loader::has(name)).or_raise(py)
+    release_gil(py, || loader::has(name)).or_raise(py)
 }
 
 /// Search for every CUDA library, open those that are there, and report what was found where.
@@ -122,7 +123,7 @@ pub(crate) fn has(py: Python<'_>, name: &str) -> PyResult<bool> {
 /// True
 #[pyfunction]
 pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let report = py.detach(loader::report);
+    let report = release_gil(py, loader::report);
     let attempts = |attempts: &[gpumath_core::error::Attempt]| {
         attempts.iter().map(|a| (a.step, a.place.clone(), a.outcome.clone())).collect::<Vec<_>>()
     };

@@ -8,6 +8,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::{pending, stream_handle};
 
 /// A block of device memory and what frees it: deleting the object does, or `free`.
@@ -147,7 +148,7 @@ pub(crate) fn allocate(
 ) -> PyResult<MemoryPointer> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
     pending::release_finished();
-    let block = py.detach(|| {
+    let block = release_gil(py, || {
         let pool = StreamOrderedPool::of(device_id)?;
         // SAFETY: the owner keeps the stream's object; for a bare handle the caller vouches, as documented.
         pool.memalloc(size, unsafe { StreamRef::new(device_id, handle) })
@@ -200,7 +201,7 @@ pub(crate) fn copy(
 ) -> PyResult<()> {
     let stream = stream.map_or(Ok(0), stream_handle)?;
     // SAFETY: the caller vouches for the addresses and the stream, as the documentation says.
-    py.detach(|| unsafe {
+    release_gil(py, || unsafe {
         memory::copy_async(destination, source, size, StreamRef::new(device_id, stream))
     })
     .or_raise(py)

@@ -3,6 +3,8 @@
 use gpumath_core::cache;
 use pyo3::prelude::*;
 
+use crate::gil::release_gil;
+
 /// Statistics of the calling thread's plan cache.
 #[pyclass(frozen, get_all, module = "gpumath.bindings.core")]
 pub(crate) struct PlanCacheInfo {
@@ -61,7 +63,7 @@ pub(crate) fn plan_cache_info() -> PlanCacheInfo {
 /// 0
 #[pyfunction]
 pub(crate) fn plan_cache_clear(py: Python<'_>) {
-    py.detach(cache::clear);
+    release_gil(py, cache::clear);
 }
 
 /// Set how many plans each thread keeps for each device; 0 switches the cache off.
@@ -80,5 +82,5 @@ pub(crate) fn plan_cache_clear(py: Python<'_>) {
 /// >>> core.set_plan_cache_limit(limit)
 #[pyfunction]
 pub(crate) fn set_plan_cache_limit(py: Python<'_>, limit: usize) {
-    py.detach(|| cache::set_limit(limit));
+    release_gil(py, || cache::set_limit(limit));
 }

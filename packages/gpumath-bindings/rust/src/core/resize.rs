@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::{Reader, pending, stream_handle};
 
 /// Copy an operand to a new array of another shape: cut where that is shorter, with zeros where it is longer.
@@ -81,7 +82,7 @@ pub(crate) fn resized<'py>(
     let from = &source.view;
     // SAFETY: the new array has the target's layout, and both are alive for the call; what is borrowed is kept until the
     // work is done. For the stream the caller vouches.
-    py.detach(|| unsafe {
+    release_gil(py, || unsafe {
         let device = if let MemoryLocation::Device(device) = from.device { device } else { 0 };
         crop_or_pad(&target, from, StreamRef::new(device, handle))
     })

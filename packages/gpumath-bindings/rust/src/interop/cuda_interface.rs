@@ -11,6 +11,7 @@ use pyo3::{intern, prelude::*};
 
 use super::{Operand, Owner, checked, dims, layout_from_bytes, plausible, unsupported_dtype};
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 
 /// Work on `stream` waits for what made the elements; `None` if they are not looked at.
 pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
@@ -46,7 +47,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
     };
     view = plausible(view)?;
     if !view.layout.is_empty() {
-        let ordinal = py.detach(|| device_of(view.ptr)).or_raise(py)?;
+        let ordinal = release_gil(py, || device_of(view.ptr)).or_raise(py)?;
         view.device = MemoryLocation::Device(ordinal);
     }
     let view = checked(view)?;
@@ -62,7 +63,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
         && !view.layout.is_empty()
     {
         // SAFETY: the one handle is the library's own, and the user vouches for the other.
-        py.detach(|| unsafe {
+        release_gil(py, || unsafe {
             StreamRef::new(device, stream).order_after(StreamRef::new(device, own))
         })
         .or_raise(py)?;

@@ -16,6 +16,7 @@ use pyo3::{intern, prelude::*};
 use super::capsule::{Managed, Versioned};
 use super::unsupported_dtype;
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 
 pub(crate) const CPU: i32 = 1;
 pub(crate) const CUDA: i32 = 2;
@@ -184,7 +185,7 @@ impl Exchange {
     pub(super) fn order(self, py: Python<'_>, device: i32, stream: usize) -> PyResult<()> {
         let Some(own) = self.current_stream(py, device)? else { return Ok(()) };
         // SAFETY: the one handle is the library's own, and the user vouches for the other.
-        py.detach(|| unsafe {
+        release_gil(py, || unsafe {
             StreamRef::new(device, stream).order_after(StreamRef::new(device, own))
         })
         .or_raise(py)

@@ -6,6 +6,7 @@ use gpumath_core::memory::{MemoryKind, MemoryPointer};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
+use crate::gil::release_gil;
 use crate::interop::{Owner, pending};
 
 /// Whose memory it is.
@@ -65,7 +66,7 @@ impl Drop for Block {
                 pending::give_back(block, stream);
             }
             // Somebody whom the stream waits for may need the interpreter.
-            Some(taken) if self.waits => py.detach(|| drop(taken)),
+            Some(taken) if self.waits => release_gil(py, || drop(taken)),
             taken => drop(taken),
         });
         // Where there is no interpreter any more, memory is left to the end of the process.

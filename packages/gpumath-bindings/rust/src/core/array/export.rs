@@ -13,6 +13,7 @@ use super::Array;
 use super::block::Block;
 use crate::core::device::wait;
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::capsule::{PLAIN, Plain, READ_ONLY, VERSION, VERSIONED, Versioned};
 use crate::interop::dlpack::{self, DlTensor};
 
@@ -118,7 +119,7 @@ fn order(py: Python<'_>, array: &Array, stream: Option<i64>) -> PyResult<()> {
         }
     };
     // SAFETY: the array's stream lives as long as the array, and the consumer vouches for its own.
-    py.detach(|| unsafe {
+    release_gil(py, || unsafe {
         StreamRef::new(device, consumer).order_after(StreamRef::new(device, array.stream))
     })
     .or_raise(py)

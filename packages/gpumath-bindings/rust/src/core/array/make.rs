@@ -10,6 +10,7 @@ use pyo3::{intern, prelude::*};
 use super::Array;
 use super::block::Memory;
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::{Reader, pending, stream_handle};
 
 pub(super) const KINDS: [(&str, MemoryKind); 4] = [
@@ -80,7 +81,7 @@ pub(super) fn empty(
         allocate()
     } else {
         pending::release_finished();
-        py.detach(allocate)
+        release_gil(py, allocate)
     };
     let memory = memory.or_raise(py)?;
     view.ptr = memory.address();

@@ -17,6 +17,7 @@ use pyo3::{ffi, prelude::*};
 
 use self::block::{Block, Memory};
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::buffer::format_of;
 use crate::interop::cuda_interface::typestr;
 use crate::interop::{Operand, Owner, dlpack, stream_handle};
@@ -204,7 +205,7 @@ impl Array {
         let stream = stream.map_or(Ok(self.stream), stream_handle)?;
         let (low, size) = self.view.span();
         // SAFETY: managed memory of this array; the caller vouches for the stream, as the documentation says.
-        py.detach(|| unsafe {
+        release_gil(py, || unsafe {
             memory::prefetch(low, size, place, StreamRef::new(self.device_id, stream))
         })
         .or_raise(py)
@@ -243,7 +244,7 @@ impl Array {
         let place = device.map_or(Ok(MemoryLocation::Device(self.device_id)), make::location)?;
         let (low, size) = self.view.span();
         // SAFETY: managed memory of this array.
-        py.detach(|| unsafe { memory::advise(low, size, advice, on, place, self.device_id) })
+        release_gil(py, || unsafe { memory::advise(low, size, advice, on, place, self.device_id) })
             .or_raise(py)
     }
 
@@ -412,7 +413,7 @@ impl Array {
             && stream != this.stream
         {
             // SAFETY: the array's stream lives as long as it, and the user vouches for the other.
-            py.detach(|| unsafe {
+            release_gil(py, || unsafe {
                 StreamRef::new(device, stream).order_after(StreamRef::new(device, this.stream))
             })
             .or_raise(py)?;

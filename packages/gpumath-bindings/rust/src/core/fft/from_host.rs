@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use super::FftPlan;
 use super::run::refuse_capture;
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::{Library, Operand, pending};
 
 impl FftPlan {
@@ -55,7 +56,7 @@ impl FftPlan {
         let source = &source.view;
         // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
         // stream and the workspace the caller vouches, as the documentation of `run` says.
-        py.detach(|| unsafe {
+        release_gil(py, || unsafe {
             let stream = StreamRef::new(device, handle);
             self.plan.execute_from_host(source, target, direction, factor, stream, scratch)
         })

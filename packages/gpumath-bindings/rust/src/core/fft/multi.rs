@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::FftPlan;
 use super::run::refuse_capture;
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::{Library, Operand};
 
 /// Where a transform on several devices runs, if the other choices and the operand allow it.
@@ -95,7 +96,7 @@ impl FftPlan {
         let (input, location) = (source.ptr, source.device);
         // SAFETY: the views were checked against the plan's layouts, and their objects are alive for the call; for the
         // stream the caller vouches.
-        py.detach(|| unsafe {
+        release_gil(py, || unsafe {
             let transform = Transform { input, output: address, direction, factor };
             let stream = StreamRef::new(place.unwrap_or(0), handle);
             self.plan.execute_multi(transform, location, stream)

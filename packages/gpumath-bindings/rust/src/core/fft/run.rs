@@ -13,6 +13,7 @@ use pyo3::types::PyInt;
 use super::FftPlan;
 use crate::core::device::wait;
 use crate::error::OrRaise;
+use crate::gil::release_gil;
 use crate::interop::{self, Library, Operand};
 
 impl FftPlan {
@@ -44,7 +45,7 @@ impl FftPlan {
                 "make it before the capture begins",
             )?;
         }
-        let plan = py.detach(|| {
+        let plan = release_gil(py, || {
             if cached {
                 Plan::cached(problem, execution)
             } else {
@@ -113,7 +114,7 @@ impl FftPlan {
         let ptr = source.ptr;
         // SAFETY: the views were checked against the plan's layouts and their objects are alive for the call; for the
         // stream and the workspace the caller vouches, as the documentation says.
-        py.detach(|| unsafe {
+        release_gil(py, || unsafe {
             let transform = Transform { input: ptr, output: address, direction, factor };
             self.plan.execute(transform, order, capture, scratch)
         })
