@@ -304,6 +304,29 @@ result += [raised, len(seen)]
     assert count < 10
 
 
+@MAJORS
+def test_log_messages_of_a_call_inside_a_conversion(cuda_major: int, tmp_path: object) -> None:
+    # The extension calls __index__, which calls a function that releases the GIL and then logs.
+    code = f"""
+cublasLt.logger_open_file({str(tmp_path)!r} + "/log")
+cublasLt.logger_set_level(5)
+seen = []
+cublasLt.logger_set_callback(lambda *message: seen.append(message[1]))
+class Number:
+    def __index__(self):
+        try:
+            cublasLt.create()
+        except errors.cuBLASLtError:
+            return 7
+algo = cublasLt.MatmulHeuristicResult()
+algo.state = Number()
+cublasLt.logger_set_callback(None)
+cublasLt.logger_force_disable()
+result = [algo.state, seen[0]]
+"""
+    assert without_gpu(cuda_major, code) == [7, "cublasLtCreate"]
+
+
 def test_algorithms_are_arrays_of_structs() -> None:
     rng = np.random.default_rng()
     results = cublasLt.MatmulHeuristicResult(5)

@@ -30,6 +30,7 @@ pub(crate) fn release_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Se
 /// - This thread has the GIL.
 /// - `call` follows [the rules](self).
 /// - `call` does not unwind, because the GIL would not be acquired again.
+/// - A callback of this crate that runs during `call` acquires the GIL by [`with_gil_in_callback`].
 #[inline]
 #[expect(clippy::disallowed_methods, reason = "the one door")]
 pub(crate) unsafe fn release_gil_for_c_call<T>(call: impl FnOnce() -> T) -> T {
@@ -40,4 +41,24 @@ pub(crate) unsafe fn release_gil_for_c_call<T>(call: impl FnOnce() -> T) -> T {
         ffi::PyEval_RestoreThread(saved);
         returned
     }
+}
+
+/// Runs `work` with the GIL, in a callback that C calls on any thread. Does nothing if there is no interpreter.
+///
+/// `Python::attach` alone is not enough. PyO3 counts per thread how often it has acquired the GIL, and
+/// [`release_gil_for_c_call`] does not tell it of the release. So where Python code that was called through PyO3 has
+/// called the C function, PyO3 takes this thread for one that has the GIL.
+///
+/// Blocks until this thread has the GIL.
+pub(crate) fn with_gil_in_callback(work: impl FnOnce(Python<'_>)) {
+    // SAFETY: this can be asked at any time.
+    if unsafe { ffi::Py_IsInitialized() } == 0 {
+        return;
+    }
+    // SAFETY: there is an interpreter. A thread may call this whether or not it has the GIL.
+    let state = unsafe { ffi::PyGILState_Ensure() };
+    // None if the interpreter is shutting down.
+    let _ = Python::try_attach(work);
+    // SAFETY: `state` is from the call above, on the same thread, and everything acquired since is released.
+    unsafe { ffi::PyGILState_Release(state) };
 }

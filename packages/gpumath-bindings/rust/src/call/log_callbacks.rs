@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use super::Value;
 use super::scalar_arguments::{ArgumentContext, slot_of, type_name};
+use crate::gil::with_gil_in_callback;
 
 /// Where a library's messages go; `None` for nowhere.
 type LogTarget = Option<Py<PyAny>>;
@@ -78,8 +79,7 @@ extern "C" fn with_level<const INDEX: usize>(
 
 /// Gives one message to the library's target. An exception goes to `sys.unraisablehook`.
 fn dispatch(index: usize, origin: Option<(c_int, *const c_char)>, message: *const c_char) {
-    // None where the interpreter is shutting down.
-    let _ = Python::try_attach(|py| {
+    with_gil_in_callback(|py| {
         let targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
         let target = targets.get(index).and_then(|slot| slot.as_ref().map(|t| t.clone_ref(py)));
         drop(targets);
