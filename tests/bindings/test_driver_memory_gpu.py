@@ -278,5 +278,5 @@ def test_handles_for_another_process(gpu: Gpu) -> None:
         driver.event_destroy(shared)
     assert len(bytes(memory)) == len(bytes(event)) == 64
     assert bytes(memory) != bytes(64) != bytes(event)
-    with pytest.raises(ValueError, match="63 bytes, the struct 64"):
+    with pytest.raises(ValueError, match="63 bytes, but the C struct has 64"):
         driver.ipc_open_event_handle(bytes(63))

@@ -97,7 +97,7 @@ def code_of(finalize: Callable[[int, int], None], handle: int) -> bytes:
         size = mathdx.commondx_get_code_ltoir_size(code)
         ltoir = bytearray(size)
         mathdx.commondx_get_code_ltoir(code, size, ltoir)
-        with pytest.raises(ValueError, match=f"{size - 1} bytes, {size} are written"):
+        with pytest.raises(ValueError, match=f"{size - 1} bytes, but the call writes {size}"):
             mathdx.commondx_get_code_ltoir(code, size, bytearray(size - 1))
         assert mathdx.commondx_get_code_num_ltoirs(code) == 1
         major, minor = nvrtc.version()
@@ -213,7 +213,7 @@ def test_a_product_has_its_traits_and_code() -> None:
         # Columns of A (16 x 32), B (32 x 24) and C (16 x 24).
         assert numbers(read, handle, CublasdxTraitType.LEADING_DIMENSION, 3) == [16, 32, 16]
         types = array("i", [-1] * 3)
-        with pytest.raises(ValueError, match="11 bytes, 12 are written"):
+        with pytest.raises(ValueError, match="11 bytes, but the call writes 12"):
             mathdx.cublasdx_get_trait_commondx_data_types(
                 handle, CublasdxTraitType.VALUE_TYPE, 3, bytearray(11)
             )
@@ -259,7 +259,7 @@ def test_options_of_code() -> None:
     mathdx.commondx_set_code_option_strs(
         code, CommondxOption.EXTRA_NVRTC_ARGS, 2, ["-lineinfo", b"-G"]
     )
-    with pytest.raises(ValueError, match="has 1 elements, 2 are read from it"):
+    with pytest.raises(ValueError, match="has 1 elements, but the call reads 2"):
         mathdx.commondx_set_code_option_strs(code, CommondxOption.EXTRA_NVRTC_ARGS, 2, ["-G"])
     with pytest.raises(LibMathDxError, match="commondxSetCodeOptionInt64"):
         mathdx.commondx_set_code_option_int64(code, CommondxOption.CODE_ISA, 1)
@@ -292,7 +292,7 @@ def test_an_incomplete_descriptor_does_not_compile() -> None:
 def test_lists_are_checked_before_the_call() -> None:
     with descriptor("cublasdx", {}) as handle:
         set_list = mathdx.cublasdx_set_operator_int64s
-        with pytest.raises(ValueError, match="has 2 elements, 3 are read from it"):
+        with pytest.raises(ValueError, match="has 2 elements, but the call reads 3"):
             set_list(handle, CublasdxOperatorType.SIZE, 3, [32, 32])
         with pytest.raises(OverflowError, match="out of range"):
             set_list(handle, CublasdxOperatorType.SIZE, 1, [2**63])

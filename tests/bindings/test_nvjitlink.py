@@ -86,7 +86,7 @@ def test_lto_ir_becomes_ptx() -> None:
         size = nvjitlink.get_linked_ptx_size(handle)
         ptx = np.zeros(size, np.uint8)
         nvjitlink.get_linked_ptx(handle, ptx)
-        with pytest.raises(ValueError, match=f"{size - 1} bytes, {size} are written"):
+        with pytest.raises(ValueError, match=f"{size - 1} bytes, but the call writes {size}"):
             nvjitlink.get_linked_ptx(handle, bytearray(size - 1))
     assert b".entry saxpy(" in ptx.tobytes()
 
@@ -123,7 +123,7 @@ def test_ptx_that_does_not_compile_raises_with_the_log() -> None:
 
 def test_what_is_read_is_checked_before_the_call() -> None:
     with linker("-arch=sm_90") as handle:
-        with pytest.raises(ValueError, match="has 4 bytes, 5 are read from it"):
+        with pytest.raises(ValueError, match="has 4 bytes, but the call reads 5"):
             nvjitlink.add_data(handle, InputType.PTX, b"1234", 5, "short")
         for wrong in ("text", None, 1.5, ["1"]):
             with pytest.raises(TypeError, match="data"):
@@ -200,7 +200,7 @@ def test_architectures_of_no_release_are_refused(architecture: str) -> None:
 
 
 def test_options_are_checked_before_the_call() -> None:
-    with pytest.raises(ValueError, match="has 1 elements, 2 are read from it"):
+    with pytest.raises(ValueError, match="has 1 elements, but the call reads 2"):
         nvjitlink.create(2, ["-arch=sm_90"])
     with pytest.raises(ValueError, match="NUL"):
         nvjitlink.create(1, ["-lto\0"])

@@ -165,7 +165,7 @@ def test_wrong_options_are_named(option: str) -> None:
 
 def test_options_are_checked_before_the_call() -> None:
     with program(SAXPY) as handle:
-        with pytest.raises(ValueError, match="has 1 elements, 2 are read from it"):
+        with pytest.raises(ValueError, match="has 1 elements, but the call reads 2"):
             nvrtc.compile_program(handle, 2, ["-arch=sm_90"])
         with pytest.raises(ValueError, match="negative"):
             nvrtc.compile_program(handle, -1, [])
@@ -190,7 +190,7 @@ def test_buffers_hold_what_is_written() -> None:
         for kind in ("ptx", "cubin", "program_log"):
             size = getattr(nvrtc, f"get_{kind}_size")(handle)
             read = getattr(nvrtc, f"get_{kind}")
-            with pytest.raises(ValueError, match=f"{size - 1} bytes, {size} are written"):
+            with pytest.raises(ValueError, match=f"{size - 1} bytes, but the call writes {size}"):
                 read(handle, bytearray(size - 1))
             with pytest.raises(TypeError, match="writable"):
                 read(handle, bytes(size))

@@ -137,15 +137,15 @@ for name, count in {calls!r}:
 
 
 def test_arguments_are_checked_before_the_call() -> None:
-    with pytest.raises(ValueError, match="the struct 32"):
+    with pytest.raises(ValueError, match="but the C struct has 32"):
         runtime.memset3d(bytes(31), 0, runtime.Extent())
     with pytest.raises(TypeError, match="grid_dim"):
         runtime.launch_kernel(0, None, bytes(12), [], 0, 0)  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(ValueError, match="has 1 elements, 3 are read from it"):
+    with pytest.raises(ValueError, match="has 1 elements, but the call reads 3"):
         runtime.graph_add_empty_node(0, [1], 3)
-    with pytest.raises(ValueError, match="has 12 bytes, 13 are written to it"):
+    with pytest.raises(ValueError, match="has 12 bytes, but the call writes 13"):
         runtime.device_get_pci_bus_id(bytearray(12), 13, 0)
-    with pytest.raises(ValueError, match="has 8 bytes, 9 are written to it"):
+    with pytest.raises(ValueError, match="has 8 bytes, but the call writes 9"):
         runtime.mem_range_get_attribute(bytearray(8), 9, 1, 0, 0)
     with pytest.raises(OverflowError, match="out of range"):
         runtime.set_device(2**31)

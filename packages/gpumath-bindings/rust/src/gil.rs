@@ -1,30 +1,30 @@
-//! The one door through which this crate releases the GIL, so that what has to be true of code that runs without it is
-//! said in one place, and so that all such code can be found.
+//! The one door through which this crate releases the GIL, so that what has to be true of code that
+//! runs without it is said in one place, and so that all such code can be found.
 //!
 //! Other Python threads run while a thread is without the GIL. So such code
 //!
 //! - touches no Python object, not even its reference count;
-//! - uses only memory that Python threads neither free nor move: it is owned by Rust, or belongs to an object to which
-//!   the caller holds a reference, or to a locked buffer;
-//! - begins and ends without a lock that another thread may wait for while that has the GIL. This thread waits for the
-//!   GIL at the end, so each of the two would wait for the other. A lock that is acquired and released in between is
-//!   fine.
+//! - uses only memory that Python threads neither free nor move: it is owned by Rust, or belongs to
+//!   an object to which the caller holds a reference, or to a locked buffer;
+//! - begins and ends without a lock that another thread may wait for while that has the GIL. This
+//!   thread waits for the GIL at the end, so each of the two would wait for the other. A lock that
+//!   is acquired and released in between is fine.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// Runs `work` without the GIL and returns its result.
 ///
-/// The compiler refuses `Python`, `Bound` and the guards of standard mutexes in `work` and in its result, as they are
-/// not `Send`. The caller sees to the rest of [the rules](self). Blocks until `work` is done and this thread has the
-/// GIL again.
+/// The compiler refuses `Python`, `Bound` and the guards of standard mutexes in `work` and in its
+/// result, as they are not `Send`. The caller sees to the rest of [the rules](self). Blocks until
+/// `work` is done and this thread has the GIL again.
 #[expect(clippy::disallowed_methods, reason = "the one door")]
 pub(crate) fn release_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     py.detach(work)
 }
 
-/// Like [`release_gil`], but for one call of a C function, and without PyO3's bookkeeping, because short calls would
-/// notice its cost.
+/// Like [`release_gil`], but for one call of a C function, and without PyO3's bookkeeping, because
+/// short calls would notice its cost.
 ///
 /// # Safety
 /// - This thread has the GIL.
@@ -34,7 +34,8 @@ pub(crate) fn release_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Se
 #[inline]
 #[expect(clippy::disallowed_methods, reason = "the one door")]
 pub(crate) unsafe fn release_gil_for_c_call<T>(call: impl FnOnce() -> T) -> T {
-    // SAFETY: the caller guarantees that this thread has the GIL, and `saved` is the state that released it.
+    // SAFETY: the caller guarantees that this thread has the GIL, and `saved` is the state that
+    // released it.
     unsafe {
         let saved = ffi::PyEval_SaveThread();
         let returned = call();
@@ -43,11 +44,12 @@ pub(crate) unsafe fn release_gil_for_c_call<T>(call: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Runs `work` with the GIL, in a callback that C calls on any thread. Does nothing if there is no interpreter.
+/// Runs `work` with the GIL, in a callback that C calls on any thread. Does nothing if there is no
+/// interpreter.
 ///
-/// `Python::attach` alone is not enough. PyO3 counts per thread how often it has acquired the GIL, and
-/// [`release_gil_for_c_call`] does not tell it of the release. So where Python code that was called through PyO3 has
-/// called the C function, PyO3 takes this thread for one that has the GIL.
+/// `Python::attach` alone is not enough. PyO3 counts per thread how often it has acquired the GIL,
+/// and [`release_gil_for_c_call`] does not tell it of the release. So where Python code that was
+/// called through PyO3 has called the C function, PyO3 takes this thread for one that has the GIL.
 ///
 /// Blocks until this thread has the GIL.
 pub(crate) fn with_gil_in_callback(work: impl FnOnce(Python<'_>)) {
@@ -59,6 +61,7 @@ pub(crate) fn with_gil_in_callback(work: impl FnOnce(Python<'_>)) {
     let state = unsafe { ffi::PyGILState_Ensure() };
     // None if the interpreter is shutting down.
     let _ = Python::try_attach(work);
-    // SAFETY: `state` is from the call above, on the same thread, and everything acquired since is released.
+    // SAFETY: `state` is from the call above, on the same thread, and everything acquired since is
+    // released.
     unsafe { ffi::PyGILState_Release(state) };
 }

@@ -1,4 +1,7 @@
-//! The short way through a call, for the arguments that nearly every call has: integers, by position.
+//! The fast path of a call, for what nearly every call passes: integers, by position.
+//!
+//! A function has it if it takes only integers and returns only a status. A call that the fast path
+//! cannot make takes [`slow_path`], which also raises the errors of wrong arguments.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -14,22 +17,25 @@ use super::{
     status_error,
 };
 
-/// What a call of a spec needs, in one line of the cache: the C function before has most likely emptied it.
+/// All that a call needs, in one cache line, because the C function that ran before has most likely
+/// evicted the rest.
 #[repr(C, align(64))]
 struct FastCall {
-    /// The symbol's address, once a call has found it.
+    /// Address of the C function; 0 until a call has looked it up.
     address: AtomicUsize,
     spec: &'static FunctionSpec,
     inputs: u8,
-    /// For each parameter what [`limit_of`] says.
+    /// For each parameter the numbers that it takes, as [`limit_of`] encodes them.
     limits: [u8; MAX_PARAMETERS],
 }
 
-/// Besides the bits of a number: negative ones are allowed, 0 is not.
+/// Flag of a limit: negative numbers are allowed.
 const NEGATIVE: u8 = 1 << 6;
+/// Flag of a limit: 0 is refused.
 const NOT_NULL: u8 = 1 << 7;
 
-/// Which numbers a parameter takes: how many bits without the sign, and the flags; `None` for no integer.
+/// Encodes which numbers a parameter takes: how many bits without the sign, and the flags. Returns
+/// `None` for a parameter that is no integer.
 fn limit_of(kind: ParameterKind, not_null: bool) -> Option<u8> {
     let ParameterKind::Value(value) = kind else { return None };
     let limit = match value {
@@ -40,21 +46,23 @@ fn limit_of(kind: ParameterKind, not_null: bool) -> Option<u8> {
         Value::I32 => 31 | NEGATIVE,
         Value::U32 => 32,
         Value::I64 => 63 | NEGATIVE,
-        // Larger ones go the long way.
+        // Larger numbers take the slow path.
         Value::U64 | Value::Address => 63,
         Value::F32 | Value::F64 | Value::C64 | Value::C128 | Value::Text => return None,
     };
     Some(if not_null { limit | NOT_NULL } else { limit })
 }
 
+/// Returns whether a parameter with this limit takes the number.
 #[inline]
 fn fits(number: i64, limit: u8) -> bool {
     let above = number >> (limit & 63);
     (above == 0 || (above == -1 && limit & NEGATIVE != 0)) && (number != 0 || limit & NOT_NULL == 0)
 }
 
-/// What the short way needs for a spec that takes nothing but integers and returns nothing but its status.
-pub(super) fn of(spec: &'static FunctionSpec) -> Option<*mut c_void> {
+/// Returns the address of a [`FastCall`] that is never freed, or `None` if the function has no fast
+/// path.
+pub(super) fn prepare(spec: &'static FunctionSpec) -> Option<*mut c_void> {
     let mut limits = [0; MAX_PARAMETERS];
     for (limit, parameter) in limits.iter_mut().zip(spec.parameters) {
         *limit = limit_of(parameter.kind, parameter.not_null)?;
@@ -64,14 +72,17 @@ pub(super) fn of(spec: &'static FunctionSpec) -> Option<*mut c_void> {
     Some(Box::into_raw(Box::new(fast)).cast())
 }
 
-/// What `CPython` calls for such a spec.
+/// The entry of the functions that have the fast path. `CPython` calls it.
 pub(super) unsafe extern "C" fn enter(
     capsule: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the capsule has what `of` made, which is never freed; else as in `super::enter`.
+    // SAFETY: the capsule holds what `prepare` made, which is never freed. CPython calls with the
+    // GIL, and its protocol for METH_FASTCALL and METH_KEYWORDS is what `slow_path` asks for.
+    // `fill` is only called if there are as many positional arguments as inputs, and the call is
+    // only made if `fill` has written all slots.
     unsafe {
         let fast = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<FastCall>();
         let address = fast.address.load(Ordering::Relaxed);
@@ -92,10 +103,12 @@ pub(super) unsafe extern "C" fn enter(
     }
 }
 
-/// Converts all arguments; false, with nothing changed, if one is for the long way.
+/// Converts all arguments. Returns false, without an exception set, if one of them needs the slow
+/// path.
 ///
 /// # Safety
-/// There are as many live arguments as the spec has parameters, and the thread is attached.
+/// - This thread has the GIL.
+/// - `arguments` points to one live object for each input.
 unsafe fn fill(
     fast: &FastCall,
     arguments: *const *mut ffi::PyObject,
@@ -103,11 +116,12 @@ unsafe fn fill(
 ) -> bool {
     let limits = fast.limits.iter().zip(slots).enumerate();
     for (index, (limit, slot)) in limits.take(usize::from(fast.inputs)) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller guarantees a live object for each input.
         let number = unsafe { as_i64(*arguments.add(index)) };
-        // SAFETY: the thread is attached.
+        // SAFETY: the caller guarantees the GIL.
         if number == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
-            // SAFETY: as above. The long way raises it again, if it is an error at all.
+            // The slow path may convert the object after all, and raises the exception again if
+            // not. SAFETY: the caller guarantees the GIL.
             unsafe { ffi::PyErr_Clear() };
             return false;
         }

@@ -1,7 +1,8 @@
-//! The arguments of a kernel: what the driver reads through `void **kernelParams`.
+//! Converts the arguments of a kernel to the array that the driver reads: `void **kernelParams`.
 //!
-//! Each entry is the address of one argument's bytes. Python gives the address of such an array, an object whose
-//! buffer is one, a list of addresses, or `(values, types)`, from which one is built for the call.
+//! Each entry of the array is the address of one argument's bytes. Python passes the address of
+//! such an array, an object whose buffer is one, a list of addresses, or `(values, types)`, from
+//! which an array is built for the call.
 
 use std::ffi::{CStr, c_int, c_long, c_ulong};
 
@@ -18,7 +19,7 @@ use super::pointer_arguments::{
 };
 use super::scalar_arguments::{ArgumentContext, exact_integer, slot_of, type_name};
 
-/// What `None` in place of a type stands for, in messages.
+/// The objects that may have `None` in place of a type, for messages.
 const OWN_BYTES: &str = "an object with its own bytes (a struct, a NumPy scalar, an enum member)";
 
 /// How a ctypes type is passed to a kernel.
@@ -34,14 +35,15 @@ enum CtypesKind {
     Wide,
 }
 
-/// What is needed of ctypes and enum, imported when the first kernel is launched with values.
+/// Classes of ctypes and enum, imported when the first kernel is launched with values.
 struct CtypesClasses {
-    /// The simple types; aliases such as `c_int64` are these very objects.
+    /// Address and kind of each simple class. Aliases such as `c_int64` are the same objects.
     simple: [(usize, CtypesKind); 16],
-    /// Base of the simple types.
+    /// Base of the simple classes: `_SimpleCData`.
     simple_base: Py<PyType>,
-    /// Base of all ctypes types.
+    /// Base of all ctypes classes.
     base: Py<PyType>,
+    /// `enum.Enum`.
     enumeration: Py<PyType>,
 }
 
@@ -56,7 +58,7 @@ impl CtypesClasses {
     fn import(py: Python<'_>) -> PyResult<CtypesClasses> {
         let ctypes = py.import("ctypes")?;
         let class = |name: &str| Ok::<_, PyErr>(ctypes.getattr(name)?.cast_into::<PyType>()?);
-        // ctypes is never unloaded, so neither are its types.
+        // ctypes is never unloaded, so the addresses of its classes stay theirs.
         let entry = |name: &str, passed| Ok::<_, PyErr>((class(name)?.as_ptr() as usize, passed));
         let number = |name: &str, value| entry(name, CtypesKind::Number(value));
         let signed = if size_of::<c_long>() == 8 { Value::I64 } else { Value::I32 };
@@ -86,19 +88,20 @@ impl CtypesClasses {
         })
     }
 
+    /// Returns how a simple class is passed; `None` for any other object.
     fn passed(&self, class: *mut ffi::PyObject) -> Option<CtypesKind> {
         self.simple.iter().find(|(known, _)| *known == class as usize).map(|(_, passed)| *passed)
     }
 }
 
-/// The slot of `void **kernelParams`.
+/// Returns the slot of `void **kernelParams`.
 pub(super) fn kernel_parameters<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
     context: ArgumentContext,
     guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
-    // SAFETY: `argument` is a live object.
+    // SAFETY: arguments are live objects.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     if let Ok(pair) = object.cast::<PyTuple>() {
         return from_pair(pair, context, guards);
@@ -106,7 +109,7 @@ pub(super) fn kernel_parameters<'py>(
     addresses(&object, "an array of addresses or a tuple (values, ctypes types)", context, guards)
 }
 
-/// The slot of `void **extra`, which may have been left out.
+/// Returns the slot of `void **extra`. `argument` is NULL if it was left out.
 pub(super) fn kernel_extra<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
@@ -116,19 +119,20 @@ pub(super) fn kernel_extra<'py>(
     if argument.is_null() {
         return Ok(0);
     }
-    // SAFETY: not NULL, so a live object.
+    // SAFETY: an argument that is not NULL is a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     addresses(&object, "an array of addresses", context, guards)
 }
 
-/// The address of a `void*[]`: an integer as it is, 0 for None, a copy of a list, or the buffer of an array.
+/// Returns the address of a `void*[]`: an integer as it is, 0 for None, or the address of a copy of
+/// a list or of the buffer of an array. `forms` is what the argument may be, for the message.
 fn addresses<'py>(
     object: &Bound<'py, PyAny>,
     forms: &str,
     context: ArgumentContext,
     guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
-    // SAFETY: a live object.
+    // SAFETY: `object` is alive.
     if unsafe { ffi::PyLong_Check(object.as_ptr()) } != 0 {
         return slot_of(object.py(), object.as_ptr(), Value::Address, context);
     }
@@ -136,7 +140,7 @@ fn addresses<'py>(
         return Ok(0);
     }
     if let Ok(list) = object.cast::<PyList>() {
-        // Copied first: without the GIL, other threads may change the list at any time.
+        // Copy the items first, because converting them may run Python code that changes the list.
         let items = list.to_tuple();
         if items.is_empty() {
             return Ok(0);
@@ -149,7 +153,7 @@ fn addresses<'py>(
     }
     if has_buffer(object) {
         let view = view_of(object, ffi::PyBUF_ND | ffi::PyBUF_FORMAT, context)?;
-        // A NumPy scalar is a number that has a buffer.
+        // A NumPy scalar has a buffer of no dimensions, and is a number.
         if view.0.ndim > 0 {
             check_elements(&view.0, context)?;
             let address = view.0.buf as u64;
@@ -160,8 +164,10 @@ fn addresses<'py>(
     integer_address(object, forms, context)
 }
 
+/// Checks that the elements of a buffer are 64-bit integers.
 fn check_elements(view: &ffi::Py_buffer, context: ArgumentContext) -> PyResult<()> {
-    // SAFETY: the exporter filled in a NUL-terminated format, or NULL for bytes.
+    // SAFETY: the format was asked for, so the exporter has set a NUL-terminated one, or NULL for
+    // bytes.
     let format = unsafe {
         if view.format.is_null() { b"B" } else { CStr::from_ptr(view.format).to_bytes() }
     };
@@ -175,6 +181,7 @@ fn check_elements(view: &ffi::Py_buffer, context: ArgumentContext) -> PyResult<(
     )))
 }
 
+/// Locks the C-contiguous buffer of an object.
 fn view_of(
     object: &Bound<'_, PyAny>,
     flags: c_int,
@@ -186,7 +193,7 @@ fn view_of(
     })
 }
 
-/// A `void*[]` and the values it points to, built from `(values, types)`.
+/// Builds a `void*[]` and the values it points to from `(values, types)`, and returns its address.
 fn from_pair<'py>(
     pair: &Bound<'py, PyTuple>,
     context: ArgumentContext,
@@ -231,7 +238,8 @@ fn from_pair<'py>(
         };
         *address = match bytes {
             ArgumentBytes::Word(word) => {
-                // Little-endian, like every CPU that CUDA runs on: narrow values are in the first bytes.
+                // Every CPU that CUDA runs on is little-endian, so narrow values are in the first
+                // bytes.
                 *cell = word;
                 base + 8 * (count + index) as u64
             }
@@ -239,19 +247,21 @@ fn from_pair<'py>(
         };
     }
     keep_words(words, guards);
-    // Lists were copied; what the copies hold must stay until the driver has read it.
+    // `values` may be a copy of a list that loses its items meanwhile, so keep it until the driver
+    // has read them.
     guards.push(ArgumentGuard::Object { _object: values.into_any() });
     Ok(base)
 }
 
-/// Where the bytes of an argument are.
+/// The bytes of a kernel argument.
 enum ArgumentBytes {
-    /// In this word, to be stored.
+    /// The first bytes of this word, which is still to be stored.
     Word(u64),
-    /// Elsewhere.
+    /// Those at this address, which a guard or the caller keeps valid.
     At(u64),
 }
 
+/// Returns the values or the types of the pair, of which a list is copied.
 fn tuple_of<'py>(
     pair: &Bound<'py, PyTuple>,
     index: usize,
@@ -270,13 +280,15 @@ fn tuple_of<'py>(
     )))
 }
 
-/// The bytes of a plain `int` or `float`, which nearly all values are; so short that it is part of the caller.
+/// Returns the word for an `int` or a `float` that fits, which nearly all values are; `None` for
+/// all else, which is left to [`word`].
 #[inline]
 fn exact_word(value: *mut ffi::PyObject, passed: CtypesKind) -> Option<u64> {
     let CtypesKind::Number(number) = passed else { return None };
     match number {
         Value::F32 | Value::F64 => {
-            // SAFETY: a live object, and a `float` where its number is asked for.
+            // SAFETY: `value` is an item of a tuple that is alive, and a `float` when its number is
+            // asked for.
             let double = unsafe {
                 if ffi::PyFloat_CheckExact(value) == 0 {
                     return None;
@@ -294,7 +306,7 @@ fn exact_word(value: *mut ffi::PyObject, passed: CtypesKind) -> Option<u64> {
     }
 }
 
-/// The bytes of a value that has a simple ctypes type.
+/// Returns the word for a value of a simple ctypes type.
 fn word(
     types: &CtypesClasses,
     mut object: Bound<'_, PyAny>,
@@ -302,12 +314,13 @@ fn word(
     context: ArgumentContext,
 ) -> PyResult<u64> {
     let py = object.py();
-    // SAFETY: both are types. A subtype, whatever `__instancecheck__` says.
+    // Not `isinstance`, which asks `__instancecheck__`.
+    // SAFETY: both are live classes.
     if unsafe { ffi::PyType_IsSubtype(object.get_type_ptr(), types.simple_base.as_ptr().cast()) }
         != 0
     {
         object = object.getattr(intern!(py, "value"))?;
-        // What a null pointer's value is.
+        // The value of a null pointer is None.
         if object.is_none() {
             object = 0_u64.into_pyobject(py)?.into_any();
         }
@@ -346,13 +359,13 @@ fn word(
     }
 }
 
-/// The address that an object stands for where the kernel takes a pointer.
+/// Returns the address that an object stands for where the kernel takes a pointer.
 fn address_of(object: &Bound<'_, PyAny>, context: ArgumentContext) -> PyResult<u64> {
     let py = object.py();
     if let Some(address) = own_address(object)? {
         return slot_of(py, address.as_ptr(), Value::Address, context);
     }
-    // Its `__int__`, if it has one, is its only element and not where it is.
+    // The `__int__` of an array with one element returns that element, not its address.
     if object.hasattr(intern!(py, "__cuda_array_interface__"))? {
         let (name, found) = (context.name(), type_name(object));
         return Err(PyTypeError::new_err(format!(
@@ -362,7 +375,7 @@ fn address_of(object: &Bound<'_, PyAny>, context: ArgumentContext) -> PyResult<u
     slot_of(py, object.as_ptr(), Value::Address, context)
 }
 
-/// What `getPtr()` or `.ptr` says.
+/// Returns what `getPtr()` or the attribute `ptr` says; `None` if the object has neither.
 fn own_address<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if let Some(method) = object.getattr_opt(intern!(object.py(), "getPtr"))? {
         return method.call0().map(Some);
@@ -370,7 +383,8 @@ fn own_address<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Py
     object.getattr_opt(intern!(object.py(), "ptr"))
 }
 
-/// The bytes of an object that is the argument itself: its type is given as None, or is its ctypes class.
+/// Returns the bytes of an object that is itself what the kernel takes: its type is given as None,
+/// or as its own ctypes class.
 fn own_bytes<'py>(
     types: &CtypesClasses,
     value: &Bound<'py, PyAny>,
@@ -399,7 +413,7 @@ fn own_bytes<'py>(
         let number = value.getattr(intern!(py, "value"))?;
         return Ok(ArgumentBytes::Word(slot_of(py, number.as_ptr(), Value::I32, context)?));
     }
-    // The driver would read device memory as if it were the host's.
+    // The driver would read the address of device memory as one of host memory.
     let on_device = value.hasattr(intern!(py, "device_id"))?
         || value.hasattr(intern!(py, "__cuda_array_interface__"))?;
     let address = if on_device { None } else { own_address(value)? };
@@ -416,6 +430,7 @@ fn own_bytes<'py>(
     }
 }
 
+/// Returns the error for a type that is no ctypes type, or is not that of the value.
 #[cold]
 fn wrong_type(
     value: &Bound<'_, PyAny>,

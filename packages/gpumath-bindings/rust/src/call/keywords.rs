@@ -1,4 +1,5 @@
-//! Keyword arguments, and the messages for wrong ones: the same that a Python function gives.
+//! Binds arguments to parameters by position and by keyword, with the error messages that a Python
+//! function would give.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -8,13 +9,15 @@ use smallvec::SmallVec;
 
 use super::{FunctionSpec, ParameterKind};
 
-/// Borrowed arguments, one an input, in C's order.
+/// A borrowed argument for each input, in C's order; NULL where an optional one was left out.
 pub(super) type BoundArguments = SmallVec<[*mut ffi::PyObject; 16]>;
 
-/// Puts every argument in its place.
+/// Returns the arguments in the order of the inputs.
 ///
 /// # Safety
-/// `arguments` and `names` must be those of a `METH_FASTCALL | METH_KEYWORDS` call, `positional` the first of them.
+/// - `names` is NULL or a tuple of `str`.
+/// - `arguments` points to the positional arguments, and then one for each of `names`. They outlive
+///   the result.
 pub(super) unsafe fn bind(
     py: Python<'_>,
     spec: &'static FunctionSpec,
@@ -34,7 +37,7 @@ pub(super) unsafe fn bind(
     }
     let mut bound = BoundArguments::from_slice(positional);
     bound.resize(inputs.len(), std::ptr::null_mut());
-    // SAFETY: `names` is NULL or a borrowed tuple.
+    // SAFETY: the caller guarantees NULL or a live tuple.
     let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
     if let Some(names) = names {
         for (index, name) in names.cast_into::<PyTuple>()?.iter_borrowed().enumerate() {
@@ -45,7 +48,7 @@ pub(super) unsafe fn bind(
                     "{function}() got an unexpected keyword argument '{name}'"
                 )));
             };
-            // SAFETY: the arguments given by keyword follow the positional ones, in the order of their names.
+            // SAFETY: the caller guarantees an argument for each name, behind the positional ones.
             let argument = unsafe { *arguments.add(positional.len() + index) };
             if let Some(old) = bound.get_mut(place)
                 && !std::mem::replace(old, argument).is_null()

@@ -1,4 +1,5 @@
-//! Log messages of the libraries: C callbacks that hand them to a Python callable or a `logging.Logger`.
+//! Passes log messages of the libraries to Python: C callbacks that call a Python callable or a
+//! `logging.Logger`.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
@@ -11,15 +12,16 @@ use super::Value;
 use super::scalar_arguments::{ArgumentContext, slot_of, type_name};
 use crate::gil::with_gil_in_callback;
 
-/// Where a library's messages go; `None` for nowhere.
+/// The callable or the logger that gets a library's messages; `None` if Python gets none.
 type LogTarget = Option<Py<PyAny>>;
 
-/// The libraries that have a log callback.
+/// The libraries that take a log callback. [`callback_of`] has the same order.
 const LIBRARIES: [&str; 4] = ["cublas", "cublasLt", "cusparse", "cusolverDn"];
-/// One target a library.
+/// The target of each library.
 static TARGETS: Mutex<[LogTarget; LIBRARIES.len()]> = Mutex::new([const { None }; LIBRARIES.len()]);
 
-/// The C callback of a library. It gets no word of who calls it, so each library has its own.
+/// Returns the address of a library's C callback. Each library has its own, because a callback is
+/// not told which library calls it.
 fn callback_of(library: &str) -> u64 {
     let pointer = match LIBRARIES.iter().position(|name| *name == library) {
         Some(0) => cublas as *const (),
@@ -31,13 +33,14 @@ fn callback_of(library: &str) -> u64 {
     pointer as u64
 }
 
-/// The C callback for an argument, and what to remember once the library has taken it.
+/// Returns the C callback for an argument, and the target to set once the library has accepted the
+/// callback.
 pub(super) fn target_of(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
     context: ArgumentContext,
 ) -> PyResult<(u64, Option<LogTarget>)> {
-    // SAFETY: `argument` is a live object.
+    // SAFETY: arguments are live objects.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     if object.is_none() {
         return Ok((0, Some(None)));
@@ -54,14 +57,14 @@ pub(super) fn target_of(
     )))
 }
 
-/// Remembers where a library's messages go.
+/// Sets the target of a library's messages.
 pub(super) fn set_target(py: Python<'_>, library: &str, target: LogTarget) {
     let Some(index) = LIBRARIES.iter().position(|name| *name == library) else { return };
-    // A message may arrive on another thread, which holds the lock and waits for nothing.
+    // Another thread may hold the lock for a message, but it waits for nothing while it does.
     let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
     let old = targets.get_mut(index).map(|slot| std::mem::replace(slot, target));
     drop(targets);
-    // Dropped without the lock: that may run Python code.
+    // Dropped after the lock is released, because the drop may run Python code.
     drop(old.map(|old| old.map(|object| object.into_bound(py))));
 }
 
@@ -77,7 +80,8 @@ extern "C" fn with_level<const INDEX: usize>(
     dispatch(INDEX, Some((level, function)), message);
 }
 
-/// Gives one message to the library's target. An exception goes to `sys.unraisablehook`.
+/// Delivers a message to the library's target. An exception goes to `sys.unraisablehook`, because
+/// the library cannot report it.
 fn dispatch(index: usize, origin: Option<(c_int, *const c_char)>, message: *const c_char) {
     with_gil_in_callback(|py| {
         let targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,6 +95,7 @@ fn dispatch(index: usize, origin: Option<(c_int, *const c_char)>, message: *cons
     });
 }
 
+/// Calls the target. A callable gets level, function and message, or from cuBLAS only the message.
 fn deliver(
     target: &Bound<'_, PyAny>,
     origin: Option<(c_int, *const c_char)>,
@@ -110,13 +115,14 @@ fn deliver(
     Ok(())
 }
 
-/// Levels of `logging` for off, error, trace, hint, info and API trace.
+/// The `logging` levels for a library's levels: off, error, trace, hint, info and API trace.
 const PYTHON_LEVELS: [c_int; 6] = [10, 40, 10, 20, 20, 10];
 
+/// Returns a copy of a text, without white space at its end.
 fn text(address: *const c_char) -> String {
     if address.is_null() {
         return String::new();
     }
-    // SAFETY: the libraries pass NUL-terminated strings that live for the time of the callback.
+    // SAFETY: the libraries pass NUL-terminated strings that stay valid during the callback.
     unsafe { CStr::from_ptr(address) }.to_string_lossy().trim_end().to_owned()
 }

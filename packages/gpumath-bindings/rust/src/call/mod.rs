@@ -1,7 +1,9 @@
-//! One entry for every generated function: Python arguments to C slots, the call, the outputs back.
+//! Calls C functions from Python: converts the arguments to 64-bit slots, makes the call, and
+//! converts what C wrote to the result.
 //!
-//! The functions are built from static [`FunctionSpec`]s. The `self` of each is a capsule with its spec, so the one entry
-//! [`enter`] serves all of them: converting is data, not code.
+//! A function is data, a static [`FunctionSpec`] from the generated tables. Its Python object has
+//! the spec in a capsule, as its `self`, so all functions share one entry: [`enter`]. Functions
+//! that take only integers and return only a status share a quicker one: [`fast_path::enter`].
 
 mod fast_path;
 mod kernel_arguments;
@@ -30,29 +32,29 @@ use crate::gil::{release_gil, release_gil_for_c_call};
 use pointer_arguments::ArgumentGuard;
 use scalar_arguments::{output_object, slot_of, utf8_address};
 
-// The generated tables have these names.
+// The names that the generated tables use.
 pub(crate) use {FunctionSpec as Row, ParameterKind as Kind};
 
-/// Most parameters that a spec may have; the generator refuses more.
+/// The most parameters that a function may have; the generator refuses more.
 const MAX_PARAMETERS: usize = 32;
 
-/// A function: everything that tells it from another.
+/// All that the call of a C function depends on: one row of the generated tables.
 pub(crate) struct FunctionSpec {
     /// Python name.
     pub(crate) name: &'static CStr,
-    /// Signature, `--`, documentation; `inspect.signature` reads it.
+    /// Signature, `--` and docstring, as `inspect.signature` reads them.
     pub(crate) doc: &'static CStr,
-    /// Where the C function is.
+    /// The library and the exported symbol of the C function.
     pub(crate) symbol: &'static Symbol,
     /// All C parameters, in C's order.
     pub(crate) parameters: &'static [Parameter],
-    /// How many of them Python passes.
+    /// Number of parameters that Python passes.
     pub(crate) inputs: usize,
-    /// The trampoline of its ABI shape.
+    /// The trampoline of its ABI shape: calls an address with one slot for each parameter.
     pub(crate) shape: unsafe fn(usize, *const u64) -> u64,
     /// What the C function returns.
     pub(crate) returns: Returns,
-    /// Whether it is too short a call to give the GIL away.
+    /// Whether the GIL is kept, because the call is shorter than releasing it.
     pub(crate) keep_gil: bool,
 }
 
@@ -62,7 +64,7 @@ pub(crate) struct Parameter {
     pub(crate) name: &'static str,
     /// How Python and C exchange it.
     pub(crate) kind: ParameterKind,
-    /// Whether the library would crash on 0, which is refused then.
+    /// Whether 0 is refused, because the library would crash on it.
     pub(crate) not_null: bool,
 }
 
@@ -70,29 +72,30 @@ pub(crate) struct Parameter {
 #[derive(Clone, Copy)]
 #[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
 pub(crate) enum ParameterKind {
-    /// By value.
+    /// A number or an address, by value.
     Value(Value),
-    /// An address, or numbers that are copied for the call.
+    /// An address, or a sequence of numbers, which are copied for the call.
     Sequence(Value, Length),
-    /// An address, or sequences of numbers that are copied for the call.
+    /// An address, or a sequence of items that C takes by address: each an address, or a sequence
+    /// of numbers, which are copied for the call.
     Nested(Value, Length),
     /// An address, or a sequence of `str` or `bytes`.
     Texts(Length),
-    /// An address, or an object with a buffer that is borrowed or copied for the call.
+    /// An address, or an object with a buffer: `bytes` are used in place, others are copied.
     Bytes(Length),
-    /// An address, or an object with a writable buffer for so many elements.
+    /// An address, or an object with a writable buffer, to which C writes elements.
     Buffer(Value, Length),
-    /// A struct of so many bytes by value: an address, or an object with a buffer of that size.
+    /// A struct of so many bytes, by value: its address, or an object with a buffer of that size.
     Struct(usize),
-    /// The arguments of a kernel: values and their types, or addresses.
+    /// `void **kernelParams` of a kernel launch: values and their types, or addresses.
     KernelParameters,
-    /// What else a kernel launch may take, and most leave out: addresses.
+    /// `void **extra` of a kernel launch: addresses. It is the one argument that can be left out.
     KernelExtra,
-    /// What the library's log messages go to.
+    /// The callback for the library's log messages: a callable, a `logging.Logger` or an address.
     Logger,
-    /// A `str`.
+    /// A `str`, as UTF-8 with a NUL at the end.
     Text,
-    /// Not an argument of the Python function: C writes it, Python returns it.
+    /// Not an argument of the Python function: C writes the value, Python returns it.
     Output(Value),
 }
 
@@ -130,12 +133,12 @@ pub(crate) enum Value {
     Text,
 }
 
-/// How many elements C reads from an array.
+/// How many elements of an array C reads or writes.
 #[derive(Clone, Copy)]
 pub(crate) enum Length {
-    /// No argument says it.
+    /// No argument says how many.
     Unknown,
-    /// As many as this Python argument says.
+    /// As many as the Python argument with this index says.
     Argument(usize),
 }
 
@@ -152,18 +155,18 @@ pub(crate) enum Returns {
 }
 
 impl FunctionSpec {
-    /// The parameters that Python passes.
+    /// Returns the parameters that Python passes.
     fn inputs(&self) -> impl Iterator<Item = &'static Parameter> {
         self.parameters.iter().filter(|p| !matches!(p.kind, ParameterKind::Output(_)))
     }
 
-    /// `"exec_c2c"`, for messages.
+    /// Returns the Python name for messages, such as `exec_c2c`.
     fn display_name(&self) -> &'static str {
         self.symbol.name
     }
 }
 
-/// Gives `parent` a nested module for each library, importable by its full name.
+/// Adds to `parent` a module for each library, importable by its full name.
 pub(crate) fn add_modules(
     parent: &Bound<'_, PyModule>,
     modules: &'static [(&'static str, &'static [FunctionSpec])],
@@ -180,12 +183,12 @@ pub(crate) fn add_modules(
     Ok(())
 }
 
-/// Gives `module` a function for every spec.
+/// Adds to `module` a function for each spec.
 fn add_functions(module: &Bound<'_, PyModule>, specs: &'static [FunctionSpec]) -> PyResult<()> {
     let py = module.py();
     let module_name = module.name()?;
     for spec in specs {
-        let fast = fast_path::of(spec);
+        let fast = fast_path::prepare(spec);
         let method = Box::leak(Box::new(ffi::PyMethodDef {
             ml_name: spec.name.as_ptr(),
             ml_meth: ffi::PyMethodDefPointer {
@@ -195,8 +198,9 @@ fn add_functions(module: &Bound<'_, PyModule>, specs: &'static [FunctionSpec]) -
             ml_doc: spec.doc.as_ptr(),
         }));
         let own = fast.unwrap_or(ptr::from_ref(spec).cast_mut().cast::<c_void>());
-        // SAFETY: the spec and the method live for ever; `enter` is of the type that the flags say; both calls return
-        // a new reference or NULL with an exception set.
+        // SAFETY: the spec is static, and the method and the `FastCall` are never freed. Both
+        // entries have the type that the flags announce. Both calls return a new reference, or NULL
+        // with an exception set.
         let function = unsafe {
             let capsule = ffi::PyCapsule_New(own, ptr::null(), None);
             let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
@@ -209,32 +213,37 @@ fn add_functions(module: &Bound<'_, PyModule>, specs: &'static [FunctionSpec]) -
     Ok(())
 }
 
-/// What `CPython` calls, for every function.
+/// The entry of all functions that do not have the fast path. `CPython` calls it.
 unsafe extern "C" fn enter(
     capsule: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: CPython calls with the capsule that `add_functions` made from a static spec; for the rest it vouches.
+    // SAFETY: `capsule` is the one that `add_functions` made from a static spec. CPython calls with
+    // the GIL, and its protocol for METH_FASTCALL and METH_KEYWORDS is what `slow_path` asks for.
     unsafe {
         let spec = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<FunctionSpec>();
         slow_path(spec, arguments, count, names)
     }
 }
 
-/// A call of any spec.
+/// Calls any function, with arguments of any kind. Returns a new reference, or NULL with an
+/// exception set.
 ///
 /// # Safety
-/// The thread is attached, and there are `count` positional arguments and then one for each of `names`, all borrowed
-/// for the time of the call.
+/// - This thread has the GIL.
+/// - `names` is NULL or a tuple of `str`.
+/// - `arguments` points to `count` positional arguments, and then one for each of `names`. They
+///   stay alive during the call.
 unsafe fn slow_path(
     spec: &'static FunctionSpec,
     arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller guarantees the GIL and `count` arguments. Without any, the pointer may be
+    // NULL.
     let (py, positional) = unsafe {
         let count = usize::try_from(count).unwrap_or(0);
         let positional =
@@ -244,29 +253,31 @@ unsafe fn slow_path(
     let outcome = if names.is_null() && positional.len() == spec.inputs {
         call(py, spec, positional)
     } else {
-        // SAFETY: as above; `names` is NULL or a tuple of str.
+        // SAFETY: the caller guarantees what `bind` asks for.
         unsafe { keywords::bind(py, spec, arguments, positional, names) }
             .and_then(|bound| call(py, spec, &bound))
     };
     outcome.unwrap_or_else(set_exception)
 }
 
-/// What `CPython` gets for an exception.
+/// Sets the exception and returns NULL, which tells `CPython` of it.
 #[cold]
 fn set_exception(error: PyErr) -> *mut ffi::PyObject {
-    // Attaching, as PyO3 counts it, also frees what was dropped on the way.
+    // PyO3 does not know that CPython has called, so it has put off what was dropped since.
+    // Attaching drops it now.
     Python::attach(|py| error.restore(py));
     ptr::null_mut()
 }
 
-/// Converts the arguments, calls, and converts what comes back. Returns a new reference.
+/// Converts the arguments, calls the C function and returns its result as a new reference.
 fn call(
     py: Python<'_>,
     spec: &'static FunctionSpec,
     arguments: &[*mut ffi::PyObject],
 ) -> PyResult<*mut ffi::PyObject> {
-    // Only what the function has is written, which matters: most have few parameters. That the cells are so many is
-    // needed too: with several GPUs, which are at most 16, cuFFT writes one size for each from the cell on.
+    // Only the entries in use are written, which saves time because most functions have few
+    // parameters. `outputs` still needs its full length: for a plan on several GPUs, cuFFT writes
+    // one work size per GPU (at most 16) from the output's cell onward.
     let mut slots = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut outputs = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut guards: SmallVec<[ArgumentGuard; 4]> = SmallVec::new();
@@ -316,7 +327,8 @@ fn call(
         Some(address) => address,
         None => look_up(py, spec.symbol)?,
     };
-    // SAFETY: each slot holds what the spec's shape takes.
+    // SAFETY: there is a slot for each parameter, converted as its kind says. `guards` and the
+    // caller's references keep alive what slots point to.
     let returned = unsafe { invoke(spec, address, slots.as_ptr().cast()) };
     drop(guards);
     if spec.returns == Returns::Status && returned as i32 != 0 {
@@ -331,26 +343,27 @@ fn call(
     }
 }
 
-/// Calls the C function, without the GIL unless its row keeps it.
+/// Calls the C function, without the GIL unless the spec keeps it. Returns its result.
 ///
 /// # Safety
 /// - This thread has the GIL.
-/// - `address` is that of the function's symbol.
-/// - `slots` holds as many slots as the function has parameters, each with what its shape takes.
-/// - The addresses among the arguments are what the C function expects. Who calls from Python answers for that, as the
-///   modules' documentation says.
+/// - `address` is that of the spec's symbol.
+/// - `slots` points to one slot for each parameter, which holds what the shape takes.
+///
+/// Whether C may use the addresses among the arguments cannot be checked here. The documentation of
+/// the Python modules makes that the duty of the user.
 unsafe fn invoke(spec: &FunctionSpec, address: usize, slots: *const u64) -> u64 {
-    // SAFETY: the shape is that of the function's symbol; for the rest the caller answers.
+    // SAFETY: the shape is that of the symbol, and the caller guarantees its address and slots.
     let call = || unsafe { (spec.shape)(address, slots) };
     if spec.keep_gil {
         return call();
     }
-    // SAFETY: the caller guarantees that this thread has the GIL. A trampoline touches nothing of Python and does not
-    // unwind, and `log_callbacks` acquires the GIL by `with_gil_in_callback`.
+    // SAFETY: the caller guarantees that this thread has the GIL. A trampoline touches nothing of
+    // Python and does not unwind, and `log_callbacks` acquires the GIL by `with_gil_in_callback`.
     unsafe { release_gil_for_c_call(call) }
 }
 
-/// None, the one output, or a tuple of all.
+/// Returns None, the only output, or a tuple of all outputs, as a new reference.
 fn results(
     py: Python<'_>,
     spec: &'static FunctionSpec,
@@ -374,7 +387,7 @@ fn results(
     Ok(pyo3::types::PyTuple::new(py, objects)?.into_ptr())
 }
 
-/// False for an array that no element is read from or written to.
+/// Returns false for an array of which C neither reads nor writes an element.
 #[cold]
 fn is_used(
     py: Python<'_>,
@@ -395,7 +408,7 @@ fn is_used(
     }
 }
 
-/// How many elements an array must have.
+/// Returns how many elements an array must have, 0 if no argument says so.
 fn required_length(
     py: Python<'_>,
     spec: &'static FunctionSpec,
@@ -410,24 +423,29 @@ fn required_length(
     let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
     let number = slot_of(py, argument, Value::I64, context)? as i64;
     usize::try_from(number).map_err(|_| {
-        let name = spec.display_name();
-        PyValueError::new_err(format!("{name}() argument '{}' is negative", parameter.name))
+        let name = context.name();
+        PyValueError::new_err(format!(
+            "{name} is {number}, but a number of elements is not negative"
+        ))
     })
 }
 
+/// Looks up the address of a symbol. Opens its library first, if no call has done so.
 #[cold]
 fn look_up(py: Python<'_>, symbol: &'static Symbol) -> PyResult<usize> {
     release_gil(py, || loader::address(symbol)).or_raise(py)
 }
 
+/// Returns the exception for a status that tells of a failure.
 #[cold]
 fn status_error(spec: &'static FunctionSpec, code: i32) -> PyErr {
     let (library, function) = (spec.symbol.library, spec.symbol.c_name);
     let status = Status { library, function, code, context: String::new() };
-    // Other libraries' statuses have numbers and meanings of their own.
+    // An error that ruins CUDA is kept for the process. The statuses of other libraries do not tell
+    // of one.
     if matches!(library, "driver" | "runtime") {
         note_status(&status);
     }
-    // Properly attached, so that what the conversion drops is dropped at once.
+    // Attached as PyO3 counts it, so that PyO3 does not put off what the conversion drops.
     Python::attach(|py| crate::error::to_pyerr(py, &Error::Status(Box::new(status))))
 }

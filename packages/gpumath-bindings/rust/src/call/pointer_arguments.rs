@@ -1,4 +1,5 @@
-//! Arguments that C takes by address: numbers, texts and bytes from Python objects, kept for the time of the call.
+//! Converts arguments that C takes by address. Numbers, texts and bytes of Python objects are
+//! copied or locked, and [`ArgumentGuards`] keeps them alive until the call has returned.
 
 use std::ffi::c_int;
 
@@ -11,28 +12,31 @@ use smallvec::SmallVec;
 use super::scalar_arguments::{ArgumentContext, slot_of, type_name, utf8_address};
 use super::{ParameterKind, Value, required_length};
 
-/// What an argument lends to C until the call is over.
+/// Keeps alive what C gets the address of.
 pub(super) enum ArgumentGuard<'py> {
-    /// A copy, packed as C's element type.
+    /// A copy of numbers, packed as C's element type, or of addresses.
     Words { _words: Vec<u64> },
-    /// A new object; other arguments are guards by the caller.
+    /// A reference to an object that is no argument itself; the caller has references to those.
     Object { _object: Bound<'py, PyAny> },
-    /// A buffer that is locked.
+    /// The locked buffer of an object.
     Buffer { _buffer: ArgumentBufferGuard },
 }
 
-/// Everything that the arguments of one call lend to C.
+/// Keeps alive all that the arguments of one call point to.
 pub(super) type ArgumentGuards<'py> = SmallVec<[ArgumentGuard<'py>; 4]>;
 
-/// The buffer of an object, released when dropped.
+/// The locked buffer of an object. Dropping the guard releases the buffer, which needs the GIL.
+///
+/// The guard may be moved although an exporter may point `shape` and `strides` into the `Py_buffer`
+/// itself, because nothing reads them.
 pub(super) struct ArgumentBufferGuard(pub(super) ffi::Py_buffer);
 
 impl ArgumentBufferGuard {
-    /// The object's buffer as `flags` ask for it, or why it has none.
+    /// Locks the object's buffer as `flags` ask for it.
     pub(super) fn of(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
-        // SAFETY: an all-zero Py_buffer is valid to be filled.
+        // SAFETY: zeros are valid for integers and raw pointers, which is all that a Py_buffer has.
         let mut view: ffi::Py_buffer = unsafe { std::mem::zeroed() };
-        // SAFETY: a live object and a live view; on -1 an exception is set and the view holds nothing.
+        // SAFETY: `object` is alive, and `view` can be written to.
         let outcome = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, flags) };
         if outcome == 0 { Ok(Self(view)) } else { Err(PyErr::fetch(object.py())) }
     }
@@ -40,12 +44,13 @@ impl ArgumentBufferGuard {
 
 impl Drop for ArgumentBufferGuard {
     fn drop(&mut self) {
-        // SAFETY: filled by `PyObject_GetBuffer`; calls drop what they hold with the thread attached.
+        // SAFETY: `PyObject_GetBuffer` has filled the view. Guards are local to conversions and
+        // calls, which drop them with the GIL.
         unsafe { ffi::PyBuffer_Release(&raw mut self.0) }
     }
 }
 
-/// The slot of an array, a text array, a buffer or a struct by value.
+/// Returns the address for an array, a buffer or a struct by value.
 pub(super) fn address_of<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
@@ -54,7 +59,7 @@ pub(super) fn address_of<'py>(
     context: ArgumentContext,
     guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
-    // SAFETY: `argument` is a live object.
+    // SAFETY: arguments are live objects.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     let needed = |length| required_length(py, context.spec, arguments, length);
     match kind {
@@ -82,7 +87,8 @@ pub(super) fn address_of<'py>(
     }
 }
 
-/// The slot of a complex number: its bits, or the address of the wider one.
+/// Returns the slot of a complex number: the bits of a `cuComplex`, or the address of a
+/// `cuDoubleComplex`.
 pub(super) fn complex_from<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
@@ -90,7 +96,7 @@ pub(super) fn complex_from<'py>(
     context: ArgumentContext,
     guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
-    // SAFETY: `argument` is a live object.
+    // SAFETY: arguments are live objects.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     let wrong = || {
         let (name, found) = (context.name(), type_name(&object));
@@ -112,7 +118,7 @@ pub(super) fn complex_from<'py>(
     Ok(keep_words(vec![re.to_bits(), im.to_bits()], guards))
 }
 
-/// The address of numbers: an integer as it is, or a copy of a sequence.
+/// Returns the address of numbers: an integer as it is, or that of a copy of a sequence.
 fn numbers<'py>(
     object: &Bound<'py, PyAny>,
     value: Value,
@@ -140,14 +146,14 @@ fn numbers<'py>(
     Ok(keep_words(words, guards))
 }
 
-/// The address of an array of addresses, one an item.
+/// Returns the address of an array with the address of each item.
 fn address_array<'py>(
     object: &Bound<'py, PyAny>,
     what: &str,
     fits: impl Fn(usize) -> PyResult<()>,
     context: ArgumentContext,
     guards: &mut ArgumentGuards<'py>,
-    address: impl Fn(&Bound<'py, PyAny>, ArgumentContext, &mut ArgumentGuards<'py>) -> PyResult<u64>,
+    locate: impl Fn(&Bound<'py, PyAny>, ArgumentContext, &mut ArgumentGuards<'py>) -> PyResult<u64>,
 ) -> PyResult<u64> {
     let bytes = object.is_instance_of::<PyBytes>();
     let Some(length) = sequence_length(object).filter(|_| !bytes) else {
@@ -158,13 +164,13 @@ fn address_array<'py>(
     for index in 0..length {
         let item = object.get_item(index)?;
         let context = ArgumentContext { index: Some(index), ..context };
-        addresses.push(address(&item, context, guards)?);
+        addresses.push(locate(&item, context, guards)?);
         guards.push(ArgumentGuard::Object { _object: item });
     }
     Ok(keep_words(addresses, guards))
 }
 
-/// The address of the text of a `str` or of `bytes`.
+/// Returns the address of the text of a `str` or of `bytes`, which the object keeps.
 fn text<'py>(
     object: &Bound<'py, PyAny>,
     context: ArgumentContext,
@@ -183,18 +189,19 @@ fn text<'py>(
         let name = context.name();
         return Err(PyValueError::new_err(format!("{name}: a NUL byte is inside")));
     }
-    // Bytes have a NUL behind them.
+    // CPython keeps a NUL behind the bytes.
     Ok(bytes.as_bytes().as_ptr() as u64)
 }
 
-/// The address of data: an integer as it is, or the buffer of an object.
+/// Returns the address of data: an integer as it is, or that of the bytes of an object.
 fn bytes<'py>(
     object: &Bound<'py, PyAny>,
     needed: usize,
     context: ArgumentContext,
     guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
-    // Objects that are an address and a buffer both have their bytes at that address.
+    // A struct array is an address and a buffer. Its bytes are at that address, so both give the
+    // same.
     if !is_data(object)? {
         return integer_address(object, "an object with a buffer", context);
     }
@@ -205,7 +212,8 @@ fn bytes<'py>(
     Ok(address)
 }
 
-/// The address of memory that C writes to.
+/// Returns the address of memory to which C writes: an integer as it is, or that of a locked
+/// buffer.
 fn buffer<'py>(
     object: &Bound<'py, PyAny>,
     needed: usize,
@@ -225,7 +233,7 @@ fn buffer<'py>(
     Ok(address)
 }
 
-/// The address of a struct that C takes by value.
+/// Returns the address of a struct that C takes by value, which the trampoline copies.
 fn by_value<'py>(
     object: &Bound<'py, PyAny>,
     size: usize,
@@ -244,16 +252,19 @@ fn by_value<'py>(
     let found = bytes.as_bytes().len();
     if found != size {
         let name = context.name();
-        return Err(PyValueError::new_err(format!("{name} has {found} bytes, the struct {size}")));
+        return Err(PyValueError::new_err(format!(
+            "{name} has {found} bytes, but the C struct has {size}"
+        )));
     }
     let address = bytes.as_bytes().as_ptr() as u64;
     guards.push(ArgumentGuard::Object { _object: bytes.into_any() });
     Ok(address)
 }
 
-/// Whether an object lends its bytes. A NumPy integer could, but stands for an address as every integer does.
+/// Returns whether an object stands for its bytes. A NumPy integer has a buffer too, but stands for
+/// an address like every integer.
 fn is_data(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    // SAFETY: a live object.
+    // SAFETY: `object` is alive.
     if !has_buffer(object) || unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {
         return Ok(has_buffer(object));
     }
@@ -261,32 +272,37 @@ fn is_data(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(view.0.ndim > 0 || view.0.readonly == 0)
 }
 
+/// Returns whether an object's class has the buffer protocol.
 pub(super) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
-    // SAFETY: a live object.
+    // SAFETY: `object` is alive.
     unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
 }
 
-/// The object's bytes. Exact bytes are not copied; a NUL is behind them, which C's text formats need.
+/// Returns the bytes of an object, with a NUL behind them, which C's text formats need. `bytes` are
+/// returned as they are, others are copied.
 fn bytes_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    // SAFETY: an object with a buffer; a new reference or NULL with an exception.
+    // SAFETY: `object` is alive. The call returns a new reference, or NULL with an exception set.
     let bytes = unsafe {
         Bound::from_owned_ptr_or_err(object.py(), ffi::PyBytes_FromObject(object.as_ptr()))?
     };
     Ok(bytes.cast_into::<PyBytes>()?)
 }
 
-/// The number of items, of what can be indexed and is no text.
+/// Returns the length of an object that can be indexed; `None` for a `str` and for any other
+/// object.
 fn sequence_length(object: &Bound<'_, PyAny>) -> Option<usize> {
     if object.is_instance_of::<PyString>() {
         return None;
     }
     let sequence = object.cast::<PySequence>().ok().and_then(|s| s.len().ok());
-    // SAFETY: a live object. Arrays are no instances of Sequence, but they can be indexed.
+    // Arrays of NumPy are no instances of Sequence, but can be indexed.
+    // SAFETY: `object` is alive.
     let indexable = unsafe { ffi::PySequence_Check(object.as_ptr()) } != 0;
     sequence.or_else(|| indexable.then(|| object.len().ok()).flatten())
 }
 
-/// An address, where something else would do as well.
+/// Returns the address that an integer stands for. `other` is what else the argument may be, for
+/// the message.
 pub(super) fn integer_address(
     object: &Bound<'_, PyAny>,
     other: &str,
@@ -299,23 +315,25 @@ pub(super) fn integer_address(
     Err(PyTypeError::new_err(format!("{name}: an address or {other} is required, not {found}")))
 }
 
+/// Returns a check that an array has as many elements as the call needs.
 fn check_length(needed: usize, context: ArgumentContext) -> impl Fn(usize) -> PyResult<()> {
     move |length| {
         if length >= needed {
             return Ok(());
         }
         let (unit, verb) = match context.parameter.kind {
-            ParameterKind::Buffer(..) => ("bytes", "written to"),
-            ParameterKind::Bytes(_) => ("bytes", "read from"),
-            _ => ("elements", "read from"),
+            ParameterKind::Buffer(..) => ("bytes", "writes"),
+            ParameterKind::Bytes(_) => ("bytes", "reads"),
+            _ => ("elements", "reads"),
         };
         let name = context.name();
-        let message = format!("{name} has {length} {unit}, {needed} are {verb} it");
+        let message = format!("{name} has {length} {unit}, but the call {verb} {needed}");
         Err(PyValueError::new_err(message))
     }
 }
 
-/// An empty vector with room for so many words: what an object says of its length may be anything.
+/// Returns an empty vector with room for so many words, or an error if that is too much memory: an
+/// object may claim any length.
 fn reserve_words(words: usize, context: ArgumentContext) -> PyResult<Vec<u64>> {
     let mut room = Vec::new();
     room.try_reserve_exact(words).map_err(|_| {
@@ -325,12 +343,14 @@ fn reserve_words(words: usize, context: ArgumentContext) -> PyResult<Vec<u64>> {
     Ok(room)
 }
 
+/// Keeps the words for the call and returns their address.
 pub(super) fn keep_words(words: Vec<u64>, guards: &mut ArgumentGuards<'_>) -> u64 {
     let address = words.as_ptr() as u64;
     guards.push(ArgumentGuard::Words { _words: words });
     address
 }
 
+/// Returns the bytes of a number or an address.
 fn size_of_element(value: Value) -> usize {
     match value {
         Value::I8 | Value::U8 => 1,

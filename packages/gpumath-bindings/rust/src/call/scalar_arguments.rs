@@ -1,4 +1,5 @@
-//! Single values: Python objects to 64-bit slots, and cells that C wrote to Python objects.
+//! Converts single values: Python numbers and texts to 64-bit slots, and what C returned or wrote
+//! to Python objects.
 
 use std::ffi::{c_char, c_long};
 
@@ -9,28 +10,35 @@ use pyo3::types::{PyFloat, PyInt, PyString};
 
 use super::{FunctionSpec, Parameter, Value};
 
-/// Which argument is being converted, for messages.
+/// The argument that is being converted, for error messages.
 #[derive(Clone, Copy)]
 pub(super) struct ArgumentContext {
     pub(super) spec: &'static FunctionSpec,
     pub(super) parameter: &'static Parameter,
+    /// Index of the item, if the argument is a sequence.
     pub(super) index: Option<usize>,
 }
 
 impl ArgumentContext {
+    /// Returns function, argument and item: `exec_c2c() argument 'plan'`.
     pub(super) fn name(&self) -> String {
         let place = self.index.map(|index| format!("[{index}]")).unwrap_or_default();
         format!("{}() argument '{}'{place}", self.spec.display_name(), self.parameter.name)
     }
 }
 
-/// `PyLong_AsLong` where `long` is wide enough: for numbers as large as addresses `CPython` is slower with `long long`.
+/// Returns the number of an object with `__index__`. Returns -1 with an exception set for any other
+/// object and for a number that `i64` cannot hold, and -1 without an exception for the number -1.
+///
+/// It uses `PyLong_AsLong` if `long` is wide enough, because for numbers as large as addresses
+/// `CPython` is slower with `long long`.
 ///
 /// # Safety
-/// `argument` is a live object, and the thread is attached.
+/// - This thread has the GIL.
+/// - `argument` is a live object.
 #[inline]
 pub(super) unsafe fn as_i64(argument: *mut ffi::PyObject) -> i64 {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller guarantees the GIL and a live object.
     unsafe {
         if size_of::<c_long>() == size_of::<i64>() {
             ffi::PyLong_AsLong(argument) as i64
@@ -40,14 +48,15 @@ pub(super) unsafe fn as_i64(argument: *mut ffi::PyObject) -> i64 {
     }
 }
 
-/// The slot of an exact `int` in range, which nearly all arguments are; so short that it is part of the caller.
+/// Returns the slot of an `int` that fits, which nearly all arguments are. Returns `None`, without
+/// an exception set, for all else, -1 included: that is left to [`slot_of`].
 #[inline]
 pub(super) fn exact_integer(argument: *mut ffi::PyObject, value: Value) -> Option<u64> {
-    // SAFETY: `argument` is a live object.
+    // SAFETY: arguments and their items are live objects.
     if unsafe { ffi::PyLong_CheckExact(argument) } == 0 {
         return None;
     }
-    // SAFETY: as above; -1 may be an exception, and is left to `slot_of`.
+    // SAFETY: arguments and their items are live objects, and conversions run with the GIL.
     let number = unsafe { as_i64(argument) };
     let fits = match value {
         Value::I8 => i64::from(number as i8) == number,
@@ -61,14 +70,14 @@ pub(super) fn exact_integer(argument: *mut ffi::PyObject, value: Value) -> Optio
         _ => false,
     };
     if number == -1 {
-        // SAFETY: the thread is attached.
+        // SAFETY: conversions run with the GIL.
         unsafe { ffi::PyErr_Clear() };
         return None;
     }
     fits.then_some(number as u64)
 }
 
-/// The 64-bit slot for a number.
+/// Returns the slot of a number.
 #[inline]
 pub(super) fn slot_of(
     py: Python<'_>,
@@ -79,11 +88,12 @@ pub(super) fn slot_of(
     if matches!(value, Value::F32 | Value::F64) {
         return float_slot(py, argument, value, context);
     }
-    // SAFETY: `argument` is a live object; on -1 the exception is looked at.
+    // SAFETY: arguments and their items are live objects, and `py` says that this thread has the
+    // GIL.
     let number = unsafe { as_i64(argument) };
-    // SAFETY: the thread is attached.
+    // SAFETY: `py` says that this thread has the GIL.
     if number == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
-        // Attached as PyO3 counts it, so that exceptions that are dropped are freed at once.
+        // Attached as PyO3 counts it, so that PyO3 does not put off the drop of exceptions.
         return Python::attach(|py| unusual_integer(py, argument, value, context));
     }
     let fits = match value {
@@ -95,7 +105,8 @@ pub(super) fn slot_of(
     if fits { Ok(number as u64) } else { Err(out_of_range(&number, value, context)) }
 }
 
-/// The slot for what is larger than 63 bits, for integral floats, and for objects that have only `__int__`.
+/// Returns the slot of what [`as_i64`] refuses: numbers above 63 bits, whole floats, and objects
+/// that have only `__int__`. The exception of `as_i64` must be set.
 #[cold]
 fn unusual_integer(
     py: Python<'_>,
@@ -104,7 +115,7 @@ fn unusual_integer(
     context: ArgumentContext,
 ) -> PyResult<u64> {
     let error = PyErr::fetch(py);
-    // SAFETY: `argument` is a live object.
+    // SAFETY: arguments and their items are live objects.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     let integer = if error.is_instance_of::<PyOverflowError>(py) {
         object.call_method0("__index__")?
@@ -134,6 +145,7 @@ fn unusual_integer(
     }
 }
 
+/// Returns the slot of a number that the type can hold.
 #[inline]
 fn in_range(number: i128, value: Value) -> Option<u64> {
     let (low, high) = match value {
@@ -165,22 +177,24 @@ fn out_of_range(number: &dyn std::fmt::Display, value: Value, context: ArgumentC
     PyOverflowError::new_err(format!("{}: {number} is out of range for {what}", context.name()))
 }
 
+/// Returns the slot of a `float` or a `double`.
 fn float_slot(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
     value: Value,
     context: ArgumentContext,
 ) -> PyResult<u64> {
-    // SAFETY: `argument` is a live object; on -1 the exception is looked at.
+    // SAFETY: arguments and their items are live objects, and `py` says that this thread has the
+    // GIL.
     let number = unsafe { ffi::PyFloat_AsDouble(argument) };
-    #[allow(clippy::float_cmp, reason = "-1 exactly is how an error is told")]
+    #[allow(clippy::float_cmp, reason = "exactly -1 is what tells of an error")]
     if number == -1.0
         && let Some(error) = PyErr::take(py)
     {
         if !error.is_instance_of::<PyTypeError>(py) {
             return Err(error);
         }
-        // SAFETY: `argument` is a live object.
+        // SAFETY: arguments and their items are live objects.
         let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
         let (name, found) = (context.name(), type_name(&object));
         return Err(PyTypeError::new_err(format!("{name}: a number is required, not {found}")));
@@ -198,13 +212,14 @@ fn float_slot(
     Ok(u64::from(single.to_bits()))
 }
 
-/// The address of a `str`'s UTF-8 text, which lives as long as the argument.
+/// Returns the address of the UTF-8 text of a `str`, with a NUL at the end. The `str` keeps the
+/// text, so the address is valid as long as the argument.
 pub(super) fn utf8_address(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
     context: ArgumentContext,
 ) -> PyResult<u64> {
-    // SAFETY: `argument` is a live object.
+    // SAFETY: arguments and their items are live objects.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
     let Ok(text) = object.cast::<PyString>() else {
         let (name, found) = (context.name(), type_name(&object));
@@ -216,25 +231,26 @@ pub(super) fn utf8_address(
             context.name()
         )));
     }
-    // SAFETY: a str; the text is cached in it, with a NUL behind it.
+    // SAFETY: `argument` is a live `str`. The length is not asked for, so NULL is allowed.
     let address = unsafe { ffi::PyUnicode_AsUTF8AndSize(argument, std::ptr::null_mut()) };
     if address.is_null() { Err(PyErr::fetch(py)) } else { Ok(address as u64) }
 }
 
-/// The error for a 0 on which the library would crash.
+/// Returns the error for a 0 on which the library would crash.
 #[cold]
 pub(super) fn null_error(context: ArgumentContext) -> PyErr {
     PyValueError::new_err(format!("{} is 0 (NULL), and the library would crash", context.name()))
 }
 
-/// A new reference to what C wrote or returned.
+/// Returns a new reference to the Python object for what C wrote or returned.
 #[inline]
 pub(super) fn output_object(
     py: Python<'_>,
     value: Value,
     cell: u64,
 ) -> PyResult<*mut ffi::PyObject> {
-    // SAFETY: each call makes a new object, or returns NULL with an exception set.
+    // SAFETY: `py` says that this thread has the GIL. Each call returns a new reference, or NULL
+    // with an exception set.
     let object = unsafe {
         match value {
             Value::I8 => ffi::PyLong_FromLongLong(i64::from(cell as i8)),
@@ -253,15 +269,18 @@ pub(super) fn output_object(
     if object.is_null() { Err(PyErr::fetch(py)) } else { Ok(object) }
 }
 
+/// Returns a new reference to a `str` with the text at `address`, or to None for NULL.
 fn text_output(py: Python<'_>, address: u64) -> PyResult<*mut ffi::PyObject> {
     if address == 0 {
         return Ok(py.None().into_ptr());
     }
-    // SAFETY: the C function's documentation says that this is a NUL-terminated string that is never freed.
+    // SAFETY: the documentation of the C functions that have this type promises a NUL-terminated
+    // string that is never freed.
     let text = unsafe { ffi::PyUnicode_FromString(address as *const c_char) };
     if text.is_null() { Err(PyErr::fetch(py)) } else { Ok(text) }
 }
 
+/// Returns the name of the object's class, for messages.
 pub(super) fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "this object".into(), |name| name.to_string())
 }

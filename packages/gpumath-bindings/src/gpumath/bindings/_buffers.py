@@ -41,8 +41,8 @@ def sized(row: Callable[_P, None], size: Callable[[Any], int]) -> Callable[_P, N
         else:
             if length < (needed := size(given.get(parameters[0]))):
                 raise ValueError(
-                    f"{name}() argument '{parameters[1]}' has {length} bytes, {needed} are "
-                    f"written: call {name}_size() first"
+                    f"{name}() argument '{parameters[1]}' has {length} bytes, but the call writes "
+                    f"{needed}; call {name}_size() first"
                 )
         row(*args, **kwargs)
 
