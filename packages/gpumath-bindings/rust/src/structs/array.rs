@@ -26,24 +26,30 @@ use super::number::{integer, wrong};
 pub(crate) struct PyStructArray {
     pub(super) memory: Arc<StructMemory>,
     layout: Py<PyStructLayout>,
+    /// Address of the first struct.
     pub(super) address: usize,
+    /// Number of structs; a slice may have none.
     pub(super) length: usize,
+    /// Bytes from one struct to the next; negative in a reversed slice.
     pub(super) stride: isize,
-    /// What the buffer protocol points to.
+    /// The length, at an address to which exported buffers point.
     shape: [isize; 1],
 }
 
-/// Hands a finished array to `__new__`, so that it becomes an object of the right class.
+/// Carries a finished array to `__new__`, which returns it as an object of the right class.
 #[pyclass(frozen, name = "Seed", module = "gpumath.bindings._core.pod")]
 struct PySeed(Mutex<Option<PyStructArray>>);
 
-/// What `__new__` is given.
+/// The argument of `__new__`.
 enum Origin {
+    /// The number of structs that a user asks for.
     Length(usize),
+    /// The array from a [`PySeed`].
     Seed(PyStructArray),
 }
 
-/// `StructArray.dtype`: computed when it is asked for, because it needs NumPy.
+/// The descriptor `StructArray.dtype`. It computes the value when it is asked, because that imports
+/// NumPy.
 #[pyclass(frozen, name = "Dtype", module = "gpumath.bindings._core.pod")]
 struct PyStructDtype;
 
@@ -78,7 +84,7 @@ impl PyStructArray {
         Ok(Self::whole(Arc::new(memory), layout, address, length))
     }
 
-    /// Takes the fields of a new class: ``class Pair(StructArray, size=8, alignment=4): ...``.
+    /// Set up a subclass, as in ``class Pair(StructArray, size=8, alignment=4): ...``.
     #[classmethod]
     #[pyo3(signature = (*, size = None, alignment = 1))]
     fn __init_subclass__(
@@ -88,7 +94,7 @@ impl PyStructArray {
     ) -> PyResult<()> {
         match size {
             Some(size) => PyStructLayout::define(cls, size, alignment),
-            // A subclass of a struct class: another name for the same struct.
+            // A subclass of a struct class is another name for the same struct.
             None => Ok(()),
         }
     }
@@ -98,7 +104,8 @@ impl PyStructArray {
     /// Parameters
     /// ----------
     /// ptr : int
-    ///     Address of the first. The memory must stay valid as long as the view and views of it.
+    ///     Address of the first struct. The memory must stay valid as long as this array and its
+    ///     views.
     /// size : int, optional
     ///     Number of structs.
     /// readonly : bool, optional
@@ -115,18 +122,21 @@ impl PyStructArray {
         let address = usize::try_from(integer(ptr, "ptr")?).unwrap_or(0);
         let end = size.checked_mul(layout.get().size).and_then(|bytes| bytes.checked_add(address));
         if address == 0 || end.is_none_or(|end| isize::try_from(end).is_err()) {
-            return Err(PyValueError::new_err("ptr is NULL, or no address of so many structs"));
+            return Err(PyValueError::new_err(format!(
+                "ptr is {address:#x}, which is NULL or leaves no room for {size} structs in the \
+                 address space"
+            )));
         }
         Self::whole(Arc::new(StructMemory::foreign(readonly)), layout, address, size)
             .into_object(cls)
     }
 
-    /// View the structs in a buffer, which is kept alive.
+    /// View the structs in an object's buffer, and keep the object alive.
     ///
     /// Parameters
     /// ----------
     /// buffer : bytes-like
-    ///     As many bytes as one or several structs have, one behind another.
+    ///     Contiguous bytes of one or more structs.
     #[classmethod]
     fn from_buffer(cls: &Bound<'_, PyType>, buffer: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let layout = PyStructLayout::of(cls)?;
@@ -134,7 +144,7 @@ impl PyStructArray {
         let (size, bytes) = (layout.get().size, found.len_bytes());
         if !found.is_c_contiguous() || bytes == 0 || bytes % size != 0 {
             return Err(PyValueError::new_err(format!(
-                "the buffer must hold {size} bytes for each struct, without gaps; it holds {bytes}"
+                "buffer has {bytes} bytes, but {size} for each struct are needed, without gaps"
             )));
         }
         let address = found.buf_ptr() as usize;
@@ -142,12 +152,12 @@ impl PyStructArray {
             .into_object(cls)
     }
 
-    /// View the elements of a structured NumPy array, which is kept alive.
+    /// View the elements of a structured NumPy array, and keep the array alive.
     ///
     /// Parameters
     /// ----------
     /// data : numpy.ndarray
-    ///     One dimension, and the element type ``dtype`` of this class.
+    ///     An array of one dimension, whose element type is the ``dtype`` of this class.
     #[classmethod]
     fn from_data(cls: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let py = cls.py();
@@ -155,23 +165,25 @@ impl PyStructArray {
         if let Some(dtype) = data.getattr_opt("dtype")? {
             let own = layout.get().dtype(py)?;
             if !dtype.eq(own.bind(py))? {
-                let text = format!("the elements are {dtype}, not {}", own.bind(py));
+                let text =
+                    format!("the elements of data are {dtype}, but {} is needed", own.bind(py));
                 return Err(PyTypeError::new_err(text));
             }
         }
         let found = PyUntypedBuffer::get(data)?;
         if found.dimensions() != 1 || found.item_size() != layout.get().size {
             return Err(PyTypeError::new_err(format!(
-                "one dimension of elements of {} bytes is needed, not {} of {} bytes",
-                layout.get().size,
+                "data has {} dimensions of elements of {} bytes, but 1 dimension of elements of {} \
+                 bytes is needed",
                 found.dimensions(),
-                found.item_size()
+                found.item_size(),
+                layout.get().size
             )));
         }
         let &[length] = found.shape() else { return Err(PyValueError::new_err("no shape")) };
         let &[stride] = found.strides() else { return Err(PyValueError::new_err("no strides")) };
         if length == 0 {
-            return Err(PyValueError::new_err("the array is empty"));
+            return Err(PyValueError::new_err("data is empty, but at least 1 struct is needed"));
         }
         let address = found.buf_ptr() as usize;
         let memory = Arc::new(StructMemory::borrowed(found));
@@ -191,7 +203,8 @@ impl PyStructArray {
             return Ok(self.address);
         }
         Err(PyValueError::new_err(
-            "these structs do not lie one behind another, as C expects: pass a copy, copy.copy(...)",
+            "these structs do not lie one behind another, as C expects; pass a copy: \
+             copy.copy(...)",
         ))
     }
 
@@ -201,13 +214,13 @@ impl PyStructArray {
         self.layout().size
     }
 
-    /// Bytes of all of them.
+    /// Bytes of all structs.
     #[getter]
     fn nbytes(&self) -> usize {
         self.length * self.layout().size
     }
 
-    /// Whether writing is refused.
+    /// Whether the structs cannot be written to.
     #[getter]
     fn readonly(&self) -> bool {
         self.memory.readonly
@@ -226,7 +239,7 @@ impl PyStructArray {
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        // SAFETY: a live object; a new reference or NULL with an exception.
+        // SAFETY: `slf` is alive. The call returns a new reference, or NULL with an exception set.
         unsafe {
             let iterator = ffi::PySeqIter_New(slf.as_ptr());
             Ok(Bound::from_owned_ptr_or_err(slf.py(), iterator)?.unbind())
@@ -253,7 +266,7 @@ impl PyStructArray {
         };
         if given.get().length != length {
             let found = given.get().length;
-            let text = format!("{found} structs were given, there is room for {length}");
+            let text = format!("{found} structs were given, but there is room for {length}");
             return Err(PyValueError::new_err(text));
         }
         let target =
@@ -280,7 +293,7 @@ impl PyStructArray {
             return Ok(format!("<{class}: {} structs at {:#x}>", array.length, array.address));
         }
         let mut parts = Vec::new();
-        // Not the members of unions: their bytes are shown.
+        // Without members of unions that overlap another field.
         for (name, _) in array.layout().parts() {
             let value = slf.getattr(name.as_str())?;
             let value = if value.is_instance_of::<PyMemoryView>() {
@@ -305,12 +318,13 @@ impl PyStructArray {
         (slf.get_type(), (array.length.max(1),), array.__bytes__(slf.py()))
     }
 
-    /// Takes what ``__reduce__`` gave.
+    /// Restore the bytes that ``__reduce__`` returned.
     fn __setstate__(&self, state: &Bound<'_, PyBytes>) -> PyResult<()> {
         self.check_writable()?;
         let bytes = state.as_bytes();
         if bytes.len() != self.nbytes() {
-            let text = format!("{} bytes, not {}, make this array", self.nbytes(), bytes.len());
+            let text =
+                format!("the state has {} bytes, but the array has {}", bytes.len(), self.nbytes());
             return Err(PyValueError::new_err(text));
         }
         self.fill(bytes);
@@ -332,15 +346,17 @@ impl PyStructArray {
             shape: &array.shape,
             strides: std::slice::from_ref(&array.stride),
         };
-        // SAFETY: CPython's view and flags; the array owns what is exported, or shares in it, and is frozen.
+        // SAFETY: the view is CPython's. The array holds references to its memory and its layout,
+        // and is frozen.
         unsafe { exported.fill(slf.clone().into_any(), view, flags) }
     }
 }
 
-/// Class, arguments and state.
+/// Class, arguments and state, as `pickle` wants them.
 type Reduced<'py> = (Bound<'py, PyType>, (usize,), Bound<'py, PyBytes>);
 
 impl PyStructArray {
+    /// Returns an array of structs one behind another.
     fn whole(
         memory: Arc<StructMemory>,
         layout: Py<PyStructLayout>,
@@ -351,19 +367,20 @@ impl PyStructArray {
         Self { memory, layout, address, length, stride, shape: [length as isize] }
     }
 
-    /// The same memory, seen otherwise.
+    /// Returns an array of other structs in the same memory.
     fn part(&self, address: usize, length: usize, stride: isize, py: Python<'_>) -> Self {
         let (memory, layout) = (Arc::clone(&self.memory), self.layout.clone_ref(py));
         Self { memory, layout, address, length, stride, shape: [length as isize] }
     }
 
+    /// Turns the array into an object of a class.
     fn into_object(self, class: &Bound<'_, PyType>) -> PyResult<Py<PyAny>> {
         let seed = PySeed(Mutex::new(Some(self)));
         // Not by calling the class: a subclass may have an `__init__`.
         Ok(class.call_method1("__new__", (class, seed))?.unbind())
     }
 
-    /// A view of this memory as another class.
+    /// Returns a view of structs of any class in the same memory.
     pub(super) fn view(
         &self,
         class: &Bound<'_, PyType>,
@@ -381,28 +398,32 @@ impl PyStructArray {
         self.layout.get()
     }
 
-    /// Address of a struct.
+    /// Returns the address of the struct at `index`.
     pub(super) fn at(&self, index: usize) -> usize {
         self.address.wrapping_add_signed(self.stride.wrapping_mul(index as isize))
     }
 
+    /// Returns whether the structs are one behind another.
     fn contiguous(&self) -> bool {
         self.length <= 1 || self.stride == self.layout().size as isize
     }
 
     pub(super) fn check_writable(&self) -> PyResult<()> {
         if self.memory.readonly {
-            return Err(PyValueError::new_err("the structs are read-only: write to a copy"));
+            return Err(PyValueError::new_err(
+                "the structs are read-only; write to a copy: copy.copy(...)",
+            ));
         }
         Ok(())
     }
 
-    /// A copy of all bytes.
+    /// Returns a copy of the bytes of all structs.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let size = self.layout().size;
         let mut bytes = Vec::with_capacity(self.length * size);
         for index in 0..self.length {
-            // SAFETY: a struct of this array; its memory is shared and still there.
+            // SAFETY: `index` is below the length, so the struct is in `memory`, which this array
+            // keeps alive.
             bytes.extend_from_slice(unsafe {
                 std::slice::from_raw_parts(self.at(index) as *const u8, size)
             });
@@ -410,15 +431,16 @@ impl PyStructArray {
         bytes
     }
 
-    /// Writes all bytes.
+    /// Copies `bytes` to the structs, in order.
     fn fill(&self, bytes: &[u8]) {
         for (index, part) in bytes.chunks(self.layout().size).enumerate().take(self.length) {
-            // SAFETY: a struct of this array; `part` is memory of our own.
+            // SAFETY: `index` is below the length, so the struct is in `memory`, and `part` is no
+            // longer than a struct.
             unsafe { std::ptr::copy(part.as_ptr(), self.at(index) as *mut u8, part.len()) };
         }
     }
 
-    /// First index, number and step of what an index or a slice picks.
+    /// Returns first index, number and step of the structs that an index or a slice selects.
     fn chosen(&self, index: &Bound<'_, PyAny>) -> PyResult<(usize, usize, isize)> {
         if let Ok(slice) = index.cast::<PySlice>() {
             let picked = slice.indices(self.length as isize)?;
@@ -440,12 +462,14 @@ impl PyStructArray {
     }
 }
 
+/// Reads the argument of `__new__`.
 fn origin_of(size: &Bound<'_, PyAny>) -> PyResult<Origin> {
     let Ok(seed) = size.cast::<PySeed>() else { return length_of(size).map(Origin::Length) };
     let mut seed = seed.get().0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     seed.take().map(Origin::Seed).ok_or_else(|| PyTypeError::new_err("this view was made already"))
 }
 
+/// Reads a number of structs, which is at least 1.
 fn length_of(size: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = integer(size, "size")?;
     match usize::try_from(number) {

@@ -1,4 +1,4 @@
-//! Exporting memory by Python's buffer protocol.
+//! Exports memory by Python's buffer protocol.
 
 use std::ffi::{CStr, c_int, c_void};
 
@@ -6,20 +6,25 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// What an exporter has to say; it lives as long as the exporter.
+/// The memory that an object exports. Everything here belongs to that object.
 pub(crate) struct BufferExport<'a> {
-    /// What they are, for messages.
+    /// What is exported, for messages: a plural.
     pub(crate) noun: &'a str,
+    /// Address of the item at index 0.
     pub(crate) address: usize,
     pub(crate) readonly: bool,
+    /// Format of an item, as the module `struct` has it.
     pub(crate) format: &'a CStr,
+    /// Bytes of an item.
     pub(crate) item_size: usize,
     pub(crate) shape: &'a [isize],
+    /// In bytes.
     pub(crate) strides: &'a [isize],
 }
 
 impl BufferExport<'_> {
-    /// Whether there are no gaps, with the last or with the first dimension as the fastest one.
+    /// Returns whether the items are contiguous, with the last or with the first dimension as the
+    /// fastest.
     fn contiguous(&self, last_is_fastest: bool) -> bool {
         let mut expected = self.item_size as isize;
         let mut fits = |(&extent, &stride): (&isize, &isize)| {
@@ -32,11 +37,13 @@ impl BufferExport<'_> {
             || if last_is_fastest { dims.rev().all(&mut fits) } else { dims.all(&mut fits) }
     }
 
-    /// Answers a request for the buffer of `exporter`.
+    /// Fills `view` as `flags` ask for it, with a new reference to `exporter`.
     ///
     /// # Safety
     ///
-    /// `view` is what `CPython` passed to `__getbuffer__`, and all of `self` is owned by `exporter`, unchanged.
+    /// - `view` is the one that `CPython` has passed to `__getbuffer__`.
+    /// - The memory, `format`, `shape` and `strides` stay valid and unchanged as long as
+    ///   `exporter`.
     pub(crate) unsafe fn fill(
         &self,
         exporter: Bound<'_, PyAny>,
@@ -63,14 +70,16 @@ impl BufferExport<'_> {
             None
         };
         if let Some(text) = refusal {
-            // SAFETY: not NULL; the protocol wants NULL in `obj` on failure.
+            // The protocol demands NULL in `obj` on failure.
+            // SAFETY: the caller guarantees CPython's view, and it is not NULL.
             unsafe { (*view).obj = std::ptr::null_mut() };
             return Err(PyBufferError::new_err(text));
         }
         let items: isize = self.shape.iter().product();
         let null = std::ptr::null_mut();
-        // SAFETY: not NULL, and ours to fill; `shape`, `strides` and `format` live as long as `exporter`, of which the
-        // view gets a reference. Consumers do not write to them.
+        // SAFETY: the caller guarantees CPython's view, and it is not NULL. What the view points to
+        // lives as long as `exporter`, to which it gets a reference. The protocol forbids consumers
+        // to write to `shape`, `strides` and `format`.
         unsafe {
             (*view).buf = self.address as *mut c_void;
             (*view).len = items * self.item_size as isize;

@@ -1,4 +1,4 @@
-//! A field of a struct, as a descriptor in the class body.
+//! `Field`: the descriptor of a struct's field in a class body.
 
 use std::ffi::{CString, c_int};
 use std::ops::Range;
@@ -14,10 +14,10 @@ use super::buffer::BufferExport;
 use super::layout::PyStructLayout;
 use super::number::{Number, wrong};
 
-/// What a field holds.
+/// The type of a field's elements.
 pub(super) enum FieldKind {
     Number(Number),
-    /// `char[n]` with a NUL at its end.
+    /// `char[n]`, read as a text that ends with a NUL.
     Text,
     /// Another struct.
     Struct(Py<PyType>),
@@ -30,16 +30,19 @@ pub(super) enum FieldKind {
 /// kind : str or class
 ///     ``"i8"`` to ``"u64"``, ``"f32"``, ``"f64"``, ``"text"``, or the class of a nested struct.
 /// offset : int
-///     Bytes before it.
+///     Bytes before the field.
 /// count : int, optional
-///     Elements, where it is an array.
+///     Number of elements, if the field is an array.
 #[pyclass(frozen, name = "Field", module = "gpumath.bindings._core.pod")]
 pub(crate) struct PyField {
     pub(super) kind: FieldKind,
+    /// Bytes before the field.
     pub(super) offset: usize,
+    /// Number of elements; 1 unless the field is an array.
     pub(super) count: usize,
     /// Bytes of one element.
     element_size: usize,
+    /// Python name, once a class has the field.
     name: OnceLock<String>,
 }
 
@@ -56,23 +59,31 @@ impl PyField {
             match Number::named(name) {
                 Some(number) => (FieldKind::Number(number), number.size()),
                 None if name == "text" => (FieldKind::Text, 1),
-                None => return Err(PyValueError::new_err(format!("there is no kind {name:?}"))),
+                None => {
+                    return Err(PyValueError::new_err(format!(
+                        "kind is {name:?}, but only \"i8\" to \"u64\", \"f32\", \"f64\" and \
+                         \"text\" are allowed"
+                    )));
+                }
             }
         };
         let end = count.checked_mul(element_size).and_then(|size| size.checked_add(offset));
         if count == 0 || end.is_none_or(|end| isize::try_from(end).is_err()) {
-            return Err(PyValueError::new_err("a field has at least one element, and an end"));
+            return Err(PyValueError::new_err(
+                "count is {count} and offset is {offset}, but a field has at least 1 element and \
+                 ends within the address space",
+            ));
         }
         Ok(Self { kind, offset, count, element_size, name: OnceLock::new() })
     }
 
-    /// Bytes before it in the struct.
+    /// Bytes before the field in the struct.
     #[getter]
     fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Elements; 1 unless it is an array.
+    /// Number of elements; 1 unless the field is an array.
     #[getter]
     fn count(&self) -> usize {
         self.count
@@ -89,7 +100,7 @@ impl PyField {
     }
 
     fn __set_name__(&self, _owner: &Bound<'_, PyAny>, name: String) {
-        // The first class that holds it has given it its name.
+        // The field keeps the name that the first class has given it.
         let _ = self.name.set(name);
     }
 
@@ -120,20 +131,22 @@ impl PyField {
 }
 
 impl PyField {
-    /// Its bytes within the struct.
+    /// Returns the range of the field's bytes in the struct.
     pub(super) fn range(&self) -> Range<usize> {
         self.offset..self.offset + self.count * self.element_size
     }
 
-    /// Whether it lies within so many bytes.
+    /// Returns whether the field ends within so many bytes.
     pub(super) fn fits(&self, size: usize) -> bool {
         self.range().end <= size
     }
 
+    /// Returns the field's name for messages.
     fn name(&self) -> &str {
         self.name.get().map_or("a field", String::as_str)
     }
 
+    /// Returns the array whose field is used. Checks that the field ends within its structs.
     fn array<'a, 'py>(
         &self,
         instance: &'a Bound<'py, PyAny>,
@@ -148,11 +161,13 @@ impl PyField {
         }
     }
 
+    /// Returns whether the field is an array of bytes, which is read as a memoryview.
     fn is_bytes(&self) -> bool {
         let small = matches!(self.kind, FieldKind::Number(Number::I8 | Number::U8));
         small && self.count > 1
     }
 
+    /// Returns the value of one struct, or a view of the values of several.
     fn read(&self, array: &Bound<'_, PyStructArray>) -> PyResult<Py<PyAny>> {
         let py = array.py();
         let parts = array.get();
@@ -170,19 +185,21 @@ impl PyField {
                 parts.view(class.bind(py), address, length, stride)
             }
             FieldKind::Number(number) if parts.length == 1 && self.count == 1 => {
-                // SAFETY: within the struct, as `array` checked.
+                // SAFETY: `array` checked that the field ends within the struct.
                 unsafe { number.read(py, address) }
             }
             FieldKind::Number(number) if parts.length == 1 && !self.is_bytes() => {
                 let items = (0..self.count).map(|index| {
-                    // SAFETY: within the struct, as `array` checked.
+                    // SAFETY: `array` checked that the field, all elements of it, ends within the
+                    // struct.
                     unsafe { number.read(py, address + index * self.element_size) }
                 });
                 let items = items.collect::<PyResult<Vec<_>>>()?;
                 Ok(PyTuple::new(py, items)?.into_any().unbind())
             }
             FieldKind::Text if parts.length == 1 => {
-                // SAFETY: within the struct, as `array` checked. The bytes are copied at once.
+                // SAFETY: `array` checked that the field ends within the struct. No Python code
+                // runs before the bytes are copied.
                 let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, self.count) };
                 let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
                 let text = PyString::new(py, &String::from_utf8_lossy(text));
@@ -192,7 +209,7 @@ impl PyField {
         }
     }
 
-    /// The field of every struct, as a view of their memory.
+    /// Returns a memoryview of the field in every struct.
     fn column(&self, array: &Bound<'_, PyStructArray>, address: usize) -> PyResult<Py<PyAny>> {
         let parts = array.get();
         let letter = match self.kind {
@@ -219,6 +236,7 @@ impl PyField {
         Ok(PyMemoryView::from(column.as_any())?.into_any().unbind())
     }
 
+    /// Writes the values for all structs, or one value to all of them.
     fn write(&self, array: &PyStructArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
         array.check_writable()?;
         let size = self.count * self.element_size;
@@ -234,10 +252,7 @@ impl PyField {
                 return Err(self.wrong_length(given.length, wanted));
             }
             bytes = given.bytes();
-        } else if array.length == 1 {
-            self.pack(value, &mut bytes)?;
-        } else if Self::is_one(value) {
-            // One value for all structs.
+        } else if array.length == 1 || Self::is_one(value) {
             self.pack(value, &mut bytes)?;
         } else {
             let length = value.len()?;
@@ -248,25 +263,26 @@ impl PyField {
                 self.pack(&value.get_item(index)?, &mut bytes)?;
             }
         }
-        // One value fills all; more are as many as there are places.
+        // There is a value for each place, or one, which is repeated.
         if bytes.len() < array.length * size {
             bytes = bytes.repeat(array.length * size / bytes.len().max(1));
         }
         for (index, part) in bytes.chunks(size).enumerate().take(array.length) {
             let target = array.at(index).wrapping_add(self.offset);
-            // SAFETY: the place is within the struct, as `__set__` checked; `part` is memory of our own.
+            // SAFETY: `array` checked for `__set__` that the field ends within the struct. `part`
+            // is a copy.
             unsafe { std::ptr::copy(part.as_ptr(), target as *mut u8, part.len()) };
         }
         Ok(())
     }
 
-    /// Whether a value is for one struct, where there are several.
+    /// Returns whether a value given to several structs is one value and not a sequence of them.
     fn is_one(value: &Bound<'_, PyAny>) -> bool {
         let text = value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>();
         text || value.len().is_err()
     }
 
-    /// Appends the bytes of the field of one struct.
+    /// Appends the bytes of the field's value for one struct.
     fn pack(&self, value: &Bound<'_, PyAny>, bytes: &mut Vec<u8>) -> PyResult<()> {
         let end = bytes.len() + self.count * self.element_size;
         match &self.kind {
@@ -287,9 +303,10 @@ impl PyField {
                 }
                 bytes.extend_from_slice(text.as_bytes());
             }
-            // SAFETY: a live object.
+            // SAFETY: `value` is alive.
             _ if self.is_bytes() && unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) } != 0 => {
-                // SAFETY: an object with a buffer; a new reference or NULL with an exception.
+                // SAFETY: `value` is alive. The call returns a new reference, or NULL with an
+                // exception set.
                 let copy = unsafe {
                     let copy = ffi::PyBytes_FromObject(value.as_ptr());
                     Bound::from_owned_ptr_or_err(value.py(), copy)?
@@ -317,23 +334,25 @@ impl PyField {
             }
             FieldKind::Struct(_) => {}
         }
-        // What is shorter is filled with zeros.
+        // Zeros fill what a short text or short bytes leave.
         bytes.resize(end, 0);
         Ok(())
     }
 
+    /// Returns the error for a wrong number of values.
     fn wrong_length(&self, found: usize, wanted: usize) -> PyErr {
         let name = self.name();
         PyValueError::new_err(format!(
-            "{name}: {found} values were given, there is room for {wanted}"
+            "{name}: {found} values were given, but there is room for {wanted}"
         ))
     }
 }
 
-/// Exports one field of all structs of an array.
+/// Exports one field of all structs of an array, for a memoryview.
 #[pyclass(frozen, name = "Column", module = "gpumath.bindings._core.pod")]
 struct PyColumn {
     array: Py<PyStructArray>,
+    /// Address of the field in the first struct.
     address: usize,
     format: CString,
     item_size: usize,
@@ -358,7 +377,8 @@ impl PyColumn {
             shape: &column.shape,
             strides: &column.strides,
         };
-        // SAFETY: CPython's view and flags; the column owns what is exported and is frozen.
+        // SAFETY: the view is CPython's. The column holds a reference to the array and so to its
+        // memory, owns the rest, and is frozen.
         unsafe { exported.fill(slf.clone().into_any(), view, flags) }
     }
 }

@@ -1,4 +1,4 @@
-//! What a class says about its struct.
+//! The layout of a struct: its size, and which field is where.
 
 use std::ffi::CString;
 use std::fmt::Write;
@@ -10,25 +10,29 @@ use pyo3::types::{PyDict, PyType};
 
 use super::field::{FieldKind, PyField};
 
-/// Attribute of a class that holds its layout.
+/// The attribute of a class that holds its layout.
 const ATTRIBUTE: &str = "_layout";
 
-/// The size of a struct and what lies where in it.
+/// The layout of the struct that a class stands for.
 #[pyclass(frozen, name = "Layout", module = "gpumath.bindings._core.pod")]
 pub(super) struct PyStructLayout {
+    /// In bytes.
     pub(super) size: usize,
+    /// In bytes.
     pub(super) alignment: usize,
-    /// For the buffer protocol, such as `T{<Q:workspace_size:<i:state:4x}`.
+    /// The format for the buffer protocol, such as `T{<Q:workspace_size:<i:state:4x}`.
     pub(super) format: CString,
-    /// In the order of the class body; some may overlap, as members of a union do.
+    /// All fields, in the order of the class body. Some may overlap, as members of a union do.
     fields: Vec<(String, Py<PyField>)>,
-    /// Those that make up the struct: no two of them overlap. By offset.
+    /// Indices of fields that do not overlap, by offset. Of a union, only the first member is
+    /// there.
     parts: Vec<usize>,
+    /// NumPy's description, once it has been asked for.
     dtype: PyOnceLock<Py<PyAny>>,
 }
 
 impl PyStructLayout {
-    /// The layout of a subclass of `StructArray`.
+    /// Returns the layout of a subclass of `StructArray`.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Py<Self>> {
         let py = class.py();
         let layout = class.getattr_opt(pyo3::intern!(py, ATTRIBUTE))?;
@@ -39,7 +43,7 @@ impl PyStructLayout {
         Err(PyTypeError::new_err(format!("{name} has no fields; use one of its subclasses")))
     }
 
-    /// Reads the fields that a class body holds, and gives the class its layout.
+    /// Reads the fields from a class body and sets the layout of the class.
     pub(super) fn define(class: &Bound<'_, PyType>, size: usize, alignment: usize) -> PyResult<()> {
         let py = class.py();
         if size == 0
@@ -48,8 +52,8 @@ impl PyStructLayout {
             || !size.is_multiple_of(alignment)
         {
             return Err(PyValueError::new_err(format!(
-                "a struct of {size} bytes, aligned to {alignment}: the size must be a multiple of the alignment, \
-                 which is a power of two up to 4096"
+                "size is {size} and alignment is {alignment}, but the size must be a multiple of the \
+                 alignment, which is a power of two up to 4096"
             )));
         }
         let mut fields = Vec::new();
@@ -83,12 +87,12 @@ impl PyStructLayout {
         class.setattr(ATTRIBUTE, Py::new(py, layout)?)
     }
 
-    /// The fields that make up the struct, by offset.
+    /// Returns the fields that make up the struct, by offset, without any that overlap others.
     pub(super) fn parts(&self) -> impl Iterator<Item = &(String, Py<PyField>)> {
         self.parts.iter().filter_map(|&index| self.fields.get(index))
     }
 
-    /// NumPy's description of it; imports NumPy.
+    /// Returns NumPy's description of the struct. Imports NumPy.
     pub(super) fn dtype(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let make = || {
             let (mut names, mut formats, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
@@ -124,6 +128,7 @@ impl PyStructLayout {
     }
 }
 
+/// Returns the format of a struct for the buffer protocol.
 fn format_of(
     py: Python<'_>,
     size: usize,
@@ -155,6 +160,7 @@ fn format_of(
     CString::new(text).map_err(|_| PyValueError::new_err("a field's name holds a NUL character"))
 }
 
+/// Appends so many bytes of padding.
 fn pad(text: &mut String, bytes: usize) {
     if bytes > 0 {
         let _ = write!(text, "{bytes}x");

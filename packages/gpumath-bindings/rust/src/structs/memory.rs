@@ -1,4 +1,4 @@
-//! Where the structs lie, and who frees it.
+//! The memory of struct arrays, and who frees it.
 
 use std::alloc;
 
@@ -6,29 +6,37 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-/// Alignment of what the allocator gives out; a stricter one is made by leaving bytes free at the start.
+/// The alignment that the allocator is asked for, in bytes. For a stricter one, bytes at the start
+/// are left free.
 const ALLOCATED_ALIGNMENT: usize = 16;
 
-/// A range of host memory. Arrays and their views share it.
+/// Host memory that arrays and their views share. Dropping the last reference frees it or releases
+/// the buffer.
 pub(super) struct StructMemory {
     pub(super) readonly: bool,
     source: MemorySource,
 }
 
 enum MemorySource {
+    /// Allocated here.
     Allocated { block: *mut u8, layout: alloc::Layout },
+    /// The locked buffer of another object.
     Borrowed { _buffer: PyUntypedBuffer },
+    /// At an address that the user keeps valid.
     Foreign,
 }
 
-// SAFETY: the block is freed once, by the last owner, and any thread may free it. Reads and writes of it go through raw
-// addresses, as C's own do; that two threads do not write the same struct at once is up to them.
+// SAFETY: `block` may be freed by any thread, and a `PyUntypedBuffer` is `Send`. The memory itself
+// is read and written through raw addresses only, as C does it; the user sees to it that no two
+// threads use one struct at once.
 unsafe impl Send for StructMemory {}
-// SAFETY: as above.
+// SAFETY: nothing is changed through a shared reference, and what is said of the memory above holds
+// here too.
 unsafe impl Sync for StructMemory {}
 
 impl StructMemory {
-    /// New memory, all zero, and its address.
+    /// Allocates memory that is all zero. Returns it and its first aligned address. `bytes` is
+    /// `None` for more than the address space.
     pub(super) fn zeroed(bytes: Option<usize>, alignment: usize) -> PyResult<(Self, usize)> {
         let layout = bytes
             .and_then(|bytes| bytes.checked_add(alignment))
@@ -36,7 +44,7 @@ impl StructMemory {
         let Some(layout) = layout else {
             return Err(PyMemoryError::new_err("so many structs exceed the address space"));
         };
-        // SAFETY: the size is not 0, for the alignment is part of it.
+        // SAFETY: the size is not 0, because the alignment is part of it.
         let block = unsafe { alloc::alloc_zeroed(layout) };
         if block.is_null() {
             let text = format!("no memory for {} bytes of structs", layout.size());
@@ -46,12 +54,12 @@ impl StructMemory {
         Ok((Self { readonly: false, source: MemorySource::Allocated { block, layout } }, address))
     }
 
-    /// The memory of another object, which is kept.
+    /// Wraps the buffer of an object, which stays locked.
     pub(super) fn borrowed(buffer: PyUntypedBuffer) -> Self {
         Self { readonly: buffer.readonly(), source: MemorySource::Borrowed { _buffer: buffer } }
     }
 
-    /// Memory that somebody else keeps.
+    /// Stands for memory that the user keeps valid.
     pub(super) fn foreign(readonly: bool) -> Self {
         Self { readonly, source: MemorySource::Foreign }
     }
@@ -60,7 +68,7 @@ impl StructMemory {
 impl Drop for StructMemory {
     fn drop(&mut self) {
         if let MemorySource::Allocated { block, layout } = self.source {
-            // SAFETY: from `alloc_zeroed` with this layout, and freed here alone.
+            // SAFETY: `alloc_zeroed` returned `block` for this layout, and only this drop frees it.
             unsafe { alloc::dealloc(block, layout) };
         }
     }

@@ -1,7 +1,7 @@
 //! `gpumath.bindings._core.pod`: the structs of the C APIs as Python classes.
 //!
-//! A class says how large its struct is and where its fields are; an instance is an array of such structs, in memory
-//! of its own or of another.
+//! A class derives from `StructArray` and has a `Field` for each field of its C struct. An instance
+//! is an array of such structs, in memory of its own, of another object, or at an address.
 #![allow(
     clippy::doc_markdown,
     clippy::doc_link_with_quotes,

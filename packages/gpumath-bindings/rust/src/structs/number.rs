@@ -1,11 +1,11 @@
-//! Numbers: Python objects to the bytes of a C type, and back.
+//! Converts Python numbers to the bytes of a C type, and back.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
 
-/// A C number.
+/// The C type of a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Number {
     I8,
@@ -21,7 +21,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// By its name in the emitted classes, such as `"u64"`.
+    /// Returns the type with this name, as the generated classes have it, such as `"u64"`.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "i8" => Self::I8,
@@ -38,7 +38,7 @@ impl Number {
         })
     }
 
-    /// `"u64"`
+    /// Returns the name, such as `"u64"`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::I8 => "i8",
@@ -54,7 +54,7 @@ impl Number {
         }
     }
 
-    /// The letter that the module `struct` and the buffer protocol have for it.
+    /// Returns the letter of the module `struct` and of the buffer protocol.
     pub(super) fn letter(self) -> char {
         match self {
             Self::I8 => 'b',
@@ -70,7 +70,7 @@ impl Number {
         }
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub(super) fn size(self) -> usize {
         match self {
             Self::I8 | Self::U8 => 1,
@@ -80,13 +80,13 @@ impl Number {
         }
     }
 
-    /// The number at an address.
+    /// Returns the number at an address.
     ///
     /// # Safety
     ///
-    /// `size()` bytes there can be read.
+    /// - `size()` bytes at `address` can be read. The address need not be aligned.
     pub(super) unsafe fn read(self, py: Python<'_>, address: usize) -> PyResult<Py<PyAny>> {
-        // SAFETY: by the caller's promise; nothing is said about its alignment.
+        // SAFETY: the caller guarantees readable bytes, and unaligned reads need no more.
         unsafe {
             match self {
                 Self::I8 => (address as *const i8).read_unaligned().into_py_any(py),
@@ -103,7 +103,7 @@ impl Number {
         }
     }
 
-    /// Appends the bytes of a Python number; `field` is for the message.
+    /// Appends the bytes of a Python number to `bytes`. `field` is its name for messages.
     pub(super) fn pack(
         self,
         value: &Bound<'_, PyAny>,
@@ -123,7 +123,7 @@ impl Number {
             Self::F64 => bytes.extend_from_slice(&float(value, field)?.to_ne_bytes()),
             _ => {
                 let number = self.in_range(integer(value, field)?, field)?;
-                // Little-endian, like every CPU that these libraries run on.
+                // Every CPU that these libraries run on is little-endian.
                 let all = number.to_le_bytes();
                 bytes.extend(all.into_iter().take(self.size()));
             }
@@ -131,6 +131,7 @@ impl Number {
         Ok(())
     }
 
+    /// Returns the number if an integer of this type can hold it.
     fn in_range(self, number: i128, field: &str) -> PyResult<i128> {
         let signed = matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64);
         let bits = 8 * self.size() as u32;
@@ -140,12 +141,13 @@ impl Number {
             return Ok(number);
         }
         let sign = if signed { "" } else { "unsigned " };
-        let text = format!("{field}: {number} is out of range for {bits} bits, {sign}integer");
+        let text = format!("{field}: {number} is out of range for {sign}{bits}-bit integers");
         Err(PyOverflowError::new_err(text))
     }
 }
 
-/// The value of an int, or of what has `__index__` or `__int__`: handles, descriptors, enums.
+/// Returns the value of an `int`, a whole `float`, or an object with `__index__` or `__int__`, such
+/// as a handle or an enum member. `what` is its name for messages.
 pub(super) fn integer(value: &Bound<'_, PyAny>, what: &str) -> PyResult<i128> {
     let whole = if let Ok(number) = value.cast::<PyInt>() {
         number.clone()
@@ -166,6 +168,7 @@ pub(super) fn integer(value: &Bound<'_, PyAny>, what: &str) -> PyResult<i128> {
     })
 }
 
+/// Returns the value of a number. `field` is its name for messages.
 fn float(value: &Bound<'_, PyAny>, field: &str) -> PyResult<f64> {
     value.extract::<f64>().map_err(|error| {
         if error.is_instance_of::<PyTypeError>(value.py()) {
@@ -176,7 +179,7 @@ fn float(value: &Bound<'_, PyAny>, field: &str) -> PyResult<f64> {
     })
 }
 
-/// The exception for an object of a wrong class.
+/// Returns the exception for an object of a wrong class.
 pub(super) fn wrong(value: &Bound<'_, PyAny>, what: &str, wanted: &str) -> PyErr {
     let found =
         value.get_type().name().map_or_else(|_| "something else".into(), |name| name.to_string());
