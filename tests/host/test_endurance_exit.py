@@ -17,7 +17,8 @@ ON_CPU = """
 from gpumath import fft, memory
 class Kept:
     def __init__(self):
-        values = np.random.default_rng().standard_normal((8, 1000)).astype("complex64")
+        # Large enough for two threads.
+        values = np.random.default_rng().standard_normal((64, 1000)).astype("complex64")
         self.arrays = [memory.empty(1000, "complex64", kind="host"), memory.from_dlpack(values)]
         self.capsules = [array.__dlpack__(max_version=(1, 0)) for array in self.arrays]
         self.near = fft.FFT(values, axes=[1], execution=fft.ExecutionCPU(num_threads=2))

@@ -10,6 +10,7 @@ pub mod handle;
 mod kernels;
 pub mod loader;
 pub mod memory;
+mod parallel;
 pub mod status;
 pub mod tensor;
 pub mod version;

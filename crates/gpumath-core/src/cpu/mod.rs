@@ -5,7 +5,6 @@ mod embedded;
 pub mod fft;
 mod fftw;
 mod loops;
-pub(crate) mod parallel;
 mod scale;
 
 pub use fftw::CpuLibrary;

@@ -6,8 +6,8 @@ use std::ops::Mul;
 use rustfft::num_complex::Complex;
 
 use super::buffer::Plain;
-use super::parallel::{Address, share};
 use crate::error::Result;
+use crate::parallel::{SyncPtr, parallel_for};
 use crate::tensor::{DType, Layout};
 
 /// Elements that one thread multiplies at a time. They and their neighbours of the next turn fit in
@@ -98,8 +98,8 @@ where
     let (extent, stride) = (extent as usize, strides[outer.len()] as isize);
     let chunks = extent.div_ceil(CHUNK);
     let lines = outer.iter().product::<i64>() as usize;
-    let first = Address::of(std::ptr::with_exposed_provenance::<E>(address));
-    share(threads, lines * chunks, |numbers| {
+    let first = SyncPtr::new(std::ptr::with_exposed_provenance_mut::<E>(address));
+    parallel_for(threads, lines * chunks, |numbers| {
         for number in numbers {
             let (mut line, start) = (number / chunks, number % chunks * CHUNK);
             let mut offset = start as isize * stride;
@@ -110,7 +110,7 @@ where
             let count = CHUNK.min(extent - start);
             // SAFETY: indices of the layout, in a chunk that no other thread has.
             unsafe {
-                let first = first.get::<E>().offset(offset);
+                let first = first.get().offset(offset);
                 if stride == 1 {
                     scale_slice(std::slice::from_raw_parts_mut(first, count), factor);
                 } else {

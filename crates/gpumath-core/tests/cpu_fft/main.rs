@@ -5,3 +5,4 @@
 mod embedded;
 mod libraries;
 mod reference;
+mod threads;

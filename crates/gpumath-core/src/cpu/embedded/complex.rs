@@ -10,10 +10,10 @@ use super::Scalar;
 use super::lines::{Lines, Rack, gather, scatter, tile_width};
 use super::long::{Cut, Long};
 use crate::cpu::buffer::{Buffer, Pieces};
-use crate::cpu::parallel::{Address, share};
 use crate::cpu::scale::scale_slice;
 use crate::error::Result;
 use crate::fft::Direction;
+use crate::parallel::{SyncPtr, parallel_for};
 
 /// Lines that follow each other in memory are transformed together until they fill this much.
 const BATCH_BYTES: usize = 1 << 15;
@@ -128,8 +128,8 @@ impl<T: Scalar> ComplexPass<T> {
         let scratch = fft.get_inplace_scratch_len().max(fft.get_immutable_scratch_len());
         let held = self.rack.map_or(0, |rack| rack.len(self.lines.width()));
         let bytes = Pieces::bytes::<Complex<T>>(scratch) + Pieces::bytes::<Complex<T>>(held);
-        let (from, to) = (Address::of(from), Address::of(to));
-        share(threads, self.lines.tiles(), |numbers| {
+        let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
+        parallel_for(threads, self.lines.tiles(), |numbers| {
             let mut buffer = Buffer::take(bytes)?;
             let mut pieces = buffer.pieces();
             let scratch = pieces.next(scratch);
@@ -139,8 +139,8 @@ impl<T: Scalar> ComplexPass<T> {
                 // SAFETY: `Lines` yields offsets within its layouts, for which the caller's
                 // addresses are valid; each line is written by this tile alone.
                 unsafe {
-                    let from = from.get::<Complex<T>>().offset(tile.from);
-                    let to = to.get::<Complex<T>>().offset(tile.to);
+                    let from = from.get().offset(tile.from);
+                    let to = to.get().offset(tile.to);
                     match self.rack {
                         None => self.run_sliced(fft, (from, to), tile.lines, factor, scratch),
                         Some(rack) => {

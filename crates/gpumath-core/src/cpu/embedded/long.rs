@@ -15,8 +15,8 @@ use rustfft::{Fft, FftDirection, FftPlanner};
 use super::Scalar;
 use super::lines::{Rack, gather, scatter};
 use crate::cpu::buffer::{Buffer, Pieces};
-use crate::cpu::parallel::{Address, share};
 use crate::error::Result;
+use crate::parallel::{SyncPtr, parallel_for};
 
 /// Columns that are worked on together: their equal points fill two cache lines, four in double
 /// precision.
@@ -129,7 +129,7 @@ impl<T: Scalar> Long<T> {
                 mirrored[(grid - j) % grid] = mirrored[j];
             }
             let mut spectrum = vec![zero; cut.rows * Self::pitch(cut)];
-            let at = Address::of(spectrum.as_mut_ptr());
+            let at = SyncPtr::new(spectrum.as_mut_ptr());
             // SAFETY: both have room for the grid, and nobody else has them.
             unsafe {
                 long.down_columns(mirrored.as_ptr(), 1, at, threads)?;
@@ -161,7 +161,7 @@ impl<T: Scalar> Long<T> {
     ) -> Result<()> {
         let len = self.cut.rows * Self::pitch(self.cut);
         let mut buffer = Buffer::take(len * size_of::<Complex<T>>())?;
-        let grid = Address::of(buffer.pieces().next::<Complex<T>>(len).as_mut_ptr());
+        let grid = SyncPtr::new(buffer.pieces().next::<Complex<T>>(len).as_mut_ptr());
         // SAFETY: the grid has the elements that the passes go over; the caller vouches for the
         // rest.
         unsafe {
@@ -194,18 +194,18 @@ impl<T: Scalar> Long<T> {
         &self,
         from: *const Complex<T>,
         stride: isize,
-        grid: Address,
+        grid: SyncPtr<Complex<T>>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         let Cut { points, rows, columns } = self.cut;
-        let from = Address::of(from);
+        let from = SyncPtr::new(from.cast_mut());
         let fft = self.columns.as_ref();
         let rack = Rack::new(rows, size_of::<Complex<T>>());
         Self::tiles(columns, rack, fft.get_inplace_scratch_len(), threads, |tile, held, scratch| {
             let first = tile * WIDTH;
             // SAFETY: columns first.. of the input and of the grid; this tile's alone.
             unsafe {
-                let from = from.get::<Complex<T>>();
+                let from = from.get();
                 if let Some(chirp) = &self.chirp {
                     held.fill(Complex::new(T::zero(), T::zero()));
                     let width = held.len() / rack.pitch;
@@ -224,7 +224,7 @@ impl<T: Scalar> Long<T> {
                     fft.process_with_scratch(&mut line[..rows], scratch);
                 }
                 self.factors.apply::<false>(tile, held, rack);
-                let grid = grid.get::<Complex<T>>().add(first);
+                let grid = grid.get().add(first);
                 scatter::<_, T>(held, rack, grid, Self::pitch(self.cut) as isize, 1, None);
             }
         })
@@ -234,7 +234,12 @@ impl<T: Scalar> Long<T> {
     ///
     /// # Safety
     /// `grid` must be valid for the grid.
-    unsafe fn along_rows<F>(&self, grid: Address, threads: NonZeroUsize, work: F) -> Result<()>
+    unsafe fn along_rows<F>(
+        &self,
+        grid: SyncPtr<Complex<T>>,
+        threads: NonZeroUsize,
+        work: F,
+    ) -> Result<()>
     where
         F: Fn(&dyn Fft<T>, usize, &mut [Complex<T>], &mut [Complex<T>]) + Sync,
     {
@@ -242,13 +247,13 @@ impl<T: Scalar> Long<T> {
         let fft = self.rows.as_ref();
         let back = self.chirp.as_ref().map_or(0, |chirp| chirp.back_rows.get_inplace_scratch_len());
         let scratch_len = fft.get_inplace_scratch_len().max(back);
-        share(threads, rows, |numbers| {
+        parallel_for(threads, rows, |numbers| {
             let mut buffer = Buffer::take(scratch_len * size_of::<Complex<T>>())?;
             let scratch = buffer.pieces().next::<Complex<T>>(scratch_len);
             for number in numbers {
                 // SAFETY: one row of the grid, which no other thread has.
                 let line = unsafe {
-                    let start = grid.get::<Complex<T>>().add(number * Self::pitch(self.cut));
+                    let start = grid.get().add(number * Self::pitch(self.cut));
                     std::slice::from_raw_parts_mut(start, columns)
                 };
                 work(fft, number, line, scratch);
@@ -261,13 +266,13 @@ impl<T: Scalar> Long<T> {
     /// `grid` must be valid for the grid, `to` for the points.
     unsafe fn rows_to_output(
         &self,
-        grid: Address,
+        grid: SyncPtr<Complex<T>>,
         (to, stride): (*mut Complex<T>, isize),
         factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         let Cut { rows, columns, .. } = self.cut;
-        let to = Address::of(to);
+        let to = SyncPtr::new(to);
         let fft = self.rows.as_ref();
         let rack = Rack::new(columns, size_of::<Complex<T>>());
         let scratch_len = fft.get_immutable_scratch_len();
@@ -277,11 +282,11 @@ impl<T: Scalar> Long<T> {
             // tile's alone.
             unsafe {
                 for (row, line) in held.chunks_exact_mut(rack.pitch).enumerate() {
-                    let start = grid.get::<Complex<T>>().add((first + row) * rack.pitch);
+                    let start = grid.get().add((first + row) * rack.pitch);
                     let source = std::slice::from_raw_parts(start, columns);
                     fft.process_immutable_with_scratch(source, &mut line[..columns], scratch);
                 }
-                let to = to.get::<Complex<T>>().offset(first as isize * stride);
+                let to = to.get().offset(first as isize * stride);
                 scatter(held, rack, to, rows as isize * stride, stride, factor);
             }
         })
@@ -292,13 +297,13 @@ impl<T: Scalar> Long<T> {
     unsafe fn columns_to_output(
         &self,
         chirp: &Chirp<T>,
-        grid: Address,
+        grid: SyncPtr<Complex<T>>,
         (to, stride): (*mut Complex<T>, isize),
         factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
         let Cut { points, rows, columns } = self.cut;
-        let to = Address::of(to);
+        let to = SyncPtr::new(to);
         let factor = factor.unwrap_or_else(T::one);
         let fft = chirp.back_columns.as_ref();
         let rack = Rack::new(rows, size_of::<Complex<T>>());
@@ -308,9 +313,9 @@ impl<T: Scalar> Long<T> {
             // this tile's alone.
             unsafe {
                 let pitch = Self::pitch(self.cut) as isize;
-                gather(grid.get::<Complex<T>>().add(first), pitch, 1, held, rack);
+                gather(grid.get().add(first), pitch, 1, held, rack);
                 self.factors.apply::<true>(tile, held, rack);
-                let to = to.get::<Complex<T>>();
+                let to = to.get();
                 for line in held.chunks_exact_mut(rack.pitch) {
                     fft.process_with_scratch(&mut line[..rows], scratch);
                 }
@@ -340,7 +345,7 @@ impl<T: Scalar> Long<T> {
         let held_len = rack.len(WIDTH);
         let bytes =
             Pieces::bytes::<Complex<T>>(held_len) + Pieces::bytes::<Complex<T>>(scratch_len);
-        share(threads, lines.div_ceil(WIDTH), |numbers| {
+        parallel_for(threads, lines.div_ceil(WIDTH), |numbers| {
             let mut buffer = Buffer::take(bytes)?;
             let mut pieces = buffer.pieces();
             let held = pieces.next::<Complex<T>>(held_len);
@@ -412,12 +417,12 @@ fn fill<T: Scalar>(
 ) -> Result<()> {
     const CHUNK: usize = 4096;
     let len = values.len();
-    let values = Address::of(values.as_mut_ptr());
-    share(threads, len.div_ceil(CHUNK), |numbers| {
+    let values = SyncPtr::new(values.as_mut_ptr());
+    parallel_for(threads, len.div_ceil(CHUNK), |numbers| {
         for number in numbers {
             for at in number * CHUNK..len.min((number + 1) * CHUNK) {
                 // SAFETY: an index of the slice, in a chunk that no other thread has.
-                unsafe { *values.get::<Complex<T>>().add(at) = value(at) };
+                unsafe { *values.get().add(at) = value(at) };
             }
         }
         Ok(())

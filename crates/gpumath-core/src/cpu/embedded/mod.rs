@@ -14,11 +14,13 @@ use self::complex::ComplexPass;
 use self::lines::Lines;
 use self::real::RealPass;
 use super::buffer::Buffer;
-use super::parallel::SMALL;
 use super::scale::Reals;
 use crate::error::Result;
 use crate::fft::{Direction, Precision, Problem, TransformKind};
 use crate::tensor::Layout;
+
+/// Points times levels of a transform that one thread finishes before a second one would be awake.
+const SMALL: f64 = 5e5;
 
 /// The two precisions.
 pub(super) trait Scalar: FftNum + Reals<Self> {}

@@ -10,9 +10,9 @@ use rustfft::num_complex::Complex;
 use super::Scalar;
 use super::lines::{Lines, Rack, gather, scatter, tile_width};
 use crate::cpu::buffer::{Buffer, Pieces, Plain};
-use crate::cpu::parallel::{Address, share};
 use crate::cpu::scale::{Reals, scale_slice};
 use crate::error::Result;
+use crate::parallel::{SyncPtr, parallel_for};
 
 /// A transform of one line, which may use its input as work memory.
 trait LineKernel: Sync {
@@ -142,8 +142,8 @@ unsafe fn run_lines<K: LineKernel>(
         + Pieces::bytes::<K::To>(held_targets)
         + Pieces::bytes::<K::Scratch>(scratch_len);
     let (along, across) = (lines.along, lines.across);
-    let (from, to) = (Address::of(from), Address::of(to));
-    share(threads, lines.tiles(), |numbers| {
+    let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
+    parallel_for(threads, lines.tiles(), |numbers| {
         let mut buffer = Buffer::take(bytes)?;
         let mut pieces = buffer.pieces();
         let scratch = pieces.next::<K::Scratch>(scratch_len);
@@ -155,8 +155,8 @@ unsafe fn run_lines<K: LineKernel>(
             // SAFETY: `Lines` yields offsets within its layouts, for which the caller's addresses
             // are valid; each line is written by this tile alone, and with unit steps is a slice.
             unsafe {
-                let from = from.get::<K::From>().offset(tile.from);
-                let to = to.get::<K::To>().offset(tile.to);
+                let from = from.get().offset(tile.from);
+                let to = to.get().offset(tile.to);
                 gather(from, along.from, across.from, sources, source_rack);
                 let sources = sources.chunks_exact_mut(source_rack.pitch);
                 if sliced {

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::dynlib::DynamicLibrary;
 
-use crate::cpu::parallel::PerProcess;
 use crate::fft::Precision;
+use crate::parallel::PerProcess;
 
 /// `fftw_iodim64`
 #[repr(C)]

@@ -42,11 +42,6 @@ impl Chunks {
         self.next.store(self.size, Ordering::Relaxed);
     }
 
-    /// Returns whether no chunk has been claimed.
-    pub(super) fn are_untouched(&self) -> bool {
-        self.next.load(Ordering::Relaxed) == 0
-    }
-
     /// Returns the end of the chunk that starts at `start`.
     fn end_of(&self, start: usize) -> usize {
         (start + self.step - (self.shift + start) % self.step).min(self.size)
@@ -76,9 +71,7 @@ mod tests {
     #[test]
     fn nobody_draws_after_a_stop() {
         let chunks = Chunks::new(0, 100, 8);
-        assert!(chunks.are_untouched());
         assert_eq!(chunks.draw(), Some(0..8));
-        assert!(!chunks.are_untouched());
         chunks.stop();
         assert_eq!(chunks.draw(), None);
     }

@@ -24,11 +24,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::{MemoryKind, MemoryPointer, copy_async_in, is_cuda_memory_in};
-use crate::cpu::parallel::share;
 use crate::device::{
     ContextGuard, Event, PollingWait, RelaxedCapture, Stream, StreamRef, may_call_cuda_in_drop,
 };
 use crate::error::Result;
+use crate::parallel::parallel_for;
 use chunks::Chunks;
 
 /// Bytes below which the driver's own copy is used.
@@ -147,12 +147,9 @@ impl StagingBuffers {
             };
             work().inspect_err(|_| chunks.stop())
         };
-        let mut done =
-            share(self.threads, self.threads.get(), |mut threads| threads.try_for_each(&work));
-        if done.is_err() && chunks.are_untouched() {
-            // No other thread could be started.
-            done = work(0);
-        }
+        let done = parallel_for(self.threads, self.threads.get(), |mut threads| {
+            threads.try_for_each(&work)
+        });
         done.or_else(|error| self.stream.synchronize().and(Err(error)))
     }
 

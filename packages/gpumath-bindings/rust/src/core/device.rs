@@ -393,8 +393,10 @@ impl Event {
     fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let handle = stream.map_or(Ok(0), stream_handle)?;
         // SAFETY: the caller vouches for the handle, as the documentation says.
-        release_gil(py, || unsafe { self.0.record(device::StreamRef::new(self.0.device(), handle)) })
-            .or_raise(py)
+        release_gil(py, || unsafe {
+            self.0.record(device::StreamRef::new(self.0.device(), handle))
+        })
+        .or_raise(py)
     }
 
     /// Whether the recorded work is done.

@@ -17,8 +17,9 @@ class ExecutionCPU:
     Parameters
     ----------
     num_threads : int, optional
-        Number of threads, the calling one included; ``None`` means all cores that the process may
-        use.
+        Limit on the threads that compute a transform at once, the calling one included; ``None``
+        means one for each core that the process may use. The embedded engine's threads belong to
+        one pool of the process, whose size does not depend on this limit.
 
     Examples
     --------

@@ -1,0 +1,69 @@
+//! The threads that transforms start and use.
+
+use std::collections::HashMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::thread;
+
+use gpumath_core::cpu::fft::CpuFft;
+use gpumath_core::fft::{Direction, Kind, Precision, Problem};
+use gpumath_core::tensor::Layout;
+
+use crate::reference::{Operand, Random, check, dims};
+
+fn plan(threads: usize) -> impl Fn(&Problem) -> CpuFft {
+    move |problem| CpuFft::new(problem, NonZeroUsize::new(threads).unwrap(), None).unwrap()
+}
+
+/// A transform that is large enough for several threads.
+fn problem() -> Problem {
+    let layout = Layout::contiguous(&[192, 360]);
+    let axes = dims(&[0]);
+    Problem::new(Kind::C2C, Precision::Double, axes, layout.clone(), layout, false).unwrap()
+}
+
+/// Number of the threads of this process, by name.
+#[cfg(target_os = "linux")]
+fn thread_counts() -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    for task in fs::read_dir("/proc/self/task").unwrap() {
+        // A thread may end meanwhile.
+        let name = fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default();
+        *counts.entry(name.trim().to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn any_numbers_of_threads_share_one_pool() {
+    let problem = problem();
+    for threads in (2..=40).chain([64, 128, 1000]) {
+        let mut input = Operand::new(&problem.input, Precision::Double, true);
+        let mut output = Operand::new(&problem.output, Precision::Double, true);
+        // SAFETY: the operands span their layouts.
+        unsafe {
+            plan(threads)(&problem)
+                .execute(input.address(), output.address(), Direction::Forward, None)
+                .unwrap();
+        }
+    }
+    let helpers = (thread::available_parallelism().unwrap().get() - 1).max(1);
+    let counts = thread_counts();
+    let found: Vec<_> = counts.iter().filter(|(name, _)| name.starts_with("gpumath-cpu")).collect();
+    assert!(found.iter().all(|&(_, &count)| count == 1), "a pool was started twice: {found:?}");
+    assert_eq!(found.len(), helpers, "{found:?}");
+}
+
+#[test]
+fn many_callers_with_more_threads_than_cores() {
+    thread::scope(|scope| {
+        for seed in 31..37 {
+            scope.spawn(move || {
+                for threads in [3, 128] {
+                    check(&problem(), &mut Random::new(seed), plan(threads));
+                }
+            });
+        }
+    });
+}
