@@ -4,7 +4,6 @@ mod buffer;
 mod embedded;
 pub mod fft;
 mod fftw;
-mod loops;
 mod scale;
 
 pub use fftw::CpuLibrary;

@@ -8,7 +8,7 @@ use rustfft::num_complex::Complex;
 use super::buffer::Plain;
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
-use crate::tensor::{DType, Layout};
+use crate::tensor::{BatchDims, DType, Layout};
 
 /// Elements that one thread multiplies at a time. They and their neighbours of the next turn fit in
 /// a cache.
@@ -93,24 +93,19 @@ where
     E: Reals<T> + Mul<T, Output = E>,
     T: Plain + Mul<Output = T> + Sync,
 {
-    let Layout { shape, strides } = layout.merged();
-    let Some((&extent, outer)) = shape.split_last() else { return Ok(()) };
-    let (extent, stride) = (extent as usize, strides[outer.len()] as isize);
+    let mut lines = BatchDims::outside(&[], [layout]);
+    let fastest = lines.pop_fastest();
+    let (extent, stride) = (fastest.extent as usize, fastest.strides[0] as isize);
     let chunks = extent.div_ceil(CHUNK);
-    let lines = outer.iter().product::<i64>() as usize;
     let first = SyncPtr::new(std::ptr::with_exposed_provenance_mut::<E>(address));
-    parallel_for(threads, lines * chunks, |numbers| {
+    parallel_for(threads, lines.count() * chunks, |numbers| {
         for number in numbers {
-            let (mut line, start) = (number / chunks, number % chunks * CHUNK);
-            let mut offset = start as isize * stride;
-            for (&extent, &stride) in outer.iter().zip(&strides).rev() {
-                offset += (line % extent as usize) as isize * stride as isize;
-                line /= extent as usize;
-            }
+            let start = number % chunks * CHUNK;
+            let [offset] = lines.offsets(number / chunks);
             let count = CHUNK.min(extent - start);
             // SAFETY: indices of the layout, in a chunk that no other thread has.
             unsafe {
-                let first = first.get().offset(offset);
+                let first = first.get().offset(offset as isize + start as isize * stride);
                 if stride == 1 {
                     scale_slice(std::slice::from_raw_parts_mut(first, count), factor);
                 } else {

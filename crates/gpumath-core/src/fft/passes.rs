@@ -7,7 +7,7 @@
 
 use super::problem::{Problem, TransformKind};
 use crate::error::{Error, Result};
-use crate::tensor::{Dims, Layout};
+use crate::tensor::{BatchDim, BatchDims, Dims, Layout};
 
 /// A plan with loops calls the library once for each slice; above this many, a transposing copy costs less.
 const MAX_CALLS: i64 = 1024;
@@ -348,28 +348,12 @@ fn is_padded(output: &Layout, fastest: usize, pitch: i64) -> bool {
 
 /// The dimensions outside `group`, slowest first, neighbours merged where both strides allow.
 fn merged_batches(input: &Layout, output: &Layout, group: &[usize]) -> Vec<Batch> {
-    let mut batches: Vec<Batch> = (0..input.ndim())
-        .filter(|axis| !group.contains(axis) && input.shape[*axis] > 1)
-        .map(|axis| Batch {
-            count: input.shape[axis],
-            input: input.strides[axis],
-            output: output.strides[axis],
-        })
-        .collect();
-    batches.sort_by_key(|batch| std::cmp::Reverse(batch.output.abs()));
-    let mut merged: Vec<Batch> = Vec::new();
-    for batch in batches {
-        match merged.last_mut() {
-            Some(outer)
-                if outer.input == batch.input * batch.count
-                    && outer.output == batch.output * batch.count =>
-            {
-                *outer = Batch { count: outer.count * batch.count, ..batch };
-            }
-            _ => merged.push(batch),
-        }
-    }
-    merged
+    let dims = BatchDims::outside(group, [input, output]);
+    let batch = |dim: &BatchDim<2>| {
+        let [input, output] = dim.strides;
+        Batch { count: dim.extent, input, output }
+    };
+    dims.iter().map(batch).collect()
 }
 
 /// The batch of one library call, and where each call starts.

@@ -13,7 +13,7 @@ use gpumath_sys::generated::driver;
 use crate::device::{ContextGuard, RelaxedCapture, StreamRef};
 use crate::error::{Error, Result};
 use crate::status::call;
-use crate::tensor::{DType, Layout, TensorView};
+use crate::tensor::{BatchDims, DType, Dims, Layout, TensorView};
 
 /// The kernels of `scale_and_crop.cu`.
 const PTX: &str = concat!(include_str!("generated/scale_and_crop.ptx"), "\0");
@@ -40,12 +40,14 @@ pub(crate) struct Elements {
 impl Elements {
     /// Describes a layout in its memory order, for kernels that access one array.
     pub(crate) fn of(layout: &Layout) -> Result<Self> {
-        let Layout { shape, strides } = layout.merged();
+        let mut dims = BatchDims::outside(&[], [layout]);
+        let fastest = dims.pop_fastest();
+        let dims = || dims.iter().chain([&fastest]);
         Ok(Self {
             count: layout.len() as u64,
-            rank: shape.len() as i64,
-            extents: filled(&shape)?,
-            strides: filled(&strides)?,
+            rank: dims().count() as i64,
+            extents: filled(&dims().map(|dim| dim.extent).collect::<Dims>())?,
+            strides: filled(&dims().map(|dim| dim.strides[0]).collect::<Dims>())?,
         })
     }
 }

@@ -1,8 +1,6 @@
 //! Copies of strided elements in host memory, which leave the bytes between the elements as they are.
 
-use std::cmp::Reverse;
-
-use crate::tensor::Layout;
+use crate::tensor::{BatchDim, BatchDims, Layout};
 
 /// Copies elements of `size` bytes from one array in host memory to another of the same layout. The addresses are those
 /// of the lowest elements.
@@ -19,39 +17,43 @@ pub(crate) unsafe fn copy_elements(
     if layout.is_empty() {
         return;
     }
-    let mut axes: Vec<(usize, usize)> = layout
-        .strides
-        .iter()
-        .zip(&layout.shape)
-        .filter(|&(_, &extent)| extent > 1)
-        .map(|(stride, &extent)| (stride.unsigned_abs() as usize * size, extent as usize))
-        .collect();
-    axes.sort_unstable_by_key(|&(stride, _)| Reverse(stride));
-    let mut run = size;
-    while let Some(&(stride, extent)) = axes.last()
-        && stride == run
-    {
-        run *= extent;
-        axes.pop();
-    }
+    let dims = BatchDims::merged(
+        layout
+            .shape
+            .iter()
+            .zip(&layout.strides)
+            .map(|(&extent, stride)| BatchDim { extent, strides: [stride.abs()] }),
+    );
+    let (dims, run) = match dims.split_last() {
+        Some((fastest, outer)) if fastest.strides == [1] => (outer, size * fastest.extent as usize),
+        _ => (&dims[..], size),
+    };
     // SAFETY: each run is made of elements of the layout, for which the caller gives the guarantees.
-    unsafe { copy_runs(destination, source, &axes, run) }
+    unsafe { copy_runs(destination, source, dims, size, run) }
 }
 
-/// Copies one run of bytes for each index into `axes`, pairs of a stride in bytes and an extent.
+/// Copies runs of `run` bytes: one for each index into `dims`, whose strides are positive and count
+/// elements of `size` bytes.
 ///
 /// # Safety
-/// As for [`copy_elements`], for the runs instead of the elements.
-unsafe fn copy_runs(destination: usize, source: usize, axes: &[(usize, usize)], run: usize) {
-    let Some((&(stride, extent), inner)) = axes.split_first() else {
+/// As for [`copy_elements`].
+unsafe fn copy_runs(
+    destination: usize,
+    source: usize,
+    dims: &[BatchDim<1>],
+    size: usize,
+    run: usize,
+) {
+    let Some((dim, inner)) = dims.split_first() else {
         // SAFETY: the caller guarantees that both runs are valid and do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(source as *const u8, destination as *mut u8, run) };
         return;
     };
-    for index in 0..extent {
-        let offset = index * stride;
+    let step = dim.strides[0] as usize * size;
+    for index in 0..dim.extent as usize {
+        let offset = index * step;
         // SAFETY: these are some of the runs for which the caller gives the guarantees.
-        unsafe { copy_runs(destination + offset, source + offset, inner, run) }
+        unsafe { copy_runs(destination + offset, source + offset, inner, size, run) }
     }
 }
 

@@ -76,31 +76,6 @@ impl Layout {
         order
     }
 
-    /// The same elements, slowest dimension first, in as few dimensions as say so, but at least one.
-    #[must_use]
-    pub fn merged(&self) -> Self {
-        let mut merged = Self { shape: Dims::new(), strides: Dims::new() };
-        for axis in self.memory_order() {
-            let (extent, stride) = (self.shape[axis], self.strides[axis]);
-            match (merged.shape.last_mut(), merged.strides.last_mut()) {
-                _ if extent == 1 => {}
-                (Some(outer), Some(step)) if *step == extent * stride => {
-                    *outer *= extent;
-                    *step = stride;
-                }
-                _ => {
-                    merged.shape.push(extent);
-                    merged.strides.push(stride);
-                }
-            }
-        }
-        if merged.shape.is_empty() {
-            merged.shape.push(1);
-            merged.strides.push(1);
-        }
-        merged
-    }
-
     /// Lowest and highest element offset that the layout touches, relative to index (0, …, 0).
     /// `(0, -1)` when it is empty.
     #[must_use]

@@ -1,8 +1,10 @@
 //! What an operand is once its library no longer matters: an address, an element type, a layout, a device.
 
+mod batch;
 mod dtype;
 mod layout;
 
+pub(crate) use batch::{BatchDim, BatchDims};
 pub use dtype::DType;
 pub use layout::{Dims, Layout};
 

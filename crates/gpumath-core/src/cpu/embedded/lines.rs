@@ -3,8 +3,7 @@
 
 use std::ops::Mul;
 
-use crate::cpu::loops::{self, Loop, Loops};
-use crate::tensor::Layout;
+use crate::tensor::{BatchDims, Layout};
 
 /// Lines to gather together: two or four cache lines of neighbours, fewer when lines are very long.
 pub(super) fn tile_width(line_bytes: usize) -> usize {
@@ -36,7 +35,7 @@ pub(super) struct Lines {
     /// Distance between the lines of a tile.
     pub(super) across: Steps,
     inner: usize,
-    outer: Loops,
+    outer: BatchDims<2>,
     width: usize,
     tiles: usize,
 }
@@ -44,12 +43,12 @@ pub(super) struct Lines {
 impl Lines {
     /// The lines along `axis` from one layout to another; the layouts agree on every other extent.
     pub(super) fn new(axis: usize, from: &Layout, to: &Layout) -> Self {
-        let mut outer = loops::across(&[axis], from, to);
-        let inner = outer.pop().unwrap_or(Loop { extent: 1, from: 0, to: 0 });
+        let mut outer = BatchDims::outside(&[axis], [from, to]);
+        let inner = outer.pop_fastest();
         let mut lines = Self {
             along: Steps { from: from.strides[axis] as isize, to: to.strides[axis] as isize },
-            across: Steps { from: inner.from, to: inner.to },
-            inner: inner.extent,
+            across: Steps { from: inner.strides[0] as isize, to: inner.strides[1] as isize },
+            inner: inner.extent as usize,
             outer,
             width: 1,
             tiles: 0,
@@ -61,12 +60,12 @@ impl Lines {
     /// Cuts the lines into tiles of at most `width`.
     pub(super) fn cut(&mut self, width: usize) {
         self.width = width.clamp(1, self.inner.max(1));
-        self.tiles = loops::count(&self.outer) * self.inner.div_ceil(self.width);
+        self.tiles = self.outer.count() * self.inner.div_ceil(self.width);
     }
 
     /// Number of lines.
     pub(super) fn count(&self) -> usize {
-        loops::count(&self.outer) * self.inner
+        self.outer.count() * self.inner
     }
 
     /// Number of tiles.
@@ -83,10 +82,10 @@ impl Lines {
     pub(super) fn tile(&self, number: usize) -> Tile {
         let across = self.inner.div_ceil(self.width);
         let first = number % across * self.width;
-        let (from, to) = loops::offsets(&self.outer, number / across);
+        let [from, to] = self.outer.offsets(number / across);
         Tile {
-            from: from + first as isize * self.across.from,
-            to: to + first as isize * self.across.to,
+            from: from as isize + first as isize * self.across.from,
+            to: to as isize + first as isize * self.across.to,
             lines: self.width.min(self.inner - first),
         }
     }

@@ -11,11 +11,10 @@ pub use self::library::CpuLibrary;
 
 use self::plan::{Operands, Plan, Shape};
 use super::buffer::Buffer;
-use super::loops::{self, Loops};
 use super::scale::scale;
 use crate::error::{Error, Result};
 use crate::fft::{Direction, Precision, Problem, TransformKind};
-use crate::tensor::Layout;
+use crate::tensor::{BatchDim, BatchDims, Layout};
 use rustfft::num_complex::Complex;
 
 /// A transform planned by a library.
@@ -38,7 +37,9 @@ enum Work {
 /// negative strides.
 struct Copied {
     precision: Precision,
-    loops: Loops,
+    /// The batch dimensions of the input and the copy, which has all axes among them.
+    outer: BatchDims<2>,
+    fastest: BatchDim<2>,
     len: usize,
 }
 
@@ -73,10 +74,11 @@ impl FftwFft {
             return Err(Error::InvalidValue(unplanned(&library, problem)));
         }
         let indirect = !problem.inplace && has_stride(input, |stride| stride <= 0);
-        let copied = |layout: &Layout| Copied {
-            precision: problem.precision,
-            loops: loops::across(&[], input, layout),
-            len: layout.len() as usize,
+        let copied = |layout: &Layout| {
+            let mut outer = BatchDims::outside(&[], [input, layout]);
+            let fastest = outer.pop_fastest();
+            let len = layout.len() as usize;
+            Copied { precision: problem.precision, outer, fastest, len }
         };
         let work = if input.is_empty() || output.is_empty() {
             Work::Nothing
@@ -203,10 +205,28 @@ impl Copied {
         // SAFETY: passed on; the element types are those of the precision.
         unsafe {
             match (self.precision, COMPLEX) {
-                (Precision::Single, false) => copy::<f32>(&self.loops, from, to),
-                (Precision::Single, true) => copy::<Complex<f32>>(&self.loops, from, to),
-                (_, false) => copy::<f64>(&self.loops, from, to),
-                (_, true) => copy::<Complex<f64>>(&self.loops, from, to),
+                (Precision::Single, false) => self.copy_as::<f32>(from, to),
+                (Precision::Single, true) => self.copy_as::<Complex<f32>>(from, to),
+                (_, false) => self.copy_as::<f64>(from, to),
+                (_, true) => self.copy_as::<Complex<f64>>(from, to),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::copy`], with elements of type `E`.
+    unsafe fn copy_as<E: Copy>(&self, from: usize, to: usize) {
+        let from = std::ptr::with_exposed_provenance::<E>(from);
+        let to = std::ptr::with_exposed_provenance_mut::<E>(to);
+        let [from_stride, to_stride] = self.fastest.strides.map(|stride| stride as isize);
+        for entry in 0..self.outer.count() {
+            let [from_offset, to_offset] = self.outer.offsets(entry).map(|offset| offset as isize);
+            for index in 0..self.fastest.extent as isize {
+                // SAFETY: the offsets are those of elements of the layouts.
+                unsafe {
+                    *to.offset(to_offset + index * to_stride) =
+                        *from.offset(from_offset + index * from_stride);
+                }
             }
         }
     }
@@ -238,35 +258,13 @@ impl Inverse {
     unsafe fn make_ends_real<T: Default>(&self, address: usize) {
         let copied = std::ptr::with_exposed_provenance_mut::<Complex<T>>(address);
         let ends = [0, self.layout.shape[self.halved] - 1];
-        let lines = loops::across(&[self.halved], &self.layout, &self.layout);
+        let lines = BatchDims::outside(&[self.halved], [&self.layout]);
         for &end in &ends[..if self.even { 2 } else { 1 }] {
-            for number in 0..loops::count(&lines) {
-                let (offset, _) = loops::offsets(&lines, number);
-                let end = (end * self.layout.strides[self.halved]) as isize;
+            for line in 0..lines.count() {
+                let [offset] = lines.offsets(line);
+                let end = end * self.layout.strides[self.halved];
                 // SAFETY: an index within the copy.
-                unsafe { (*copied.offset(offset + end)).im = T::default() };
-            }
-        }
-    }
-}
-
-/// # Safety
-/// Both sides must be valid for the loops and not overlap.
-unsafe fn copy<E: Copy>(loops: &Loops, from: usize, to: usize) {
-    let from = std::ptr::with_exposed_provenance::<E>(from);
-    let to = std::ptr::with_exposed_provenance_mut::<E>(to);
-    let Some((inner, outer)) = loops.split_last() else {
-        // SAFETY: no loops: one element.
-        unsafe { *to = *from };
-        return;
-    };
-    for number in 0..loops::count(outer) {
-        let offsets = loops::offsets(outer, number);
-        for index in 0..inner.extent as isize {
-            // SAFETY: within the loops.
-            unsafe {
-                *to.offset(offsets.1 + index * inner.to) =
-                    *from.offset(offsets.0 + index * inner.from);
+                unsafe { (*copied.offset((offset + end) as isize)).im = T::default() };
             }
         }
     }

@@ -6,8 +6,7 @@ use std::num::NonZeroUsize;
 use super::api::{
     Api, DESTROY_INPUT, Dimension, ESTIMATE, Execute, PRESERVE_INPUT, RawPlan, UNALIGNED, planning,
 };
-use crate::cpu::loops::{self, Loop, Loops};
-use crate::tensor::Layout;
+use crate::tensor::{BatchDim, BatchDims, Layout};
 
 /// What goes in and comes out; complex kinds with the sign of the exponent.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +31,7 @@ pub(super) struct Plan {
     raw: RawPlan,
     execute: Execute,
     destroy: unsafe extern "C" fn(RawPlan),
-    outer: Loops,
+    outer: BatchDims<2>,
     from_size: isize,
     to_size: isize,
 }
@@ -46,14 +45,12 @@ unsafe impl Sync for Plan {}
 impl Plan {
     /// Plans; `None` when the library cannot. Some take at most one loop: the others go outside.
     pub(super) fn new(api: &Api, shape: &Shape<'_>, threads: NonZeroUsize) -> Option<Self> {
-        let all = loops::across(shape.axes, shape.from, shape.to);
-        let (raw, outer) = match raw_plan(api, shape, &all, threads) {
-            Some(raw) => (raw, Loops::new()),
-            None if all.len() > 1 => {
-                let longest = (0..all.len()).max_by_key(|&at| all[at].extent)?;
-                let mut outer = all;
-                let inner = outer.remove(longest);
-                (raw_plan(api, shape, &[inner], threads)?, outer)
+        let mut batch = BatchDims::outside(shape.axes, [shape.from, shape.to]);
+        let (raw, outer) = match raw_plan(api, shape, &batch, threads) {
+            Some(raw) => (raw, BatchDims::default()),
+            None if batch.len() > 1 => {
+                let longest = batch.remove_longest()?;
+                (raw_plan(api, shape, &[longest], threads)?, batch)
             }
             None => return None,
         };
@@ -77,12 +74,12 @@ impl Plan {
     pub(super) unsafe fn execute(&self, from: usize, to: usize) {
         let from = std::ptr::with_exposed_provenance_mut::<c_void>(from);
         let to = std::ptr::with_exposed_provenance_mut::<c_void>(to);
-        for number in 0..loops::count(&self.outer) {
-            let offsets = loops::offsets(&self.outer, number);
+        for entry in 0..self.outer.count() {
+            let [from_offset, to_offset] = self.outer.offsets(entry);
             // SAFETY: the plan takes any alignment, and covers the layouts together with the loops.
             unsafe {
-                let from = from.byte_offset(offsets.0 * self.from_size);
-                let to = to.byte_offset(offsets.1 * self.to_size);
+                let from = from.byte_offset(from_offset as isize * self.from_size);
+                let to = to.byte_offset(to_offset as isize * self.to_size);
                 (self.execute)(self.raw, from, to);
             }
         }
@@ -99,20 +96,28 @@ impl Drop for Plan {
 fn raw_plan(
     api: &Api,
     shape: &Shape<'_>,
-    loops: &[Loop],
+    batch: &[BatchDim<2>],
     threads: NonZeroUsize,
 ) -> Option<RawPlan> {
-    let dimension = |dim: Loop| Dimension { n: dim.extent as isize, from: dim.from, to: dim.to };
-    let complex = |&axis: &usize| Loop::of(axis, shape.from, shape.to);
-    let mut dims: Vec<Dimension> = shape.axes.iter().map(complex).map(dimension).collect();
+    let (from, to) = (shape.from, shape.to);
+    let axis = |&axis: &usize| Dimension {
+        n: from.shape[axis] as isize,
+        from: from.strides[axis] as isize,
+        to: to.strides[axis] as isize,
+    };
+    let mut dims: Vec<Dimension> = shape.axes.iter().map(axis).collect();
     if let (Operands::C2R, Some(last), Some(&axis)) =
         (shape.operands, dims.last_mut(), shape.axes.last())
     {
-        last.n = shape.to.shape[axis] as isize;
+        last.n = to.shape[axis] as isize;
     }
-    let loops: Vec<Dimension> = loops.iter().copied().map(dimension).collect();
+    let batch_dim = |dim: &BatchDim<2>| {
+        let [from, to] = dim.strides;
+        Dimension { n: dim.extent as isize, from: from as isize, to: to as isize }
+    };
+    let batch: Vec<Dimension> = batch.iter().map(batch_dim).collect();
     let (rank, dims) = (c_int::try_from(dims.len()).ok()?, dims.as_ptr());
-    let (count, loops) = (c_int::try_from(loops.len()).ok()?, loops.as_ptr());
+    let (count, batch) = (c_int::try_from(batch.len()).ok()?, batch.as_ptr());
     // A plan from estimates looks at the addresses only to see whether they are equal.
     let from = std::ptr::without_provenance_mut(4096);
     let to = std::ptr::without_provenance_mut(8192);
@@ -126,16 +131,16 @@ fn raw_plan(
             match shape.operands {
                 Operands::C2C(sign) => {
                     let flags = flags | PRESERVE_INPUT;
-                    (api.plan_c2c)(rank, dims, count, loops, from, to, sign, flags)
+                    (api.plan_c2c)(rank, dims, count, batch, from, to, sign, flags)
                 }
                 Operands::InPlace(sign) => {
-                    (api.plan_c2c)(rank, dims, count, loops, from, from, sign, flags)
+                    (api.plan_c2c)(rank, dims, count, batch, from, from, sign, flags)
                 }
                 Operands::R2C => {
-                    (api.plan_r2c)(rank, dims, count, loops, from, to, flags | PRESERVE_INPUT)
+                    (api.plan_r2c)(rank, dims, count, batch, from, to, flags | PRESERVE_INPUT)
                 }
                 Operands::C2R => {
-                    (api.plan_c2r)(rank, dims, count, loops, from, to, flags | DESTROY_INPUT)
+                    (api.plan_c2r)(rank, dims, count, batch, from, to, flags | DESTROY_INPUT)
                 }
             }
         }
