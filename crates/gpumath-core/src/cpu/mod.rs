@@ -1,10 +1,10 @@
 //! The engine that needs no GPU.
 
-mod buffer;
 mod embedded;
 pub mod fft;
 mod fftw;
 mod scale;
+mod scratch;
 
 pub use fftw::CpuLibrary;
 

@@ -5,7 +5,7 @@ use std::ops::Mul;
 
 use rustfft::num_complex::Complex;
 
-use super::buffer::Plain;
+use super::scratch::Plain;
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 use crate::tensor::{BatchDims, DType, Layout};

@@ -1,20 +1,20 @@
 //! Transforms by rustfft and realfft, one pass over memory for each axis.
 
-mod complex;
-mod lines;
-mod long;
-mod real;
+mod complex_pass;
+mod four_step;
+mod line_tiles;
+mod real_pass;
 
 use std::num::NonZeroUsize;
 
 use rustfft::FftNum;
 use rustfft::num_complex::Complex;
 
-use self::complex::ComplexPass;
-use self::lines::Lines;
-use self::real::RealPass;
-use super::buffer::Buffer;
+use self::complex_pass::ComplexPass;
+use self::line_tiles::Lines;
+use self::real_pass::RealPass;
 use super::scale::Reals;
+use super::scratch::Buffer;
 use crate::error::Result;
 use crate::fft::{Direction, Precision, Problem, TransformKind};
 use crate::tensor::Layout;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 pub use self::library::CpuLibrary;
 
 use self::plan::{Operands, Plan, Shape};
-use super::buffer::Buffer;
 use super::scale::scale;
+use super::scratch::Buffer;
 use crate::error::{Error, Result};
 use crate::fft::{Direction, Precision, Problem, TransformKind};
 use crate::tensor::{BatchDim, BatchDims, Layout};

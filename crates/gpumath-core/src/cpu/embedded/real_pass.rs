@@ -8,9 +8,9 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 
 use super::Scalar;
-use super::lines::{Lines, Rack, gather, scatter, tile_width};
-use crate::cpu::buffer::{Buffer, Pieces, Plain};
+use super::line_tiles::{Lines, Rack, gather, scatter, tile_width};
 use crate::cpu::scale::{Reals, scale_slice};
+use crate::cpu::scratch::{Buffer, Pieces, Plain};
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 

@@ -7,10 +7,10 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
-use super::lines::{Lines, Rack, gather, scatter, tile_width};
-use super::long::{Cut, Long};
-use crate::cpu::buffer::{Buffer, Pieces};
+use super::four_step::{Cut, Long};
+use super::line_tiles::{Lines, Rack, gather, scatter, tile_width};
 use crate::cpu::scale::scale_slice;
+use crate::cpu::scratch::{Buffer, Pieces};
 use crate::error::Result;
 use crate::fft::Direction;
 use crate::parallel::{SyncPtr, parallel_for};

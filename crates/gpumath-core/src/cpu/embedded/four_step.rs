@@ -13,8 +13,8 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
-use super::lines::{Rack, gather, scatter};
-use crate::cpu::buffer::{Buffer, Pieces};
+use super::line_tiles::{Rack, gather, scatter};
+use crate::cpu::scratch::{Buffer, Pieces};
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 
