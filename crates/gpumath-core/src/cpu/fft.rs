@@ -12,7 +12,7 @@ use crate::fft::{Direction, Problem};
 
 /// A planned transform. It holds tables, no work memory, and may run on several threads at once.
 pub struct CpuFft {
-    engine: Engine,
+    engine: CpuEngine,
     inplace: bool,
     alignment: usize,
 }
@@ -23,7 +23,7 @@ impl fmt::Debug for CpuFft {
     }
 }
 
-enum Engine {
+enum CpuEngine {
     Embedded(Box<EmbeddedFft>),
     Fftw(Box<FftwFft>),
 }
@@ -40,15 +40,15 @@ impl CpuFft {
     ) -> Result<Self> {
         let planned = library.map(|library| {
             (
-                library.is_asked_for(),
-                FftwFft::new(problem, threads, library).map(|fft| Engine::Fftw(Box::new(fft))),
+                library.is_requested(),
+                FftwFft::new(problem, threads, library).map(|fft| CpuEngine::Fftw(Box::new(fft))),
             )
         });
         let engine = match planned {
             Some((_, Ok(engine))) => engine,
             Some((true, Err(error))) => return Err(error),
             None | Some((false, Err(_))) => {
-                Engine::Embedded(Box::new(EmbeddedFft::new(problem, threads)?))
+                CpuEngine::Embedded(Box::new(EmbeddedFft::new(problem, threads)?))
             }
         };
         Ok(Self { engine, inplace: problem.inplace, alignment: problem.precision.real().size() })
@@ -58,8 +58,8 @@ impl CpuFft {
     #[must_use]
     pub fn engine_name(&self) -> &'static str {
         match &self.engine {
-            Engine::Embedded(_) => "embedded",
-            Engine::Fftw(fft) => fft.library().name(),
+            CpuEngine::Embedded(_) => "embedded",
+            CpuEngine::Fftw(fft) => fft.library().name(),
         }
     }
 
@@ -82,9 +82,9 @@ impl CpuFft {
         self.check(input, output)?;
         match &self.engine {
             // SAFETY: passed on.
-            Engine::Embedded(fft) => unsafe { fft.execute(input, output, direction, factor) },
+            CpuEngine::Embedded(fft) => unsafe { fft.execute(input, output, direction, factor) },
             // SAFETY: passed on.
-            Engine::Fftw(fft) => unsafe { fft.execute(input, output, direction, factor) },
+            CpuEngine::Fftw(fft) => unsafe { fft.execute(input, output, direction, factor) },
         }
     }
 

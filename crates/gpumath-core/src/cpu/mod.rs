@@ -10,7 +10,7 @@ pub use fftw::CpuLibrary;
 
 use crate::error::Error;
 
-fn half_is_missing() -> Error {
+fn half_precision_error() -> Error {
     Error::InvalidValue(
         "the CPU engines have single and double precision; convert the operand to complex64 or \
          float32, or run half precision on a GPU"

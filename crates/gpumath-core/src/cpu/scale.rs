@@ -5,7 +5,7 @@ use std::ops::Mul;
 
 use rustfft::num_complex::Complex;
 
-use super::scratch::Plain;
+use super::scratch::Pod;
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 use crate::tensor::{BatchDims, DType, Layout};
@@ -35,7 +35,7 @@ pub(super) unsafe fn scale(
                 scale_all::<Complex<f32>, _>(address, layout, factor as f32, threads)
             }
             DType::Complex128 => scale_all::<Complex<f64>, _>(address, layout, factor, threads),
-            _ => Err(super::half_is_missing()),
+            _ => Err(super::half_precision_error()),
         }
     }
 }
@@ -44,17 +44,20 @@ pub(super) unsafe fn scale(
 ///
 /// # Safety
 /// Implement it only for those.
-pub(super) unsafe trait Reals<T>: Plain {}
+pub(super) unsafe trait RealParts<T>: Pod {}
 
 // SAFETY: one real.
-unsafe impl Reals<Self> for f32 {}
+unsafe impl RealParts<Self> for f32 {}
 // SAFETY: one real.
-unsafe impl Reals<Self> for f64 {}
+unsafe impl RealParts<Self> for f64 {}
 // SAFETY: two reals.
-unsafe impl<T: Plain> Reals<T> for Complex<T> {}
+unsafe impl<T: Pod> RealParts<T> for Complex<T> {}
 
 /// Multiplies the elements of a slice.
-pub(super) fn scale_slice<E: Reals<T>, T: Plain + Mul<Output = T>>(elements: &mut [E], factor: T) {
+pub(super) fn scale_slice<E: RealParts<T>, T: Pod + Mul<Output = T>>(
+    elements: &mut [E],
+    factor: T,
+) {
     let len = size_of_val(elements) / size_of::<T>();
     // SAFETY: the same memory as its reals, for as long as it is borrowed.
     let reals = unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) };
@@ -90,8 +93,8 @@ unsafe fn scale_all<E, T>(
     threads: NonZeroUsize,
 ) -> Result<()>
 where
-    E: Reals<T> + Mul<T, Output = E>,
-    T: Plain + Mul<Output = T> + Sync,
+    E: RealParts<T> + Mul<T, Output = E>,
+    T: Pod + Mul<Output = T> + Sync,
 {
     let mut lines = BatchDims::outside(&[], [layout]);
     let fastest = lines.pop_fastest();

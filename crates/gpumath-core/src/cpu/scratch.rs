@@ -40,21 +40,21 @@ fn swap_large(put: Option<Vec<Line>>) -> Vec<Line> {
 ///
 /// # Safety
 /// Implement it only for types without padding, invalid values or drop glue.
-pub(super) unsafe trait Plain: Copy {}
+pub(super) unsafe trait Pod: Copy {}
 
 // SAFETY: every bit pattern is a float.
-unsafe impl Plain for f32 {}
+unsafe impl Pod for f32 {}
 // SAFETY: every bit pattern is a float.
-unsafe impl Plain for f64 {}
+unsafe impl Pod for f64 {}
 // SAFETY: two floats side by side, without padding.
-unsafe impl<T: Plain> Plain for rustfft::num_complex::Complex<T> {}
+unsafe impl<T: Pod> Pod for rustfft::num_complex::Complex<T> {}
 
 /// Zeroed or previously used memory, aligned to a cache line.
-pub(super) struct Buffer {
+pub(super) struct ScratchBuffer {
     lines: Vec<Line>,
 }
 
-impl Buffer {
+impl ScratchBuffer {
     /// At least `bytes` bytes: a kept buffer if one is large enough, else a new one.
     pub(super) fn take(bytes: usize) -> Result<Self> {
         let count = bytes.div_ceil(size_of::<Line>());
@@ -76,12 +76,12 @@ impl Buffer {
     }
 
     /// The buffer cut into consecutive pieces that each start on a cache line.
-    pub(super) fn pieces(&mut self) -> Pieces<'_> {
-        Pieces { rest: &mut self.lines }
+    pub(super) fn pieces(&mut self) -> ScratchPieces<'_> {
+        ScratchPieces { rest: &mut self.lines }
     }
 }
 
-impl Drop for Buffer {
+impl Drop for ScratchBuffer {
     fn drop(&mut self) {
         let lines = std::mem::take(&mut self.lines);
         let bytes = lines.len() * size_of::<Line>();
@@ -94,19 +94,19 @@ impl Drop for Buffer {
     }
 }
 
-/// Cuts a [`Buffer`] into typed slices.
-pub(super) struct Pieces<'a> {
+/// Cuts a [`ScratchBuffer`] into typed slices.
+pub(super) struct ScratchPieces<'a> {
     rest: &'a mut [Line],
 }
 
-impl<'a> Pieces<'a> {
-    /// Bytes that [`Pieces::next`] takes for `len` elements of `E`.
+impl<'a> ScratchPieces<'a> {
+    /// Bytes that [`ScratchPieces::next`] takes for `len` elements of `E`.
     pub(super) fn bytes<E>(len: usize) -> usize {
         (len * size_of::<E>()).next_multiple_of(size_of::<Line>())
     }
 
     /// The next `len` elements. Shorter only when the buffer was made too small.
-    pub(super) fn next<E: Plain>(&mut self, len: usize) -> &'a mut [E] {
+    pub(super) fn next<E: Pod>(&mut self, len: usize) -> &'a mut [E] {
         let lines = Self::bytes::<E>(len) / size_of::<Line>();
         let rest = std::mem::take(&mut self.rest);
         let at = lines.min(rest.len());

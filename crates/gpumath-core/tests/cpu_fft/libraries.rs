@@ -74,7 +74,7 @@ fn a_library_says_what_it_is() {
         let version = library.version().unwrap();
         assert!(version.chars().any(|c| c.is_ascii_digit()), "{version}");
         assert!(library.path().contains("fftw") || library.name() != "fftw");
-        assert!(library.is_asked_for());
+        assert!(library.is_requested());
     }
 }
 

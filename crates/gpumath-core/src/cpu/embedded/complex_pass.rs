@@ -7,10 +7,10 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
-use super::four_step::{Cut, Long};
-use super::line_tiles::{Lines, Rack, gather, scatter, tile_width};
+use super::four_step::{FourStepFft, GridShape};
+use super::line_tiles::{BufferLayout, LineTiles, gather, scatter, tile_width};
 use crate::cpu::scale::scale_slice;
-use crate::cpu::scratch::{Buffer, Pieces};
+use crate::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::error::Result;
 use crate::fft::Direction;
 use crate::parallel::{SyncPtr, parallel_for};
@@ -24,25 +24,27 @@ const SCALED_BYTES: usize = 1 << 13;
 /// A transform of one length, planned for a direction when that direction is first asked for.
 struct ComplexKernel<T: Scalar> {
     points: usize,
-    cut: Option<Cut>,
-    forward: OnceLock<Result<Planned<T>>>,
-    inverse: OnceLock<Result<Planned<T>>>,
+    grid: Option<GridShape>,
+    forward: OnceLock<Result<PlannedKernel<T>>>,
+    inverse: OnceLock<Result<PlannedKernel<T>>>,
 }
 
-enum Planned<T: Scalar> {
+enum PlannedKernel<T: Scalar> {
     Line(Arc<dyn Fft<T>>),
-    Long(Box<Long<T>>),
+    FourStep(Box<FourStepFft<T>>),
 }
 
 impl<T: Scalar> ComplexKernel<T> {
-    fn get(&self, direction: Direction, threads: NonZeroUsize) -> Result<&Planned<T>> {
+    fn get(&self, direction: Direction, threads: NonZeroUsize) -> Result<&PlannedKernel<T>> {
         let (cell, direction) = match direction {
             Direction::Forward => (&self.forward, FftDirection::Forward),
             Direction::Inverse => (&self.inverse, FftDirection::Inverse),
         };
-        let planned = cell.get_or_init(|| match self.cut {
-            None => Ok(Planned::Line(FftPlanner::new().plan_fft(self.points, direction))),
-            Some(cut) => Ok(Planned::Long(Box::new(Long::new(cut, direction, threads)?))),
+        let planned = cell.get_or_init(|| match self.grid {
+            None => Ok(PlannedKernel::Line(FftPlanner::new().plan_fft(self.points, direction))),
+            Some(grid) => {
+                Ok(PlannedKernel::FourStep(Box::new(FourStepFft::new(grid, direction, threads)?)))
+            }
         });
         planned.as_ref().map_err(Clone::clone)
     }
@@ -51,17 +53,17 @@ impl<T: Scalar> ComplexKernel<T> {
 /// All lines of one axis, with the kernel that transforms a line.
 pub(super) struct ComplexPass<T: Scalar> {
     kernel: ComplexKernel<T>,
-    lines: Lines,
+    lines: LineTiles,
     /// Input and output are the same memory.
     inplace: bool,
     /// How tiles stand in the buffer; `None` when every line of the output is a slice.
-    rack: Option<Rack>,
+    layout: Option<BufferLayout>,
 }
 
 impl<T: Scalar> ComplexPass<T> {
     pub(super) fn new(
         points: usize,
-        mut lines: Lines,
+        mut lines: LineTiles,
         inplace: bool,
         threads: NonZeroUsize,
     ) -> Self {
@@ -71,16 +73,16 @@ impl<T: Scalar> ComplexPass<T> {
             && lines.along.to == 1
             && lines.across.from == points as isize
             && lines.across.to == points as isize;
-        let cut = Cut::new(points, lines.count(), threads);
-        lines.cut(match cut {
+        let grid = GridShape::new(points, lines.count(), threads);
+        lines.cut_into_tiles(match grid {
             Some(_) => 1,
             None if batched => BATCH_BYTES / (size * points),
             None => tile_width(size * points),
         });
-        let rack = (!sliced).then(|| Rack::new(points, size));
+        let layout = (!sliced).then(|| BufferLayout::new(points, size));
         let kernel =
-            ComplexKernel { points, cut, forward: OnceLock::new(), inverse: OnceLock::new() };
-        Self { kernel, lines, inplace, rack }
+            ComplexKernel { points, grid, forward: OnceLock::new(), inverse: OnceLock::new() };
+        Self { kernel, lines, inplace, layout }
     }
 
     /// Transforms every line, and multiplies it by the factor if there is one.
@@ -97,17 +99,17 @@ impl<T: Scalar> ComplexPass<T> {
     ) -> Result<()> {
         match self.kernel.get(direction, threads)? {
             // SAFETY: passed on.
-            Planned::Line(fft) => unsafe {
+            PlannedKernel::Line(fft) => unsafe {
                 self.run_lines(fft.as_ref(), from, to, factor, threads)
             },
-            Planned::Long(long) => {
+            PlannedKernel::FourStep(fft) => {
                 let along = self.lines.along;
                 for number in 0..self.lines.tiles() {
                     let tile = self.lines.tile(number);
-                    // SAFETY: `Lines` yields offsets within its layouts.
+                    // SAFETY: `LineTiles` yields offsets within its layouts.
                     unsafe {
                         let (from, to) = (from.offset(tile.from), to.offset(tile.to));
-                        long.run((from, along.from), (to, along.to), factor, threads)?;
+                        fft.run((from, along.from), (to, along.to), factor, threads)?;
                     }
                 }
                 Ok(())
@@ -126,26 +128,27 @@ impl<T: Scalar> ComplexPass<T> {
         threads: NonZeroUsize,
     ) -> Result<()> {
         let scratch = fft.get_inplace_scratch_len().max(fft.get_immutable_scratch_len());
-        let held = self.rack.map_or(0, |rack| rack.len(self.lines.width()));
-        let bytes = Pieces::bytes::<Complex<T>>(scratch) + Pieces::bytes::<Complex<T>>(held);
+        let buffered = self.layout.map_or(0, |layout| layout.len(self.lines.width()));
+        let bytes = ScratchPieces::bytes::<Complex<T>>(scratch)
+            + ScratchPieces::bytes::<Complex<T>>(buffered);
         let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
         parallel_for(threads, self.lines.tiles(), |numbers| {
-            let mut buffer = Buffer::take(bytes)?;
+            let mut buffer = ScratchBuffer::take(bytes)?;
             let mut pieces = buffer.pieces();
             let scratch = pieces.next(scratch);
-            let held = pieces.next(held);
+            let buffered = pieces.next(buffered);
             for number in numbers {
                 let tile = self.lines.tile(number);
-                // SAFETY: `Lines` yields offsets within its layouts, for which the caller's
+                // SAFETY: `LineTiles` yields offsets within its layouts, for which the caller's
                 // addresses are valid; each line is written by this tile alone.
                 unsafe {
                     let from = from.get().offset(tile.from);
                     let to = to.get().offset(tile.to);
-                    match self.rack {
+                    match self.layout {
                         None => self.run_sliced(fft, (from, to), tile.lines, factor, scratch),
-                        Some(rack) => {
-                            let held = &mut held[..rack.len(tile.lines)];
-                            self.run_racked(fft, (from, to), (held, rack), factor, scratch);
+                        Some(layout) => {
+                            let buffered = &mut buffered[..layout.len(tile.lines)];
+                            self.run_buffered(fft, (from, to), (buffered, layout), factor, scratch);
                         }
                     }
                 }
@@ -189,7 +192,13 @@ impl<T: Scalar> ComplexPass<T> {
                     let source = std::slice::from_raw_parts(from, len);
                     fft.process_immutable_with_scratch(source, target, scratch);
                 } else {
-                    gather(from, along.from, across.from, target, Rack { points, pitch: points });
+                    gather(
+                        from,
+                        along.from,
+                        across.from,
+                        target,
+                        BufferLayout { points, pitch: points },
+                    );
                     fft.process_with_scratch(target, scratch);
                 }
                 if let Some(factor) = factor {
@@ -202,26 +211,26 @@ impl<T: Scalar> ComplexPass<T> {
     /// Transforms lines that are strided in the output, by way of a buffer.
     ///
     /// # Safety
-    /// `from` and `to` must be valid for the lines that `held` has room for.
-    unsafe fn run_racked(
+    /// `from` and `to` must be valid for the lines that `buffered` has room for.
+    unsafe fn run_buffered(
         &self,
         fft: &dyn Fft<T>,
         (from, to): (*const Complex<T>, *mut Complex<T>),
-        (held, rack): (&mut [Complex<T>], Rack),
+        (buffered, layout): (&mut [Complex<T>], BufferLayout),
         factor: Option<T>,
         scratch: &mut [Complex<T>],
     ) {
         let (along, across) = (self.lines.along, self.lines.across);
         // SAFETY: the strides and lines are those that the caller vouches for.
-        unsafe { gather(from, along.from, across.from, held, rack) };
-        if rack.is_gapless() {
-            fft.process_with_scratch(held, scratch);
+        unsafe { gather(from, along.from, across.from, buffered, layout) };
+        if layout.is_gapless() {
+            fft.process_with_scratch(buffered, scratch);
         } else {
-            for line in held.chunks_exact_mut(rack.pitch) {
-                fft.process_with_scratch(&mut line[..rack.points], scratch);
+            for line in buffered.chunks_exact_mut(layout.pitch) {
+                fft.process_with_scratch(&mut line[..layout.points], scratch);
             }
         }
         // SAFETY: as above.
-        unsafe { scatter(held, rack, to, along.to, across.to, factor) };
+        unsafe { scatter(buffered, layout, to, along.to, across.to, factor) };
     }
 }

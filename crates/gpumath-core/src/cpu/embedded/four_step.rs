@@ -1,4 +1,4 @@
-//! One long line as a grid, so that several threads can work on it and each column fits in a cache.
+//! One fft line as a grid, so that several threads can work on it and each column fits in a cache.
 //!
 //! With j = j1·columns + j2 and k = k1 + rows·k2, a transform of rows·columns points is one over
 //! the columns (j1 → k1), a factor exp(∓2πi·j2·k1/points), and one over the rows (j2 → k2). Lengths
@@ -13,31 +13,31 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
-use super::line_tiles::{Rack, gather, scatter};
-use crate::cpu::scratch::{Buffer, Pieces};
+use super::line_tiles::{BufferLayout, gather, scatter};
+use crate::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// Columns that are worked on together: their equal points fill two cache lines, four in double
 /// precision.
-const WIDTH: usize = 16;
+const TILE_WIDTH: usize = 16;
 
 /// Shorter lines are not worth several passes over memory.
-const SHORTEST: usize = 1 << 14;
+const MIN_POINTS: usize = 1 << 14;
 
 /// How a long line is cut.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
+pub(super) struct GridShape {
     points: usize,
     rows: usize,
     columns: usize,
 }
 
-impl Cut {
+impl GridShape {
     /// The cut for `lines` lines of `points` on some threads; `None` where transforming line by
     /// line is faster.
     pub(super) fn new(points: usize, lines: usize, threads: NonZeroUsize) -> Option<Self> {
-        if points < SHORTEST {
+        if points < MIN_POINTS {
             return None;
         }
         let largest = largest_prime_factor(points);
@@ -71,7 +71,7 @@ fn largest_prime_factor(mut number: usize) -> usize {
 /// transforms.
 fn padded_grid(least: usize) -> Option<(usize, usize)> {
     let low = (least / 2).isqrt();
-    let fast = |side: usize| side.is_multiple_of(WIDTH) && largest_prime_factor(side) <= 5;
+    let fast = |side: usize| side.is_multiple_of(TILE_WIDTH) && largest_prime_factor(side) <= 5;
     let sides: Vec<usize> = (low..=4 * low).filter(|side| fast(*side)).collect();
     sides
         .iter()
@@ -83,11 +83,11 @@ fn padded_grid(least: usize) -> Option<(usize, usize)> {
 }
 
 /// A planned transform of long lines in one direction.
-pub(super) struct Long<T: Scalar> {
-    cut: Cut,
+pub(super) struct FourStepFft<T: Scalar> {
+    shape: GridShape,
     columns: Arc<dyn Fft<T>>,
     rows: Arc<dyn Fft<T>>,
-    factors: Factors<T>,
+    twiddles: Twiddles<T>,
     chirp: Option<Chirp<T>>,
 }
 
@@ -98,29 +98,35 @@ struct Chirp<T: Scalar> {
     /// Transform of the conjugate wave over the padded grid, in the order that the pass over the
     /// rows leaves, divided by the number of points of the grid.
     spectrum: Vec<Complex<T>>,
-    back_columns: Arc<dyn Fft<T>>,
-    back_rows: Arc<dyn Fft<T>>,
+    inverse_columns: Arc<dyn Fft<T>>,
+    inverse_rows: Arc<dyn Fft<T>>,
 }
 
-impl<T: Scalar> Long<T> {
-    pub(super) fn new(cut: Cut, direction: FftDirection, threads: NonZeroUsize) -> Result<Self> {
+impl<T: Scalar> FourStepFft<T> {
+    pub(super) fn new(
+        shape: GridShape,
+        direction: FftDirection,
+        threads: NonZeroUsize,
+    ) -> Result<Self> {
         let mut planner = FftPlanner::new();
-        let grid = cut.rows * cut.columns;
-        let padded = grid != cut.points;
+        let grid = shape.rows * shape.columns;
+        let padded = grid != shape.points;
         // The convolution is the same both ways; its direction is in the wave.
         let first = if padded { FftDirection::Forward } else { direction };
-        let mut long = Self {
-            cut,
-            columns: planner.plan_fft(cut.rows, first),
-            rows: planner.plan_fft(cut.columns, first),
-            factors: Factors::new(cut, sign(first), threads)?,
+        let mut fft = Self {
+            shape,
+            columns: planner.plan_fft(shape.rows, first),
+            rows: planner.plan_fft(shape.columns, first),
+            twiddles: Twiddles::new(shape, sign(first), threads)?,
             chirp: None,
         };
         if padded {
-            let mut wave = vec![Complex::new(T::zero(), T::zero()); cut.points];
-            let turn = sign(direction) * PI / cut.points as f64;
-            let period = 2 * cut.points as u128;
-            fill(&mut wave, threads, |j| polar((j as u128 * j as u128 % period) as f64 * turn))?;
+            let mut wave = vec![Complex::new(T::zero(), T::zero()); shape.points];
+            let turn = sign(direction) * PI / shape.points as f64;
+            let period = 2 * shape.points as u128;
+            fill_parallel(&mut wave, threads, |j| {
+                exp_i((j as u128 * j as u128 % period) as f64 * turn)
+            })?;
             let zero = Complex::new(T::zero(), T::zero());
             let scale = T::from_f64(1.0 / grid as f64).unwrap_or_else(T::one);
             let mut mirrored = vec![zero; grid];
@@ -128,23 +134,23 @@ impl<T: Scalar> Long<T> {
                 mirrored[j] = value.conj() * scale;
                 mirrored[(grid - j) % grid] = mirrored[j];
             }
-            let mut spectrum = vec![zero; cut.rows * Self::pitch(cut)];
+            let mut spectrum = vec![zero; shape.rows * Self::pitch(shape)];
             let at = SyncPtr::new(spectrum.as_mut_ptr());
             // SAFETY: both have room for the grid, and nobody else has them.
             unsafe {
-                long.down_columns(mirrored.as_ptr(), 1, at, threads)?;
-                long.along_rows(at, threads, |rows, _, line, scratch| {
+                fft.transform_columns(mirrored.as_ptr(), 1, at, threads)?;
+                fft.for_each_row(at, threads, |rows, _, line, scratch| {
                     rows.process_with_scratch(line, scratch);
                 })?;
             }
-            long.chirp = Some(Chirp {
+            fft.chirp = Some(Chirp {
                 wave,
                 spectrum,
-                back_columns: planner.plan_fft_inverse(cut.rows),
-                back_rows: planner.plan_fft_inverse(cut.columns),
+                inverse_columns: planner.plan_fft_inverse(shape.rows),
+                inverse_rows: planner.plan_fft_inverse(shape.columns),
             });
         }
-        Ok(long)
+        Ok(fft)
     }
 
     /// Transforms one line, and multiplies it by the factor if there is one. Input and output may be
@@ -159,21 +165,21 @@ impl<T: Scalar> Long<T> {
         factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let len = self.cut.rows * Self::pitch(self.cut);
-        let mut buffer = Buffer::take(len * size_of::<Complex<T>>())?;
+        let len = self.shape.rows * Self::pitch(self.shape);
+        let mut buffer = ScratchBuffer::take(len * size_of::<Complex<T>>())?;
         let grid = SyncPtr::new(buffer.pieces().next::<Complex<T>>(len).as_mut_ptr());
         // SAFETY: the grid has the elements that the passes go over; the caller vouches for the
         // rest.
         unsafe {
-            self.down_columns(from, from_stride, grid, threads)?;
+            self.transform_columns(from, from_stride, grid, threads)?;
             match &self.chirp {
                 None => self.rows_to_output(grid, (to, to_stride), factor, threads),
                 Some(chirp) => {
-                    let pitch = Self::pitch(self.cut);
-                    self.along_rows(grid, threads, |rows, number, line, scratch| {
+                    let pitch = Self::pitch(self.shape);
+                    self.for_each_row(grid, threads, |rows, number, line, scratch| {
                         rows.process_with_scratch(line, scratch);
                         multiply(line, &chirp.spectrum[number * pitch..]);
-                        chirp.back_rows.process_with_scratch(line, scratch);
+                        chirp.inverse_rows.process_with_scratch(line, scratch);
                     })?;
                     self.columns_to_output(chirp, grid, (to, to_stride), factor, threads)
                 }
@@ -182,59 +188,65 @@ impl<T: Scalar> Long<T> {
     }
 
     /// Distance between the rows of the grid.
-    fn pitch(cut: Cut) -> usize {
-        Rack::new(cut.columns, size_of::<Complex<T>>()).pitch
+    fn pitch(shape: GridShape) -> usize {
+        BufferLayout::new(shape.columns, size_of::<Complex<T>>()).pitch
     }
 
     /// Transforms the columns of the input, or of its product with the wave, into the grid.
     ///
     /// # Safety
     /// `from` must be valid for the points, `grid` for the grid.
-    unsafe fn down_columns(
+    unsafe fn transform_columns(
         &self,
         from: *const Complex<T>,
         stride: isize,
         grid: SyncPtr<Complex<T>>,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let Cut { points, rows, columns } = self.cut;
+        let GridShape { points, rows, columns } = self.shape;
         let from = SyncPtr::new(from.cast_mut());
         let fft = self.columns.as_ref();
-        let rack = Rack::new(rows, size_of::<Complex<T>>());
-        Self::tiles(columns, rack, fft.get_inplace_scratch_len(), threads, |tile, held, scratch| {
-            let first = tile * WIDTH;
-            // SAFETY: columns first.. of the input and of the grid; this tile's alone.
-            unsafe {
-                let from = from.get();
-                if let Some(chirp) = &self.chirp {
-                    held.fill(Complex::new(T::zero(), T::zero()));
-                    let width = held.len() / rack.pitch;
-                    for (row, start) in (first..points).step_by(columns).enumerate() {
-                        for column in 0..width.min(points - start) {
-                            let j = start + column;
-                            held[column * rack.pitch + row] =
-                                *from.offset(j as isize * stride) * chirp.wave[j];
+        let layout = BufferLayout::new(rows, size_of::<Complex<T>>());
+        Self::for_each_tile(
+            columns,
+            layout,
+            fft.get_inplace_scratch_len(),
+            threads,
+            |tile, lines, scratch| {
+                let first = tile * TILE_WIDTH;
+                // SAFETY: columns first.. of the input and of the grid; this tile's alone.
+                unsafe {
+                    let from = from.get();
+                    if let Some(chirp) = &self.chirp {
+                        lines.fill(Complex::new(T::zero(), T::zero()));
+                        let width = lines.len() / layout.pitch;
+                        for (row, start) in (first..points).step_by(columns).enumerate() {
+                            for column in 0..width.min(points - start) {
+                                let j = start + column;
+                                lines[column * layout.pitch + row] =
+                                    *from.offset(j as isize * stride) * chirp.wave[j];
+                            }
                         }
+                    } else {
+                        let from = from.offset(first as isize * stride);
+                        gather(from, columns as isize * stride, stride, lines, layout);
                     }
-                } else {
-                    let from = from.offset(first as isize * stride);
-                    gather(from, columns as isize * stride, stride, held, rack);
+                    for line in lines.chunks_exact_mut(layout.pitch) {
+                        fft.process_with_scratch(&mut line[..rows], scratch);
+                    }
+                    self.twiddles.apply::<false>(tile, lines, layout);
+                    let grid = grid.get().add(first);
+                    scatter::<_, T>(lines, layout, grid, Self::pitch(self.shape) as isize, 1, None);
                 }
-                for line in held.chunks_exact_mut(rack.pitch) {
-                    fft.process_with_scratch(&mut line[..rows], scratch);
-                }
-                self.factors.apply::<false>(tile, held, rack);
-                let grid = grid.get().add(first);
-                scatter::<_, T>(held, rack, grid, Self::pitch(self.cut) as isize, 1, None);
-            }
-        })
+            },
+        )
     }
 
     /// Calls `work` with the transform over a row, the number of a row, and the row itself.
     ///
     /// # Safety
     /// `grid` must be valid for the grid.
-    unsafe fn along_rows<F>(
+    unsafe fn for_each_row<F>(
         &self,
         grid: SyncPtr<Complex<T>>,
         threads: NonZeroUsize,
@@ -243,17 +255,18 @@ impl<T: Scalar> Long<T> {
     where
         F: Fn(&dyn Fft<T>, usize, &mut [Complex<T>], &mut [Complex<T>]) + Sync,
     {
-        let Cut { rows, columns, .. } = self.cut;
+        let GridShape { rows, columns, .. } = self.shape;
         let fft = self.rows.as_ref();
-        let back = self.chirp.as_ref().map_or(0, |chirp| chirp.back_rows.get_inplace_scratch_len());
+        let back =
+            self.chirp.as_ref().map_or(0, |chirp| chirp.inverse_rows.get_inplace_scratch_len());
         let scratch_len = fft.get_inplace_scratch_len().max(back);
         parallel_for(threads, rows, |numbers| {
-            let mut buffer = Buffer::take(scratch_len * size_of::<Complex<T>>())?;
+            let mut buffer = ScratchBuffer::take(scratch_len * size_of::<Complex<T>>())?;
             let scratch = buffer.pieces().next::<Complex<T>>(scratch_len);
             for number in numbers {
                 // SAFETY: one row of the grid, which no other thread has.
                 let line = unsafe {
-                    let start = grid.get().add(number * Self::pitch(self.cut));
+                    let start = grid.get().add(number * Self::pitch(self.shape));
                     std::slice::from_raw_parts_mut(start, columns)
                 };
                 work(fft, number, line, scratch);
@@ -271,23 +284,23 @@ impl<T: Scalar> Long<T> {
         factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let Cut { rows, columns, .. } = self.cut;
+        let GridShape { rows, columns, .. } = self.shape;
         let to = SyncPtr::new(to);
         let fft = self.rows.as_ref();
-        let rack = Rack::new(columns, size_of::<Complex<T>>());
+        let layout = BufferLayout::new(columns, size_of::<Complex<T>>());
         let scratch_len = fft.get_immutable_scratch_len();
-        Self::tiles(rows, rack, scratch_len, threads, |tile, held, scratch| {
-            let first = tile * WIDTH;
+        Self::for_each_tile(rows, layout, scratch_len, threads, |tile, lines, scratch| {
+            let first = tile * TILE_WIDTH;
             // SAFETY: rows first.. of the grid are only read; their points of the output are this
             // tile's alone.
             unsafe {
-                for (row, line) in held.chunks_exact_mut(rack.pitch).enumerate() {
-                    let start = grid.get().add((first + row) * rack.pitch);
+                for (row, line) in lines.chunks_exact_mut(layout.pitch).enumerate() {
+                    let start = grid.get().add((first + row) * layout.pitch);
                     let source = std::slice::from_raw_parts(start, columns);
                     fft.process_immutable_with_scratch(source, &mut line[..columns], scratch);
                 }
                 let to = to.get().offset(first as isize * stride);
-                scatter(held, rack, to, rows as isize * stride, stride, factor);
+                scatter(lines, layout, to, rows as isize * stride, stride, factor);
             }
         })
     }
@@ -302,39 +315,45 @@ impl<T: Scalar> Long<T> {
         factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let Cut { points, rows, columns } = self.cut;
+        let GridShape { points, rows, columns } = self.shape;
         let to = SyncPtr::new(to);
         let factor = factor.unwrap_or_else(T::one);
-        let fft = chirp.back_columns.as_ref();
-        let rack = Rack::new(rows, size_of::<Complex<T>>());
-        Self::tiles(columns, rack, fft.get_inplace_scratch_len(), threads, |tile, held, scratch| {
-            let first = tile * WIDTH;
-            // SAFETY: columns first.. of the grid are only read; their points of the output are
-            // this tile's alone.
-            unsafe {
-                let pitch = Self::pitch(self.cut) as isize;
-                gather(grid.get().add(first), pitch, 1, held, rack);
-                self.factors.apply::<true>(tile, held, rack);
-                let to = to.get();
-                for line in held.chunks_exact_mut(rack.pitch) {
-                    fft.process_with_scratch(&mut line[..rows], scratch);
-                }
-                let width = held.len() / rack.pitch;
-                for (row, start) in (first..points).step_by(columns).enumerate() {
-                    for column in 0..width.min(points - start) {
-                        let j = start + column;
-                        *to.offset(j as isize * stride) =
-                            held[column * rack.pitch + row] * chirp.wave[j] * factor;
+        let fft = chirp.inverse_columns.as_ref();
+        let layout = BufferLayout::new(rows, size_of::<Complex<T>>());
+        Self::for_each_tile(
+            columns,
+            layout,
+            fft.get_inplace_scratch_len(),
+            threads,
+            |tile, lines, scratch| {
+                let first = tile * TILE_WIDTH;
+                // SAFETY: columns first.. of the grid are only read; their points of the output are
+                // this tile's alone.
+                unsafe {
+                    let pitch = Self::pitch(self.shape) as isize;
+                    gather(grid.get().add(first), pitch, 1, lines, layout);
+                    self.twiddles.apply::<true>(tile, lines, layout);
+                    let to = to.get();
+                    for line in lines.chunks_exact_mut(layout.pitch) {
+                        fft.process_with_scratch(&mut line[..rows], scratch);
+                    }
+                    let width = lines.len() / layout.pitch;
+                    for (row, start) in (first..points).step_by(columns).enumerate() {
+                        for column in 0..width.min(points - start) {
+                            let j = start + column;
+                            *to.offset(j as isize * stride) =
+                                lines[column * layout.pitch + row] * chirp.wave[j] * factor;
+                        }
                     }
                 }
-            }
-        })
+            },
+        )
     }
 
-    /// Shares tiles of up to `WIDTH` of `lines` lines, each with a buffer for them.
-    fn tiles<F>(
-        lines: usize,
-        rack: Rack,
+    /// Shares tiles of up to `TILE_WIDTH` of `lines` lines, each with a buffer for them.
+    fn for_each_tile<F>(
+        count: usize,
+        layout: BufferLayout,
         scratch_len: usize,
         threads: NonZeroUsize,
         work: F,
@@ -342,17 +361,17 @@ impl<T: Scalar> Long<T> {
     where
         F: Fn(usize, &mut [Complex<T>], &mut [Complex<T>]) + Sync,
     {
-        let held_len = rack.len(WIDTH);
-        let bytes =
-            Pieces::bytes::<Complex<T>>(held_len) + Pieces::bytes::<Complex<T>>(scratch_len);
-        parallel_for(threads, lines.div_ceil(WIDTH), |numbers| {
-            let mut buffer = Buffer::take(bytes)?;
+        let lines_len = layout.len(TILE_WIDTH);
+        let bytes = ScratchPieces::bytes::<Complex<T>>(lines_len)
+            + ScratchPieces::bytes::<Complex<T>>(scratch_len);
+        parallel_for(threads, count.div_ceil(TILE_WIDTH), |numbers| {
+            let mut buffer = ScratchBuffer::take(bytes)?;
             let mut pieces = buffer.pieces();
-            let held = pieces.next::<Complex<T>>(held_len);
+            let lines = pieces.next::<Complex<T>>(lines_len);
             let scratch = pieces.next::<Complex<T>>(scratch_len);
             for tile in numbers {
-                let width = WIDTH.min(lines - tile * WIDTH);
-                work(tile, &mut held[..rack.len(width)], scratch);
+                let width = TILE_WIDTH.min(count - tile * TILE_WIDTH);
+                work(tile, &mut lines[..layout.len(width)], scratch);
             }
             Ok(())
         })
@@ -362,28 +381,35 @@ impl<T: Scalar> Long<T> {
 /// The factors between the two passes over a grid: exp(∓2πi·column·k1/points) as the product of one
 /// for the first column of a tile and one for the column within it, which is a small table to read
 /// instead of one as large as the grid.
-struct Factors<T: Scalar> {
+struct Twiddles<T: Scalar> {
     rows: usize,
     tiles: Vec<Complex<T>>,
     within: Vec<Complex<T>>,
 }
 
-impl<T: Scalar> Factors<T> {
-    fn new(cut: Cut, sign: f64, threads: NonZeroUsize) -> Result<Self> {
-        let rows = cut.rows;
-        let turn = sign * 2.0 * PI / (rows * cut.columns) as f64;
+impl<T: Scalar> Twiddles<T> {
+    fn new(shape: GridShape, sign: f64, threads: NonZeroUsize) -> Result<Self> {
+        let rows = shape.rows;
+        let turn = sign * 2.0 * PI / (rows * shape.columns) as f64;
         let zero = Complex::new(T::zero(), T::zero());
-        let mut tiles = vec![zero; cut.columns.div_ceil(WIDTH) * rows];
-        let mut within = vec![zero; WIDTH * rows];
-        fill(&mut tiles, threads, |at| polar((at / rows * WIDTH * (at % rows)) as f64 * turn))?;
-        fill(&mut within, threads, |at| polar((at / rows * (at % rows)) as f64 * turn))?;
+        let mut tiles = vec![zero; shape.columns.div_ceil(TILE_WIDTH) * rows];
+        let mut within = vec![zero; TILE_WIDTH * rows];
+        fill_parallel(&mut tiles, threads, |at| {
+            exp_i((at / rows * TILE_WIDTH * (at % rows)) as f64 * turn)
+        })?;
+        fill_parallel(&mut within, threads, |at| exp_i((at / rows * (at % rows)) as f64 * turn))?;
         Ok(Self { rows, tiles, within })
     }
 
-    fn apply<const CONJUGATE: bool>(&self, tile: usize, held: &mut [Complex<T>], rack: Rack) {
+    fn apply<const CONJUGATE: bool>(
+        &self,
+        tile: usize,
+        lines: &mut [Complex<T>],
+        layout: BufferLayout,
+    ) {
         let tile = &self.tiles[tile * self.rows..][..self.rows];
         for (line, within) in
-            held.chunks_exact_mut(rack.pitch).zip(self.within.chunks_exact(self.rows))
+            lines.chunks_exact_mut(layout.pitch).zip(self.within.chunks_exact(self.rows))
         {
             for ((value, tile), within) in line.iter_mut().zip(tile).zip(within) {
                 let factor = *tile * *within;
@@ -403,14 +429,14 @@ fn sign(direction: FftDirection) -> f64 {
     if direction == FftDirection::Forward { -1.0 } else { 1.0 }
 }
 
-fn polar<T: Scalar>(angle: f64) -> Complex<T> {
+fn exp_i<T: Scalar>(angle: f64) -> Complex<T> {
     let (sin, cos) = angle.sin_cos();
     let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
     Complex::new(number(cos), number(sin))
 }
 
 /// Sets every element to the value at its index, on several threads.
-fn fill<T: Scalar>(
+fn fill_parallel<T: Scalar>(
     values: &mut [Complex<T>],
     threads: NonZeroUsize,
     value: impl Fn(usize) -> Complex<T> + Sync,

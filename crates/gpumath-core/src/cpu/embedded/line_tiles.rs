@@ -14,7 +14,7 @@ pub(super) fn tile_width(line_bytes: usize) -> usize {
 
 /// Distances along a line or between lines, in elements, on both sides.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Steps {
+pub(super) struct StridePair {
     pub(super) from: isize,
     pub(super) to: isize,
 }
@@ -29,36 +29,36 @@ pub(super) struct Tile {
 
 /// All lines along one axis of an operand, cut into tiles of neighbouring lines.
 #[derive(Clone, Debug)]
-pub(super) struct Lines {
+pub(super) struct LineTiles {
     /// Distance between the points of a line.
-    pub(super) along: Steps,
+    pub(super) along: StridePair,
     /// Distance between the lines of a tile.
-    pub(super) across: Steps,
+    pub(super) across: StridePair,
     inner: usize,
     outer: BatchDims<2>,
     width: usize,
     tiles: usize,
 }
 
-impl Lines {
+impl LineTiles {
     /// The lines along `axis` from one layout to another; the layouts agree on every other extent.
     pub(super) fn new(axis: usize, from: &Layout, to: &Layout) -> Self {
         let mut outer = BatchDims::outside(&[axis], [from, to]);
         let inner = outer.pop_fastest();
         let mut lines = Self {
-            along: Steps { from: from.strides[axis] as isize, to: to.strides[axis] as isize },
-            across: Steps { from: inner.strides[0] as isize, to: inner.strides[1] as isize },
+            along: StridePair { from: from.strides[axis] as isize, to: to.strides[axis] as isize },
+            across: StridePair { from: inner.strides[0] as isize, to: inner.strides[1] as isize },
             inner: inner.extent as usize,
             outer,
             width: 1,
             tiles: 0,
         };
-        lines.cut(1);
+        lines.cut_into_tiles(1);
         lines
     }
 
     /// Cuts the lines into tiles of at most `width`.
-    pub(super) fn cut(&mut self, width: usize) {
+    pub(super) fn cut_into_tiles(&mut self, width: usize) {
         self.width = width.clamp(1, self.inner.max(1));
         self.tiles = self.outer.count() * self.inner.div_ceil(self.width);
     }
@@ -93,14 +93,14 @@ impl Lines {
 
 /// Lines that stand one behind the other in a buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rack {
+pub(super) struct BufferLayout {
     /// Points of a line.
     pub(super) points: usize,
     /// Distance between the first points of neighbouring lines.
     pub(super) pitch: usize,
 }
 
-impl Rack {
+impl BufferLayout {
     /// Room for lines of `points` elements of `size` bytes. Longer lines get a pitch of an odd
     /// number of cache lines, so that equal points of neighbouring lines do not compete for one
     /// cache set.
@@ -136,14 +136,14 @@ pub(super) unsafe fn gather<E: Copy>(
     along: isize,
     across: isize,
     buffer: &mut [E],
-    rack: Rack,
+    layout: BufferLayout,
 ) {
-    let lines = buffer.len() / rack.pitch;
+    let lines = buffer.len() / layout.pitch;
     let to = buffer.as_mut_ptr();
     // SAFETY: `to` is indexed below lines * pitch <= buffer.len(); the caller vouches for `from`.
     unsafe {
-        let (from, to) = ((from, along, across), (to, 1, rack.pitch as isize));
-        copy_tile(from, to, lines, rack.points, |value| value);
+        let (from, to) = ((from, along, across), (to, 1, layout.pitch as isize));
+        copy_tile(from, to, lines, layout.points, |value| value);
     }
 }
 
@@ -154,19 +154,19 @@ pub(super) unsafe fn gather<E: Copy>(
 /// point.
 pub(super) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
     buffer: &[E],
-    rack: Rack,
+    layout: BufferLayout,
     to: *mut E,
     along: isize,
     across: isize,
     factor: Option<T>,
 ) {
-    let lines = buffer.len() / rack.pitch;
-    let (from, to) = ((buffer.as_ptr(), 1, rack.pitch as isize), (to, along, across));
+    let lines = buffer.len() / layout.pitch;
+    let (from, to) = ((buffer.as_ptr(), 1, layout.pitch as isize), (to, along, across));
     // SAFETY: `from` is indexed below lines * pitch <= buffer.len(); the caller vouches for `to`.
     unsafe {
         match factor {
-            None => copy_tile(from, to, lines, rack.points, |value| value),
-            Some(factor) => copy_tile(from, to, lines, rack.points, |value| value * factor),
+            None => copy_tile(from, to, lines, layout.points, |value| value),
+            Some(factor) => copy_tile(from, to, lines, layout.points, |value| value * factor),
         }
     }
 }

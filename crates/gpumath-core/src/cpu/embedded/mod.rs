@@ -11,34 +11,34 @@ use rustfft::FftNum;
 use rustfft::num_complex::Complex;
 
 use self::complex_pass::ComplexPass;
-use self::line_tiles::Lines;
+use self::line_tiles::LineTiles;
 use self::real_pass::RealPass;
-use super::scale::Reals;
-use super::scratch::Buffer;
+use super::scale::RealParts;
+use super::scratch::ScratchBuffer;
 use crate::error::Result;
 use crate::fft::{Direction, Precision, Problem, TransformKind};
 use crate::tensor::Layout;
 
 /// Points times levels of a transform that one thread finishes before a second one would be awake.
-const SMALL: f64 = 5e5;
+const MIN_PARALLEL_WORK: f64 = 5e5;
 
 /// The two precisions.
-pub(super) trait Scalar: FftNum + Reals<Self> {}
+pub(super) trait Scalar: FftNum + RealParts<Self> {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 
 /// A planned transform of either precision.
 pub(super) enum EmbeddedFft {
-    Single(Passes<f32>),
-    Double(Passes<f64>),
+    Single(AxisPasses<f32>),
+    Double(AxisPasses<f64>),
 }
 
 impl EmbeddedFft {
     pub(super) fn new(problem: &Problem, threads: NonZeroUsize) -> Result<Self> {
         match problem.precision {
-            Precision::Single => Ok(Self::Single(Passes::new(problem, threads))),
-            Precision::Double => Ok(Self::Double(Passes::new(problem, threads))),
-            Precision::Half => Err(super::half_is_missing()),
+            Precision::Single => Ok(Self::Single(AxisPasses::new(problem, threads))),
+            Precision::Double => Ok(Self::Double(AxisPasses::new(problem, threads))),
+            Precision::Half => Err(super::half_precision_error()),
         }
     }
 
@@ -68,17 +68,17 @@ impl EmbeddedFft {
 }
 
 /// One pass for each axis, in the order in which they run.
-pub(super) struct Passes<T: Scalar> {
+pub(super) struct AxisPasses<T: Scalar> {
     kind: TransformKind,
     empty: bool,
     threads: NonZeroUsize,
     complex: Vec<ComplexPass<T>>,
     real: Option<RealPass<T>>,
     /// Elements of the complex copy that a C2R transform over several axes works in.
-    between: usize,
+    intermediate: usize,
 }
 
-impl<T: Scalar> Passes<T> {
+impl<T: Scalar> AxisPasses<T> {
     fn new(problem: &Problem, threads: NonZeroUsize) -> Self {
         let (input, output) = (&problem.input, &problem.output);
         let empty = input.is_empty() || output.is_empty();
@@ -88,7 +88,7 @@ impl<T: Scalar> Passes<T> {
             threads: Self::useful_threads(problem, threads),
             complex: Vec::new(),
             real: None,
-            between: 0,
+            intermediate: 0,
         };
         if empty {
             return passes;
@@ -103,7 +103,7 @@ impl<T: Scalar> Passes<T> {
                 let mut from = input;
                 let mut inplace = problem.inplace;
                 for axis in axes {
-                    let lines = Lines::new(axis, from, output);
+                    let lines = LineTiles::new(axis, from, output);
                     passes.complex.push(ComplexPass::new(
                         points(axis),
                         lines,
@@ -115,11 +115,11 @@ impl<T: Scalar> Passes<T> {
             }
             TransformKind::R2C => {
                 if let Some(axis) = axes.pop() {
-                    let lines = Lines::new(axis, input, output);
+                    let lines = LineTiles::new(axis, input, output);
                     passes.real = Some(RealPass::forward(points(axis), lines));
                 }
                 for axis in axes {
-                    let lines = Lines::new(axis, output, output);
+                    let lines = LineTiles::new(axis, output, output);
                     passes.complex.push(ComplexPass::new(
                         points(axis),
                         lines,
@@ -130,22 +130,22 @@ impl<T: Scalar> Passes<T> {
             }
             TransformKind::C2R => {
                 let halved = axes.pop();
-                let between = Layout::packed(&input.shape, &output.memory_order());
+                let intermediate = Layout::packed(&input.shape, &output.memory_order());
                 let mut from = input;
                 for axis in axes {
-                    let inplace = std::ptr::eq(from, &raw const between);
-                    let lines = Lines::new(axis, from, &between);
+                    let inplace = std::ptr::eq(from, &raw const intermediate);
+                    let lines = LineTiles::new(axis, from, &intermediate);
                     passes.complex.push(ComplexPass::new(
                         points(axis),
                         lines,
                         inplace,
                         passes.threads,
                     ));
-                    passes.between = between.len() as usize;
-                    from = &between;
+                    passes.intermediate = intermediate.len() as usize;
+                    from = &intermediate;
                 }
                 if let Some(axis) = halved {
-                    let lines = Lines::new(axis, from, output);
+                    let lines = LineTiles::new(axis, from, output);
                     let points = output.shape[axis] as usize;
                     passes.real = Some(RealPass::inverse(points, lines));
                 }
@@ -160,7 +160,7 @@ impl<T: Scalar> Passes<T> {
         let depth: f64 = (0..problem.axes.len())
             .map(|position| (problem.extent(position) as f64).log2().max(1.0))
             .sum();
-        if points * depth < SMALL { NonZeroUsize::MIN } else { threads }
+        if points * depth < MIN_PARALLEL_WORK { NonZeroUsize::MIN } else { threads }
     }
 
     /// # Safety
@@ -176,12 +176,12 @@ impl<T: Scalar> Passes<T> {
             return Ok(());
         }
         let threads = self.threads;
-        let mut between = match self.between {
+        let mut intermediate = match self.intermediate {
             0 => None,
-            len => Some(Buffer::take(len * size_of::<Complex<T>>())?),
+            len => Some(ScratchBuffer::take(len * size_of::<Complex<T>>())?),
         };
-        let output_complex = match &mut between {
-            Some(buffer) => buffer.pieces().next(self.between).as_mut_ptr(),
+        let output_complex = match &mut intermediate {
+            Some(buffer) => buffer.pieces().next(self.intermediate).as_mut_ptr(),
             None => output.cast(),
         };
         let mut from = input.cast::<Complex<T>>();

@@ -8,32 +8,32 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 
 use super::Scalar;
-use super::line_tiles::{Lines, Rack, gather, scatter, tile_width};
-use crate::cpu::scale::{Reals, scale_slice};
-use crate::cpu::scratch::{Buffer, Pieces, Plain};
+use super::line_tiles::{BufferLayout, LineTiles, gather, scatter, tile_width};
+use crate::cpu::scale::{RealParts, scale_slice};
+use crate::cpu::scratch::{Pod, ScratchBuffer, ScratchPieces};
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// A transform of one line, which may use its input as work memory.
 trait LineKernel: Sync {
     type Real: Scalar;
-    type From: Plain;
-    type To: Reals<Self::Real> + Mul<Self::Real, Output = Self::To>;
-    type Scratch: Plain;
+    type From: Pod;
+    type To: RealParts<Self::Real> + Mul<Self::Real, Output = Self::To>;
+    type Scratch: Pod;
 
-    fn lens(&self) -> (usize, usize, usize);
+    fn lengths(&self) -> (usize, usize, usize);
     fn run(&self, from: &mut [Self::From], to: &mut [Self::To], scratch: &mut [Self::Scratch]);
 }
 
-struct Forward<T: Scalar>(Arc<dyn RealToComplex<T>>);
+struct R2cKernel<T: Scalar>(Arc<dyn RealToComplex<T>>);
 
-impl<T: Scalar> LineKernel for Forward<T> {
+impl<T: Scalar> LineKernel for R2cKernel<T> {
     type Real = T;
     type From = T;
     type To = Complex<T>;
     type Scratch = Complex<T>;
 
-    fn lens(&self) -> (usize, usize, usize) {
+    fn lengths(&self) -> (usize, usize, usize) {
         (self.0.len(), self.0.complex_len(), self.0.get_scratch_len())
     }
 
@@ -43,15 +43,15 @@ impl<T: Scalar> LineKernel for Forward<T> {
     }
 }
 
-struct Inverse<T: Scalar>(Arc<dyn ComplexToReal<T>>);
+struct C2rKernel<T: Scalar>(Arc<dyn ComplexToReal<T>>);
 
-impl<T: Scalar> LineKernel for Inverse<T> {
+impl<T: Scalar> LineKernel for C2rKernel<T> {
     type Real = T;
     type From = Complex<T>;
     type To = T;
     type Scratch = Complex<T>;
 
-    fn lens(&self) -> (usize, usize, usize) {
+    fn lengths(&self) -> (usize, usize, usize) {
         (self.0.complex_len(), self.0.len(), self.0.get_scratch_len())
     }
 
@@ -73,28 +73,28 @@ impl<T: Scalar> LineKernel for Inverse<T> {
 
 /// All lines of the axis that is real on one side.
 pub(super) struct RealPass<T: Scalar> {
-    kernel: Either<T>,
-    lines: Lines,
+    kernel: RealKernel<T>,
+    lines: LineTiles,
 }
 
-enum Either<T: Scalar> {
-    Forward(Forward<T>),
-    Inverse(Inverse<T>),
+enum RealKernel<T: Scalar> {
+    Forward(R2cKernel<T>),
+    Inverse(C2rKernel<T>),
 }
 
 impl<T: Scalar> RealPass<T> {
-    pub(super) fn forward(points: usize, lines: Lines) -> Self {
-        let kernel = Forward(RealFftPlanner::new().plan_fft_forward(points));
-        Self::new(Either::Forward(kernel), points, lines)
+    pub(super) fn forward(points: usize, lines: LineTiles) -> Self {
+        let kernel = R2cKernel(RealFftPlanner::new().plan_fft_forward(points));
+        Self::new(RealKernel::Forward(kernel), points, lines)
     }
 
-    pub(super) fn inverse(points: usize, lines: Lines) -> Self {
-        let kernel = Inverse(RealFftPlanner::new().plan_fft_inverse(points));
-        Self::new(Either::Inverse(kernel), points, lines)
+    pub(super) fn inverse(points: usize, lines: LineTiles) -> Self {
+        let kernel = C2rKernel(RealFftPlanner::new().plan_fft_inverse(points));
+        Self::new(RealKernel::Inverse(kernel), points, lines)
     }
 
-    fn new(kernel: Either<T>, points: usize, mut lines: Lines) -> Self {
-        lines.cut(tile_width(points * size_of::<T>()));
+    fn new(kernel: RealKernel<T>, points: usize, mut lines: LineTiles) -> Self {
+        lines.cut_into_tiles(tile_width(points * size_of::<T>()));
         Self { kernel, lines }
     }
 
@@ -112,10 +112,10 @@ impl<T: Scalar> RealPass<T> {
         // SAFETY: passed on; the element types are those of the kernel.
         unsafe {
             match &self.kernel {
-                Either::Forward(kernel) => {
+                RealKernel::Forward(kernel) => {
                     run_lines(kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
                 }
-                Either::Inverse(kernel) => {
+                RealKernel::Inverse(kernel) => {
                     run_lines(kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
                 }
             }
@@ -127,38 +127,38 @@ impl<T: Scalar> RealPass<T> {
 /// The addresses must be valid for the layouts that `lines` was made from, and not overlap.
 unsafe fn run_lines<K: LineKernel>(
     kernel: &K,
-    lines: &Lines,
+    lines: &LineTiles,
     (from, to): (*const K::From, *mut K::To),
     factor: Option<K::Real>,
     threads: NonZeroUsize,
 ) -> Result<()> {
-    let (from_len, to_len, scratch_len) = kernel.lens();
-    let source_rack = Rack::new(from_len, size_of::<K::From>());
-    let target_rack = Rack::new(to_len, size_of::<K::To>());
+    let (from_len, to_len, scratch_len) = kernel.lengths();
+    let source_layout = BufferLayout::new(from_len, size_of::<K::From>());
+    let target_layout = BufferLayout::new(to_len, size_of::<K::To>());
     let sliced = lines.along.to == 1 || to_len == 1;
-    let held_sources = source_rack.len(lines.width());
-    let held_targets = if sliced { 0 } else { target_rack.len(lines.width()) };
-    let bytes = Pieces::bytes::<K::From>(held_sources)
-        + Pieces::bytes::<K::To>(held_targets)
-        + Pieces::bytes::<K::Scratch>(scratch_len);
+    let source_room = source_layout.len(lines.width());
+    let target_room = if sliced { 0 } else { target_layout.len(lines.width()) };
+    let bytes = ScratchPieces::bytes::<K::From>(source_room)
+        + ScratchPieces::bytes::<K::To>(target_room)
+        + ScratchPieces::bytes::<K::Scratch>(scratch_len);
     let (along, across) = (lines.along, lines.across);
     let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
     parallel_for(threads, lines.tiles(), |numbers| {
-        let mut buffer = Buffer::take(bytes)?;
+        let mut buffer = ScratchBuffer::take(bytes)?;
         let mut pieces = buffer.pieces();
         let scratch = pieces.next::<K::Scratch>(scratch_len);
-        let sources = pieces.next::<K::From>(held_sources);
-        let targets = pieces.next::<K::To>(held_targets);
+        let sources = pieces.next::<K::From>(source_room);
+        let targets = pieces.next::<K::To>(target_room);
         for number in numbers {
             let tile = lines.tile(number);
-            let sources = &mut sources[..source_rack.len(tile.lines)];
-            // SAFETY: `Lines` yields offsets within its layouts, for which the caller's addresses
+            let sources = &mut sources[..source_layout.len(tile.lines)];
+            // SAFETY: `LineTiles` yields offsets within its layouts, for which the caller's addresses
             // are valid; each line is written by this tile alone, and with unit steps is a slice.
             unsafe {
                 let from = from.get().offset(tile.from);
                 let to = to.get().offset(tile.to);
-                gather(from, along.from, across.from, sources, source_rack);
-                let sources = sources.chunks_exact_mut(source_rack.pitch);
+                gather(from, along.from, across.from, sources, source_layout);
+                let sources = sources.chunks_exact_mut(source_layout.pitch);
                 if sliced {
                     for (line, source) in sources.enumerate() {
                         let to = to.offset(line as isize * across.to);
@@ -169,12 +169,13 @@ unsafe fn run_lines<K: LineKernel>(
                         }
                     }
                 } else {
-                    let targets = &mut targets[..target_rack.len(tile.lines)];
-                    for (source, target) in sources.zip(targets.chunks_exact_mut(target_rack.pitch))
+                    let targets = &mut targets[..target_layout.len(tile.lines)];
+                    for (source, target) in
+                        sources.zip(targets.chunks_exact_mut(target_layout.pitch))
                     {
                         kernel.run(&mut source[..from_len], &mut target[..to_len], scratch);
                     }
-                    scatter(targets, target_rack, to, along.to, across.to, factor);
+                    scatter(targets, target_layout, to, along.to, across.to, factor);
                 }
             }
         }

@@ -11,7 +11,7 @@ use crate::parallel::PerProcess;
 /// `fftw_iodim64`
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Dimension {
+pub(super) struct IoDim64 {
     pub(super) n: isize,
     pub(super) from: isize,
     pub(super) to: isize,
@@ -26,9 +26,9 @@ pub(super) const ESTIMATE: c_uint = 1 << 6;
 
 type PlanC2C = unsafe extern "C" fn(
     c_int,
-    *const Dimension,
+    *const IoDim64,
     c_int,
-    *const Dimension,
+    *const IoDim64,
     *mut c_void,
     *mut c_void,
     c_int,
@@ -36,9 +36,9 @@ type PlanC2C = unsafe extern "C" fn(
 ) -> RawPlan;
 type PlanReal = unsafe extern "C" fn(
     c_int,
-    *const Dimension,
+    *const IoDim64,
     c_int,
-    *const Dimension,
+    *const IoDim64,
     *mut c_void,
     *mut c_void,
     c_uint,
@@ -47,7 +47,7 @@ pub(super) type Execute = unsafe extern "C" fn(RawPlan, *mut c_void, *mut c_void
 
 /// The functions of one precision.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Api {
+pub(super) struct FftwApi {
     pub(super) real_size: isize,
     pub(super) plan_c2c: PlanC2C,
     pub(super) plan_r2c: PlanReal,
@@ -60,16 +60,16 @@ pub(super) struct Api {
 }
 
 /// Planning is not thread-safe in FFTW's interface.
-static PLANNER: PerProcess<Mutex<()>> = PerProcess::new();
+static PLANNER_LOCK: PerProcess<Mutex<()>> = PerProcess::new();
 
 /// Runs `work` while nobody else in this process plans through here.
-pub(super) fn planning<R>(work: impl FnOnce() -> R) -> R {
-    let lock = PLANNER.get(Mutex::default);
+pub(super) fn with_planner_lock<R>(work: impl FnOnce() -> R) -> R {
+    let lock = PLANNER_LOCK.get(Mutex::default);
     let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
     work()
 }
 
-impl Api {
+impl FftwApi {
     /// The functions of `precision`, or the name of a symbol that is missing.
     pub(super) fn load(libraries: &[DynamicLibrary], precision: Precision) -> Result<Self, String> {
         let prefix = if precision == Precision::Single { "fftwf" } else { "fftw" };
@@ -81,22 +81,22 @@ impl Api {
         unsafe {
             let api = Self {
                 real_size: precision.real().size() as isize,
-                plan_c2c: function(find("plan_guru64_dft")?),
-                plan_r2c: function(find("plan_guru64_dft_r2c")?),
-                plan_c2r: function(find("plan_guru64_dft_c2r")?),
-                execute_c2c: function(find("execute_dft")?),
-                execute_r2c: function(find("execute_dft_r2c")?),
-                execute_c2r: function(find("execute_dft_c2r")?),
-                destroy_plan: function(find("destroy_plan")?),
-                plan_with_threads: find("plan_with_nthreads").ok().map(|found| function(found)),
+                plan_c2c: function_at(find("plan_guru64_dft")?),
+                plan_r2c: function_at(find("plan_guru64_dft_r2c")?),
+                plan_c2r: function_at(find("plan_guru64_dft_c2r")?),
+                execute_c2c: function_at(find("execute_dft")?),
+                execute_r2c: function_at(find("execute_dft_r2c")?),
+                execute_c2r: function_at(find("execute_dft_c2r")?),
+                destroy_plan: function_at(find("destroy_plan")?),
+                plan_with_threads: find("plan_with_nthreads").ok().map(|found| function_at(found)),
             };
-            planning(|| {
+            with_planner_lock(|| {
                 if let Ok(found) = find("init_threads") {
-                    function::<unsafe extern "C" fn() -> c_int>(found)();
+                    function_at::<unsafe extern "C" fn() -> c_int>(found)();
                 }
                 // Other users of FFTW in this process do not know the lock above.
                 if let Ok(found) = find("make_planner_thread_safe") {
-                    function::<unsafe extern "C" fn()>(found)();
+                    function_at::<unsafe extern "C" fn()>(found)();
                 }
             });
             Ok(api)
@@ -106,7 +106,7 @@ impl Api {
 
 /// # Safety
 /// `address` must be that of a function of type `F`.
-pub(super) unsafe fn function<F: Copy>(address: usize) -> F {
+pub(super) unsafe fn function_at<F: Copy>(address: usize) -> F {
     const { assert!(size_of::<F>() == size_of::<usize>()) };
     let pointer = std::ptr::with_exposed_provenance::<()>(address);
     // SAFETY: the sizes agree; the caller vouches for the type.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use gpumath_sys::dynlib::DynamicLibrary;
 
-use super::api::{Api, function};
+use super::api::{FftwApi, function_at};
 use crate::error::{Attempt, Error, LibraryNotFound, Result};
 use crate::fft::Precision;
 
@@ -64,18 +64,18 @@ impl Product {
 pub struct CpuLibrary {
     product: Product,
     path: PathBuf,
-    asked: bool,
+    requested: bool,
     opened_by: u32,
     files: Vec<DynamicLibrary>,
-    single: OnceLock<std::result::Result<Api, String>>,
-    double: OnceLock<std::result::Result<Api, String>>,
+    single: OnceLock<std::result::Result<FftwApi, String>>,
+    double: OnceLock<std::result::Result<FftwApi, String>>,
 }
 
 impl CpuLibrary {
     /// Opens a library: a path, or `"mkl"`, `"nvpl"`, `"fftw"`, which the system's own search
     /// finds.
     pub fn open(path_or_name: &str) -> Result<Arc<Self>> {
-        Self::asked(path_or_name, &[])
+        Self::requested(path_or_name, &[])
     }
 
     /// The library to use, or `None` for the embedded engine.
@@ -87,7 +87,7 @@ impl CpuLibrary {
         match std::env::var(VARIABLE).as_deref() {
             Ok("embedded") => Ok(None),
             Ok("") | Err(std::env::VarError::NotPresent) => Ok(Self::installed(search)),
-            Ok(asked) => Self::asked(asked, search).map(Some),
+            Ok(asked) => Self::requested(asked, search).map(Some),
             Err(std::env::VarError::NotUnicode(_)) => Err(Error::InvalidValue(format!(
                 "{VARIABLE} is not valid Unicode; set it to a path, mkl, nvpl, fftw or embedded"
             ))),
@@ -101,7 +101,7 @@ impl CpuLibrary {
         })
     }
 
-    fn asked(path_or_name: &str, search: &[PathBuf]) -> Result<Arc<Self>> {
+    fn requested(path_or_name: &str, search: &[PathBuf]) -> Result<Arc<Self>> {
         let mut tried = Vec::new();
         let named = Product::ALL.into_iter().find(|product| product.name() == path_or_name);
         let (product, found) = if let Some(product) = named {
@@ -133,14 +133,14 @@ impl CpuLibrary {
     fn in_folders(
         product: Product,
         search: &[PathBuf],
-        asked: bool,
+        requested: bool,
         tried: &mut Vec<Attempt>,
     ) -> Option<Arc<Self>> {
         search.iter().find_map(|folder| {
             product.files().iter().find_map(|file| {
                 let path = folder.join(file);
                 if path.is_file() {
-                    return Self::at(product, &path, "wheel", asked, tried);
+                    return Self::at(product, &path, "wheel", requested, tried);
                 }
                 let place = path.display().to_string();
                 tried.push(Attempt { step: "wheel", place, outcome: "absent".into() });
@@ -153,7 +153,7 @@ impl CpuLibrary {
         product: Product,
         path: &Path,
         step: &'static str,
-        asked: bool,
+        requested: bool,
         tried: &mut Vec<Attempt>,
     ) -> Option<Arc<Self>> {
         let opened = open_files(product, path).and_then(|files| {
@@ -168,7 +168,7 @@ impl CpuLibrary {
             Ok(files) => Some(Arc::new(Self {
                 product,
                 path: path.into(),
-                asked,
+                requested,
                 opened_by: std::process::id(),
                 files,
                 single: OnceLock::new(),
@@ -195,8 +195,8 @@ impl CpuLibrary {
 
     /// Whether it was named, rather than found installed: then what it cannot do is an error.
     #[must_use]
-    pub fn is_asked_for(&self) -> bool {
-        self.asked
+    pub fn is_requested(&self) -> bool {
+        self.requested
     }
 
     /// Whether this is a forked child, in which FFTW would wait for its parent's threads for ever.
@@ -213,15 +213,15 @@ impl CpuLibrary {
         unsafe {
             match self.product {
                 Product::Mkl => {
-                    type Get = unsafe extern "C" fn(*mut c_char, c_int);
+                    type GetMklVersion = unsafe extern "C" fn(*mut c_char, c_int);
                     let mut text = [0u8; 256];
-                    let get: Get = function(symbol("MKL_Get_Version_String")?);
+                    let get: GetMklVersion = function_at(symbol("MKL_Get_Version_String")?);
                     get(text.as_mut_ptr().cast(), 255);
                     Some(CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().trim().into())
                 }
                 Product::Nvpl => {
-                    type Get = unsafe extern "C" fn() -> c_int;
-                    let get: Get = function(symbol("nvpl_fft_get_version")?);
+                    type GetNvplVersion = unsafe extern "C" fn() -> c_int;
+                    let get: GetNvplVersion = function_at(symbol("nvpl_fft_get_version")?);
                     let number = get();
                     Some(format!("{}.{}.{}", number / 10000, number / 100 % 100, number % 100))
                 }
@@ -234,13 +234,13 @@ impl CpuLibrary {
     }
 
     /// The functions of one precision.
-    pub(super) fn api(&self, precision: Precision) -> Result<Api> {
+    pub(super) fn api(&self, precision: Precision) -> Result<FftwApi> {
         let cell = match precision {
             Precision::Single => &self.single,
             Precision::Double => &self.double,
-            Precision::Half => return Err(super::super::half_is_missing()),
+            Precision::Half => return Err(super::super::half_precision_error()),
         };
-        cell.get_or_init(|| Api::load(&self.files, precision)).clone().map_err(|symbol| {
+        cell.get_or_init(|| FftwApi::load(&self.files, precision)).clone().map_err(|symbol| {
             Error::LibraryNotFound(Box::new(LibraryNotFound {
                 library: self.name().into(),
                 reason: format!("no {symbol} in {} or beside it", self.path()),
@@ -306,7 +306,7 @@ fn choose_mkl_threads(path: &Path, mkl: &DynamicLibrary) {
     }
     if let Some(address) = mkl.symbol("MKL_Set_Threading_Layer") {
         // SAFETY: the type in MKL's header.
-        unsafe { function::<unsafe extern "C" fn(c_int) -> c_int>(address)(SEQUENTIAL) };
+        unsafe { function_at::<unsafe extern "C" fn(c_int) -> c_int>(address)(SEQUENTIAL) };
     }
 }
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 pub use self::library::CpuLibrary;
 
-use self::plan::{Operands, Plan, Shape};
+use self::plan::{FftwPlan, PlanKind, PlanRequest};
 use super::scale::scale;
-use super::scratch::Buffer;
+use super::scratch::ScratchBuffer;
 use crate::error::{Error, Result};
 use crate::fft::{Direction, Precision, Problem, TransformKind};
 use crate::tensor::{BatchDim, BatchDims, Layout};
@@ -22,20 +22,20 @@ pub(super) struct FftwFft {
     library: Arc<CpuLibrary>,
     problem: Problem,
     threads: NonZeroUsize,
-    work: Work,
+    work: FftwPlans,
 }
 
-enum Work {
+enum FftwPlans {
     Nothing,
-    C2C { first: Option<Copied>, forward: Plan, inverse: Plan },
-    R2C { first: Option<Copied>, plan: Plan },
-    C2R(Box<Inverse>),
+    C2C { first: Option<PackedCopy>, forward: FftwPlan, inverse: FftwPlan },
+    R2C { first: Option<PackedCopy>, plan: FftwPlan },
+    C2R(Box<PackedC2r>),
 }
 
 /// A packed copy of the input. Inputs with strides of zero or below go through one, because both
 /// can drive the planner of FFTW 3.3.10 into endless recursion; so FFTW declines outputs with
 /// negative strides.
-struct Copied {
+struct PackedCopy {
     precision: Precision,
     /// The batch dimensions of the input and the copy, which has all axes among them.
     outer: BatchDims<2>,
@@ -45,15 +45,15 @@ struct Copied {
 
 /// C2R by way of a copy: FFTW's interface destroys the input of C2R over several axes, and leaves
 /// open what the imaginary parts at the ends of a Hermitian half do.
-struct Inverse {
-    copied: Copied,
+struct PackedC2r {
+    packed_copy: PackedCopy,
     layout: Layout,
     /// The axis of the half, and whether its last number stands for the middle of the spectrum.
     halved: usize,
     even: bool,
     /// Over every axis but the last, within the copy.
-    others: Option<Plan>,
-    last: Plan,
+    others: Option<FftwPlan>,
+    last: FftwPlan,
 }
 
 impl FftwFft {
@@ -66,36 +66,36 @@ impl FftwFft {
         let (input, output) = (&problem.input, &problem.output);
         let api = library.api(problem.precision)?;
         let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
-        let plan = |shape: &Shape<'_>| {
-            Plan::new(&api, shape, threads)
-                .ok_or_else(|| Error::InvalidValue(unplanned(&library, problem)))
+        let plan = |shape: &PlanRequest<'_>| {
+            FftwPlan::new(&api, shape, threads)
+                .ok_or_else(|| Error::InvalidValue(no_plan_message(&library, problem)))
         };
         if library.name() == "fftw" && has_stride(output, |stride| stride < 0) {
-            return Err(Error::InvalidValue(unplanned(&library, problem)));
+            return Err(Error::InvalidValue(no_plan_message(&library, problem)));
         }
         let indirect = !problem.inplace && has_stride(input, |stride| stride <= 0);
-        let copied = |layout: &Layout| {
+        let packed_copy = |layout: &Layout| {
             let mut outer = BatchDims::outside(&[], [input, layout]);
             let fastest = outer.pop_fastest();
             let len = layout.len() as usize;
-            Copied { precision: problem.precision, outer, fastest, len }
+            PackedCopy { precision: problem.precision, outer, fastest, len }
         };
         let work = if input.is_empty() || output.is_empty() {
-            Work::Nothing
+            FftwPlans::Nothing
         } else {
             match problem.kind {
                 TransformKind::C2C => {
                     let both = |direction: Direction| {
                         let sign = direction.sign();
-                        let (from, operands) = if problem.inplace || indirect {
-                            (output, Operands::InPlace(sign))
+                        let (from, kind) = if problem.inplace || indirect {
+                            (output, PlanKind::InPlace(sign))
                         } else {
-                            (input, Operands::C2C(sign))
+                            (input, PlanKind::C2C(sign))
                         };
-                        plan(&Shape { axes: &axes, from, to: output, operands })
+                        plan(&PlanRequest { axes: &axes, from, to: output, kind })
                     };
-                    Work::C2C {
-                        first: indirect.then(|| copied(output)),
+                    FftwPlans::C2C {
+                        first: indirect.then(|| packed_copy(output)),
                         forward: both(Direction::Forward)?,
                         inverse: both(Direction::Inverse)?,
                     }
@@ -103,18 +103,21 @@ impl FftwFft {
                 TransformKind::R2C => {
                     let packed = Layout::packed(&input.shape, &output.memory_order());
                     let from = if indirect { &packed } else { input };
-                    let shape = Shape { axes: &axes, from, to: output, operands: Operands::R2C };
-                    Work::R2C { first: indirect.then(|| copied(&packed)), plan: plan(&shape)? }
+                    let shape = PlanRequest { axes: &axes, from, to: output, kind: PlanKind::R2C };
+                    FftwPlans::R2C {
+                        first: indirect.then(|| packed_copy(&packed)),
+                        plan: plan(&shape)?,
+                    }
                 }
                 TransformKind::C2R => {
                     let layout = Layout::packed(&input.shape, &output.memory_order());
                     let (others, last) = axes.split_at(axes.len() - 1);
-                    let operands = Operands::InPlace(Direction::Inverse.sign());
-                    let within = Shape { axes: others, from: &layout, to: &layout, operands };
-                    let operands = Operands::C2R;
-                    let across = Shape { axes: last, from: &layout, to: output, operands };
-                    Work::C2R(Box::new(Inverse {
-                        copied: copied(&layout),
+                    let kind = PlanKind::InPlace(Direction::Inverse.sign());
+                    let within = PlanRequest { axes: others, from: &layout, to: &layout, kind };
+                    let kind = PlanKind::C2R;
+                    let across = PlanRequest { axes: last, from: &layout, to: output, kind };
+                    FftwPlans::C2R(Box::new(PackedC2r {
+                        packed_copy: packed_copy(&layout),
                         halved: last[0],
                         even: output.shape[last[0]] % 2 == 0,
                         others: (!others.is_empty()).then(|| plan(&within)).transpose()?,
@@ -165,38 +168,38 @@ impl FftwFft {
         // SAFETY: the plans were made for these layouts.
         unsafe {
             match (&self.work, direction) {
-                (Work::Nothing, _) => Ok(()),
-                (Work::C2C { first, forward: plan, .. }, Direction::Forward)
-                | (Work::C2C { first, inverse: plan, .. }, Direction::Inverse) => {
+                (FftwPlans::Nothing, _) => Ok(()),
+                (FftwPlans::C2C { first, forward: plan, .. }, Direction::Forward)
+                | (FftwPlans::C2C { first, inverse: plan, .. }, Direction::Inverse) => {
                     let mut from = input;
-                    if let Some(copied) = first {
-                        copied.copy::<true>(input, output);
+                    if let Some(packed_copy) = first {
+                        packed_copy.copy::<true>(input, output);
                         from = output;
                     }
                     plan.execute(from, output);
                     Ok(())
                 }
-                (Work::R2C { first: None, plan }, _) => {
+                (FftwPlans::R2C { first: None, plan }, _) => {
                     plan.execute(input, output);
                     Ok(())
                 }
-                (Work::R2C { first: Some(copied), plan }, _) => {
-                    let mut buffer = copied.buffer::<false>()?;
+                (FftwPlans::R2C { first: Some(packed_copy), plan }, _) => {
+                    let mut buffer = packed_copy.buffer::<false>()?;
                     let address = buffer.address();
-                    copied.copy::<false>(input, address);
+                    packed_copy.copy::<false>(input, address);
                     plan.execute(address, output);
                     Ok(())
                 }
-                (Work::C2R(inverse), _) => inverse.execute(input, output),
+                (FftwPlans::C2R(inverse), _) => inverse.execute(input, output),
             }
         }
     }
 }
 
-impl Copied {
-    fn buffer<const COMPLEX: bool>(&self) -> Result<Buffer> {
+impl PackedCopy {
+    fn buffer<const COMPLEX: bool>(&self) -> Result<ScratchBuffer> {
         let size = self.precision.real().size();
-        Buffer::take(self.len * if COMPLEX { 2 * size } else { size })
+        ScratchBuffer::take(self.len * if COMPLEX { 2 * size } else { size })
     }
 
     /// # Safety
@@ -232,19 +235,19 @@ impl Copied {
     }
 }
 
-impl Inverse {
+impl PackedC2r {
     /// # Safety
     /// As for [`FftwFft::execute`].
     unsafe fn execute(&self, input: usize, output: usize) -> Result<()> {
-        let mut buffer = self.copied.buffer::<true>()?;
+        let mut buffer = self.packed_copy.buffer::<true>()?;
         let address = buffer.address();
         // SAFETY: the copy's layout is that of the plans, and its buffer has room for it.
         unsafe {
-            self.copied.copy::<true>(input, address);
+            self.packed_copy.copy::<true>(input, address);
             if let Some(others) = &self.others {
                 others.execute(address, address);
             }
-            match self.copied.precision {
+            match self.packed_copy.precision {
                 Precision::Single => self.make_ends_real::<f32>(address),
                 _ => self.make_ends_real::<f64>(address),
             }
@@ -256,7 +259,7 @@ impl Inverse {
     /// # Safety
     /// There must be complex numbers of type `T` in the layout of the copy.
     unsafe fn make_ends_real<T: Default>(&self, address: usize) {
-        let copied = std::ptr::with_exposed_provenance_mut::<Complex<T>>(address);
+        let packed_copy = std::ptr::with_exposed_provenance_mut::<Complex<T>>(address);
         let ends = [0, self.layout.shape[self.halved] - 1];
         let lines = BatchDims::outside(&[self.halved], [&self.layout]);
         for &end in &ends[..if self.even { 2 } else { 1 }] {
@@ -264,7 +267,7 @@ impl Inverse {
                 let [offset] = lines.offsets(line);
                 let end = end * self.layout.strides[self.halved];
                 // SAFETY: an index within the copy.
-                unsafe { (*copied.offset((offset + end) as isize)).im = T::default() };
+                unsafe { (*packed_copy.offset((offset + end) as isize)).im = T::default() };
             }
         }
     }
@@ -274,7 +277,7 @@ fn has_stride(layout: &Layout, such: impl Fn(i64) -> bool) -> bool {
     layout.shape.iter().zip(&layout.strides).any(|(&extent, &stride)| extent > 1 && such(stride))
 }
 
-fn unplanned(library: &CpuLibrary, problem: &Problem) -> String {
+fn no_plan_message(library: &CpuLibrary, problem: &Problem) -> String {
     format!(
         "{} ({}) has no plan for this {:?} transform over axes {:?} of a {:?} operand with strides \
          {:?} to strides {:?}; set {}=embedded",

@@ -4,13 +4,14 @@ use std::ffi::{c_int, c_void};
 use std::num::NonZeroUsize;
 
 use super::api::{
-    Api, DESTROY_INPUT, Dimension, ESTIMATE, Execute, PRESERVE_INPUT, RawPlan, UNALIGNED, planning,
+    DESTROY_INPUT, ESTIMATE, Execute, FftwApi, IoDim64, PRESERVE_INPUT, RawPlan, UNALIGNED,
+    with_planner_lock,
 };
 use crate::tensor::{BatchDim, BatchDims, Layout};
 
 /// What goes in and comes out; complex kinds with the sign of the exponent.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Operands {
+pub(super) enum PlanKind {
     C2C(c_int),
     InPlace(c_int),
     R2C,
@@ -19,15 +20,15 @@ pub(super) enum Operands {
 
 /// What a plan is asked to do.
 #[derive(Clone, Copy)]
-pub(super) struct Shape<'a> {
+pub(super) struct PlanRequest<'a> {
     pub(super) axes: &'a [usize],
     pub(super) from: &'a Layout,
     pub(super) to: &'a Layout,
-    pub(super) operands: Operands,
+    pub(super) kind: PlanKind,
 }
 
 /// A plan, run once for each index of the loops that are outside of it.
-pub(super) struct Plan {
+pub(super) struct FftwPlan {
     raw: RawPlan,
     execute: Execute,
     destroy: unsafe extern "C" fn(RawPlan),
@@ -38,26 +39,30 @@ pub(super) struct Plan {
 
 // SAFETY: FFTW's interface lets several threads execute one plan; planning and destroying take the
 // lock.
-unsafe impl Send for Plan {}
+unsafe impl Send for FftwPlan {}
 // SAFETY: as above.
-unsafe impl Sync for Plan {}
+unsafe impl Sync for FftwPlan {}
 
-impl Plan {
+impl FftwPlan {
     /// Plans; `None` when the library cannot. Some take at most one loop: the others go outside.
-    pub(super) fn new(api: &Api, shape: &Shape<'_>, threads: NonZeroUsize) -> Option<Self> {
-        let mut batch = BatchDims::outside(shape.axes, [shape.from, shape.to]);
-        let (raw, outer) = match raw_plan(api, shape, &batch, threads) {
+    pub(super) fn new(
+        api: &FftwApi,
+        request: &PlanRequest<'_>,
+        threads: NonZeroUsize,
+    ) -> Option<Self> {
+        let mut batch = BatchDims::outside(request.axes, [request.from, request.to]);
+        let (raw, outer) = match raw_plan(api, request, &batch, threads) {
             Some(raw) => (raw, BatchDims::default()),
             None if batch.len() > 1 => {
                 let longest = batch.remove_longest()?;
-                (raw_plan(api, shape, &[longest], threads)?, batch)
+                (raw_plan(api, request, &[longest], threads)?, batch)
             }
             None => return None,
         };
-        let (execute, from_parts, to_parts) = match shape.operands {
-            Operands::C2C(_) | Operands::InPlace(_) => (api.execute_c2c, 2, 2),
-            Operands::R2C => (api.execute_r2c, 1, 2),
-            Operands::C2R => (api.execute_c2r, 2, 1),
+        let (execute, from_parts, to_parts) = match request.kind {
+            PlanKind::C2C(_) | PlanKind::InPlace(_) => (api.execute_c2c, 2, 2),
+            PlanKind::R2C => (api.execute_r2c, 1, 2),
+            PlanKind::C2R => (api.execute_c2r, 2, 1),
         };
         Some(Self {
             raw,
@@ -70,7 +75,7 @@ impl Plan {
     }
 
     /// # Safety
-    /// The addresses must be valid for the layouts of the shape, and equal if it is in place.
+    /// The addresses must be valid for the layouts of the request, and equal if it is in place.
     pub(super) unsafe fn execute(&self, from: usize, to: usize) {
         let from = std::ptr::with_exposed_provenance_mut::<c_void>(from);
         let to = std::ptr::with_exposed_provenance_mut::<c_void>(to);
@@ -86,60 +91,60 @@ impl Plan {
     }
 }
 
-impl Drop for Plan {
+impl Drop for FftwPlan {
     fn drop(&mut self) {
         // SAFETY: the plan is the library's own, and nobody executes it any more.
-        planning(|| unsafe { (self.destroy)(self.raw) });
+        with_planner_lock(|| unsafe { (self.destroy)(self.raw) });
     }
 }
 
 fn raw_plan(
-    api: &Api,
-    shape: &Shape<'_>,
+    api: &FftwApi,
+    request: &PlanRequest<'_>,
     batch: &[BatchDim<2>],
     threads: NonZeroUsize,
 ) -> Option<RawPlan> {
-    let (from, to) = (shape.from, shape.to);
-    let axis = |&axis: &usize| Dimension {
+    let (from, to) = (request.from, request.to);
+    let axis = |&axis: &usize| IoDim64 {
         n: from.shape[axis] as isize,
         from: from.strides[axis] as isize,
         to: to.strides[axis] as isize,
     };
-    let mut dims: Vec<Dimension> = shape.axes.iter().map(axis).collect();
-    if let (Operands::C2R, Some(last), Some(&axis)) =
-        (shape.operands, dims.last_mut(), shape.axes.last())
+    let mut dims: Vec<IoDim64> = request.axes.iter().map(axis).collect();
+    if let (PlanKind::C2R, Some(last), Some(&axis)) =
+        (request.kind, dims.last_mut(), request.axes.last())
     {
         last.n = to.shape[axis] as isize;
     }
     let batch_dim = |dim: &BatchDim<2>| {
         let [from, to] = dim.strides;
-        Dimension { n: dim.extent as isize, from: from as isize, to: to as isize }
+        IoDim64 { n: dim.extent as isize, from: from as isize, to: to as isize }
     };
-    let batch: Vec<Dimension> = batch.iter().map(batch_dim).collect();
+    let batch: Vec<IoDim64> = batch.iter().map(batch_dim).collect();
     let (rank, dims) = (c_int::try_from(dims.len()).ok()?, dims.as_ptr());
     let (count, batch) = (c_int::try_from(batch.len()).ok()?, batch.as_ptr());
     // A plan from estimates looks at the addresses only to see whether they are equal.
     let from = std::ptr::without_provenance_mut(4096);
     let to = std::ptr::without_provenance_mut(8192);
     let flags = ESTIMATE | UNALIGNED;
-    let raw = planning(|| {
+    let raw = with_planner_lock(|| {
         // SAFETY: the dimensions live until the calls return; the types are those of the interface.
         unsafe {
             if let Some(plan_with_threads) = api.plan_with_threads {
                 plan_with_threads(c_int::try_from(threads.get()).unwrap_or(c_int::MAX));
             }
-            match shape.operands {
-                Operands::C2C(sign) => {
+            match request.kind {
+                PlanKind::C2C(sign) => {
                     let flags = flags | PRESERVE_INPUT;
                     (api.plan_c2c)(rank, dims, count, batch, from, to, sign, flags)
                 }
-                Operands::InPlace(sign) => {
+                PlanKind::InPlace(sign) => {
                     (api.plan_c2c)(rank, dims, count, batch, from, from, sign, flags)
                 }
-                Operands::R2C => {
+                PlanKind::R2C => {
                     (api.plan_r2c)(rank, dims, count, batch, from, to, flags | PRESERVE_INPUT)
                 }
-                Operands::C2R => {
+                PlanKind::C2R => {
                     (api.plan_c2r)(rank, dims, count, batch, from, to, flags | DESTROY_INPUT)
                 }
             }
