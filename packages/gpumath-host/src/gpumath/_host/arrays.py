@@ -1,4 +1,4 @@
-"""gpumath's own arrays, as users make them."""
+"""Functions that make gpumath's own arrays, for users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def empty(
     device_id: int = 0,
     stream: Any = None,
 ) -> core.Array:
-    """Make an array whose elements have no values yet.
+    """Allocate an array without setting its elements.
 
     Parameters
     ----------
@@ -28,29 +28,31 @@ def empty(
         Extent of each dimension.
     dtype : str or dtype, default: 'float64'
         Element type: one of NumPy's booleans, integers, real and complex numbers, or bfloat16,
-        float8_e4m3fn, float8_e5m2, float8_e8m0fnu, complex32; by its name, or as the type of
-        NumPy, ``ml_dtypes`` or PyTorch.
+        float8_e4m3fn, float8_e5m2, float8_e8m0fnu, complex32. It is given by its name, or as a
+        type of NumPy, ``ml_dtypes`` or PyTorch.
     kind : {'device', 'pinned', 'managed', 'host'}, default: 'device'
-        Memory of the device; page-locked host memory, which copies from and to the device fastest;
-        unified memory, which the CPU and the device both use; or ordinary host memory.
+        Kind of memory: device memory; page-locked host memory, which is copied from and to the
+        device fastest; unified memory, which both the CPU and the device use; or ordinary host
+        memory.
     device_id : int, default: 0
-        CUDA device; without effect for ordinary host memory.
+        CUDA device. It has no effect for ordinary host memory.
     stream : int or stream object, optional
-        CUDA stream in whose order the array is used and its memory goes back; the default stream
-        otherwise. It is kept alive until then, unless it is given as an int.
+        CUDA stream on which the array is used, and in whose order its memory is freed. By default
+        the default stream. A stream object is kept alive until then; a stream given as an int is
+        not.
 
     Returns
     -------
     Array
-        In C order. The memory goes back when nothing uses it any more: not the array, not a view
-        of it in NumPy, nor one in another library.
+        New array in C order. Its memory is freed when neither the array nor a view of it, in NumPy
+        or in another library, exists any more.
 
     Raises
     ------
     ValueError
-        ``shape``, ``dtype`` or ``kind`` cannot be.
+        ``shape``, ``dtype`` or ``kind`` has a value that is not allowed.
     gpumath.bindings.errors.OutOfMemoryError
-        There is not that much memory left.
+        Not enough memory is left.
     gpumath.bindings.errors.NoDeviceError
         There is no such device.
 
@@ -73,23 +75,24 @@ def from_dlpack(x: Any, /, *, stream: Any = None) -> core.Array:
     ----------
     x : array
         NumPy array, CuPy array, PyTorch tensor, or an object with ``__dlpack__``,
-        ``__cuda_array_interface__`` or the buffer protocol. It is kept alive.
+        ``__cuda_array_interface__`` or the buffer protocol. The result keeps it alive.
     stream : int or stream object, optional
-        CUDA stream on which the elements will be used, the default stream otherwise. It waits for
-        what makes them: for the current stream of CuPy or PyTorch, or what the protocol says.
+        CUDA stream on which the elements will be used. By default the default stream. It waits for
+        the work that writes the elements: on the current stream of CuPy or PyTorch, or on the
+        stream that the protocol names.
 
     Returns
     -------
     Array
-        The same memory; it is read-only if ``x`` is.
+        Array on the same memory. It is read-only if ``x`` is.
 
     Raises
     ------
     ValueError
-        ``x`` has none of the protocols, it is masked, a lazy view or needs a gradient, or its
-        element type, alignment or layout cannot be.
+        ``x`` has none of the protocols, is masked, is a lazy view, requires a gradient, or has an
+        element type, alignment or layout that is not supported.
     BufferError
-        Its library does not lend its memory.
+        The library of ``x`` does not share this memory.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Compiled device code on disk, by the text that says all it depends on."""
+"""A cache of compiled device code on disk. Its keys are texts with all that the code depends on."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["CACHE_VARIABLE", "cached_code", "folder"]
 
 CACHE_VARIABLE = "GPUMATH_CACHE_DIR"
 
-# Files hold this, the digest of the code, and the code.
+# A file holds this header, then the digest of the code, then the code.
 _MAGIC = b"gpumath code 1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
 _SUFFIX = ".code"
-# A program that compiles a new function again and again must not fill the disk.
+# Limits the cache, because a program may compile new functions again and again.
 _MAX_FILES = 1000
 
 
 def cached_code(key: str | None, make: Callable[[], bytes]) -> bytes:
-    """Return the code for a key from disk, or what ``make`` returns, which is then kept there.
+    """Return the cached code for ``key``, or call ``make`` and cache what it returns.
 
-    Any number of processes may do so at once. Without a key, and where the folder cannot be used,
-    nothing is kept.
+    Any number of processes may call this at once. Nothing is cached if ``key`` is None, if the
+    cache is off, or if its folder cannot be written to.
     """
     place = folder()
     if key is None or place is None:
@@ -37,25 +37,25 @@ def cached_code(key: str | None, make: Callable[[], bytes]) -> bytes:
     code = _read(file)
     if code is None:
         code = make()
-        # A full or read-only disk is no reason to fail.
+        # A full or read-only disk must not make the compilation fail.
         with contextlib.suppress(OSError):
             _write(file, code)
     return code
 
 
 def folder() -> Path | None:
-    """Folder of the cache; None if it is switched off."""
+    """Return the folder of the cache; None if the cache is off, or the user has no home."""
     named = os.environ.get(CACHE_VARIABLE)
     if named == "off":
         return None
     if named:
         return Path(named)
     home = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification of the XDG folders ignores relative paths.
+    # The XDG specification says to ignore relative paths.
     if os.path.isabs(home):
         return Path(home) / "gpumath"
     user = os.path.expanduser("~")
-    # There are users without a home.
+    # For a user without a home, expanduser returns "~".
     return Path(user) / ".cache" / "gpumath" if os.path.isabs(user) else None
 
 
@@ -68,7 +68,7 @@ def _own_version() -> str:
 
 
 def _read(file: Path) -> bytes | None:
-    """Return the code in a file; None if there is no whole one."""
+    """Return the code in a file; None if the file is absent or damaged."""
     try:
         content = file.read_bytes()
     except OSError:
@@ -77,14 +77,14 @@ def _read(file: Path) -> bytes | None:
     code = content[start:]
     if content[:start] != _MAGIC + hashlib.sha256(code).digest() or not code:
         return None
-    # The oldest files go first.
+    # Mark the file as used, because the least recently used files are removed first.
     with contextlib.suppress(OSError):
         os.utime(file)
     return code
 
 
 def _write(file: Path, code: bytes) -> None:
-    """Write a file such that no process ever sees a part of it."""
+    """Write a file atomically: no process ever reads a part of it."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=file.parent)
     try:

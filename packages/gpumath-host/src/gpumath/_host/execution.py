@@ -1,4 +1,4 @@
-"""Where a computation runs."""
+"""Where an operation runs: on the CPU, on a CUDA device, or on several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Execution", "ExecutionCPU", "ExecutionCUDA", "resolve_execution"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionCPU:
-    """Run on the CPU.
+    """Run an operation on the CPU.
 
     Parameters
     ----------
@@ -32,40 +32,37 @@ class ExecutionCPU:
     num_threads: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse numbers of threads that cannot be."""
+        """Raise ValueError for a number of threads that is not allowed."""
         if self.num_threads is not None:
             _check_count("ExecutionCPU", "num_threads", self.num_threads, lowest=1)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ExecutionCUDA:
-    """Run on a CUDA device, or on several together.
+    """Run an operation on a CUDA device, or on several devices together.
 
     Parameters
     ----------
     device_id : int, optional
-        Ordinal of the device that operands in host memory are copied to; 0 by default, and None
-        with ``device_ids``. An operand in device memory is computed on its own device, whatever
-        ``device_id`` says.
+        Ordinal of the device that operands in host memory are copied to. By default 0, or None if
+        ``device_ids`` is given. An operand in device memory is computed on its own device,
+        whatever ``device_id`` says.
     device_ids : sequence of int, optional
-        Ordinals of two or more distinct devices that work together on operands in host memory or
-        in the memory of one of them. The data is spread over the devices, transformed, and brought
-        back to where the operand is; the call returns when the result is there.
+        Ordinals of two or more distinct devices that work together. The operand is in host memory
+        or in the memory of one of them. Its data is spread over the devices, and the result is
+        copied to where the operand is. The call blocks until the result is there.
 
     Raises
     ------
     ValueError
-        An ordinal is no integer or negative; ``device_ids`` has fewer than two or repeats one; or
-        both are given.
+        An ordinal is negative or not an integer; ``device_ids`` has fewer than two ordinals or
+        repeats one; or both arguments are given.
 
     Notes
     -----
-    Several devices take C-contiguous operands that are transformed along their last axes. A batch
-    is shared out, each device transforming some of it, whatever the sizes. One transform alone is
-    spread by cuFFT, in single or double precision: along one axis C2C only, of a power of two of
-    at least 64 points (128 on 8 devices, 1024 on 16), on 2, 4, 8 or 16 devices; along two or three
-    axes of at least 32 points each. Other sizes raise ValueError, and other layouts
-    UnsupportedLayoutError. Fewer devices than asked for raise NoDeviceError when they are used.
+    Which layouts and sizes several devices can compute depends on the operation: see its
+    documentation, such as the page on several GPUs for Fourier transforms. A device that does not
+    exist raises `gpumath.bindings.errors.NoDeviceError` when the operation uses it.
 
     Examples
     --------
@@ -81,7 +78,7 @@ class ExecutionCUDA:
     device_ids: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse device ordinals that cannot be."""
+        """Set the default device, and raise ValueError for ordinals that are not allowed."""
         if self.device_ids is None:
             if self.device_id is None:
                 object.__setattr__(self, "device_id", 0)
@@ -90,11 +87,11 @@ class ExecutionCUDA:
         if self.device_id is not None:
             msg = "ExecutionCUDA: device_id and device_ids are both given; leave one of them out"
             raise ValueError(msg)
-        # A tuple, so that equal ones have the same hash, and nobody changes it.
+        # As a tuple, because it is immutable and hashable.
         object.__setattr__(self, "device_ids", _distinct_ordinals(self.device_ids))
 
     def __repr__(self) -> str:
-        """Say what was given."""
+        """Return the call that makes an equal object."""
         field = "device_id" if self.device_ids is None else "device_ids"
         return f"ExecutionCUDA({field}={getattr(self, field)!r})"
 
@@ -110,7 +107,7 @@ _CLASSES: dict[str, type[ExecutionCPU | ExecutionCUDA]] = {
 
 
 def resolve_execution(execution: object) -> ExecutionCPU | ExecutionCUDA | None:
-    """Turn the user's ``execution`` argument into an object; None means where the operand is."""
+    """Turn a user's ``execution`` argument into an object; None runs where the operand is."""
     if execution is None or isinstance(execution, ExecutionCPU | ExecutionCUDA):
         return execution
     if isinstance(execution, str):
@@ -150,7 +147,7 @@ def _check_count(owner: str, field: str, value: object, lowest: int) -> None:
 
 
 def _distinct_ordinals(given: object) -> tuple[int, ...]:
-    """Check the ordinals of several devices; ValueError if they cannot be."""
+    """Return the ordinals of several devices as a tuple; ValueError if they are not allowed."""
     ordinals = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
     for ordinal in ordinals:
         _check_count("ExecutionCUDA", "device_ids", ordinal, lowest=0)

@@ -1,4 +1,4 @@
-"""Limits on the device memory that an operation may take for its workspace."""
+"""Checks the workspace of an operation against the user's limit on device memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpumath.bindings.errors import OutOfMemoryError
 
 __all__ = ["check_memory_limit", "memory_limit_bytes"]
 
-# The exponent is short, because the value is computed exactly.
+# The exponent has at most two digits, because the value is computed exactly, with all its digits.
 _TEXT = re.compile(
     r"\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,2})?\s*(%|[kmgt]?b|[kmgt]ib)\s*", re.IGNORECASE
 )
@@ -29,22 +29,23 @@ def memory_limit_bytes(limit: object, total: int) -> int:
     Parameters
     ----------
     limit : int, float or str
-        A number of bytes above 0: an int, or a whole float above 1; a float above 0 and at most 1,
-        a fraction of the device's memory; or a string of a positive number and ``%`` of the
-        device's memory, ``B``, ``kB``, ``MB``, ``GB``, ``TB`` (powers of 1000) or ``KiB``,
-        ``MiB``, ``GiB``, ``TiB`` (powers of 1024), in upper or lower case.
+        An int above 0, or a whole float above 1, is a number of bytes. A float above 0 and at most
+        1 is a fraction of the device's memory. A string is a positive number and a unit: ``%`` of
+        the device's memory; ``B``, ``kB``, ``MB``, ``GB``, ``TB`` (powers of 1000); or ``KiB``,
+        ``MiB``, ``GiB``, ``TiB`` (powers of 1024). Units may be in upper or lower case.
     total : int
-        Bytes of memory that the device has.
+        Memory of the device in bytes.
 
     Returns
     -------
     int
-        Number of bytes, rounded down.
+        The limit in bytes, rounded down.
 
     Raises
     ------
     ValueError
-        The limit is not positive, above 100 %, less than a byte, or a string of another form.
+        The limit is not positive, is above 100 %, is less than a byte, or is a string of another
+        form.
     TypeError
         The limit is neither a number nor a string.
 
@@ -72,7 +73,7 @@ def memory_limit_bytes(limit: object, total: int) -> int:
 
 
 def check_memory_limit(limit: object, size: int, device_id: int) -> None:
-    """Raise OutOfMemoryError if a workspace of ``size`` bytes on a device is over the limit."""
+    """Raise OutOfMemoryError if a workspace of ``size`` bytes on a device exceeds the limit."""
     total = core.Device(device_id).total_memory
     allowed = memory_limit_bytes(limit, total)
     if size > allowed:
@@ -87,7 +88,7 @@ def check_memory_limit(limit: object, size: int, device_id: int) -> None:
 def _from_real(value: float, total: int) -> int:
     if 0 < value <= 1:
         return math.floor(Fraction(value) * total)
-    # Numbers of bytes are often written as 2e9, but 1.5 was meant as a fraction.
+    # A whole float such as 2e9 is a number of bytes, but 1.5 was meant as a fraction.
     if value > 1 and value.is_integer():
         return int(value)
     raise _refusal(value)

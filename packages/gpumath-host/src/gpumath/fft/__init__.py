@@ -1,10 +1,10 @@
 """Fourier transforms of NumPy and CuPy arrays and PyTorch tensors, on a GPU or on the CPU.
 
-The functions `fft`, `ifft`, `rfft` and `irfft` plan, run and keep the plan for the next call of
-the same shape. The class `FFT` separates these steps, for one transform that runs many times.
-Their transforms are not scaled in either direction,
-unless ``norm`` says so. The functions for several axes, from `fft2` to `irfftn`, have the arguments
-and the defaults of `numpy.fft`: they divide by the number of points on the way back.
+The functions `fft`, `ifft`, `rfft` and `irfft` make a plan, execute it, and cache it for the next
+call with such an operand. The class `FFT` separates these steps, for a transform that runs many
+times. Neither scales the result in either direction, unless ``norm`` is given to a function. The
+functions for several axes, from `fft2` to `irfftn`, have the arguments and the defaults of
+`numpy.fft`: they divide inverse transforms by the number of points.
 
 Examples
 --------

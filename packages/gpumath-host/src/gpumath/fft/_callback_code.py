@@ -1,4 +1,4 @@
-"""Callbacks of cuFFT from CUDA C++ and from Python functions: their names, types and compilers."""
+"""Compiles callbacks for cuFFT from CUDA C++ and from Python functions, or finds them on disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpumath.bindings.errors import LibraryNotFoundError, NoDeviceError
 
 __all__ = ["Callback", "check_cufft", "lowest_compute_capability"]
 
-# Of each element type, what C++ calls it, how it mangles it, and cuFFT's word for it.
+# For each element type: its name in C++, its mangled name, and its name in cuFFT's symbols.
 _NAMES = {
     "float32": ("float", "f", "Real"),
     "float64": ("double", "d", "DoubleReal"),
@@ -33,7 +33,8 @@ _C_TYPES = {name: cpp for name, (cpp, _, _) in _NAMES.items()} | {
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*", re.ASCII)
 _FIRST_CUFFT = 11300
-# Since that version offsets are `unsigned long long`; the preview before it had `size_t`.
+# Part of the cache key. Since cuFFT 11.3, offsets are `unsigned long long`; the preview before it
+# had `size_t`.
 _ABI = "cuFFT 11.3"
 
 _NO_NUMBA = (
@@ -43,7 +44,7 @@ _NO_NUMBA = (
 
 
 class Callback(NamedTuple):
-    """A callback to be compiled."""
+    """The types, names and target of a callback, for compiling it."""
 
     phase: Literal["load", "store"]
     element: str
@@ -54,7 +55,7 @@ class Callback(NamedTuple):
 
     @property
     def symbol(self) -> str:
-        """The name that cuFFT looks for, as C++ mangles it."""
+        """The mangled C++ name that cuFFT looks for."""
         word = "Load" if self.phase == "load" else "Store"
         _, mangled, kind = _NAMES[self.element]
         name = f"cufftJITCallback{word}{kind}"
@@ -66,7 +67,7 @@ class Callback(NamedTuple):
         return "prolog.cu" if self.phase == "load" else "epilog.cu"
 
     def from_python(self, function: Callable[..., Any]) -> bytes:
-        """Compile a Python function, or take the code from the cache."""
+        """Return the code of a Python function, compiled now or taken from the cache."""
         check_cufft()
         try:
             from gpumath import device
@@ -92,25 +93,25 @@ class Callback(NamedTuple):
         return cached_code(key, compiled)
 
     def from_source(self, source: str) -> bytes:
-        """Compile CUDA C++, or take the code from the cache."""
+        """Return the code of CUDA C++ source, compiled now or taken from the cache."""
         check_cufft()
         name = self.name or ("prolog" if self.phase == "load" else "epilog")
         if not _IDENTIFIER.fullmatch(name):
             msg = f"name is {name!r}; the name of a device function in the source is needed"
             raise ValueError(msg)
-        # Without a namespace of its own, the helpers of a prolog and of an epilog would clash.
+        # The namespace keeps functions of the same name in a prolog and an epilog from clashing.
         whole = f'namespace {{\n#line 1 "{self._file}"\n{source}\n}}\n{self._entry(name)}'
         compiler = "NVRTC {}.{}".format(*nvrtc.version())
         return cached_code(self._key(compiler, whole), lambda: self._compiled(whole))
 
     def _entry(self, name: str) -> str:
-        """Write the function that cuFFT calls, which calls the user's."""
+        """Return the source of the function that cuFFT calls; it calls the user's function."""
         element, _, kind = _NAMES[self.element]
         info = self._info_in_c()
         data = f"static_cast<{element} *>(data)"
         rest = f"static_cast<{info} *>(info), shared"
         entry = f"cufftJITCallback{'Load' if self.phase == 'load' else 'Store'}{kind}"
-        # Without a line of its own, an error in the source would be reported behind it.
+        # Without #line, the compiler would count these lines as a part of the user's source.
         head = '#line 1 "gpumath"\n__device__'
         if self.phase == "load":
             return (
@@ -146,7 +147,7 @@ class Callback(NamedTuple):
                 f"{known[0]} and newer"
             )
             raise ValueError(msg)
-        # Files beside the program would not be in the cache's key.
+        # No includes from the folder of the source, because the cache key does not cover files.
         options = [f"-arch=compute_{older[-1]}", "-no-source-include", "-rdc=true", "-std=c++17"]
         if self.representation == "ltoir":
             options.append("-dlto")
@@ -175,7 +176,7 @@ class Callback(NamedTuple):
 
 
 def lowest_compute_capability() -> int:
-    """Return that of the oldest device: code for it runs on all."""
+    """Return the lowest compute capability among the devices: code for it runs on all of them."""
     count = core.Device.count()
     if count == 0:
         msg = (
@@ -188,7 +189,7 @@ def lowest_compute_capability() -> int:
 
 
 def check_cufft() -> None:
-    """Raise RuntimeError if there is a cuFFT and it is too old; code can be made without one."""
+    """Raise RuntimeError if cuFFT is too old. It may be absent, because compiling needs none."""
     try:
         found = cufft.get_version()
     except LibraryNotFoundError:

@@ -1,4 +1,4 @@
-"""Device functions that give a transform its elements and store its results, compiled."""
+"""Compiles prologs and epilogs: device functions that cuFFT calls inside a transform."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ def compile_prolog(
     representation: Literal["ltoir", "ptx"] = "ltoir",
     compute_capability: str | None = None,
 ) -> bytes:
-    """Compile a function that gives a transform the elements of its operand.
+    """Compile a prolog: a device function that loads the elements of a transform's operand.
 
     Parameters
     ----------
     prolog_fn : callable or str
-        Python function ``prolog(data_in, offset, user_info, reserved)``, which returns the element
-        that the transform takes for ``data_in[offset]``, compiled by Numba; or CUDA C++ with a
-        device function ``prolog`` of these four parameters, compiled by NVRTC.
+        Python function ``prolog(data_in, offset, user_info, reserved)``, which Numba compiles, or
+        CUDA C++ with a device function ``prolog`` of these four parameters, which NVRTC compiles.
+        The function returns the element that is transformed in place of ``data_in[offset]``.
     element_dtype : {'float32', 'float64', 'complex64', 'complex128'}
         Element type of the operand.
     user_info_dtype : str, dtype, numba.types.Type or None
-        Type of what ``user_info`` points to: a type of numbers, by its name or as NumPy's, or for a
-        Python function a type of Numba. None means ``void *`` in CUDA C++.
+        Type of the data that ``user_info`` points to: a numeric type, given by its name or as a
+        NumPy dtype, or, for a Python function, a Numba type. None means ``void *`` in CUDA C++.
     name : str, optional
-        For a Python function the symbol of the result, by default the one that cuFFT looks for. For
-        CUDA C++ the device function's name in the source, ``prolog`` by default.
+        For a Python function, the symbol of the compiled function, by default the one that cuFFT
+        looks for. For CUDA C++, the name of the device function in the source, by default
+        ``prolog``.
     representation : {'ltoir', 'ptx'}, default: 'ltoir'
-        ``'ltoir'`` is what a transform takes; ``'ptx'`` is text to look at.
+        Transforms need ``'ltoir'``; ``'ptx'`` is text, for reading what the compiler made.
     compute_capability : str, optional
-        Such as ``'90'``: the result is for devices of this compute capability and of higher ones.
-        By default that of the oldest GPU of the machine.
+        Lowest compute capability that the code supports, such as ``'90'``; it runs on newer GPUs
+        too. By default the lowest one among the GPUs of this machine.
 
     Returns
     -------
@@ -50,22 +51,22 @@ def compile_prolog(
     Raises
     ------
     ValueError
-        A type, the name or the compute capability is not allowed, or Numba cannot compile the
-        function.
+        A type, ``name``, ``representation`` or ``compute_capability`` has a value that is not
+        allowed, or Numba cannot compile the function.
     RuntimeError
         Numba is not installed, or cuFFT is older than 11.3 (CUDA 12.6 Update 2).
     gpumath.bindings.errors.NVRTCError
-        The source does not compile; the text has the compiler's log.
+        The source does not compile; the message has the compiler's log.
     gpumath.bindings.errors.NoDeviceError
-        No compute capability is given, and there is no GPU.
+        ``compute_capability`` is not given, but there is no GPU to ask.
 
     Notes
     -----
     ``offset`` counts elements of the operand's memory from index (0, …, 0), so for an operand in C
-    order it is the flat index. Each element is read at least once.
+    order it is the flat index. The prolog is called at least once for each element.
 
-    Code is kept on disk, so that the same function is compiled once. The page on callbacks of the
-    documentation says where, and what can be in a function.
+    Code is cached on disk, so that the same function is compiled only once. The documentation's
+    page on callbacks says where, and what a function may contain.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def compile_prolog(
     ... }
     ... '''
     >>> code = fft.compile_prolog(source, "complex64", "float32", compute_capability="90")
-    >>> prolog = fft.DeviceCallable(code)  # with data=window.data.ptr of an array of CuPy
+    >>> prolog = fft.DeviceCallable(code)  # with data=window.data.ptr for a CuPy array
     """
     return _compile(
         "load",
@@ -100,18 +101,19 @@ def compile_epilog(
     representation: Literal["ltoir", "ptx"] = "ltoir",
     compute_capability: str | None = None,
 ) -> bytes:
-    """Compile a function that stores the elements of a transform's result.
+    """Compile an epilog: a device function that stores the elements of a transform's result.
 
     Parameters
     ----------
     epilog_fn : callable or str
-        Python function ``epilog(data_out, offset, data, user_info, reserved)``, which stores
-        something made of ``data``, the transform's element, to ``data_out[offset]``; or CUDA C++
-        with a device function ``epilog`` of these five parameters.
+        Python function ``epilog(data_out, offset, data, user_info, reserved)``, which Numba
+        compiles, or CUDA C++ with a device function ``epilog`` of these five parameters, which
+        NVRTC compiles. ``data`` is an element of the transform; the function stores a value
+        computed from it to ``data_out[offset]``.
     element_dtype : {'float32', 'float64', 'complex64', 'complex128'}
         Element type of the result.
     user_info_dtype, name, representation, compute_capability
-        As for `compile_prolog`.
+        As for `compile_prolog`; the default name is ``epilog`` in CUDA C++.
 
     Returns
     -------
@@ -120,13 +122,15 @@ def compile_epilog(
 
     Raises
     ------
-    ValueError, RuntimeError, gpumath.bindings.errors.NVRTCError
-        As for `compile_prolog`; so for NoDeviceError.
+    ValueError, RuntimeError
+        As for `compile_prolog`.
+    gpumath.bindings.errors.NVRTCError, gpumath.bindings.errors.NoDeviceError
+        As for `compile_prolog`.
 
     Notes
     -----
-    ``offset`` counts elements of the result's memory from index (0, …, 0). Without a store the
-    element of the result has no value.
+    ``offset`` counts elements of the result's memory from index (0, …, 0). An element that the
+    function does not store has no defined value.
 
     Examples
     --------
@@ -167,7 +171,7 @@ def _compile(
     if representation not in ("ltoir", "ptx"):
         msg = f"representation is {representation!r}; 'ltoir' and 'ptx' are allowed"
         raise ValueError(msg)
-    # The compilers' modules are not needed before.
+    # Imported here, because only compiling needs the compilers' modules.
     from gpumath.fft._callback_code import Callback, lowest_compute_capability
 
     if compute_capability is None:

@@ -1,4 +1,4 @@
-"""Compiled callbacks as users pass them to a transform."""
+"""The class of compiled callbacks, and the check of the arguments ``prolog`` and ``epilog``."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ __all__ = ["DeviceCallable", "resolve_callback"]
 
 @dataclass
 class DeviceCallable:
-    """A device function for the prolog or epilog of a transform, and the data that it gets.
+    """A compiled device function for the prolog or epilog of a transform, and its data.
 
-    Wherever it is accepted, a dictionary of its fields is accepted too.
+    Wherever a `DeviceCallable` is accepted, a dictionary of its fields is accepted too.
 
     Parameters
     ----------
     ltoir : bytes or int
-        Code from `compile_prolog` or `compile_epilog`, or the address of such code in host memory,
-        which is read when the transform is planned.
+        Code from `compile_prolog` or `compile_epilog`, or the address of such code in host memory.
+        The code is read when the transform is planned.
     size : int, optional
-        Length of the code in bytes; needed with an address.
+        Length of the code in bytes. It is needed if ``ltoir`` is an address.
     data : int, optional
-        Address of device memory that the function gets as ``user_info``. It has to be valid
+        Address of device memory that the function gets as ``user_info``. The memory must be valid
         whenever the transform runs. By default the function gets a null pointer.
 
     Raises
     ------
     ValueError
-        A value is not allowed, or the size is missing.
+        A field has a value that is not allowed, or ``size`` is missing.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class DeviceCallable:
     data: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse values that are not allowed, and find out the size."""
+        """Check the fields, and set the size of code that is given as bytes."""
         for name, value in (("size", self.size), ("data", self.data)):
             if value is not None and (not _is_int(value) or value < 0):
                 msg = f"DeviceCallable: {name} is {value!r}; a non-negative integer is needed"
@@ -77,7 +77,7 @@ class DeviceCallable:
 
 
 def resolve_callback(name: str, callback: object) -> DeviceCallable | None:
-    """Turn a user's ``prolog`` or ``epilog`` argument into an object with code, or None."""
+    """Check a user's ``prolog`` or ``epilog`` argument; return it with code, or None."""
     if callback is None:
         return None
     if isinstance(callback, Mapping):

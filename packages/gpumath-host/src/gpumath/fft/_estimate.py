@@ -1,4 +1,4 @@
-"""How much device memory a transform will work in, before there is a plan or an operand."""
+"""Estimates the size of a transform's workspace, without a plan or an operand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from gpumath.fft._key import FFTKey
 
 __all__ = ["estimate_workspace_size"]
 
-# Names of cufftType, and the cudaDataTypes of input, output and computation, by the element types.
+# By the element types of operand and result: the name in cufftType (None for half precision, which
+# has none), and the cudaDataTypes of input, output and computation.
 _TYPES = {
     ("complex64", "complex64"): ("C2C", 4, 4, 4),
     ("float32", "complex64"): ("R2C", 0, 4, 4),
@@ -29,39 +30,41 @@ def estimate_workspace_size(
     technique: Literal["default", "refined"] = "default",
     handle: int | None = None,
 ) -> int:
-    """Estimate the device memory that a transform works in, without making a plan.
+    """Estimate the size of a transform's workspace in device memory, without making a plan.
 
     Parameters
     ----------
     key : FFTKey
-        From `FFT.create_key`, `FFT.create_key_from_metadata` or `FFT.get_key`.
+        A key from `FFT.create_key`, `FFT.create_key_from_metadata` or `FFT.get_key`.
     technique : {'default', 'refined'}, default: 'default'
-        ``'default'`` asks ``cufftEstimateMany``, ``'refined'`` ``cufftXtGetSizeMany``, which heeds
-        the settings of ``handle`` and has half precision and layouts of 2**31 elements and more.
+        ``'default'`` calls ``cufftEstimateMany``. ``'refined'`` calls ``cufftXtGetSizeMany``, which
+        respects the settings of ``handle``, and also supports half precision and layouts of 2**31
+        elements and more.
     handle : int, optional
-        For ``'refined'``: a plan from `gpumath.bindings.cufft.create`, on the key's device, that
-        has not been made yet.
+        Needed for ``'refined'``: a handle from `gpumath.bindings.cufft.create`, on the key's
+        device, for which no plan has been made yet.
 
     Returns
     -------
     int
-        Bytes, besides operand and result; 0 on the CPU.
+        Bytes that the transform needs besides operand and result; 0 on the CPU.
 
     Raises
     ------
     ValueError
-        ``key`` is no key, ``technique`` is not allowed, ``handle`` is missing, or
-        ``'default'`` cannot say.
+        ``key`` is not a key, ``technique`` is not an allowed value, ``handle`` is missing, or
+        ``'default'`` does not support the transform.
     UnsupportedLayoutError
         No plan covers the operand's strides.
     gpumath.bindings.errors.cuFFTError
-        cuFFT refused; there may be no GPU.
+        cuFFT reported an error, for example because there is no GPU.
 
     Notes
     -----
-    Where a layout takes several cuFFT plans, which run one after the other in the same memory, it
-    is the largest estimate among them. What gpumath itself adds is counted exactly: the copy of a
-    C2R operand, and of one that is not aligned. Callbacks are left out of account, as cuFFT does.
+    A layout may need several cuFFT plans. They run one after the other in the same memory, so the
+    largest of their estimates counts. The copies that gpumath itself keeps in the workspace are
+    counted exactly: that of a C2R operand, and that of an operand which is not aligned as cuFFT
+    needs. Callbacks are not taken into account, as in cuFFT's own estimates.
 
     Examples
     --------
@@ -105,7 +108,7 @@ def _estimate(
     technique: str,
     handle: int | None,
 ) -> int:
-    # Its enums take a while to import.
+    # Imported here, because its enums take a while to import.
     from gpumath.bindings import cufft
 
     name, input_type, output_type, execution_type = types

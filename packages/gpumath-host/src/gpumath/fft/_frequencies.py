@@ -1,4 +1,4 @@
-"""Frequencies of a transform's points, and their order."""
+"""The frequencies of a transform's points, and functions that reorder these points."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
 def fftfreq(n: int, d: float = 1.0) -> npt.NDArray[np.float64]:
-    """Frequency of each point of a transform, in NumPy's order: 0, positive ones, negative ones.
+    """Return the frequency of each point of a transform: 0, then positive, then negative ones.
 
     Parameters
     ----------
     n : int
         Number of points.
     d : float, default: 1.0
-        Distance between samples; the frequencies are in cycles per its unit.
+        Distance between samples. The frequencies are in cycles per unit of ``d``.
 
     Returns
     -------
     numpy.ndarray
-        ``n`` numbers.
+        ``n`` frequencies, in the order of the result of `fft`.
 
     Raises
     ------
     ValueError
-        ``n`` is no integer.
+        ``n`` is not an integer.
 
     Examples
     --------
@@ -45,9 +45,10 @@ def fftfreq(n: int, d: float = 1.0) -> npt.NDArray[np.float64]:
 
 
 def rfftfreq(n: int, d: float = 1.0) -> npt.NDArray[np.float64]:
-    """Frequency of each point of the result of `rfft`.
+    """Return the frequency of each point of the result of `rfft`.
 
-    Parameters, result and errors are those of `fftfreq`; there are ``n // 2 + 1`` numbers.
+    The parameters and the errors are those of `fftfreq`. The result has ``n // 2 + 1`` frequencies,
+    none of them negative.
 
     Examples
     --------
@@ -59,19 +60,19 @@ def rfftfreq(n: int, d: float = 1.0) -> npt.NDArray[np.float64]:
 
 
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
-    """Copy an array with the frequency 0 moved to the middle.
+    """Copy an array with frequency 0 moved from the front to the middle.
 
     Parameters
     ----------
     x : array
         NumPy array, CuPy array or PyTorch tensor, of any element type.
     axes : int or sequence of int, optional
-        Axes to move along; by default all.
+        Axes to shift along. By default all axes.
 
     Returns
     -------
     array
-        Of the same library, shape, element type and device.
+        New array of the same library, shape, element type and device.
 
     Raises
     ------
@@ -88,9 +89,9 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
 
 
 def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
-    """Copy an array with the middle moved to the front: the inverse of `fftshift`.
+    """Copy an array with frequency 0 moved from the middle to the front: undo `fftshift`.
 
-    Parameters, result and errors are those of `fftshift`.
+    The parameters, the result and the errors are those of `fftshift`.
 
     Examples
     --------

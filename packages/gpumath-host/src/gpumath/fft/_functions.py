@@ -1,4 +1,4 @@
-"""Fourier transforms as functions. Their plans come from the calling thread's plan cache."""
+"""The functions `fft`, `ifft`, `rfft` and `irfft`. They take plans from the thread's plan cache."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def fft(
     s: Sequence[int] | None = None,
     norm: Norm | None = None,
 ) -> Any:
-    """Transform complex numbers forward, to complex numbers.
+    """Compute the forward transform of complex input.
 
-    The sum over ``k`` of ``operand[k] * exp(-2j * pi * j * k / n)``, along every axis in ``axes``.
+    Along each axis in ``axes``, element ``j`` of the result is the sum over ``k`` of
+    ``operand[k] * exp(-2j * pi * j * k / n)``.
 
     Parameters
     ----------
@@ -65,53 +66,63 @@ def fft(
         ``__cuda_array_interface__`` or the buffer protocol, of at least one dimension, with
         elements of type complex64 or complex128 (complex32 too on a GPU), of any strides.
     axes : sequence of int, optional
-        Axes to transform along, each once; negative ones count from the end. By default all axes.
-        The other axes are a batch.
+        Axes to transform along, each at most once; negative axes count from the end. By default
+        all axes. Each index along the other axes is a transform of its own: they are a batch.
     options : FFTOptions or dict, optional
-        Layout of the result, working in place and more; see `FFTOptions`.
+        Layout of the result, in-place operation and more; see `FFTOptions`.
     execution : ExecutionCUDA, ExecutionCPU, {'cuda', 'cpu'} or dict, optional
-        Where to compute. By default where the operand is. A NumPy array with ``'cuda'`` is copied
-        to the GPU and the result copied back; an array on the GPU with ``'cpu'`` the other way.
+        Where to compute. By default the transform runs where the operand is. With ``'cuda'``, an
+        operand in host memory is copied to the GPU, and its result is copied back; with ``'cpu'``,
+        the same happens to an operand on the GPU in the other direction. Several GPUs can share
+        the work: see `ExecutionCUDA` and the Notes.
     out : array, optional
-        Array to write the result to, on the operand's device, of the result's shape and element
-        type, and of any strides; or, for C2C, the operand itself. Then no result is allocated.
+        Array to write the result to: on the operand's device, with the shape and element type of
+        the result, and any strides. For a C2C transform it may be the operand itself. By default
+        a new array is allocated.
     prolog, epilog : DeviceCallable or dict, optional
-        Device functions, from `compile_prolog` and `compile_epilog`, that give the operand's
-        elements and store the result's; on a GPU only.
+        Device functions from `compile_prolog` and `compile_epilog`. The prolog loads the elements
+        of the operand, the epilog stores those of the result. They need a GPU.
     stream : int or stream object, optional
-        CUDA stream to work on: a ``cudaStream_t``, a stream of CuPy, PyTorch or Numba, or an object
-        with ``__cuda_stream__()``. It waits for the work that makes the operand. By default the
-        current stream of CuPy or PyTorch, and the default stream for other operands. Ignored where
-        no GPU takes part.
+        CUDA stream to work on: a ``cudaStream_t`` as an int, a stream of CuPy, PyTorch or Numba, or
+        an object with ``__cuda_stream__()``. The stream waits for the work that writes the operand.
+        By default it is the current stream of CuPy or PyTorch, or the default stream for other
+        operands. It is ignored if no GPU takes part.
     n : int, optional
-        Points of a transform along one axis. A longer operand is cut, a shorter one is copied and
-        padded with zeros. By default as many as the operand has.
+        Number of points of the transform, which must have one axis. A longer operand is cropped; a
+        shorter one is copied and padded with zeros. By default the operand's own length.
     s : sequence of int, optional
-        The same for several axes, one for each of ``axes``; -1 leaves an axis as it is.
+        Like ``n``, but with one number for each of ``axes``; -1 keeps the length of an axis.
     norm : {'backward', 'ortho', 'forward'}, optional
-        ``'backward'`` divides what goes back by the number of points of the transform,
-        ``'forward'`` what goes forward, and ``'ortho'`` both by its square root. By default neither
-        direction is scaled. An epilog sees what is not scaled yet.
+        ``'backward'`` divides inverse transforms by the number of points, ``'forward'`` divides
+        forward transforms by it, and ``'ortho'`` divides both by its square root. By default
+        nothing is scaled. The scaling follows after an epilog, which sees unscaled values.
 
     Returns
     -------
     array
-        ``out`` if it is given. Otherwise an array of the operand's shape, element type, device, and
-        of its library if that is NumPy, CuPy or PyTorch; otherwise a `gpumath.memory.Array`. With
-        ``inplace`` it is the operand itself. It is not scaled unless ``norm`` is given.
+        ``out`` if it is given, and the operand itself with the option ``inplace``. Otherwise a new
+        array with the shape, element type and device of the operand: a NumPy array, CuPy array or
+        PyTorch tensor if the operand is one, else a `gpumath.memory.Array`.
 
     Raises
     ------
     ValueError
-        The operand is not of an accepted library, is not complex or is a lazy view; an axis is out
-        of range or repeated; ``execution`` or ``norm`` is not among the allowed; or there are not
-        as many lengths as axes.
+        The operand is not of an accepted library, not complex, or a lazy view; an axis is out of
+        range or repeated; ``execution`` or ``norm`` is not an allowed value; the number of lengths
+        is not the number of axes; or several GPUs cannot transform this size.
     TypeError
-        ``options`` or ``stream`` is of a wrong type.
+        ``options`` or ``stream`` has a wrong type.
     UnsupportedLayoutError
-        No plan covers the operand's strides; the exception says which copy helps.
+        No plan covers the operand's strides; the message says which copy helps.
     gpumath.bindings.errors.NoDeviceError
-        ``execution`` asks for a GPU and there is none.
+        ``execution`` asks for a GPU, but there is none, or fewer than it names.
+
+    Notes
+    -----
+    With ``execution=ExecutionCUDA(device_ids=[0, 1])``, the GPUs share a batch among them, whatever
+    its sizes. A single transform is spread over them by cuFFT, which limits its lengths and the
+    number of GPUs. Both need C-contiguous operands that are transformed along their last axes. The
+    documentation's page on several GPUs has the table of sizes.
 
     Examples
     --------
@@ -146,12 +157,13 @@ def ifft(
     s: Sequence[int] | None = None,
     norm: Norm | None = None,
 ) -> Any:
-    """Transform complex numbers back, to complex numbers, without scaling by default.
+    """Compute the inverse transform of complex input, unscaled by default.
 
-    The sum over ``k`` of ``operand[k] * exp(+2j * pi * j * k / n)``, along every axis in ``axes``:
-    after `fft` it gives the operand times the number of points of the transform.
+    Along each axis in ``axes``, element ``j`` of the result is the sum over ``k`` of
+    ``operand[k] * exp(+2j * pi * j * k / n)``. So ``ifft(fft(a))`` is ``a`` times the number of
+    points, and with ``norm='backward'`` it is ``a``.
 
-    Parameters, result and errors are those of `fft`.
+    The parameters, the result and the errors are those of `fft`.
 
     Examples
     --------
@@ -193,17 +205,20 @@ def rfft(
     s: Sequence[int] | None = None,
     norm: Norm | None = None,
 ) -> Any:
-    """Transform real numbers forward, to the half of the complex result that says it all.
+    """Compute the forward transform of real input.
 
-    Parameters and errors are those of `fft`, with two differences: the operand's elements are
-    float32 or float64 (float16 too for PyTorch tensors on a GPU), and a complex operand raises
+    The full result is Hermitian, so only the first ``n // 2 + 1`` points along the last of ``axes``
+    are returned.
+
+    The parameters and the errors are those of `fft`, with two differences: the operand's elements
+    are float32 or float64 (float16 too for PyTorch tensors on a GPU), and a complex operand raises
     RuntimeError.
 
     Returns
     -------
     array
-        Complex array of the operand's precision and shape, but for the last axis in ``axes``:
-        where the operand has ``n`` points it has ``n // 2 + 1``.
+        Complex array with the precision and shape of the operand, but with ``n // 2 + 1`` points
+        along the last of ``axes``, where the operand has ``n``.
 
     Examples
     --------
@@ -243,20 +258,22 @@ def irfft(
     s: Sequence[int] | None = None,
     norm: Norm | None = None,
 ) -> Any:
-    """Transform half of a Hermitian array back, to real numbers, without scaling by default.
+    """Compute the inverse transform of Hermitian input to a real result, unscaled by default.
 
-    After `rfft` it gives the operand times the number of points of the transform. The operand is
-    left as it is.
+    The operand is the half of a Hermitian array that `rfft` returns. So ``irfft(rfft(a))`` is ``a``
+    times the number of points if the length of ``a`` along the last axis is even. The operand is
+    not changed.
 
-    Parameters and errors are those of `fft`. Imaginary parts that a Hermitian array cannot have,
-    as that of element 0, are ignored.
+    The parameters and the errors are those of `fft`. Imaginary parts that are 0 in every Hermitian
+    array, such as that of element 0, are ignored.
 
     Returns
     -------
     array
-        Real array of the operand's precision and shape, but for the last axis in ``axes``: where
-        the operand has ``n`` points it has ``2 * (n - 1)``, and ``2 * n - 1`` with the option
-        ``last_axis_parity='odd'``. The argument ``n``, or the last one of ``s``, is its length.
+        Real array with the precision and shape of the operand, but with another length along the
+        last of ``axes``: the argument ``n``, or the last number in ``s``, if given. If not, an
+        operand of length ``m`` gives ``2 * (m - 1)`` points, or ``2 * m - 1`` with the option
+        ``last_axis_parity='odd'``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The functions of `numpy.fft` that transform along several axes, with NumPy's arguments.
 
-They differ from `fft` and its three relatives in one rule: their defaults are NumPy's. So what goes
-back is scaled unless ``norm`` says otherwise.
+They differ from `fft`, `ifft`, `rfft` and `irfft` in their defaults, which are NumPy's. So inverse
+transforms are divided by the number of points unless ``norm`` says otherwise.
 """
 
 from __future__ import annotations
@@ -33,32 +33,33 @@ def fftn(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    """Transform complex numbers forward, along several axes.
+    """Compute the N-dimensional forward transform of complex input.
 
-    As `numpy.fft.fftn`, but for complex operands only (real ones: `rfftn`) and distinct axes.
+    Like `numpy.fft.fftn`, but the operand must be complex (use `rfftn` for a real one) and no axis
+    may be repeated.
 
     Parameters
     ----------
     operand : array
         As for `fft`.
     s : sequence of int, optional
-        Points along each of ``axes``: a longer operand is cut, a shorter one padded with zeros; -1
-        leaves an axis as it is. By default as many as the operand has.
+        Number of points along each of ``axes``. A longer operand is cropped; a shorter one is
+        padded with zeros; -1 keeps the length of an axis. By default the operand's own lengths.
     axes : sequence of int, optional
-        Axes to transform along; by default all, or the last ``len(s)``.
+        Axes to transform along. By default all axes, or the last ``len(s)`` axes.
     norm : {'backward', 'ortho', 'forward'}, default: 'backward'
-        ``'backward'`` divides what goes back by the number of points of the transform,
-        ``'forward'`` what goes forward, and ``'ortho'`` both by its square root. None means
+        ``'backward'`` divides inverse transforms by the number of points, ``'forward'`` divides
+        forward transforms by it, and ``'ortho'`` divides both by its square root. None means
         ``'backward'``, as in NumPy; `fft` and `ifft` do not scale by default.
     out : array, optional
         Array to write the result to, as for `fft`.
     options, execution, prolog, epilog, stream
-        Keywords of `fft`.
+        As for `fft`.
 
     Returns
     -------
     array
-        As from `fft`.
+        As for `fft`, but scaled as ``norm`` says.
 
     Raises
     ------
@@ -91,11 +92,11 @@ def ifftn(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    """Transform complex numbers back, along several axes: the inverse of `fftn`.
+    """Compute the N-dimensional inverse transform of complex input: the inverse of `fftn`.
 
-    As `numpy.fft.ifftn`. The result is divided by the number of points of the transform.
+    Like `numpy.fft.ifftn`. By default the result is divided by the number of points.
 
-    Parameters, result and errors are those of `fftn`, with NumPy's defaults.
+    The parameters, the result and the errors are those of `fftn`.
 
     Examples
     --------
@@ -123,11 +124,12 @@ def rfftn(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    """Transform real numbers forward, along several axes, to half of the complex result.
+    """Compute the N-dimensional forward transform of real input.
 
-    As `numpy.fft.rfftn`. The last one of the axes has ``n // 2 + 1`` points in the result.
+    Like `numpy.fft.rfftn`. The full result is Hermitian, so only the first ``n // 2 + 1`` points
+    along the last of ``axes`` are returned.
 
-    Parameters, result and errors are those of `fftn`, with NumPy's defaults.
+    The parameters, the result and the errors are those of `fftn`.
 
     Examples
     --------
@@ -154,12 +156,12 @@ def irfftn(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    """Transform half of a Hermitian array back, to real numbers: the inverse of `rfftn`.
+    """Compute the N-dimensional inverse transform of Hermitian input: the inverse of `rfftn`.
 
-    As `numpy.fft.irfftn`. ``s`` counts points of the result; without it their number along the last
-    one of the axes is even.
+    Like `numpy.fft.irfftn`. The lengths in ``s`` are those of the real result. Without ``s``, the
+    result's length along the last of ``axes`` is ``2 * (m - 1)``, where the operand's is ``m``.
 
-    Parameters, result and errors are those of `fftn`, with NumPy's defaults.
+    The parameters, the result and the errors are those of `fftn`.
 
     Examples
     --------
@@ -187,9 +189,9 @@ def fft2(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    """Transform complex numbers forward, along two axes.
+    """Compute the 2-dimensional forward transform of complex input.
 
-    As `fftn`, along the last two axes by default.
+    Like `fftn`, but by default along the last two axes.
 
     Examples
     --------
@@ -216,9 +218,9 @@ def ifft2(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    """Transform complex numbers back, along two axes: the inverse of `fft2`.
+    """Compute the 2-dimensional inverse transform of complex input: the inverse of `fft2`.
 
-    As `ifftn`, along the last two axes by default.
+    Like `ifftn`, but by default along the last two axes.
 
     Examples
     --------
@@ -245,9 +247,9 @@ def rfft2(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    """Transform real numbers forward, along two axes, to half of the complex result.
+    """Compute the 2-dimensional forward transform of real input.
 
-    As `rfftn`, along the last two axes by default.
+    Like `rfftn`, but by default along the last two axes.
 
     Examples
     --------
@@ -274,9 +276,9 @@ def irfft2(
     epilog: DeviceCallable | Mapping[str, Any] | None = None,
     stream: Any = None,
 ) -> Any:
-    """Transform half of a Hermitian array back, along two axes: the inverse of `rfft2`.
+    """Compute the 2-dimensional inverse transform of Hermitian input: the inverse of `rfft2`.
 
-    As `irfftn`, along the last two axes by default.
+    Like `irfftn`, but by default along the last two axes.
 
     Examples
     --------

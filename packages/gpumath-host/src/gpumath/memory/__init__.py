@@ -1,6 +1,6 @@
-"""Arrays in device, pinned and unified memory, and the protocols of what allocates memory.
+"""Arrays in device, pinned, unified and host memory, and the protocols of memory managers.
 
-An ``allocator`` in the options of an operation is any object with the method of
+The ``allocator`` in the options of an operation is a memory manager: any object with the method of
 `BaseCUDAMemoryManager` or of `BaseCUDAMemoryManagerAsync`.
 """
 
