@@ -1,4 +1,4 @@
-/* The calls that call_cost.py times, in loops without Python. Functions are passed by address. */
+/* Loops around the calls that call_cost.py times. Functions are passed by their address. */
 #include <time.h>
 
 static double now(void)

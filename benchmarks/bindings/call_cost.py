@@ -1,7 +1,7 @@
-"""Host time of single calls: gpumath.bindings against C and other bindings, in one process.
+"""Measures the host time of single calls: gpumath.bindings, C and other bindings, in one process.
 
-The subjects of a call take turns, and medians over the rounds are printed. What is not installed is
-left out, and said so.
+The subjects of a call take turns, and the medians over the rounds are printed. A package that is
+not installed is left out, with a message.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import numpy as np
 
 from gpumath.bindings import core, cublas, cufft, driver, nvrtc
 
-# A round; of GPU work few enough for the queue of the GPU not to fill up.
+# Calls per round; for GPU work so few that the queue of the GPU does not fill up.
 GPU_CALLS, HOST_CALLS = 200, 20_000
 SIZE = 64
 FFT_BATCH, FFT_LENGTH = 16, 1024
-# A letter an argument: pointer, float, int.
+# One letter per argument: pointer, float, int.
 KERNELS = {5: "pppfi", 16: "ppppppppffffiiii"}
 C_TYPES = {"p": "float *", "f": "float", "i": "int"}
 CTYPES = {"p": ctypes.c_void_p, "f": ctypes.c_float, "i": ctypes.c_int}
@@ -40,7 +40,7 @@ Subjects = dict[str, Timer]
 
 
 def source() -> str:
-    """Return the kernels: they do nothing, so that only the launch takes time."""
+    """Return the source of the kernels. They do nothing, so that only the launch takes time."""
     kernels = ""
     for count, letters in KERNELS.items():
         parameters = ", ".join(f"{C_TYPES[letter]} a{i}" for i, letter in enumerate(letters))
@@ -49,14 +49,14 @@ def source() -> str:
 
 
 def statement(text: str, **names: Any) -> Timer:
-    """Time a statement whose names are local variables, so that nothing but the call is timed."""
+    """Return a timer of a statement. Its names are local variables, so only the call is timed."""
     setup = "; ".join(f"{name} = given_{name}" for name in names)
     values = {f"given_{name}": value for name, value in names.items()}
     return timeit.Timer(text, setup, globals=values).timeit
 
 
 class Loops:
-    """The loops of call_cost.c; false if there is no compiler."""
+    """The compiled loops of call_cost.c; false if there is no compiler."""
 
     def __init__(self) -> None:
         self.library: ctypes.CDLL | None = None
@@ -76,7 +76,7 @@ class Loops:
         return self.library is not None
 
     def timer(self, name: str, library: str, symbol: str, *arguments: Any) -> Timer:
-        """Time a loop around a function of a library that gpumath has loaded."""
+        """Return a timer of a loop around a function of a library that gpumath has loaded."""
         path = next(found.path for found in core.libraries() if found.name == library)
         function = ctypes.cast(getattr(ctypes.CDLL(path), symbol), ctypes.c_void_p)
         loop = getattr(self.library, name)
@@ -86,7 +86,7 @@ class Loops:
 
 @dataclass
 class Machine:
-    """A device, a stream, the kernels, and memory for all that is called."""
+    """The device, a stream, the kernels, and device memory for the arguments of all calls."""
 
     architecture: int = 0
     stream: int = 0
@@ -118,13 +118,13 @@ class Machine:
 
 
 def arguments_of(count: int, memory: int) -> list[Any]:
-    """Return one value an argument of a kernel."""
+    """Return one value per argument of a kernel."""
     values = {"p": lambda i: memory + 256 * i, "f": lambda i: 0.5 + i, "i": lambda i: 100 + i}
     return [values[letter](i) for i, letter in enumerate(KERNELS[count])]
 
 
 def peer(subjects: Subjects, name: str, build: Callable[[], Timer]) -> None:
-    """Add a subject, or say why it is left out."""
+    """Add a subject, or print why it is left out."""
     try:
         subjects[name] = build()
     except Exception as error:
@@ -133,7 +133,7 @@ def peer(subjects: Subjects, name: str, build: Callable[[], Timer]) -> None:
 
 
 def version_subjects(loops: Loops) -> Subjects:
-    """`cublas.get_version`: nothing but the crossing."""
+    """Return the subjects for `cublas.get_version`, whose time is only the crossing to C."""
     handle = cublas.create()
     subjects: Subjects = {}
     if loops:
@@ -151,7 +151,7 @@ def version_subjects(loops: Loops) -> Subjects:
 
 
 def sgemm_subjects(loops: Loops, machine: Machine) -> Subjects:
-    """`cublas.sgemm` of small matrices."""
+    """Return the subjects for `cublas.sgemm` of small matrices."""
     n, a = SIZE, machine.memory
     b, c = a + 4 * n * n, a + 8 * n * n
     scalars = np.array([1, 0], dtype=np.float32)
@@ -184,7 +184,7 @@ def sgemm_subjects(loops: Loops, machine: Machine) -> Subjects:
 
 
 def fft_subjects(loops: Loops, machine: Machine) -> Subjects:
-    """`cufft.exec_c2c` of a small batch."""
+    """Return the subjects for `cufft.exec_c2c` of a small batch."""
     source_, target = machine.memory, machine.memory + 8 * FFT_BATCH * FFT_LENGTH
 
     def planned(library: Any) -> int:
@@ -213,7 +213,7 @@ def fft_subjects(loops: Loops, machine: Machine) -> Subjects:
 
 
 def launch_subjects(loops: Loops, machine: Machine, count: int) -> Subjects:
-    """`driver.launch_kernel`: arguments packed before, and converted at every launch."""
+    """Return the subjects for `driver.launch_kernel`, with packed and with converted arguments."""
     values = arguments_of(count, machine.memory)
     types = tuple(CTYPES[letter] for letter in KERNELS[count])
     cells = [type_(value) for type_, value in zip(types, values, strict=True)]
@@ -255,7 +255,7 @@ def launch_subjects(loops: Loops, machine: Machine, count: int) -> Subjects:
             "s": device.create_stream(),
             "c": LaunchConfig(grid=1, block=1),
             "k": ObjectCode.from_cubin(machine.cubin).get_kernel(f"kernel{count}"),
-            # Its own int is a pointer and its own float a double; ctypes say what is meant.
+            # It passes a Python int as a pointer and a float as a double, so give ctypes values.
             "v": [
                 v if type_ is ctypes.c_void_p else type_(v) for v, type_ in zip(*pair, strict=True)
             ],
@@ -270,7 +270,7 @@ def launch_subjects(loops: Loops, machine: Machine, count: int) -> Subjects:
         scalars = {"p": np.uint64, "f": np.float32, "i": np.int32}
         kernel = cupy.RawKernel(source(), f"kernel{count}")
         typed = tuple(scalars[k](v) for k, v in zip(KERNELS[count], values, strict=True))
-        # On CuPy's own stream, since entering another is no part of the launch.
+        # On CuPy's current stream, because entering another one is not a part of the launch.
         return statement("f((1,), (1,), v)", f=kernel, v=typed)
 
     peer(subjects, "CuPy RawKernel", cupy)
@@ -278,7 +278,7 @@ def launch_subjects(loops: Loops, machine: Machine, count: int) -> Subjects:
 
 
 def measured(subjects: Subjects, calls: int, rounds: int) -> dict[str, list[float]]:
-    """Return microseconds a call, one figure a round."""
+    """Return the microseconds per call, one figure per round."""
     times: dict[str, list[float]] = {name: [] for name in subjects}
     for round_ in range(rounds + 2):
         for name, timer in list(subjects.items()):
@@ -286,18 +286,18 @@ def measured(subjects: Subjects, calls: int, rounds: int) -> dict[str, list[floa
             try:
                 seconds = timer(calls)
             except Exception as error:
-                # Of a peer, whose way of being called may change with its version.
+                # A peer may fail, because its API can change with its version.
                 print(f"{name} left out: {type(error).__name__}: {error}")
                 del subjects[name], times[name]
                 continue
-            if round_ >= 2:  # the first two warm up
+            if round_ >= 2:  # the first two rounds warm up
                 times[name].append(1e6 * seconds / calls)
     driver.ctx_synchronize()
     return times
 
 
 def installed(name: str) -> str:
-    """Return the version of a package, for the heading."""
+    """Return the name and version of a package, for the heading."""
     try:
         return f"{name} {version(name)}"
     except PackageNotFoundError:
@@ -305,7 +305,7 @@ def installed(name: str) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--json", type=Path, help="write the figures to this file too")

@@ -1,4 +1,4 @@
-"""Time of importing each module of gpumath.bindings, each in fresh processes."""
+"""Measures the time to import each module of gpumath.bindings, in fresh processes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ print(perf_counter() - start, sum(name.startswith("gpumath.") for name in sys.mo
 
 
 def modules() -> list[str]:
-    """Return the public modules, the empty package first: what any of them costs at least."""
+    """Return the public modules. The first is the empty package, whose time is in all others'."""
     found = sorted(module.name for module in pkgutil.iter_modules(gpumath.bindings.__path__))
     return ["gpumath.bindings", *(f"gpumath.bindings.{n}" for n in found if n[0] != "_")]
 
 
 def import_time(module: str) -> tuple[float, int]:
-    """Return milliseconds, and how many modules of gpumath were loaded."""
+    """Return the milliseconds of an import, and how many modules of gpumath it loaded."""
     command = [sys.executable, "-P", "-c", PROBE.format(module=module)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     seconds, count = output.split()
@@ -36,12 +36,12 @@ def import_time(module: str) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
-    # The first import fills the caches of files and byte code.
+    # The first import fills the file cache and writes byte code.
     counts = {module: import_time(module)[1] for module in modules()}
     times: dict[str, list[float]] = {module: [] for module in counts}
     for _ in range(arguments.rounds):

@@ -1,7 +1,7 @@
-"""A whole program, `examples/bindings/03_saxpy.py`, against the same program in C++.
+"""Compares a whole program, `examples/bindings/03_saxpy.py`, with the same program in C++.
 
-Both run by turns in fresh processes; the medians of what they print are compared, and the time of
-the whole process, which for Python has the interpreter's start and all imports in it.
+The programs take turns, in fresh processes. The medians of the times that they print are compared,
+and the time of the whole process, which includes the interpreter's start and all imports.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "bindings"
 
 
 def build(folder: Path) -> Path | None:
-    """Compile the C++ program, or say why not."""
+    """Compile the C++ program; None, with a message, if that is not possible."""
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
     if compiler is None or not Path(home, "include", "nvrtc.h").exists():
         print(f"C++ left out: it needs a compiler and the CUDA toolkit, looked for in {home}")
         return None
-    # The very NVRTC that Python uses: another version compiles in another time.
+    # Use the same NVRTC as Python, because versions differ in how long they compile.
     nvrtc = next(library.path for library in core.libraries() if library.name == "nvrtc")
     driver = next(library.path for library in core.libraries() if library.name == "driver")
     program = folder / "saxpy"
@@ -41,7 +41,7 @@ def build(folder: Path) -> Path | None:
 
 
 def run(command: list[str]) -> dict[str, float]:
-    """Return microseconds of the kernel, and milliseconds of the application and the process."""
+    """Run a program; return µs of the kernel, and ms of the application and of the process."""
     start = time.perf_counter()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     process = 1e3 * (time.perf_counter() - start)
@@ -50,7 +50,7 @@ def run(command: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
@@ -59,7 +59,7 @@ def main() -> None:
         print("nothing measured, since there is no CUDA device")
         return
     with tempfile.TemporaryDirectory() as folder:
-        # Without -P, since the example's helper module is in its folder.
+        # Without -P, because the example imports a helper module from its own folder.
         commands = {"gpumath": [sys.executable, str(EXAMPLES / "03_saxpy.py")]}
         if program := build(Path(folder)):
             commands = {"C++": [str(program)], **commands}
@@ -67,7 +67,7 @@ def main() -> None:
         for round_ in range(arguments.rounds + 1):
             for name, command in commands.items():
                 figure = run(command)
-                if round_ > 0:  # the first one fills the caches of files
+                if round_ > 0:  # the first round fills the file cache
                     figures[name].append(figure)
     medians = {
         name: {key: statistics.median(f[key] for f in found) for key in found[0]}

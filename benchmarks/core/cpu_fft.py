@@ -1,12 +1,12 @@
-"""Time and error of the CPU engine against scipy.fft, with equal threads, on twelve transforms.
+"""Compares time and error of the CPU engine with scipy.fft, with equal threads, in twelve cases.
 
     python benchmarks/core/cpu_fft.py [--threads N] [--rounds N]
 
-The two libraries take turns, so that a disturbance of the machine meets both. Each round reports
-the median of its calls; the table shows the median of the rounds. Errors are root mean squares
-relative to a transform in long double precision, whose twiddles are exact to that precision. The
-column "scaled" has the time with ``norm="forward"`` relative to that without. The exit status is 1
-if any case is slower than SciPy or has more than twice its error.
+The two libraries take turns, so that a disturbance of the machine affects both. A round yields the
+median of its calls; the table has the median of the rounds. An error is the root mean square of the
+difference to a transform in long double precision, relative to that transform. The column "scaled"
+is the time with ``norm="forward"`` relative to that without. The exit status is 1 if any case is
+slower than SciPy or has more than twice its error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CASES = (
 
 
 def median_ms(call: Callable[[], object]) -> float:
-    """Return the median time of the calls that fit in one round."""
+    """Return the median time, in milliseconds, of the calls that fit in one round."""
     times: list[float] = []
     end = time.perf_counter() + ROUND_SECONDS
     while not times or time.perf_counter() < end:
@@ -71,7 +71,7 @@ def reference(operand: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def measure(case: Case, dtype: type, threads: int, rounds: int) -> tuple[float, ...]:
-    """Return gpumath's time in milliseconds, the same when it scales, SciPy's, and both errors."""
+    """Return the times in ms of gpumath, of gpumath with scaling and of SciPy, and both errors."""
     random = np.random.default_rng()
     parts = random.standard_normal((2, *case.shape))
     operand = (parts[0] + 1j * parts[1]).astype(dtype)
@@ -96,7 +96,7 @@ def measure(case: Case, dtype: type, threads: int, rounds: int) -> tuple[float, 
 
 
 def main() -> int:
-    """Print the table."""
+    """Measure all cases, print the table, and return the exit status."""
     parser = argparse.ArgumentParser(description="the CPU engine against scipy.fft")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)

@@ -1,7 +1,7 @@
-"""Host time of one call of a small transform, and of planning it, against the C calls.
+"""Measures the host time of a call of a small transform, and of planning it, and of the C calls.
 
-Every subject runs in every round, and the medians over the rounds are printed. What is not
-installed is left out, and said so.
+Every subject runs in every round, and the medians over the rounds are printed. A package that is
+not installed is left out, with a message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpumath import fft
 from gpumath.bindings import core, cufft
 
 SMALL = (16, 1024)
-CALLS = 200  # a round; few enough for the queue of the GPU not to fill up
+CALLS = 200  # per round; so few that the queue of the GPU does not fill up
 
 C_LOOP = """
 #include <time.h>
@@ -44,7 +44,7 @@ Timer = Callable[[], float]
 
 
 def repeated(call: Callable[[], object]) -> Timer:
-    """Seconds for CALLS calls, without waiting for the GPU."""
+    """Return a timer of CALLS calls, in seconds, without waiting for the GPU."""
 
     def timer() -> float:
         start = time.perf_counter()
@@ -56,7 +56,7 @@ def repeated(call: Callable[[], object]) -> Timer:
 
 
 def c_loop(handle: int, source: int, target: int) -> Timer | str:
-    """Loop over cufftExecC2C in C, or the reason why there is none."""
+    """Return a timer of cufftExecC2C in a C loop, or the reason why there is none."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         return "no C compiler"
@@ -74,7 +74,7 @@ def c_loop(handle: int, source: int, target: int) -> Timer | str:
 
 
 class Raw:
-    """A plan of batched 1-D C2C transforms through the bindings, and memory for it."""
+    """A plan of batched 1-D C2C transforms, made by the bindings, and device memory for it."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         batch, length = shape
@@ -135,7 +135,7 @@ def small_subjects(libraries: list[str], raw: Raw) -> dict[str, Timer]:
         plan = core.FftPlan(x, [1])
 
         def by_hand(plan: core.FftPlan = plan, x: Any = x) -> object:
-            """Do what an execution with a new result cannot do without."""
+            """Do only what every execution with a new result must do."""
             raw.run()
             return plan.empty_result(x)
 
@@ -158,7 +158,7 @@ def small_subjects(libraries: list[str], raw: Raw) -> dict[str, Timer]:
 
 
 def plan_subjects(libraries: list[str]) -> dict[str, Timer]:
-    """Everything but an execution."""
+    """Return the subjects that make and free a plan, without an execution."""
 
     def uncached(x: Any) -> Timer:
         timer = repeated(lambda: planned(x).free())
@@ -195,7 +195,7 @@ def plan_subjects(libraries: list[str]) -> dict[str, Timer]:
 
 
 def print_times(title: str, times: dict[str, float], unit: str) -> None:
-    """Print each figure, and its ratio to the first."""
+    """Print each figure, and its ratio to the first figure."""
     print(f"\n{title}")
     floor = next(iter(times.values()))
     for name, value in times.items():
@@ -203,14 +203,14 @@ def print_times(title: str, times: dict[str, float], unit: str) -> None:
 
 
 def host_times(subjects: dict[str, Timer], rounds: int) -> dict[str, float]:
-    """Median microseconds a call."""
+    """Return the median of each subject, in microseconds per call."""
     device = core.Device(0)
     times: dict[str, list[float]] = {name: [] for name in subjects}
     for round_ in range(rounds + 2):
         for name, timer in subjects.items():
             device.synchronize()
             seconds = timer()
-            if round_ >= 2:  # the first two warm up
+            if round_ >= 2:  # the first two rounds warm up
                 times[name].append(1e6 * seconds / CALLS)
     device.synchronize()
     return {name: statistics.median(values) for name, values in times.items()}

@@ -1,7 +1,7 @@
-"""Host time to look into an operand and to allocate a result, for every library that is installed.
+"""Measures the host time to read an operand's metadata and to allocate a result.
 
-Every subject runs in every round, and the medians over the rounds are printed. The cost of the
-empty loop is taken off.
+This is done for every array library that is installed. Every subject runs in every round, and the
+medians over the rounds are printed, without the time of the empty loop.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gpumath.bindings import core
 SHAPE = (16, 1024)
 CALLS = 20_000
 ROUNDS = 9
-# Otherwise JAX takes three quarters of the device's memory for itself.
+# By default, JAX would allocate three quarters of the device's memory at its start.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def operands(on_gpu: bool) -> dict[str, Any]:
-    """One operand of each class, in the memory that its library has."""
+    """Return one operand of each installed class, in host memory and, with a GPU, on the device."""
     values = np.ones(SHAPE, np.complex64)
     made: dict[str, Any] = {
         "NumPy": values,
@@ -54,13 +54,13 @@ def operands(on_gpu: bool) -> dict[str, Any]:
     for name, (module, make) in makers.items():
         try:
             made[name] = make(import_module(module))
-        except Exception as error:  # absent, broken, or without a device
+        except Exception as error:  # not installed, broken, or without a device
             print(f"{name} left out: {str(error).splitlines()[0]}")
     return made
 
 
 def medians(subjects: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Nanoseconds a call."""
+    """Return the median of each subject, in nanoseconds per call."""
     times: dict[str, list[float]] = {name: [] for name in subjects}
     for _ in range(ROUNDS):
         floor = timeit.timeit(lambda: None, number=CALLS)
@@ -70,7 +70,7 @@ def medians(subjects: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def allocations(made: dict[str, Any]) -> dict[str, Callable[[], Any]]:
-    """What results are made with, in pairs with what users of the libraries call."""
+    """Return how gpumath allocates results, each paired with the library's own function."""
     subjects: dict[str, Callable[[], Any]] = {}
     own: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "NumPy": ("numpy", lambda x: np.empty(SHAPE, x.dtype)),
@@ -95,7 +95,7 @@ def allocations(made: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     made = operands(core.Device.count() > 0)
     views = {
         name: (lambda operand=operand: core.TensorView(operand)) for name, operand in made.items()

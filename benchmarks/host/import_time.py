@@ -1,4 +1,4 @@
-"""Time of `import gpumath.fft` against `import numpy`, each in fresh processes."""
+"""Compares the time of `import gpumath.fft` with that of `import numpy`, in fresh processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     times: dict[str, list[float]] = {module: [] for module in MODULES}
-    import_seconds("gpumath.fft")  # fills the caches of files and byte code
+    import_seconds("gpumath.fft")  # fills the file cache and writes byte code
     for _ in range(arguments.rounds):
         for module in MODULES:
             times[module].append(import_seconds(module))

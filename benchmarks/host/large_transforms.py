@@ -1,7 +1,8 @@
-"""GPU time of large transforms, and the whole time of transforms whose operand is in host memory.
+"""Measures the GPU time of large transforms, and the whole time with operands in host memory.
 
-Both are compared with the same steps through the bindings: the cuFFT call alone, and copy in,
-transform, copy out. Every subject runs in every round, and medians over the rounds are printed.
+Both are compared with the same steps through the bindings. For operands on the GPU, that is the
+cuFFT call alone; for operands in host memory, it is copy in, transform, copy out. Every subject
+runs in every round, and the medians over the rounds are printed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gpumath import fft, memory
 from gpumath.bindings import core, cufft, errors
 
 DEVICE_CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
-    # shape, transform axes, calls a round
+    # shape, transform axes, calls per round
     "64 x 2^20": ((64, 1 << 20), (1,), 3),
     "512 x 512 x 512": ((512, 512, 512), (0, 1, 2), 3),
     "8192 x 8192": ((8192, 8192), (0, 1), 5),
@@ -76,12 +77,12 @@ class Raw:
 
 
 def medians(subjects: dict[str, Call], measure: Callable[[Call], float], rounds: int) -> None:
-    """Print the median of each subject, and its ratio to the first."""
+    """Print the median of each subject, and its ratio to the first subject."""
     times: dict[str, list[float]] = {name: [] for name in subjects}
     for round_ in range(rounds + 2):
         for name, call in subjects.items():
             milliseconds = measure(call)
-            if round_ >= 2:  # the first two warm up
+            if round_ >= 2:  # the first two rounds warm up
                 times[name].append(milliseconds)
     floor = statistics.median(next(iter(times.values())))
     for name, values in times.items():
@@ -90,11 +91,11 @@ def medians(subjects: dict[str, Call], measure: Callable[[Call], float], rounds:
 
 
 def on_gpu(calls: int) -> Callable[[Call], float]:
-    """Measure GPU milliseconds a call."""
+    """Return a function that measures the milliseconds of GPU time per call."""
 
     def measure(call: Call) -> float:
         start, end = core.Event(timing=True), core.Event(timing=True)
-        call()  # The GPU is at work on this one while the others are submitted.
+        call()  # The GPU is busy with this call while the others are submitted.
         start.record()
         for _ in range(calls):
             call()
@@ -106,7 +107,7 @@ def on_gpu(calls: int) -> Callable[[Call], float]:
 
 
 def on_host(calls: int) -> Callable[[Call], float]:
-    """Measure milliseconds a call, each of which waits for its result."""
+    """Return a function that measures the milliseconds per call, until the result is there."""
 
     def measure(call: Call) -> float:
         start = time.perf_counter()
@@ -118,7 +119,7 @@ def on_host(calls: int) -> Callable[[Call], float]:
 
 
 def planned(x: Any, axes: tuple[int, ...], epilog: fft.DeviceCallable | None = None) -> fft.FFT:
-    """A planned transform, after a line with the time that planning takes."""
+    """Return a planned transform, and print how long planning took."""
     core.plan_cache_clear()
     start = time.perf_counter()
     transform = fft.FFT(x, axes=axes)

@@ -1,8 +1,8 @@
-"""Host time of one `FFT.execute` of a tiny operand, by what its logger is told to keep.
+"""Measures the host time of `FFT.execute` with a tiny operand, for several levels of its logger.
 
 Every subject runs in every round, and the medians over the rounds are printed. `off` is a logger
-that is disabled; WARNING keeps nothing of an ordinary call; INFO makes the records and throws them
-away. The difference to `off` is what logging costs.
+that is disabled. At WARNING, an ordinary call makes no record. At INFO, it makes records, which are
+discarded. The difference to `off` is the cost of logging.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gpumath import fft
 from gpumath.bindings import core
 
 SHAPE = (4, 16)
-CALLS = 500  # a round; few enough for the queue of a GPU not to fill up
+CALLS = 500  # per round; so few that the queue of a GPU does not fill up
 ROUNDS = 25
 
 
 def loggers() -> dict[str, logging.Logger]:
-    """One logger for each column of the table; none of them passes records on."""
+    """Return one logger for each column of the table; all of them discard their records."""
     made = {}
     for name, level in {"off": 0, "WARNING": logging.WARNING, "INFO": logging.INFO}.items():
         logger = logging.getLogger(f"logging_cost.{name}")
@@ -39,7 +39,7 @@ def loggers() -> dict[str, logging.Logger]:
 
 
 def operands(on_gpu: bool) -> dict[str, Any]:
-    """One operand of each library that is there."""
+    """Return one operand of each library that is installed."""
     made: dict[str, Any] = {"NumPy": np.ones(SHAPE, np.complex64)}
     makers: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "CuPy": ("cupy", lambda cupy: cupy.ones(SHAPE, "complex64")),
@@ -48,7 +48,7 @@ def operands(on_gpu: bool) -> dict[str, Any]:
     for name, (module, make) in makers.items() if on_gpu else ():
         try:
             made[name] = make(import_module(module))
-        except Exception as error:  # absent, broken, or without a device
+        except Exception as error:  # not installed, broken, or without a device
             print(f"{name} left out: {str(error).splitlines()[0]}")
     return made
 
@@ -60,20 +60,20 @@ def planned(operand: Any, logger: logging.Logger) -> fft.FFT:
 
 
 def medians(subjects: dict[tuple[str, str], fft.FFT], on_gpu: bool) -> dict[tuple[str, str], float]:
-    """Nanoseconds a call."""
+    """Return the median of each subject, in nanoseconds per call."""
     times: dict[tuple[str, str], list[float]] = {name: [] for name in subjects}
     for round_ in range(ROUNDS + 2):
         for name, transform in subjects.items():
             if on_gpu:
                 core.Device(0).synchronize()
             seconds = timeit.timeit(transform.execute, number=CALLS)
-            if round_ >= 2:  # the first two warm up
+            if round_ >= 2:  # the first two rounds warm up
                 times[name].append(1e9 * seconds / CALLS)
     return {name: statistics.median(rounds) for name, rounds in times.items()}
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the figures."""
     on_gpu = core.Device.count() > 0
     if not on_gpu:
         print("CuPy and PyTorch left out: there is no CUDA device")

@@ -1,7 +1,7 @@
-"""Time of large transforms on one GPU and on several together, by where operand and result are.
+"""Measures large transforms on one GPU and on several, with operands in host and device memory.
 
-Every number of GPUs has its turn in every round, and the medians over the rounds are printed. A
-call is over when its result is there.
+Every number of GPUs is measured in every round, and the medians over the rounds are printed. A time
+ends when the result is there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 
 def on_host(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Operand and result in pinned host memory."""
+    """Return an operand and a result in pinned host memory."""
     operand, result = (
         np.asarray(memory.empty(shape, "complex64", kind="pinned")) for _ in range(2)
     )
@@ -36,7 +36,7 @@ def on_host(shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def of_gpumath(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Operand and result in gpumath's own memory on the first GPU."""
+    """Return an operand and a result in gpumath's own memory on the first GPU."""
     ones = np.ones(shape, np.complex64)
     operand, result = (memory.empty(shape, "complex64", kind="device") for _ in range(2))
     core.copy(operand.ptr, ones.ctypes.data, ones.nbytes)
@@ -45,7 +45,7 @@ def of_gpumath(shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def of_cupy(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Operand and result in CuPy's memory on the first GPU."""
+    """Return an operand and a result in CuPy's memory on the first GPU."""
     import cupy
 
     cupy.get_default_memory_pool().free_all_blocks()
@@ -65,14 +65,14 @@ def planned(operand: Any, axes: tuple[int, ...], gpus: int) -> fft.FFT:
 def milliseconds(
     operand: Any, result: Any, axes: tuple[int, ...], numbers: list[int], rounds: int
 ) -> list[float]:
-    """Median of an execution for each number of GPUs."""
+    """Return the median time of an execution, in milliseconds, for each number of GPUs."""
     transforms = [planned(operand, axes, gpus) for gpus in numbers]
     times: list[list[float]] = [[] for _ in numbers]
     for round_ in range(rounds + 2):
         for transform, own in zip(transforms, times, strict=True):
             start = time.perf_counter()
             transform.execute(out=result)
-            if round_ >= 2:  # the first two warm up
+            if round_ >= 2:  # the first two rounds warm up
                 own.append(1e3 * (time.perf_counter() - start))
     for transform in transforms:
         transform.free()

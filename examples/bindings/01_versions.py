@@ -1,4 +1,4 @@
-"""Which CUDA libraries are on this machine, and what can they do?
+"""List the CUDA libraries on this machine, and check for three functions in them.
 
 python examples/bindings/01_versions.py
 """
@@ -11,7 +11,7 @@ for library in core.libraries():
     print(f"{library.name:8} {library.version:12} {library.origin:10} {library.path}")
 
 for name in ("driver.init", "cufft.exec_c2c", "cufft.xt_exec"):
-    print(f"{name:16} {'is there' if core.has(name) else 'is missing'}")
+    print(f"{name:16} {'available' if core.has(name) else 'missing'}")
 
 for number in range(core.Device.count()):
     device = core.Device(number)

@@ -1,4 +1,4 @@
-"""Call cuFFT through its one-to-one bindings, and read what to do if it is not there.
+"""Call cuFFT through its bindings; if it is missing, print where it was looked for, and the fix.
 
 python examples/bindings/02_missing_library.py
 """
@@ -14,4 +14,4 @@ except LibraryNotFoundError as error:
     print(f"{error.library} was not found in {len(error.tried)} places:")
     for step, place, outcome in error.tried:
         print(f"  {step:12} {place}: {outcome}")
-    print(f"to have it: {error.fix}")
+    print(f"to fix it: {error.fix}")

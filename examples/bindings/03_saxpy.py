@@ -1,8 +1,8 @@
-"""The whole way of a kernel, from CUDA C++ in a string to its result: a x + y.
+"""Compile a kernel from CUDA C++ in a string, launch it and read its result: a x + y.
 
 python examples/bindings/03_saxpy.py
 
-`saxpy.cpp` is the same program in C++; both print how long the kernel and all of it took.
+`saxpy.cpp` is the same program in C++. Both print the time of the kernel and of the whole program.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TYPES = (ctypes.c_float, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctyp
 
 
 def main() -> None:
-    """Compile, load, allocate, copy, launch, copy back, free."""
+    """Compile, load, allocate, copy in, launch, copy out, free."""
     rng = np.random.default_rng()
     x, y = (rng.random(COUNT, dtype=np.float32) for _ in range(2))
     out = np.empty_like(x)
@@ -51,7 +51,7 @@ def main() -> None:
 
         arguments = ((a, device_x, device_y, device_out, COUNT), TYPES)
         for number in range(1 + LAUNCHES):
-            if number == 1:  # the first one also loads the kernel
+            if number == 1:  # the first launch also loads the kernel
                 driver.event_record(start, stream)
             driver.launch_kernel(saxpy, BLOCKS, 1, 1, THREADS, 1, 1, 0, stream, arguments)
         driver.event_record(end, stream)

@@ -1,4 +1,4 @@
-"""Structs by value as arguments of a kernel: a sum of Gaussian bells, three ways to pass it.
+"""Pass a struct to a kernel by value, in three ways. The kernel adds up Gaussian bells.
 
 python examples/bindings/04_struct_argument.py
 """
@@ -34,7 +34,7 @@ COUNT = 1000
 
 
 class Bell(ctypes.Structure):
-    """As in the source; ctypes pads as C does."""
+    """The struct of this name in the source; ctypes adds the same padding as C."""
 
     _fields_ = (
         ("height", ctypes.c_float),
@@ -44,7 +44,7 @@ class Bell(ctypes.Structure):
 
 
 class Bells(ctypes.Structure):
-    """A struct with an array of structs inside."""
+    """The struct of this name in the source, which contains an array of structs."""
 
     _fields_ = (("count", ctypes.c_short), ("bells", Bell * 4))
 

@@ -1,4 +1,4 @@
-"""A texture object: the GPU's texture units magnify an image by linear interpolation.
+"""Magnify an image with a texture object: the GPU's texture units interpolate linearly.
 
 python examples/bindings/05_texture.py
 """
@@ -24,26 +24,26 @@ extern "C" __global__ void magnify(cudaTextureObject_t image, float *out, int wi
 }
 """
 HEIGHT, WIDTH, SCALE = 48, 64, 5
-# Texture units weigh with 8 bits after the point.
+# Texture units round the weights to 8 binary places.
 RESOLUTION = 1 / 256
 
 
 def neighbours(size: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-    """Return the texel before each sample on an axis, and how far behind it the sample is."""
+    """Return, for each sample along an axis, the texel before it and the distance to that texel."""
     place = np.clip((np.arange(size * SCALE) + 0.5) / SCALE - 0.5, 0, size - 1)
     before = np.minimum(place.astype(np.intp), size - 2)
     return before, place - before
 
 
 def magnified(image: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    """Interpolate on the CPU; beyond the edge the image continues as it ends."""
+    """Interpolate on the CPU; beyond an edge, the pixels of the edge are repeated."""
     (top, down), (left, right) = neighbours(image.shape[0]), neighbours(image.shape[1])
     lines = image[top] + (image[top + 1] - image[top]) * down[:, None]
     return lines[:, left] + (lines[:, left + 1] - lines[:, left]) * right
 
 
 def texture_of(array: int) -> int:
-    """Return a texture object that interpolates in an array."""
+    """Return a texture object that interpolates between the elements of an array."""
     resource = driver.ResourceDesc()
     resource.res_type = driver.ResourceType.ARRAY
     resource.res_array_h_array = array
@@ -54,7 +54,7 @@ def texture_of(array: int) -> int:
 
 
 def main() -> None:
-    """Copy an image to an array, make a texture object of it, and sample that in a kernel."""
+    """Copy an image to an array, create a texture object for it, and sample that in a kernel."""
     image = np.random.default_rng().random((HEIGHT, WIDTH), dtype=np.float32)
     out = np.empty((HEIGHT * SCALE, WIDTH * SCALE), np.float32)
     with target() as where:

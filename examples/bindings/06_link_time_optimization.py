@@ -1,4 +1,4 @@
-"""Two sources, compiled one by one and optimized as one: LTO-IR from NVRTC, linked by nvJitLink.
+"""Compile two sources separately, and optimize them together: LTO-IR from NVRTC, nvJitLink links.
 
 python examples/bindings/06_link_time_optimization.py
 """
@@ -23,7 +23,7 @@ extern "C" __global__ void apply(const double *x, double *out, int n)
         out[i] = user_function(x[i]);
 }
 """
-# Known only when the program runs, such as a formula that a user typed.
+# In a real program, this is known only at run time: a formula that a user typed, for example.
 USER_FUNCTION = r"""
 extern "C" __device__ double user_function(double x) { return x * x - 2 * x; }
 """
@@ -31,7 +31,7 @@ COUNT = 1000
 
 
 def compile_ltoir(source: str, architecture: int) -> bytes:
-    """Compile to LTO-IR, which is not machine code yet."""
+    """Compile to LTO-IR, the input of link-time optimization; it is not machine code yet."""
     program = compiled(
         source, f"-arch=sm_{architecture}", "-dlto", "--relocatable-device-code=true"
     )
@@ -42,7 +42,7 @@ def compile_ltoir(source: str, architecture: int) -> bytes:
 
 
 def link(pieces: dict[str, bytes], architecture: int) -> bytes:
-    """Link pieces of LTO-IR to machine code; functions are inlined across them."""
+    """Link pieces of LTO-IR to machine code; functions are inlined across the pieces."""
     options = [f"-arch=sm_{architecture}", "-lto"]
     linker = nvjitlink.create(len(options), options)
     for name, code in pieces.items():
@@ -65,7 +65,7 @@ def main() -> None:
         try:
             cubin = link(pieces, where.architecture)
         except LibraryNotFoundError as missing:
-            print(f"no nvJitLink; to have it: {missing.fix}")
+            print(f"nvJitLink is missing; to fix it: {missing.fix}")
             return
         print(f"linked for sm_{where.architecture}: {len(cubin)} bytes")
         if not where.has_gpu:

@@ -1,4 +1,4 @@
-"""What the kernel examples share: the GPU if there is one, and machine code for it."""
+"""Helpers of the kernel examples: they choose a GPU if there is one, and compile for it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from gpumath.bindings import driver, nvrtc
 from gpumath.bindings.errors import CUDAError, LibraryNotFoundError
 
-# What to compile for where there is no GPU to ask.
+# The architecture to compile for if there is no GPU.
 DEFAULT_ARCHITECTURE = 90
 
 
 @dataclass(frozen=True)
 class Target:
-    """What to compile for, and whether there is a GPU to run it."""
+    """The architecture to compile for, and whether there is a GPU to run the code."""
 
     architecture: int
     has_gpu: bool
@@ -24,12 +24,12 @@ class Target:
 
 @contextmanager
 def target() -> Generator[Target]:
-    """Make the first GPU's primary context current, or say that there is no GPU."""
+    """Make the first GPU's primary context current, or print that there is no GPU."""
     try:
         driver.init(0)
         device = driver.device_get(0)
     except (CUDAError, LibraryNotFoundError) as error:
-        print(f"no GPU, so nothing will run: {str(error).splitlines()[0]}")
+        print(f"there is no GPU, so no kernel runs: {str(error).splitlines()[0]}")
         yield Target(DEFAULT_ARCHITECTURE, has_gpu=False)
         return
     attribute = driver.DeviceAttribute
@@ -58,8 +58,8 @@ def compiled(source: str, *options: str) -> int:
     try:
         program = nvrtc.create_program(source, "kernel.cu", 0, [], [])
     except LibraryNotFoundError as error:
-        # Nothing to show without the compiler.
-        print(f"no NVRTC; to have it: {error.fix}")
+        # Without the compiler, the examples cannot show anything.
+        print(f"NVRTC is missing; to fix it: {error.fix}")
         sys.exit()
     # Raises with the compiler's log if the source is wrong.
     nvrtc.compile_program(program, len(options), options)

@@ -1,4 +1,4 @@
-// The program of 03_saxpy.py in C++: NVRTC and the CUDA driver, the same calls in the same order.
+// The program 03_saxpy.py in C++, with the same calls of NVRTC and the CUDA driver.
 //
 //   c++ -O2 -std=c++17 saxpy.cpp -o saxpy -I$CUDA_HOME/include -L$CUDA_HOME/lib64 -lnvrtc -lcuda && ./saxpy
 
@@ -92,7 +92,7 @@ int main()
     size_t count = COUNT;
     void *arguments[] = {&a, &device_x, &device_y, &device_out, &count};
     for (int number = 0; number < 1 + LAUNCHES; ++number) {
-        if (number == 1) // the first one also loads the kernel
+        if (number == 1) // the first launch also loads the kernel
             CHECK(cuEventRecord(start, stream));
         CHECK(cuLaunchKernel(saxpy, BLOCKS, 1, 1, THREADS, 1, 1, 0, stream, arguments, nullptr));
     }

@@ -2,7 +2,7 @@
 
 python examples/bindings/c_abi/run.py cpp|cython|rust [FOLDER]
 
-It needs a compiler for the language and what gpumath-bindings brings, nothing else of CUDA.
+It needs gpumath-bindings, cuRAND and a compiler for the language, but no CUDA toolkit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def build(language: str, folder: Path) -> Path:
 
 
 def run(*command: str) -> None:
-    """Run a command and fail if it does."""
+    """Run a command, and fail if the command fails."""
     print("$", *command)
     subprocess.run(command, check=True)
 
@@ -61,7 +61,7 @@ def load(language: str, library: Path) -> Fill:
 
 
 def load_rust(library: Path) -> Fill:
-    """Load a library that is no Python module; ctypes releases the interpreter lock for `fill`."""
+    """Load a library that is no Python module. ctypes releases the interpreter lock in `fill`."""
     ctypes.PyDLL(str(library)).uniform_import()  # PyDLL keeps the lock and raises its exception
     uniform = ctypes.CDLL(str(library))
 
@@ -82,7 +82,7 @@ def load_rust(library: Path) -> Fill:
 
 
 def main(language: str, folder: str | None = None) -> None:
-    """Build, draw numbers and say what they are like."""
+    """Build the program, draw random numbers with it, and print their mean."""
     with tempfile.TemporaryDirectory() as temporary:
         fill = load(language, build(language, Path(folder or temporary)))
         values = array("d", bytes(8 * 1_000_000))

@@ -1,4 +1,4 @@
-"""How long is the solar cycle? The spectrum of 309 years of sunspot counts.
+"""Find the length of the solar cycle in the spectrum of 309 years of sunspot counts.
 
 python examples/host/fft/01_sunspots.py [FOLDER FOR THE PLOT]
 """
@@ -23,8 +23,8 @@ from gpumath import fft
 record = np.loadtxt(DATA / "sunspots.csv", delimiter=",", skiprows=1)
 years, counts = record[:, 0], record[:, 1]
 
-# The window keeps the ends of the record from leaking over the spectrum; the zeros behind it make
-# the spectrum fine enough to see the peak's shape.
+# The window reduces spectral leakage from the ends of the record. The zeros after the record make
+# the spectrum fine enough to show the shape of the peak.
 signal = np.zeros(4096)
 signal[: len(counts)] = (counts - counts.mean()) * np.hanning(len(counts))
 
@@ -35,7 +35,7 @@ power = np.abs(fft.rfft(signal, execution=execution)) ** 2
 power /= power.max()
 frequency = np.arange(len(power)) / len(signal)  # cycles per year
 
-# The strongest peak among periods of 2 to 50 years, refined by the parabola through its top.
+# Find the strongest peak among periods of 2 to 50 years; refine it by a parabola through its top.
 candidates = np.flatnonzero((frequency > 1 / 50) & (frequency < 1 / 2))
 top = candidates[np.argmax(power[candidates])]
 before, peak, after = np.log(power[top - 1 : top + 2])

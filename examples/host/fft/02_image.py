@@ -1,4 +1,4 @@
-"""What is in the low frequencies of a photograph? A 2-D transform, a filter, and the way back.
+"""Keep only the low frequencies of a photograph: a 2-D transform, a filter, the inverse transform.
 
 python examples/host/fft/02_image.py [FOLDER FOR THE PLOT]
 """
@@ -18,7 +18,7 @@ from _report import (
 
 from gpumath import fft
 
-# A binary PGM file: a header of three lines, then one byte a pixel.
+# A binary PGM file has a header of three lines, then one byte per pixel.
 raw = (DATA / "grace_hopper.pgm").read_bytes()
 magic, size, depth, pixels = raw.split(b"\n", 3)
 width, height = map(int, size.split())
@@ -37,12 +37,12 @@ rows = np.abs(np.fft.fftfreq(height))[:, None]
 columns = np.fft.rfftfreq(width)[None, :]
 low = np.hypot(rows, columns) < 0.12  # cycles per pixel
 
-# Transforms are not scaled: the way back needs the division by the number of pixels.
+# Transforms are not scaled, so divide the inverse transform by the number of pixels.
 again = fft.irfft(spectrum, execution=execution) / image.size
 smooth = fft.irfft(spectrum * low, execution=execution) / image.size
 lost = np.abs(again - image).max()
 energy = np.linalg.norm(smooth) ** 2 / np.linalg.norm(image) ** 2
-print(f"there and back: largest difference {lost:.1e}")
+print(f"transform and inverse: largest difference {lost:.1e}")
 print(f"{low.mean():.1%} of the coefficients hold {energy:.1%} of the image's energy")
 
 full = fft.fft(image.astype(np.complex128), execution=execution)
@@ -66,4 +66,4 @@ canvas.save(plot)
 print(f"plot     : {plot}")
 
 if lost > 1e-13:
-    raise SystemExit("the image does not come back from its spectrum")
+    raise SystemExit("the inverse transform does not restore the image")

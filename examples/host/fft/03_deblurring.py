@@ -1,4 +1,4 @@
-"""Sharpen a blurred photograph. On a GPU the filter is a part of the transform: an epilog.
+"""Sharpen a blurred photograph. On a GPU, the filter is an epilog, which runs in the transform.
 
 python examples/host/fft/03_deblurring.py [FOLDER FOR THE PLOT]
 """
@@ -22,8 +22,8 @@ from gpumath.bindings import core
 
 Picture = npt.NDArray[np.float64]
 
-# For each element of the spectrum, cuFFT calls this instead of storing it: no pass over memory
-# more for the filter.
+# cuFFT calls this function to store each element of the spectrum, so the filter needs no pass over
+# memory of its own.
 FILTER = """
 __device__ void epilog(double2 *spectrum, unsigned long long i, double2 x, const double2 *wiener,
                        void *)
@@ -38,8 +38,8 @@ _, size, _, pixels = raw.split(b"\n", 3)
 width, height = map(int, size.split())
 image: Picture = np.frombuffer(pixels, np.uint8).reshape(height, width) / 255
 
-# The camera moved by 13 pixels to the right and 5 down while the picture was taken, and its sensor
-# is noisy.
+# The camera moved 13 pixels to the right and 5 down while it took the picture, and its sensor is
+# noisy.
 motion = np.zeros_like(image)
 for step in np.linspace(0, 1, 200):
     motion[round(5 * step), round(13 * step)] += 1 / 200
@@ -47,8 +47,8 @@ blur = np.fft.rfft2(motion)
 noise = 0.004 * np.random.default_rng(1).standard_normal(image.shape)
 blurred: Picture = np.fft.irfft2(np.fft.rfft2(image) * blur) + noise
 
-# Wiener's filter divides by the blur where the picture is stronger than the noise. Transforms are
-# not scaled: the division by the number of pixels is in the filter too.
+# The Wiener filter divides by the blur where the picture is stronger than the noise. It also
+# divides by the number of pixels, because transforms are not scaled.
 wiener = np.conj(blur) / (np.abs(blur) ** 2 + 0.002) / image.size
 
 execution: Execution = choose_execution()
@@ -56,7 +56,7 @@ print_machine(execution, image)
 
 
 def sharpen_on_gpu(picture: Picture) -> Picture:
-    """Filter inside the transform."""
+    """Filter in the epilog of the forward transform."""
     spectrum = fft.rfft(picture, execution="cuda", epilog=epilog)
     return fft.irfft(spectrum, execution="cuda")
 
@@ -67,7 +67,7 @@ def sharpen_on_cpu(picture: Picture) -> Picture:
 
 
 if execution == "cuda" and core.has("nvrtc") and core.has("nvjitlink"):
-    # Unified memory, which NumPy writes and the GPU reads.
+    # In unified memory, NumPy can write the filter and the GPU can read it.
     on_gpu = memory.empty(wiener.shape, "complex128", kind="managed")
     np.asarray(on_gpu)[...] = wiener
     code = fft.compile_epilog(FILTER, "complex128", "complex128")
@@ -86,7 +86,7 @@ print_comparison(
 
 
 def signal_to_noise(picture: Picture) -> float:
-    """Peak signal-to-noise ratio against the true picture, in decibels."""
+    """Return the peak signal-to-noise ratio against the true picture, in decibels."""
     return float(-10 * np.log10(np.mean((picture - image) ** 2)))
 
 

@@ -1,4 +1,4 @@
-"""How much of the sunspot record is the solar cycle? A band pass by a Python function on the GPU.
+"""Find the solar cycle's share of the sunspot record, by a band pass in Python on the GPU.
 
 python examples/host/fft/04_python_callback.py
 """
@@ -17,21 +17,22 @@ from gpumath import fft
 if choose_execution() == "cpu":
     skip("callbacks run on a GPU, and there is none with cuFFT")
 if not find_spec("numba_cuda"):
-    skip("Numba compiles the callback; pip install 'gpumath-device[cu13]'")
+    skip("Numba, which compiles the callback, is missing; pip install 'gpumath-device[cu13]'")
 
-counts = np.loadtxt(DATA / "sunspots.csv", delimiter=",", skiprows=1)[-300:, 1]  # of 300 years
+counts = np.loadtxt(DATA / "sunspots.csv", delimiter=",", skiprows=1)[-300:, 1]  # last 300 years
 
-# Periods of 8.5 to 14 years. cuFFT calls the function for each element of the spectrum instead of
-# storing it, so that the filter costs no pass over memory. It reads the two numbers when compiled.
+# The band has periods of 8.5 to 14 years. cuFFT calls the function to store each element of the
+# spectrum, so the filter needs no pass over memory of its own. The compiler reads the two numbers
+# when it compiles the function.
 FIRST, LAST = round(300 / 14), round(300 / 8.5)  # cycles in the record
 
 
 def band_pass(spectrum: Any, offset: int, value: Any, _user_info: Any, _reserved: Any) -> None:
-    """Store what is in the band, and 0 for what is not."""
+    """Store the value if it is in the band, and 0 if it is not."""
     spectrum[offset] = value if FIRST <= offset <= LAST else 0 * value
 
 
-code = fft.compile_epilog(band_pass, "complex128", "float64")  # user_info would be float64
+code = fft.compile_epilog(band_pass, "complex128", "float64")  # user_info is not used
 spectrum = fft.rfft(counts, execution="cuda", epilog=fft.DeviceCallable(code))
 cycle = fft.irfft(spectrum, execution="cuda", norm="backward")
 
@@ -42,4 +43,4 @@ print(f"largest difference from NumPy: {error:.1e} sunspots")
 print(f"the solar cycle holds {cycle.var() / counts.var():.0%} of the variance")
 
 if error > 1e-9:
-    sys.exit("the band pass is not the one of NumPy")
+    sys.exit("the band pass differs from NumPy's")

@@ -1,4 +1,4 @@
-"""A weak tone in an hour of noise: spectra of NumPy arrays, by threads with a stream each.
+"""Find a weak tone in an hour of noise, with threads that each have their own stream.
 
 python examples/host/fft/06_threads.py
 """
@@ -16,7 +16,7 @@ from _report import Execution, choose_execution
 from gpumath import fft
 from gpumath.bindings import core
 
-RATE, LENGTH, THREADS = 1000, 8192, 4  # samples a second, samples a spectrum
+RATE, LENGTH, THREADS = 1000, 8192, 4  # samples per second, samples per spectrum
 TONE = 123.4  # Hz
 
 rng = np.random.default_rng()
@@ -30,18 +30,18 @@ own = threading.local()
 
 
 def open_stream() -> None:
-    """Give a thread its stream, so that its copies and transforms wait for no other's."""
+    """Give the thread its own stream, so that its work does not wait for that of other threads."""
     own.stream = core.Stream() if execution == "cuda" else None
 
 
 def power(some: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Sum of the power spectra of some blocks."""
+    """Return the sum of the power spectra of some blocks."""
     spectra = fft.rfft(some * window, axes=[1], execution=execution, stream=own.stream)
     result: npt.NDArray[np.float64] = np.square(np.abs(spectra)).sum(axis=0)
     return result
 
 
-# The GIL is free while a transform runs, and each thread keeps the plans that it made.
+# A transform releases the GIL while it runs, and each thread has its own plan cache.
 with ThreadPoolExecutor(THREADS, initializer=open_stream) as pool:
     total = np.sum(list(pool.map(power, np.array_split(blocks, 8 * THREADS))), axis=0)
 

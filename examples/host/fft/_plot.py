@@ -1,6 +1,6 @@
-"""Line plots and grey images as PNG files, with NumPy and zlib alone.
+"""Draws line plots and grey images, and writes them as PNG files.
 
-The demo runs where only gpumath-host and NumPy are installed, so there is no plotting library.
+It uses only NumPy and zlib, because the demo runs where no plotting library is installed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GREY: Colour = (0.88, 0.88, 0.90)
 BLUE: Colour = (0.12, 0.38, 0.72)
 RED: Colour = (0.80, 0.18, 0.15)
 
-# Glyphs of 5 by 7 pixels, one base-32 digit a row; letters with a descender have two rows more.
+# Glyphs of 5 by 7 pixels, one base-32 digit per row; letters with a descender have two more rows.
 _CHARACTERS = "0123456789.,-+()/:=%ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _GLYPHS = """
 ehhhhhe 4c4444e eh1248v v2421he 26aiv22 vgu11he 68guhhe v124888 ehhehhe ehhf12c

@@ -1,4 +1,4 @@
-"""What the examples print about the machine, the errors and the times."""
+"""Helpers of the examples: they choose the device, and print the machine, errors and times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 
 
 def choose_execution() -> Execution:
-    """Take the GPU if there is one and cuFFT is there for it, else the CPU."""
+    """Choose the GPU if there is one and cuFFT is installed, else the CPU."""
     if core.Device.count() == 0:
         return "cpu"
     if not core.has("cufft.exec_c2c"):
@@ -30,13 +30,13 @@ def choose_execution() -> Execution:
 
 
 def skip(reason: str) -> NoReturn:
-    """Say why an example has nothing to show on this machine, and end it."""
+    """Print why an example cannot run on this machine, and end the program."""
     print(f"skipped  : {reason}")
     sys.exit()
 
 
 def print_machine(execution: Execution, operand: npt.NDArray[Any]) -> None:
-    """Print versions, the device and the engine that transforms `operand`."""
+    """Print the versions, the device, and the engine that transforms `operand`."""
     packages = ("gpumath-host", "gpumath-bindings", "numpy")
     print("packages :", ", ".join(f"{name} {version(name)}" for name in packages))
     plan = core.FftPlan(operand, execution=execution)
@@ -69,7 +69,7 @@ def print_comparison(
 
 
 def best_time(function: Callable[[], object], repeats: int = 30) -> float:
-    """Return the shortest of several runs, in seconds."""
+    """Return the shortest time of several runs, in seconds."""
     times: list[float] = []
     for _ in range(repeats):
         started = time.perf_counter()

@@ -19,7 +19,8 @@ namespace {
 
 const gpumath_api *api;
 
-// Written out so that this needs no CUDA toolkit. With curand.h: decltype(&curandCreateGeneratorHost).
+// The types are written out, so that this needs no CUDA toolkit.
+// With curand.h: decltype(&curandCreateGeneratorHost).
 using Generator = void *;
 using CreateGeneratorHost = int (*)(Generator *, int);
 using SetSeed = int (*)(Generator, unsigned long long);
@@ -39,9 +40,9 @@ void check(int status) {
         throw std::runtime_error("cuRAND returned status " + std::to_string(status));
 }
 
-// Needs no interpreter lock.
+// Fills `values` with random numbers. It needs no interpreter lock.
 void fill(unsigned long long seed, double *values, std::size_t count) {
-    // Looked up once, when first used.
+    // The addresses are looked up once, at the first call.
     static const auto create = function<CreateGeneratorHost>("curand.curandCreateGeneratorHost");
     static const auto set_seed = function<SetSeed>("curand.curandSetPseudoRandomGeneratorSeed");
     static const auto generate =

@@ -11,7 +11,8 @@ from gpumath.bindings.c_api cimport GPUMATH_OK, gpumath_api, gpumath_import
 
 cdef const gpumath_api *api = gpumath_import()
 
-# Written out so that this needs no CUDA toolkit; with one, `cdef extern from "curand.h"`.
+# The types are written out, so that this needs no CUDA toolkit.
+# With one: `cdef extern from "curand.h"`.
 ctypedef int (*CreateGeneratorHost)(void **, int) noexcept nogil
 ctypedef int (*SetSeed)(void *, unsigned long long) noexcept nogil
 ctypedef int (*GenerateUniformDouble)(void *, double *, size_t) noexcept nogil
@@ -44,7 +45,7 @@ def fill(unsigned long long seed, double[::1] array):
         return
     cdef double *values = &array[0]
     with nogil:
-        # A program that calls often keeps the addresses.
+        # A program that calls them often should keep the addresses.
         create = <CreateGeneratorHost>function("curand.curandCreateGeneratorHost")
         set_seed = <SetSeed>function("curand.curandSetPseudoRandomGeneratorSeed")
         generate = <GenerateUniformDouble>function("curand.curandGenerateUniformDouble")

@@ -1,4 +1,4 @@
-//! `gpumath.h` for Rust. Copy this file; it needs no crate.
+//! The C ABI of gpumath-bindings (`gpumath.h`) for Rust. Copy this file; it needs no crate.
 #![allow(dead_code, reason = "a program needs only some of the functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 /// The version of the C ABI that this file describes.
 const ABI_VERSION: u32 = 1;
 
-/// The table of functions: `gpumath_api` in the header, which says what they do.
+/// The table of functions: `gpumath_api` in the header, which documents them.
 #[repr(C)]
 pub struct Api {
     abi_version: u32,
@@ -18,7 +18,8 @@ pub struct Api {
     pub last_error: unsafe extern "C" fn() -> *const c_char,
 }
 
-// What is needed of Python's own C API. A program that uses PyO3 has these in `pyo3::ffi`.
+// The functions of Python's own C API that are needed. A program that uses PyO3 has them in
+// `pyo3::ffi`.
 unsafe extern "C" {
     static PyExc_ImportError: *mut c_void;
     fn PyImport_ImportModule(name: *const c_char) -> *mut c_void;
@@ -29,12 +30,13 @@ unsafe extern "C" {
 }
 
 impl Api {
-    /// The table of the installed gpumath-bindings; `None` with a Python exception set.
+    /// Returns the table of the installed gpumath-bindings, or `None` with a Python exception set.
     ///
     /// # Safety
     /// The thread must hold Python's interpreter lock.
     pub unsafe fn import() -> Option<&'static Self> {
-        // SAFETY: the caller holds the lock. The table is static, so the capsule may go.
+        // SAFETY: the caller holds the interpreter lock. The table is static, so it outlives the
+        // capsule.
         unsafe {
             let module = PyImport_ImportModule(c"gpumath.bindings.core".as_ptr());
             if module.is_null() {
@@ -51,7 +53,8 @@ impl Api {
             if api.is_null() {
                 return None;
             }
-            // Read before there is a reference: an older table is smaller than this type.
+            // Read through the pointer, not a reference, because an older table is smaller than
+            // `Self`.
             let (version, size) = ((*api).abi_version, (*api).size as usize);
             if version != ABI_VERSION || size < size_of::<Self>() {
                 let text = c"built for version %u of gpumath's C ABI, %u bytes or more; the \
@@ -65,16 +68,16 @@ impl Api {
         }
     }
 
-    /// The address of a function; the message on failure. Any thread may ask.
+    /// Returns the address of a function, or the error message. Any thread may call it.
     pub fn function(&self, name: &CStr) -> Result<*mut c_void, String> {
         let mut address = std::ptr::null_mut();
-        // SAFETY: the name ends in a zero, and the address is a live variable.
+        // SAFETY: the name is NUL-terminated, and the address is written to a live variable.
         let status = unsafe { (self.function)(name.as_ptr(), &mut address) };
         if status == 0 { Ok(address) } else { Err(self.last_error()) }
     }
 
     fn last_error(&self) -> String {
-        // SAFETY: the text stays until this thread's next failure.
+        // SAFETY: the text is valid until this thread's next failure.
         let text = unsafe { CStr::from_ptr((self.last_error)()) };
         text.to_string_lossy().into_owned()
     }

@@ -27,7 +27,8 @@ impl Curand {
     fn new() -> Result<Self, String> {
         let api = API.get().ok_or("uniform_import was not called")?;
         let address = |name: &CStr| api.function(name);
-        // SAFETY: each address is that of the C function, of the type in curand.h.
+        // SAFETY: each address is that of the C function with this name, and curand.h gives it the
+        // field's type.
         unsafe {
             Ok(Self {
                 create: std::mem::transmute(address(c"curand.curandCreateGeneratorHost")?),
@@ -42,7 +43,8 @@ impl Curand {
 
     fn fill(&self, seed: u64, values: &mut [f64]) -> Result<(), String> {
         let mut generator = std::ptr::null_mut();
-        // SAFETY: cuRAND writes the generator, and `values.len()` numbers.
+        // SAFETY: cuRAND writes one generator to a live variable, and `values.len()` numbers to
+        // `values`.
         unsafe {
             check((self.create)(&mut generator, CURAND_RNG_PSEUDO_PHILOX4_32_10))?;
             let seeded = check((self.set_seed)(generator, seed));
@@ -58,19 +60,21 @@ fn check(status: c_int) -> Result<(), String> {
     if status == 0 { Ok(()) } else { Err(format!("cuRAND returned status {status}")) }
 }
 
-/// Takes the table of gpumath. Python's interpreter lock must be held; 0 if an exception is set.
+/// Stores the table of gpumath. Returns 1, or 0 with a Python exception set. The caller must hold
+/// Python's interpreter lock.
 #[unsafe(no_mangle)]
 pub extern "C" fn uniform_import() -> c_int {
-    // SAFETY: the caller holds the lock.
+    // SAFETY: the caller holds the interpreter lock.
     let Some(api) = (unsafe { gpumath::Api::import() }) else { return 0 };
     API.get_or_init(|| api);
     1
 }
 
-/// Fills `count` doubles; the message, of at most `size` bytes, is empty if that went well.
+/// Fills `values` with `count` doubles. `message` gets a text of at most `size` bytes, which is
+/// empty on success.
 ///
 /// # Safety
-/// `values` must hold `count` doubles and `message` `size` bytes.
+/// `values` must be valid for writes of `count` doubles, and `message` for writes of `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn uniform_fill(
     seed: u64,
@@ -79,7 +83,7 @@ pub unsafe extern "C" fn uniform_fill(
     message: *mut c_char,
     size: usize,
 ) {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: the caller guarantees that both pointers are valid for writes of these lengths.
     let (values, message) = unsafe {
         (
             std::slice::from_raw_parts_mut(values, count),
