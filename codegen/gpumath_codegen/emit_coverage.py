@@ -6,10 +6,11 @@ from gpumath_codegen.model import Library
 
 _HEAD = """# Coverage
 
-What NVIDIA's headers declare over the releases that were read, and what `gpumath.bindings` has of
-it, in functions, enums, their members, and structs. A function counts once for each signature
-that it had. A function that the installed library lacks raises `FunctionNotFoundError`, which says
-which releases have it.
+Read this page to see which CUDA functions `gpumath.bindings` has. The table counts the functions
+that NVIDIA's headers declare, over all releases that were read, and the functions, enums, enum
+members and structs that are bound. A function counts once for each signature that it had. Calling
+a function that the installed library lacks raises `FunctionNotFoundError`, which names the releases
+that have it.
 
 | module | releases | declared | bound | skipped | in no library | enums | members | structs |
 |---|---|---|---|---|---|---|---|---|
@@ -23,8 +24,8 @@ _SKIPPED = """
 _NO_LIBRARY = """
 ## In no library
 
-Declared, and exported by no release of the library that was read. They are bound, and calling one
-raises `FunctionNotFoundError`.
+The headers declare these functions, but no release of the library that was read exports them. They
+are bound, and calling one raises `FunctionNotFoundError`.
 
 | module | functions |
 |---|---|
