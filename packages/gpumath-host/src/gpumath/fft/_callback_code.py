@@ -147,7 +147,7 @@ class Callback(NamedTuple):
                 f"{known[0]} and newer"
             )
             raise ValueError(msg)
-        # No includes from the folder of the source, because the cache key does not cover files.
+        # Do not search the source's folder for headers, because the cache key does not cover them.
         options = [f"-arch=compute_{older[-1]}", "-no-source-include", "-rdc=true", "-std=c++17"]
         if self.representation == "ltoir":
             options.append("-dlto")

@@ -67,7 +67,7 @@ def fft(
         elements of type complex64 or complex128 (complex32 too on a GPU), of any strides.
     axes : sequence of int, optional
         Axes to transform along, each at most once; negative axes count from the end. By default
-        all axes. Each index along the other axes is a transform of its own: they are a batch.
+        all axes. The other axes are a batch of transforms.
     options : FFTOptions or dict, optional
         Layout of the result, in-place operation and more; see `FFTOptions`.
     execution : ExecutionCUDA, ExecutionCPU, {'cuda', 'cpu'} or dict, optional
@@ -101,8 +101,9 @@ def fft(
     -------
     array
         ``out`` if it is given, and the operand itself with the option ``inplace``. Otherwise a new
-        array with the shape, element type and device of the operand: a NumPy array, CuPy array or
-        PyTorch tensor if the operand is one, else a `gpumath.memory.Array`.
+        array with the shape (but for ``n`` and ``s``), element type and device of the operand: a
+        NumPy array, CuPy array or PyTorch tensor if the operand is one, else a
+        `gpumath.memory.Array`.
 
     Raises
     ------
@@ -161,7 +162,7 @@ def ifft(
 
     Along each axis in ``axes``, element ``j`` of the result is the sum over ``k`` of
     ``operand[k] * exp(+2j * pi * j * k / n)``. So ``ifft(fft(a))`` is ``a`` times the number of
-    points, and with ``norm='backward'`` it is ``a``.
+    points, and ``ifft(fft(a), norm='backward')`` is ``a``.
 
     The parameters, the result and the errors are those of `fft`.
 
