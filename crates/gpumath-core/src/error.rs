@@ -1,6 +1,7 @@
 //! The one error type of the core. The bindings turn each of its variants into a Python exception.
 
 use std::fmt;
+use std::sync::Arc;
 
 use gpumath_sys::table::Release;
 
@@ -67,6 +68,23 @@ pub struct Status {
     pub context: String,
 }
 
+/// An error of the caller's own code, on its way through the core.
+#[derive(Clone, Debug)]
+pub struct Foreign(Arc<dyn std::error::Error + Send + Sync>);
+
+impl Foreign {
+    /// Wraps an error.
+    pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self(Arc::new(error))
+    }
+
+    /// The error, if it is of this type.
+    #[must_use]
+    pub fn downcast_ref<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+
 /// Everything that can go wrong in the core.
 #[derive(Clone, Debug)]
 pub enum Error {
@@ -80,6 +98,8 @@ pub enum Error {
     Sticky(Box<Status>),
     /// Device or host memory is exhausted.
     OutOfMemory(String),
+    /// Code that the caller handed in has failed, such as a memory manager.
+    Foreign(Foreign),
     /// The request needs a GPU, but there is none, or no driver.
     NoDevice(String),
     /// A value is not allowed.
@@ -128,6 +148,7 @@ impl fmt::Display for Error {
                  a new process",
                 e.function, e.code
             ),
+            Self::Foreign(error) => error.0.fmt(f),
             Self::OutOfMemory(text)
             | Self::NoDevice(text)
             | Self::InvalidValue(text)

@@ -8,7 +8,7 @@ use super::CpuLibrary;
 use super::embedded::EmbeddedFft;
 use super::fftw::FftwFft;
 use crate::error::{Error, Result};
-use crate::fft::{Direction, Problem};
+use crate::fft::{Direction, FftProblem};
 
 /// A planned transform. It holds tables, no work memory, and may run on several threads at once.
 pub struct CpuFft {
@@ -34,7 +34,7 @@ impl CpuFft {
     /// A library that was found installed, not asked for, is passed over where it cannot plan a
     /// layout.
     pub fn new(
-        problem: &Problem,
+        problem: &FftProblem,
         threads: NonZeroUsize,
         library: Option<Arc<CpuLibrary>>,
     ) -> Result<Self> {

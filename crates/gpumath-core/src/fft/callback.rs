@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gpumath_sys::generated::{cufft, nvjitlink};
 
 use super::passes::Pass;
-use super::problem::{Precision, Problem, TransformKind};
+use super::problem::{FftProblem, Precision, TransformKind};
 use crate::error::{Error, FunctionNotFound, Result};
 use crate::loader::{self, LibraryInfo};
 use crate::status::call;
@@ -80,7 +80,7 @@ impl Callbacks {
     }
 
     /// Refuses what no plan can do, before cuFFT is looked for.
-    pub(super) fn check(problem: &Problem, passes: &[Pass]) -> Result<()> {
+    pub(super) fn check(problem: &FftProblem, passes: &[Pass]) -> Result<()> {
         let Self { prolog, epilog } = &problem.callbacks;
         if problem.callbacks.is_empty() {
             return Ok(());
@@ -116,7 +116,7 @@ impl Callbacks {
     }
 
     /// Opens what cuFFT needs to link callbacks, and refuses what this cuFFT cannot do.
-    pub(super) fn prepare(problem: &Problem) -> Result<()> {
+    pub(super) fn prepare(problem: &FftProblem) -> Result<()> {
         if problem.callbacks.is_empty() {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Callbacks {
     }
 
     /// Attaches the prolog to the pass that reads the input and the epilog to the one that writes the output.
-    pub(super) fn attach(problem: &Problem, place: Place, plan: i32) -> Result<Attached> {
+    pub(super) fn attach(problem: &FftProblem, place: Place, plan: i32) -> Result<Attached> {
         let prolog = problem.callbacks.prolog.as_ref().filter(|_| place.is_first);
         let epilog = problem.callbacks.epilog.as_ref().filter(|_| place.is_last);
         let mut attached = Attached::default();
@@ -216,7 +216,7 @@ fn check_version(library: &LibraryInfo) -> Result<()> {
 
 /// cuFFT 12.3 computes wrong results with a callback on the real side of these lengths; older ones refuse them, and
 /// newer ones are right.
-fn check_length(problem: &Problem, version: Option<Version>) -> Result<()> {
+fn check_length(problem: &FftProblem, version: Option<Version>) -> Result<()> {
     if version.is_none_or(|version| (version.major, version.minor) != (12, 3)) {
         return Ok(());
     }

@@ -1,20 +1,21 @@
 #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
 use super::*;
+use crate::fft::FftPlan;
 use crate::fft::passes::Passes;
-use crate::fft::{Execution, FftPlan};
+use crate::operation::Execution;
 use crate::tensor::{Dims, Layout};
 
 fn callback(data: usize) -> Callback {
     Callback::new(b"code", data)
 }
 
-fn problem(kind: TransformKind, axes: &[i64], input: Layout, output: Layout) -> Problem {
-    Problem::new(kind, Precision::Single, axes.into(), input, output, false).unwrap()
+fn problem(kind: TransformKind, axes: &[i64], input: Layout, output: Layout) -> FftProblem {
+    FftProblem::new(kind, Precision::Single, axes.into(), input, output, false).unwrap()
 }
 
 /// Whether a prolog and whether an epilog is possible.
-fn possible(mut problem: Problem) -> [bool; 2] {
+fn possible(mut problem: FftProblem) -> [bool; 2] {
     let (prolog, epilog) = (Some(callback(0)), Some(callback(0)));
     let passes = Passes::of(&problem).unwrap().passes;
     [Callbacks { prolog, ..Callbacks::default() }, Callbacks { epilog, ..Callbacks::default() }]
@@ -99,7 +100,7 @@ fn lengths_that_cufft_12_3_computes_wrongly() {
         let (input, output) =
             if kind == TransformKind::R2C { (real, complex) } else { (complex, real) };
         let mut problem =
-            Problem::new(kind, precision, Dims::from_slice(&[0]), input, output, false).unwrap();
+            FftProblem::new(kind, precision, Dims::from_slice(&[0]), input, output, false).unwrap();
         let has_any = problem.callbacks.is_empty() && check_length(&problem, version).is_err();
         problem.callbacks = match kind {
             TransformKind::R2C => Callbacks { prolog: Some(callback(0)), epilog: None },

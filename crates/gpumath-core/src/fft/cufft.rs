@@ -10,7 +10,7 @@ use gpumath_sys::generated::cufft;
 
 use super::callback::{Attached, Callbacks, Place};
 use super::passes::{BufferRole, Pass, Passes};
-use super::problem::{Direction, Precision, Problem, TransformKind};
+use super::problem::{Direction, FftProblem, Precision, TransformKind};
 use super::transform::Transform;
 use super::workspace::WorkspaceLayout;
 use crate::device::{ContextGuard, Device, StreamRef, may_call_cuda_in_drop};
@@ -58,8 +58,7 @@ pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
 
 /// The cuFFT plans of a problem.
 #[derive(Debug)]
-pub(crate) struct CufftPlan {
-    device: i32,
+pub struct CufftPlan {
     passes: Vec<(CufftHandle, Pass)>,
     /// Calls of cuFFT that one execution makes.
     calls: usize,
@@ -89,11 +88,11 @@ struct Binding {
 
 impl CufftPlan {
     /// Plans `problem` on a device. Blocks while another thread makes a plan.
-    pub(crate) fn new(problem: &Problem, device: i32) -> Result<Self> {
+    pub(crate) fn new(problem: &FftProblem, device: i32) -> Result<Self> {
         Self::make(problem, device).map_err(|error| explain_internal_error(error, &[device]))
     }
 
-    fn make(problem: &Problem, device: i32) -> Result<Self> {
+    fn make(problem: &FftProblem, device: i32) -> Result<Self> {
         check_half(problem)?;
         let passes = Passes::of(problem)?;
         Callbacks::check(problem, &passes.passes)?;
@@ -119,7 +118,6 @@ impl CufftPlan {
         }
         let device_memory = free.saturating_sub(free_memory(&[device])?);
         Ok(Self {
-            device,
             passes: planned,
             calls,
             sizes,
@@ -129,10 +127,6 @@ impl CufftPlan {
             layout,
             bound: Mutex::default(),
         })
-    }
-
-    pub(crate) fn device(&self) -> i32 {
-        self.device
     }
 
     pub(crate) fn device_memory(&self) -> usize {
@@ -266,7 +260,7 @@ impl CufftPlan {
 }
 
 /// Refuses extents that cuFFT does not transform in half precision.
-fn check_half(problem: &Problem) -> Result<()> {
+fn check_half(problem: &FftProblem) -> Result<()> {
     if problem.precision != Precision::Half {
         return Ok(());
     }
@@ -299,7 +293,7 @@ impl CufftHandle {
     fn plan(
         context: &ContextGuard,
         pass: &Pass,
-        problem: &Problem,
+        problem: &FftProblem,
         place: Place,
     ) -> Result<(Self, usize)> {
         let (precision, device) = (problem.precision, context.device());

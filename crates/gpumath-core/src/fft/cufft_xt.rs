@@ -18,7 +18,7 @@ use gpumath_sys::generated::cufft;
 use super::cufft::{PLANNING, explain_internal_error, free_memory};
 use super::cufft_xt_memory::{Descriptor, WorkArea};
 use super::peer_access::{self, PeerAccessGuard};
-use super::problem::{Direction, Precision, Problem, TransformKind};
+use super::problem::{Direction, FftProblem, Precision, TransformKind};
 use super::transform::Transform;
 use crate::device::{ContextGuard, Device, Devices, Stream};
 use crate::error::{Error, Result};
@@ -58,12 +58,12 @@ pub(super) struct CufftXtPlan {
 impl CufftXtPlan {
     /// Plans a transform without a batch, on devices that exist. Blocks while another thread makes a plan, and until no
     /// execution on several devices runs.
-    pub(super) fn new(problem: &Problem, devices: Devices) -> Result<Self> {
+    pub(super) fn new(problem: &FftProblem, devices: Devices) -> Result<Self> {
         Self::make(problem, devices)
             .map_err(|error| explain_internal_error(error, devices.ordinals()))
     }
 
-    fn make(problem: &Problem, devices: Devices) -> Result<Self> {
+    fn make(problem: &FftProblem, devices: Devices) -> Result<Self> {
         let mut axes = problem.axes.clone();
         axes.sort_unstable();
         let points = |layout: &Layout| -> Vec<usize> {
@@ -368,7 +368,7 @@ impl CufftXtHandle {
     }
 
     /// Plans once, without work areas, and returns their sizes in bytes.
-    fn plan(&self, problem: &Problem, n: &[i32]) -> Result<Vec<usize>> {
+    fn plan(&self, problem: &FftProblem, n: &[i32]) -> Result<Vec<usize>> {
         let (plan, mut ordinals) = (self.plan, self.devices.ordinals().to_vec());
         let describe = |_| {
             format!(
@@ -474,7 +474,7 @@ impl CufftXtHandle {
 }
 
 /// Returns the `cufftType`.
-const fn plan_type(problem: &Problem) -> i32 {
+const fn plan_type(problem: &FftProblem) -> i32 {
     match (problem.kind, problem.precision) {
         (TransformKind::C2C, Precision::Double) => 0x69,
         (TransformKind::R2C, Precision::Double) => 0x6a,

@@ -11,7 +11,7 @@ use super::callback::largest_factor_is_at_most;
 use super::cufft::CufftPlan;
 use super::cufft_xt::{CufftXtPlan, partition, synchronize_all};
 use super::peer_access::PeerAccessGuard;
-use super::problem::{Precision, Problem, TransformKind};
+use super::problem::{FftProblem, Precision, TransformKind};
 use super::transform::Transform;
 use crate::device::{ContextGuard, Devices, Stream, StreamRef};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ const MAX_PRIME: i64 = 127;
 
 /// A transform ready to run on several devices. It holds no device memory but that of cuFFT's plans.
 #[derive(Debug)]
-pub(crate) struct MultiPlan {
+pub struct MultiPlan {
     method: MultiGpuMethod,
     devices: Devices,
     /// One stream for each device that takes part.
@@ -45,7 +45,7 @@ enum MultiGpuMethod {
 
 impl MultiPlan {
     /// Plans `problem` on the devices.
-    pub(crate) fn new(problem: &Problem, devices: Devices) -> Result<Self> {
+    pub(crate) fn new(problem: &FftProblem, devices: Devices) -> Result<Self> {
         let batch = check(problem, devices)?;
         devices.check()?;
         let method = if batch > 1 {
@@ -92,20 +92,18 @@ impl MultiPlan {
         }
     }
 
-    /// Transforms on all devices. Blocks until the work that is on `stream` now is done if `location` is a device, and
-    /// until the result is there.
+    /// Transforms on all devices. Blocks until the work that is on `stream` now is done, and until the result is
+    /// there.
     ///
     /// # Safety
-    /// As for `FftPlan::execute`, but input and output are at `location`, and `stream` is a stream of that device.
+    /// As for `FftPlan::execute`, but input and output are at `location`. If that is a device, `stream` is one of its streams.
     pub(crate) unsafe fn execute(
         &self,
         transform: Transform,
         location: MemoryLocation,
-        stream: StreamRef,
+        stream: Option<StreamRef>,
     ) -> Result<()> {
-        if let MemoryLocation::Device(_) = location {
-            stream.synchronize()?;
-        }
+        stream.map_or(Ok(()), StreamRef::synchronize)?;
         match &self.method {
             // SAFETY: the caller's guarantees are those that the function asks for.
             MultiGpuMethod::CufftXt(plan) => unsafe {
@@ -161,7 +159,7 @@ struct BatchPartMemory {
 }
 
 impl BatchPart {
-    fn all(problem: &Problem, batch: usize, devices: Devices) -> Result<Vec<Self>> {
+    fn all(problem: &FftProblem, batch: usize, devices: Devices) -> Result<Vec<Self>> {
         let count = devices.ordinals().len().min(batch);
         let first = problem.input.ndim() - problem.axes.len();
         let axes: Dims = problem.axes.iter().map(|&axis| axis - first as i64 + 1).collect();
@@ -178,7 +176,7 @@ impl BatchPart {
                 let (input_layout, input) = part(&problem.input, sizes.0);
                 let (output_layout, output) = part(&problem.output, sizes.1);
                 let (kind, precision) = (problem.kind, problem.precision);
-                let own = Problem::new(
+                let own = FftProblem::new(
                     kind,
                     precision,
                     axes.clone(),
@@ -263,7 +261,7 @@ fn memory_of(block: &MemoryPointer, size: usize, stream: StreamRef) -> PitchedMe
 }
 
 /// Refuses what several devices cannot do, before they are used; otherwise returns the number of transforms.
-fn check(problem: &Problem, devices: Devices) -> Result<i64> {
+fn check(problem: &FftProblem, devices: Devices) -> Result<i64> {
     let refuse = |reason: String| Err(Error::InvalidValue(reason));
     if !problem.callbacks.is_empty() {
         return refuse(
@@ -298,7 +296,7 @@ fn check(problem: &Problem, devices: Devices) -> Result<i64> {
 }
 
 /// Refuses what exceeds the documented limits of cuFFT Xt for a transform without a batch.
-fn check_spread(problem: &Problem, devices: Devices) -> Result<()> {
+fn check_spread(problem: &FftProblem, devices: Devices) -> Result<()> {
     let (rank, count) = (problem.axes.len(), devices.ordinals().len());
     let extents: Vec<i64> = (0..rank).map(|position| problem.extent(position)).collect();
     let refuse = |limit: &str| {

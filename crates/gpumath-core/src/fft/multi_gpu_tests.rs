@@ -7,7 +7,7 @@ fn devices(count: i32) -> Devices {
 }
 
 /// A problem of C-contiguous arrays of these points, transformed along the last `rank` axes.
-fn problem(kind: TransformKind, precision: Precision, points: &[i64], rank: usize) -> Problem {
+fn problem(kind: TransformKind, precision: Precision, points: &[i64], rank: usize) -> FftProblem {
     let mut halved = Dims::from_slice(points);
     if let Some(last) = halved.last_mut() {
         *last = *last / 2 + 1;
@@ -19,7 +19,7 @@ fn problem(kind: TransformKind, precision: Precision, points: &[i64], rank: usiz
         TransformKind::C2R => (half, real),
     };
     let axes = (points.len() - rank..points.len()).map(|axis| axis as i64).collect();
-    Problem::new(kind, precision, axes, input, output, false).unwrap()
+    FftProblem::new(kind, precision, axes, input, output, false).unwrap()
 }
 
 fn refusal(
@@ -103,7 +103,7 @@ fn layouts_that_are_not_dense_or_not_last() {
     let dense = Layout::contiguous(&[64, 64]);
     let axes = |axes: &[i64]| Dims::from_slice(axes);
     let single = |axes, input: &Layout, output: &Layout| {
-        Problem::new(
+        FftProblem::new(
             TransformKind::C2C,
             Precision::Single,
             axes,
@@ -129,6 +129,6 @@ fn layouts_that_are_not_dense_or_not_last() {
     assert_eq!(check(&single(axes(&[1, 0]), &dense, &dense), devices(2)).unwrap(), 1);
     let half = Layout::contiguous(&[33, 64]);
     let halved =
-        Problem::new(TransformKind::R2C, Precision::Single, axes(&[1, 0]), dense, half, false);
+        FftProblem::new(TransformKind::R2C, Precision::Single, axes(&[1, 0]), dense, half, false);
     assert!(matches!(check(&halved.unwrap(), devices(2)), Err(Error::UnsupportedLayout { .. })));
 }

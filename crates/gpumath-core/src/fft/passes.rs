@@ -5,7 +5,7 @@
 //! do not nest are transformed one group after the other, and batch dimensions that do not merge into one are looped
 //! over.
 
-use super::problem::{Problem, TransformKind};
+use super::problem::{FftProblem, TransformKind};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDim, BatchDims, Dims, Layout};
 
@@ -62,9 +62,9 @@ pub(crate) struct Passes {
 
 impl Passes {
     /// Cuts `problem` into passes.
-    pub(crate) fn of(problem: &Problem) -> Result<Self> {
+    pub(crate) fn of(problem: &FftProblem) -> Result<Self> {
         let cut = PassPlanner { problem };
-        let scratch = problem.kind == TransformKind::C2R || problem.unaligned;
+        let scratch = problem.kind == TransformKind::C2R || problem.input_unaligned;
         if scratch && !problem.input.is_injective() {
             return Err(cut.unsupported(
                 "its elements overlap, and this transform needs a copy of it to work on",
@@ -85,7 +85,7 @@ impl Passes {
 }
 
 struct PassPlanner<'a> {
-    problem: &'a Problem,
+    problem: &'a FftProblem,
 }
 
 impl PassPlanner<'_> {
@@ -109,7 +109,8 @@ impl PassPlanner<'_> {
     }
 
     fn real_to_complex(&self) -> Result<Vec<Pass>> {
-        let from = if self.problem.unaligned { BufferRole::Scratch } else { BufferRole::Input };
+        let from =
+            if self.problem.input_unaligned { BufferRole::Scratch } else { BufferRole::Input };
         let (halved, mut others) = self.halved_and_others();
         sort_by_memory(&mut others, &self.problem.input);
         let group =

@@ -206,7 +206,7 @@ fn run(
 }
 
 /// Computes `problem` by its passes and by definition; the largest difference, or `None` if no plan covers it.
-fn difference(problem: &Problem, random: &mut Random) -> Option<f64> {
+fn difference(problem: &FftProblem, random: &mut Random) -> Option<f64> {
     let passes = match Passes::of(problem) {
         Ok(passes) => passes,
         Err(Error::UnsupportedLayout { .. }) => return None,
@@ -301,7 +301,7 @@ fn passes_compute_the_whole_transform() {
         } else {
             Layout::packed(out_shape, &input.memory_order())
         };
-        let problem = Problem::new(kind, Precision::Double, axes, input, output, false).unwrap();
+        let problem = FftProblem::new(kind, Precision::Double, axes, input, output, false).unwrap();
         if let Some(worst) = difference(&problem, &mut random) {
             assert!(worst < 1e-10, "{problem:?} differs by {worst}");
             covered += 1;
@@ -310,9 +310,10 @@ fn passes_compute_the_whole_transform() {
     assert!(covered > 450, "only {covered} of 600 layouts are covered");
 }
 
-fn complex(axes: &[i64], input: Layout) -> Problem {
+fn complex(axes: &[i64], input: Layout) -> FftProblem {
     let output = Layout::packed(&input.shape, &input.memory_order());
-    Problem::new(TransformKind::C2C, Precision::Single, axes.into(), input, output, false).unwrap()
+    FftProblem::new(TransformKind::C2C, Precision::Single, axes.into(), input, output, false)
+        .unwrap()
 }
 
 #[test]
@@ -367,12 +368,12 @@ fn what_no_plan_covers_says_how_to_copy() {
     }
 }
 
-fn rows_of_out(points: i64, pitch: i64) -> Problem {
+fn rows_of_out(points: i64, pitch: i64) -> FftProblem {
     let input = Layout::contiguous(&[5, points / 2 + 1]);
     let output =
         Layout { shape: [5, points].as_slice().into(), strides: [pitch, 1].as_slice().into() };
     let axes = [1].as_slice().into();
-    Problem::new(TransformKind::C2R, Precision::Double, axes, input, output, false).unwrap()
+    FftProblem::new(TransformKind::C2R, Precision::Double, axes, input, output, false).unwrap()
 }
 
 #[test]
@@ -396,7 +397,7 @@ fn several_axes_into_padded_rows() {
         halved[last] = halved[last] / 2 + 1;
         let output = Layout { shape: shape.into(), strides: strides.into() };
         let input = Layout::contiguous(&halved);
-        Problem::new(TransformKind::C2R, Precision::Double, axes.into(), input, output, false)
+        FftProblem::new(TransformKind::C2R, Precision::Double, axes.into(), input, output, false)
             .unwrap()
     };
     let mut random = Random(7);

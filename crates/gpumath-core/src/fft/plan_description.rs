@@ -1,7 +1,7 @@
 //! What the plan for a problem will look like, without making it.
 
 use super::passes::{Passes, Side};
-use super::problem::{Problem, TransformKind};
+use super::problem::{FftProblem, TransformKind};
 use super::workspace::WorkspaceLayout;
 use crate::error::Result;
 use crate::tensor::{Dims, Layout};
@@ -44,7 +44,7 @@ pub struct PlanDescription {
 
 impl PlanDescription {
     /// The outline of `problem`; an error if no plans cover its layouts.
-    pub fn of(problem: &Problem) -> Result<Self> {
+    pub fn of(problem: &FftProblem) -> Result<Self> {
         if problem.input.is_empty() {
             return Ok(Self { passes: Vec::new(), layout: WorkspaceLayout::NONE });
         }
@@ -73,7 +73,7 @@ impl PlanDescription {
     }
 }
 
-impl Problem {
+impl FftProblem {
     /// The problem with zeros for strides that do not matter, so that equal ones have the same plan.
     #[must_use]
     pub fn normalized(&self) -> Self {
@@ -90,7 +90,8 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fft::{Precision, Request};
+    use crate::fft::{FftRequest, Precision};
+    use crate::operation::{Execution, Request};
     use crate::tensor::{DType, MemoryLocation, TensorView};
 
     fn problem(
@@ -99,7 +100,7 @@ mod tests {
         strides: &[i64],
         axes: &[i64],
         kind: TransformKind,
-    ) -> Problem {
+    ) -> FftProblem {
         let layout = Layout { shape: shape.into(), strides: strides.into() };
         let view = TensorView {
             ptr: 0,
@@ -108,15 +109,15 @@ mod tests {
             device: MemoryLocation::Device(0),
             readonly: false,
         };
-        let request = Request {
+        let request = FftRequest {
             kind: Some(kind),
             axes: Some(axes.into()),
             inplace: false,
             output: None,
             callbacks: crate::fft::Callbacks::default(),
-            odd: false,
+            odd_output_length: false,
         };
-        request.problem(&view).unwrap()
+        request.problem(&[&view], Execution::Cuda { device: 0 }).unwrap()
     }
 
     #[test]

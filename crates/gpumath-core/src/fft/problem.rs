@@ -2,6 +2,7 @@
 
 use super::callback::Callbacks;
 use crate::error::{Error, Result};
+use crate::operation::{OperandSpec, Problem};
 use crate::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 
 /// Which numbers go in and come out.
@@ -24,6 +25,18 @@ pub enum Precision {
     Single,
     /// 64 bits.
     Double,
+}
+
+impl TransformKind {
+    /// The only direction of transforms of this kind; `None` if they have both.
+    #[must_use]
+    pub const fn only_direction(self) -> Option<Direction> {
+        match self {
+            Self::C2C => None,
+            Self::R2C => Some(Direction::Forward),
+            Self::C2R => Some(Direction::Inverse),
+        }
+    }
 }
 
 /// Sign of the exponent. Neither direction scales its result by itself.
@@ -59,10 +72,10 @@ pub enum Norm {
 
 /// A transform of one operand: kind, precision, layouts of both sides and the axes. It is the key of the plan cache.
 ///
-/// Invariants, kept by [`Problem::new`]: both layouts have the same number of dimensions and agree on every extent
+/// Invariants, kept by [`FftProblem::new`]: both layouts have the same number of dimensions and agree on every extent
 /// but the last transform axis of R2C and C2R; axes are distinct, in range, non-empty; transform extents are positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Problem {
+pub struct FftProblem {
     /// Kind of transform.
     pub kind: TransformKind,
     /// Precision of both sides.
@@ -77,14 +90,14 @@ pub struct Problem {
     pub inplace: bool,
     /// Whether a real input starts at an address that is no multiple of its complex type's size. cuFFT refuses such
     /// addresses, so its plan then works on a copy.
-    pub unaligned: bool,
+    pub input_unaligned: bool,
     /// The same for a real output.
     pub output_unaligned: bool,
     /// What happens to the elements on their way in and out; cuFFT only.
     pub callbacks: Callbacks,
 }
 
-impl Problem {
+impl FftProblem {
     /// Checks the invariants.
     pub fn new(
         kind: TransformKind,
@@ -101,7 +114,7 @@ impl Problem {
             input,
             output,
             inplace,
-            unaligned: false,
+            input_unaligned: false,
             output_unaligned: false,
             callbacks: Callbacks::default(),
         };
@@ -194,15 +207,13 @@ impl Problem {
         }
     }
 
-    /// Whether an input counts as unaligned: only on a device, since what is in host memory is copied there first.
+    /// Whether cuFFT refuses the address of this input.
     #[must_use]
-    pub fn is_unaligned(&self, input: &TensorView) -> bool {
-        self.kind == TransformKind::R2C
-            && input.device != MemoryLocation::Host
-            && !input.ptr.is_multiple_of(self.precision.complex().size())
+    pub fn is_input_unaligned(&self, address: usize) -> bool {
+        self.kind == TransformKind::R2C && !address.is_multiple_of(self.precision.complex().size())
     }
 
-    /// Whether an output at this address counts as unaligned.
+    /// Whether cuFFT refuses the address of this output.
     #[must_use]
     pub fn is_output_unaligned(&self, address: usize) -> bool {
         self.kind == TransformKind::C2R && !address.is_multiple_of(self.precision.complex().size())
@@ -248,6 +259,44 @@ impl Problem {
         } else {
             self.precision.complex()
         }
+    }
+}
+
+impl Problem for FftProblem {
+    fn input(&self, index: usize) -> Option<OperandSpec<'_>> {
+        let (name, dtype, layout) = ("the operand", self.input_dtype(), &self.input);
+        (index == 0).then_some(OperandSpec { name, dtype, layout })
+    }
+
+    fn output(&self, index: usize) -> Option<OperandSpec<'_>> {
+        let (name, dtype, layout) = ("out", self.output_dtype(), &self.output);
+        (index == 0).then_some(OperandSpec { name, dtype, layout })
+    }
+
+    fn overwritten_input(&self) -> Option<usize> {
+        self.inplace.then_some(0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.input.is_empty()
+    }
+
+    fn fits_addresses(
+        &self,
+        inputs: &[&TensorView],
+        outputs: &[&TensorView],
+        location: MemoryLocation,
+    ) -> bool {
+        // The CPU does not mind, and copies to a GPU are aligned there.
+        let unaligned = |view: &TensorView, is_unaligned: fn(&Self, usize) -> bool| {
+            location != MemoryLocation::Host
+                && view.device == location
+                && is_unaligned(self, view.ptr)
+        };
+        inputs.iter().all(|view| unaligned(view, Self::is_input_unaligned) == self.input_unaligned)
+            && outputs
+                .iter()
+                .all(|view| self.output_unaligned || !unaligned(view, Self::is_output_unaligned))
     }
 }
 

@@ -1,13 +1,14 @@
-//! From what a user asks about one operand to a [`Problem`].
+//! From what a user asks about one operand to a [`FftProblem`].
 
 use super::callback::Callbacks;
-use super::problem::{Precision, Problem, TransformKind};
+use super::problem::{FftProblem, Precision, TransformKind};
 use crate::error::{Error, Result};
+use crate::operation::{Execution, Request};
 use crate::tensor::{DType, Dims, Layout, TensorView};
 
 /// The choices that a user makes about a transform; everything else follows from the operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct FftRequest {
     /// Kind of transform; `None` takes it from the operand: real means R2C, complex means C2C.
     pub kind: Option<TransformKind>,
     /// Transform axes, negative ones counting from the end; `None` means all.
@@ -19,12 +20,16 @@ pub struct Request {
     /// What happens to the elements on their way in and out.
     pub callbacks: Callbacks,
     /// Whether a C2R result has an odd number of points along its last transform axis.
-    pub odd: bool,
+    pub odd_output_length: bool,
 }
 
-impl Request {
-    /// The problem that this request poses for `operand`.
-    pub fn problem(&self, operand: &TensorView) -> Result<Problem> {
+impl Request for FftRequest {
+    type Problem = FftProblem;
+
+    fn problem(&self, inputs: &[&TensorView], execution: Execution) -> Result<FftProblem> {
+        let &[operand] = inputs else {
+            return Err(Error::InvalidValue("a transform has one operand".into()));
+        };
         let layout = &operand.layout;
         let dtype = operand.dtype;
         let Some(precision) = Precision::of(dtype) else {
@@ -60,7 +65,9 @@ impl Request {
             match kind {
                 TransformKind::C2C => {}
                 TransformKind::R2C => *extent = *extent / 2 + 1,
-                TransformKind::C2R => *extent = 2 * (*extent - 1) + i64::from(self.odd),
+                TransformKind::C2R => {
+                    *extent = 2 * (*extent - 1) + i64::from(self.odd_output_length)
+                }
             }
         }
         let inplace = self.inplace
@@ -97,14 +104,23 @@ impl Request {
         } else {
             Layout::packed(&shape, &layout.memory_order())
         };
-        let mut problem = Problem::new(kind, precision, axes, layout.clone(), output, inplace)?;
+        let mut problem = FftProblem::new(kind, precision, axes, layout.clone(), output, inplace)?;
         problem.callbacks = self.callbacks.clone();
-        problem.unaligned = problem.is_unaligned(operand);
-        problem.output_unaligned =
-            self.output.as_ref().is_some_and(|output| problem.is_output_unaligned(output.ptr));
+        // The CPU does not mind, and copies to a GPU are aligned there.
+        if execution.device().is_some() && execution.location() == operand.device {
+            problem.input_unaligned = problem.is_input_unaligned(operand.ptr);
+            problem.output_unaligned =
+                self.output.as_ref().is_some_and(|output| problem.is_output_unaligned(output.ptr));
+        }
         Ok(problem)
     }
 
+    fn is_about_inputs_alone(&self) -> bool {
+        self.output.is_none()
+    }
+}
+
+impl FftRequest {
     fn axes(&self, ndim: usize) -> Result<Dims> {
         let ndim = ndim as i64;
         let Some(axes) = &self.axes else { return Ok((0..ndim).collect()) };

@@ -2,7 +2,7 @@
 //! a bounce buffer for real data that is not aligned as cuFFT requires.
 
 use super::passes::Passes;
-use super::problem::Problem;
+use super::problem::FftProblem;
 use crate::memory::ALIGNMENT;
 
 /// The parts of a workspace behind cuFFT's work area, whose size is known only once the plans are made.
@@ -27,7 +27,7 @@ impl WorkspaceLayout {
     pub(super) const NONE: Self = Self { copy: None, bounce: 0 };
 
     /// Returns the layout for a problem that is cut into these passes.
-    pub(super) fn of(problem: &Problem, passes: &Passes) -> Self {
+    pub(super) fn of(problem: &FftProblem, passes: &Passes) -> Self {
         let size = problem.input_dtype().size();
         let copy = passes.scratch.then(|| {
             let (low, high) = problem.input.offsets();

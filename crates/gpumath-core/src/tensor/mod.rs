@@ -17,6 +17,26 @@ pub enum MemoryLocation {
     Device(i32),
 }
 
+impl MemoryLocation {
+    /// Ordinal of the device; `None` for host memory.
+    #[must_use]
+    pub const fn device(self) -> Option<i32> {
+        match self {
+            Self::Host => None,
+            Self::Device(ordinal) => Some(ordinal),
+        }
+    }
+
+    /// The location in messages.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            Self::Host => "in host memory".to_owned(),
+            Self::Device(ordinal) => format!("on CUDA device {ordinal}"),
+        }
+    }
+}
+
 /// An operand, borrowed: nothing here keeps the memory alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorView {
@@ -69,15 +89,12 @@ impl TensorView {
     /// What it is, for messages.
     #[must_use]
     pub fn describe(&self) -> String {
-        let device = match self.device {
-            MemoryLocation::Host => "in host memory".to_owned(),
-            MemoryLocation::Device(id) => format!("on CUDA device {id}"),
-        };
         format!(
-            "type {}, shape {} and strides {} {device}",
+            "type {}, shape {} and strides {} {}",
             self.dtype,
             as_tuple(&self.layout.shape),
-            as_tuple(&self.layout.strides)
+            as_tuple(&self.layout.strides),
+            self.device.describe()
         )
     }
 

@@ -4,11 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gpumath_core::cpu::fft::CpuFft;
-use gpumath_core::device::StreamRef;
-use gpumath_core::fft::{
-    Direction, Execution, FftPlan, Precision, Problem, Transform, TransformKind,
-};
-use gpumath_core::tensor::Layout;
+use gpumath_core::device::CaptureStatus;
+use gpumath_core::fft::{Direction, FftArguments, FftPlan, FftProblem, Precision, TransformKind};
+use gpumath_core::operation::{Call, Execution};
+use gpumath_core::tensor::{Layout, MemoryLocation};
 
 use crate::reference::{C, Dense, Operand, Random, check, dft, dims, error, strided, tolerance};
 
@@ -16,11 +15,11 @@ pub(crate) const BOTH: [Precision; 2] = [Precision::Single, Precision::Double];
 pub(crate) const KINDS: [TransformKind; 3] =
     [TransformKind::C2C, TransformKind::R2C, TransformKind::C2R];
 
-fn plan(threads: usize) -> impl Fn(&Problem) -> CpuFft {
+fn plan(threads: usize) -> impl Fn(&FftProblem) -> CpuFft {
     move |problem| CpuFft::new(problem, NonZeroUsize::new(threads).unwrap(), None).unwrap()
 }
 
-pub(crate) fn line(kind: TransformKind, precision: Precision, points: usize) -> Problem {
+pub(crate) fn line(kind: TransformKind, precision: Precision, points: usize) -> FftProblem {
     let half = points / 2 + 1;
     let (input, output) = match kind {
         TransformKind::C2C => (points, points),
@@ -28,7 +27,7 @@ pub(crate) fn line(kind: TransformKind, precision: Precision, points: usize) -> 
         TransformKind::C2R => (half, points),
     };
     let layout = |extent: usize| Layout::contiguous(&[extent as i64]);
-    Problem::new(kind, precision, dims(&[0]), layout(input), layout(output), false).unwrap()
+    FftProblem::new(kind, precision, dims(&[0]), layout(input), layout(output), false).unwrap()
 }
 
 #[test]
@@ -67,7 +66,7 @@ fn random_layout(shape: &[usize], zeros: bool, random: &mut Random) -> Layout {
     strided(shape, &strides)
 }
 
-pub(crate) fn random_problem(random: &mut Random) -> Problem {
+pub(crate) fn random_problem(random: &mut Random) -> FftProblem {
     let ndim = 1 + random.below(4);
     let mut shape: Vec<usize> =
         (0..ndim).map(|_| [1, 2, 3, 4, 5, 7, 8, 12, 17][random.below(9)]).collect();
@@ -87,7 +86,7 @@ pub(crate) fn random_problem(random: &mut Random) -> Problem {
     };
     let output = random_layout(to, false, random);
     let input = if inplace { output.clone() } else { random_layout(from, true, random) };
-    Problem::new(kind, precision, dims(&axes), input, output, inplace).unwrap()
+    FftProblem::new(kind, precision, dims(&axes), input, output, inplace).unwrap()
 }
 
 #[test]
@@ -123,7 +122,7 @@ fn enough_work_for_two_threads() {
                 let input = random_layout(from, false, random);
                 let output = random_layout(to, false, random);
                 let problem =
-                    Problem::new(kind, precision, dims(axes), input, output, false).unwrap();
+                    FftProblem::new(kind, precision, dims(axes), input, output, false).unwrap();
                 check(&problem, random, plan(2));
                 check(&problem, random, plan(3));
             }
@@ -219,7 +218,8 @@ fn an_empty_batch_is_left_alone() {
             TransformKind::C2R => (5, 8),
         };
         let (from, to) = (Layout::contiguous(&[0, from]), Layout::contiguous(&[0, to]));
-        let problem = Problem::new(kind, Precision::Double, dims(&[1]), from, to, false).unwrap();
+        let problem =
+            FftProblem::new(kind, Precision::Double, dims(&[1]), from, to, false).unwrap();
         let direction =
             if kind == TransformKind::C2R { Direction::Inverse } else { Direction::Forward };
         // SAFETY: no element is there to be touched.
@@ -240,17 +240,24 @@ fn refusals_say_what_to_do() {
             (TransformKind::R2C, Direction::Inverse, "always Forward"),
             (TransformKind::C2R, Direction::Forward, "always Inverse"),
         ] {
-            let stream = StreamRef::legacy_default(0);
-            let transform = Transform { input: 64, output: 128, direction: wrong, factor: None };
             let plan = Arc::new(FftPlan::new(line(kind, Precision::Single, 8), execution).unwrap());
-            assert!(message(plan.execute(transform, stream, None, 0)).contains(right));
+            let call = Call {
+                inputs: &[64],
+                outputs: &[128],
+                location: MemoryLocation::Host,
+                arguments: FftArguments { direction: wrong, factor: None },
+                stream: None,
+                capture: CaptureStatus::NotCaptured,
+                workspace: 0,
+            };
+            assert!(message(plan.execute(&call)).contains(right));
         }
         let c2c = plan(1)(&line(TransformKind::C2C, Precision::Double, 8));
         assert!(message(c2c.execute(60, 128, Direction::Forward, None)).contains("aligned to 8"));
         let layout = Layout::contiguous(&[8]);
         let kind = TransformKind::C2C;
         let inplace =
-            Problem::new(kind, Precision::Double, dims(&[0]), layout.clone(), layout, true)
+            FftProblem::new(kind, Precision::Double, dims(&[0]), layout.clone(), layout, true)
                 .unwrap();
         let inplace = plan(1)(&inplace);
         assert!(message(inplace.execute(64, 256, Direction::Forward, None)).contains("in place"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gpumath_core::Error;
 use gpumath_core::cpu::CpuLibrary;
 use gpumath_core::cpu::fft::CpuFft;
-use gpumath_core::fft::Problem;
+use gpumath_core::fft::FftProblem;
 
 use crate::embedded::{BOTH, KINDS, line, random_problem};
 use crate::reference::{Random, check};
@@ -24,7 +24,7 @@ fn libraries() -> Vec<Arc<CpuLibrary>> {
     found
 }
 
-fn plan(library: &Arc<CpuLibrary>, threads: usize) -> impl Fn(&Problem) -> CpuFft {
+fn plan(library: &Arc<CpuLibrary>, threads: usize) -> impl Fn(&FftProblem) -> CpuFft {
     let threads = NonZeroUsize::new(threads).unwrap();
     move |problem| CpuFft::new(problem, threads, Some(Arc::clone(library))).unwrap()
 }

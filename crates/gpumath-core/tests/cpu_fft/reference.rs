@@ -4,7 +4,7 @@
 use std::f64::consts::TAU;
 
 use gpumath_core::cpu::fft::CpuFft;
-use gpumath_core::fft::{Direction, Precision, Problem, TransformKind};
+use gpumath_core::fft::{Direction, FftProblem, Precision, TransformKind};
 use gpumath_core::tensor::{Dims, Layout};
 
 pub(crate) type C = (f64, f64);
@@ -248,7 +248,11 @@ pub(crate) fn dims(axes: &[usize]) -> Dims {
 
 /// Plans with `plan`, runs once without a factor and once with one, and compares with the definition; also checks what must not
 /// change.
-pub(crate) fn check(problem: &Problem, random: &mut Random, plan: impl Fn(&Problem) -> CpuFft) {
+pub(crate) fn check(
+    problem: &FftProblem,
+    random: &mut Random,
+    plan: impl Fn(&FftProblem) -> CpuFft,
+) {
     let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
     let last = *axes.last().unwrap();
     let fft = plan(problem);

@@ -6,20 +6,21 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use gpumath_core::cpu::fft::CpuFft;
-use gpumath_core::fft::{Direction, Kind, Precision, Problem};
+use gpumath_core::fft::{Direction, FftProblem, Precision, TransformKind};
 use gpumath_core::tensor::Layout;
 
 use crate::reference::{Operand, Random, check, dims};
 
-fn plan(threads: usize) -> impl Fn(&Problem) -> CpuFft {
+fn plan(threads: usize) -> impl Fn(&FftProblem) -> CpuFft {
     move |problem| CpuFft::new(problem, NonZeroUsize::new(threads).unwrap(), None).unwrap()
 }
 
 /// A transform that is large enough for several threads.
-fn problem() -> Problem {
+fn problem() -> FftProblem {
     let layout = Layout::contiguous(&[192, 360]);
     let axes = dims(&[0]);
-    Problem::new(Kind::C2C, Precision::Double, axes, layout.clone(), layout, false).unwrap()
+    FftProblem::new(TransformKind::C2C, Precision::Double, axes, layout.clone(), layout, false)
+        .unwrap()
 }
 
 /// Number of the threads of this process, by name.

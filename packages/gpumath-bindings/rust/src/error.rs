@@ -1,7 +1,7 @@
 //! The one crossing from the core's errors to Python exceptions.
 
 use gpumath_core::Error;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -15,6 +15,11 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let (name, arguments) = match error {
         Error::InvalidValue(_) => return Ok(PyValueError::new_err(text)),
         Error::InvalidType(_) => return Ok(PyTypeError::new_err(text)),
+        // An exception of Python code that the core called is raised as it was.
+        Error::Foreign(foreign) => {
+            let raised = foreign.downcast_ref::<PyErr>().map(|error| error.clone_ref(py));
+            return Ok(raised.unwrap_or_else(|| PyRuntimeError::new_err(text)));
+        }
         Error::OutOfMemory(_) => ("OutOfMemoryError", (text,).into_pyobject(py)?),
         Error::NoDevice(_) => ("NoDeviceError", (text,).into_pyobject(py)?),
         Error::InvalidState(_) => ("InvalidStateError", (text,).into_pyobject(py)?),

@@ -1,7 +1,7 @@
 //! The extension module `gpumath.bindings._core`: conversion between Python and `gpumath_core`, and no logic.
 
+mod api;
 mod call;
-mod core;
 mod error;
 mod generated;
 mod gil;
@@ -18,28 +18,28 @@ mod _core {
     #[pymodule]
     mod core {
         #[pymodule_export]
-        use crate::core::array::Array;
+        use crate::api::array::Array;
         #[pymodule_export]
-        use crate::core::device::{
+        use crate::api::device::{
             _close, Device, Event, Stream, current_stream, driver_version, handle_of, is_capturing,
             order_streams, synchronize_stream,
         };
         #[pymodule_export]
-        use crate::core::fft::{FftExecutor, FftPlan};
+        use crate::api::fft::{PyFftExecutor, PyFftPass, PyFftPlan, PyFftProblem, usable_cores};
         #[pymodule_export]
-        use crate::core::fft_problem::{FftPass, FftProblem, usable_cores};
+        use crate::api::libraries::{PyLibrary, has, libraries, search_report};
         #[pymodule_export]
-        use crate::core::libraries::{PyLibrary, has, libraries, search_report};
+        use crate::api::memory::{MemoryPointer, allocate, copy};
         #[pymodule_export]
-        use crate::core::memory::{MemoryPointer, allocate, copy};
+        use crate::api::operation::PyWorkspace;
         #[pymodule_export]
-        use crate::core::plan_cache::{
+        use crate::api::operation::plan_cache::{
             PlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
         };
         #[pymodule_export]
-        use crate::core::resize::resized;
+        use crate::api::resize::resized;
         #[pymodule_export]
-        use crate::core::tensor::TensorView;
+        use crate::api::tensor_view::TensorView;
     }
 
     /// The structs of the C APIs.
@@ -52,7 +52,7 @@ mod _core {
     /// Nested modules of an extension are importable, and have their full names, once `sys.modules` has them.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        gpumath_core::loader::set_search_hook(crate::core::libraries::search_paths);
+        gpumath_core::loader::set_search_hook(crate::api::libraries::search_paths);
         let modules = module.py().import("sys")?.getattr("modules")?;
         for name in ["core", "pod"] {
             let nested = module.getattr(name)?;
@@ -60,7 +60,7 @@ mod _core {
             nested.setattr("__name__", &full_name)?;
             modules.set_item(full_name, nested)?;
         }
-        module.getattr("core")?.setattr("_C_API", crate::core::c_api::capsule(module.py())?)?;
+        module.getattr("core")?.setattr("_C_API", crate::api::c_api::capsule(module.py())?)?;
         crate::call::add_modules(module, crate::generated::MODULES)
     }
 }

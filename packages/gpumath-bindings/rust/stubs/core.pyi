@@ -120,8 +120,12 @@ class Array:
 
 _Norm = Literal["backward", "ortho", "forward"]
 
-# Operand, size, device, stream, whether that is captured; address and owner.
-_Workspace = Callable[[Any, int, int, _Stream, bool], tuple[int, object]]
+@final
+class Workspace:
+    """Device memory that executions work in, kept between executions on one stream."""
+
+    def __new__(cls, allocator: object | None = None) -> Workspace: ...
+    def release(self) -> None: ...
 
 @final
 class FftPlan:
@@ -152,7 +156,6 @@ class FftPlan:
         kind: Literal["C2C", "R2C", "C2R"] | None = None,
         out: object | None = None,
         direction: int = -1,
-        workspace: _Workspace | None = None,
         norm: _Norm | None = None,
         execution: Literal["cpu", "cuda"] | None = None,
     ) -> Any: ...
@@ -191,6 +194,7 @@ class FftPlan:
     @property
     def library_calls(self) -> int: ...
     def accepts(self, operand: object, device_id: int | None) -> bool: ...
+    def fits(self, operand: object, out: object | None = None) -> bool: ...
     def execute(
         self,
         input: object,
@@ -207,11 +211,10 @@ class FftPlan:
         out: object | None = None,
         direction: int = -1,
         stream: _Stream | None = None,
-        workspace: _Workspace | None = None,
+        workspace: Workspace | None = None,
         blocking: bool = False,
         norm: _Norm | None = None,
     ) -> Any: ...
-    def empty_result(self, operand: object, stream: _Stream | None = None) -> Any: ...
 
 @disjoint_base
 class FftExecutor:
@@ -226,7 +229,7 @@ class FftExecutor:
         plan: FftPlan,
         direction: int,
         is_free: bool,
-        workspace: _Workspace,
+        workspace: Workspace,
         blocking: bool,
         logger: Logger,
     ) -> None: ...

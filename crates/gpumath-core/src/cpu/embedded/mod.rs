@@ -16,7 +16,7 @@ use self::real_pass::RealPass;
 use super::scale::RealParts;
 use super::scratch::ScratchBuffer;
 use crate::error::Result;
-use crate::fft::{Direction, Precision, Problem, TransformKind};
+use crate::fft::{Direction, FftProblem, Precision, TransformKind};
 use crate::tensor::Layout;
 
 /// Points times levels of a transform that one thread finishes before a second one would be awake.
@@ -34,7 +34,7 @@ pub(super) enum EmbeddedFft {
 }
 
 impl EmbeddedFft {
-    pub(super) fn new(problem: &Problem, threads: NonZeroUsize) -> Result<Self> {
+    pub(super) fn new(problem: &FftProblem, threads: NonZeroUsize) -> Result<Self> {
         match problem.precision {
             Precision::Single => Ok(Self::Single(AxisPasses::new(problem, threads))),
             Precision::Double => Ok(Self::Double(AxisPasses::new(problem, threads))),
@@ -79,7 +79,7 @@ pub(super) struct AxisPasses<T: Scalar> {
 }
 
 impl<T: Scalar> AxisPasses<T> {
-    fn new(problem: &Problem, threads: NonZeroUsize) -> Self {
+    fn new(problem: &FftProblem, threads: NonZeroUsize) -> Self {
         let (input, output) = (&problem.input, &problem.output);
         let empty = input.is_empty() || output.is_empty();
         let mut passes = Self {
@@ -155,7 +155,7 @@ impl<T: Scalar> AxisPasses<T> {
     }
 
     /// One thread when waking others would cost more than they save.
-    fn useful_threads(problem: &Problem, threads: NonZeroUsize) -> NonZeroUsize {
+    fn useful_threads(problem: &FftProblem, threads: NonZeroUsize) -> NonZeroUsize {
         let points: f64 = problem.input.shape.iter().map(|&extent| extent as f64).product();
         let depth: f64 = (0..problem.axes.len())
             .map(|position| (problem.extent(position) as f64).log2().max(1.0))

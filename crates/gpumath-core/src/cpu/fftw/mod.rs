@@ -13,14 +13,14 @@ use self::plan::{FftwPlan, PlanKind, PlanRequest};
 use super::scale::scale;
 use super::scratch::ScratchBuffer;
 use crate::error::{Error, Result};
-use crate::fft::{Direction, Precision, Problem, TransformKind};
+use crate::fft::{Direction, FftProblem, Precision, TransformKind};
 use crate::tensor::{BatchDim, BatchDims, Layout};
 use rustfft::num_complex::Complex;
 
 /// A transform planned by a library.
 pub(super) struct FftwFft {
     library: Arc<CpuLibrary>,
-    problem: Problem,
+    problem: FftProblem,
     threads: NonZeroUsize,
     work: FftwPlans,
 }
@@ -58,7 +58,7 @@ struct PackedC2r {
 
 impl FftwFft {
     pub(super) fn new(
-        problem: &Problem,
+        problem: &FftProblem,
         threads: NonZeroUsize,
         library: Arc<CpuLibrary>,
     ) -> Result<Self> {
@@ -144,7 +144,7 @@ impl FftwFft {
         direction: Direction,
         factor: Option<f64>,
     ) -> Result<()> {
-        let Problem { output: layout, .. } = &self.problem;
+        let FftProblem { output: layout, .. } = &self.problem;
         // SAFETY: passed on.
         unsafe {
             self.transform(input, output, direction)?;
@@ -277,7 +277,7 @@ fn has_stride(layout: &Layout, such: impl Fn(i64) -> bool) -> bool {
     layout.shape.iter().zip(&layout.strides).any(|(&extent, &stride)| extent > 1 && such(stride))
 }
 
-fn no_plan_message(library: &CpuLibrary, problem: &Problem) -> String {
+fn no_plan_message(library: &CpuLibrary, problem: &FftProblem) -> String {
     format!(
         "{} ({}) has no plan for this {:?} transform over axes {:?} of a {:?} operand with strides \
          {:?} to strides {:?}; set {}=embedded",

@@ -8,7 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyCapsule, PyTuple};
 use pyo3::{intern, prelude::*};
 
-use super::library::numpy_dtype;
+use super::array_library::numpy_dtype;
 use super::{checked, dims, layout_from_bytes, unsupported_dtype};
 
 pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {

@@ -1,13 +1,14 @@
 //! Operands and streams of other libraries, as addresses and layouts.
 
+mod array_library;
 pub(crate) mod buffer;
-pub(crate) mod capsule;
-pub(crate) mod cuda_interface;
+pub(crate) mod cuda_array_interface;
 mod cupy;
-pub(crate) mod dlpack;
-mod library;
+pub(crate) mod deferred_release;
+pub(crate) mod dlpack_abi;
+pub(crate) mod dlpack_import;
+mod library_pool;
 mod numpy;
-pub(crate) mod pending;
 mod stream;
 mod torch;
 
@@ -21,9 +22,9 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyTuple, PyType};
 use pyo3::{ffi, intern, prelude::*};
 
-use crate::core::array::Array;
+use crate::api::array::Array;
 
-pub(crate) use library::Library;
+pub(crate) use array_library::ArrayLibrary;
 pub(crate) use stream::stream_handle;
 
 /// An operand, and what has to live as long as its address is used: the object itself and `owner`.
@@ -36,7 +37,7 @@ pub(crate) struct Operand {
 
 /// What was borrowed from an object.
 pub(crate) enum Owner {
-    Tensor(#[expect(dead_code, reason = "held for its memory")] capsule::Managed),
+    Tensor(#[expect(dead_code, reason = "held for its memory")] dlpack_import::Managed),
     Buffer(buffer::Buffer),
     Object(Py<PyAny>),
 }
@@ -63,16 +64,16 @@ impl Deref for Operand {
 
 /// How to look into objects of one class.
 #[derive(Clone, Copy)]
-pub(crate) enum Reader {
+pub(crate) enum OperandProtocol {
     Own,
     Numpy,
     Cupy,
     /// PyTorch 2.10 and later.
-    TorchExchange(dlpack::Exchange),
+    TorchExchange(dlpack_abi::Exchange),
     /// Older PyTorch.
     Torch,
     /// Any other class with the DLPack C exchange API.
-    Exchange(dlpack::Exchange),
+    Exchange(dlpack_abi::Exchange),
     /// `__dlpack__`
     Capsule,
     Jax,
@@ -82,7 +83,7 @@ pub(crate) enum Reader {
 }
 
 /// The classes met so far, the empty places last. They are kept alive, so that their addresses stay theirs.
-static READERS: [OnceLock<(usize, Reader)>; MAX_REMEMBERED] =
+static PROTOCOL_BY_CLASS: [OnceLock<(usize, OperandProtocol)>; MAX_REMEMBERED] =
     [const { OnceLock::new() }; MAX_REMEMBERED];
 
 const LEGACY_STREAM: usize = 1;
@@ -93,7 +94,7 @@ const MAX_REMEMBERED: usize = 256;
 /// What `operand` is; nothing is copied. Where its library can be told, work put on `stream` from now on waits for what
 /// makes the elements; `None` promises that nobody looks at them.
 pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
-    Reader::of(operand)?.view(operand, stream)
+    OperandProtocol::of(operand)?.view(operand, stream)
 }
 
 /// The same for what the result of an operation on `operand` is written to. Errors speak of `out`.
@@ -113,8 +114,8 @@ pub(crate) fn out_view(
         renamed.set_cause(py, Some(error));
         renamed
     };
-    let reader = Reader::of(out).map_err(renamed)?;
-    let (own, other) = (Reader::of(operand)?.library(), reader.library());
+    let reader = OperandProtocol::of(out).map_err(renamed)?;
+    let (own, other) = (OperandProtocol::of(operand)?.library(), reader.library());
     if own.name() != other.name() {
         return Err(PyValueError::new_err(format!(
             "out is of the library {}, and the operand of {}; give an array of the operand's library",
@@ -126,11 +127,11 @@ pub(crate) fn out_view(
     reader.view(out, stream).map_err(renamed)
 }
 
-impl Reader {
+impl OperandProtocol {
     /// For the class of `operand`.
     pub(crate) fn of(operand: &Bound<'_, PyAny>) -> PyResult<Self> {
         let class = operand.get_type_ptr() as usize;
-        for place in &READERS {
+        for place in &PROTOCOL_BY_CLASS {
             match place.get() {
                 Some(&(known, reader)) if known == class => return Ok(reader),
                 Some(_) => {}
@@ -141,13 +142,13 @@ impl Reader {
     }
 
     /// The library of the class.
-    pub(crate) fn library(self) -> Library {
+    pub(crate) fn library(self) -> ArrayLibrary {
         match self {
-            Self::Numpy => Library::Numpy,
-            Self::Cupy => Library::Cupy,
-            Self::TorchExchange(exchange) => Library::Torch(Some(exchange)),
-            Self::Torch => Library::Torch(None),
-            _ => Library::Other,
+            Self::Numpy => ArrayLibrary::Numpy,
+            Self::Cupy => ArrayLibrary::Cupy,
+            Self::TorchExchange(exchange) => ArrayLibrary::Torch(Some(exchange)),
+            Self::Torch => ArrayLibrary::Torch(None),
+            _ => ArrayLibrary::Other,
         }
     }
 
@@ -171,16 +172,19 @@ impl Reader {
                 (view, space)
             }
             Self::Own => return Array::operand(operand.cast::<Array>()?, stream),
-            Self::Exchange(exchange) => return capsule::exchanged_view(operand, exchange, stream),
-            Self::Capsule => return capsule::view(operand, stream),
+            Self::Exchange(exchange) => {
+                return dlpack_import::exchanged_view(operand, exchange, stream);
+            }
+            Self::Capsule => return dlpack_import::view(operand, stream),
             Self::Jax => {
                 // JAX takes -1 (no order) for the handle of a stream, and None means that the host waits.
-                let mut found = capsule::view(operand, Some(stream.unwrap_or(LEGACY_STREAM)))?;
+                let mut found =
+                    dlpack_import::view(operand, Some(stream.unwrap_or(LEGACY_STREAM)))?;
                 // Its capsules do not say that nobody may write.
                 found.view.readonly = true;
                 return Ok(found);
             }
-            Self::CudaInterface => return cuda_interface::view(operand, stream),
+            Self::CudaInterface => return cuda_array_interface::view(operand, stream),
             Self::Buffer => return buffer::view(operand),
         };
         Ok(Operand { view, space, owner: None })
@@ -210,21 +214,21 @@ impl Reader {
     }
 }
 
-fn remember(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Reader> {
+fn remember(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<OperandProtocol> {
     let reader = classify(operand, class)?;
     let entry = (class.as_ptr() as usize, reader);
-    if READERS.iter().any(|place| place.set(entry).is_ok()) {
+    if PROTOCOL_BY_CLASS.iter().any(|place| place.set(entry).is_ok()) {
         std::mem::forget(class.clone());
     }
     Ok(reader)
 }
 
-fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<Reader> {
+fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<OperandProtocol> {
     let py = class.py();
     if operand.is_exact_instance_of::<Array>() {
-        return Ok(Reader::Own);
+        return Ok(OperandProtocol::Own);
     }
-    let mut reader = Reader::Capsule;
+    let mut reader = OperandProtocol::Capsule;
     for base in class.mro() {
         let base = base.cast_into::<PyType>()?;
         let module = base.module()?;
@@ -232,8 +236,8 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<R
         let name = base.name()?;
         match (module.split('.').next().unwrap_or_default(), name.to_str()?) {
             ("numpy", "MaskedArray" | "generic") => return Err(refusal(class)),
-            ("numpy", "ndarray") => return Ok(Reader::Numpy),
-            ("cupy", "ndarray") => return Ok(Reader::Cupy),
+            ("numpy", "ndarray") => return Ok(OperandProtocol::Numpy),
+            ("cupy", "ndarray") => return Ok(OperandProtocol::Cupy),
             ("torch", "Tensor") => {
                 let name = intern!(py, "__dlpack_c_exchange_api__");
                 if !class
@@ -241,17 +245,20 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<R
                     .is_none_or(|own| base.getattr(name).is_ok_and(|inherited| inherited.is(&own)))
                 {
                     // PyTorch's read-only wrapper says in `__dlpack__` what its tensors are.
-                    return Ok(Reader::Capsule);
+                    return Ok(OperandProtocol::Capsule);
                 }
-                let exchange = dlpack::Exchange::of(class)?.filter(dlpack::Exchange::has_tensor);
-                return Ok(exchange.map_or(Reader::Torch, Reader::TorchExchange));
+                let exchange =
+                    dlpack_abi::Exchange::of(class)?.filter(dlpack_abi::Exchange::has_tensor);
+                return Ok(exchange.map_or(OperandProtocol::Torch, OperandProtocol::TorchExchange));
             }
-            ("jax" | "jaxlib", _) => reader = Reader::Jax,
+            ("jax" | "jaxlib", _) => reader = OperandProtocol::Jax,
             _ => {}
         }
     }
-    if let Some(exchange) = dlpack::Exchange::of(class)?.filter(dlpack::Exchange::has_managed) {
-        return Ok(Reader::Exchange(exchange));
+    if let Some(exchange) =
+        dlpack_abi::Exchange::of(class)?.filter(dlpack_abi::Exchange::has_managed)
+    {
+        return Ok(OperandProtocol::Exchange(exchange));
     }
     if class.hasattr(intern!(py, "__dlpack__"))?
         && class.hasattr(intern!(py, "__dlpack_device__"))?
@@ -259,11 +266,11 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<R
         return Ok(reader);
     }
     if class.hasattr(intern!(py, "__cuda_array_interface__"))? {
-        return Ok(Reader::CudaInterface);
+        return Ok(OperandProtocol::CudaInterface);
     }
     // SAFETY: a live object.
     if unsafe { ffi::PyObject_CheckBuffer(operand.as_ptr()) } != 0 {
-        return Ok(Reader::Buffer);
+        return Ok(OperandProtocol::Buffer);
     }
     Err(refusal(class))
 }

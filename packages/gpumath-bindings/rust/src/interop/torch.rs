@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::sync::PyOnceLock;
 use pyo3::{ffi, intern, prelude::*};
 
-use super::dlpack::Exchange;
+use super::dlpack_abi::Exchange;
 use super::{checked, dims, unsupported_dtype};
 
 /// Through the DLPack C exchange API.

@@ -22,6 +22,7 @@ from gpumath.bindings._core.core import (
     PlanCacheInfo,
     Stream,
     TensorView,
+    Workspace,
     _close,
     allocate,
     copy,
@@ -43,6 +44,7 @@ from gpumath.bindings._core.core import (
 
 __all__ = [
     "Array",
+    "BorrowedStream",
     "Device",
     "Event",
     "FftExecutor",
@@ -54,6 +56,7 @@ __all__ = [
     "PlanCacheInfo",
     "Stream",
     "TensorView",
+    "Workspace",
     "allocate",
     "copy",
     "current_stream",
@@ -76,6 +79,45 @@ __all__ = [
 # Objects that are still alive when the interpreter exits must not call CUDA, which may be gone
 # before them.
 atexit.register(_close)
+
+
+class BorrowedStream(int):
+    """A stream handle in the forms that memory managers ask for: an int, and a stream object.
+
+    It keeps the object that owns the stream alive, because memory that is freed in the order of a
+    stream must not outlive the stream.
+
+    Parameters
+    ----------
+    handle : int
+        The ``cudaStream_t``.
+    owner : object, optional
+        What to keep alive.
+
+    Examples
+    --------
+    >>> from gpumath.bindings import core
+    >>> stream = core.BorrowedStream(1)
+    >>> stream.handle, stream.__cuda_stream__()
+    (1, (0, 1))
+    """
+
+    owner: object
+
+    def __new__(cls, handle: int, owner: object = None) -> "BorrowedStream":
+        """Make a handle that keeps ``owner``."""
+        stream = super().__new__(cls, handle)
+        stream.owner = owner
+        return stream
+
+    @property
+    def handle(self) -> int:
+        """The ``cudaStream_t``."""
+        return int(self)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return the version of the protocol, and the handle."""
+        return 0, int(self)
 
 
 def get_include() -> str:

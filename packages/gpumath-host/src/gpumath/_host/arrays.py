@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from gpumath._host.libraries import library_of
-from gpumath._host.stream import resolve_stream
+from gpumath._host.array_libraries import library_of
+from gpumath._host.stream import order_after_current
 from gpumath.bindings import core
 
 __all__ = ["empty", "from_dlpack"]
@@ -107,5 +107,5 @@ def from_dlpack(x: Any, /, *, stream: Any = None) -> core.Array:
     library_of(x)
     device_id = core.TensorView(x).device_id
     if device_id is not None:
-        resolve_stream(x, device_id, 0 if stream is None else stream)
+        order_after_current(x, device_id, 0 if stream is None else stream)
     return core.Array.borrow(x, stream=stream)

@@ -1,21 +1,63 @@
-"""The forms in which users give options: an object, a dictionary of its fields, or nothing."""
+"""Options of operations: those that all of them have, and the forms in which users give them."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
-__all__ = ["resolve_options"]
+from gpumath._host.limits import memory_limit_bytes
+from gpumath._host.memory_managers import (
+    BaseCUDAMemoryManager,
+    BaseCUDAMemoryManagerAsync,
+    check_allocator,
+)
+
+__all__ = ["OperationOptions", "resolve_options"]
 
 
-class _Options(Protocol):
+class OperationOptions:
+    """Base of the options of an operation, which are a dataclass with these fields and its own.
+
+    The dataclass declares the fields itself, because their order is a part of its constructor.
+    """
+
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    def check(self) -> None: ...
+    logger: logging.Logger | None
+    blocking: Literal["auto", True]
+    allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None
+    memory_limit: int | float | str | None
+
+    def __post_init__(self) -> None:
+        """Refuse values that are not allowed."""
+        self.check()
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError if a field has a value that is not allowed."""
+        self._check_choice("blocking", ("auto", True))
+        logger: object = self.logger
+        if logger is not None and not isinstance(logger, logging.Logger):
+            msg = f"logger is a {type(logger).__name__}; a logging.Logger or None is needed"
+            raise TypeError(msg)
+        check_allocator(self.allocator)
+        if self.memory_limit is not None:
+            memory_limit_bytes(self.memory_limit, total=0)
+
+    def _check_choice(self, field: str, allowed: tuple[object, ...]) -> None:
+        value = getattr(self, field)
+        for choice in allowed:
+            if value is choice:
+                return
+        # By type too, since 1 == True.
+        if not any(type(value) is type(choice) and value == choice for choice in allowed):
+            choices = ", ".join(map(repr, allowed))
+            msg = f"{type(self).__name__}: {field} is {value!r}; allowed are {choices}"
+            raise ValueError(msg)
 
 
-OptionsT = TypeVar("OptionsT", bound=_Options)
+OptionsT = TypeVar("OptionsT", bound=OperationOptions)
 
 
 @cache

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Literal
 
+from gpumath._host.array_libraries import library_of
 from gpumath._host.execution import Execution
-from gpumath._host.libraries import ArrayLibrary, library_of
-from gpumath._host.stream import stream_handle
+from gpumath._host.operation import StatefulOperation, logged_execution
 from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable, resolve_callback
 from gpumath.fft._errors import InvalidFFTState
@@ -19,19 +19,12 @@ from gpumath.fft._options import (
     choose_direction,
     resolve_direction,
 )
-from gpumath.fft._run import run, workspace_for
-from gpumath.fft._setup import (
-    check_fits,
-    has_same_strides,
-    logger_of,
-    make_plan,
-    set_up,
-)
+from gpumath.fft._setup import check_fits, has_same_strides, make_plan, set_up
 
 __all__ = ["FFT"]
 
 
-class FFT(core.FftExecutor):
+class FFT(core.FftExecutor, StatefulOperation):
     """One Fourier transform, made once and run many times.
 
     The steps are the constructor, `plan`, `execute`, then any number of `reset_operand` and
@@ -80,6 +73,9 @@ class FFT(core.FftExecutor):
     array([ 1.+0.j,  0.+1.j, -1.+0.j,  0.-1.j])
     """
 
+    _name = "FFT"
+    _state_error = InvalidFFTState
+
     def __init__(
         self,
         operand: Any,
@@ -91,20 +87,15 @@ class FFT(core.FftExecutor):
         stream: Any = None,
     ) -> None:
         if stream is not None:
-            stream_handle(stream)
-        self._library: ArrayLibrary = library_of(operand)
-        self._plan, self._device_id, self._options, self._choices = set_up(
-            self._library, operand, None, axes, options, execution, stream=stream
+            core.stream_handle(stream)
+        library = library_of(operand)
+        self._plan, device_id, options, self._choices = set_up(
+            library, operand, None, axes, options, execution, stream=stream
         )
+        self._begin(library, device_id, options)
         self._operand = operand
         self._direction: FFTDirection | None = None
-        self._is_planned = False
-        self._is_freed = False
-        self._is_direct = self._device_id in (None, self._plan.device_id)
         self._overwriting: core.FftPlan | None = self._plan if self._plan.inplace else None
-        self._workspace = workspace_for(self._library, self._device_id, self._options)
-        self._blocking = self._options.blocking is True
-        self._logger = logger_of(self._options)
 
     def plan(
         self,
@@ -136,16 +127,14 @@ class FFT(core.FftExecutor):
         """
         self._check_not_freed()
         if stream is not None:
-            stream_handle(stream)
+            core.stream_handle(stream)
         callbacks = {
             "prolog": resolve_callback("prolog", prolog),
             "epilog": resolve_callback("epilog", epilog),
         }
         # Always anew with callbacks: what is at the address of one may have changed.
         if any(self._choices[name] or callback for name, callback in callbacks.items()):
-            if self._operand is None:
-                msg = "this FFT object has no operand; call its reset_operand() before plan()"
-                raise InvalidFFTState(msg)
+            self._check_has_operands("plan()")
             choices = {**self._choices, **callbacks}
             self._plan = make_plan(self._operand, **choices, stream=stream)
             self._choices = choices
@@ -153,61 +142,37 @@ class FFT(core.FftExecutor):
         self._direction = (
             None if direction is None else resolve_direction(direction, self._plan.kind)
         )
-        self._is_planned = True
-        if self._is_direct:
-            self._prepare(
-                self._library.name,
-                self._device_id,
-                self._plan,
-                choose_direction(None, self._direction, self._plan.kind),
-                self._direction is None and self._plan.kind == "C2C",
-                self._workspace,
-                self._blocking,
-                self._logger,
-            )
-        self._logger.info("planned")
+        self._prepare(
+            self._library.name,
+            self._device_id,
+            self._plan,
+            choose_direction(None, self._direction, self._plan.kind),
+            self._direction is None and self._plan.kind == "C2C",
+            self._workspace,
+            self._blocking,
+            self._logger,
+        )
+        self._finish_planning()
 
     def _execute(
         self, direction: Direction | None, stream: Any, release_workspace: bool, out: Any
     ) -> Any:
         """Execute with arguments, or what the plan as it is does not do."""
+        self._check_ready()
         operand = self._operand
-        if operand is None or not self._is_planned:
-            self._refuse_execution()
         check_fits(self._library, self._plan, self._device_id, operand)
         sign = choose_direction(direction, self._direction, self._plan.kind)
         plan = self._plan
-        if out is not None and (out is operand or not self._is_direct):
-            plan = self._plan_into(operand, out, stream)
-        try:
-            result = self._run(plan, operand, out, sign, stream)
-        except ValueError:
+        if not plan.fits(operand, out):
             # Another view of the operand, or real numbers that are not aligned like complex ones.
-            other = plan if out is None else self._plan_into(operand, out, stream)
-            if other == plan:
-                raise
-            result = self._run(other, operand, out, sign, stream)
+            plan = self._plan_into(operand, out, stream)
+        if stream is not None and plan.device_id is None and self._device_id is None:
+            self._logger.warning("stream is ignored: no GPU takes part")
+        with logged_execution(self._logger, sign.name, plan, self._device_id):
+            result = plan.run(operand, out, sign, stream, self._workspace, self._blocking)
         if release_workspace:
             self._workspace.release()
         return result
-
-    def _run(
-        self, plan: core.FftPlan, operand: Any, out: Any, sign: FFTDirection, stream: Any
-    ) -> Any:
-        if stream is not None and plan.device_id is None and self._device_id is None:
-            self._logger.warning("stream is ignored: no GPU takes part")
-        return run(
-            plan,
-            self._library,
-            operand,
-            out,
-            self._device_id,
-            sign,
-            stream,
-            self._workspace,
-            self._logger,
-            blocking=self._blocking,
-        )
 
     def _plan_into(self, operand: Any, out: Any, stream: Any) -> core.FftPlan:
         """Give the plan for an ``out`` that may be the operand; ValueError if it does not fit."""
@@ -228,7 +193,7 @@ class FFT(core.FftExecutor):
     def _reset_operand(self, operand: Any, stream: Any) -> None:
         self._check_not_freed()
         if stream is not None:
-            stream_handle(stream)
+            core.stream_handle(stream)
         check_fits(self._library, self._plan, self._device_id, operand)
         self._operand = operand
         self._logger.info("another operand")
@@ -391,37 +356,10 @@ class FFT(core.FftExecutor):
             *(shape, dtype, memory_space, strides, axes, options, execution, prolog, epilog)
         )
 
-    def free(self) -> None:
-        """Give the workspace back and drop the operand. Freeing twice does nothing."""
-        if self._is_freed:
-            return
-        self._is_freed = True
-        self._is_planned = False
+    def _held_operands(self) -> object:
+        return self._operand
+
+    def _drop(self) -> None:
         self._unprepare()
         self._operand = self._overwriting = None
         del self._plan
-        try:
-            self._workspace.release()
-        except Exception:
-            self._logger.critical("the workspace could not be given back", exc_info=True)
-        self._logger.info("freed")
-
-    def __enter__(self) -> Self:
-        self._check_not_freed()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.free()
-
-    def _check_not_freed(self) -> None:
-        if self._is_freed:
-            msg = "this FFT object is freed; make a new one"
-            raise InvalidFFTState(msg)
-
-    def _refuse_execution(self) -> NoReturn:
-        self._check_not_freed()
-        if not self._is_planned:
-            msg = "this FFT object is not planned; call its plan() before execute()"
-            raise InvalidFFTState(msg)
-        msg = "this FFT object has no operand; call its reset_operand() before execute()"
-        raise InvalidFFTState(msg)

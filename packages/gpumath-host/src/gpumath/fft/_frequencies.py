@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpumath._host.libraries import library_of
+from gpumath._host.array_libraries import library_of
 from gpumath.bindings import core
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]

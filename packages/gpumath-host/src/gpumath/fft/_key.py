@@ -13,7 +13,7 @@ from gpumath._host.execution import (
     ExecutionCUDA,
     resolve_execution,
 )
-from gpumath._host.libraries import library_of
+from gpumath._host.array_libraries import library_of
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable, resolve_callback

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from operator import index, le
 from typing import Any
 
-from gpumath._host.libraries import library_of
-from gpumath._host.stream import refuse_capture, resolve_stream, stream_handle
+from gpumath._host.stream import refuse_capture
 from gpumath.bindings import core
 
 __all__ = ["lengths_of", "resized"]
@@ -67,13 +66,8 @@ def resized(
     device_id = view.device_id
     if device_id is None:
         return core.resized(operand, wanted)
-    # On the transform's own stream, in whose order the copy's memory goes back.
-    current = core.current_stream(operand)
-    handle = current if stream is None else stream_handle(stream)
+    # On the transform's own stream, in whose order the memory of the copy is freed.
     what, cure = "the operand is cut or padded by a copy", "do that before the capture begins"
+    handle = core.current_stream(operand) if stream is None else core.stream_handle(stream)
     refuse_capture(handle, device_id, what, cure)
-    if handle == current:
-        return core.resized(operand, wanted, stream=handle)
-    handle = resolve_stream(operand, device_id, stream)
-    with library_of(operand).on_stream(handle, device_id):
-        return core.resized(operand, wanted, stream=handle)
+    return core.resized(operand, wanted, stream=stream)

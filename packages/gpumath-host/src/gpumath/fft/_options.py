@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
-from gpumath._host.limits import memory_limit_bytes
-from gpumath._host.memory import (
-    BaseCUDAMemoryManager,
-    BaseCUDAMemoryManagerAsync,
-    check_allocator,
-)
+from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
+from gpumath._host.options import OperationOptions
 
 __all__ = [
     "Direction",
@@ -92,7 +88,7 @@ def check_norm(norm: object) -> None:
 
 
 @dataclass
-class FFTOptions:
+class FFTOptions(OperationOptions):
     """Choices about a Fourier transform.
 
     Wherever it is accepted, a dictionary of its fields is accepted too.
@@ -153,32 +149,10 @@ class FFTOptions:
     allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None
     memory_limit: int | float | str | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse values that are not allowed."""
-        self.check()
-
     def check(self) -> None:
         """Raise ValueError or TypeError if a field has a value that is not allowed."""
-        _check_choice("fft_type", self.fft_type, (None, "C2C", "R2C", "C2R"))
-        _check_choice("inplace", self.inplace, (False, True))
-        _check_choice("last_axis_parity", self.last_axis_parity, ("even", "odd"))
-        _check_choice("result_layout", self.result_layout, ("natural", "optimized"))
-        _check_choice("blocking", self.blocking, ("auto", True))
-        logger: object = self.logger
-        if logger is not None and not isinstance(logger, logging.Logger):
-            msg = f"logger is a {type(logger).__name__}; a logging.Logger or None is needed"
-            raise TypeError(msg)
-        check_allocator(self.allocator)
-        if self.memory_limit is not None:
-            memory_limit_bytes(self.memory_limit, total=0)
-
-
-def _check_choice(field: str, value: object, allowed: tuple[object, ...]) -> None:
-    for choice in allowed:
-        if value is choice:
-            return
-    # By type too, since 1 == True.
-    if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        choices = ", ".join(map(repr, allowed))
-        msg = f"FFTOptions: {field} is {value!r}; allowed are {choices}"
-        raise ValueError(msg)
+        self._check_choice("fft_type", (None, "C2C", "R2C", "C2R"))
+        self._check_choice("inplace", (False, True))
+        self._check_choice("last_axis_parity", ("even", "odd"))
+        self._check_choice("result_layout", ("natural", "optimized"))
+        super().check()

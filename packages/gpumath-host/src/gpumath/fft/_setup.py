@@ -5,33 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from operator import index
 from typing import Any, NamedTuple
 
-from gpumath._host.execution import (
-    Execution,
-    ExecutionCPU,
-    ExecutionCUDA,
-    resolve_execution,
-)
-from gpumath._host.libraries import ArrayLibrary, library_of
+from gpumath._host.array_libraries import ArrayLibrary, library_of
+from gpumath._host.execution import Execution, ExecutionCPU, ExecutionCUDA, resolve_execution
 from gpumath._host.limits import check_memory_limit
+from gpumath._host.operation import described_place, logger_of, warn_of_ignored
 from gpumath._host.options import resolve_options
-from gpumath.bindings import core, errors
+from gpumath.bindings import core
 from gpumath.fft._device_callable import resolve_callback
 from gpumath.fft._options import FFTOptions, Kind
 
-__all__ = [
-    "Setup",
-    "check_fits",
-    "describe",
-    "has_same_strides",
-    "logger_of",
-    "make_plan",
-    "set_up",
-]
-
-_ROOT_LOGGER = logging.getLogger()
+__all__ = ["Setup", "check_fits", "has_same_strides", "make_plan", "set_up"]
 
 
 class Setup(NamedTuple):
@@ -88,10 +73,12 @@ def set_up(
     library.check_dtype(plan.output_dtype)
     logger = logger_of(chosen)
     if logger.isEnabledFor(logging.WARNING):
-        _warn_of_ignored(logger, plan, device_id, chosen, where, stream)
+        warn_of_ignored(logger, plan, device_id, chosen, where, stream)
+        if chosen.last_axis_parity != "even" and plan.kind != "C2R":
+            logger.warning("last_axis_parity is ignored: a %s result has one length", plan.kind)
     if logger.isEnabledFor(logging.INFO):
         elapsed = 1e3 * (time.perf_counter() - start)
-        logger.info("specified: %s; planned in %.3f ms", describe(plan), elapsed)
+        logger.info("specified: %s; planned in %.3f ms", _describe(plan), elapsed)
         logger.debug(
             "the operand has the strides %s, the result the shape %s and the strides %s",
             plan.input_strides,
@@ -118,33 +105,6 @@ def _log_passes(logger: logging.Logger, plan: core.FftPlan) -> None:
         )
 
 
-def _warn_of_ignored(
-    logger: logging.Logger,
-    plan: core.FftPlan,
-    device_id: int | None,
-    options: FFTOptions,
-    where: ExecutionCPU | ExecutionCUDA | None,
-    stream: object,
-) -> None:
-    if plan.device_id is None and device_id is None:
-        for name, value in (
-            ("stream", stream),
-            ("allocator", options.allocator),
-            ("memory_limit", options.memory_limit),
-        ):
-            if value is not None:
-                logger.warning("%s is ignored: no GPU takes part", name)
-    if options.last_axis_parity != "even" and plan.kind != "C2R":
-        logger.warning("last_axis_parity is ignored: a %s result has one length", plan.kind)
-    if plan.device_ids is not None:
-        if options.allocator is not None:
-            logger.warning("allocator is ignored: cuFFT and gpumath allocate on several devices")
-    elif isinstance(where, ExecutionCUDA) and device_id not in (None, where.device_id):
-        logger.warning(
-            "device_id %d is ignored: the operand is on CUDA device %d", where.device_id, device_id
-        )
-
-
 def make_plan(
     operand: Any,
     axes: Sequence[int] | None,
@@ -152,23 +112,8 @@ def make_plan(
     memory_limit: object = None,
     **choices: Any,
 ) -> core.FftPlan:
-    """Make or find a plan; errors are those that the public functions promise."""
-    try:
-        plan = core.FftPlan(operand, axes, kind, **choices)
-    except errors.OutOfMemoryError:
-        # The operand's library may keep memory that it does not use.
-        library_of(operand).trim()
-        plan = core.FftPlan(operand, axes, kind, **choices)
-    except (TypeError, OverflowError) as error:
-        library_of(operand)
-        try:
-            all_fit = axes is None or max(abs(index(axis)) for axis in axes) < 2**63
-        except TypeError:
-            all_fit = False
-        if all_fit:
-            raise
-        msg = f"axes is {axes!r}; a sequence of integers, such as [0, 1], or None is needed"
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(msg) from None
+    """Make or find a plan, and check it against the user's limit."""
+    plan = core.FftPlan(operand, axes, kind, **choices)
     if memory_limit is not None and plan.device_id is not None:
         check_memory_limit(memory_limit, plan.workspace_size, plan.device_id)
     return plan
@@ -191,8 +136,8 @@ def check_fits(
     device_id = view.device_id
     msg = (
         f"the operand is {view.dtype} of shape {view.shape} and strides {view.strides} "
-        f"{_place(device_id)}, and this FFT object was made for {plan.input_dtype} of shape "
-        f"{plan.input_shape} and strides {plan.input_strides} {_place(planned_id)}; copy it to "
+        f"{described_place(device_id)}, and this FFT object was made for {plan.input_dtype} of shape "
+        f"{plan.input_shape} and strides {plan.input_strides} {described_place(planned_id)}; copy it to "
         "that layout, or make a new object"
     )
     raise ValueError(msg)
@@ -204,16 +149,7 @@ def has_same_strides(first: core.FftPlan, second: core.FftPlan) -> bool:
     return 0 in first.output_shape or all(a == b for extent, a, b in axes if extent > 1)
 
 
-def _place(device_id: int | None) -> str:
-    return "in host memory" if device_id is None else f"on CUDA device {device_id}"
-
-
-def logger_of(options: FFTOptions) -> logging.Logger:
-    """Where to log: the user's logger or the root logger."""
-    return _ROOT_LOGGER if options.logger is None else options.logger
-
-
-def describe(plan: core.FftPlan) -> str:
+def _describe(plan: core.FftPlan) -> str:
     """One line about a plan, for the log."""
     place = "the CPU" if plan.execution == "cpu" else f"CUDA device {plan.device_id}"
     if plan.device_ids is not None:

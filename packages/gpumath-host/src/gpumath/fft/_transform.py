@@ -1,4 +1,4 @@
-"""The functions' common way, and what their keywords ``n`` and ``s`` add to it."""
+"""The common implementation of the transform functions, with cropping and padding."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from gpumath._host.array_libraries import library_of
 from gpumath._host.execution import Execution
-from gpumath._host.libraries import library_of
+from gpumath._host.operation import logged_execution, logger_of
 from gpumath._host.options import resolve_options
-from gpumath.bindings import core, errors
+from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._lengths import lengths_of, resized
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind, Norm, check_norm
-from gpumath.fft._run import run, workspace_for
-from gpumath.fft._setup import logger_of, set_up
+from gpumath.fft._setup import set_up
 
 __all__ = ["transform"]
 
@@ -49,41 +49,23 @@ def transform(
         and (execution is None or execution == "cuda")
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
-        # The short way: what the long one does for defaults. It also explains errors.
-        try:
-            return core.FftPlan.transform(
-                operand, axes, kind, out, direction, _workspace, norm, execution
-            )
-        except (TypeError, ValueError, OverflowError, errors.OutOfMemoryError):
-            pass
-    callbacks = (prolog, epilog)
+        # The short way: what the long one does for defaults.
+        result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, execution)
+        if result is not None:
+            return result
     check_norm(norm)
-    try:
-        library = library_of(operand)
-        plan, device_id, chosen, _ = set_up(
-            library, operand, kind, axes, options, execution, callbacks, out, stream
+    library = library_of(operand)
+    if kind == "R2C" and core.TensorView(operand).dtype.startswith("complex"):
+        dtype = core.TensorView(operand).dtype
+        msg = f"rfft takes real operands, but this one is {dtype}; use fft"
+        raise RuntimeError(msg)
+    setup = set_up(library, operand, kind, axes, options, execution, (prolog, epilog), out, stream)
+    plan, chosen = setup.plan, setup.options
+    workspace = core.Workspace(chosen.allocator)
+    with logged_execution(logger_of(chosen), direction.name, plan, setup.device_id):
+        result = plan.run(
+            operand, out, direction, stream, workspace, chosen.blocking is True, norm
         )
-    except ValueError:
-        if kind == "R2C" and core.TensorView(operand).dtype.startswith("complex"):
-            dtype = core.TensorView(operand).dtype
-            msg = f"rfft takes real operands, and this one is {dtype}; use fft"
-            raise RuntimeError(msg) from None
-        raise
-    logger = logger_of(chosen)
-    workspace = workspace_for(library, device_id, chosen)
-    result = run(
-        plan,
-        library,
-        operand,
-        out,
-        device_id,
-        direction,
-        stream,
-        workspace,
-        logger,
-        blocking=chosen.blocking is True,
-        norm=norm,
-    )
     workspace.release()
     return result
 
@@ -109,14 +91,6 @@ def _resize(
         if chosen.last_axis_parity != parity:
             options = replace(chosen, last_axis_parity=parity)
     return resized(operand, view, lengths, chosen.inplace, stream), options
-
-
-def _workspace(
-    operand: object, size: int, device_id: int, stream: int, captured: bool
-) -> tuple[int, object]:
-    where = core.TensorView(operand).device_id
-    workspace = workspace_for(library_of(operand), where, resolve_options(FFTOptions, None))
-    return workspace(operand, size, device_id, stream, captured)
 
 
 _ROOT_LOGGER = logging.getLogger()

@@ -5,7 +5,7 @@ The ``allocator`` in the options of an operation is a memory manager: any object
 """
 
 from gpumath._host.arrays import empty, from_dlpack
-from gpumath._host.memory import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
+from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
 from gpumath.bindings.core import Array, MemoryPointer
 
 __all__ = [

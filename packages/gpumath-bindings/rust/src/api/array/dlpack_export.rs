@@ -1,0 +1,175 @@
+//! Arrays as DLPack capsules.
+
+use std::ffi::{CStr, c_void};
+use std::sync::Arc;
+
+use gpumath_core::device::StreamRef;
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{Layout, MemoryLocation};
+use pyo3::exceptions::PyBufferError;
+use pyo3::{ffi, prelude::*};
+
+use super::Array;
+use super::storage::Block;
+use crate::api::device::wait;
+use crate::error::OrRaise;
+use crate::gil::release_gil;
+use crate::interop::dlpack_abi::{self, DlTensor};
+use crate::interop::dlpack_import::{PLAIN, Plain, READ_ONLY, VERSION, VERSIONED, Versioned};
+
+/// What a capsule holds, with all that it points to. A pointer to the head is one to the whole.
+#[repr(C)]
+struct Lent<T> {
+    head: T,
+    layout: Layout,
+    _block: Arc<Block>,
+}
+
+pub(super) fn capsule<'py>(
+    array: &Bound<'py, Array>,
+    stream: Option<i64>,
+    max_version: Option<(i64, i64)>,
+    wanted: Option<(i32, i32)>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, this) = (array.py(), array.get());
+    if copy == Some(true) {
+        return Err(PyBufferError::new_err(
+            "a copy was asked for, and gpumath lends its memory as it is; copy what you get",
+        ));
+    }
+    let device = this.__dlpack_device__();
+    let as_host = wanted == Some((dlpack_abi::CPU, 0)) && this.space != MemoryKind::Device;
+    if let Some(wanted) = wanted
+        && wanted != device
+        && !as_host
+    {
+        return Err(PyBufferError::new_err(format!(
+            "the DLPack device {wanted:?} was asked for, and the array is on {device:?}; copy it there first"
+        )));
+    }
+    if as_host && this.space == MemoryKind::Managed {
+        // The CPU has no stream that could wait.
+        // SAFETY: the array's stream lives as long as the array.
+        wait(py, || unsafe { StreamRef::new(this.device_id, this.stream) }.query())?;
+    } else {
+        order(py, this, stream)?;
+    }
+    let versioned = max_version.is_some_and(|(major, _)| major >= 1);
+    if this.view.readonly && !versioned {
+        return Err(PyBufferError::new_err(
+            "the array is read-only, which only DLPack capsules of version 1 can say; ask with max_version=(1, 0), or \
+             copy it first",
+        ));
+    }
+    let (code, bits) = dlpack_abi::code_of(this.view.dtype);
+    let device = if as_host { (dlpack_abi::CPU, 0) } else { device };
+    let tensor = DlTensor {
+        data: this.view.ptr,
+        device_type: device.0,
+        device_id: device.1,
+        ndim: this.view.layout.ndim() as i32,
+        type_code: code,
+        type_bits: bits,
+        type_lanes: 1,
+        shape: std::ptr::null(),
+        strides: std::ptr::null(),
+        byte_offset: 0,
+    };
+    let (layout, block) = (this.view.layout.clone(), Arc::clone(&this.block));
+    let context = std::ptr::null_mut();
+    if versioned {
+        let flags = if this.view.readonly { READ_ONLY } else { 0 };
+        let deleter = Some(delete::<Versioned> as unsafe extern "C" fn(*mut Versioned));
+        let head = Versioned { version: VERSION, context, deleter, flags, tensor };
+        let mut lent = Box::new(Lent { head, layout, _block: block });
+        lent.head.tensor.shape = lent.layout.shape.as_ptr();
+        lent.head.tensor.strides = lent.layout.strides.as_ptr();
+        wrap(py, lent, VERSIONED, drop_versioned)
+    } else {
+        let deleter = Some(delete::<Plain> as unsafe extern "C" fn(*mut Plain));
+        let head = Plain { tensor, context, deleter };
+        let mut lent = Box::new(Lent { head, layout, _block: block });
+        lent.head.tensor.shape = lent.layout.shape.as_ptr();
+        lent.head.tensor.strides = lent.layout.strides.as_ptr();
+        wrap(py, lent, PLAIN, drop_plain)
+    }
+}
+
+/// Makes the consumer's stream wait for the array's own, by the numbers of the array API standard.
+fn order(py: Python<'_>, array: &Array, stream: Option<i64>) -> PyResult<()> {
+    let MemoryLocation::Device(device) = array.view.device else {
+        return match stream {
+            None | Some(-1) => Ok(()),
+            Some(stream) => Err(PyBufferError::new_err(format!(
+                "stream is {stream}, and the array is in host memory; leave the stream out"
+            ))),
+        };
+    };
+    let consumer = match stream {
+        Some(-1) => return Ok(()),
+        // The legacy default stream.
+        None => 1,
+        Some(stream) if stream > 0 => stream as usize,
+        Some(stream) => {
+            return Err(PyBufferError::new_err(format!(
+                "stream is {stream}; a cudaStream_t, 1 (the legacy default stream), 2 (the per-thread one) or -1 (no \
+                 order) is needed"
+            )));
+        }
+    };
+    // SAFETY: the array's stream lives as long as the array, and the consumer vouches for its own.
+    release_gil(py, || unsafe {
+        StreamRef::new(device, consumer).order_after(StreamRef::new(device, array.stream))
+    })
+    .or_raise(py)
+}
+
+fn wrap<'py, T>(
+    py: Python<'py>,
+    lent: Box<Lent<T>>,
+    name: &'static CStr,
+    destructor: unsafe extern "C" fn(*mut ffi::PyObject),
+) -> PyResult<Bound<'py, PyAny>> {
+    let lent = Box::into_raw(lent);
+    // SAFETY: not NULL; the name is never freed, and the destructor is the one for that name.
+    let capsule =
+        unsafe { ffi::PyCapsule_New(lent.cast::<c_void>(), name.as_ptr(), Some(destructor)) };
+    if capsule.is_null() {
+        // SAFETY: made by `into_raw` above, and nobody else has it.
+        drop(unsafe { Box::from_raw(lent) });
+        return Err(PyErr::fetch(py));
+    }
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, capsule) })
+}
+
+/// The deleter of DLPack: any thread may call it, with or without the interpreter.
+unsafe extern "C" fn delete<T>(head: *mut T) {
+    if !head.is_null() {
+        // SAFETY: the head of a `Lent<T>` from `into_raw`, which its one owner gives back.
+        drop(unsafe { Box::from_raw(head.cast::<Lent<T>>()) });
+    }
+}
+
+/// Gives back what nobody took out of a capsule.
+unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
+    // SAFETY: called by CPython with the capsule that is going away.
+    unsafe { drop_unused::<Versioned>(capsule, VERSIONED) }
+}
+
+/// Gives back what nobody took out of a capsule.
+unsafe extern "C" fn drop_plain(capsule: *mut ffi::PyObject) {
+    // SAFETY: called by CPython with the capsule that is going away.
+    unsafe { drop_unused::<Plain>(capsule, PLAIN) }
+}
+
+unsafe fn drop_unused<T>(capsule: *mut ffi::PyObject, name: &CStr) {
+    // SAFETY: a live capsule; whoever took its content has renamed it.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, name.as_ptr()) != 0 {
+            let head = ffi::PyCapsule_GetPointer(capsule, name.as_ptr());
+            delete(head.cast::<T>());
+        }
+    }
+}

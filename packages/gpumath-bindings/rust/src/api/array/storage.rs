@@ -1,0 +1,75 @@
+//! The memory behind an array, shared with what it was lent to.
+
+use std::mem::ManuallyDrop;
+
+use gpumath_core::memory::{MemoryKind, MemoryPointer};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+
+use crate::gil::release_gil;
+use crate::interop::{Owner, deferred_release};
+
+/// Whose memory it is.
+pub(super) enum Memory {
+    Own {
+        memory: MemoryPointer,
+        /// The object behind the stream in whose order the memory goes back, so that it lives until then.
+        stream: Option<Py<PyAny>>,
+    },
+    Borrowed {
+        owner: Option<Owner>,
+        operand: Py<PyAny>,
+    },
+}
+
+/// Memory that goes back when its last user drops it, on whichever thread.
+pub(super) struct Block {
+    memory: ManuallyDrop<Memory>,
+    waits: bool,
+}
+
+impl Block {
+    pub(super) fn new(memory: Memory, space: MemoryKind) -> Self {
+        // Pinned and managed memory waits for the stream before it goes back.
+        let waits = matches!(memory, Memory::Own { .. })
+            && matches!(space, MemoryKind::Pinned | MemoryKind::Managed);
+        Self { memory: ManuallyDrop::new(memory), waits }
+    }
+
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match &*self.memory {
+            Memory::Own { stream, .. } => visit.call(stream),
+            Memory::Borrowed { owner, operand } => {
+                visit.call(operand)?;
+                owner.as_ref().map_or(Ok(()), |owner| owner.traverse(visit))
+            }
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: taken once, here.
+        let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
+        if let Memory::Own { memory: block, stream: None } = &memory
+            && !self.waits
+            && !block.waits_for_capture()
+        {
+            drop(memory);
+            return;
+        }
+        let mut memory = Some(memory);
+        // Attached also where a deleter is called with the interpreter held, which PyO3 cannot know: it would put off
+        // to give the objects back.
+        Python::try_attach(|py| match memory.take() {
+            Some(Memory::Own { memory: block, stream }) if block.waits_for_capture() => {
+                deferred_release::give_back(block, stream);
+            }
+            // Somebody whom the stream waits for may need the interpreter.
+            Some(taken) if self.waits => release_gil(py, || drop(taken)),
+            taken => drop(taken),
+        });
+        // Where there is no interpreter any more, memory is left to the end of the process.
+        std::mem::forget(memory);
+    }
+}

@@ -1,0 +1,193 @@
+//! `FftExecutor`
+
+use std::sync::Arc;
+
+use gpumath_core::fft::{Direction, Fft, FftArguments};
+use gpumath_core::tensor::MemoryLocation;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
+use pyo3::{intern, prelude::*};
+
+use super::arguments::parse_direction;
+use super::plan::PyFftPlan;
+use crate::api::operation::{Executor, Prepared, PyWorkspace};
+
+/// Base of classes that execute one transform many times. What their users repeat costs no Python code.
+///
+/// A subclass has the methods ``_execute(direction, stream, release_workspace, out)`` and ``_reset_operand(operand,
+/// stream)``. They are called where there are other arguments, before `_prepare`, where the logger writes down what
+/// happens, and for operands that do not fit the plan.
+#[pyclass(subclass, frozen, name = "FftExecutor", module = "gpumath.bindings.core")]
+pub(crate) struct PyFftExecutor(Executor<Fft, Directions>);
+
+/// The directions of executions.
+struct Directions {
+    /// That of executions which name none.
+    default: Direction,
+    /// Whether others can name another one.
+    is_free: bool,
+}
+
+#[pymethods]
+impl PyFftExecutor {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_keywords))]
+    fn new(_arguments: &Bound<'_, PyTuple>, _keywords: Option<&Bound<'_, PyDict>>) -> Self {
+        Self(Executor::default())
+    }
+
+    /// What is executed on; None before there is one.
+    #[getter]
+    fn _operand<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.0.operands(py).pop()
+    }
+
+    #[setter(_operand)]
+    fn set_operand(&self, operand: Option<Py<PyAny>>) {
+        self.0.set_operands(operand.into_iter().collect());
+    }
+
+    /// Say what `execute` does: ``plan.run(operand, out, direction, None, workspace, blocking)``, for operands of this
+    /// library, which is named as in messages, on this device or in host memory (None). `is_free` says whether an
+    /// execution can have another direction.
+    #[expect(clippy::too_many_arguments, reason = "all that is prepared")]
+    fn _prepare(
+        &self,
+        library: String,
+        device_id: Option<i32>,
+        plan: &PyFftPlan,
+        direction: i32,
+        is_free: bool,
+        workspace: Py<PyWorkspace>,
+        blocking: bool,
+        logger: Py<PyAny>,
+    ) -> PyResult<()> {
+        let default = parse_direction(direction)?;
+        self.0.prepare(Some(Prepared {
+            plan: Arc::clone(&plan.plan),
+            defaults: Directions { default, is_free },
+            library,
+            location: device_id.map_or(MemoryLocation::Host, MemoryLocation::Device),
+            workspace,
+            blocking,
+            logger,
+        }));
+        Ok(())
+    }
+
+    /// Take that back.
+    fn _unprepare(&self) {
+        self.0.prepare(None);
+    }
+
+    /// Run the transform.
+    ///
+    /// Parameters
+    /// ----------
+    /// direction : FFTDirection, {'forward', 'inverse'} or int, optional
+    ///     By default inverse for C2R and forward for the others, or the direction of `plan`.
+    /// stream : int or stream object, optional
+    ///     CUDA stream to work on, as for `fft`.
+    /// release_workspace : bool, default: False
+    ///     Give the workspace on the GPU back after the run, instead of keeping it for the next.
+    /// out : array, optional
+    ///     Array to write the result to, on the operand's device and with the layout of
+    ///     `get_output_layout`; or, for C2C, the operand itself. Then nothing is allocated.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     ``out`` if it is given. Otherwise an array of the operand's device, and of its library
+    ///     as for `fft`; its shape and strides are those of `get_output_layout`. It is not scaled.
+    ///     With ``inplace`` it is the operand itself.
+    ///
+    /// Raises
+    /// ------
+    /// InvalidFFTState
+    ///     The object is freed or not planned, or its operand was released. It is a RuntimeError.
+    ///     While a CUDA graph is captured: something cannot be captured.
+    /// ValueError
+    ///     The direction is not a direction, not that of `plan`, or not that of an R2C or C2R
+    ///     transform; ``out`` does not fit.
+    #[pyo3(
+        signature = (direction=None, stream=None, release_workspace=None, out=None),
+        text_signature = "($self, direction=None, stream=None, release_workspace=False, out=None)"
+    )]
+    fn execute<'py>(
+        slf: &Bound<'py, Self>,
+        direction: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+        release_workspace: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if stream.is_none()
+            && release_workspace.is_none()
+            && let Some(mut results) =
+                slf.get().0.execute(py, &[out], |prepared| prepared.arguments(direction))?
+        {
+            return Ok(results.swap_remove(0));
+        }
+        let release_workspace = release_workspace.map_or(Ok(false), PyAnyMethods::is_truthy)?;
+        slf.call_method1(intern!(py, "_execute"), (direction, stream, release_workspace, out))
+    }
+
+    /// Take another operand, for which the plan fits too.
+    ///
+    /// Parameters
+    /// ----------
+    /// operand : array
+    ///     Of the first operand's library and memory, and with an equal key (`create_key`): of the
+    ///     same element type, shape and strides.
+    /// stream : int or stream object, optional
+    ///     Without effect: the operand is read by `execute`.
+    ///
+    /// Raises
+    /// ------
+    /// InvalidFFTState
+    ///     The object is freed.
+    /// ValueError
+    ///     The operand differs from the first one in more than its values.
+    #[pyo3(signature = (operand, *, stream=None))]
+    fn reset_operand(
+        slf: &Bound<'_, Self>,
+        operand: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        if stream.is_some() || !slf.get().0.reset(py, &[operand])? {
+            slf.call_method1(intern!(py, "_reset_operand"), (operand, stream))?;
+        }
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.0.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.0.clear();
+    }
+}
+
+impl Prepared<Fft, Directions> {
+    /// The arguments for the direction that an execution names; `None` if that takes a longer look.
+    fn arguments(&self, given: Option<&Bound<'_, PyAny>>) -> Option<FftArguments> {
+        let Directions { default, is_free } = self.defaults;
+        let direction = match given {
+            None => default,
+            Some(given) => {
+                if let Ok(number) = given.cast::<PyInt>() {
+                    parse_direction(number.extract().ok()?).ok()?
+                } else {
+                    match given.cast::<PyString>().ok()?.to_str().ok()? {
+                        "forward" => Direction::Forward,
+                        "inverse" => Direction::Inverse,
+                        _ => return None,
+                    }
+                }
+            }
+        };
+        (is_free || direction == default).then_some(FftArguments { direction, factor: None })
+    }
+}

@@ -1,0 +1,518 @@
+//! `FftPlan`
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use gpumath_core::Error;
+use gpumath_core::device::{CaptureStatus, StreamRef};
+use gpumath_core::fft::{Direction, Fft, FftArguments, FftPlan, FftRequest};
+use gpumath_core::operation::{Call, Execution, Operation, Problem};
+use gpumath_core::tensor::MemoryLocation;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::smallvec;
+
+use super::arguments::{kind_name, parse_direction, parse_kind, parse_norm, parse_parity};
+use super::callback;
+use super::problem::PyFftProblem;
+use super::transform::Question;
+use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
+use crate::api::operation::{
+    Input, Invocation, Planning, PyWorkspace, UserStream, address_of, find_or_plan,
+};
+use crate::error::OrRaise;
+use crate::gil::release_gil;
+use crate::interop::{self, OperandProtocol, deferred_release};
+
+/// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
+///
+/// Parameters
+/// ----------
+/// operand : array
+///     What `TensorView` takes. It says shape, strides, element type and device; its values do not
+///     matter, and it is not kept.
+/// axes : sequence of int, optional
+///     Transform axes, each once; negative ones count from the end. By default all. For R2C and C2R the
+///     last of them is the one with ``n // 2 + 1`` complex numbers.
+/// kind : {'C2C', 'R2C', 'C2R'}, optional
+///     By default R2C for real operands and C2C for complex ones.
+/// execution : {'cpu', 'cuda'}, optional
+///     By default where the operand is.
+/// device_id : int, optional
+///     CUDA device for an operand in host memory, 0 by default.
+/// device_ids : sequence of int, optional
+///     Two or more distinct CUDA devices to work together, instead of `device_id`. The operand is in host memory or on one
+///     of them. Only `run` executes such a plan, and it returns when the result is there.
+/// num_threads : int, optional
+///     CPU threads; by default one for each core that the process may use.
+/// inplace : bool, default: False
+///     Overwrite the operand; C2C only.
+/// last_axis_parity : {'even', 'odd'}, default: 'even'
+///     Whether a C2R result has ``2 * (n - 1)`` points along its last axis, or one more.
+/// cached : bool, default: True
+///     Take the plan from the calling thread's cache, or put it there.
+/// out : array, optional
+///     What the result will be written to, on the operand's device and in any layout without overlaps: its strides
+///     become the result's. The operand itself makes the plan work in place.
+/// stream : int or stream object, optional
+///     Stream that the plan will first run on, by default the current stream of the operand's library. A plan cannot be
+///     made while it is captured into a graph.
+/// prolog, epilog : object, optional
+///     Device functions that give the operand's elements and store the result's; CUDA only. An object has ``ltoir``,
+///     the code as bytes or its address, ``size``, its length, and ``data``, the device address that the function gets
+///     with each call, or None.
+///
+/// Raises
+/// ------
+/// InvalidStateError
+///     The plan has to be made, and the stream is being captured.
+/// ValueError, TypeError
+///     The operand, an axis or an option is not allowed; the message says what is.
+/// UnsupportedLayoutError
+///     cuFFT covers the operand's strides with no plan, or with none that gives a callback the elements' offsets; the
+///     exception says which copy helps.
+/// FunctionNotFoundError
+///     A callback needs a newer cuFFT.
+/// NoDeviceError
+///     There is no such CUDA device, or there are fewer than `device_ids` names.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from gpumath.bindings import core
+/// >>> a = np.array([1, 1j, -1, -1j])
+/// >>> plan = core.FftPlan(a)
+/// >>> result = np.empty(plan.output_shape, plan.output_dtype)
+/// >>> plan.execute(a, result)
+/// >>> result
+/// array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
+#[pyclass(frozen, eq, hash, name = "FftPlan", module = "gpumath.bindings.core")]
+pub(crate) struct PyFftPlan {
+    pub(super) plan: Arc<FftPlan>,
+}
+
+/// Plans for the same problem in the same place are equal.
+impl PartialEq for PyFftPlan {
+    fn eq(&self, other: &Self) -> bool {
+        self.plan.key() == other.plan.key()
+    }
+}
+
+impl Eq for PyFftPlan {}
+
+impl Hash for PyFftPlan {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.plan.key().hash(state);
+    }
+}
+
+#[pymethods]
+impl PyFftPlan {
+    #[new]
+    #[pyo3(signature = (
+        operand, axes=None, kind=None, *, execution=None, device_id=None, num_threads=None, inplace=false,
+        last_axis_parity="even", cached=true, out=None, stream=None,
+        prolog=None, epilog=None, device_ids=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
+    fn new(
+        py: Python<'_>,
+        operand: &Bound<'_, PyAny>,
+        axes: Option<&Bound<'_, PyAny>>,
+        kind: Option<&str>,
+        execution: Option<&str>,
+        device_id: Option<i32>,
+        num_threads: Option<usize>,
+        inplace: bool,
+        last_axis_parity: &str,
+        cached: bool,
+        out: Option<&Bound<'_, PyAny>>,
+        stream: Option<&Bound<'_, PyAny>>,
+        prolog: Option<&Bound<'_, PyAny>>,
+        epilog: Option<&Bound<'_, PyAny>>,
+        device_ids: Option<Vec<i32>>,
+    ) -> PyResult<Self> {
+        let protocol = OperandProtocol::of(operand)?;
+        let view = protocol.view(operand, None)?;
+        protocol.check_gradient(operand)?;
+        let output = out.map(|out| interop::out_view(operand, out, None)).transpose()?;
+        let request = FftRequest {
+            kind: parse_kind(kind)?,
+            axes: parse_axes(axes)?,
+            inplace,
+            odd_output_length: parse_parity(last_axis_parity)?,
+            output: output.map(|out| out.view),
+            callbacks: callback::callbacks(prolog, epilog)?,
+        };
+        let chosen = ExecutionArguments { execution, device_id, device_ids, num_threads };
+        let stream = stream.map(UserStream::of).transpose()?;
+        let planning = Planning::<Fft> {
+            request: &request,
+            inputs: &[&view],
+            execution: chosen.resolve(py, view.device)?,
+            library: protocol.library(),
+            stream: stream.as_ref(),
+        };
+        let plan = if cached { find_or_plan(py, &planning) } else { planning.uncached(py) };
+        Ok(Self { plan: plan? })
+    }
+
+    /// Plan, or take the plan from the cache, and run it: the same as ``FftPlan(operand, axes, kind, out=out,
+    /// execution=execution).run(operand, out, direction, norm=norm)``, in less time.
+    ///
+    /// Returns
+    /// -------
+    /// array or None
+    ///     The result; None, before anything has happened, for arguments that `FftPlan` or `run` would
+    ///     refuse.
+    #[staticmethod]
+    #[pyo3(
+        signature = (operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None),
+        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of one Python function")]
+    fn transform<'py>(
+        py: Python<'py>,
+        operand: &Bound<'py, PyAny>,
+        axes: Option<&Bound<'py, PyAny>>,
+        kind: Option<&str>,
+        out: Option<&Bound<'py, PyAny>>,
+        direction: i32,
+        norm: Option<&Bound<'py, PyAny>>,
+        execution: Option<&str>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let question = Question::of(py, operand, axes, kind, out, direction, norm, execution);
+        question.map_or(Ok(None), |question| question.answer(py))
+    }
+
+    /// "C2C", "R2C" or "C2R".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        kind_name(self.plan.problem().kind)
+    }
+
+    /// Transform axes, counted from the first dimension.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.plan.problem().axes)
+    }
+
+    /// "cpu" or "cuda".
+    #[getter]
+    fn execution(&self) -> &'static str {
+        if self.plan.execution().device().is_some() { "cuda" } else { "cpu" }
+    }
+
+    /// What computes: "cufft", "embedded", "mkl", "nvpl" or "fftw"; "none" for an empty batch.
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.plan.engine_name()
+    }
+
+    /// Ordinal of the CUDA device, the first one of several; None on the CPU.
+    #[getter]
+    fn device_id(&self) -> Option<i32> {
+        self.plan.execution().device()
+    }
+
+    /// Ordinals of the CUDA devices if there are several; otherwise None.
+    #[getter]
+    fn device_ids<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let devices = self.plan.execution().devices();
+        devices.map(|devices| PyTuple::new(py, devices.ordinals())).transpose()
+    }
+
+    /// Number of CPU threads; None on CUDA.
+    #[getter]
+    fn num_threads(&self) -> Option<usize> {
+        match self.plan.execution() {
+            Execution::Cpu { threads } => Some(threads.get()),
+            Execution::Cuda { .. } | Execution::CudaMulti { .. } => None,
+        }
+    }
+
+    /// Whether the result overwrites the operand.
+    #[getter]
+    fn inplace(&self) -> bool {
+        self.plan.problem().inplace
+    }
+
+    /// What is transformed, without the engine.
+    #[getter]
+    fn problem(&self) -> PyFftProblem {
+        PyFftProblem::of(self.plan.problem(), self.plan.execution().device().is_some())
+    }
+
+    /// Shape of the operand.
+    #[getter]
+    fn input_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.plan.problem().input.shape)
+    }
+
+    /// Strides of the operand, in elements.
+    #[getter]
+    fn input_strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.plan.problem().input.strides)
+    }
+
+    /// Element type of the operand.
+    #[getter]
+    fn input_dtype(&self) -> &'static str {
+        self.plan.problem().input_dtype().name()
+    }
+
+    /// Shape of the result.
+    #[getter]
+    fn output_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.plan.problem().output.shape)
+    }
+
+    /// Strides of the result, in elements.
+    #[getter]
+    fn output_strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.plan.problem().output.strides)
+    }
+
+    /// Element type of the result.
+    #[getter]
+    fn output_dtype(&self) -> &'static str {
+        self.plan.problem().output_dtype().name()
+    }
+
+    /// Bytes of device memory that `execute` needs; 0 on the CPU. On several devices, the bytes that `run` allocates by
+    /// itself on the device that it takes most of.
+    #[getter]
+    fn workspace_size(&self) -> usize {
+        self.plan.workspace_size()
+    }
+
+    /// How many calls of the engine one execution makes.
+    #[getter]
+    fn library_calls(&self) -> usize {
+        self.plan.library_calls()
+    }
+
+    /// Whether the plan fits `operand`: same shape, strides, element type and, for real ones, alignment, on the device of
+    /// this ordinal (None: in host memory).
+    #[pyo3(signature = (operand, device_id))]
+    fn accepts(&self, operand: &Bound<'_, PyAny>, device_id: Option<i32>) -> PyResult<bool> {
+        let protocol = OperandProtocol::of(operand)?;
+        let view = protocol.view(operand, None)?;
+        protocol.check_gradient(operand)?;
+        let location = device_id.map_or(MemoryLocation::Host, MemoryLocation::Device);
+        Ok(view.device == location && self.plan.accepts(&[&view]))
+    }
+
+    /// Whether `run` takes this operand and, unless it is None, `out`.
+    #[pyo3(signature = (operand, out=None))]
+    fn fits(&self, operand: &Bound<'_, PyAny>, out: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let direction = self.plan.problem().kind.only_direction().unwrap_or(Direction::Forward);
+        let arguments = FftArguments { direction, factor: None };
+        let invocation = self.invocation(operand, out, arguments, None, None, false);
+        Ok(invocation?.check().is_ok())
+    }
+
+    /// Transform `input` to `output`.
+    ///
+    /// Never allocates device memory and, on CUDA, never waits for the device.
+    ///
+    /// Parameters
+    /// ----------
+    /// input, output : array or int
+    ///     Operands of exactly the plan's layouts, element types and device, or their addresses, which are
+    ///     not checked. For a plan in place both are the same.
+    /// direction : {-1, 1}, default: -1
+    ///     Sign of the exponent: forward or inverse. R2C is always -1, C2R always 1.
+    /// stream : int or stream object, optional
+    ///     CUDA stream of the plan's device that the work goes to; the default stream otherwise.
+    /// workspace : int, default: 0
+    ///     Address of `workspace_size` bytes of device memory, aligned to 256 bytes, that nothing else uses
+    ///     until the work is done.
+    /// norm : {'backward', 'ortho', 'forward'}, optional
+    ///     Divide the result of an inverse transform, or of a forward one, by the number of points of the transform; or
+    ///     either by its square root. By default nothing is scaled.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An operand does not fit the plan, or the workspace is missing.
+    /// cuFFTError
+    ///     cuFFT refused.
+    // Without the text, PyO3 writes the default -1 as "...".
+    #[pyo3(
+        signature = (input, output, *, direction=-1, stream=None, workspace=0, norm=None),
+        text_signature = "($self, input, output, *, direction=-1, stream=None, workspace=0, norm=None)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of one Python method")]
+    fn execute(
+        &self,
+        py: Python<'_>,
+        input: &Bound<'_, PyAny>,
+        output: &Bound<'_, PyAny>,
+        direction: i32,
+        stream: Option<&Bound<'_, PyAny>>,
+        workspace: usize,
+        norm: Option<&str>,
+    ) -> PyResult<()> {
+        let problem = self.plan.problem();
+        let execution = self.plan.execution();
+        if execution.devices().is_some() {
+            return Err(Error::InvalidState(
+                "this plan is for several devices, which run() executes".into(),
+            ))
+            .or_raise(py);
+        }
+        let handle = stream.map_or(Ok(0), interop::stream_handle)?;
+        // SAFETY: the user vouches for the handle, as the documentation of `stream` says.
+        let stream = execution.device().map(|device| unsafe { StreamRef::new(device, handle) });
+        let (source, source_operand) = address_of(&self.plan, problem.input(0), input, handle)?;
+        let (result, result_operand) = address_of(&self.plan, problem.output(0), output, handle)?;
+        if result_operand.as_ref().is_some_and(|operand| operand.readonly) {
+            return Err(PyValueError::new_err("the output is read-only"));
+        }
+        if (source == result) != problem.inplace && !problem.is_empty() {
+            return Err(PyValueError::new_err(if problem.inplace {
+                "this plan works in place: input and output have to be the same memory"
+            } else {
+                "this plan works out of place: input and output must not be the same memory"
+            }));
+        }
+        let direction = parse_direction(direction)?;
+        let factor = problem.factor(parse_norm(norm)?, direction);
+        let capture = match stream {
+            Some(stream) if !stream.is_legacy_default() => stream.capture_status().or_raise(py)?,
+            _ => CaptureStatus::NotCaptured,
+        };
+        let call = Call {
+            inputs: &[source],
+            outputs: &[result],
+            location: execution.location(),
+            arguments: FftArguments { direction, factor },
+            stream,
+            capture,
+            workspace,
+        };
+        // SAFETY: operands were checked against the plan's layouts and are alive for the call; for bare
+        // addresses, the stream and the workspace the user vouches, as the documentation says.
+        release_gil(py, || unsafe { self.plan.execute(&call) }).or_raise(py)?;
+        for (object, operand) in [(input, source_operand), (output, result_operand)] {
+            if let (Some(operand), Some(stream)) = (operand, stream) {
+                deferred_release::keep(object, operand, stream).or_raise(py)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Transform an operand, and give the result.
+    ///
+    /// An operand in host memory is copied to the plan's device, and the result back to host memory, where it is on
+    /// return.
+    ///
+    /// Parameters
+    /// ----------
+    /// operand : array
+    ///     Of the plan's input layout and element type, on its device or in host memory.
+    /// out : array, optional
+    ///     What to write the result to, of the plan's output layout; by default a new array of the operand's library,
+    ///     or the operand if the plan works in place.
+    /// direction : {-1, 1}, default: -1
+    ///     Sign of the exponent: forward or inverse. R2C is always -1, C2R always 1.
+    /// stream : int or stream object, optional
+    ///     CUDA stream that the work goes to. By default the current stream of the operand's library, and the default
+    ///     stream where it has none. CuPy and PyTorch allocate new results on their own current streams: make a stream
+    ///     that is given theirs.
+    /// workspace : Workspace, optional
+    ///     Keeps the device memory that the plan works in. By default the pool of the operand's library lends it.
+    /// blocking : bool, default: False
+    ///     Wait for the result.
+    /// norm : {'backward', 'ortho', 'forward'}, optional
+    ///     As for `execute`.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     `out`, the operand, or the new array.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An array does not fit the plan, or the workspace is missing.
+    /// InvalidStateError
+    ///     The stream is captured into a graph, and `blocking` is asked for or the operand is in host memory.
+    /// cuFFTError
+    ///     cuFFT refused.
+    #[pyo3(
+        signature = (operand, out=None, direction=-1, stream=None, workspace=None, blocking=false, norm=None),
+        text_signature = "($self, operand, out=None, direction=-1, stream=None, workspace=None, blocking=False, norm=None)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of one Python method")]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        operand: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+        direction: i32,
+        stream: Option<&Bound<'py, PyAny>>,
+        workspace: Option<&Bound<'py, PyWorkspace>>,
+        blocking: bool,
+        norm: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let direction = parse_direction(direction)?;
+        let factor = self.plan.problem().factor(parse_norm(norm)?, direction);
+        let arguments = FftArguments { direction, factor };
+        Fft::check_arguments(self.plan.problem(), arguments).or_raise(py)?;
+        let workspace = workspace.map(Bound::get);
+        let stream = stream.map(UserStream::of).transpose()?;
+        let invocation = self.invocation(operand, out, arguments, stream, workspace, blocking)?;
+        invocation.check().or_raise(py)?;
+        Ok(invocation.run(py)?.swap_remove(0))
+    }
+
+    fn __repr__(&self) -> String {
+        let problem = self.plan.problem();
+        format!(
+            "FftPlan(kind={:?}, input_dtype={:?}, input_shape={:?}, axes={:?}, engine={:?})",
+            self.kind(),
+            self.input_dtype(),
+            problem.input.shape.as_slice(),
+            problem.axes.as_slice(),
+            self.engine()
+        )
+    }
+}
+
+impl PyFftPlan {
+    /// An execution on arrays, which are looked into here.
+    fn invocation<'a, 'py>(
+        &'a self,
+        operand: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+        arguments: FftArguments,
+        stream: Option<UserStream<'py>>,
+        workspace: Option<&'a PyWorkspace>,
+        blocking: bool,
+    ) -> PyResult<Invocation<'a, 'py, Fft>> {
+        let handle = stream.as_ref().map_or(0, |stream| stream.handle);
+        let protocol = OperandProtocol::of(operand)?;
+        // Libraries without a current stream work on the default stream.
+        let input =
+            Input { object: operand.clone(), operand: protocol.view(operand, Some(handle))? };
+        let out = out
+            .map(|out| {
+                let view = interop::out_view(operand, out, Some(handle))?;
+                Ok::<_, PyErr>(Input { object: out.clone(), operand: view })
+            })
+            .transpose()?;
+        Ok(Invocation {
+            plan: &self.plan,
+            library: protocol.library(),
+            inputs: smallvec![input],
+            outs: smallvec![out],
+            arguments,
+            stream,
+            workspace,
+            blocking,
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Planning and running in one call: what the functions do where only defaults are asked for.
+
+use gpumath_core::fft::{Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm};
+use gpumath_core::operation::{Execution, Operation, PlanLookup};
+use pyo3::prelude::*;
+use smallvec::smallvec;
+
+use super::arguments::{parse_direction, parse_kind, parse_norm};
+use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
+use crate::api::operation::{Input, Invocation, Planning};
+use crate::interop::{self, ArrayLibrary, OperandProtocol};
+
+/// What `transform` is asked, in the core's terms.
+pub(super) struct Question<'py> {
+    request: FftRequest,
+    operand: Input<'py>,
+    out: Option<Input<'py>>,
+    execution: Execution,
+    library: ArrayLibrary,
+    direction: Direction,
+    norm: Option<Norm>,
+}
+
+impl<'py> Question<'py> {
+    #[expect(clippy::too_many_arguments, reason = "the arguments of `transform`")]
+    pub(super) fn of(
+        py: Python<'py>,
+        operand: &Bound<'py, PyAny>,
+        axes: Option<&Bound<'py, PyAny>>,
+        kind: Option<&str>,
+        out: Option<&Bound<'py, PyAny>>,
+        direction: i32,
+        norm: Option<&Bound<'py, PyAny>>,
+        execution: Option<&str>,
+    ) -> PyResult<Self> {
+        let protocol = OperandProtocol::of(operand)?;
+        let view = protocol.view(operand, Some(0))?;
+        protocol.check_gradient(operand)?;
+        let out = match out {
+            None => None,
+            Some(out) => {
+                Some(Input { object: out.clone(), operand: interop::out_view(operand, out, None)? })
+            }
+        };
+        let request = FftRequest {
+            kind: parse_kind(kind)?,
+            axes: parse_axes(axes)?,
+            inplace: false,
+            odd_output_length: false,
+            output: out.as_ref().map(|out| out.operand.view.clone()),
+            callbacks: Callbacks::default(),
+        };
+        let chosen = ExecutionArguments { execution, ..ExecutionArguments::default() };
+        Ok(Self {
+            request,
+            execution: chosen.resolve(py, view.device)?,
+            operand: Input { object: operand.clone(), operand: view },
+            out,
+            library: protocol.library(),
+            direction: parse_direction(direction)?,
+            norm: parse_norm(norm.map(|norm| norm.extract()).transpose()?)?,
+        })
+    }
+
+    /// Plans or finds the plan, and runs it. `None` declines what cannot be, before anything happens.
+    pub(super) fn answer(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Self { request, operand, out, execution, library, direction, norm } = self;
+        let plan = match FftPlan::find(&request, &[&operand], execution) {
+            Ok(PlanLookup::Cached(plan)) => plan,
+            Ok(PlanLookup::Missing(problem)) => {
+                let inputs = [&operand.operand.view];
+                Planning::<Fft> {
+                    request: &request,
+                    inputs: &inputs,
+                    execution,
+                    library,
+                    stream: None,
+                }
+                .plan(py, *problem, true)?
+            }
+            Err(_) => return Ok(None),
+        };
+        let factor = plan.problem().factor(norm, direction);
+        let invocation = Invocation {
+            plan: &plan,
+            library,
+            inputs: smallvec![operand],
+            outs: smallvec![out],
+            arguments: FftArguments { direction, factor },
+            stream: None,
+            workspace: None,
+            blocking: false,
+        };
+        if Fft::check_arguments(plan.problem(), invocation.arguments).is_err()
+            || invocation.check().is_err()
+        {
+            return Ok(None);
+        }
+        invocation.run(py).map(|mut results| results.pop())
+    }
+}

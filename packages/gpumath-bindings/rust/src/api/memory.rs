@@ -1,0 +1,208 @@
+//! `MemoryPointer`, allocation and copies.
+
+use std::sync::{Mutex, PoisonError};
+
+use gpumath_core::device::StreamRef;
+use gpumath_core::memory::{self, BaseCUDAMemoryManager, StreamOrderedPool};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::error::OrRaise;
+use crate::gil::release_gil;
+use crate::interop::{deferred_release, stream_handle};
+
+/// A block of device memory and what frees it: deleting the object does, or `free`.
+///
+/// Parameters
+/// ----------
+/// device_ptr : int
+///     Device address.
+/// size : int
+///     Number of bytes.
+/// finalizer : callable, optional
+///     Called once, without arguments, to free the block.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> block = core.MemoryPointer(0x7F0000000000, 1024, lambda: print("freed"))
+/// >>> block.size
+/// 1024
+/// >>> block.free()
+/// freed
+#[pyclass(frozen, module = "gpumath.bindings.core")]
+pub(crate) struct MemoryPointer {
+    device_ptr: usize,
+    size: usize,
+    owner: Mutex<Option<Owner>>,
+}
+
+/// What frees the block.
+enum Owner {
+    Pool {
+        block: memory::MemoryPointer,
+        /// The object behind the stream in whose order the block goes back, so that it lives until then.
+        stream: Option<Py<PyAny>>,
+    },
+    Python(Py<PyAny>),
+    /// Somebody else does.
+    Nobody,
+}
+
+#[pymethods]
+impl MemoryPointer {
+    #[new]
+    #[pyo3(signature = (device_ptr, size, finalizer=None))]
+    fn new(device_ptr: usize, size: usize, finalizer: Option<Py<PyAny>>) -> Self {
+        let owner = finalizer.map_or(Owner::Nobody, Owner::Python);
+        Self { device_ptr, size, owner: Mutex::new(Some(owner)) }
+    }
+
+    /// The device address.
+    #[getter]
+    fn device_ptr(&self) -> usize {
+        self.device_ptr
+    }
+
+    /// Number of bytes.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Free the block now; once only.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        match self.take() {
+            Some(Owner::Pool { block, stream }) => {
+                deferred_release::give_back(block, stream);
+                Ok(())
+            }
+            Some(Owner::Python(finalizer)) => finalizer.call0(py).map(drop),
+            Some(Owner::Nobody) => Ok(()),
+            None => Err(PyRuntimeError::new_err("the memory was freed already")),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("MemoryPointer(device_ptr={:#x}, size={})", self.device_ptr, self.size)
+    }
+}
+
+impl MemoryPointer {
+    fn take(&self) -> Option<Owner> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for MemoryPointer {
+    fn drop(&mut self) {
+        match self.take() {
+            Some(Owner::Python(finalizer)) => Python::attach(|py| {
+                if let Err(error) = finalizer.call0(py) {
+                    error.write_unraisable(py, None);
+                }
+            }),
+            Some(Owner::Pool { block, stream }) => deferred_release::give_back(block, stream),
+            Some(Owner::Nobody) | None => {}
+        }
+    }
+}
+
+/// Allocate device memory from gpumath's own pool, in the order of a stream.
+///
+/// Parameters
+/// ----------
+/// size : int
+///     Number of bytes.
+/// device_id : int, default: 0
+///     CUDA device.
+/// stream : int or stream object, optional
+///     The memory may be used in the order of this stream, and goes back in its order. An object is kept until then;
+///     a stream given as an int has to live that long.
+///
+/// Returns
+/// -------
+/// MemoryPointer
+///     Its address is aligned to 256 bytes.
+///
+/// Raises
+/// ------
+/// OutOfMemoryError
+///     The device has not that much memory left.
+/// NoDeviceError
+///     There is no such device.
+///
+/// Examples
+/// --------
+/// >>> from gpumath.bindings import core
+/// >>> if core.Device.count():
+/// ...     block = core.allocate(1024)
+/// ...     block.free()
+#[pyfunction]
+#[pyo3(signature = (size, *, device_id=0, stream=None))]
+pub(crate) fn allocate(
+    py: Python<'_>,
+    size: usize,
+    device_id: i32,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<MemoryPointer> {
+    let handle = stream.map_or(Ok(0), stream_handle)?;
+    deferred_release::release_finished();
+    let block = release_gil(py, || {
+        let pool = StreamOrderedPool::of(device_id)?;
+        // SAFETY: the owner keeps the stream's object; for a bare handle the caller vouches, as documented.
+        pool.memalloc(size, unsafe { StreamRef::new(device_id, handle) })
+    });
+    let block = block.or_raise(py)?;
+    let device_ptr = block.address();
+    Ok(MemoryPointer {
+        device_ptr,
+        size,
+        owner: Mutex::new(Some(Owner::Pool {
+            block,
+            stream: stream.map(|stream| stream.clone().unbind()),
+        })),
+    })
+}
+
+/// Enqueue a copy between two addresses, host or device in any combination.
+///
+/// Parameters
+/// ----------
+/// destination, source : int
+///     Addresses; both ranges have to stay valid until the copy is done.
+/// size : int
+///     Number of bytes.
+/// device_id : int, default: 0
+///     CUDA device of the stream.
+/// stream : int or stream object, optional
+///     The copy starts after the work that is on this stream.
+///
+/// Examples
+/// --------
+/// >>> import array
+/// >>> from gpumath.bindings import core
+/// >>> numbers, back = array.array("d", [1, 2, 3]), array.array("d", [0, 0, 0])
+/// >>> if core.Device.count():
+/// ...     block = core.allocate(24)
+/// ...     core.copy(block.device_ptr, numbers.buffer_info()[0], 24)
+/// ...     core.copy(back.buffer_info()[0], block.device_ptr, 24)
+/// ...     core.synchronize_stream(0)
+/// ...     assert back == numbers
+#[pyfunction]
+#[pyo3(signature = (destination, source, size, *, device_id=0, stream=None))]
+pub(crate) fn copy(
+    py: Python<'_>,
+    destination: usize,
+    source: usize,
+    size: usize,
+    device_id: i32,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let stream = stream.map_or(Ok(0), stream_handle)?;
+    // SAFETY: the caller vouches for the addresses and the stream, as the documentation says.
+    release_gil(py, || unsafe {
+        memory::copy_async(destination, source, size, StreamRef::new(device_id, stream))
+    })
+    .or_raise(py)
+}

@@ -1,0 +1,117 @@
+//! The words and numbers that users choose with.
+
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+
+use gpumath_core::device::Devices;
+use gpumath_core::operation::Execution;
+use gpumath_core::tensor::{Dims, MemoryLocation};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::OrRaise;
+
+/// Where to compute, as a user says it; `None` leaves the choice to the operand.
+#[derive(Default)]
+pub(crate) struct ExecutionArguments<'a> {
+    /// `"cpu"` or `"cuda"`.
+    pub(crate) execution: Option<&'a str>,
+    /// Device for operands in host memory.
+    pub(crate) device_id: Option<i32>,
+    /// Several devices that work together.
+    pub(crate) device_ids: Option<Vec<i32>>,
+    /// Threads on the CPU.
+    pub(crate) num_threads: Option<usize>,
+}
+
+impl ExecutionArguments<'_> {
+    /// Decides where operands at `location` are computed.
+    pub(crate) fn resolve(&self, py: Python<'_>, location: MemoryLocation) -> PyResult<Execution> {
+        if let Some(ids) = &self.device_ids {
+            return self.on_several(Devices::new(ids).or_raise(py)?, location);
+        }
+        let on_cuda = match self.execution {
+            Some(name) => choice("execution", name, ["cpu", "cuda"])? == 1,
+            None => location != MemoryLocation::Host,
+        };
+        if on_cuda {
+            let device = match (location, self.device_id) {
+                (MemoryLocation::Device(operand), Some(asked)) if operand != asked => {
+                    return Err(PyValueError::new_err(format!(
+                        "device_id is {asked}, but the operand is on device {operand}; copy it there, or leave \
+                         device_id out"
+                    )));
+                }
+                (MemoryLocation::Device(operand), _) => operand,
+                (MemoryLocation::Host, asked) => asked.unwrap_or(0),
+            };
+            return Ok(Execution::Cuda { device });
+        }
+        let threads = match self.num_threads {
+            None => usable_cores(),
+            Some(count) => NonZeroUsize::new(count).ok_or_else(|| {
+                PyValueError::new_err(
+                    "num_threads is 0, but at least one thread is needed; None means one for each \
+                     usable core",
+                )
+            })?,
+        };
+        Ok(Execution::Cpu { threads })
+    }
+
+    fn on_several(&self, devices: Devices, location: MemoryLocation) -> PyResult<Execution> {
+        if self.execution == Some("cpu") || self.device_id.is_some() {
+            return Err(PyValueError::new_err(
+                "device_ids names the CUDA devices that work together; give neither device_id nor \
+                 execution=\"cpu\" with it",
+            ));
+        }
+        let execution = Execution::CudaMulti { devices };
+        if execution.reaches(location) {
+            return Ok(execution);
+        }
+        Err(PyValueError::new_err(format!(
+            "device_ids is {:?}, but the operand is on another device; copy it to one of them or to \
+             host memory, or name its device too",
+            devices.ordinals()
+        )))
+    }
+}
+
+/// Returns the cores that this process may use. They are counted once, because that reads the control
+/// group's files.
+pub(crate) fn usable_cores() -> NonZeroUsize {
+    static CORES: OnceLock<NonZeroUsize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+}
+
+/// Returns the position of `value` among `allowed`.
+pub(crate) fn choice<const N: usize>(
+    name: &str,
+    value: &str,
+    allowed: [&str; N],
+) -> PyResult<usize> {
+    allowed.iter().position(|&candidate| candidate == value).ok_or_else(|| {
+        PyValueError::new_err(format!("{name} is {value:?}; allowed are {}", allowed.join(", ")))
+    })
+}
+
+/// Reads a sequence of axes; `None` means all axes.
+pub(crate) fn axes(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Dims>> {
+    let Some(given) = given else { return Ok(None) };
+    match given.extract::<Vec<i64>>() {
+        Ok(axes) => Ok(Some(Dims::from_vec(axes))),
+        Err(error) => {
+            let message = format!(
+                "axes is {}; a sequence of integers, such as [0, 1], or None is needed",
+                given.repr()?
+            );
+            let refusal = if error.is_instance_of::<PyTypeError>(given.py()) {
+                PyTypeError::new_err(message)
+            } else {
+                PyValueError::new_err(message)
+            };
+            Err(refusal)
+        }
+    }
+}

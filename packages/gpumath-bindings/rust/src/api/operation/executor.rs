@@ -1,0 +1,247 @@
+//! Objects that execute one plan many times. What their users repeat costs no Python code.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gpumath_core::operation::{Operation, Plan, Problem};
+use gpumath_core::tensor::{MemoryLocation, TensorView};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::{intern, prelude::*};
+use smallvec::SmallVec;
+
+use super::invocation::Results;
+use super::operands::views;
+use super::{Input, Inputs, Invocation, Outs, PyWorkspace};
+use crate::interop::OperandProtocol;
+
+/// The level of `logging` at which executions are logged.
+const INFO: i32 = 20;
+
+/// The state of an object that executes plans of one operation. `Defaults` says what an execution
+/// without arguments does.
+///
+/// Every method that answers `None` or `false` has declined: nothing has happened, and the caller's
+/// Python code takes the longer way, which may plan again, log, or explain what is wrong.
+pub(crate) struct Executor<O: Operation, Defaults>(Mutex<State<O, Defaults>>);
+
+struct State<O: Operation, Defaults> {
+    operands: SmallVec<[Py<PyAny>; 1]>,
+    /// What the operands were when they were last looked into.
+    known: Option<Arc<KnownViews>>,
+    prepared: Option<Arc<Prepared<O, Defaults>>>,
+}
+
+type KnownViews = SmallVec<[TensorView; 1]>;
+
+/// What an execution takes besides operands.
+pub(crate) struct Prepared<O: Operation, Defaults> {
+    pub(crate) plan: Arc<Plan<O>>,
+    pub(crate) defaults: Defaults,
+    /// Name of the operands' library.
+    pub(crate) library: String,
+    /// Where the operands are.
+    pub(crate) location: MemoryLocation,
+    pub(crate) workspace: Py<PyWorkspace>,
+    pub(crate) blocking: bool,
+    pub(crate) logger: Py<PyAny>,
+}
+
+impl<O: Operation, Defaults> Default for Executor<O, Defaults> {
+    fn default() -> Self {
+        Self(Mutex::new(State { operands: SmallVec::new(), known: None, prepared: None }))
+    }
+}
+
+impl<O: Operation, Defaults> Executor<O, Defaults> {
+    /// The operands; none before there are any.
+    pub(crate) fn operands<'py>(&self, py: Python<'py>) -> SmallVec<[Bound<'py, PyAny>; 1]> {
+        self.state().operands.iter().map(|operand| operand.bind(py).clone()).collect()
+    }
+
+    /// Takes other operands, without looking into them.
+    pub(crate) fn set_operands(&self, operands: SmallVec<[Py<PyAny>; 1]>) {
+        self.replace_operands(operands, None);
+    }
+
+    /// Says what an execution does; `None` declines all that follow.
+    pub(crate) fn prepare(&self, prepared: Option<Prepared<O, Defaults>>) {
+        let old = std::mem::replace(&mut self.state().prepared, prepared.map(Arc::new));
+        drop(old);
+    }
+
+    /// Executes as prepared. `arguments` chooses those of the operation; `None` declines.
+    pub(crate) fn execute<'py>(
+        &self,
+        py: Python<'py>,
+        outs: &[Option<&Bound<'py, PyAny>>],
+        arguments: impl FnOnce(&Prepared<O, Defaults>) -> Option<O::Arguments>,
+    ) -> PyResult<Option<Results<'py>>> {
+        let (operands, known, Some(prepared)) = self.parts(py) else { return Ok(None) };
+        let Some(arguments) = arguments(&prepared) else { return Ok(None) };
+        if operands.is_empty() || !prepared.is_silent(py)? {
+            return Ok(None);
+        }
+        let mut inputs = Inputs::new();
+        let mut library = None;
+        for (index, object) in operands.into_iter().enumerate() {
+            let protocol = OperandProtocol::of(&object)?;
+            let operand = match known.as_ref().and_then(|known| known.get(index)) {
+                Some(known) => protocol.view_again(&object, known, Some(0))?,
+                None => protocol.view(&object, Some(0))?,
+            };
+            library.get_or_insert(protocol.library());
+            inputs.push(Input { object, operand });
+        }
+        let Some(library) = library else { return Ok(None) };
+        let mut given = Outs::new();
+        for out in outs {
+            given.push(match out {
+                None => None,
+                Some(out) => match look_into_out(library.name(), &inputs, out)? {
+                    Some(out) => Some(out),
+                    None => return Ok(None),
+                },
+            });
+        }
+        let invocation = Invocation {
+            plan: &prepared.plan,
+            library,
+            inputs,
+            outs: given,
+            arguments,
+            stream: None,
+            workspace: Some(prepared.workspace.get()),
+            blocking: prepared.blocking,
+        };
+        if !prepared.is_at_home(&invocation) {
+            return Ok(None);
+        }
+        if known.is_none() {
+            self.note_views(&invocation.inputs);
+        }
+        invocation.run(py).map(Some)
+    }
+
+    /// Takes other operands for which the plan fits too; `false` declines.
+    pub(crate) fn reset(&self, py: Python<'_>, operands: &[&Bound<'_, PyAny>]) -> PyResult<bool> {
+        let Some(prepared) = self.state().prepared.clone() else { return Ok(false) };
+        if !prepared.is_silent(py)? {
+            return Ok(false);
+        }
+        let mut known = KnownViews::new();
+        for operand in operands {
+            // Whether it is an array at all is for the longer way to say.
+            let Ok(protocol) = OperandProtocol::of(operand) else { return Ok(false) };
+            if protocol.library().name() != prepared.library {
+                return Ok(false);
+            }
+            let Ok(found) = protocol.view(operand, None) else { return Ok(false) };
+            if protocol.check_gradient(operand).is_err() || found.device != prepared.location {
+                return Ok(false);
+            }
+            known.push(found.view);
+        }
+        let views: SmallVec<[&TensorView; 4]> = known.iter().collect();
+        let overwritten = prepared.plan.problem().overwritten_input();
+        let is_overwritable = overwritten.is_none_or(|index| !views[index].readonly);
+        let is_accepted = is_overwritable && prepared.plan.accepts(&views);
+        drop(views);
+        if !is_accepted {
+            return Ok(false);
+        }
+        let operands = operands.iter().map(|&operand| operand.clone().unbind()).collect();
+        self.replace_operands(operands, Some(Arc::new(known)));
+        Ok(true)
+    }
+
+    /// Visits what the object refers to, for the garbage collector.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Only moves of pointers happen under the lock, so it is free.
+        let Ok(state) = self.0.try_lock() else { return Ok(()) };
+        for operand in &state.operands {
+            visit.call(operand)?;
+        }
+        if let Some(prepared) = &state.prepared {
+            visit.call(&prepared.workspace)?;
+            visit.call(&prepared.logger)?;
+        }
+        Ok(())
+    }
+
+    /// Drops all references, for the garbage collector.
+    pub(crate) fn clear(&self) {
+        self.prepare(None);
+        self.set_operands(SmallVec::new());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<O, Defaults>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[expect(clippy::type_complexity, reason = "the three fields of the state")]
+    fn parts<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (
+        SmallVec<[Bound<'py, PyAny>; 1]>,
+        Option<Arc<KnownViews>>,
+        Option<Arc<Prepared<O, Defaults>>>,
+    ) {
+        let state = self.state();
+        let operands = state.operands.iter().map(|operand| operand.bind(py).clone()).collect();
+        (operands, state.known.clone(), state.prepared.clone())
+    }
+
+    fn replace_operands(&self, operands: SmallVec<[Py<PyAny>; 1]>, known: Option<Arc<KnownViews>>) {
+        let old = {
+            let mut state = self.state();
+            state.known = known;
+            std::mem::replace(&mut state.operands, operands)
+        };
+        // Dropping a Python object may run any code, so the lock is not held.
+        drop(old);
+    }
+
+    /// Keeps what the operands are, unless others have come meanwhile.
+    fn note_views(&self, inputs: &Inputs<'_>) {
+        let mut state = self.state();
+        let are_same = state.operands.len() == inputs.len()
+            && state.operands.iter().zip(inputs).all(|(held, input)| held.is(&input.object));
+        if are_same {
+            let known = views(inputs).into_iter().cloned().collect();
+            state.known = Some(Arc::new(known));
+        }
+    }
+}
+
+impl<O: Operation, Defaults> Prepared<O, Defaults> {
+    /// Whether the plan can be executed on these operands, and they are where the first ones were.
+    fn is_at_home(&self, invocation: &Invocation<'_, '_, O>) -> bool {
+        invocation.inputs.iter().all(|input| input.device == self.location)
+            && invocation.check().is_ok()
+    }
+
+    /// Whether no executions are logged.
+    fn is_silent(&self, py: Python<'_>) -> PyResult<bool> {
+        let logger = self.logger.bind(py);
+        let answer = logger.call_method1(intern!(py, "isEnabledFor"), (INFO,))?;
+        Ok(!answer.is_truthy()?)
+    }
+}
+
+/// Looks into an array for a result; `None` declines, also for the very object of an operand, since that
+/// takes a plan that works in place.
+fn look_into_out<'py>(
+    library: &str,
+    inputs: &Inputs<'py>,
+    out: &Bound<'py, PyAny>,
+) -> PyResult<Option<Input<'py>>> {
+    if inputs.iter().any(|input| input.object.is(out)) {
+        return Ok(None);
+    }
+    let Ok(protocol) = OperandProtocol::of(out) else { return Ok(None) };
+    if protocol.library().name() != library || protocol.check_gradient(out).is_err() {
+        return Ok(None);
+    }
+    let found = protocol.view(out, Some(0));
+    Ok(found.ok().map(|operand| Input { object: out.clone(), operand }))
+}

@@ -1,0 +1,156 @@
+//! Operands that were looked into, and whether they fit a plan.
+
+use std::ops::Deref;
+
+use gpumath_core::error::{Error, Result};
+use gpumath_core::operation::{OperandSpec, Operation, Plan, Problem};
+use gpumath_core::tensor::{MemoryLocation, TensorView};
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+use smallvec::SmallVec;
+
+use crate::error::OrRaise;
+use crate::interop::{self, Operand};
+
+/// An array that a user gave, and what it is.
+pub(crate) struct Input<'py> {
+    pub(crate) object: Bound<'py, PyAny>,
+    pub(crate) operand: Operand,
+}
+
+/// The inputs of one execution, in the order of the operation's arguments.
+pub(crate) type Inputs<'py> = SmallVec<[Input<'py>; 1]>;
+
+/// The arrays that a user gave for the results; `None` for a new one.
+pub(crate) type Outs<'py> = SmallVec<[Option<Input<'py>>; 1]>;
+
+impl Deref for Input<'_> {
+    type Target = TensorView;
+
+    fn deref(&self) -> &TensorView {
+        &self.operand.view
+    }
+}
+
+/// The views of some inputs.
+pub(super) fn views<'a>(inputs: &'a [Input<'_>]) -> SmallVec<[&'a TensorView; 4]> {
+    inputs.iter().map(|input| &input.operand.view).collect()
+}
+
+/// Returns where all these inputs are; `InvalidValue` if they are not in the same memory, or are where the
+/// plan cannot get them from.
+pub(super) fn location_of<O: Operation>(
+    plan: &Plan<O>,
+    inputs: &[Input<'_>],
+) -> Result<MemoryLocation> {
+    let location = inputs.first().map_or(MemoryLocation::Host, |first| first.device);
+    let specs = plan.problem().inputs().zip(inputs);
+    for (spec, input) in specs {
+        if input.device != location {
+            return Err(Error::InvalidValue(format!(
+                "{} is {}, but other operands are {}; copy them to one place",
+                spec.name,
+                input.device.describe(),
+                location.describe()
+            )));
+        }
+    }
+    let execution = plan.execution();
+    // Operands are copied between host memory and one device, but not between devices.
+    let is_copied = execution.devices().is_none()
+        && (location == MemoryLocation::Host || execution.location() == MemoryLocation::Host);
+    if is_copied || execution.reaches(location) {
+        return Ok(location);
+    }
+    Err(Error::InvalidValue(format!(
+        "the plan was made for operands {}, but these are {}; copy them, or make another plan",
+        execution.location().describe(),
+        location.describe()
+    )))
+}
+
+/// Checks inputs and given results against a plan.
+pub(super) fn check<O: Operation>(
+    plan: &Plan<O>,
+    location: MemoryLocation,
+    inputs: &[Input<'_>],
+    outs: &[Option<Input<'_>>],
+) -> Result<()> {
+    let problem = plan.problem();
+    for (spec, input) in problem.inputs().zip(inputs) {
+        check_one(&spec, input, location)?;
+    }
+    let given: SmallVec<[&TensorView; 1]> =
+        outs.iter().flatten().map(|out| &out.operand.view).collect();
+    if !plan.fits_addresses(&views(inputs), &given) {
+        return Err(Error::InvalidValue(
+            "the plan was made for operands of another alignment in memory; make another plan"
+                .into(),
+        ));
+    }
+    let overwritten = problem.overwritten_input().and_then(|index| inputs.get(index));
+    if overwritten.is_some_and(|input| input.readonly) {
+        return Err(Error::InvalidValue(
+            "the operand is read-only, but would be overwritten".into(),
+        ));
+    }
+    for (index, (spec, out)) in problem.outputs().zip(outs).enumerate() {
+        let Some(out) = out else { continue };
+        check_one(&spec, out, location)?;
+        if out.readonly {
+            return Err(Error::InvalidValue(format!(
+                "{} is read-only; give an array that is writable",
+                spec.name
+            )));
+        }
+        let overwritten = overwritten.filter(|_| index == 0);
+        for input in inputs.iter().filter(|_| !problem.is_empty()) {
+            let may_share = overwritten.is_some_and(|own| std::ptr::eq(own, input));
+            if may_share && out.ptr != input.ptr {
+                return Err(Error::InvalidValue(format!(
+                    "this plan works in place, but {} is not the memory of the operand; leave it out",
+                    spec.name
+                )));
+            }
+            if !may_share && out.overlaps(input) {
+                return Err(Error::InvalidValue(format!(
+                    "{} and the operand overlap in memory, but this plan works out of place; give \
+                     memory of its own",
+                    spec.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks one view against what a plan was made for.
+fn check_one(spec: &OperandSpec<'_>, view: &TensorView, location: MemoryLocation) -> Result<()> {
+    if spec.matches(view) && view.device == location {
+        return Ok(());
+    }
+    Err(Error::InvalidValue(format!(
+        "the plan was made for {} of {}, but this one is of {}; copy it to that, or make another plan",
+        spec.name,
+        spec.view_at(0, location).describe(),
+        view.describe()
+    )))
+}
+
+/// Returns the address of one side of a plan, and the operand to keep until the work is done. A bare
+/// address is taken as it is; an operand is checked against the plan.
+pub(crate) fn address_of<O: Operation>(
+    plan: &Plan<O>,
+    spec: Option<OperandSpec<'_>>,
+    operand: &Bound<'_, PyAny>,
+    stream: usize,
+) -> PyResult<(usize, Option<Operand>)> {
+    if let Ok(address) = operand.cast::<PyInt>() {
+        return Ok((address.extract()?, None));
+    }
+    let view = interop::view(operand, Some(stream))?;
+    if let Some(spec) = spec {
+        check_one(&spec, &view, plan.execution().location()).or_raise(operand.py())?;
+    }
+    Ok((view.ptr, Some(view)))
+}

@@ -1,0 +1,89 @@
+//! `resized`
+
+use gpumath_core::device::StreamRef;
+use gpumath_core::memory::crop_or_pad;
+use gpumath_core::tensor::{Dims, Layout, TensorView};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::api::operation::{UserStream, WorkStreams};
+use crate::error::OrRaise;
+use crate::gil::release_gil;
+use crate::interop::{OperandProtocol, deferred_release};
+
+/// Copy an operand to a new array of another shape: cut where that is shorter, with zeros where it is longer.
+///
+/// Parameters
+/// ----------
+/// operand : array
+///     What `TensorView` takes.
+/// shape : sequence of int
+///     Extent of each dimension.
+/// stream : int or stream object, optional
+///     CUDA stream that the work goes to, after the work on the current stream of the operand's library.
+///     By default that current stream, and the default stream where the library has none.
+///
+/// Returns
+/// -------
+/// array
+///     Of the operand's library, element type, device and memory order, without gaps.
+///
+/// Raises
+/// ------
+/// ValueError
+///     There are not as many extents as dimensions, or one is negative.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from gpumath.bindings import core
+/// >>> core.resized(np.array([[1, 2, 3], [4, 5, 6]]), (3, 2))
+/// array([[1, 2],
+///        [4, 5],
+///        [0, 0]])
+#[pyfunction]
+#[pyo3(signature = (operand, shape, *, stream=None))]
+pub(crate) fn resized<'py>(
+    py: Python<'py>,
+    operand: &Bound<'py, PyAny>,
+    shape: Vec<i64>,
+    stream: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let shape = Dims::from_vec(shape);
+    let given = stream.map(UserStream::of).transpose()?;
+    let protocol = OperandProtocol::of(operand)?;
+    // Libraries without a current stream work on the default stream.
+    let handle = given.as_ref().map_or(0, |stream| stream.handle);
+    let source = protocol.view(operand, Some(handle))?;
+    protocol.check_gradient(operand)?;
+    if shape.len() != source.layout.ndim() || shape.iter().any(|&extent| extent < 0) {
+        return Err(PyValueError::new_err(format!(
+            "the shape {:?} was asked for, but the operand has {} dimensions; give as many extents, none of them negative",
+            shape.as_slice(),
+            source.layout.ndim()
+        )));
+    }
+    let library = protocol.library();
+    let layout = Layout::packed(&shape, &source.layout.memory_order());
+    let target = TensorView { layout, readonly: false, ..source.view.clone() };
+    if target.span_in_memory().is_none() {
+        return Err(PyValueError::new_err(format!(
+            "an array of shape {:?} and {} elements is larger than the address space; ask for less",
+            target.layout.shape.as_slice(),
+            target.dtype
+        )));
+    }
+    let (location, device) = (source.device, source.device.device());
+    let streams = WorkStreams::of(py, library, location, device, given.as_ref())?;
+    let new = streams
+        .allocate(py, || library.empty(operand, &source, &target.layout, source.dtype, stream))?;
+    let target = TensorView { ptr: new.ptr, ..target };
+    let from = &source.view;
+    // Host memory has no stream.
+    let work = streams.work.unwrap_or(StreamRef::legacy_default(0));
+    // SAFETY: the new array has the target's layout, and both are alive for the call; what is borrowed
+    // is kept until the work is done.
+    release_gil(py, || unsafe { crop_or_pad(&target, from, work) }).or_raise(py)?;
+    deferred_release::keep(operand, source, work).or_raise(py)?;
+    Ok(new.array)
+}

@@ -1,0 +1,251 @@
+//! What the library of an operand gives besides the operand: its current stream, and memory for results.
+
+use gpumath_core::device;
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
+use pyo3::exceptions::PyValueError;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{IntoPyObjectExt, intern, prelude::*};
+
+use super::dlpack_abi::Exchange;
+use super::{cupy, numpy};
+use crate::api::array::Array;
+use crate::error::OrRaise;
+
+/// The library of a class of operands.
+#[derive(Clone, Copy)]
+pub(crate) enum ArrayLibrary {
+    Numpy,
+    Cupy,
+    /// With its C exchange API, from PyTorch 2.10 on.
+    Torch(Option<Exchange>),
+    /// Any other: results are gpumath's own arrays.
+    Other,
+}
+
+/// A result that has no values yet.
+pub(crate) struct NewArray<'py> {
+    pub(crate) array: Bound<'py, PyAny>,
+    /// Address of the element at index (0, …, 0).
+    pub(crate) ptr: usize,
+}
+
+impl ArrayLibrary {
+    /// What messages call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Numpy => "numpy",
+            Self::Cupy => "cupy",
+            Self::Torch(_) => "torch",
+            Self::Other => "any other array class",
+        }
+    }
+
+    /// Handle of the stream that the library works on now. Libraries without one work on the default stream.
+    pub(crate) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<usize> {
+        static CUPY: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
+        static TORCH: Attribute = Attribute::new("torch.cuda", "current_stream");
+        // A tenth of the cost of the public function, which CPU-only builds have alone.
+        static TORCH_RAW: Attribute = Attribute::new("torch._C", "_cuda_getCurrentRawStream");
+        let stream = match self {
+            Self::Numpy | Self::Other => return Ok(0),
+            Self::Cupy => {
+                if let Some(stream) = cupy::current_stream(py, device)? {
+                    return Ok(stream);
+                }
+                CUPY.get(py)?.call1((device,))?.getattr(intern!(py, "ptr"))?
+            }
+            Self::Torch(exchange) => {
+                if let Some(exchange) = exchange
+                    && let Some(stream) = exchange.current_stream(py, device)?
+                {
+                    return Ok(stream);
+                }
+                match TORCH_RAW.get(py) {
+                    Ok(function) => function.call1((device,))?,
+                    Err(_) => {
+                        TORCH.get(py)?.call1((device,))?.getattr(intern!(py, "cuda_stream"))?
+                    }
+                }
+            }
+        };
+        stream.extract()
+    }
+
+    /// Makes an array without values in the library of `operand`, which `view` looks into. Libraries with a current
+    /// stream allocate on that, the others on `stream`.
+    pub(crate) fn empty<'py>(
+        self,
+        operand: &Bound<'py, PyAny>,
+        view: &TensorView,
+        layout: &Layout,
+        dtype: DType,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<NewArray<'py>> {
+        let py = operand.py();
+        match self {
+            Self::Numpy => numpy_array(py, layout, dtype),
+            Self::Cupy => cupy_array(py, layout, dtype, view.device),
+            Self::Torch(exchange) => {
+                let is_alike = view.dtype == dtype && view.layout == *layout;
+                torch_tensor(operand, layout, dtype, is_alike, exchange)
+            }
+            Self::Other => {
+                let (space, ordinal) = match view.device {
+                    MemoryLocation::Host => (MemoryKind::Host, 0),
+                    MemoryLocation::Device(ordinal) => (MemoryKind::Device, ordinal),
+                };
+                let array = Array::empty(py, layout.clone(), dtype, space, ordinal, stream)?;
+                let ptr = array.address();
+                Ok(NewArray { array: array.into_bound_py_any(py)?, ptr })
+            }
+        }
+    }
+}
+
+/// An attribute of a module that is imported when an operand shows that it is there.
+pub(super) struct Attribute {
+    module: &'static str,
+    name: &'static str,
+    value: PyOnceLock<Py<PyAny>>,
+}
+
+impl Attribute {
+    pub(super) const fn new(module: &'static str, name: &'static str) -> Self {
+        Self { module, name, value: PyOnceLock::new() }
+    }
+
+    pub(super) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        let value = self
+            .value
+            .get_or_try_init(py, || py.import(self.module)?.getattr(self.name).map(Bound::unbind));
+        value.map(|value| value.bind(py))
+    }
+}
+
+/// The dtype objects that a library has for our types, by their order in [`DType::ALL`].
+struct DTypes([PyOnceLock<Py<PyAny>>; DType::ALL.len()]);
+
+impl DTypes {
+    const fn new() -> Self {
+        Self([const { PyOnceLock::new() }; DType::ALL.len()])
+    }
+
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: DType,
+        find: impl FnOnce(&'static str) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<&Bound<'py, PyAny>> {
+        let found =
+            self.0[dtype as usize].get_or_try_init(py, || find(dtype.name()).map(Bound::unbind));
+        found.map(|dtype| dtype.bind(py))
+    }
+}
+
+/// NumPy's object for an element type.
+pub(super) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<&Bound<'_, PyAny>> {
+    static DTYPES: DTypes = DTypes::new();
+    static DTYPE: Attribute = Attribute::new("numpy", "dtype");
+    DTYPES.get(py, dtype, |name| {
+        DTYPE.get(py)?.call1((name,)).map_err(|error| {
+            let refusal = PyValueError::new_err(format!(
+                "NumPy and CuPy have no element type for a {name} result; convert the operand to single or double \
+                 precision, or use a PyTorch tensor on a GPU"
+            ));
+            refusal.set_cause(py, Some(error));
+            refusal
+        })
+    })
+}
+
+fn byte_strides<'py>(
+    py: Python<'py>,
+    layout: &Layout,
+    dtype: DType,
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, layout.strides.iter().map(|stride| stride * dtype.size() as i64))
+}
+
+fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<NewArray<'py>> {
+    static EMPTY: Attribute = Attribute::new("numpy", "empty");
+    static NDARRAY: Attribute = Attribute::new("numpy", "ndarray");
+    let (shape, dtype_object) = (PyTuple::new(py, &layout.shape)?, numpy_dtype(py, dtype)?);
+    let array = if layout.is_contiguous() {
+        EMPTY.get(py)?.call1((shape, dtype_object))
+    } else {
+        let strides = byte_strides(py, layout, dtype)?;
+        NDARRAY.get(py)?.call1((shape, dtype_object, py.None(), 0, strides))
+    };
+    let array = array?;
+    let ptr = numpy::view(&array)?.ptr;
+    Ok(NewArray { array, ptr })
+}
+
+fn cupy_array<'py>(
+    py: Python<'py>,
+    layout: &Layout,
+    dtype: DType,
+    device: MemoryLocation,
+) -> PyResult<NewArray<'py>> {
+    static ALLOC: Attribute = Attribute::new("cupy.cuda", "alloc");
+    static DEVICE: Attribute = Attribute::new("cupy.cuda", "Device");
+    static CODES: DTypes = DTypes::new();
+    let code = CODES.get(py, dtype, |_| {
+        let dtype = numpy_dtype(py, dtype)?;
+        // CuPy finds NumPy's own types faster by their characters.
+        let is_own = dtype.getattr(intern!(py, "isbuiltin"))?.eq(1)?;
+        if is_own { dtype.getattr(intern!(py, "char")) } else { Ok(dtype.clone()) }
+    })?;
+    let size = layout.len() as usize * dtype.size();
+    let MemoryLocation::Device(ordinal) = device else {
+        return Err(PyValueError::new_err("CuPy has no arrays in host memory"));
+    };
+    // CuPy allocates on the current device.
+    let memory = if device::is_current(ordinal).or_raise(py)? {
+        ALLOC.get(py)?.call1((size,))?
+    } else {
+        let other = DEVICE.get(py)?.call1((ordinal,))?;
+        other.call_method0(intern!(py, "__enter__"))?;
+        let memory = ALLOC.get(py).and_then(|alloc| alloc.call1((size,)));
+        other.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
+        memory?
+    };
+    let ptr = memory.getattr(intern!(py, "ptr"))?.extract()?;
+    let shape = PyTuple::new(py, &layout.shape)?;
+    let strides =
+        if layout.is_contiguous() { None } else { Some(byte_strides(py, layout, dtype)?) };
+    let array = cupy::ndarray(py, (&shape, code, &memory, strides.as_ref()))?;
+    Ok(NewArray { array, ptr })
+}
+
+fn torch_tensor<'py>(
+    operand: &Bound<'py, PyAny>,
+    layout: &Layout,
+    dtype: DType,
+    is_alike: bool,
+    exchange: Option<Exchange>,
+) -> PyResult<NewArray<'py>> {
+    static TENSOR: Attribute = Attribute::new("torch", "Tensor");
+    static EMPTY_LIKE: Attribute = Attribute::new("torch", "empty_like");
+    static EMPTY: Attribute = Attribute::new("torch", "empty_strided");
+    static DTYPES: DTypes = DTypes::new();
+    let py = operand.py();
+    // The cheapest way, which subclasses may have changed.
+    let array = if is_alike && operand.get_type().is(TENSOR.get(py)?) {
+        EMPTY_LIKE.get(py)?.call1((operand,))?
+    } else {
+        let dtype = DTYPES.get(py, dtype, |name| py.import("torch")?.getattr(name))?;
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "dtype"), dtype)?;
+        keywords.set_item(intern!(py, "device"), operand.getattr(intern!(py, "device"))?)?;
+        let shape = PyTuple::new(py, &layout.shape)?;
+        EMPTY.get(py)?.call((shape, PyTuple::new(py, &layout.strides)?), Some(&keywords))?
+    };
+    let ptr = match exchange {
+        Some(exchange) => exchange.tensor(&array)?.address(),
+        None => array.call_method0(intern!(py, "data_ptr"))?.extract()?,
+    };
+    Ok(NewArray { array, ptr })
+}

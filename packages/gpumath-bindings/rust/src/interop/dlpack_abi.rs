@@ -1,0 +1,260 @@
+//! The structures of DLPack, and the C exchange API: a table of C functions that a tensor class offers.
+//!
+//! Layouts: <https://dmlc.github.io/dlpack/latest/c_api.html>.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use gpumath_core::device::StreamRef;
+use gpumath_core::memory::MemoryKind;
+use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::types::{PyCapsule, PyType};
+use pyo3::{intern, prelude::*};
+
+use super::dlpack_import::{Managed, Versioned};
+use super::unsupported_dtype;
+use crate::error::OrRaise;
+use crate::gil::release_gil;
+
+pub(crate) const CPU: i32 = 1;
+pub(crate) const CUDA: i32 = 2;
+pub(crate) const CUDA_HOST: i32 = 3;
+pub(crate) const CUDA_MANAGED: i32 = 13;
+
+/// More dimensions than any library has.
+const MAX_DIMENSIONS: i32 = 64;
+
+/// `DLTensor`
+#[repr(C)]
+pub(crate) struct DlTensor {
+    pub(crate) data: usize,
+    pub(crate) device_type: i32,
+    pub(crate) device_id: i32,
+    pub(crate) ndim: i32,
+    pub(crate) type_code: u8,
+    pub(crate) type_bits: u8,
+    pub(crate) type_lanes: u16,
+    pub(crate) shape: *const i64,
+    pub(crate) strides: *const i64,
+    pub(crate) byte_offset: u64,
+}
+
+impl DlTensor {
+    /// Address of the element at index (0, …, 0).
+    pub(super) fn address(&self) -> usize {
+        self.data.wrapping_add(self.byte_offset as usize)
+    }
+
+    /// The same in the core's terms.
+    ///
+    /// # Safety
+    /// Shape and strides, unless NULL, have `ndim` elements.
+    pub(super) unsafe fn view(&self) -> PyResult<(TensorView, MemoryKind)> {
+        let Some(dtype) = dtype(self.type_code, self.type_bits, self.type_lanes) else {
+            return Err(unsupported_dtype(&describe_dtype(
+                self.type_code,
+                self.type_bits,
+                self.type_lanes,
+            )));
+        };
+        if !(0..=MAX_DIMENSIONS).contains(&self.ndim) || (self.ndim > 0 && self.shape.is_null()) {
+            return Err(PyValueError::new_err(format!(
+                "the operand's DLPack tensor is invalid: it has {} dimensions and {} shape",
+                self.ndim,
+                if self.shape.is_null() { "no" } else { "a" }
+            )));
+        }
+        let ndim = self.ndim as usize;
+        let layout = if ndim == 0 {
+            Layout { shape: Dims::new(), strides: Dims::new() }
+        } else {
+            // SAFETY: not NULL; the caller vouches for the length.
+            let shape = unsafe { std::slice::from_raw_parts(self.shape, ndim) };
+            if self.strides.is_null() {
+                Layout::contiguous(shape)
+            } else {
+                // SAFETY: as for shape.
+                let strides = unsafe { std::slice::from_raw_parts(self.strides, ndim) };
+                Layout { shape: shape.into(), strides: strides.into() }
+            }
+        };
+        let (device, space) = device(self.device_type, self.device_id)?;
+        let view = TensorView { ptr: self.address(), dtype, layout, device, readonly: false };
+        Ok((view, space))
+    }
+}
+
+/// `DLPackExchangeAPI`, up to the entries that are used here.
+#[repr(C)]
+struct ExchangeTable {
+    major: u32,
+    minor: u32,
+    previous: *const c_void,
+    allocate: usize,
+    managed_from_object: Option<ManagedFromObject>,
+    managed_to_object: usize,
+    tensor_from_object: Option<TensorFromObject>,
+    current_stream: Option<CurrentStream>,
+}
+
+type ManagedFromObject =
+    unsafe extern "C" fn(object: *mut c_void, out: *mut *mut Versioned) -> c_int;
+type TensorFromObject = unsafe extern "C" fn(object: *mut c_void, out: *mut DlTensor) -> c_int;
+type CurrentStream = unsafe extern "C" fn(kind: c_int, ordinal: i32, out: *mut usize) -> c_int;
+
+/// The functions of a tensor class. None of them synchronizes.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange {
+    /// Takes a reference, and knows the flags.
+    managed: Option<ManagedFromObject>,
+    /// Takes no reference, and knows no flags.
+    tensor: Option<TensorFromObject>,
+    current_stream: Option<CurrentStream>,
+}
+
+impl Exchange {
+    /// What `class` offers; `None` if it offers nothing, or a version with another layout.
+    pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Option<Self>> {
+        let py = class.py();
+        let Some(capsule) = class.getattr_opt(intern!(py, "__dlpack_c_exchange_api__"))? else {
+            return Ok(None);
+        };
+        let Ok(capsule) = capsule.cast_into::<PyCapsule>() else { return Ok(None) };
+        let table = capsule.pointer_checked(Some(c"dlpack_exchange_api"))?.cast::<ExchangeTable>();
+        // SAFETY: a capsule of this name holds a table that lives as long as the process; major version 1 fixes
+        // the layout, and the version comes first in every layout.
+        let table = unsafe { table.as_ref() };
+        if table.major != 1 {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            managed: table.managed_from_object,
+            tensor: table.tensor_from_object,
+            current_stream: table.current_stream,
+        }))
+    }
+
+    /// Whether `tensor` can be called.
+    pub(super) fn has_tensor(&self) -> bool {
+        self.tensor.is_some()
+    }
+
+    /// Whether `managed` can be called.
+    pub(super) fn has_managed(&self) -> bool {
+        self.managed.is_some()
+    }
+
+    /// The tensor behind `object`, whose class offered these functions. Its shape and strides live as long as `object`.
+    pub(super) fn tensor(self, object: &Bound<'_, PyAny>) -> PyResult<DlTensor> {
+        let mut tensor = MaybeUninit::uninit();
+        let Some(function) = self.tensor else { return Err(no_memory(object.py())) };
+        // SAFETY: the class of `object` offered this function, and the GIL is held.
+        if unsafe { function(object.as_ptr().cast(), tensor.as_mut_ptr()) } != 0 {
+            return Err(no_memory(object.py()));
+        }
+        // SAFETY: a return value of 0 means that it is filled.
+        Ok(unsafe { tensor.assume_init() })
+    }
+
+    /// The same, with a reference to it.
+    pub(super) fn managed(self, object: &Bound<'_, PyAny>) -> PyResult<Managed> {
+        let mut tensor = std::ptr::null_mut();
+        let Some(function) = self.managed else { return Err(no_memory(object.py())) };
+        // SAFETY: the class of `object` offered this function, and the GIL is held.
+        let status = unsafe { function(object.as_ptr().cast(), &raw mut tensor) };
+        match NonNull::new(tensor) {
+            Some(tensor) if status == 0 => Ok(Managed::Versioned(tensor)),
+            _ => Err(no_memory(object.py())),
+        }
+    }
+
+    /// The stream of a device that the class's library works on now; `None` if it does not say.
+    pub(super) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<Option<usize>> {
+        let Some(current) = self.current_stream else { return Ok(None) };
+        let mut own = 0_usize;
+        // SAFETY: the class offered this function; the address is that of a live usize.
+        if unsafe { current(CUDA, device, &raw mut own) } != 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(Some(own))
+    }
+
+    /// Makes `stream` wait for what the class's library has put on its own current stream.
+    pub(super) fn order(self, py: Python<'_>, device: i32, stream: usize) -> PyResult<()> {
+        let Some(own) = self.current_stream(py, device)? else { return Ok(()) };
+        // SAFETY: the one handle is the library's own, and the user vouches for the other.
+        release_gil(py, || unsafe {
+            StreamRef::new(device, stream).order_after(StreamRef::new(device, own))
+        })
+        .or_raise(py)
+    }
+}
+
+fn no_memory(py: Python<'_>) -> PyErr {
+    let error = PyTypeError::new_err(
+        "the tensor has no memory that can be addressed; sparse and other special tensors have to be made dense first",
+    );
+    error.set_cause(py, PyErr::take(py));
+    error
+}
+
+/// Pairs of a `DLDataType` with one lane, and an element type.
+const DTYPES: [((u8, u8), DType); 19] = [
+    ((6, 8), DType::Bool),
+    ((0, 8), DType::Int8),
+    ((0, 16), DType::Int16),
+    ((0, 32), DType::Int32),
+    ((0, 64), DType::Int64),
+    ((1, 8), DType::UInt8),
+    ((1, 16), DType::UInt16),
+    ((1, 32), DType::UInt32),
+    ((1, 64), DType::UInt64),
+    ((10, 8), DType::Float8E4M3Fn),
+    ((12, 8), DType::Float8E5M2),
+    ((14, 8), DType::Float8E8M0Fnu),
+    ((4, 16), DType::BFloat16),
+    ((2, 16), DType::Float16),
+    ((2, 32), DType::Float32),
+    ((2, 64), DType::Float64),
+    ((5, 32), DType::Complex32),
+    ((5, 64), DType::Complex64),
+    ((5, 128), DType::Complex128),
+];
+
+/// The element type of a `DLDataType`.
+fn dtype(code: u8, bits: u8, lanes: u16) -> Option<DType> {
+    let found = DTYPES.iter().rev().find(|(key, _)| *key == (code, bits))?.1;
+    (lanes == 1).then_some(found)
+}
+
+/// Code and bits of an element type.
+pub(crate) fn code_of(dtype: DType) -> (u8, u8) {
+    let found = DTYPES.iter().find(|entry| entry.1 == dtype);
+    // Opaque; the table has every type.
+    found.map_or((3, 0), |entry| entry.0)
+}
+
+/// A name for a type that is not understood.
+fn describe_dtype(code: u8, bits: u8, lanes: u16) -> String {
+    const NAMES: [&str; 7] = ["int", "uint", "float", "opaque", "bfloat", "complex", "bool"];
+    let name = NAMES.get(code as usize).map_or_else(
+        || format!("DLPack code {code} of {bits} bits"),
+        |name| format!("{name}{bits}"),
+    );
+    if lanes == 1 { name } else { format!("{name}x{lanes}") }
+}
+
+/// Device and kind of memory of a DLPack device number and ordinal.
+fn device(kind: i32, ordinal: i32) -> PyResult<(MemoryLocation, MemoryKind)> {
+    match kind {
+        CPU => Ok((MemoryLocation::Host, MemoryKind::Host)),
+        CUDA_HOST => Ok((MemoryLocation::Host, MemoryKind::Pinned)),
+        CUDA => Ok((MemoryLocation::Device(ordinal), MemoryKind::Device)),
+        CUDA_MANAGED => Ok((MemoryLocation::Device(ordinal), MemoryKind::Managed)),
+        _ => Err(PyValueError::new_err(format!(
+            "the operand is on a device of DLPack type {kind}; CPU and CUDA memory are supported"
+        ))),
+    }
+}

@@ -1,0 +1,154 @@
+"""The array libraries whose operands are understood, found by the operand's class.
+
+`gpumath.bindings.core` looks into operands and allocates results. What an operation asks of a
+library beyond that is here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = ["ArrayLibrary", "library_of"]
+
+
+class ArrayLibrary(Protocol):
+    """What the host library asks of an array library. It has one instance a library."""
+
+    name: str
+
+    def check_dtype(self, dtype: str) -> None:
+        """Raise ValueError unless the library has the element type ``dtype``."""
+
+    def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        """Copy ``operand`` with its elements moved along ``axes``, around the ends."""
+
+
+class _Numpy:
+    name = "numpy"
+
+    def check_dtype(self, dtype: str) -> None:
+        _refuse_complex32("NumPy", dtype, "a PyTorch tensor on a GPU")
+
+    def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        return np.roll(operand, shifts, axes)
+
+
+class _Cupy:
+    name = "cupy"
+
+    def check_dtype(self, dtype: str) -> None:
+        _refuse_complex32("CuPy", dtype, "a PyTorch tensor")
+
+    def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        import cupy
+
+        with operand.device:
+            return cupy.roll(operand, shifts, axes)
+
+
+class _Torch:
+    name = "torch"
+
+    def check_dtype(self, dtype: str) -> None:
+        """PyTorch has every element type."""
+
+    def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        import torch
+
+        return torch.roll(operand, shifts, axes)
+
+
+class _Other:
+    """JAX, Numba, gpumath itself, and whatever else lends its memory.
+
+    Results are gpumath arrays, which every library can take over without a copy.
+    """
+
+    name = "any other array class"
+
+    def check_dtype(self, dtype: str) -> None:
+        """Accept all: gpumath arrays have every element type."""
+
+    def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:  # noqa: ARG002 - there is no function to call
+        msg = (
+            f"the operand is a {type(operand).__name__}, but a NumPy array, a CuPy array or a "
+            "PyTorch tensor is needed, for example from cupy.asarray()"
+        )
+        raise ValueError(msg)
+
+
+def library_of(operand: object) -> ArrayLibrary:
+    """Find the array library of an operand; ValueError if there is none."""
+    library = _BY_CLASS.get(type(operand))
+    return library if library is not None else _find(operand)
+
+
+# Filled by the first operand of each class.
+_BY_CLASS: dict[type, ArrayLibrary] = {}
+
+# Programs that make classes all the time must not fill the memory with them.
+_MAX_REMEMBERED = 256
+
+# By the top-level module and the name of the class that arrays are instances of.
+_LIBRARIES: dict[tuple[str, str], ArrayLibrary] = {
+    ("numpy", "ndarray"): _Numpy(),
+    ("cupy", "ndarray"): _Cupy(),
+    ("torch", "Tensor"): _Torch(),
+}
+_OTHER = _Other()
+
+# What other classes lend their memory by, beside the buffer protocol.
+_PROTOCOLS = ("__dlpack_c_exchange_api__", "__dlpack__", "__cuda_array_interface__")
+
+
+def _find(operand: object) -> ArrayLibrary:
+    operand_class = type(operand)
+    for base in operand_class.__mro__:
+        key = base.__module__.partition(".")[0], base.__name__
+        if key == ("numpy", "MaskedArray"):
+            msg = (
+                "the operand is a NumPy masked array, and a transform would ignore its mask; "
+                "pass operand.filled(value) or operand.data"
+            )
+            raise ValueError(msg)
+        if key == ("numpy", "generic"):
+            break
+        if key in _LIBRARIES:
+            return _remember(operand_class, _LIBRARIES[key])
+    else:
+        if any(hasattr(operand_class, name) for name in _PROTOCOLS) or _has_buffer(operand):
+            return _remember(operand_class, _OTHER)
+    name = f"{operand_class.__module__}.{operand_class.__qualname__}"
+    msg = (
+        f"the operand is a {name}; a NumPy array, a CuPy array, a PyTorch tensor, or an object "
+        "with __dlpack__, __cuda_array_interface__ or the buffer protocol is accepted. Convert it "
+        "first, for example with numpy.asarray()"
+    )
+    raise ValueError(msg)
+
+
+def _remember(operand_class: type, library: ArrayLibrary) -> ArrayLibrary:
+    if len(_BY_CLASS) < _MAX_REMEMBERED:
+        _BY_CLASS[operand_class] = library
+    return library
+
+
+def _has_buffer(operand: object) -> bool:
+    try:
+        memoryview(operand)  # type: ignore[arg-type]  # whether it can be is the question
+    except TypeError:
+        return False
+    except BufferError:
+        pass
+    return True
+
+
+def _refuse_complex32(library: str, dtype: str, instead: str) -> None:
+    if dtype == "complex32":
+        msg = (
+            f"{library} has no element type for a {dtype} result; convert the operand to single "
+            f"or double precision, or use {instead}"
+        )
+        raise ValueError(msg)
