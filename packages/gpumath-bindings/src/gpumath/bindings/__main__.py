@@ -1,7 +1,7 @@
-"""``python -m gpumath.bindings``: what was found where, and what is missing.
+"""``python -m gpumath.bindings``: a report of what is found where, and what is missing.
 
-Prints the driver and the CUDA libraries with their versions and files, the devices, the commands
-that bring what is missing, and every place that was searched. ``--json`` prints the same as one
+It prints the driver and the CUDA libraries with their versions and files, the devices, the commands
+that install what is missing, and every place that was searched. ``--json`` prints the report as one
 JSON object.
 """
 
@@ -29,7 +29,7 @@ def collect() -> dict[str, Any]:
         Keys ``gpumath_bindings``, ``python``, ``platform`` (text), ``cuda_major`` (int or None),
         ``origin``, ``reason`` (text or None), ``libraries``, ``devices``, ``missing``,
         ``considered`` (lists of dicts), ``environment`` (dict) and ``device_error`` (text or
-        None). It holds only what JSON can hold.
+        None). All values can be written as JSON.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def collect() -> dict[str, Any]:
 
 
 def render(found: dict[str, Any]) -> str:
-    """Write what `collect` returned as text for people.
+    """Return the result of `collect` as text for people.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0: something missing is a finding, not a failure.
+        Always 0, because a missing library is a finding and not a failure.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _library(library: core.Library) -> dict[str, Any]:
 
 
 def _devices() -> tuple[list[dict[str, Any]], str | None]:
-    """Describe every device; on the first error, what it says."""
+    """Return a description of every device, and the text of the first error or None."""
     devices: list[dict[str, Any]] = []
     try:
         for device_id in range(core.Device.count()):
@@ -157,7 +157,7 @@ def _devices() -> tuple[list[dict[str, Any]], str | None]:
 
 
 def _missing(libraries: list[dict[str, Any]]) -> list[str]:
-    """Describe what is missing: once what several libraries share, with one command for all."""
+    """Describe what is missing, with one entry for libraries that share a reason and a command."""
     groups: dict[tuple[str, str], dict[str, list[str]]] = {}
     for library in libraries:
         command, _, package = library["fix"].rpartition(" ")

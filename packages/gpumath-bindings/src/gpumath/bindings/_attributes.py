@@ -19,7 +19,7 @@ __all__ = ["dtype_getter"]
 def dtype_getter(
     name: str, attributes: type[IntEnum], types: Mapping[str, str]
 ) -> Callable[[SupportsIndex], type[numpy.generic]]:
-    """Return the function ``name``, which tells the NumPy type of an attribute.
+    """Return the function ``name``, which returns the NumPy type of an attribute.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ def dtype_getter(
     attributes : type of IntEnum
         The attributes.
     types : mapping of str to str
-        NumPy's name of a type, and the names of its attributes with spaces between them; a ``*``
-        before or behind a name stands for any text. The first that fits counts.
+        For NumPy's name of a type the names of the attributes that have it, separated by spaces. A
+        ``*`` before or behind a name stands for any text. The first type that fits counts.
 
     Returns
     -------
     callable
-        Takes an attribute, and returns a type such as ``numpy.int32``. It raises ValueError for
-        what is no attribute, and needs NumPy.
+        Takes an attribute and returns a type such as ``numpy.int32``. It raises ValueError for a
+        number that is no attribute, and imports NumPy.
     """
 
     def getter(attr: SupportsIndex) -> type[numpy.generic]:

@@ -1,4 +1,4 @@
-"""Buffers that C fills without being told their length: the length is compared before the call."""
+"""Wrappers of functions that fill a buffer without being told its length."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["sized", "text_from"]
 
 
 def sized(row: Callable[_P, None], size: Callable[[Any], int]) -> Callable[_P, None]:
-    """Return ``row`` with a check that the buffer holds what C writes.
+    """Wrap ``row`` with a check that the buffer is large enough for what C writes.
 
     Parameters
     ----------
     row : callable
-        Takes a handle, and a buffer or an address.
+        A function of a handle and of a buffer or an address.
     size : callable
-        Returns the number of bytes that C writes for this handle.
+        Takes the handle and returns the number of bytes that C writes.
 
     Returns
     -------
     callable
-        ``row`` under its public name. It raises ValueError for a buffer that is too small; an
-        address is used as it is.
+        ``row`` under its public name, without the underscore. It raises ValueError for a buffer
+        that is too small; an address is used as it is.
     """
-    # "(prog, ptx)"; the module inspect takes longer to import than all else here.
+    # Such as "(prog, ptx)". Importing `inspect` would take longer than all else here.
     parameters: list[str] = getattr(row, "__text_signature__", "").strip("()").split(", ")
     name = row.__name__.removeprefix("_")
 
@@ -36,7 +36,7 @@ def sized(row: Callable[_P, None], size: Callable[[Any], int]) -> Callable[_P, N
         given = dict(zip(parameters, args, strict=False)) | kwargs
         try:
             length = memoryview(given.get(parameters[1])).nbytes  # type: ignore[arg-type]  # refused
-        except TypeError:  # an address, or what the row refuses
+        except TypeError:  # an address, or an object that the row refuses
             pass
         else:
             if length < (needed := size(given.get(parameters[0]))):
@@ -51,19 +51,19 @@ def sized(row: Callable[_P, None], size: Callable[[Any], int]) -> Callable[_P, N
 
 
 def text_from(row: Callable[[Any, Any], None], size: Callable[[Any], int], handle: Any) -> str:
-    """Return what C writes as text, or an empty text if the library refuses to tell.
+    """Return the text that C writes, or an empty text if the library refuses.
 
     Parameters
     ----------
     row, size : callable
         As for `sized`.
     handle : int
-        What is asked.
+        The handle that both get.
     """
     try:
         buffer = bytearray(size(handle))
         if buffer:
             row(handle, buffer)
-    except Exception:  # the text only explains another error, which is not to be hidden
+    except Exception:  # the text only explains another error, which must not be hidden
         return ""
     return buffer.partition(b"\0")[0].decode(errors="replace").strip()

@@ -1,6 +1,6 @@
-"""Devices, memory, operand views and compiled plans: what the host library is built on.
+"""Devices, streams, memory, operand views and FFT plans, on which the host library is built.
 
-Nothing here needs NumPy, and importing it touches no CUDA library.
+Nothing here needs NumPy, and importing it opens no CUDA library.
 """
 
 import atexit
@@ -76,8 +76,8 @@ __all__ = [
     "usable_cores",
 ]
 
-# Objects that are still alive when the interpreter exits must not call CUDA, which may be gone
-# before them.
+# Once the interpreter exits, destructors call no CUDA function, because the driver may be gone
+# before the objects.
 atexit.register(_close)
 
 

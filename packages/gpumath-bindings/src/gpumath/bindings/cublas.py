@@ -1,10 +1,11 @@
-"""cuBLAS, one to one: vectors and matrices on one GPU, in the precision that a name's letter says.
+"""cuBLAS, one to one: vectors and matrices on one GPU; the letter in a name is the precision.
 
 Matrices are column-major. Handles, streams and addresses are ints, and 0 is NULL. An address is
-used as it is: a wrong one ends the process. Scalars such as alpha are given by their address, in
-host memory unless `set_pointer_mode` says otherwise, and so are scalar results. A batch of
-matrices is given by strides, or by the address of an array of addresses; both are in device
-memory. A status other than success raises `cuBLASError`. cuBLAS is loaded by the first call.
+used as it is: a wrong one ends the process. Scalars such as alpha are passed by their address, in
+host memory unless `set_pointer_mode` says otherwise, and so are scalar results. A batch of matrices
+is passed with strides, or as the address of an array of addresses, and both the array and the
+matrices are in device memory. A status other than success raises `cuBLASError`. cuBLAS is loaded by
+the first call.
 
 Examples
 --------

@@ -1,12 +1,12 @@
 """cublasLt, one to one: matrix products that are described, searched for, and then run.
 
-A product has a description (`matmul_desc_create`), a layout for each matrix
-(`matrix_layout_create`), and attributes of both, which are set from and read to memory; a
-``get_..._attribute_dtype`` function says what type is there. `matmul_algo_get_heuristic` finds
-algorithms, `matmul` runs one. Handles, descriptors, streams and addresses are ints, and 0 is NULL.
-An address is used as it is: a wrong one ends the process. ComputeType, Operation and DataType are
-those of `gpumath.bindings.cublas`. A status other than success raises `cuBLASLtError`. cublasLt is
-loaded by the first call; descriptors need neither a driver nor a GPU.
+A product has a description (`matmul_desc_create`) and a layout for each matrix
+(`matrix_layout_create`). Attributes of both are set from memory and read to memory; a
+``get_..._attribute_dtype`` function returns the type of an attribute. `matmul_algo_get_heuristic`
+finds algorithms, and `matmul` runs one. Handles, descriptors, streams and addresses are ints, and 0
+is NULL. An address is used as it is: a wrong one ends the process. ComputeType, Operation and
+DataType are those of `gpumath.bindings.cublas`. A status other than success raises `cuBLASLtError`.
+cublasLt is loaded by the first call; descriptors need neither a driver nor a GPU.
 
 Examples
 --------
@@ -60,8 +60,8 @@ del TYPE_CHECKING
 
 check_status = cuBLASLtError.check
 
-# The library tells the sizes, which tests compare; it wants eight bytes for the averages of grouped
-# products, whatever its header says.
+# Tests compare the sizes with those that the library reports. It wants eight bytes for the averages
+# of grouped products, although its header says otherwise.
 get_emulation_desc_attribute_dtype = _dtype_getter(
     "get_emulation_desc_attribute_dtype",
     EmulationDescAttribute,
@@ -140,12 +140,12 @@ def matmul_algo_get_ids(
     atype, btype, ctype, dtype : cublas.DataType
         Types of the matrices.
     requested_algo_count : int
-        Most ids that are wanted, at least 1.
+        Largest number of ids to return, at least 1.
 
     Returns
     -------
     tuple of int
-        For `matmul_algo_init`.
+        The ids, for `matmul_algo_init`.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def matmul_algo_get_ids(
     C function ``cublasLtMatmulAlgoGetIds``, in CUDA 12.0 to 13.5. See
     https://docs.nvidia.com/cuda/cublas/#using-the-cublaslt-api
     """
-    # There are some dozens of algorithms; who asks for all names a huge number.
+    # There are some dozens of algorithms, but a caller who wants all may ask for a huge number.
     count = max(0, min(_index(requested_algo_count), 65536))
     ids = memoryview(bytearray(4 * count)).cast("i")
     types = (scale_type, atype, btype, ctype, dtype)
@@ -166,7 +166,8 @@ def matmul_algo_get_ids(
 
 
 def __getattr__(name: str) -> Any:
-    # What takes long to import, or needs NumPy, waits until it is asked for.
+    # These attributes take long to import, or need NumPy, so they are made when they are first
+    # used.
     if name == "MatmulTile":
         lazy = _import_module("gpumath.bindings._generated.cublasLt_lazy")
         globals()[name] = lazy.MatmulTile

@@ -1,9 +1,10 @@
 """cublasXt, one to one: products of matrices in host memory, divided between several GPUs.
 
-Matrices are column-major, in host or device memory, and may be larger than a GPU's. They are cut
-into square tiles, which are copied and computed at the same time; a call returns when all is done.
+Matrices are column-major, in host or device memory, and may be larger than the memory of a GPU.
+They are cut into square tiles, and some are copied while others are computed. A call returns when
+the whole product is done.
 Handles and addresses are ints, and 0 is NULL. An address is used as it is: a wrong one ends the
-process. Scalars such as alpha are given by their address in host memory. Operation, FillMode,
+process. Scalars such as alpha are passed by their address in host memory. Operation, FillMode,
 SideMode and DiagType are those of `gpumath.bindings.cublas`. A status other than success raises
 `cuBLASError`. The functions are in cuBLAS's library, which is loaded by the first call.
 

@@ -2,8 +2,8 @@
 
 Handles, streams and addresses are ints, and 0 is NULL. An address is used as it is: a wrong one
 ends the process. Arrays that C only reads may be Python sequences. What C writes to a scalar is
-returned; of the work areas of a plan on several GPUs, the first one's size. A status other than
-success raises `cuFFTError`. cuFFT is loaded by the first call.
+returned; for a plan on several GPUs, that is the size of the first GPU's work area only. A status
+other than success raises `cuFFTError`. cuFFT is loaded by the first call.
 
 Examples
 --------
@@ -41,7 +41,7 @@ def xt_set_jit_callback(
     Parameters
     ----------
     plan : int
-        From `create`; a make_plan function must not have seen it.
+        From `create`; no make_plan function may have been called with it.
     lto_callback_symbol_name : str
         Name of the device function.
     lto_callback_fatbin : int or bytes-like
@@ -49,9 +49,9 @@ def xt_set_jit_callback(
     lto_callback_fatbin_size : int
         Its length in bytes.
     type : XtCallbackType
-        What the callback handles.
+        Whether the callback loads or stores, and which type of numbers.
     caller_info : int or sequence of int
-        For each GPU the address of the data that the callback gets; 0 for none.
+        For each GPU the address of the data that the callback gets, or 0 for none.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def xt_set_jit_callback(
     FunctionNotFoundError
         cuFFT is older than CUDA 12.6 Update 2's.
     """
-    # CUDA 12's library exports the plain name too, but not as what its header declares.
+    # The library of CUDA 12 exports the plain name too, but not as its header declares it.
     function = _xt_set_jit_callback if _rows.get_version() >= 12000 else _xt_set_jit_callback_12_7
     function(
         plan,

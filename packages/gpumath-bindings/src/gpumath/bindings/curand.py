@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 
 check_status = cuRANDError.check
 
-# What cuRAND's tables hold; the library does not tell, and reading on would end the process.
+# Number of dimensions in cuRAND's tables. The library does not tell it, and reading past the end
+# could end the process.
 _DIMENSIONS = 20000
 
 
 def get_direction_vectors32(set_: int, size: int) -> "NDArray[np.uint32]":
-    """Direction vectors of the 32-bit Sobol generators.
+    """Return direction vectors of the 32-bit Sobol generators.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def get_direction_vectors32(set_: int, size: int) -> "NDArray[np.uint32]":
     Raises
     ------
     ValueError
-        There are not so many dimensions.
+        ``size`` is negative or above 20000.
     cuRANDError
         The set is not a 32-bit one.
 
@@ -72,7 +73,7 @@ def get_direction_vectors32(set_: int, size: int) -> "NDArray[np.uint32]":
 
 
 def get_direction_vectors64(set_: int, size: int) -> "NDArray[np.uint64]":
-    """Direction vectors of the 64-bit Sobol generators.
+    """Return direction vectors of the 64-bit Sobol generators.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def get_direction_vectors64(set_: int, size: int) -> "NDArray[np.uint64]":
     Raises
     ------
     ValueError
-        There are not so many dimensions.
+        ``size`` is negative or above 20000.
     cuRANDError
         The set is not a 64-bit one.
 
@@ -104,7 +105,7 @@ def get_direction_vectors64(set_: int, size: int) -> "NDArray[np.uint64]":
 
 
 def get_scramble_constants32(size: int) -> "NDArray[np.uint32]":
-    """Scramble constants of the 32-bit scrambled Sobol generator.
+    """Return scramble constants of the 32-bit scrambled Sobol generator.
 
     Parameters
     ----------
@@ -114,12 +115,12 @@ def get_scramble_constants32(size: int) -> "NDArray[np.uint32]":
     Returns
     -------
     numpy.ndarray
-        A copy of shape ``(size,)``: one constant a dimension.
+        A copy of shape ``(size,)``: one constant for each dimension.
 
     Raises
     ------
     ValueError
-        There are not so many dimensions.
+        ``size`` is negative or above 20000.
 
     Notes
     -----
@@ -132,7 +133,7 @@ def get_scramble_constants32(size: int) -> "NDArray[np.uint32]":
 
 
 def get_scramble_constants64(size: int) -> "NDArray[np.uint64]":
-    """Scramble constants of the 64-bit scrambled Sobol generator.
+    """Return scramble constants of the 64-bit scrambled Sobol generator.
 
     Parameters
     ----------
@@ -142,12 +143,12 @@ def get_scramble_constants64(size: int) -> "NDArray[np.uint64]":
     Returns
     -------
     numpy.ndarray
-        A copy of shape ``(size,)``: one constant a dimension.
+        A copy of shape ``(size,)``: one constant for each dimension.
 
     Raises
     ------
     ValueError
-        There are not so many dimensions.
+        ``size`` is negative or above 20000.
 
     Notes
     -----

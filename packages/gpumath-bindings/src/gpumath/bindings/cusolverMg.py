@@ -1,7 +1,7 @@
 """cuSOLVERMg, one to one: dense LU, Cholesky and eigenvalues on several GPUs of one machine.
 
-A matrix is dealt out to the devices of a grid in blocks of columns, and a matrix descriptor says
-how. Arguments called ``array_d_...`` are sequences with one device address for each device, or the
+Blocks of columns of a matrix are distributed over the devices of a grid, as a matrix descriptor
+says. Arguments called ``array_d_...`` are sequences with one device address for each device, or the
 address of such an array. Indices of rows and columns start at 1. Handles and descriptors are ints,
 and 0 is NULL. A status other than success raises `cuSOLVERError`, while a singular matrix is
 reported by the ``info`` that a routine returns. CUDA 13 marks all of it as deprecated.

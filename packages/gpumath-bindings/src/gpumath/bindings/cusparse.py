@@ -53,14 +53,14 @@ def sp_gemm_estimate_memory_buffersize3(
     spgemm_descr: int,
     chunk_fraction: float,
 ) -> int:
-    """Bytes of the third buffer, which `sp_gemm_estimate_memory_buffersize2` asks for.
+    """Return the size of the third buffer, which `sp_gemm_estimate_memory_buffersize2` needs.
 
     Parameters
     ----------
     handle, op_a, op_b, alpha, mat_a, mat_b, beta, mat_c, compute_type, alg, spgemm_descr : int
         As in `sp_gemm_work_estimation`; ``alg`` is ``SpGEMMAlg.ALG2`` or ``ALG3``.
     chunk_fraction : float
-        Share of the work that is computed at a time, above 0 and at most 1; ``ALG3`` uses it.
+        Part of the work that is computed at a time, above 0 and at most 1; only ``ALG3`` uses it.
 
     Returns
     -------
@@ -100,18 +100,18 @@ def sp_gemm_estimate_memory_buffersize2(
     buffer_size3: int,
     external_buffer3: int,
 ) -> int:
-    """Bytes of the second buffer of `sp_gemm_compute`, once the third is there.
+    """Return the size of the second buffer of `sp_gemm_compute`, once the third one exists.
 
     Parameters
     ----------
     handle, op_a, op_b, alpha, mat_a, mat_b, beta, mat_c, compute_type, alg, spgemm_descr : int
         As in `sp_gemm_work_estimation`; ``alg`` is ``SpGEMMAlg.ALG2`` or ``ALG3``.
     chunk_fraction : float
-        Share of the work that is computed at a time, above 0 and at most 1; ``ALG3`` uses it.
+        Part of the work that is computed at a time, above 0 and at most 1; only ``ALG3`` uses it.
     buffer_size3 : int
-        What `sp_gemm_estimate_memory_buffersize3` returned.
+        The result of `sp_gemm_estimate_memory_buffersize3`.
     external_buffer3 : int
-        Device memory of so many bytes; it can be freed after the call.
+        Address of device memory of ``buffer_size3`` bytes, which can be freed after the call.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def sp_mv_op_buffer_size(
     compute_type: int,
     alg: int = SpMVOpAlg.ALG_DEFAULT,
 ) -> int:
-    """Bytes of work area that `sp_mv_op_create_descr` needs.
+    """Return the size of the work area that `sp_mv_op_create_descr` needs.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def sp_mv_op_buffer_size(
     Raises
     ------
     ValueError
-        An algorithm is named, and this cuSPARSE has no choice.
+        ``alg`` is not the default, but cuSPARSE is older than 12.8.
     FunctionNotFoundError
         cuSPARSE is older than CUDA 13.2's.
     cuSPARSEError
@@ -190,20 +190,20 @@ def sp_mv_op_create_descr(
     buffer: int,
     alg: int = SpMVOpAlg.ALG_DEFAULT,
 ) -> int:
-    """Analyse a matrix for products with operators of one's own.
+    """Analyse a matrix for products with user-defined operators.
 
     Parameters
     ----------
     handle : int
         The context.
     op_a : Operation
-        What is done to the matrix first.
+        The operation on the matrix: none, or a transposition.
     mat_a, vec_x, vec_y, vec_z : int
         Descriptors of the matrix and of the vectors of z = alpha op(A) x + beta y.
     compute_type : int
         Element type of the computation.
     buffer : int
-        Device memory of `sp_mv_op_buffer_size` bytes.
+        Address of device memory of `sp_mv_op_buffer_size` bytes.
     alg : SpMVOpAlg, optional
         The algorithm, which C takes before ``buffer``; cuSPARSE has a choice since 12.8.
 
@@ -215,7 +215,7 @@ def sp_mv_op_create_descr(
     Raises
     ------
     ValueError
-        An algorithm is named, and this cuSPARSE has no choice.
+        ``alg`` is not the default, but cuSPARSE is older than 12.8.
     FunctionNotFoundError
         cuSPARSE is older than CUDA 13.2's.
     cuSPARSEError
@@ -232,13 +232,13 @@ def sp_mv_op_create_descr(
 
 
 def _has_op_alg(alg: int) -> bool:
-    """Tell whether this cuSPARSE's SpMVOp functions take an algorithm."""
+    """Return whether the SpMVOp functions of this cuSPARSE take an algorithm."""
     version = (_rows.get_property(0), _rows.get_property(1))
     if version >= (12, 8):
         return True
     if alg:
         raise ValueError(
             f"alg is {alg}, but cuSPARSE {version[0]}.{version[1]} has no choice of algorithms for "
-            "SpMVOp: leave it out, or use cuSPARSE 12.8 (CUDA 13.3) or newer"
+            "SpMVOp; leave it out, or use cuSPARSE 12.8 (CUDA 13.3) or newer"
         )
     return False

@@ -5,12 +5,12 @@ ends the process. What C writes to a scalar is returned; arrays that C writes ar
 addresses. Arrays that C only reads may be Python sequences. A status other than success raises
 `CUDAError`. The driver is loaded by the first call; `init` comes before most others.
 
-Structs are classes such as `Memcpy2D`, and an object of one is accepted where C wants its address.
-A union's members are fields of their own: ``desc.res_array_h_array``.
+Structs are classes such as `Memcpy2D`, and an object of such a class is accepted where C wants the
+struct's address. Members of a union are fields of their own: ``desc.res_array_h_array``.
 
-Where the driver calls back, as in `launch_host_func`, pass the address of a C function;
-``ctypes.cast(callback, ctypes.c_void_p).value`` is that of a ctypes callback. Keep the callback
-alive for as long as it may be called, and call no CUDA function from a host function.
+Where the driver calls a function, as in `launch_host_func`, pass the address of a C function. That
+of a ctypes callback is ``ctypes.cast(callback, ctypes.c_void_p).value``. Keep the callback alive as
+long as it may be called, and call no CUDA function from a host function.
 
 A function whose parameters changed has its newest form under the plain name and older forms with
 their version, such as `mem_advise_v1`; each works with every driver that exports it. `mem_advise`

@@ -1,6 +1,6 @@
 """Exceptions of gpumath.
 
-Every class can be pickled, and none of them touches a CUDA library when it is built.
+All of them can be pickled, and building one calls no CUDA library.
 
 Examples
 --------
@@ -52,7 +52,7 @@ class LibraryNotFoundError(GpumathError, RuntimeError):
     library : str
         Module name of the library, such as ``"cufft"``.
     tried : tuple of (str, str, str)
-        Every place that was looked at: search step, folder or file, and what was there.
+        Every place that was searched: the search step, the folder or file, and what was there.
     fix : str
         One command or step that makes the library available.
     """
@@ -83,9 +83,9 @@ class FunctionNotFoundError(GpumathError, RuntimeError):
     symbol : str
         The exported symbol that was looked up.
     path, version : str
-        The library that lacks it.
+        File and version of the library that lacks the function.
     since, until : str
-        First and last CUDA release, of those that gpumath's tables were read from, that have it.
+        First and last CUDA release that have the function, among those that gpumath knows.
     """
 
     def __init__(
@@ -111,17 +111,18 @@ class FunctionNotFoundError(GpumathError, RuntimeError):
 
 
 class LibraryError(GpumathError):
-    """A CUDA library returned a status other than success. Each library has a subclass.
+    """A CUDA library returned a status other than success; each library has a subclass.
 
     Attributes
     ----------
     status : int
-        The status; a member of the library's enum, such as ``cufft.Result``, where it is known.
+        The status: a member of the library's enum, such as ``cufft.Result``, or the bare number of
+        a status that gpumath does not know.
     function : str
         C name of the function that returned it, or an empty string.
     """
 
-    # Name of the module whose statuses these are; imported when the first error is built.
+    # The generated module with the statuses, which is imported when the first error is built.
     _statuses = ""
 
     def __init__(self, status: int, function: str = "", context: str = "") -> None:
@@ -129,7 +130,7 @@ class LibraryError(GpumathError):
         tables = import_module(f"gpumath.bindings._generated.{self._statuses}")
         try:
             self.status: int = tables.STATUS(status)
-        except ValueError:  # a status of a newer library than the table
+        except ValueError:  # the library is newer than the table
             self.status = status
         self.function = function
         self.context = context
@@ -142,7 +143,7 @@ class LibraryError(GpumathError):
         Parameters
         ----------
         status : int
-            What a function of the library returned.
+            The status that a function of the library returned.
         """
         if status:
             raise cls(status)
@@ -238,16 +239,16 @@ class InvalidStateError(GpumathError, RuntimeError):
 class StickyError(GpumathError, RuntimeError):
     """An earlier error has made CUDA unusable for the rest of the process.
 
-    After a kernel has used a wrong address, failed in an assertion or the like, NVIDIA's driver
+    After a kernel has used a wrong address, failed an assertion or the like, NVIDIA's driver
     refuses all further work of the process, and everything in device memory is lost. gpumath then
-    raises this at once, without asking the driver. Start a new process, and look for the cause in
-    the kernels that ran before ``first`` was reported: the function that reports such an error is
-    seldom the one that caused it.
+    raises this error at once, without asking the driver. Start a new process, and look for the
+    cause in the kernels that ran before ``first`` was reported, because the function that reports
+    such an error is seldom the one that caused it.
 
     Attributes
     ----------
     first : CUDAError or CUDARuntimeError
-        The error as it was first reported: its ``status``, and the ``function`` that returned it.
+        The first report of the error, with its ``status`` and the ``function`` that returned it.
 
     Examples
     --------
@@ -269,14 +270,14 @@ class StickyError(GpumathError, RuntimeError):
 
 
 class UnsupportedLayoutError(GpumathError, ValueError):
-    """Valid input in a memory layout that no plan covers.
+    """The input is valid, but no plan covers its memory layout.
 
     Attributes
     ----------
     permutation : tuple of int
-        Copy the operand with its axes in this order and the layout is supported.
+        Order of the axes in a copy of the operand that a plan covers.
     axes : tuple of int
-        The transform axes of that copy.
+        Transform axes of that copy.
     """
 
     def __init__(
@@ -311,10 +312,10 @@ _BY_MODULE: dict[str, type[LibraryError]] = {
 
 
 def status_error(module: str, status: int, function: str = "", context: str = "") -> LibraryError:
-    """Build the exception for a status from ``module``, without touching the library."""
+    """Return the exception for a status of ``module``, without calling the library."""
     return _BY_MODULE[module](status, function, context)
 
 
 def sticky_error(module: str, status: int, function: str) -> StickyError:
-    """Build the exception for use after a sticky error, without touching the library."""
+    """Return the exception for a use of CUDA after a sticky error, without calling the library."""
     return StickyError(status_error(module, status, function))

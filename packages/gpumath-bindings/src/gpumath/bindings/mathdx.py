@@ -1,9 +1,9 @@
 """libmathdx, one to one: device functions of cuFFTDx, cuBLASDx and cuSOLVERDx as LTO-IR.
 
-A descriptor gets operators that say what it computes; it is compiled into a code object, whose
+A descriptor gets operators that say what it computes. It is compiled into a code object, whose
 LTO-IR nvJitLink links with a kernel. Handles are ints. Texts and LTO-IR are written to a writable
-buffer of the caller's. A status other than success raises `LibMathDxError`. libmathdx is loaded by
-the first call, and needs NVRTC, but neither a driver nor a GPU.
+buffer that the caller passes. A status other than success raises `LibMathDxError`. libmathdx is
+loaded by the first call, and needs NVRTC, but neither a driver nor a GPU.
 
 Examples
 --------

@@ -1,7 +1,7 @@
 """nvJitLink, one to one: LTO-IR, PTX, cubins and libraries linked while the program runs.
 
 Handles and addresses are ints, and 0 is NULL. Options are a sequence of str or bytes; inputs are
-bytes-like, and what the linker made is copied into a writable buffer of the caller's. A status
+bytes-like, and results are copied into a writable buffer that the caller passes. A status
 other than success raises `nvJitLinkError`, with the linker's messages where it has some. nvJitLink
 is loaded by the first call, and needs neither a driver nor a GPU.
 
@@ -52,8 +52,8 @@ from gpumath.bindings.errors import nvJitLinkError as nvJitLinkError
 
 _P = _ParamSpec("_P")
 _ARCHITECTURE = _re.compile(r"(?:sm|compute|lto)_([1-9]\d{1,2})[a-z]?", _re.ASCII)
-# CUDA 13's library says itself whether it supports an architecture. CUDA 12's takes many that do
-# not exist, and crashes for others.
+# The library of CUDA 13 itself refuses architectures that it does not support. That of CUDA 12
+# accepts many that do not exist, and crashes for others.
 _OF_CUDA_12 = frozenset(
     (50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121)
 )
@@ -68,7 +68,7 @@ get_linked_ptx = _sized(_get_linked_ptx, _rows.get_linked_ptx_size)
 
 
 def _logged(row: _Callable[_P, None]) -> _Callable[_P, None]:
-    """Return ``row``, whose exception has the linker's messages, under its public name."""
+    """Wrap ``row`` so that its exception has the linker's log, under its public name."""
 
     @_functools.wraps(row)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
@@ -99,8 +99,8 @@ def create(
     num_options : int
         Number of options.
     options : int or sequence of str or bytes
-        Such as ``["-arch=sm_90", "-lto"]``, at least ``num_options`` of them, or the address of
-        theirs, which is not looked at.
+        At least ``num_options`` options, such as ``["-arch=sm_90", "-lto"]``, or the address of an
+        array of addresses, whose options are not checked.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def create(
     ------
     ValueError
         The architecture is not of the form ``sm_90``, ``sm_90a``, ``sm_100f``, ``compute_90`` or
-        ``lto_90``, or CUDA 12 has no such one. nvJitLink would end the process for some of these.
+        ``lto_90``, or CUDA 12 does not have it. nvJitLink would end the process for some of these.
     nvJitLinkError
         An option is not known, or this nvJitLink does not support the architecture.
 
@@ -150,7 +150,7 @@ def destroy(handle: _SupportsIndex | _SupportsInt) -> None:
     Parameters
     ----------
     handle : int
-        From `create`; not to be used afterwards.
+        From `create`; it must not be used afterwards.
 
     Raises
     ------

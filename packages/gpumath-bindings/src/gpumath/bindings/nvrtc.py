@@ -1,7 +1,7 @@
 """NVRTC, one to one: CUDA C++ compiled to PTX, machine code or LTO-IR while the program runs.
 
 Handles and addresses are ints, and 0 is NULL. Options, headers and their names are sequences of
-str or bytes; what the compiler made is copied into a writable buffer of the caller's. A status
+str or bytes; results are copied into a writable buffer that the caller passes. A status
 other than success raises `NVRTCError`, with the log where a compilation failed. NVRTC is loaded by
 the first call, and needs neither a driver nor a GPU.
 
@@ -70,13 +70,13 @@ def compile_program(
     num_options : int
         Number of options.
     options : int or sequence of str or bytes
-        Such as ``["-arch=sm_90", "-std=c++17"]``, at least ``num_options`` of them, or the address
-        of theirs.
+        At least ``num_options`` options, such as ``["-arch=sm_90", "-std=c++17"]``, or the address
+        of an array of addresses.
 
     Raises
     ------
     NVRTCError
-        The source does not compile, or an option is wrong; the text has the compiler's log.
+        The source does not compile, or an option is wrong; the message has the compiler's log.
 
     Notes
     -----
@@ -96,7 +96,7 @@ def destroy_program(prog: _SupportsIndex | _SupportsInt) -> None:
     Parameters
     ----------
     prog : int
-        From `create_program`; not to be used afterwards.
+        From `create_program`; it must not be used afterwards.
 
     Raises
     ------

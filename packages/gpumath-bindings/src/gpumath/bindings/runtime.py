@@ -5,9 +5,9 @@ ends the process. Structs are classes; a function that takes the address of one 
 What C writes to a scalar is returned. A status other than success raises `CUDARuntimeError`. The
 runtime is loaded by the first call.
 
-CUDA 13 changed the parameters of functions without changing their names. What the newest release
-has keeps the plain name; what CUDA 12 has under that name ends in ``_v1``, and each raises
-FunctionNotFoundError where the library has the other.
+CUDA 13 changed the parameters of some functions, but not their names. The function of the newest
+release has the plain name, and the one that CUDA 12 has under this name ends in ``_v1``. Each
+raises FunctionNotFoundError if the library has the other.
 
 Examples
 --------
@@ -78,14 +78,14 @@ def create_channel_desc(
     Parameters
     ----------
     x, y, z, w : int
-        Bits of each component; 0 for none.
+        Bits of each component; 0 if the element lacks it.
     f : ChannelFormatKind
         Format of the components.
 
     Returns
     -------
     ChannelFormatDesc
-        What functions for arrays and textures take.
+        The description, as functions for arrays and textures take it.
 
     Notes
     -----

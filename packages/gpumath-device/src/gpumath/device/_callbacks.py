@@ -1,4 +1,4 @@
-"""Callbacks of cuFFT from Python functions, without importing Numba before it is needed."""
+"""Callbacks for cuFFT from Python functions. Numba is imported by the first compilation."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ def compile_fft_callback(
     compute_capability: int,
     representation: Literal["ltoir", "ptx"] = "ltoir",
 ) -> bytes:
-    """Compile a Python function to a callback of cuFFT, with Numba.
+    """Compile a Python function to a callback for cuFFT, with Numba.
 
-    The result has a function with the types that NVCC gives
-    ``element symbol(void *, unsigned long long, void *, void *)``, or for the phase ``'store'``
-    ``void symbol(void *, unsigned long long, element, void *, void *)``, so that the linker can
-    inline it.
+    The result has a function with exactly the types that NVCC gives to
+    ``element symbol(void *, unsigned long long, void *, void *)``, or for the phase ``'store'`` to
+    ``void symbol(void *, unsigned long long, element, void *, void *)``, because the linker inlines
+    only then.
 
     Parameters
     ----------
     function : callable
-        Python function, or one that `numba.cuda.jit` has decorated, whose options do not count:
+        Python function, or one that `numba.cuda.jit` has decorated, whose options are ignored:
         ``load(data, offset, user_info, reserved)``, which returns the element, or ``store(data,
-        offset, element, user_info, reserved)``. It runs in a kernel; see Numba's documentation for
-        what can be in it.
+        offset, element, user_info, reserved)``. It runs in a kernel; Numba's documentation says
+        what it may contain.
     phase : {'load', 'store'}
-        Which of the two it is.
+        Whether cuFFT calls the function to load an element or to store one.
     element_dtype : {'float32', 'float64', 'complex64', 'complex128'}
-        What ``data`` points to.
+        Type of the elements to which ``data`` points.
     user_info_dtype : str, dtype or numba.types.Type
-        What ``user_info`` points to: a type of numbers, by its name or as NumPy's, or a type of
-        Numba.
+        Type of what ``user_info`` points to: a type of numbers, by name or as NumPy's dtype, or any
+        type of Numba.
     symbol : str
-        Name of the function in the result, as C++ mangles it.
+        Name of the function in the result, as mangled by C++.
     compute_capability : int
-        Such as 90. The result runs on devices of this compute capability and of higher ones.
+        Lowest compute capability of the devices on which the result runs, such as 90.
     representation : {'ltoir', 'ptx'}, default: 'ltoir'
-        Code for the linker, or text to look at.
+        LTO-IR for the linker, or PTX to read.
 
     Returns
     -------
     bytes
-        The code.
+        The LTO-IR or the PTX.
 
     Raises
     ------
@@ -59,7 +59,8 @@ def compile_fft_callback(
         A type is not allowed, Numba cannot compile the function, or NVVM does not know the compute
         capability.
     RuntimeError
-        The function calls another device function, and there is no GPU, which Numba needs then.
+        The function calls another device function, but there is no GPU, for which Numba compiles
+        that one. Or NVVM is not installed.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def compile_fft_callback(
 
 
 def function_fingerprint(function: Callable[..., Any]) -> str | None:
-    """Tell what a Python function would be compiled to, without compiling it.
+    """Return a text that identifies what a Python function compiles to, without compiling it.
 
     Parameters
     ----------
@@ -102,9 +103,9 @@ def function_fingerprint(function: Callable[..., Any]) -> str | None:
     Returns
     -------
     str or None
-        Text that is equal for functions of equal code, closures, defaults and used globals, down
-        through the functions that they call, under the same versions of Python and of the
-        compilers. None if the function uses an object whose value cannot be told.
+        The text is equal for functions with equal code, closures, defaults and used globals, also
+        in the functions that they call, under the same versions of Python and of the compilers.
+        None if the function uses an object whose value cannot be written as text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Python functions as device functions that CUDA C++ can call. Importing it imports Numba."""
+"""Compiles Python functions to device functions that CUDA C++ can call. Imports Numba."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numba_cuda  # noqa: F401 - the target inside Numba itself is an older one
+import numba_cuda  # noqa: F401 - required, because the target inside Numba itself is an older one
 import numpy as np
 from cuda.bindings.nvvm import nvvmError
 from cuda.pathfinder import DynamicLibNotFoundError
@@ -28,15 +28,15 @@ _SCALARS = {
         *("float32", "float64", "complex64", "complex128"),
     )
 }
-# How C++ names the structs of complex numbers. Code links without a cast, and is inlined, only
-# where both sides name them alike.
-_STRUCTS = {"complex64": "struct.float2", "complex128": "struct.double2"}
+# Names that NVCC gives to the structs of complex numbers. The linker inlines a function only if
+# both sides use the same names.
+_NVCC_STRUCTS = {"complex64": "struct.float2", "complex128": "struct.double2"}
 
 _BYTE_POINTER = ir.IntType(8).as_pointer()
 _OFFSET = ir.IntType(64)
 _QUOTED_NAME = re.compile(r'@"([^"]+)"')
-# Modules that are built share their types.
-_BUILDING = threading.Lock()
+# Held while LLVM modules are edited, because the modules of all threads share their types.
+_BUILD_LOCK = threading.Lock()
 
 
 def compile_callback(
@@ -49,7 +49,7 @@ def compile_callback(
     compute_capability: int,
     representation: str,
 ) -> bytes:
-    """Compile a function to a callback; `gpumath.device.compile_fft_callback` says how."""
+    """Compile a function to a callback, as `gpumath.device.compile_fft_callback` documents."""
     element_type = _SCALARS[element]
     pointer, info = types.CPointer(element_type), types.CPointer(_type_of(user_info))
     stored = (element_type,) if stores else ()
@@ -83,11 +83,11 @@ def compile_callback(
         raise RuntimeError(msg) from error
     library = compiled.library
     inner = library.get_function(compiled.fndesc.llvm_func_name)
-    with _BUILDING:
+    with _BUILD_LOCK:
         _add_entry(inner, symbol, element, stores=stores)
         inner.linkage = "internal"
         names = {f.name for module in library.modules for f in module.functions if f.blocks}
-        texts = _with_own_names(library.llvm_strs, names - {symbol})
+        texts = _with_unique_names(library.llvm_strs, names - {symbol})
     options = nvvm_options | {"arch": f"compute_{compute_capability}"}
     try:
         code: bytes = nvvm.compile_ir(texts, **options)
@@ -110,12 +110,15 @@ def _type_of(user_info: Any) -> types.Type:
 
 
 def _add_entry(inner: ir.Function, symbol: str, element: str, *, stores: bool) -> None:
-    """Add the function that C++ code calls: its types are exactly those that NVCC gives it."""
+    """Add the function that C++ calls, with exactly the types that NVCC gives to it.
+
+    It calls ``inner``, which Numba has compiled.
+    """
     module = inner.module
     real = ir.FloatType() if element in ("float32", "complex64") else ir.DoubleType()
     number: ir.Type = real
-    if element in _STRUCTS:
-        number = module.context.get_identified_type(_STRUCTS[element])
+    if element in _NVCC_STRUCTS:
+        number = module.context.get_identified_type(_NVCC_STRUCTS[element])
         if number.is_opaque:
             number.set_body(real, real)
     parameters = [_BYTE_POINTER, _OFFSET, _BYTE_POINTER, _BYTE_POINTER]
@@ -124,7 +127,8 @@ def _add_entry(inner: ir.Function, symbol: str, element: str, *, stores: bool) -
     returned = ir.VoidType() if stores else number
     entry = ir.Function(module, ir.FunctionType(returned, parameters), symbol)
     builder = ir.IRBuilder(entry.append_basic_block("entry"))
-    # Numba's functions get the address of their result first, and complex numbers in two parts.
+    # A function of Numba takes the address of its result first, and a complex number as two
+    # numbers.
     slot = builder.alloca(inner.args[0].type.pointee)
     values = list(entry.args)
     if stores and number is not real:
@@ -146,11 +150,11 @@ def _add_entry(inner: ir.Function, symbol: str, element: str, *, stores: bool) -
     builder.ret(result)
 
 
-def _with_own_names(texts: list[str], names: set[str]) -> list[str]:
-    """Give functions names of their own, by what is in them.
+def _with_unique_names(texts: list[str], names: set[str]) -> list[str]:
+    """Add a digest of the code to the names of functions.
 
-    Numba numbers functions of the same name within a process. Of two callbacks that came from two
-    processes, the linker would take one for the other.
+    Numba makes names unique within a process only. Without the digest, the linker could confuse
+    functions of two callbacks that were compiled in two processes.
     """
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 

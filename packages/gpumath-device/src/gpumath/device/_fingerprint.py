@@ -1,4 +1,4 @@
-"""What Numba reads when it compiles a Python function, as text."""
+"""Describes as text all that Numba reads when it compiles a Python function."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ import numpy as np
 
 __all__ = ["Fingerprint", "compiler_versions"]
 
-# The compiler, and what its result depends on.
+# The compiler, and the packages on which its result depends.
 _DISTRIBUTIONS = (
     *("numba-cuda", "numba", "llvmlite", "numpy", "cuda-bindings"),
     *("nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12", "gpumath-device"),
 )
-# Modules whose functions Numba replaces by its own, so that their versions tell all.
+# Modules whose functions Numba replaces by its own, so their versions describe them fully.
 _KNOWN_MODULES = ("numba", "numpy", "cuda", "math", "cmath", "operator", "builtins")
 
 
 class Fingerprint:
-    """Describes functions by everything that their compilation depends on."""
+    """Describes functions by everything on which their compilation depends."""
 
     class UnknownValueError(Exception):
-        """A value cannot be told by text."""
+        """A value cannot be described by text."""
 
     def __init__(self) -> None:
-        # Functions that call themselves, or each other, are described once.
+        # Number of each function by its id, because functions may call themselves or each other.
         self._seen: dict[int, int] = {}
 
     def of(self, value: Any) -> str:
-        """Describe a value that compiled code uses."""
+        """Return a description of a value that compiled code uses."""
         if value is None or value is Ellipsis or isinstance(value, bool | int | float | complex):
             return f"{type(value).__name__}:{value!r}"
         if isinstance(value, str | bytes):
@@ -55,7 +55,7 @@ class Fingerprint:
             options = getattr(value, "targetoptions", {})
             named = sorted((name, repr(options[name])) for name in options)
             return f"{self._function(function)}{named if function is not value else ''}"
-        module, name = _origin(value)
+        module, name = _module_and_name(value)
         if isinstance(value, ModuleType | type | BuiltinFunctionType) or _is_known(module):
             text = _text_of(value)
             if not _is_known(module) or " at 0x" in text:
@@ -71,22 +71,22 @@ class Fingerprint:
             return f"function:{function.__module__}.{function.__qualname__}"
         try:
             cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        except ValueError:  # a variable that has no value yet
+        except ValueError:  # a variable without a value
             raise self.UnknownValueError(function.__qualname__) from None
         defaults = (function.__defaults__, tuple((function.__kwdefaults__ or {}).items()))
         parts = [
-            _code(function.__code__),
+            _described_code(function.__code__),
             self.of(tuple(cells)),
             *map(self.of, defaults),
-            *self._globals(function, _names(function.__code__)),
+            *self._globals(function, _names_in(function.__code__)),
         ]
         return f"def({';'.join(parts)})"
 
     def _globals(self, function: FunctionType, names: list[str]) -> list[str]:
-        """Describe what the names in a function's code may stand for.
+        """Return descriptions of what the names in a function's code may stand for.
 
-        A name is a global, a builtin or an attribute. Attributes of modules are looked up in every
-        module that the function can reach, since Numba takes their values as constants.
+        A name is a global, a builtin or an attribute. Each name is looked up in every module that
+        the function can reach, because Numba takes the values of module attributes as constants.
         """
         found = []
         modules: list[ModuleType] = []
@@ -110,7 +110,7 @@ def _is_known(module: str) -> bool:
     return module.partition(".")[0] in _KNOWN_MODULES
 
 
-def _origin(value: Any) -> tuple[str, str]:
+def _module_and_name(value: Any) -> tuple[str, str]:
     if isinstance(value, ModuleType):
         return value.__name__, value.__name__
     source = value if hasattr(value, "__qualname__") else type(value)
@@ -118,14 +118,14 @@ def _origin(value: Any) -> tuple[str, str]:
 
 
 def _text_of(value: Any) -> str:
-    # Of instances: Numba's types and stubs, which say what they are.
+    # An instance is a type or a stub of Numba, whose text describes it.
     return "" if isinstance(value, ModuleType | type | BuiltinFunctionType) else str(value)
 
 
-def _code(code: CodeType) -> str:
-    """Describe code by what is executed, without the places in files."""
+def _described_code(code: CodeType) -> str:
+    """Return a description of what the code executes, without file names and line numbers."""
     constants = [
-        _code(item) if isinstance(item, CodeType) else f"{type(item).__name__}:{item!r}"
+        _described_code(item) if isinstance(item, CodeType) else f"{type(item).__name__}:{item!r}"
         for item in code.co_consts
     ]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
@@ -134,18 +134,18 @@ def _code(code: CodeType) -> str:
     return f"{code.co_code.hex()}{handlers}{constants}{names}{counts}"
 
 
-def _names(code: CodeType) -> list[str]:
-    """Names of globals and attributes in the code, and in the functions inside it."""
+def _names_in(code: CodeType) -> list[str]:
+    """Return the names of globals and attributes in the code and in functions inside it."""
     names = set(code.co_names)
     for item in code.co_consts:
         if isinstance(item, CodeType):
-            names.update(_names(item))
+            names.update(_names_in(item))
     return sorted(names)
 
 
 @cache
 def compiler_versions() -> str:
-    """Versions of Python and of what compiles, with the NVVM of a toolkit by its file."""
+    """Return the versions of Python and of the compilers, and the files of a toolkit's NVVM."""
     own = Path(__file__).with_name("_compile.py").read_bytes()
     versions = [f"python {sys.version_info[:3]}", hashlib.sha256(own).hexdigest()]
     for name in _DISTRIBUTIONS:
