@@ -1,1 +1,1 @@
-"""Generator of the symbol tables, the binding rows, the Python enums and the stubs."""
+"""Generates the symbol tables, the rows of the bindings, the Python enums and the stubs."""

@@ -1,4 +1,4 @@
-"""Everything that is generated, as a map from path to text."""
+"""Generates all files, as a map from path to text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def outputs(root: Path, repository: Path) -> dict[str, str]:
     files[f"{SYS}/mod.rs"] = (emit_sys.module(names), everything)
     files[f"{RUST}/mod.rs"] = (emit_rust.module(names), everything)
     files[f"{PYTHON}/__init__.py"] = ('"""Enums, one module a library."""\n', everything)
-    # The hand-written stubs lie beside the Rust they describe; type checkers look for them here.
+    # The hand-written stubs are beside the Rust that they describe, but type checkers look here.
     by_hand = {path.stem: path for path in sorted((repository / STUBS).glob("*.pyi"))}
     for name, path in by_hand.items():
         files[f"{CORE}/{name}.pyi"] = (path.read_text(), f"{STUBS}/{name}.pyi")
@@ -61,7 +61,7 @@ def outputs(root: Path, repository: Path) -> dict[str, str]:
 
 
 def write(repository: Path, files: dict[str, str]) -> None:
-    """Put the files into the repository, and remove what is no longer generated."""
+    """Write the files into the repository, and remove files that are no longer generated."""
     for folder in _FOLDERS:
         shutil.rmtree(repository / folder, ignore_errors=True)
     for name, text in files.items():
@@ -71,7 +71,7 @@ def write(repository: Path, files: dict[str, str]) -> None:
 
 
 def differences(repository: Path, files: dict[str, str]) -> list[str]:
-    """Tell how the repository differs from `files`, one line each."""
+    """Return a line for each file in which the repository differs from `files`."""
     suffixes = {".rs", ".py", ".pyi"}
     there = {
         str(path.relative_to(repository))

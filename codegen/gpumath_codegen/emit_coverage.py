@@ -1,4 +1,4 @@
-"""The page ``docs/coverage.md``: what the headers declare, and what is bound."""
+"""Writes ``docs/coverage.md``: how much of the headers is bound."""
 
 from __future__ import annotations
 

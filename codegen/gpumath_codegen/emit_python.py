@@ -1,4 +1,4 @@
-"""The Python side: ``_generated/<library>.py`` (enums) and ``_core/<library>.pyi`` (stubs)."""
+"""Writes ``_generated/<library>.py`` (enums) and ``_core/<library>.pyi`` (stubs)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FLOATS = "_Floats: TypeAlias = _Int | Sequence[SupportsFloat | SupportsIndex] |
 _FLOAT = "SupportsFloat | SupportsIndex"
 _COMPLEX = "SupportsComplex | SupportsFloat | SupportsIndex"
 _STUB_TYPE = {"f32": _FLOAT, "f64": _FLOAT, "c64": _COMPLEX, "c128": _COMPLEX}
-# What a parameter of such a role takes, whatever its C type.
+# Type of a parameter with this role, for any C type.
 _BY_ROLE = {
     "bytes": "_Int | Buffer",
     "buffer": "_Int | Buffer",

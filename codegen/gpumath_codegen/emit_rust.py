@@ -1,10 +1,11 @@
-"""The bindings crate's `generated` folder: the rows that call/ turns into Python functions."""
+"""Writes the rows from which call/ of the bindings makes Python functions."""
 
 from __future__ import annotations
 
 from gpumath_codegen import text
 from gpumath_codegen.model import Function, Library, Parameter
 
+# `Row` and `Kind` are call::FunctionSpec and call::ParameterKind.
 _NAMES = ("Kind", "Length", "Parameter", "Returns", "Row", "Value")
 _VARIANT = {"ptr": "Address", "str": "Text"}
 
@@ -39,7 +40,7 @@ pub(crate) static MODULES: &[(&str, &[Row])] = &[{modules}];
 
 
 def _row(lib: Library, f: Function) -> str:
-    # CPython takes the signature from what stands before the dashes.
+    # CPython reads the signature from the text before the dashes.
     doc = f"{text.signature(f)}\n--\n\n{text.docstring(lib, f)}"
     doc = doc.replace("\\", r"\\").replace('"', r"\"")
     parameters = ", ".join(_parameter(f, p) for p in f.parameters)

@@ -1,4 +1,4 @@
-"""The structs of a library: ``_generated/<library>_structs.py``, one class a struct."""
+"""Writes ``_generated/<library>_structs.py``: one class for each struct of a library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from gpumath_codegen import api, names
 from gpumath_codegen.model import Library
 
-# Attributes of every class, which a field must not hide.
+# Attributes of every struct class. A field of such a name gets an underscore.
 _TAKEN = {
     "dtype", "from_buffer", "from_data", "from_ptr", "itemsize", "nbytes", "ptr", "readonly",
 }  # fmt: skip
@@ -30,12 +30,12 @@ class Class:
 
     @property
     def needs(self) -> list[str]:
-        """C names of the structs inside."""
+        """C names of the structs inside this one."""
         return [_nested(f) for _, _, f in self.fields if f.kind.startswith("struct ")]
 
 
 def classes(lib: Library) -> list[Class]:
-    """Return the classes of a library, those that others hold first."""
+    """Return the classes of a library, each behind those of its fields."""
     found = {key: _class(lib, key, rule) for key, rule in sorted(lib.structs.items())}
     twice = [c.name for c in found.values()]
     if wrong := sorted({name for name in twice if twice.count(name) > 1}):
@@ -98,7 +98,7 @@ def _class(lib: Library, key: str, rule: dict[str, Any]) -> Class:
 
 
 def _class_name(c_name: str, lib: Library) -> str:
-    """``CUDA_MEMCPY2D_v2`` becomes ``Memcpy2dV2``, ``cudaMemLocation`` ``MemLocation``."""
+    """Return ``Memcpy2dV2`` for ``CUDA_MEMCPY2D_v2``, ``MemLocation`` for ``cudaMemLocation``."""
     bare = re.sub(r"^(CUDA_|cudaLib|cuda|CU|cu)", "", c_name.removesuffix("_t").removesuffix("_st"))
     library = lib.name.lower()
     if c_name.lower().startswith(library):
@@ -108,8 +108,8 @@ def _class_name(c_name: str, lib: Library) -> str:
 
 
 def _python_name(c_name: str) -> str:
-    # A union without a name lends its members to the struct.
-    # `waitValue.` is a union without a name in `waitValue`.
+    # The members of a union without a name are fields of the struct. The union itself is a field
+    # too: that in `waitValue` is named `waitValue.`.
     name = "_".join(names.snake_case(part) or "union" for part in c_name.split("."))
     return f"{name}_" if keyword.iskeyword(name) or name in _TAKEN else name
 

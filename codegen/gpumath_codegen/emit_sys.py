@@ -1,4 +1,4 @@
-"""crates/gpumath-sys/src/generated: the symbol tables and the trampolines."""
+"""Writes crates/gpumath-sys/src/generated: the symbol tables and the trampolines."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ pub static {f.static}: Function<unsafe extern "C" fn({types}){returns}> = Functi
 
 
 def _type(kind: str) -> str:
-    """Rust type of an ABI kind."""
+    """Return the Rust type of an ABI kind."""
     if kind.startswith("struct "):
         return _by_value_struct(letter(kind))
     return _BY_VALUE.get(kind) or _RUST.get(kind, kind)

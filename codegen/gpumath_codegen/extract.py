@@ -1,4 +1,4 @@
-"""Headers to facts: parse every pinned release of a library's headers."""
+"""Extracts facts from headers: parses every pinned release of a library's headers."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _SCALARS = {
 }
 _RECORDS = (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL)
 _ARRAYS = (TypeKind.INCOMPLETEARRAY, TypeKind.CONSTANTARRAY)
-# vector_types.h: what cuComplex and cuDoubleComplex are.
+# The structs of vector_types.h that cuComplex and cuDoubleComplex are.
 _COMPLEX = {"float2": "c64", "double2": "c128"}
-# cuda_fp16.h includes it for its device code, which is of no interest here.
+# cuda_fp16.h includes this file for its device code only.
 _STUBS = {"/stubs/nv/target": "#define NV_IF_TARGET(...)\n#define NV_IF_ELSE_TARGET(...)\n"}
 
 
 @dataclass
 class Release:
-    """What the headers of one CUDA release declare."""
+    """The declarations in the headers of one CUDA release."""
 
     functions: dict[str, api.Function] = field(default_factory=dict)
     enums: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def extract(root: Path, cache: Path, library: str) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     releases: dict[str, Release] = {}
     for cuda, own in entry["wheels"].items():
-        # Its own wheel first, so that its headers win.
+        # The library's own wheel comes first, because the first header of a name counts.
         folders = [
             wheels.unpacked(cache, wheel, lock["sha256"][wheel])
             for wheel in dict.fromkeys([own, *lock["releases"].get(cuda, [])])
@@ -88,7 +88,7 @@ def parse(
     language: str = "c",
     inline: bool = False,
 ) -> Release:
-    """Read the declarations of `headers`; with `inline`, inline functions count too."""
+    """Return the declarations of `headers`; with `inline`, inline functions too."""
     source = "".join(f"#include <{name}>\n" for name in headers)
     folders = [*includes, "/stubs", *_compiler_headers(language)]
     standard = {"c": "-std=c11", "c++": "-std=c++17"}[language]
@@ -118,7 +118,7 @@ def parse(
             tags.add(named.spelling)
             types.setdefault(cursor.type.spelling.rpartition(" ")[2], named)
     for cursor in own:
-        # Those with a `typedef` have their names from it.
+        # A type with a `typedef` has its name from there.
         if cursor.is_definition() and cursor.spelling not in tags:
             types.setdefault(cursor.spelling, cursor)
     records = {name for name, definition in types.items() if definition.kind in _RECORDS}
@@ -136,7 +136,7 @@ def parse(
 
 def _declarations(cursor: Cursor) -> Iterator[Cursor]:
     for child in cursor.get_children():
-        # C++ headers wrap theirs in `extern "C"`.
+        # C++ headers have their declarations inside `extern "C"`.
         if child.kind in (CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL):
             yield from _declarations(child)
         else:
@@ -144,9 +144,9 @@ def _declarations(cursor: Cursor) -> Iterator[Cursor]:
 
 
 def _fields(type_: Type, records: set[str], path: str = "", start: int = 0) -> list[api.Field]:
-    """Return what a struct holds: a union as bytes, and behind them its members.
+    """Return the fields of a struct. A union is a field of bytes, followed by its members.
 
-    The members of a union or a struct that is none of `records` are named by their path, with dots.
+    Members of a union or a struct that is not in `records` are named by their path, with dots.
     """
     fields = []
     for cursor in type_.get_fields():
@@ -155,7 +155,7 @@ def _fields(type_: Type, records: set[str], path: str = "", start: int = 0) -> l
             kind, count = _element(kind), count * kind.get_canonical().element_count
         offset = start + cursor.get_field_offsetof()
         if cursor.is_bitfield():
-            # Only unions have some, beside a member that holds all their bits.
+            # Only unions have bit fields, beside a member with all their bits.
             continue
         name = path if "(" in cursor.spelling or not cursor.spelling else path + cursor.spelling
         canonical = kind.get_canonical()
@@ -175,14 +175,15 @@ def _fields(type_: Type, records: set[str], path: str = "", start: int = 0) -> l
 
 
 def merge(releases: dict[str, Release]) -> api.Api:
-    """Join the releases: each function and each member with the first and the last that has it."""
+    """Join the releases: add to functions and members the first and the last that has them."""
     structs: dict[tuple[str, str], api.Struct] = {}
     functions: dict[tuple[str, ...], api.Function] = {}
     enums: dict[str, dict[tuple[str, int], api.Member]] = {}
     for cuda, release in releases.items():
         for found in release.functions.values():
-            # A changed signature or symbol under an unchanged name is another function. The
-            # driver, whose exports are not known, keeps its old symbols.
+            # A changed signature or symbol under an unchanged name is another function. The symbol
+            # does not count for the driver, whose exports are not known and which keeps old
+            # symbols.
             symbol = "" if found.exported is None else found.symbol
             key = (found.name, symbol, found.returns, *(p.kind for p in found.parameters))
             known = functions.setdefault(key, found)
@@ -199,7 +200,7 @@ def merge(releases: dict[str, Release]) -> api.Api:
         for struct in release.structs.values():
             # A changed layout under an unchanged name is another struct.
             layout = structs.setdefault((struct.name, str(struct.fields)), struct)
-            # CUtensorMap's grew: what is aligned for one release must be so for all.
+            # The alignment of CUtensorMap grew. Use the largest, which suits all releases.
             layout.alignment = max(layout.alignment, struct.alignment)
             layout.since = layout.since or cuda
             layout.until = cuda
@@ -215,7 +216,7 @@ def _joined(first: list[str] | None, second: list[str] | None) -> list[str] | No
 
 
 def _compiler_headers(language: str) -> list[str]:
-    # libclang's wheel holds no stddef.h, and no C++ library.
+    # The wheel of libclang has no stddef.h and no C++ library.
     command = ["cc", "-E", "-v", "-x", language, "/dev/null"]
     report = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     _, _, folders = report.partition("#include <...> search starts here:")
@@ -223,19 +224,19 @@ def _compiler_headers(language: str) -> list[str]:
 
 
 def _renamed(own: list[Cursor]) -> dict[str, str]:
-    """Map exported symbols to public names, from ``#define cuMemAlloc cuMemAlloc_v2``."""
+    """Return public names by exported symbol, from ``#define cuMemAlloc cuMemAlloc_v2``."""
     public: dict[str, str] = {}
     for cursor in own:
         if cursor.kind == CursorKind.MACRO_DEFINITION:
             tokens = [token.spelling for token in cursor.get_tokens()]
-            # `__CUDA_API_PTSZ(name)` leaves the name as it is, unless per-thread streams are on.
+            # `__CUDA_API_PTSZ(name)` is the name, unless per-thread default streams are on.
             if (
                 len(tokens) == 5
                 and tokens[2] == "("
                 and tokens[1].startswith(("__CUDA_API_PT", "__CUDART_API_PT"))
             ):
                 tokens = [tokens[0], tokens[3]]
-            # The version may stand inside: cublasDgemm_64 is cublasDgemm_v2_64.
+            # The version may be inside the symbol: cublasDgemm_64 is cublasDgemm_v2_64.
             if len(tokens) == 2 and tokens[0] == re.sub(r"_v\d+", "", tokens[1], count=1):
                 public[tokens[1]] = tokens[0]
     return public
@@ -260,7 +261,7 @@ def _spelling(type_: Type) -> str:
 
 
 def _kind(type_: Type) -> str:
-    """Return what the ABI and the rules need to know; see `api.Parameter`."""
+    """Return the kind of a type, as `api.Parameter` defines it."""
     const = "const " if type_.is_const_qualified() else ""
     canonical = type_.get_canonical()
     if canonical.kind in _SCALARS:
@@ -279,7 +280,7 @@ def _kind(type_: Type) -> str:
         if pointee.kind == TypeKind.RECORD and type_.kind != TypeKind.POINTER:
             return const + "handle"
         if pointee.kind == TypeKind.RECORD and _complex(pointee) is None:
-            # Its size may differ between releases, which is no other signature.
+            # Without the size, because another size in another release is no other signature.
             return ("const " if pointee.is_const_qualified() else "") + "struct*"
         return _kind(type_.get_pointee() if type_.kind == TypeKind.POINTER else pointee) + "*"
     raise SystemExit(f"no kind for the C type {type_.spelling}")

@@ -1,4 +1,4 @@
-"""The core's own kernels: CUDA C++ to PTX, by the NVRTC of the oldest CUDA that gpumath runs with.
+"""Compiles the core's own kernels to PTX, with NVRTC of the oldest CUDA that gpumath runs with.
 
 PTX of that release, for the oldest architecture that it knows, is understood by every newer driver
 on every newer device.
@@ -22,7 +22,7 @@ _OPTIONS = (b"--gpu-architecture=compute_50",)
 
 
 def origin(source: str) -> str:
-    """Say what the PTX of this source is from; it is in the seal."""
+    """Return the origin of the PTX for its seal: the source and the compiler."""
     digest = hashlib.sha256(source.encode()).hexdigest()
     return f"scale_and_crop.cu of sha256 {digest} by NVRTC {_RELEASE}"
 
@@ -77,7 +77,7 @@ def _compiled(source: str, nvrtc: ctypes.CDLL) -> str:
     options = (ctypes.c_char_p * len(_OPTIONS))(*_OPTIONS)
     if nvrtc.nvrtcCompileProgram(program, len(options), options) != 0:
         raise SystemExit(_text(nvrtc, program, "ProgramLog"))
-    # NVRTC's own headers leave constants behind, which nothing here uses.
+    # The headers inside NVRTC define constants that nothing here uses.
     lines = _text(nvrtc, program, "PTX").splitlines()
     return "\n".join(line for line in lines if not line.startswith(".global")) + "\n"
 

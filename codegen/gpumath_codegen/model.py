@@ -1,4 +1,4 @@
-"""Facts and decisions joined: what the emitters write down."""
+"""Joins facts and decisions to the model that the emitters write."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from gpumath_codegen import api, names
 from gpumath_codegen.rules import Rules
 
-# Names of the sizes that functions return; with the rules of `_role` this was right for 633 of 639
-# outputs of nine libraries, and wrong for 4 parameters that are none.
+# Names of sizes that functions return. With the rules of `_role`, this finds 633 of the 639 outputs
+# of nine libraries, and takes 4 other parameters for outputs.
 _SIZE_OUTPUT = re.compile(
     r"(p?b|pB)ufferSize(InBytes)?\d?|lwork(_bytes)?|work(space)?Size\w*"
     r"|workspaceInBytes(OnDevice|OnHost)?|internalDataInBytes|lto_size|size"
@@ -58,7 +58,7 @@ LETTER = {
 class Parameter:
     """A parameter as Python sees it.
 
-    ``role`` is one of codegen/README.md; ``kind`` is the ABI kind of the value itself: of the
+    ``role`` is one of those in codegen/README.md. ``kind`` is the ABI kind of a single value: of an
     element for ``seq`` and ``nested``, of the pointee for ``out``.
     """
 
@@ -67,19 +67,19 @@ class Parameter:
     kind: str
     enum: str
     c_type: str
-    # For arrays: the parameter that says how many elements C reads or writes.
+    # Of an array: the parameter that says how many elements C reads or writes; "" if none does.
     length: str = ""
     # Whether 0 is refused.
     not_null: bool = False
 
     @property
     def default(self) -> str:
-        """What stands for an argument that is left out; nothing if it must be given."""
+        """The text of the default; empty if the argument must be given."""
         return "0" if self.role == "kernel_extra" else ""
 
     @property
     def abi(self) -> str:
-        """Kind of what is passed to C."""
+        """ABI kind of the argument that C gets."""
         return self.kind if self.role == "in" else "ptr"
 
 
@@ -96,33 +96,34 @@ class Function:
     returns: str
     keep_gil: bool
     doc: str
-    # The library's own versions that have this signature, from and before; "" is no bound.
+    # The library's own versions that have this signature: the first, and the first that no longer
+    # has it; "" is no bound.
     versions: tuple[str, str] = ("", "")
 
     @property
     def static(self) -> str:
-        """Name of its row in Rust."""
+        """Name of the function's row in Rust."""
         return self.name.lstrip("_").upper()
 
     @property
     def inputs(self) -> list[Parameter]:
-        """What Python passes."""
+        """The parameters that Python passes."""
         return [p for p in self.parameters if p.role != "out"]
 
     @property
     def outputs(self) -> list[Parameter]:
-        """What Python gets back."""
+        """The parameters that C writes and Python returns."""
         return [p for p in self.parameters if p.role == "out"]
 
     @property
     def shape(self) -> str:
-        """Name of the trampoline: a letter for what is returned, one a parameter."""
+        """Name of the trampoline: a letter for the result, and one for each parameter."""
         letters = "".join(letter(p.abi) for p in self.parameters)
         return f"{letter(self.return_kind)}_{letters}"
 
     @property
     def return_kind(self) -> str:
-        """ABI kind of what C returns."""
+        """ABI kind of the result of the C function."""
         return "i32" if self.returns == "status" else self.returns
 
 
@@ -145,13 +146,13 @@ class Enum:
     flags: bool
     doc: str
     members: list[Member]
-    # Whether it is in a module of its own, which is imported when the enum is first asked for.
+    # Whether the enum is in a module of its own, which is imported when the enum is first used.
     lazy: bool = False
 
 
 @dataclass
 class Library:
-    """Everything that is emitted about one module."""
+    """All that is emitted for one module."""
 
     name: str
     title: str
@@ -159,24 +160,24 @@ class Library:
     error: str
     functions: list[Function]
     enums: list[Enum]
-    # None where another module has it.
+    # None if another module has the enum.
     status: Enum | None
-    # What `since` and `until` count: "CUDA", or the library itself.
+    # Whose releases `since` and `until` name: "CUDA", or the library.
     release_of: str
     facts: api.Api
-    # Key of what is left out, and why.
+    # Reason for each function that is left out, by its key.
     skipped: dict[str, str]
     # Rules of the structs, by C name or `name@since`.
     structs: dict[str, Any]
 
     @property
     def rust(self) -> str:
-        """Name of its modules in Rust."""
+        """Name of the library's modules in Rust."""
         return self.name.lower()
 
 
 def load(root: Path, name: str) -> Library:
-    """Join ``api/<name>.toml`` and ``rules/<name>.toml``, and refuse what does not fit."""
+    """Join ``api/<name>.toml`` and ``rules/<name>.toml``; exit if they do not agree."""
     facts = api.read(root / "api" / f"{name}.toml")
     rules = Rules(root / "rules" / f"{name}.toml", facts.functions)
     data = rules.data
@@ -215,14 +216,15 @@ def libraries(root: Path) -> list[str]:
 
 
 def letter(kind: str) -> str:
-    """Return what stands for an ABI kind in the name of a shape; ``s24a8`` for a struct."""
+    """Return the code of an ABI kind in the name of a shape, such as ``s24a8`` for a struct."""
     if kind.startswith("struct "):
         return "s" + kind.removeprefix("struct ").replace(".", "a")
     return LETTER.get(kind, "l")
 
 
 def _decided(enums: list[api.Enum], decisions: dict[str, Any]) -> list[api.Enum]:
-    # The prefix of the members is frozen: the longest common one may change with a new member.
+    # Every enum needs a rule with its prefix, because the longest common prefix of its members may
+    # change with a new member.
     known = {e.name for e in enums}
     if wrong := sorted(known ^ {*decisions}):
         raise SystemExit(f"enums without a rule, or rules without an enum: {', '.join(wrong)}")
@@ -247,7 +249,7 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
         if not name.isidentifier() or (m.name not in overrides and not m.name.startswith(prefix)):
             raise SystemExit(f"{enum.name}: no name for {m.name} without its prefix {prefix}")
         name = f"{name}_" if keyword.iskeyword(name) else name
-        # The newest value counts where a release gave a name another number (`*_MAX` and the like).
+        # If a release gave a name another number, as happens to `*_MAX`, the newest number counts.
         meaning = rules.get("status_meaning", {}).get(m.name, "")
         members[name] = Member(name, m.value, m.name, meaning)
     return Enum(
@@ -255,7 +257,8 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
         enum.name,
         decision.get("flags", False),
         decision["doc"],
-        # A second name of a value stays behind the first: Python makes it an alias.
+        # The sort is stable, so a second name of a value stays second, and Python makes it an
+        # alias.
         sorted(members.values(), key=lambda m: m.value),
         decision.get("lazy", False),
     )
@@ -346,7 +349,7 @@ def _parameter(
 
 
 def _role(name: str, kind: str, function: str) -> str:
-    """Decide by the C type and the name alone."""
+    """Return the role that C type and name suggest."""
     getter = "Get" in function
     if kind == "const i8*":
         return "str"

@@ -1,10 +1,10 @@
-"""How C names become Python names, unless rules/<library>.toml says otherwise."""
+"""Turns C names into Python names, unless rules/<library>.toml has others."""
 
 from __future__ import annotations
 
 import re
 
-# Runs of capitals that are one word.
+# Runs of capitals that are to be one word.
 _ONE_WORD = (
     ("GPUs", "Gpus"),
     ("LTOIRs", "Ltoirs"),
@@ -20,8 +20,8 @@ _PAIR = re.compile(r"([CRDZ]2[CRDZ]|[DH]to[DH]|[123]D)(?![a-z])")
 
 
 def snake_case(name: str) -> str:
-    """``ExecC2C`` becomes ``exec_c2c``, and ``nGPUs`` becomes ``n_gpus``."""
-    # Two letters of the mixed-precision solvers, for the matrix and for the factorisation.
+    """Return ``exec_c2c`` for ``ExecC2C``, and ``n_gpus`` for ``nGPUs``."""
+    # The two letters of a mixed-precision solver are the types of matrix and factorisation.
     name = re.sub(r"^([A-Z]{2})(gels|gesv)", r"\1_\2", name)
     for capitals, word in _ONE_WORD:
         name = name.replace(capitals, word)
@@ -32,10 +32,10 @@ def snake_case(name: str) -> str:
 
 
 def camel_case(name: str) -> str:
-    """``memPool_attribute`` becomes ``MemPoolAttribute``."""
+    """Return ``MemPoolAttribute`` for ``memPool_attribute``."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
 def without_prefix(name: str, prefix: str) -> str:
-    """Drop `prefix`, whatever its case, and underscores around it."""
+    """Return the name without `prefix`, in any case, and without underscores before it."""
     return re.sub(rf"^_*{re.escape(prefix)}", "", name, flags=re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The rules file: decisions whose keys are C names, or expressions that match several of them."""
+"""Reads a rules file: decisions whose keys are C names, or expressions that match C names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from gpumath_codegen import api
 
-# What the element type letter of a BLAS-like name stands for in a summary.
+# The words in a summary for the letter of the element type in a BLAS-like name.
 _PRECISION = {
     "S": "single precision",
     "D": "double precision",
@@ -26,8 +26,8 @@ class Rules:
     Attributes
     ----------
     keys : list of str
-        One key a function of the facts: its name; its symbol, or ``name@since``, where the name
-        does not tell it from another.
+        The key of each function of the facts: its name, or if several functions have the name, its
+        symbol or ``name@since``.
     """
 
     def __init__(self, path: Path, functions: list[api.Function]) -> None:
@@ -43,7 +43,7 @@ class Rules:
         return decision
 
     def keeps_gil(self, key: str) -> bool:
-        """Tell whether a call is too short to give the GIL away."""
+        """Return whether a call is too short to pay for releasing the GIL."""
         return key in self._keep_gil
 
     def summary(self, key: str) -> str:
@@ -56,7 +56,7 @@ class Rules:
         return f"{text} 64-bit sizes." if key.endswith("_64") else text
 
     def _matched(self, table: dict[str, Any]) -> dict[str, tuple[Any, dict[str, str]]]:
-        """Give every function its entry: by its key, or else by the one expression that fits."""
+        """Return the entry of each function: by its key, or by the one expression that matches."""
         found: dict[str, tuple[Any, dict[str, str]]] = {}
         sources: dict[str, str] = {}
         exact = {key: value for key, value in table.items() if key in self.keys}

@@ -1,4 +1,4 @@
-"""The documentation of a function: one text for `help()` and the stubs."""
+"""Writes the documentation of a function, the same for `help()` and for the stubs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MEANING = {
 }
 _TYPE = {"f32": "float", "f64": "float", "str": "str", "c64": "complex", "c128": "complex"}
 
-# Type and meaning of a parameter of such a role, whatever its C type.
+# Type and meaning of a parameter with this role, for any C type.
 _BY_ROLE = {
     "seq": ("int or sequence of {element}", "A sequence of {elements}{length}, or its address."),
     "nested": (
@@ -54,14 +54,14 @@ _BY_ROLE = {
 
 
 def signature(f: Function) -> str:
-    """``exec_c2c(plan, idata, odata, direction)``, on several lines if it is long."""
+    """Return ``exec_c2c(plan, idata, odata, direction)``, on several lines if it is long."""
     inputs = (f"{p.name}={p.default}" if p.default else p.name for p in f.inputs)
     line = f"{f.name}({', '.join(inputs)})"
     return textwrap.fill(line, 80, break_long_words=False)
 
 
 def python_type(p: Parameter) -> str:
-    """Type of the value of an output, or of a single input, in prose."""
+    """Return the Python type of an output or of a single input, for the documentation."""
     return p.enum or _TYPE.get(p.kind, "int")
 
 
@@ -110,5 +110,5 @@ def _returned(f: Function) -> list[str]:
 
 
 def _output(p: Parameter) -> str:
-    # An int even where C has an enum: building the member would cost more than the call.
+    # Not the enum, because making its member would take longer than the call.
     return f"{p.name} : {_TYPE.get(p.kind, 'int')}\n    What C writes to ``{p.c_type}``."

@@ -1,4 +1,4 @@
-"""Header wheels: download, verify, keep the headers and the names of exported symbols."""
+"""Downloads and verifies header wheels; keeps headers and the names of exported symbols."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def unpacked(cache: Path, requirement: str, sha256: str) -> Path:
-    """Return the folder in `cache` with what is kept of one wheel, downloading it if need be.
+    """Return the folder in `cache` with what is kept of a wheel; download the wheel if needed.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def unpacked(cache: Path, requirement: str, sha256: str) -> Path:
     requirement : str
         Such as ``"nvidia-cufft==12.5.0.14"``.
     sha256 : str
-        What the wheel's file must hash to.
+        The SHA-256 that the file of the wheel must have.
     """
     folder = cache / requirement.replace("==", "-")
     if folder.is_dir():

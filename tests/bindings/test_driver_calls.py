@@ -139,7 +139,10 @@ def test_arrays_and_structs_arrive(library: Path, call: str, record: str) -> Non
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("graph_add_empty_node(7, [500], 2)", "'dependencies' has 1 elements, but the call reads 2"),
+        (
+            "graph_add_empty_node(7, [500], 2)",
+            "'dependencies' has 1 elements, but the call reads 2",
+        ),
         ("device_get_name(bytearray(4), 5, 0)", "'name' has 4 bytes, but the call writes 5"),
         ("ipc_open_event_handle(bytes(63))", "63 bytes, but the C struct has 64"),
         ("memset_d8(1, 256, 1)", "256 is out of range for an unsigned 8-bit integer"),
