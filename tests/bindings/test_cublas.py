@@ -126,8 +126,8 @@ result = [
     parameters = ["info"] * 4 + ["device_id", "handle", "handle", *["operation_desc"] * 2]
     assert [message.split("'")[1] for _, message in null] == parameters
     assert too_short[0] == "ValueError"
-    assert "1 elements, 2 are read" in too_short[1]
-    assert "'alpha_array' has 1 elements, 2 are read" in group[1]
+    assert "1 elements, but the call reads 2" in too_short[1]
+    assert "'alpha_array' has 1 elements, but the call reads 2" in group[1]
     assert text[0] == "TypeError"
 
 

@@ -181,7 +181,7 @@ def test_edges_come_and_go(gpu: Gpu, graph: int, tmp_path: Path) -> None:
     file = tmp_path / "graph.dot"
     driver.graph_debug_dot_print(graph, str(file), driver.GraphDebugDotFlags.VERBOSE)
     assert file.read_text().startswith("digraph")
-    with pytest.raises(ValueError, match="1 elements, 2 are read"):
+    with pytest.raises(ValueError, match="1 elements, but the call reads 2"):
         driver.graph_add_empty_node(graph, [a], 2)
 
 

@@ -110,7 +110,7 @@ def test_a_batch_of_copies(gpu: Gpu) -> None:
     for start, size in zip(starts, sizes, strict=True):
         expected[start : start + size] = values[start : start + size]
     np.testing.assert_array_equal(fetched(target, 4096, np.uint8), expected)
-    with pytest.raises(ValueError, match="has 1 elements, 2 are read"):
+    with pytest.raises(ValueError, match="has 1 elements, but the call reads 2"):
         driver.memcpy_batch_async([target], [source, source], [1, 1], 2, attributes, [0], 1, stream)
 
 

@@ -89,7 +89,7 @@ def test_options_of_the_compiler_and_its_log(gpu: Gpu) -> None:
         driver.module_load_data_ex(PTX.replace(b"fma.rn", b"fmb.rn"), 3, options, values)
     assert caught.value.status is driver.Result.INVALID_PTX
     assert b"fmb" in log.value
-    with pytest.raises(ValueError, match="2 elements, 3 are read"):
+    with pytest.raises(ValueError, match="2 elements, but the call reads 3"):
         driver.module_load_data_ex(PTX, 3, options, values[:2])
 
 
