@@ -120,8 +120,9 @@ unsafe fn fill(
         let number = unsafe { as_i64(*arguments.add(index)) };
         // SAFETY: the caller guarantees the GIL.
         if number == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
-            // The slow path may convert the object after all, and raises the exception again if
-            // not. SAFETY: the caller guarantees the GIL.
+            // The slow path may convert the object after all. If not, it raises the exception
+            // again.
+            // SAFETY: the caller guarantees the GIL.
             unsafe { ffi::PyErr_Clear() };
             return false;
         }

@@ -380,7 +380,7 @@ fn results(
     let objects = all
         .map(|(value, cell)| {
             let object = output_object(py, value, cell)?;
-            // SAFETY: `output` returned a new reference.
+            // SAFETY: `output_object` returned a new reference.
             Ok(unsafe { Bound::from_owned_ptr(py, object) })
         })
         .collect::<PyResult<SmallVec<[_; 12]>>>()?;
