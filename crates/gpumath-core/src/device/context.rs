@@ -27,7 +27,8 @@ pub(crate) fn primary_context(ordinal: i32) -> Result<usize> {
     }
     let device = Device::new(ordinal)?;
     let mut context = 0_usize;
-    // Two threads may both retain the context, which only increases a count that is never decreased.
+    // Two threads may both retain the context, which only increases a count that is never
+    // decreased.
     // SAFETY: the driver writes one context handle to `context`, a live `usize`.
     unsafe {
         call!(driver::DEVICE_PRIMARY_CTX_RETAIN, &raw mut context as usize, device.handle())
@@ -51,7 +52,8 @@ fn current() -> Result<usize> {
     Ok(current)
 }
 
-/// Keeps a device's primary context current in the calling thread. Dropping the guard restores the former context.
+/// Keeps a device's primary context current in the calling thread. Dropping the guard restores the
+/// former context.
 ///
 /// A reference to the innermost guard is the proof that functions ending with `_in` ask for.
 #[derive(Debug)]
@@ -63,8 +65,8 @@ pub struct ContextGuard {
 }
 
 impl ContextGuard {
-    /// Makes the primary context of a device current, which costs one call of the driver if it is current already.
-    /// Fails with `Error::Sticky` once CUDA cannot be used any more.
+    /// Makes the primary context of a device current, which costs one call of the driver if it is
+    /// current already. Fails with `Error::Sticky` once CUDA cannot be used any more.
     pub fn enter(ordinal: i32) -> Result<Self> {
         check_sticky()?;
         let context = primary_context(ordinal)?;
@@ -74,8 +76,9 @@ impl ContextGuard {
         Self::push(ordinal, context)
     }
 
-    /// Like [`Self::enter`], but pushes the context even if it is current already. Dropping the guard then restores the
-    /// caller's context after calls that leave another one current, as cuFFT Xt's do.
+    /// Like [`Self::enter`], but pushes the context even if it is current already. Dropping the
+    /// guard then restores the caller's context after calls that leave another one current, as
+    /// cuFFT Xt's do.
     pub(crate) fn enter_pushed(ordinal: i32) -> Result<Self> {
         check_sticky()?;
         let context = primary_context(ordinal)?;

@@ -51,7 +51,8 @@ impl Device {
     /// Returns the name, such as `"NVIDIA H200"`.
     pub fn name(self) -> Result<String> {
         let mut text = [0_u8; 256];
-        // SAFETY: the driver writes at most `text.len()` bytes to `text`, which lives until after the call.
+        // SAFETY: the driver writes at most `text.len()` bytes to `text`, which lives until after
+        // the call.
         unsafe {
             call!(
                 driver::DEVICE_GET_NAME,
@@ -102,9 +103,10 @@ impl Device {
         unsafe { call!(driver::CTX_SYNCHRONIZE) }
     }
 
-    /// Starts a thread that synchronizes with the device, and returns where its answer arrives. Dropping the receiver
-    /// abandons the wait, but not the work. A thread is needed because the driver cannot be asked whether a context is
-    /// idle. If none can be started, this function itself blocks.
+    /// Starts a thread that synchronizes with the device, and returns where its answer arrives.
+    /// Dropping the receiver abandons the wait, but not the work. A thread is needed because the
+    /// driver cannot be asked whether a context is idle. If none can be started, this function
+    /// itself blocks.
     #[must_use]
     pub fn spawn_synchronize(self) -> Receiver<Result<()>> {
         let (sender, receiver) = mpsc::channel();

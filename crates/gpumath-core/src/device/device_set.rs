@@ -9,7 +9,8 @@ use crate::status::call;
 
 /// The most devices that cuFFT takes.
 const MAX: usize = 16;
-/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED`, `CUDA_ERROR_TOO_MANY_PEERS`
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `CUDA_ERROR_PEER_ACCESS_UNSUPPORTED`,
+/// `CUDA_ERROR_TOO_MANY_PEERS`
 const ENABLED_OR_IMPOSSIBLE: [i32; 3] = [704, 217, 711];
 
 /// At least two distinct devices, in the order in which they get their parts.
@@ -69,13 +70,15 @@ impl Devices {
         )))
     }
 
-    /// Enables peer access from each device to the memory of each other, where the hardware allows it. cuFFT does so
-    /// when it plans for several devices, and disables it when it destroys such a plan, also for the plans that remain.
+    /// Enables peer access from each device to the memory of each other, where the hardware allows
+    /// it. cuFFT does so when it plans for several devices, and disables it when it destroys such a
+    /// plan, also for the plans that remain.
     pub(crate) fn enable_peer_access(&self) -> Result<()> {
         for &from in self.ordinals() {
             let _context = ContextGuard::enter(from)?;
             for &to in self.ordinals().iter().filter(|&&to| to != from) {
-                // SAFETY: `primary_context` never releases the context; 0 is the only value of the flags.
+                // SAFETY: `primary_context` never releases the context; 0 is the only value of the
+                // flags.
                 match unsafe { call!(driver::CTX_ENABLE_PEER_ACCESS, primary_context(to)?, 0) } {
                     Err(Error::Status(status)) if ENABLED_OR_IMPOSSIBLE.contains(&status.code) => {}
                     other => other?,

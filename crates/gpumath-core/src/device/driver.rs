@@ -17,7 +17,8 @@ static INITIALISED: OnceLock<(u32, Result<()>)> = OnceLock::new();
 /// Whether the process is about to end.
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
 
-/// Initialises the driver, once for the process. Fails with `InvalidState` in a child that was forked after that.
+/// Initialises the driver, once for the process. Fails with `InvalidState` in a child that was
+/// forked after that.
 pub(super) fn initialise() -> Result<()> {
     let (process, result) = INITIALISED.get_or_init(|| (std::process::id(), first_call()));
     if *process != std::process::id() {
@@ -68,14 +69,14 @@ pub fn driver_version() -> Result<(i32, i32)> {
     Ok((version / 1000, version % 1000 / 10))
 }
 
-/// Makes destructors leave everything to the end of the process from now on. The bindings call this function when the
-/// interpreter exits, because CUDA may already be unloaded after that.
+/// Makes destructors leave everything to the end of the process from now on. The bindings call this
+/// function when the interpreter exits, because CUDA may already be unloaded after that.
 pub fn begin_shutdown() {
     SHUTTING_DOWN.store(true, Ordering::Relaxed);
 }
 
-/// Returns whether a destructor may call CUDA. It may not while the process ends, in a forked child, or after a sticky
-/// error, which the destructor's own error would hide.
+/// Returns whether a destructor may call CUDA. It may not while the process ends, in a forked
+/// child, or after a sticky error, which the destructor's own error would hide.
 pub(crate) fn may_call_cuda_in_drop() -> bool {
     !SHUTTING_DOWN.load(Ordering::Relaxed)
         && !is_sticky_error_set()

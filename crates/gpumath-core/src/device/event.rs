@@ -20,7 +20,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// Creates an event of a device. Only one made with `timing` can measure time, and it costs more to record.
+    /// Creates an event of a device. Only one made with `timing` can measure time, and it costs
+    /// more to record.
     pub fn new(device: i32, timing: bool) -> Result<Self> {
         let _context = ContextGuard::enter(device)?;
         let mut handle = 0_usize;
@@ -49,7 +50,8 @@ impl Event {
 
     /// Like [`Self::record`], in the context of the event's device.
     pub(crate) fn record_in(&self, _context: &ContextGuard, stream: StreamRef) -> Result<()> {
-        // SAFETY: the event lives as long as `self`, and `StreamRef::new`'s caller guarantees that the stream is valid.
+        // SAFETY: the event lives as long as `self`, and `StreamRef::new`'s caller guarantees that
+        // the stream is valid.
         unsafe { call!(driver::EVENT_RECORD, self.handle, stream.handle()) }
     }
 
@@ -64,11 +66,13 @@ impl Event {
         is_ready(unsafe { call!(driver::EVENT_QUERY, self.handle) })
     }
 
-    /// Returns the milliseconds from the work that this event recorded to the work that `end` recorded.
+    /// Returns the milliseconds from the work that this event recorded to the work that `end`
+    /// recorded.
     pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
         let _context = ContextGuard::enter(self.device)?;
         let mut time = 0_f32;
-        // SAFETY: both events are borrowed, so they live; the driver writes one number to `time`, a live `f32`.
+        // SAFETY: both events are borrowed, so they live; the driver writes one number to `time`, a
+        // live `f32`.
         unsafe {
             call!(driver::EVENT_ELAPSED_TIME, &raw mut time as usize, self.handle, end.handle)
         }?;

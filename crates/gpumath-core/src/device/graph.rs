@@ -1,12 +1,13 @@
 //! Capture into CUDA graphs, and objects that live as long as a graph.
 //!
-//! A graph uses what its captured work uses, such as the tables of a cuFFT plan, each time it is launched. So the graph
-//! holds a reference to the plan, as a *user object* of the driver. The driver drops that reference when the last graph
-//! made from the capture is destroyed, but on a thread that must not call CUDA: the objects then wait in a list until
-//! the next planning, or a cleared cache, drops them ([`drop_released`]).
+//! A graph uses what its captured work uses, such as the tables of a cuFFT plan, each time it is
+//! launched. So the graph holds a reference to the plan, as a *user object* of the driver. The
+//! driver drops that reference when the last graph made from the capture is destroyed, but on a
+//! thread that must not call CUDA: the objects then wait in a list until the next planning, or a
+//! cleared cache, drops them ([`drop_released`]).
 //!
-//! What would break a capture is refused before it is tried. What libraries do on the side while they allocate is
-//! allowed by a relaxed capture mode of the calling thread ([`RelaxedCapture`]).
+//! What would break a capture is refused before it is tried. What libraries do on the side while
+//! they allocate is allowed by a relaxed capture mode of the calling thread ([`RelaxedCapture`]).
 
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};
@@ -58,8 +59,8 @@ impl StreamRef {
         self.capture_status_in(&ContextGuard::enter(self.device())?)
     }
 
-    /// Returns whether a capture of the stream is under way; for the legacy default stream, whether a stream is being
-    /// captured that it would wait for.
+    /// Returns whether a capture of the stream is under way; for the legacy default stream, whether
+    /// a stream is being captured that it would wait for.
     pub fn is_capturing(self) -> Result<bool> {
         self.capture_status().map(CaptureStatus::is_capturing)
     }
@@ -77,23 +78,23 @@ impl StreamRef {
         }
     }
 
-    /// Returns whether the stream is being captured and nothing has broken that yet. Fails for the legacy default stream
-    /// while a stream is being captured that it would wait for.
+    /// Returns whether the stream is being captured and nothing has broken that yet. Fails for the
+    /// legacy default stream while a stream is being captured that it would wait for.
     pub(super) fn is_captured_intact_in(self, context: &ContextGuard) -> Result<bool> {
         Ok(self.raw_capture_status_in(context)? == ACTIVE)
     }
 
     fn raw_capture_status_in(self, _context: &ContextGuard) -> Result<i32> {
         let mut status = NOT_CAPTURED;
-        // SAFETY: `StreamRef::new`'s caller guarantees that the stream is valid; the driver writes one number to
-        // `status`, a live `i32`.
+        // SAFETY: `StreamRef::new`'s caller guarantees that the stream is valid; the driver writes
+        // one number to `status`, a live `i32`.
         unsafe { call!(driver::STREAM_IS_CAPTURING, self.handle(), &raw mut status as usize) }?;
         Ok(status)
     }
 }
 
-/// Allows the calling thread to allocate, and to query events, while a stream is being captured; none of that becomes
-/// part of the graph. Dropping it restores the thread's former mode.
+/// Allows the calling thread to allocate, and to query events, while a stream is being captured;
+/// none of that becomes part of the graph. Dropping it restores the thread's former mode.
 #[derive(Debug)]
 pub struct RelaxedCapture {
     /// The former mode.
@@ -122,12 +123,13 @@ impl Drop for RelaxedCapture {
 
 type Kept = Box<dyn Any + Send>;
 
-/// Objects kept by graphs that have been destroyed. The driver calls `release` on a thread that must not call CUDA, so
-/// they wait here for [`drop_released`].
+/// Objects kept by graphs that have been destroyed. The driver calls `release` on a thread that
+/// must not call CUDA, so they wait here for [`drop_released`].
 static RELEASED: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
-/// If `stream` is being captured, keeps `object()` for as long as the graph lives, or a graph that is made from it.
-/// `capture` is the stream's status if the caller knows it; otherwise the driver is asked.
+/// If `stream` is being captured, keeps `object()` for as long as the graph lives, or a graph that
+/// is made from it. `capture` is the stream's status if the caller knows it; otherwise the driver
+/// is asked.
 pub fn keep_with_graph(
     context: &ContextGuard,
     stream: StreamRef,
@@ -143,8 +145,8 @@ pub fn keep_with_graph(
     }
     drop_released();
     let (mut status, mut id, mut graph) = (NOT_CAPTURED, 0_u64, 0_usize);
-    // SAFETY: `StreamRef::new`'s caller guarantees that the stream is valid. The driver writes to live values of the
-    // declared types; 0 stands for an output that is not wanted.
+    // SAFETY: `StreamRef::new`'s caller guarantees that the stream is valid. The driver writes to
+    // live values of the declared types; 0 stands for an output that is not wanted.
     unsafe {
         call!(
             driver::STREAM_GET_CAPTURE_INFO_V2,
@@ -158,8 +160,8 @@ pub fn keep_with_graph(
     }?;
     let address = Box::into_raw(Box::new(object()));
     let mut handle = 0_usize;
-    // SAFETY: the driver writes one handle to `handle`, a live `usize`. It calls `release` once, with `address`, which
-    // is what `release` takes.
+    // SAFETY: the driver writes one handle to `handle`, a live `usize`. It calls `release` once,
+    // with `address`, which is what `release` takes.
     let created = unsafe {
         call!(
             driver::USER_OBJECT_CREATE,
@@ -175,7 +177,8 @@ pub fn keep_with_graph(
         drop(unsafe { Box::from_raw(address) });
         return created;
     }
-    // SAFETY: the capture keeps `graph` alive; `handle` was created above, and its one reference moves to the graph.
+    // SAFETY: the capture keeps `graph` alive; `handle` was created above, and its one reference
+    // moves to the graph.
     let kept = unsafe { call!(driver::GRAPH_RETAIN_USER_OBJECT, graph, handle, 1, MOVE) };
     if kept.is_err() {
         // SAFETY: the graph did not take the reference, so it is still ours to release.
@@ -184,8 +187,9 @@ pub fn keep_with_graph(
     kept
 }
 
-/// Drops the objects that were kept by graphs that have been destroyed. Does nothing where destructors must not call
-/// CUDA: a forked child could find the lock held by a thread that it does not have.
+/// Drops the objects that were kept by graphs that have been destroyed. Does nothing where
+/// destructors must not call CUDA: a forked child could find the lock held by a thread that it does
+/// not have.
 pub fn drop_released() {
     if !may_call_cuda_in_drop() {
         return;
@@ -195,7 +199,8 @@ pub fn drop_released() {
 }
 
 extern "C" fn release(address: *mut Kept) {
-    // SAFETY: `keep_with_graph` made the address by `Box::into_raw`, and the driver calls this function once.
+    // SAFETY: `keep_with_graph` made the address by `Box::into_raw`, and the driver calls this
+    // function once.
     let kept = unsafe { Box::from_raw(address) };
     RELEASED.lock().unwrap_or_else(PoisonError::into_inner).push(*kept);
 }

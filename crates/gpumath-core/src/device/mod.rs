@@ -1,12 +1,15 @@
 //! CUDA devices, contexts, streams and events, over the driver's table in `gpumath_sys`.
 //!
-//! The driver is not touched before the first call that needs it. Contexts are always the devices' primary ones, which
-//! the CUDA runtime, CuPy and PyTorch use too; they are retained once and never released.
+//! The driver is not touched before the first call that needs it. Contexts are always the devices'
+//! primary ones, which the CUDA runtime, CuPy and PyTorch use too; they are retained once and never
+//! released.
 //!
-//! Most functions enter the context of their device ([`ContextGuard::enter`]). A function whose name ends with `_in`
-//! takes the guard instead, as proof that the context is current, such that a chain of calls asks the driver once.
+//! Most functions enter the context of their device ([`ContextGuard::enter`]). A function whose
+//! name ends with `_in` takes the guard instead, as proof that the context is current, so that a
+//! chain of calls asks the driver once.
 //!
-//! Destructors call CUDA only where [`may_call_cuda_in_drop`] says so, and drop the errors: nobody could handle them.
+//! Destructors call CUDA only if [`may_call_cuda_in_drop`] allows it, and ignore its errors, which
+//! they cannot report.
 
 mod context;
 #[expect(clippy::module_inception, reason = "a file is named after its main type, here `Device`")]

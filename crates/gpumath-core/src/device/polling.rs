@@ -1,7 +1,8 @@
-//! Waits by polling in short rounds, so that the caller can check for Ctrl-C between rounds and stop waiting.
+//! Waits by polling in short rounds, so that the caller can check for Ctrl-C between rounds and
+//! stop waiting.
 //!
-//! The driver's own waits block until the work is done. The pauses here are a fixed part of the time waited so far, so
-//! that they add little to it.
+//! The driver's own waits block until the work is done. The pauses here are a fixed part of the
+//! time waited so far, so that they add little to it.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ const NOT_READY: i32 = 600;
 
 /// How long a wait polls without pauses, which would be long compared to it.
 const BUSY: Duration = Duration::from_millis(2);
-/// After that, each pause is one such part of the time waited so far, which bounds what the pauses add.
+/// After that, each pause is one such part of the time waited so far, which bounds what the pauses
+/// add.
 const PART: u32 = 50;
 /// The longest pause, and the least duration of a round that ends without the work.
 const ROUND: Duration = Duration::from_millis(20);
@@ -31,8 +33,8 @@ impl PollingWait {
         Self { start: Instant::now() }
     }
 
-    /// Polls `is_done` until it returns `true`, or until the round is over, which returns `false`. Blocks for the
-    /// round.
+    /// Polls `is_done` until it returns `true`, or until the round is over, which returns `false`.
+    /// Blocks for the round.
     pub fn poll_round(&self, mut is_done: impl FnMut() -> Result<bool>) -> Result<bool> {
         let round = Instant::now();
         loop {

@@ -1,4 +1,5 @@
-//! Streams: one that gpumath owns ([`Stream`]), and one of any library that is only used ([`StreamRef`]).
+//! Streams: one that gpumath owns ([`Stream`]), and one of any library that is only used
+//! ([`StreamRef`]).
 
 use gpumath_sys::generated::driver;
 
@@ -9,7 +10,8 @@ use super::polling::is_ready;
 use crate::error::Result;
 use crate::status::call;
 
-/// `CU_STREAM_NON_BLOCKING`: the stream does not synchronize implicitly with the legacy default stream.
+/// `CU_STREAM_NON_BLOCKING`: the stream does not synchronize implicitly with the legacy default
+/// stream.
 const NON_BLOCKING: u32 = 1;
 
 /// A stream of a device, which this value neither owns nor keeps alive.
@@ -20,13 +22,13 @@ pub struct StreamRef {
 }
 
 impl StreamRef {
-    /// Names a stream by its device and its `cudaStream_t`: a handle that the driver or the runtime gave, or 0, 1 or 2
-    /// for a default stream.
+    /// Names a stream by its device and its `cudaStream_t`: a handle that the driver or the runtime
+    /// gave, or 0, 1 or 2 for a default stream.
     ///
     /// # Safety
     /// - `handle` is a valid stream handle of `device`.
-    /// - It stays valid as long as the result or a copy of it is used, and until the memory that was allocated with it
-    ///   has been dropped.
+    /// - It stays valid as long as the result or a copy of it is used, and until the memory that
+    ///   was allocated with it has been dropped.
     #[must_use]
     pub const unsafe fn new(device: i32, handle: usize) -> Self {
         Self { device, handle }
@@ -50,8 +52,8 @@ impl StreamRef {
         self.device
     }
 
-    /// Returns whether this is the legacy default stream, which cannot be captured. The per-thread default stream,
-    /// whose handle is 2, is another one.
+    /// Returns whether this is the legacy default stream, which cannot be captured. The per-thread
+    /// default stream, whose handle is 2, is another one.
     #[must_use]
     pub const fn is_legacy_default(self) -> bool {
         self.handle <= 1
@@ -72,7 +74,8 @@ impl StreamRef {
     }
 }
 
-/// A stream that this object owns. Dropping it destroys the CUDA stream, whose work the driver still finishes.
+/// A stream that this object owns. Dropping it destroys the CUDA stream, whose work the driver
+/// still finishes.
 #[derive(Debug)]
 pub struct Stream {
     handle: usize,
@@ -104,7 +107,8 @@ impl Stream {
     /// Names the stream, for functions that take a stream of any library.
     ///
     /// # Safety
-    /// `self` outlives every use of the result and of its copies, and the memory that is allocated with it.
+    /// `self` outlives every use of the result and of its copies, and the memory that is allocated
+    /// with it.
     #[must_use]
     pub const unsafe fn stream_ref(&self) -> StreamRef {
         StreamRef { device: self.device, handle: self.handle }
@@ -125,7 +129,8 @@ impl Stream {
     /// Makes work that is enqueued from now on start after the work that `event` recorded.
     pub fn wait(&self, event: &Event) -> Result<()> {
         let _context = ContextGuard::enter(self.device)?;
-        // SAFETY: stream and event are borrowed, so they live; 0 is the only flag for plain waiting.
+        // SAFETY: stream and event are borrowed, so they live; 0 is the only flag for plain
+        // waiting.
         unsafe { call!(driver::STREAM_WAIT_EVENT, self.handle, event.handle(), 0) }
     }
 }

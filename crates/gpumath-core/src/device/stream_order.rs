@@ -13,17 +13,18 @@ use crate::error::{Error, Result};
 use crate::status::call;
 
 thread_local! {
-    /// One event for each device. A wait refers to what was recorded before it, so an event can be reused at once.
+    /// One event for each device. A wait refers to what was recorded before it, so an event can be
+    /// reused at once.
     static EVENTS: RefCell<BTreeMap<i32, Event>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 impl StreamRef {
-    /// Makes work that is enqueued on this stream from now on wait for the work that is on `first` now, another stream
-    /// of the device.
+    /// Makes work that is enqueued on this stream from now on wait for the work that is on `first`
+    /// now, another stream of the device.
     ///
-    /// Nothing happens if this stream is being captured into a graph, because the graph runs later, in the order of its
-    /// launch. Fails with `InvalidState` if `first` is being captured but this stream is not: waiting would break the
-    /// capture.
+    /// Nothing happens if this stream is being captured into a graph, because the graph runs later,
+    /// in the order of its launch. Fails with `InvalidState` if `first` is being captured but this
+    /// stream is not: waiting would break the capture.
     pub fn order_after(self, first: Self) -> Result<()> {
         if self.device() != first.device() {
             return Err(Error::InvalidValue(format!(
@@ -51,8 +52,8 @@ impl StreamRef {
                 Entry::Vacant(entry) => entry.insert(Event::new(self.device(), false)?),
             };
             event.record_in(&context, first)?;
-            // SAFETY: `StreamRef::new`'s caller guarantees that the stream is valid, and the event is borrowed; 0 is the
-            // only flag for plain waiting.
+            // SAFETY: `StreamRef::new`'s caller guarantees that the stream is valid, and the event
+            // is borrowed; 0 is the only flag for plain waiting.
             unsafe { call!(driver::STREAM_WAIT_EVENT, self.handle(), event.handle(), 0) }
         })
     }

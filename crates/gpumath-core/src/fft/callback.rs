@@ -1,4 +1,10 @@
-//! Device functions of the user's, which cuFFT calls for each element that it reads or writes.
+//! Callbacks: device functions of the user, which cuFFT calls for each element that it reads or
+//! writes.
+//!
+//! A callback gets the element's offset from the start of the memory that a call of cuFFT works on.
+//! So a side with a callback allows one call only: layouts that need several are refused. Their
+//! code comes as LTO-IR, which cuFFT links with nvJitLink when it makes the plan. cuFFT keeps the
+//! addresses that it was given until the plan is destroyed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -22,13 +28,15 @@ const NOT_SUPPORTED: i32 = 16;
 #[derive(Clone, Debug)]
 pub struct Callback {
     ltoir: Arc<[u8]>,
-    /// Of the LTO-IR, so that the look-up of a plan need not read it each time.
+    /// Hash of the LTO-IR, so that looking up a plan need not read the code each time.
     hash: u64,
+    /// Device address; 0 for none.
     data: usize,
 }
 
 impl Callback {
-    /// `data` is the device address that the function gets with each call; 0 for none.
+    /// Makes a callback from its code. `data` is the device address that the function gets with
+    /// each call; 0 for none.
     #[must_use]
     pub fn new(ltoir: &[u8], data: usize) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -36,13 +44,13 @@ impl Callback {
         Self { ltoir: ltoir.into(), hash: hasher.finish(), data }
     }
 
-    /// The code.
+    /// Returns the code.
     #[must_use]
     pub fn ltoir(&self) -> &[u8] {
         &self.ltoir
     }
 
-    /// Device address of the data.
+    /// Returns the device address of the data; 0 for none.
     #[must_use]
     pub const fn data(&self) -> usize {
         self.data
@@ -63,23 +71,23 @@ impl Hash for Callback {
     }
 }
 
-/// What happens to the elements on their way in and out.
+/// The callbacks of a transform.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Callbacks {
-    /// Gives each element of the input.
+    /// Loads each element of the input.
     pub prolog: Option<Callback>,
     /// Stores each element of the output.
     pub epilog: Option<Callback>,
 }
 
 impl Callbacks {
-    /// Whether there is none.
+    /// Returns whether there is no callback.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.prolog.is_none() && self.epilog.is_none()
     }
 
-    /// Refuses what no plan can do, before cuFFT is looked for.
+    /// Refuses callbacks that no plan can have, before cuFFT is looked for.
     pub(super) fn check(problem: &FftProblem, passes: &[Pass]) -> Result<()> {
         let Self { prolog, epilog } = &problem.callbacks;
         if problem.callbacks.is_empty() {
@@ -90,7 +98,7 @@ impl Callbacks {
                 "cuFFT has no prolog and no epilog in half precision; convert the operand to single precision".into(),
             ));
         }
-        // Each call of the library counts offsets from its own start.
+        // Each call of cuFFT counts offsets from its own start.
         let from = |pass: &Pass| pass.offsets.iter().all(|&(input, _)| input == 0);
         let to = |pass: &Pass| pass.offsets.iter().all(|&(_, output)| output == 0);
         let sides = [
@@ -115,7 +123,8 @@ impl Callbacks {
         Ok(())
     }
 
-    /// Opens what cuFFT needs to link callbacks, and refuses what this cuFFT cannot do.
+    /// Opens the libraries that cuFFT links callbacks with, and refuses callbacks that this version
+    /// of cuFFT cannot have.
     pub(super) fn prepare(problem: &FftProblem) -> Result<()> {
         if problem.callbacks.is_empty() {
             return Ok(());
@@ -123,12 +132,14 @@ impl Callbacks {
         let library = loader::library("cufft")?;
         check_version(&library)?;
         check_length(problem, library.version)?;
-        // cuFFT opens nvJitLink by its bare name, which the dynamic loader may not know: unless it is open already.
+        // cuFFT opens nvJitLink by its bare name, which the dynamic loader only knows for sure if
+        // it is open already.
         loader::function(&nvjitlink::VERSION)?;
         Ok(())
     }
 
-    /// Attaches the prolog to the pass that reads the input and the epilog to the one that writes the output.
+    /// Attaches the prolog to the pass that reads the input and the epilog to the one that writes
+    /// the output.
     pub(super) fn attach(problem: &FftProblem, place: Place, plan: i32) -> Result<Attached> {
         let prolog = problem.callbacks.prolog.as_ref().filter(|_| place.is_first);
         let epilog = problem.callbacks.epilog.as_ref().filter(|_| place.is_last);
@@ -147,15 +158,16 @@ impl Callbacks {
                 format!("{name} of {} bytes of LTO-IR", code.len())
             };
             let (address, size) = (code.as_ptr() as usize, code.len() as u64);
-            // SAFETY: the caller created `plan` and has not planned it yet. The code and the array of one address live
-            // as long as the result, which the plan's owner keeps. Without a name, cuFFT looks for the function name
-            // that its header gives callbacks of this kind.
+            // SAFETY: the caller created `plan` and has not planned it yet. The code and the array
+            // of one address live as long as the result, which the plan's owner keeps. Without a
+            // name, cuFFT looks for the function name that its header gives callbacks of this kind.
             unsafe { call!(*set_callback, plan, 0, address, size, kind, data; describe) }?;
         }
         Ok(attached)
     }
 
-    /// What an error of planning with this status has to tell about them.
+    /// Returns the part of a planning error with this status that is about the callbacks; empty
+    /// without callbacks.
     pub(super) fn describe(&self, status: i32) -> String {
         let names = match (&self.prolog, &self.epilog) {
             (None, None) => return String::new(),
@@ -177,27 +189,29 @@ impl Callbacks {
     }
 }
 
-/// Where a pass is among the passes.
+/// The position of a pass among the passes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) is_first: bool,
     pub(super) is_last: bool,
 }
 
-/// What cuFFT was given the addresses of, to be dropped after the plan.
+/// The callbacks whose addresses cuFFT has. They have to be dropped after the plan.
 #[derive(Debug, Default)]
 pub(super) struct Attached(Vec<(Box<usize>, Callback)>);
 
 type SetCallback =
     gpumath_sys::table::Function<unsafe extern "C" fn(i32, usize, usize, u64, i32, usize) -> i32>;
 
-/// The function that the library's header calls: CUDA 12's exports the plain name too, as something else.
+/// Returns the function that the library's header calls. The cuFFT of CUDA 12 exports the plain
+/// name too, for another function.
 fn set_jit_callback() -> Result<&'static SetCallback> {
     let version = loader::library("cufft")?.version;
     let is_cuda_12 = version.is_some_and(|version| version.major < 12);
     Ok(if is_cuda_12 { &cufft::XT_SET_JIT_CALLBACK_12_7 } else { &cufft::XT_SET_JIT_CALLBACK })
 }
 
+/// Refuses a cuFFT without callbacks in LTO-IR.
 fn check_version(library: &LibraryInfo) -> Result<()> {
     let Some(version) = library.version.filter(|version| *version < FIRST_VERSION) else {
         return Ok(());
@@ -214,8 +228,8 @@ fn check_version(library: &LibraryInfo) -> Result<()> {
     })))
 }
 
-/// cuFFT 12.3 computes wrong results with a callback on the real side of these lengths; older ones refuse them, and
-/// newer ones are right.
+/// Refuses lengths for which cuFFT 12.3 computes wrong results with a callback on the real side.
+/// Older versions refuse them themselves, and newer ones are right.
 fn check_length(problem: &FftProblem, version: Option<Version>) -> Result<()> {
     if version.is_none_or(|version| (version.major, version.minor) != (12, 3)) {
         return Ok(());
@@ -238,6 +252,7 @@ fn check_length(problem: &FftProblem, version: Option<Version>) -> Result<()> {
     )))
 }
 
+/// Returns whether no prime factor of a number is above `bound`.
 pub(super) fn largest_factor_is_at_most(bound: i64, mut number: i64) -> bool {
     for factor in 2..=bound {
         while number % factor == 0 {
@@ -247,7 +262,7 @@ pub(super) fn largest_factor_is_at_most(bound: i64, mut number: i64) -> bool {
     number == 1
 }
 
-/// The `cufftXtCallbackType`.
+/// Returns the `cufftXtCallbackType`.
 const fn kind_of(stores: bool, is_complex: bool, precision: Precision) -> i32 {
     let double = matches!(precision, Precision::Double) as i32;
     4 * stores as i32 + 2 * !is_complex as i32 + double

@@ -1,8 +1,9 @@
 //! Plans of cuFFT on one GPU.
 //!
-//! A plan here is one cuFFT plan for each pass (`passes.rs`), plus a layout for the workspace (`workspace.rs`). It holds no
-//! workspace: cuFFT's automatic allocation is off, and each execution sets the work area that it was given. cuFFT refuses
-//! addresses that are not aligned like complex numbers, so they are checked before.
+//! A plan here is one cuFFT plan for each pass (`passes.rs`), plus a layout for the workspace
+//! (`workspace.rs`). It holds no workspace: cuFFT's automatic allocation is off, and each execution
+//! sets the work area that it was given. cuFFT refuses addresses that are not aligned like complex
+//! numbers, so they are checked before.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -30,14 +31,14 @@ const ENOUGH_MEMORY: usize = 256 << 20;
 /// Held while a plan is made. cuFFT's own caches are not made for several planning threads.
 pub(super) static PLANNING: Mutex<()> = Mutex::new(());
 
-/// Returns the bytes of memory that are free on all of these devices together. Planning takes the difference between two
-/// such sums.
+/// Returns the bytes of memory that are free on all of these devices together. Planning takes the
+/// difference between two such sums.
 pub(super) fn free_memory(devices: &[i32]) -> Result<usize> {
     devices.iter().map(|&device| Ok(Device::new(device)?.memory_info()?.0)).sum()
 }
 
-/// Turns cuFFT's `INTERNAL_ERROR` into `OutOfMemory` if one of the devices has little memory left. cuFFT returns that
-/// status where it finds no memory for its code, too.
+/// Turns cuFFT's `INTERNAL_ERROR` into `OutOfMemory` if one of the devices has little memory left.
+/// cuFFT returns that status where it finds no memory for its code, too.
 pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
     let Error::Status(status) = &error else { return error };
     if status.library != "cufft" || status.code != INTERNAL_ERROR {
@@ -72,8 +73,8 @@ pub struct CufftPlan {
     result: Box<(DType, Elements)>,
     /// The parts of the workspace behind the work area.
     layout: WorkspaceLayout,
-    /// The stream and work area that the cuFFT plans are set to. They are state of the plans, so this lock is held while an
-    /// execution is enqueued.
+    /// The stream and work area that the cuFFT plans are set to. They are state of the plans, so
+    /// this lock is held while an execution is enqueued.
     bound: Mutex<Binding>,
 }
 
@@ -100,9 +101,11 @@ impl CufftPlan {
         let calls = passes.calls();
         let layout = WorkspaceLayout::of(problem, &passes);
         let result = Box::new((problem.output_dtype(), Elements::of(&problem.output)?));
-        // The context comes before the library, because without a GPU the error should not be about the library.
+        // The context comes before the library, because without a GPU the error should not be about
+        // the library.
         let context = ContextGuard::enter(device)?;
-        // The library is loaded before the lock is taken, because the search may have to wait for Python.
+        // The library is loaded before the lock is taken, because the search may have to wait for
+        // Python.
         loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
         Callbacks::prepare(problem)?;
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,14 +132,17 @@ impl CufftPlan {
         })
     }
 
+    /// Returns the bytes of device memory that planning took.
     pub(crate) fn device_memory(&self) -> usize {
         self.device_memory
     }
 
+    /// Returns the bytes of the workspace that an execution needs.
     pub(crate) fn workspace_size(&self) -> usize {
         self.layout.size(self.work_size)
     }
 
+    /// Returns how many calls of cuFFT one execution makes.
     pub(crate) fn calls(&self) -> usize {
         self.calls
     }
@@ -161,8 +167,8 @@ impl CufftPlan {
         if let Some((copied, start)) = self.layout.copy(self.work_size) {
             let start = workspace + start;
             copy = start + copied.front;
-            // SAFETY: the source is the range of the input's layout, which the caller guarantees to be valid. The
-            // workspace has room for it at `start`.
+            // SAFETY: the source is the range of the input's layout, which the caller guarantees to
+            // be valid. The workspace has room for it at `start`.
             unsafe {
                 memory::copy_async_in(
                     context,
@@ -184,8 +190,9 @@ impl CufftPlan {
             for &(from_offset, to_offset) in &pass.offsets {
                 let from = from.wrapping_add_signed(from_offset as isize * from_size as isize);
                 let to = to.wrapping_add_signed(to_offset as isize * to_size as isize);
-                // SAFETY: the offsets are inside the layouts of the problem, whose memory the caller guarantees to be
-                // valid, and the workspace has room for a slice at `bounce`.
+                // SAFETY: the offsets are inside the layouts of the problem, whose memory the
+                // caller guarantees to be valid, and the workspace has room for a slice at
+                // `bounce`.
                 unsafe {
                     let copy = |destination, source, size| {
                         memory::copy_async_in(context, destination, source, size, stream)
@@ -209,8 +216,8 @@ impl CufftPlan {
         }
         if let Some(factor) = factor {
             let (dtype, elements) = &*self.result;
-            // SAFETY: the caller guarantees that the output has the problem's layout and type, and the layouts of
-            // outputs are injective.
+            // SAFETY: the caller guarantees that the output has the problem's layout and type, and
+            // the layouts of outputs are injective.
             unsafe { kernels::scale(context, output, *dtype, elements, factor, stream) }?;
         }
         Ok(())
@@ -289,7 +296,8 @@ struct CufftHandle {
 }
 
 impl CufftHandle {
-    /// Plans one pass, in the context of the device. Also returns the bytes of work area that the plan needs.
+    /// Plans one pass, in the context of the device. Also returns the bytes of work area that the
+    /// plan needs.
     fn plan(
         context: &ContextGuard,
         pass: &Pass,
@@ -324,8 +332,8 @@ impl CufftHandle {
                 problem.callbacks.describe(status)
             )
         };
-        // SAFETY: `plan` was created above and not planned yet. Each array has as many elements as there are extents,
-        // and cuFFT writes one size to `work_size`, a live `usize`.
+        // SAFETY: `plan` was created above and not planned yet. Each array has as many elements as
+        // there are extents, and cuFFT writes one size to `work_size`, a live `usize`.
         unsafe {
             call!(
                 cufft::XT_MAKE_PLAN_MANY,
@@ -350,24 +358,26 @@ impl CufftHandle {
     }
 
     fn set_stream(&self, stream: usize) -> Result<()> {
-        // SAFETY: `self` owns the plan, and `StreamRef::new`'s caller guarantees that the stream is valid.
+        // SAFETY: `self` owns the plan, and `StreamRef::new`'s caller guarantees that the stream is
+        // valid.
         unsafe { call!(cufft::SET_STREAM, self.plan, stream) }
     }
 
     fn set_work_area(&self, address: usize) -> Result<()> {
-        // SAFETY: `self` owns the plan. It uses the work area only in executions, whose caller guarantees that the
-        // workspace is valid.
+        // SAFETY: `self` owns the plan. It uses the work area only in executions, whose caller
+        // guarantees that the workspace is valid.
         unsafe { call!(cufft::SET_WORK_AREA, self.plan, address) }
     }
 
     /// Enqueues the pass on the plan's stream.
     ///
     /// # Safety
-    /// The memory at `input` and at `output` has the layouts of the pass and is valid until the work is done, as is the
-    /// work area that was set.
+    /// The memory at `input` and at `output` has the layouts of the pass and is valid until the
+    /// work is done, as is the work area that was set.
     unsafe fn execute(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
         let (plan, sign) = (self.plan, direction.sign());
-        // The functions for one type each take less time than the one for all types, which half precision needs.
+        // The functions for one type each take less time than the one for all types, which half
+        // precision needs.
         // SAFETY: `self` owns the plan, and the caller guarantees that the memory fits it.
         unsafe {
             match (self.precision, self.kind) {

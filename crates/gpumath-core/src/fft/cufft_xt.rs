@@ -1,41 +1,39 @@
 //! One transform without a batch, spread over several devices by cuFFT Xt.
 //!
-//! cuFFT works in place, on parts of its own in the memory of each device. In natural order each device has some indices
-//! of the slowest axis. A transform of two or three axes leaves each device with some indices of the second axis instead
-//! ("shuffled"), and C2R starts from that. Rows of real numbers are as far apart as rows of complex ones.
+//! cuFFT works in place, on parts of its own in the memory of each device. In natural order each
+//! device has some indices of the slowest axis. A transform of two or three axes leaves each device
+//! with some indices of the second axis instead ("shuffled"), and C2R starts from that. Rows of
+//! real numbers are as far apart as rows of complex ones.
 //!
-//! The parts are copied by gpumath, because cuFFT's own copies take host memory only. The order before and after a
-//! transform of two or three axes is documented; just the order after one axis is known to cuFFT alone.
+//! The parts are copied by gpumath, because cuFFT's own copies take host memory only. The order
+//! before and after a transform of two or three axes is documented; just the order after one axis
+//! is known to cuFFT alone.
 //!
-//! The parts are cuFFT's (`cufftXtMalloc`), and the work areas are gpumath's. Both are allocated for each execution, such
-//! that a cached plan holds none of them. cuFFT leaves another device current, so a context is pushed around its calls
-//! even if it is current already. It works on streams of its own, so an execution waits for all work of the devices.
+//! The parts are cuFFT's (`cufftXtMalloc`), and the work areas are gpumath's. Both are allocated
+//! for each execution, so that a cached plan holds none of them. cuFFT leaves another device
+//! current, so a context is pushed around its calls even if it is current already. It works on
+//! streams of its own, so an execution waits for all work of the devices.
 
 use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::cufft;
 
 use super::cufft::{PLANNING, explain_internal_error, free_memory};
-use super::cufft_xt_memory::{Descriptor, WorkArea};
+use super::cufft_xt_handle::CufftXtHandle;
+use super::cufft_xt_memory::Descriptor;
 use super::peer_access::{self, PeerAccessGuard};
-use super::problem::{Direction, FftProblem, Precision, TransformKind};
+use super::problem::{FftProblem, Precision, TransformKind};
 use super::transform::Transform;
 use crate::device::{ContextGuard, Device, Devices, Stream};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Elements};
 use crate::loader;
 use crate::memory::{PitchedMemory, copy_pitched_async_in};
-use crate::status::call;
 use crate::tensor::{Layout, MemoryLocation};
 
 /// `CUFFT_XT_FORMAT_INPLACE`, `CUFFT_XT_FORMAT_INPLACE_SHUFFLED`
 const NATURAL: i32 = 2;
 const SHUFFLED: i32 = 3;
-/// `CUFFT_COPY_DEVICE_TO_DEVICE`
-const DEVICE_TO_DEVICE: i32 = 2;
-/// Statuses with which cuFFT refuses what it cannot spread: `CUFFT_INVALID_VALUE`, `CUFFT_INVALID_SIZE`,
-/// `CUFFT_NOT_SUPPORTED`
-const REFUSALS: [i32; 3] = [4, 8, 16];
 
 /// A plan of cuFFT Xt for one transform.
 #[derive(Debug)]
@@ -56,8 +54,8 @@ pub(super) struct CufftXtPlan {
 }
 
 impl CufftXtPlan {
-    /// Plans a transform without a batch, on devices that exist. Blocks while another thread makes a plan, and until no
-    /// execution on several devices runs.
+    /// Plans a transform without a batch, on devices that exist. Blocks while another thread makes
+    /// a plan, and until no execution on several devices runs.
     pub(super) fn new(problem: &FftProblem, devices: Devices) -> Result<Self> {
         Self::make(problem, devices)
             .map_err(|error| explain_internal_error(error, devices.ordinals()))
@@ -86,7 +84,8 @@ impl CufftXtPlan {
                 })
             })
             .collect::<Result<_>>()?;
-        // The library is loaded before the lock is taken, because the search may have to wait for Python.
+        // The library is loaded before the lock is taken, because the search may have to wait for
+        // Python.
         loader::function(&cufft::CREATE)?;
         let _context = ContextGuard::enter_pushed(devices.first())?;
         let handle = CufftXtHandle::new(devices)?;
@@ -106,6 +105,7 @@ impl CufftXtPlan {
         })
     }
 
+    /// Returns the bytes of device memory, on all devices together, that planning took.
     pub(super) fn device_memory(&self) -> usize {
         self.device_memory
     }
@@ -117,8 +117,8 @@ impl CufftXtPlan {
         (0..self.work_sizes.len()).map(part).max().unwrap_or(0)
     }
 
-    /// Transforms, and multiplies the result by the factor if there is one. `streams` are the devices' own. Blocks until
-    /// the result is there.
+    /// Transforms, and multiplies the result by the factor if there is one. `streams` are the
+    /// devices' own. Blocks until the result is there.
     ///
     /// # Safety
     /// As for `MultiPlan::execute`.
@@ -130,8 +130,8 @@ impl CufftXtPlan {
     ) -> Result<()> {
         let Transform { input, output, direction, factor } = transform;
         let devices = self.handle.devices;
-        // cuFFT leaves other devices current than it found. The context comes before the locks, because a forked child
-        // may find them taken.
+        // cuFFT leaves other devices current than it found. The context comes before the locks,
+        // because a forked child may find them taken.
         let _context = ContextGuard::enter_pushed(devices.first())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let _peers = PeerAccessGuard::new(devices, location)?;
@@ -140,8 +140,9 @@ impl CufftXtPlan {
         let _areas = self.handle.lend_work_areas(&self.work_sizes)?;
         let (input, output) =
             (WholeArray { address: input, location }, WholeArray { address: output, location });
-        // SAFETY: the caller guarantees that input and output have the plan's layouts. The descriptors were allocated
-        // for the plan, and the work areas are lent until the end of the function.
+        // SAFETY: the caller guarantees that input and output have the plan's layouts. The
+        // descriptors were allocated for the plan, and the work areas are lent until the end of the
+        // function.
         unsafe {
             self.exchange(input, &data, first, Exchange::ToParts, streams)?;
             self.handle.execute(&data, direction, self.kind, self.precision)?;
@@ -160,8 +161,8 @@ impl CufftXtPlan {
         }
     }
 
-    /// Copies the whole array to the parts or from them. Blocks until the copies are done, also after an error, because
-    /// they use memory that the caller may free.
+    /// Copies the whole array to the parts or from them. Blocks until the copies are done, also
+    /// after an error, because they use memory that the caller may free.
     ///
     /// # Safety
     /// - The array has the layout of the plan's input or output, whichever the format belongs to.
@@ -199,8 +200,8 @@ impl CufftXtPlan {
                 };
                 let context = ContextGuard::enter(ordinal)?;
                 let size = (copy.width, copy.rows);
-                // SAFETY: the caller guarantees that the array has the rows, and the part is large enough for them. The
-                // streams outlive the work, which is waited for below.
+                // SAFETY: the caller guarantees that the array has the rows, and the part is large
+                // enough for them. The streams outlive the work, which is waited for below.
                 unsafe { copy_pitched_async_in(&context, to, from, size, stream.stream_ref()) }?;
             }
             Ok(())
@@ -210,10 +211,12 @@ impl CufftXtPlan {
         enqueued.and(done)
     }
 
-    /// Enqueues that every part is multiplied by the factor, if there is one, together with what is between its rows.
+    /// Enqueues that every part is multiplied by the factor, if there is one, together with what is
+    /// between its rows.
     ///
     /// # Safety
-    /// The parts are those of a descriptor of the plan, which lives until the streams have been synchronized with.
+    /// The parts are those of a descriptor of the plan, which lives until the streams have been
+    /// synchronized with.
     unsafe fn scale(
         &self,
         parts: &Descriptor,
@@ -229,8 +232,9 @@ impl CufftXtPlan {
             let elements = Elements::of(&Layout::contiguous(&[count as i64]))?;
             for stream in streams.iter().filter(|stream| stream.device() == ordinal) {
                 let context = ContextGuard::enter(ordinal)?;
-                // SAFETY: cuFFT aligns its parts, and this one has room for `count` complex numbers. The caller
-                // guarantees that it lives until the streams have been synchronized with.
+                // SAFETY: cuFFT aligns its parts, and this one has room for `count` complex
+                // numbers. The caller guarantees that it lives until the streams have been
+                // synchronized with.
                 unsafe {
                     let stream = stream.stream_ref();
                     kernels::scale(&context, part, dtype, &elements, factor, stream)
@@ -255,7 +259,7 @@ impl CufftXtPlan {
         let axes = &self.extents;
         let devices = self.handle.devices.ordinals().len();
         if format == SHUFFLED {
-            // Always complex: all of the first axis, some of the second one.
+            // Always complex: all indices of the first axis, and some of the second.
             let inner = axes[2..].iter().product::<usize>() * complex;
             let (start, count) = partition(axes[1], devices, index);
             let width = count * inner;
@@ -271,7 +275,7 @@ impl CufftXtPlan {
         let (last, others) =
             axes.split_last().map_or((1, &[][..]), |(&last, others)| (last, others));
         let row = last * complex;
-        // One axis alone is a row of which each device gets some.
+        // One axis alone is one row, of which each device has some points.
         if others.is_empty() {
             let width = count * complex;
             let offset = start * complex;
@@ -336,8 +340,8 @@ struct PartCopy {
     rows: usize,
 }
 
-/// Returns the start and the size of one of `parts` parts of `total`. If `total` is not a multiple of their number, the
-/// first parts get one more.
+/// Returns the start and the size of one of `parts` parts of `total`. If `total` is not a multiple
+/// of their number, the first parts get one more.
 pub(super) fn partition(total: usize, parts: usize, index: usize) -> (usize, usize) {
     let (each, more) = (total / parts, total % parts);
     (each * index + more.min(index), each + usize::from(index < more))
@@ -350,145 +354,6 @@ pub(super) fn synchronize_all(streams: &[Stream]) -> Result<()> {
         answer = answer.and(stream.synchronize());
     }
     answer
-}
-
-/// An owned `cufftHandle` of several devices. Dropping it destroys the plan, once no execution of any plan runs.
-#[derive(Debug)]
-struct CufftXtHandle {
-    plan: i32,
-    devices: Devices,
-}
-
-impl CufftXtHandle {
-    fn new(devices: Devices) -> Result<Self> {
-        let mut plan = 0_i32;
-        // SAFETY: cuFFT writes one handle to `plan`, a live `i32`.
-        unsafe { call!(cufft::CREATE, &raw mut plan as usize) }?;
-        Ok(Self { plan, devices })
-    }
-
-    /// Plans once, without work areas, and returns their sizes in bytes.
-    fn plan(&self, problem: &FftProblem, n: &[i32]) -> Result<Vec<usize>> {
-        let (plan, mut ordinals) = (self.plan, self.devices.ordinals().to_vec());
-        let describe = |_| {
-            format!(
-                "one {:?} of {n:?} points, {:?} precision, devices {:?}",
-                problem.kind,
-                problem.precision,
-                self.devices.ordinals()
-            )
-        };
-        let mut work_sizes = vec![0_usize; ordinals.len()];
-        let (sizes, kind) = (work_sizes.as_mut_ptr() as usize, plan_type(problem));
-        // SAFETY: `self` owns the plan, which is not planned yet. The array has as many ordinals as are said, and cuFFT
-        // writes one size for each device to `work_sizes`.
-        let planned = unsafe {
-            call!(cufft::SET_AUTO_ALLOCATION, plan, 0)?;
-            let gpus = ordinals.as_mut_ptr() as usize;
-            call!(cufft::XT_SET_GPUS, plan, ordinals.len() as i32, gpus; describe)?;
-            match *n {
-                [x] => call!(cufft::MAKE_PLAN1D, plan, x, kind, 1, sizes; describe),
-                [x, y] => call!(cufft::MAKE_PLAN2D, plan, x, y, kind, sizes; describe),
-                [x, y, z] => call!(cufft::MAKE_PLAN3D, plan, x, y, z, kind, sizes; describe),
-                _ => return Err(Error::InvalidValue(format!("{} axes at once", n.len()))),
-            }
-        };
-        match planned {
-            Err(Error::Status(status)) if REFUSALS.contains(&status.code) => {
-                Err(Error::InvalidValue(format!(
-                    "cuFFT refuses to plan {} (status {}); give fewer devices, other lengths, or leave device_ids out",
-                    status.context, status.code
-                )))
-            }
-            planned => planned.map(|()| work_sizes),
-        }
-    }
-
-    /// Allocates memory for the data on all devices.
-    fn allocate(&self, format: i32) -> Result<Descriptor> {
-        let mut address = 0_usize;
-        // SAFETY: `self` owns the plan, and cuFFT writes one address to `address`, a live `usize`.
-        unsafe {
-            call!(
-                cufft::XT_MALLOC, self.plan, &raw mut address as usize, format;
-                |_| "its parts of the data".to_owned()
-            )
-        }?;
-        Ok(Descriptor { address, device: self.devices.first() })
-    }
-
-    /// Allocates work areas and sets the plan to them. They are the plan's until the result is dropped.
-    fn lend_work_areas(&self, sizes: &[usize]) -> Result<Vec<WorkArea>> {
-        let areas: Vec<WorkArea> = self
-            .devices
-            .ordinals()
-            .iter()
-            .zip(sizes)
-            .map(|(&ordinal, &size)| WorkArea::new(ordinal, size))
-            .collect::<Result<_>>()?;
-        let mut addresses: Vec<usize> = areas.iter().map(|area| area.address).collect();
-        // SAFETY: `self` owns the plan, and `addresses` has one area of the right size for each device.
-        unsafe { call!(cufft::XT_SET_WORK_AREA, self.plan, addresses.as_mut_ptr() as usize) }?;
-        Ok(areas)
-    }
-
-    /// Enqueues the transform of the parts in place, on streams of cuFFT's own.
-    ///
-    /// # Safety
-    /// - `data` is a descriptor of this plan.
-    /// - It and the work areas of the plan live until the devices have been synchronized with.
-    unsafe fn execute(
-        &self,
-        data: &Descriptor,
-        direction: Direction,
-        kind: TransformKind,
-        precision: Precision,
-    ) -> Result<()> {
-        let (plan, at, sign) = (self.plan, data.address, direction.sign());
-        let double = precision == Precision::Double;
-        // SAFETY: `self` owns the plan, and the caller guarantees that the descriptor is one of it.
-        unsafe {
-            match (kind, double) {
-                (TransformKind::C2C, false) => {
-                    call!(cufft::XT_EXEC_DESCRIPTOR_C2C, plan, at, at, sign)
-                }
-                (TransformKind::C2C, true) => {
-                    call!(cufft::XT_EXEC_DESCRIPTOR_Z2Z, plan, at, at, sign)
-                }
-                (TransformKind::R2C, false) => call!(cufft::XT_EXEC_DESCRIPTOR_R2C, plan, at, at),
-                (TransformKind::R2C, true) => call!(cufft::XT_EXEC_DESCRIPTOR_D2Z, plan, at, at),
-                (TransformKind::C2R, false) => call!(cufft::XT_EXEC_DESCRIPTOR_C2R, plan, at, at),
-                (TransformKind::C2R, true) => call!(cufft::XT_EXEC_DESCRIPTOR_Z2D, plan, at, at),
-            }
-        }
-    }
-
-    /// Copies the data of one descriptor to another, in the order of that.
-    ///
-    /// # Safety
-    /// Both are descriptors of this plan, which live until the devices have been synchronized with.
-    unsafe fn copy(&self, to: &Descriptor, from: &Descriptor) -> Result<()> {
-        // SAFETY: `self` owns the plan, and the caller guarantees that the descriptors are of it.
-        unsafe { call!(cufft::XT_MEMCPY, self.plan, to.address, from.address, DEVICE_TO_DEVICE) }
-    }
-}
-
-/// Returns the `cufftType`.
-const fn plan_type(problem: &FftProblem) -> i32 {
-    match (problem.kind, problem.precision) {
-        (TransformKind::C2C, Precision::Double) => 0x69,
-        (TransformKind::R2C, Precision::Double) => 0x6a,
-        (TransformKind::C2R, Precision::Double) => 0x6c,
-        (TransformKind::C2C, _) => 0x29,
-        (TransformKind::R2C, _) => 0x2a,
-        (TransformKind::C2R, _) => 0x2c,
-    }
-}
-
-impl Drop for CufftXtHandle {
-    fn drop(&mut self) {
-        peer_access::destroy_when_idle(self.plan, self.devices);
-    }
 }
 
 #[cfg(test)]

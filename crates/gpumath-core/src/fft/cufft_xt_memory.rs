@@ -1,4 +1,5 @@
-//! The memory in which cuFFT Xt works: the parts of the data, which cuFFT allocates, and the work areas.
+//! The memory in which cuFFT Xt works: the parts of the data, which cuFFT allocates, and the work
+//! areas.
 
 use gpumath_sys::generated::{cufft, driver};
 
@@ -38,7 +39,8 @@ struct XtDesc {
 impl Descriptor {
     /// Returns the address and the size of a part, and the device that has it.
     pub(super) fn part(&self, index: usize) -> (usize, usize, i32) {
-        // SAFETY: `cufftXtMalloc` made both structures, of these declared types, and they live until `drop` frees them.
+        // SAFETY: `cufftXtMalloc` made both structures, of these declared types, and they live
+        // until `drop` frees them.
         let parts = unsafe { &*(*(self.address as *const LibXtDesc)).descriptor };
         (parts.data[index], parts.sizes[index], parts.ordinals[index])
     }
@@ -50,15 +52,18 @@ impl Drop for Descriptor {
             && let Ok(_context) = ContextGuard::enter_pushed(self.device)
         {
             // A destructor cannot report the error, so it is ignored.
-            // SAFETY: `self` owns the descriptor, which is not used after this. Each execution waits for its work.
+            // SAFETY: `self` owns the descriptor, which is not used after this. Each execution
+            // waits for its work.
             let _ = unsafe { call!(cufft::XT_FREE, self.address) };
         }
     }
 }
 
-/// The work area of a plan on one device. Dropping it frees the memory, which blocks until the work with it is done.
+/// The work area of a plan on one device. Dropping it frees the memory, which blocks until the work
+/// with it is done.
 ///
-/// It is a plain allocation, because peers can access the memory of a pool only where the pool grants that.
+/// It is a plain allocation, because peers can access the memory of a pool only where the pool
+/// grants that.
 #[derive(Debug)]
 pub(super) struct WorkArea {
     pub(super) address: usize,
@@ -81,7 +86,8 @@ impl Drop for WorkArea {
         if may_call_cuda_in_drop()
             && let Ok(_context) = ContextGuard::enter(self.device)
         {
-            // SAFETY: `new` allocated the memory, and it is freed once; the driver waits for the work that uses it.
+            // SAFETY: `new` allocated the memory, and it is freed once; the driver waits for the
+            // work that uses it.
             let _ = unsafe { call!(driver::MEM_FREE, self.address) };
         }
     }

@@ -3,6 +3,7 @@
 mod callback;
 pub(crate) mod cufft;
 mod cufft_xt;
+mod cufft_xt_handle;
 mod cufft_xt_memory;
 mod multi_gpu;
 mod passes;

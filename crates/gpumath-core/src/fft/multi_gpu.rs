@@ -1,11 +1,11 @@
 //! Transforms on several devices of one process.
 //!
-//! A batch is split: each device transforms a part of it with an ordinary plan of its own. cuFFT Xt would do that too, but
-//! with limits of sizes, and with other code than one device uses. One transform alone is spread over the devices by cuFFT
-//! Xt (`cufft_xt.rs`).
+//! A batch is split: each device transforms a part of it with an ordinary plan of its own. cuFFT Xt
+//! would do that too, but with limits of sizes, and with other code than one device uses. One
+//! transform alone is spread over the devices by cuFFT Xt (`cufft_xt.rs`).
 //!
-//! A call on several devices blocks until the result is there. `memory_size` is what an execution allocates on the device
-//! where it allocates most, which a memory limit bounds.
+//! A call on several devices blocks until the result is there. `memory_size` is what an execution
+//! allocates on the device where it allocates most, which a memory limit bounds.
 
 use super::callback::largest_factor_is_at_most;
 use super::cufft::CufftPlan;
@@ -20,12 +20,13 @@ use crate::memory::{
 };
 use crate::tensor::{Dims, Layout, MemoryLocation};
 
-/// Limits in cuFFT's documentation for each axis of a transform that is spread: the least number of points, and the
-/// largest prime factor of a long axis.
+/// Limits in cuFFT's documentation for each axis of a transform that is spread: the least number of
+/// points, and the largest prime factor of a long axis.
 const MIN_EXTENT: i64 = 32;
 const MAX_PRIME: i64 = 127;
 
-/// A transform ready to run on several devices. It holds no device memory but that of cuFFT's plans.
+/// A transform ready to run on several devices. It holds no device memory but that of cuFFT's
+/// plans.
 #[derive(Debug)]
 pub struct MultiPlan {
     method: MultiGpuMethod,
@@ -67,7 +68,7 @@ impl MultiPlan {
     /// Returns the bytes of device memory, on all devices together, that planning took.
     pub(crate) fn device_memory(&self) -> usize {
         match &self.method {
-            MultiGpuMethod::CufftXt(spread) => spread.device_memory(),
+            MultiGpuMethod::CufftXt(plan) => plan.device_memory(),
             MultiGpuMethod::BatchSplit(parts) => {
                 parts.iter().map(|part| part.plan.device_memory()).sum()
             }
@@ -77,7 +78,7 @@ impl MultiPlan {
     /// Returns the bytes that an execution allocates on the device where it allocates most.
     pub(crate) fn memory_size(&self) -> usize {
         match &self.method {
-            MultiGpuMethod::CufftXt(spread) => spread.memory_size(),
+            MultiGpuMethod::CufftXt(plan) => plan.memory_size(),
             MultiGpuMethod::BatchSplit(parts) => {
                 parts.iter().map(BatchPart::memory_size).max().unwrap_or(0)
             }
@@ -92,11 +93,12 @@ impl MultiPlan {
         }
     }
 
-    /// Transforms on all devices. Blocks until the work that is on `stream` now is done, and until the result is
-    /// there.
+    /// Transforms on all devices. Blocks until the work that is on `stream` now is done, and until
+    /// the result is there.
     ///
     /// # Safety
-    /// As for `FftPlan::execute`, but input and output are at `location`. If that is a device, `stream` is one of its streams.
+    /// As for `FftPlan::execute`, but input and output are at `location`. If that is a device,
+    /// `stream` is one of its streams.
     pub(crate) unsafe fn execute(
         &self,
         transform: Transform,
@@ -120,14 +122,15 @@ impl MultiPlan {
                 let mut memory = Vec::with_capacity(parts.len());
                 let mut enqueue = || {
                     for (part, stream) in parts.iter().zip(&self.streams) {
-                        // SAFETY: the caller guarantees that the input is valid until this function returns, which is
-                        // after the stream's work is done.
+                        // SAFETY: the caller guarantees that the input is valid until this function
+                        // returns, which is after the stream's work is done.
                         memory.push(unsafe { part.begin(transform, location, stream) }?);
                     }
-                    // Only now, because a copy to ordinary host memory blocks until the device is done.
+                    // Only now, because a copy to ordinary host memory blocks until the device is
+                    // done.
                     for ((part, stream), memory) in parts.iter().zip(&self.streams).zip(&memory) {
-                        // SAFETY: the caller guarantees that the output is valid until this function returns, which is
-                        // after the stream's work is done.
+                        // SAFETY: the caller guarantees that the output is valid until this
+                        // function returns, which is after the stream's work is done.
                         unsafe { part.finish(memory, transform.output, location, stream) }?;
                     }
                     Ok(())
@@ -151,7 +154,8 @@ struct BatchPart {
     output: (usize, usize),
 }
 
-/// The memory in which a part is transformed. Dropping it frees the memory in the order of the device's stream.
+/// The memory in which a part is transformed. Dropping it frees the memory in the order of the
+/// device's stream.
 struct BatchPartMemory {
     input: MemoryPointer,
     output: MemoryPointer,
@@ -197,7 +201,8 @@ impl BatchPart {
     ///
     /// # Safety
     /// - As for [`MultiPlan::execute`].
-    /// - The stream outlives the result, and the caller synchronizes with it before the input is freed.
+    /// - The stream outlives the result, and the caller synchronizes with it before the input is
+    ///   freed.
     unsafe fn begin(
         &self,
         transform: Transform,
@@ -221,8 +226,8 @@ impl BatchPart {
             output: memory.output.address(),
             ..transform
         };
-        // SAFETY: the caller guarantees that the input is valid. The memory has room for the part and the plan's
-        // workspace, and is freed in the order of the stream.
+        // SAFETY: the caller guarantees that the input is valid. The memory has room for the part
+        // and the plan's workspace, and is freed in the order of the stream.
         unsafe {
             copy_pitched_async_in(&context, to, from, (size, 1), stream)?;
             self.plan.execute(&context, transform, stream, memory.workspace.address())?;
@@ -245,7 +250,8 @@ impl BatchPart {
         let context = ContextGuard::enter(stream.device())?;
         let (start, size) = self.output;
         let to = PitchedMemory { address: output + start, pitch: size, location };
-        // SAFETY: the caller guarantees that the output is valid, and that `memory` has this part of the result.
+        // SAFETY: the caller guarantees that the output is valid, and that `memory` has this part
+        // of the result.
         unsafe {
             let stream = stream.stream_ref();
             let from = memory_of(&memory.output, size, stream);
@@ -260,7 +266,8 @@ fn memory_of(block: &MemoryPointer, size: usize, stream: StreamRef) -> PitchedMe
     PitchedMemory { address: block.address(), pitch: size, location }
 }
 
-/// Refuses what several devices cannot do, before they are used; otherwise returns the number of transforms.
+/// Refuses what several devices cannot do, before they are used; otherwise returns the number of
+/// transforms.
 fn check(problem: &FftProblem, devices: Devices) -> Result<i64> {
     let refuse = |reason: String| Err(Error::InvalidValue(reason));
     if !problem.callbacks.is_empty() {
@@ -290,13 +297,13 @@ fn check(problem: &FftProblem, devices: Devices) -> Result<i64> {
     }
     let batch = problem.input.shape[..first].iter().product::<i64>();
     if batch == 1 {
-        check_spread(problem, devices)?;
+        check_cufft_xt(problem, devices)?;
     }
     Ok(batch)
 }
 
 /// Refuses what exceeds the documented limits of cuFFT Xt for a transform without a batch.
-fn check_spread(problem: &FftProblem, devices: Devices) -> Result<()> {
+fn check_cufft_xt(problem: &FftProblem, devices: Devices) -> Result<()> {
     let (rank, count) = (problem.axes.len(), devices.ordinals().len());
     let extents: Vec<i64> = (0..rank).map(|position| problem.extent(position)).collect();
     let refuse = |limit: &str| {

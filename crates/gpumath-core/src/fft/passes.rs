@@ -1,19 +1,30 @@
-//! Which N-D strided layouts one cuFFT plan covers, and how a problem is cut into such plans.
+//! Cuts a problem into passes: cuFFT plans that together transform any strided layout.
 //!
-//! One plan transforms up to three axes. In each buffer the strides of these axes have to nest (each a multiple of the
-//! next), and the batch is one dimension with one stride. What does not fit into one plan becomes several: axes that
-//! do not nest are transformed one group after the other, and batch dimensions that do not merge into one are looped
-//! over.
+//! One plan transforms up to three axes. In each buffer the strides of these axes have to nest
+//! (each a multiple of the next), and the batch is one dimension with one stride. A problem that
+//! does not fit into one plan becomes several passes: axes that do not nest are transformed one
+//! group after the other, and batch dimensions that do not merge into one become calls, up to a
+//! thousand of them. The rest, mainly negative or zero strides along a transform axis, is refused
+//! with the copy that helps, because gpumath does not copy silently.
+//!
+//! Three quirks of cuFFT are met here:
+//!
+//! - It refuses real numbers that are not aligned like complex ones. Such slices go through a
+//!   bounce buffer, and such an operand is copied to the workspace.
+//! - It overwrites the input of a C2R transform, so that one always works on a copy.
+//! - It writes to the padding between real rows that are as far apart as for a transform in place,
+//!   which may be memory of others. Such rows get one call each (`is_padded`).
 
 use super::problem::{FftProblem, TransformKind};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDim, BatchDims, Dims, Layout};
 
-/// A plan with loops calls the library once for each slice; above this many, a transposing copy costs less.
+/// Calls of cuFFT in a pass at most. Above that, a transposing copy costs less.
 const MAX_CALLS: i64 = 1024;
+/// Axes of a plan at most.
 const MAX_RANK: usize = 3;
 
-/// The memory that one side of a pass is in.
+/// What a buffer is to the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferRole {
     /// The operand.
@@ -24,16 +35,22 @@ pub(crate) enum BufferRole {
     Scratch,
 }
 
-/// One side of a pass, in the terms of cuFFT's advanced data layout.
+/// One side of a pass, in the terms of cuFFT's [advanced data layout].
+///
+/// [advanced data layout]: https://docs.nvidia.com/cuda/cufft/#advanced-data-layout
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Side {
     pub(crate) buffer: BufferRole,
+    /// Extents of the memory that the transform is embedded in, slowest first (`inembed`,
+    /// `onembed`).
     pub(crate) embed: Dims,
+    /// Elements between neighbours along the fastest axis.
     pub(crate) stride: i64,
+    /// Elements between transforms of the batch.
     pub(crate) distance: i64,
 }
 
-/// One plan of the library, executed once for each offset.
+/// One plan of cuFFT, executed once for each pair of offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pass {
     pub(crate) kind: TransformKind,
@@ -41,22 +58,25 @@ pub(crate) struct Pass {
     pub(crate) extents: Dims,
     pub(crate) input: Side,
     pub(crate) output: Side,
+    /// Transforms that one call does.
     pub(crate) batch: i64,
-    /// Where each execution starts in the two buffers, in elements from index (0, …, 0).
+    /// Where each call starts in the input's and the output's buffer, in elements from index
+    /// (0, …, 0).
     pub(crate) offsets: Vec<(i64, i64)>,
-    /// Elements of the real side's slice if some slices are not aligned like complex numbers, as cuFFT needs them:
-    /// each then goes by way of an aligned copy.
+    /// Elements of a slice of the real side, if slices go through the bounce buffer because some
+    /// are not aligned like complex numbers.
     pub(crate) bounce: Option<i64>,
-    /// Whether the copy has to begin with what is in the output's slice, where other slices have elements.
+    /// Whether the bounce buffer is filled from the output first. Other slices have elements in the
+    /// gaps of this one, and copying the buffer back must not change them.
     pub(crate) keeps_gaps: bool,
 }
 
-/// How a problem is computed.
+/// The passes of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Passes {
     /// Whether the operand is copied first: cuFFT overwrites the input of a C2R transform.
     pub(crate) scratch: bool,
-    /// In the order of execution.
+    /// The passes in the order of execution.
     pub(crate) passes: Vec<Pass>,
 }
 
@@ -78,12 +98,13 @@ impl Passes {
         Ok(Self { scratch, passes })
     }
 
-    /// Number of library calls for one execution.
+    /// Returns how many calls of cuFFT one execution makes.
     pub(crate) fn calls(&self) -> usize {
         self.passes.iter().map(|pass| pass.offsets.len()).sum()
     }
 }
 
+/// Plans the passes of one problem.
 struct PassPlanner<'a> {
     problem: &'a FftProblem,
 }
@@ -92,7 +113,8 @@ impl PassPlanner<'_> {
     fn complex(&self) -> Result<Vec<Pass>> {
         let mut axes = self.nontrivial(&self.problem.axes);
         if axes.is_empty() {
-            // Nothing but axes of one point: a transform of one point copies.
+            // All axes have one point. One of them remains, because a transform of one point
+            // copies.
             axes.extend(self.problem.axes.last().map(|&axis| axis as usize));
         }
         sort_by_memory(&mut axes, &self.problem.input);
@@ -134,8 +156,8 @@ impl PassPlanner<'_> {
     fn complex_to_real(&self) -> Result<Vec<Pass>> {
         let (halved, mut others) = self.halved_and_others();
         sort_by_memory(&mut others, &self.problem.input);
-        // A result of one point takes the real part last. cuFFT, given more axes at once, takes it first, which differs
-        // when the operand is not exactly Hermitian.
+        // For a result of one point the real part has to be taken last. cuFFT, given more axes at
+        // once, takes it first, which differs if the operand is not exactly Hermitian.
         let together: &[usize] = if self.problem.output.shape[halved] == 1 { &[] } else { &others };
         let layouts = [&self.problem.input, &self.problem.output];
         let mut last = self.last_group(together, &layouts, Some(halved))?;
@@ -166,12 +188,13 @@ impl PassPlanner<'_> {
         Ok(passes)
     }
 
-    /// The last transform axis, and the others of more than one point.
+    /// Returns the last transform axis, and the others of more than one point.
     fn halved_and_others(&self) -> (usize, Vec<usize>) {
         let (halved, others) = self.problem.axes.split_last().unwrap_or((&0, &[]));
         (*halved as usize, self.nontrivial(others))
     }
 
+    /// Returns the axes of more than one point.
     fn nontrivial(&self, axes: &[i64]) -> Vec<usize> {
         axes.iter()
             .map(|&axis| axis as usize)
@@ -179,6 +202,7 @@ impl PassPlanner<'_> {
             .collect()
     }
 
+    /// Returns the layout of a buffer.
     fn layout(&self, buffer: BufferRole) -> &Layout {
         match buffer {
             BufferRole::Input | BufferRole::Scratch => &self.problem.input,
@@ -186,7 +210,8 @@ impl PassPlanner<'_> {
         }
     }
 
-    /// The longest tail of `axes`, with `fastest` behind it, that one plan covers in all `layouts`.
+    /// Returns the longest tail of `axes`, with `fastest` behind it, that one plan covers in all
+    /// `layouts`.
     fn last_group(
         &self,
         axes: &[usize],
@@ -225,6 +250,7 @@ impl PassPlanner<'_> {
         Ok(group)
     }
 
+    /// Plans the pass that transforms the axes of `group`.
     fn pass(
         &self,
         kind: TransformKind,
@@ -235,7 +261,7 @@ impl PassPlanner<'_> {
         let (input, output) = (self.layout(from), self.layout(to));
         let batches = merged_batches(input, output, group);
         let steps = |batch: &Batch| batch.input > 0 && batch.output > 0;
-        // The library's own batch: the longest dimension that it can step through.
+        // The batch of a call is the longest dimension that cuFFT can step through.
         let longest = (0..batches.len())
             .filter(|&index| steps(&batches[index]))
             .max_by_key(|&index| batches[index].count);
@@ -250,7 +276,7 @@ impl PassPlanner<'_> {
         let (mut bounce, mut keeps_gaps) = (None, false);
         let output_unaligned = kind == TransformKind::C2R && self.problem.output_unaligned;
         if output_unaligned || cut.start_unaligned(kind) {
-            // The fastest one instead, so that the slices are blocks of memory.
+            // The batch is the fastest dimension instead, so that the slices are blocks of memory.
             cut = slices((0..batches.len()).rev().find(|&index| steps(&batches[index])))?;
             let real = if kind == TransformKind::C2R { output } else { input };
             let reach = |&axis: &usize| (real.shape[axis] - 1) * real.strides[axis];
@@ -266,7 +292,8 @@ impl PassPlanner<'_> {
             };
             let is_dense = output.is_dense();
             if has_gaps(&cut) && !is_dense {
-                // What is between the numbers belongs to others: each transform on its own, if that has no gaps.
+                // The memory between the numbers belongs to others, so each transform gets a call
+                // of its own, which has no gaps if its numbers are dense.
                 cut = slices(None)?;
             }
             let unaligned = output_unaligned || cut.start_unaligned(kind);
@@ -308,12 +335,14 @@ impl PassPlanner<'_> {
     }
 }
 
-/// Slowest axis first. The order of complex transforms does not matter, so memory decides.
+/// Sorts axes, slowest first. The order of complex transforms does not matter for the result, so
+/// memory decides.
 fn sort_by_memory(axes: &mut [usize], layout: &Layout) {
     axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis].abs()));
 }
 
-/// The stride along an axis; along one of a single element it does not matter, and 1 fits everywhere.
+/// Returns the stride along an axis. For an axis of one element any stride will do, and 1 nests
+/// with all others.
 fn unit_stride(layout: &Layout, axis: usize) -> i64 {
     if layout.shape[axis] == 1 { 1 } else { layout.strides[axis] }
 }
@@ -331,7 +360,7 @@ fn side(buffer: BufferRole, layout: &Layout, group: &[usize], step: i64) -> Side
     Side { buffer, embed, stride, distance }
 }
 
-/// A dimension that is not transformed.
+/// A dimension that is not transformed: its extent, and its strides in elements.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     count: i64,
@@ -339,15 +368,17 @@ struct Batch {
     output: i64,
 }
 
-/// Whether rows of a real output along an axis, `pitch` apart, are as far apart as for a transform in place, where each has
-/// room for its complex numbers. cuFFT then writes to all of that room (seen with 12.0, up to 32 points), which may be
-/// others'. A call for one row does not.
+/// Returns whether rows of a real output along an axis, `pitch` apart, are as far apart as for a
+/// transform in place, where each row has room for its complex numbers. cuFFT then writes to all of
+/// that room (seen with 12.0, up to 32 points), which may belong to others. A call for one row does
+/// not.
 fn is_padded(output: &Layout, fastest: usize, pitch: i64) -> bool {
     let (points, stride) = (output.shape[fastest], output.strides[fastest]);
     points > 1 && pitch == 2 * (points / 2 + 1) * stride
 }
 
-/// The dimensions outside `group`, slowest first, neighbours merged where both strides allow.
+/// Returns the dimensions outside `group`, slowest first. Neighbours are merged where the strides
+/// of both sides allow it.
 fn merged_batches(input: &Layout, output: &Layout, group: &[usize]) -> Vec<Batch> {
     let dims = BatchDims::outside(group, [input, output]);
     let batch = |dim: &BatchDim<2>| {
@@ -357,14 +388,15 @@ fn merged_batches(input: &Layout, output: &Layout, group: &[usize]) -> Vec<Batch
     dims.iter().map(batch).collect()
 }
 
-/// The batch of one library call, and where each call starts.
+/// The batch of one call of cuFFT, and where each call starts.
 struct Slices {
     batch: Batch,
     offsets: Vec<(i64, i64)>,
 }
 
 impl Slices {
-    /// One of `batches` goes into the call, the others become calls; `Err` is their number if they are too many.
+    /// Puts the dimension `own` of `batches` into each call; the others become calls. Fails with
+    /// the number of calls if that is too large.
     fn new(batches: &[Batch], own: Option<usize>) -> std::result::Result<Self, i64> {
         let loops = || batches.iter().enumerate().filter(|&(index, _)| Some(index) != own);
         let calls = loops().map(|(_, step)| step.count).product::<i64>();
@@ -384,7 +416,8 @@ impl Slices {
         Ok(Self { batch: own.map_or(alone, |index| batches[index]), offsets })
     }
 
-    /// Whether the real side of some call does not start at a pair of numbers.
+    /// Returns whether the real side of some call does not start at an even number of elements, as
+    /// complex numbers do.
     fn start_unaligned(&self, kind: TransformKind) -> bool {
         self.offsets.iter().any(|&(input, output)| match kind {
             TransformKind::C2C => false,

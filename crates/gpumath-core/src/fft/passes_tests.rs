@@ -1,5 +1,6 @@
-//! The passes are run by a stand-in for cuFFT that follows the definition of its advanced data layout and of the
-//! discrete Fourier transform, and compared with the transform of the whole problem by definition.
+//! The passes are run by a stand-in for cuFFT that follows the definition of its advanced data
+//! layout and of the discrete Fourier transform, and compared with the transform of the whole
+//! problem by definition.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
 use rustfft::num_complex::Complex64;
@@ -205,7 +206,8 @@ fn run(
     }
 }
 
-/// Computes `problem` by its passes and by definition; the largest difference, or `None` if no plan covers it.
+/// Computes `problem` by its passes and by definition; the largest difference, or `None` if no plan
+/// covers it.
 fn difference(problem: &FftProblem, random: &mut Random) -> Option<f64> {
     let passes = match Passes::of(problem) {
         Ok(passes) => passes,
@@ -401,7 +403,8 @@ fn several_axes_into_padded_rows() {
             .unwrap()
     };
     let mut random = Random(7);
-    // PitchedMemory of an array that is made for a transform in place, and rows with other transforms' between them.
+    // PitchedMemory of an array that is made for a transform in place, and rows with other
+    // transforms' between them.
     for (shape, strides, calls) in [
         (&[4, 6][..], &[8, 1][..], 1 + 4),
         (&[3, 5, 7], &[40, 8, 1], 2 + 15),

@@ -1,13 +1,16 @@
-//! Manages peer access between devices for cuFFT Xt, and when plans of cuFFT Xt are created and destroyed.
+//! Manages peer access between devices for cuFFT Xt, and when plans of cuFFT Xt are created and
+//! destroyed.
 //!
-//! Without peer access, copies from one device to another go through host memory. cuFFT enables peer access when it
-//! creates a plan for several devices, and disables it when it destroys one, also for the plans that remain, in any
-//! thread. So:
+//! Without peer access, copies from one device to another go through host memory. cuFFT enables
+//! peer access when it creates a plan for several devices, and disables it when it destroys one,
+//! also for the plans that remain, in any thread. So:
 //!
-//! 1. An execution holds the lock for reading, and enables peer access itself ([`PeerAccessGuard`]).
-//! 2. A plan is created and destroyed only by who holds the lock for writing, that is, while no execution runs.
-//! 3. Whoever drops a plan does not wait for the lock, because that thread may hold what an execution needs. The plan is
-//!    put into a list, which the last execution works off.
+//! 1. An execution holds the lock for reading, and enables peer access itself
+//!    ([`PeerAccessGuard`]).
+//! 2. A plan is created and destroyed only by who holds the lock for writing, that is, while no
+//!    execution runs.
+//! 3. Whoever drops a plan does not wait for the lock, because that thread may hold what an
+//!    execution needs. The plan is put into a list, which the last execution works off.
 //! 4. Whoever destroys a plan enables peer access again, because other libraries may count on it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
@@ -26,12 +29,14 @@ static EXECUTIONS: RwLock<()> = RwLock::new(());
 /// Plans that are not used any more, but not destroyed yet.
 static UNUSED: Mutex<Vec<(i32, Devices)>> = Mutex::new(Vec::new());
 
-/// Keeps peer access enabled between devices. Dropping it destroys unused plans, if no other execution runs.
+/// Keeps peer access enabled between devices. Dropping it destroys unused plans, if no other
+/// execution runs.
 pub(super) struct PeerAccessGuard(Option<RwLockReadGuard<'static, ()>>);
 
 impl PeerAccessGuard {
-    /// Enables peer access between the devices, also to gpumath's pool of the one that has the operand and the result,
-    /// if `location` is a device. Blocks while a plan is created or destroyed.
+    /// Enables peer access between the devices, also to gpumath's pool of the one that has the
+    /// operand and the result, if `location` is a device. Blocks while a plan is created or
+    /// destroyed.
     pub(super) fn new(devices: Devices, location: MemoryLocation) -> Result<Self> {
         let guard = Self(Some(EXECUTIONS.read().unwrap_or_else(PoisonError::into_inner)));
         devices.enable_peer_access()?;
@@ -84,7 +89,8 @@ fn destroy_unused() {
         for (plan, devices) in plans {
             if let Ok(_context) = ContextGuard::enter_pushed(devices.first()) {
                 // A failure leaves the plan to the end of the process.
-                // SAFETY: the plan's owner was dropped, and the list had the plan once, so it is not used after this.
+                // SAFETY: the plan's owner was dropped, and the list had the plan once, so it is
+                // not used after this.
                 let _ = unsafe { call!(cufft::DESTROY, plan) };
                 let _ = devices.enable_peer_access();
             }

@@ -1,4 +1,5 @@
-//! What the plan for a problem will look like, without making it.
+//! Describes the cuFFT plans of a problem without making them, for users who want to know or to
+//! keep plans of their own.
 
 use super::passes::{Passes, Side};
 use super::problem::{FftProblem, TransformKind};
@@ -17,16 +18,16 @@ pub struct AdvancedLayout {
     pub distance: i64,
 }
 
-/// One of the cuFFT plans that a problem is cut into.
+/// One of the cuFFT plans of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassInfo {
     /// Kind of the transform.
     pub kind: TransformKind,
     /// Transform extents, slowest first.
     pub extents: Dims,
-    /// Where it reads.
+    /// Layout of its input.
     pub input: AdvancedLayout,
-    /// Where it writes.
+    /// Layout of its output.
     pub output: AdvancedLayout,
     /// Transforms that one call does.
     pub batch: i64,
@@ -34,16 +35,16 @@ pub struct PassInfo {
     pub calls: usize,
 }
 
-/// How cuFFT would compute a problem.
+/// The cuFFT plans of a problem, and the workspace that they need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanDescription {
-    /// Its plans, in the order of execution; none for an empty batch.
+    /// The plans in the order of execution; none for an empty batch.
     pub passes: Vec<PassInfo>,
     layout: WorkspaceLayout,
 }
 
 impl PlanDescription {
-    /// The outline of `problem`; an error if no plans cover its layouts.
+    /// Describes the plans of `problem`. Fails if no plans cover its layouts.
     pub fn of(problem: &FftProblem) -> Result<Self> {
         if problem.input.is_empty() {
             return Ok(Self { passes: Vec::new(), layout: WorkspaceLayout::NONE });
@@ -66,7 +67,8 @@ impl PlanDescription {
         Ok(Self { passes: passes.collect(), layout })
     }
 
-    /// Bytes of the whole workspace where the largest work area of cuFFT's plans has `work_area` bytes.
+    /// Returns the bytes of the whole workspace if the largest work area of the plans has
+    /// `work_area` bytes.
     #[must_use]
     pub fn workspace_size(&self, work_area: usize) -> usize {
         self.layout.size(work_area)
@@ -74,7 +76,8 @@ impl PlanDescription {
 }
 
 impl FftProblem {
-    /// The problem with zeros for strides that do not matter, so that equal ones have the same plan.
+    /// Returns the problem with zeros for strides that do not matter, so that problems with equal
+    /// plans become equal.
     #[must_use]
     pub fn normalized(&self) -> Self {
         let layout = |layout: &Layout| {
@@ -91,7 +94,7 @@ impl FftProblem {
 mod tests {
     use super::*;
     use crate::fft::{FftRequest, Precision};
-    use crate::operation::{Execution, Request};
+    use crate::operation::{Execution, FftRequest};
     use crate::tensor::{DType, MemoryLocation, TensorView};
 
     fn problem(
@@ -123,19 +126,19 @@ mod tests {
     #[test]
     fn one_pass_needs_what_cufft_needs() {
         let problem = problem(DType::Complex64, &[4, 8], &[8, 1], &[1], TransformKind::C2C);
-        let outline = PlanDescription::of(&problem).unwrap();
-        assert_eq!(outline.passes.len(), 1);
-        let pass = &outline.passes[0];
+        let description = PlanDescription::of(&problem).unwrap();
+        assert_eq!(description.passes.len(), 1);
+        let pass = &description.passes[0];
         assert_eq!((pass.extents.as_slice(), pass.batch, pass.calls), (&[8][..], 4, 1));
-        assert_eq!(outline.workspace_size(1000), 1000);
+        assert_eq!(description.workspace_size(1000), 1000);
     }
 
     #[test]
     fn a_real_result_needs_room_for_a_copy_of_the_operand() {
         let problem = problem(DType::Complex128, &[4, 5], &[5, 1], &[1], TransformKind::C2R);
-        let outline = PlanDescription::of(&problem).unwrap();
-        assert_eq!(outline.workspace_size(0), 20 * 16);
-        assert_eq!(outline.workspace_size(1), 256 + 20 * 16);
+        let description = PlanDescription::of(&problem).unwrap();
+        assert_eq!(description.workspace_size(0), 20 * 16);
+        assert_eq!(description.workspace_size(1), 256 + 20 * 16);
     }
 
     #[test]
@@ -143,8 +146,8 @@ mod tests {
         let strides = &[60, 15, 5, 1];
         let problem =
             problem(DType::Complex64, &[2, 4, 3, 5], strides, &[0, 1, 2, 3], TransformKind::C2C);
-        let outline = PlanDescription::of(&problem).unwrap();
-        let ranks: Vec<usize> = outline.passes.iter().map(|pass| pass.extents.len()).collect();
+        let description = PlanDescription::of(&problem).unwrap();
+        let ranks: Vec<usize> = description.passes.iter().map(|pass| pass.extents.len()).collect();
         assert_eq!(ranks, [3, 1]);
     }
 

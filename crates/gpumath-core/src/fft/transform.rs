@@ -13,7 +13,8 @@ pub struct Transform {
     pub direction: Direction,
     /// Number that the result is multiplied by; `None` leaves it unscaled.
     ///
-    /// A factor belongs to an execution, not to a plan: a callback of cuFFT's would cost a compiler and a plan of its own,
-    /// and a transform without a factor costs nothing. On a GPU the factor is a kernel of gpumath's own.
+    /// A factor belongs to an execution, not to a plan: a callback of cuFFT's would cost a compiler
+    /// and a plan of its own, and a transform without a factor costs nothing. On a GPU the factor
+    /// is a kernel of gpumath's own.
     pub factor: Option<f64>,
 }

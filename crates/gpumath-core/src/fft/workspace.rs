@@ -1,11 +1,12 @@
-//! The layout of the workspace on one GPU, in this order: cuFFT's work area; a copy of the operand, if the passes need one;
-//! a bounce buffer for real data that is not aligned as cuFFT requires.
+//! The layout of the workspace on one GPU, in this order: cuFFT's work area; a copy of the operand,
+//! if the passes need one; a bounce buffer for real data that is not aligned as cuFFT requires.
 
 use super::passes::Passes;
 use super::problem::FftProblem;
 use crate::memory::ALIGNMENT;
 
-/// The parts of a workspace behind cuFFT's work area, whose size is known only once the plans are made.
+/// The parts of a workspace behind cuFFT's work area, whose size is known only once the plans are
+/// made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorkspaceLayout {
     /// The copy of the operand; `None` if the passes need none.
@@ -37,7 +38,8 @@ impl WorkspaceLayout {
         Self { copy, bounce: slice as usize * problem.precision.real().size() }
     }
 
-    /// Returns the copy and the offset of its start, such that its element at index (0, …, 0) is aligned.
+    /// Returns the copy and the offset of its start. Its element at index (0, …, 0) is aligned to
+    /// [`ALIGNMENT`].
     pub(super) fn copy(self, work_area: usize) -> Option<(OperandCopy, usize)> {
         self.copy
             .map(|copy| (copy, (work_area + copy.front).next_multiple_of(ALIGNMENT) - copy.front))

@@ -1,10 +1,11 @@
-//! Handles of the CUDA libraries that work through one: for each library, device and thread, one handle.
+//! Handles of the CUDA libraries that work through one: for each library, device and thread, one
+//! handle.
 //!
-//! A handle is created when a thread first uses a library on a device, and destroyed when that thread ends, unless
-//! destructors must not call CUDA then ([`may_call_cuda_in_drop`]). Threads do not share handles, because most libraries
-//! allow only one thread at a time to use a handle, and because settings such as the stream are state of the handle. A
-//! forked child has copies of its parent's handles, but can neither use them, because it cannot enter a context, nor
-//! destroy them.
+//! A handle is created when a thread first uses a library on a device, and destroyed when that
+//! thread ends, unless destructors must not call CUDA then ([`may_call_cuda_in_drop`]). Threads do
+//! not share handles, because most libraries allow only one thread at a time to use a handle, and
+//! because settings such as the stream are state of the handle. A forked child has copies of its
+//! parent's handles, but can neither use them, because it cannot enter a context, nor destroy them.
 
 use std::cell::RefCell;
 
@@ -34,7 +35,8 @@ impl HandleLibrary {
     }
 }
 
-/// A handle that this object owns. Dropping it destroys the handle; libraries may block until its work is done.
+/// A handle that this object owns. Dropping it destroys the handle; libraries may block until its
+/// work is done.
 #[derive(Debug)]
 struct LibraryHandle {
     library: &'static HandleLibrary,
@@ -45,7 +47,8 @@ struct LibraryHandle {
 impl LibraryHandle {
     /// Creates a handle in the current context.
     fn new(library: &'static HandleLibrary, context: &ContextGuard) -> Result<Self> {
-        // A library may allocate for its handle, which a captured stream does not forbid in this mode.
+        // A library may allocate for its handle, which a captured stream does not forbid in this
+        // mode.
         let _relaxed = RelaxedCapture::enter()?;
         let mut handle = 0_usize;
         // SAFETY: the library writes one handle to `handle`, a live `usize`.
@@ -71,14 +74,16 @@ thread_local! {
     static HANDLES: RefCell<Vec<LibraryHandle>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `work` with this thread's handle of a library on a device, whose context is current during the call. The first
-/// call creates the handle. `work` must neither destroy it nor pass it to another thread.
+/// Calls `work` with this thread's handle of a library on a device, whose context is current during
+/// the call. The first call creates the handle. `work` must neither destroy it nor pass it to
+/// another thread.
 pub fn with<T>(
     library: &'static HandleLibrary,
     device: i32,
     work: impl FnOnce(usize) -> Result<T>,
 ) -> Result<T> {
-    // The context comes before the library, because without a GPU the error should not be about the library.
+    // The context comes before the library, because without a GPU the error should not be about the
+    // library.
     let context = ContextGuard::enter(device)?;
     with_in(&context, library, work)
 }
@@ -97,7 +102,8 @@ pub fn with_in<T>(
     if let Some(handle) = known {
         return work(handle);
     }
-    // Not while the list is borrowed: to find the library, Python code may run, which may come here again.
+    // Not while the list is borrowed: to find the library, Python code may run, which may come here
+    // again.
     let created = LibraryHandle::new(library, context)?;
     let handle = created.handle;
     HANDLES.with_borrow_mut(|handles| handles.push(created));

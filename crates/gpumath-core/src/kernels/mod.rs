@@ -1,8 +1,9 @@
 //! Kernels of gpumath's own, over the elements of arrays in device memory.
 //!
-//! They are CUDA C++ that `nox -s kernels` compiles with the NVRTC of CUDA 12.0 for the oldest architecture there, such
-//! that every newer driver takes the PTX for every newer device. The PTX is committed, so that no compiler is needed at
-//! run time or for a build. The driver compiles it for its device when a kernel is first launched there.
+//! They are CUDA C++ that `nox -s kernels` compiles with the NVRTC of CUDA 12.0 for the oldest
+//! architecture there, such that every newer driver takes the PTX for every newer device. The PTX
+//! is committed, so that no compiler is needed at run time or for a build. The driver compiles it
+//! for its device when a kernel is first launched there.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -52,7 +53,8 @@ impl Elements {
     }
 }
 
-/// The argument of the kernels that crop or pad: the layout of the result, and that of the source in the same order.
+/// The argument of the kernels that crop or pad: the layout of the result, and that of the source
+/// in the same order.
 #[derive(Debug)]
 #[repr(C)]
 struct CropOrPad {
@@ -94,8 +96,9 @@ fn filled(numbers: &[i64]) -> Result<[i64; MAX_RANK]> {
     Ok(array)
 }
 
-/// Enqueues on `stream` that every element is multiplied by `factor`, in the context of the stream's device. Half
-/// precision is computed in single precision and rounded once. The work can be captured into a graph.
+/// Enqueues on `stream` that every element is multiplied by `factor`, in the context of the
+/// stream's device. Half precision is computed in single precision and rounded once. The work can
+/// be captured into a graph.
 ///
 /// # Safety
 /// - `address` is that of the element with index (0, …, 0), aligned to the size of the type.
@@ -130,7 +133,8 @@ pub(crate) unsafe fn scale(
         &raw const factor as usize,
         std::ptr::from_ref(elements) as usize,
     ];
-    // SAFETY: the kernel takes an address, a factor and `Elements`; the caller guarantees that they fit the memory.
+    // SAFETY: the kernel takes an address, a factor and `Elements`; the caller guarantees that they
+    // fit the memory.
     unsafe { launch(context, name, elements.count.div_ceil(UNROLLED), &parameters, stream) }
 }
 
@@ -163,13 +167,13 @@ pub(crate) unsafe fn crop_or_pad(
     let parameters =
         [&raw const to.ptr as usize, &raw const from.ptr as usize, &raw const arguments as usize];
     let context = ContextGuard::enter(stream.device())?;
-    // SAFETY: the kernel takes two addresses and `CropOrPad`; the caller guarantees that they fit the memory, and the
-    // addresses are aligned.
+    // SAFETY: the kernel takes two addresses and `CropOrPad`; the caller guarantees that they fit
+    // the memory, and the addresses are aligned.
     unsafe { launch(&context, name, arguments.to.count, &parameters, stream) }
 }
 
-/// Enqueues a kernel on `stream`, in the context of its device. If `threads` are too many, each thread of the kernel
-/// processes several elements.
+/// Enqueues a kernel on `stream`, in the context of its device. If `threads` are too many, each
+/// thread of the kernel processes several elements.
 ///
 /// # Safety
 /// - The parameters are the addresses of live values of the types that the kernel takes.
@@ -184,8 +188,8 @@ unsafe fn launch(
     let blocks = threads.div_ceil(u64::from(BLOCK)).min(MAX_BLOCKS) as u32;
     let (kernel, _relaxed) = kernel(context, name)?;
     let (parameters, stream) = (parameters.as_ptr() as usize, stream.handle());
-    // SAFETY: `kernel` is never unloaded; the caller guarantees that the parameters are right, and `StreamRef::new`'s
-    // that the stream is valid.
+    // SAFETY: `kernel` is never unloaded; the caller guarantees that the parameters are right, and
+    // `StreamRef::new`'s that the stream is valid.
     unsafe {
         call!(driver::LAUNCH_KERNEL, kernel, blocks, 1, 1, BLOCK, 1, 1, 0, stream, parameters, 0)
     }
@@ -202,9 +206,10 @@ struct Loaded {
 static LOADED: Mutex<Loaded> =
     Mutex::new(Loaded { modules: BTreeMap::new(), kernels: BTreeMap::new() });
 
-/// Returns the handle of a kernel in a device's context. The first call for a device and kernel also returns a
-/// [`RelaxedCapture`]: hold it until after the launch, because the driver may load the kernel only then, and during a
-/// stream capture it may do that only in relaxed mode.
+/// Returns the handle of a kernel in a device's context. The first call for a device and kernel
+/// also returns a
+/// [`RelaxedCapture`]: hold it until after the launch, because the driver may load the kernel only
+/// then, and during a stream capture it may do that only in relaxed mode.
 fn kernel(context: &ContextGuard, name: &'static CStr) -> Result<(usize, Option<RelaxedCapture>)> {
     let device = context.device();
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -214,15 +219,16 @@ fn kernel(context: &ContextGuard, name: &'static CStr) -> Result<(usize, Option<
     let relaxed = RelaxedCapture::enter()?;
     let mut module = loaded.modules.get(&device).copied().unwrap_or(0);
     if module == 0 {
-        // SAFETY: the driver writes one handle to `module`, a live `usize`, and reads `PTX`, which ends with a zero.
+        // SAFETY: the driver writes one handle to `module`, a live `usize`, and reads `PTX`, which
+        // ends with a zero.
         unsafe {
             call!(driver::MODULE_LOAD_DATA, &raw mut module as usize, PTX.as_ptr() as usize)
         }?;
         loaded.modules.insert(device, module);
     }
     let mut kernel = 0_usize;
-    // SAFETY: the driver writes one handle to `kernel`, a live `usize`. The module is never unloaded, and a `CStr` ends
-    // with a zero.
+    // SAFETY: the driver writes one handle to `kernel`, a live `usize`. The module is never
+    // unloaded, and a `CStr` ends with a zero.
     unsafe {
         call!(driver::MODULE_GET_FUNCTION, &raw mut kernel as usize, module, name.as_ptr() as usize)
     }?;

@@ -11,8 +11,9 @@ use crate::tensor::MemoryLocation;
 const HOST: i32 = 1;
 const DEVICE: i32 = 2;
 
-/// Enqueues a copy of `size` bytes on `stream`. The addresses may be of device or host memory, in any combination. With
-/// ordinary (pageable) host memory, the driver may block until it has read or written that memory.
+/// Enqueues a copy of `size` bytes on `stream`. The addresses may be of device or host memory, in
+/// any combination. With ordinary (pageable) host memory, the driver may block until it has read or
+/// written that memory.
 ///
 /// # Safety
 /// - Both ranges are valid until the copy is done.
@@ -45,7 +46,8 @@ pub(crate) unsafe fn copy_async_in(
     if size == 0 {
         return Ok(());
     }
-    // SAFETY: the caller guarantees that the ranges are valid, and `StreamRef::new`'s that the stream is.
+    // SAFETY: the caller guarantees that the ranges are valid, and `StreamRef::new`'s that the
+    // stream is.
     unsafe { call!(driver::MEMCPY_ASYNC, destination, source, size as _, stream.handle()) }
 }
 
@@ -60,8 +62,9 @@ pub(crate) struct PitchedMemory {
     pub(crate) location: MemoryLocation,
 }
 
-/// Enqueues a copy of `count` rows of `width` bytes each on `stream`, in the context of its device. The rows may be on
-/// two other devices. As for [`copy_async`], ordinary host memory may make the driver block.
+/// Enqueues a copy of `count` rows of `width` bytes each on `stream`, in the context of its device.
+/// The rows may be on two other devices. As for [`copy_async`], ordinary host memory may make the
+/// driver block.
 ///
 /// # Safety
 /// - The rows are valid until the copy is done.
@@ -86,10 +89,12 @@ pub(crate) unsafe fn copy_pitched_async_in(
     let is_block = |rows: PitchedMemory| rows.pitch == width || count == 1;
     if is_block(to) && is_block(from) {
         let (to, from, size, stream) = (to.address, from.address, size as _, stream.handle());
-        // SAFETY: the caller guarantees that the rows are valid, and `StreamRef::new`'s that the stream is.
+        // SAFETY: the caller guarantees that the rows are valid, and `StreamRef::new`'s that the
+        // stream is.
         return unsafe {
             if let Some((there, here)) = peers {
-                // Memory of a pool to which the other device has no access can only be copied by this function.
+                // Memory of a pool to which the other device has no access can only be copied by
+                // this function.
                 call!(driver::MEMCPY_PEER_ASYNC, to, there, from, here, size, stream)
             } else {
                 call!(driver::MEMCPY_ASYNC, to, from, size, stream)
@@ -104,8 +109,9 @@ pub(crate) unsafe fn copy_pitched_async_in(
             height: count,
             depth: 1,
         };
-        // SAFETY: the driver reads `request`, a live structure of the declared type, during the call. The caller
-        // guarantees that the rows are valid, and `StreamRef::new`'s that the stream is.
+        // SAFETY: the driver reads `request`, a live structure of the declared type, during the
+        // call. The caller guarantees that the rows are valid, and `StreamRef::new`'s that the
+        // stream is.
         return unsafe {
             call!(driver::MEMCPY3D_PEER_ASYNC, &raw const request as usize, stream.handle())
         };
@@ -116,8 +122,8 @@ pub(crate) unsafe fn copy_pitched_async_in(
         width,
         height: count,
     };
-    // SAFETY: the driver reads `request`, a live structure of the declared type, during the call. The caller guarantees
-    // that the rows are valid, and `StreamRef::new`'s that the stream is.
+    // SAFETY: the driver reads `request`, a live structure of the declared type, during the call.
+    // The caller guarantees that the rows are valid, and `StreamRef::new`'s that the stream is.
     unsafe { call!(driver::MEMCPY2D_ASYNC, &raw const request as usize, stream.handle()) }
 }
 

@@ -1,12 +1,14 @@
-//! Copies to an array of other extents: cropped where it is shorter, padded with zeros where it is longer.
+//! Copies to an array of other extents: cropped where it is shorter, padded with zeros where it is
+//! longer.
 
 use crate::device::StreamRef;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::tensor::{MemoryLocation, TensorView};
 
-/// Sets every element of `to` to the element of `from` at the same index, or to zero if `from` has no such element. In
-/// device memory the work is enqueued on `stream`, a stream of the arrays' device; in host memory `stream` is ignored.
+/// Sets every element of `to` to the element of `from` at the same index, or to zero if `from` has
+/// no such element. In device memory the work is enqueued on `stream`, a stream of the arrays'
+/// device; in host memory `stream` is ignored.
 ///
 /// # Safety
 /// - Both arrays are valid until the work is done, and nothing else uses `to` until then.
@@ -31,7 +33,8 @@ pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: StreamRef)
             stream.device()
         )));
     }
-    // SAFETY: the caller's guarantees are those that the functions ask for, and each line has the size of the type.
+    // SAFETY: the caller's guarantees are those that the functions ask for, and each line has the
+    // size of the type.
     unsafe {
         match (to.device, to.dtype.size()) {
             (MemoryLocation::Device(_), _) => return kernels::crop_or_pad(to, from, stream),
@@ -51,7 +54,8 @@ pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: StreamRef)
 unsafe fn crop_or_pad_on_host<E: Copy + Default>(to: &TensorView, from: &TensorView) {
     let order = to.layout.memory_order();
     let Some((&inner, outer)) = order.split_last() else {
-        // SAFETY: without dimensions each array has one element, which the caller guarantees to be valid.
+        // SAFETY: without dimensions each array has one element, which the caller guarantees to be
+        // valid.
         unsafe { copy_line::<E>((to.ptr, 1), (from.ptr, 1), (1, 1)) };
         return;
     };
@@ -74,15 +78,17 @@ unsafe fn crop_or_pad_on_host<E: Copy + Default>(to: &TensorView, from: &TensorV
         let from_line = from.ptr.wrapping_add_signed((from_offset * size) as isize);
         let to_line = (to_line, to.layout.strides[inner] as isize);
         let from_line = (from_line, from.layout.strides[inner] as isize);
-        // SAFETY: the offsets are those of one line of each layout, whose elements the caller guarantees to be valid;
-        // `given` is 0 where `from` has no such line.
+        // SAFETY: the offsets are those of one line of each layout, whose elements the caller
+        // guarantees to be valid; `given` is 0 where `from` has no such line.
         unsafe { copy_line::<E>(to_line, from_line, (extent as usize, given as usize)) };
     }
 }
 
 /// # Safety
-/// - `to` is the address of `extent` elements that are `to_step` elements apart, and can be written.
-/// - `from` is the address of at least the lesser of `given` and `extent` elements that are `from_step` apart.
+/// - `to` is the address of `extent` elements that are `to_step` elements apart, and can be
+///   written.
+/// - `from` is the address of at least the lesser of `given` and `extent` elements that are
+///   `from_step` apart.
 /// - The elements of the two do not overlap.
 unsafe fn copy_line<E: Copy + Default>(
     (to, to_step): (usize, isize),
@@ -92,7 +98,8 @@ unsafe fn copy_line<E: Copy + Default>(
     let to = std::ptr::with_exposed_provenance_mut::<E>(to);
     let from = std::ptr::with_exposed_provenance::<E>(from);
     let given = given.min(extent);
-    // SAFETY: the caller guarantees that the elements are valid; they are arrays of bytes, which any address aligns.
+    // SAFETY: the caller guarantees that the elements are valid; they are arrays of bytes, which
+    // any address aligns.
     unsafe {
         if to_step == 1 && from_step == 1 {
             std::ptr::copy_nonoverlapping(from, to, given);

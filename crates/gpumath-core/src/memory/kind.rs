@@ -12,8 +12,8 @@ use crate::device::{ContextGuard, StreamRef, may_call_cuda_in_drop};
 use crate::error::{Error, Result};
 use crate::status::call;
 
-/// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`: page-locked for all contexts, and mapped into the address
-/// space of the devices.
+/// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`: page-locked for all contexts, and mapped
+/// into the address space of the devices.
 const PORTABLE_AND_MAPPED: u32 = 3;
 /// `CU_MEM_ATTACH_GLOBAL`: any stream of any device may use the memory.
 const ATTACH_GLOBAL: u32 = 1;
@@ -32,9 +32,9 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// Allocates `size` bytes of this kind, aligned to [`ALIGNMENT`]. Dropping the result frees device memory in the
-    /// order of `stream`, blocks on `stream` before it frees pinned or managed memory, and frees host memory at once.
-    /// `stream` is ignored for [`MemoryKind::Host`].
+    /// Allocates `size` bytes of this kind, aligned to [`ALIGNMENT`]. Dropping the result frees
+    /// device memory in the order of `stream`, blocks on `stream` before it frees pinned or managed
+    /// memory, and frees host memory at once. `stream` is ignored for [`MemoryKind::Host`].
     pub fn allocate(self, size: usize, stream: StreamRef) -> Result<MemoryPointer> {
         match self {
             Self::Host => host(size),
@@ -52,7 +52,8 @@ impl MemoryKind {
                     )
                 };
                 status.map_err(|error| exhausted(error, size, "pinned host memory"))?;
-                // SAFETY: the memory was allocated above by the function's counterpart, and is freed once.
+                // SAFETY: the memory was allocated above by the function's counterpart, and is
+                // freed once.
                 let free = move || unsafe { call!(driver::MEM_FREE_HOST, address) };
                 Ok(freed_after_stream(address, size, stream, free))
             }
@@ -69,7 +70,8 @@ impl MemoryKind {
                     )
                 };
                 status.map_err(|error| exhausted(error, size, "managed memory"))?;
-                // SAFETY: the memory was allocated above by the function's counterpart, and is freed once.
+                // SAFETY: the memory was allocated above by the function's counterpart, and is
+                // freed once.
                 let free = move || unsafe { call!(driver::MEM_FREE, address) };
                 Ok(freed_after_stream(address, size, stream, free))
             }
@@ -100,9 +102,9 @@ fn host(size: usize) -> Result<MemoryPointer> {
     Ok(MemoryPointer::new(block, size, Some(Box::new(free))))
 }
 
-/// Makes a block of memory that the driver frees at once, so that dropping it blocks until the stream's work is done.
-/// If that fails, because the stream is being captured or the context is broken, the memory is not freed: something may
-/// still use it.
+/// Makes a block of memory that the driver frees at once, so that dropping it blocks until the
+/// stream's work is done. If that fails, because the stream is being captured or the context is
+/// broken, the memory is not freed: something may still use it.
 fn freed_after_stream(
     address: usize,
     size: usize,

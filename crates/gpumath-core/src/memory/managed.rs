@@ -21,8 +21,8 @@ pub enum Advice {
     AccessedBy,
 }
 
-/// Returns the `CUdevice` of a location. Every driver has the functions that take it; those that take a `CUmemLocation`
-/// came with CUDA 12.4.
+/// Returns the `CUdevice` of a location. Every driver has the functions that take it; those that
+/// take a `CUmemLocation` came with CUDA 12.4.
 const fn ordinal_of(location: MemoryLocation) -> i32 {
     match location {
         MemoryLocation::Host => HOST_ORDINAL,
@@ -45,11 +45,13 @@ pub unsafe fn prefetch(
     }
     let _context = ContextGuard::enter(stream.device())?;
     let ordinal = ordinal_of(location);
-    // SAFETY: the caller guarantees that the range is managed memory, and `StreamRef::new`'s that the stream is valid.
+    // SAFETY: the caller guarantees that the range is managed memory, and `StreamRef::new`'s that
+    // the stream is valid.
     unsafe { call!(driver::MEM_PREFETCH_ASYNC_V1, address, size as _, ordinal, stream.handle()) }
 }
 
-/// Gives or, unless `on`, withdraws advice about `size` bytes of managed memory, in the context of `device`.
+/// Gives or, unless `on`, withdraws advice about `size` bytes of managed memory, in the context of
+/// `device`.
 ///
 /// # Safety
 /// The range is managed memory.

@@ -1,7 +1,8 @@
 //! Memory: who allocates it, who frees it, where it is, and how it is copied.
 //!
-//! Memory of a device is freed in the order of the stream that it was allocated for. So whoever owns such memory also
-//! keeps the object that owns the stream: freeing on a destroyed stream crashes the driver.
+//! Memory of a device is freed in the order of the stream that it was allocated for. So whoever
+//! owns such memory also keeps the object that owns the stream: freeing on a destroyed stream
+//! crashes the driver.
 
 mod copy;
 mod crop_or_pad;
@@ -29,5 +30,6 @@ pub use staging::free_idle_staging_buffers;
 pub(crate) use staging::{copy_from_host, copy_to_host};
 pub(crate) use strided_copy::copy_elements;
 
-/// Alignment of everything that CUDA's allocators return, and of the parts of a workspace, in bytes.
+/// Alignment of everything that CUDA's allocators return, and of the parts of a workspace, in
+/// bytes.
 pub const ALIGNMENT: usize = 256;

@@ -18,27 +18,29 @@ pub struct MemoryPointer {
 #[derive(Clone, Copy)]
 struct FreeOrder {
     stream: StreamRef,
-    /// Whether the block was allocated while the stream was being captured, so that it belongs to the graph.
+    /// Whether the block was allocated while the stream was being captured, so that it belongs to
+    /// the graph.
     in_graph: bool,
 }
 
 impl MemoryPointer {
-    /// Takes charge of `size` bytes at `address`; `finalizer` is called once, when the block is dropped.
+    /// Takes charge of `size` bytes at `address`; `finalizer` is called once, when the block is
+    /// dropped.
     #[must_use]
     pub fn new(address: usize, size: usize, finalizer: Option<Finalizer>) -> Self {
         Self { address, size, finalizer, order: None }
     }
 
-    /// Records the stream in whose order the block is freed, and whether the block belongs to a graph that this stream
-    /// is being captured into.
+    /// Records the stream in whose order the block is freed, and whether the block belongs to a
+    /// graph that this stream is being captured into.
     #[must_use]
     pub(crate) fn in_order_of(mut self, stream: StreamRef, in_graph: bool) -> Self {
         self.order = Some(FreeOrder { stream, in_graph });
         self
     }
 
-    /// Returns whether the block must not be dropped now: its stream is being captured, and the graph would free memory
-    /// that does not belong to it.
+    /// Returns whether the block must not be dropped now: its stream is being captured, and the
+    /// graph would free memory that does not belong to it.
     #[must_use]
     pub fn waits_for_capture(&self) -> bool {
         let Some(FreeOrder { stream, in_graph: false }) = self.order else { return false };

@@ -22,7 +22,8 @@ pub fn device_of(address: usize) -> Result<i32> {
     check_sticky()?;
     let answer = match pointer_attribute(address, DEVICE_ORDINAL) {
         Err(Error::Status(status)) if status.code == INVALID_CONTEXT => {
-            // Any context will do, because addresses are the same in all contexts. One is made only if none is current.
+            // Any context will do, because addresses are the same in all contexts. One is made only
+            // if none is current.
             let _context = ContextGuard::enter(0)?;
             pointer_attribute(address, DEVICE_ORDINAL)
         }
@@ -39,8 +40,8 @@ pub fn device_of(address: usize) -> Result<i32> {
     }
 }
 
-/// Returns whether CUDA knows the memory at `address`: it is pinned, managed or of a device. `_context` is the proof that
-/// a context is current, without which the driver cannot look.
+/// Returns whether CUDA knows the memory at `address`: it is pinned, managed or of a device.
+/// `_context` is the proof that a context is current, without which the driver cannot look.
 pub(super) fn is_cuda_memory_in(_context: &ContextGuard, address: usize) -> bool {
     pointer_attribute(address, MEMORY_TYPE).is_ok()
 }
@@ -48,8 +49,8 @@ pub(super) fn is_cuda_memory_in(_context: &ContextGuard, address: usize) -> bool
 /// Returns an attribute that is a 32-bit number.
 fn pointer_attribute(address: usize, attribute: i32) -> Result<i32> {
     let mut value = -1_i32;
-    // SAFETY: for the attributes of this module the driver writes one number to `value`, a live `i32`. It does not access
-    // the memory at `address`.
+    // SAFETY: for the attributes of this module the driver writes one number to `value`, a live
+    // `i32`. It does not access the memory at `address`.
     unsafe { call!(driver::POINTER_GET_ATTRIBUTE, &raw mut value as usize, attribute, address) }?;
     Ok(value)
 }

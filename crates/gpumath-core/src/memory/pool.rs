@@ -20,7 +20,8 @@ const LOCATION_DEVICE: i32 = 1;
 const RELEASE_THRESHOLD: i32 = 4;
 /// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`
 const READ_AND_WRITE: i32 = 3;
-/// Bytes of free memory that a pool keeps when its device is synchronized with; the rest is freed for other users.
+/// Bytes of free memory that a pool keeps when its device is synchronized with; the rest is freed
+/// for other users.
 const KEPT_BYTES: u64 = 256 << 20;
 
 /// `CUmemPoolProps`
@@ -31,7 +32,8 @@ struct PoolProperties {
     location_type: i32,
     location_id: i32,
     security_attributes: usize,
-    /// Bytes; 0 lets the pool grow up to the device's memory. Before CUDA 12.2 these are reserved zeros.
+    /// Bytes; 0 lets the pool grow up to the device's memory. Before CUDA 12.2 these are reserved
+    /// zeros.
     max_size: usize,
     usage: u16,
     reserved: [u8; 54],
@@ -48,9 +50,11 @@ struct Access {
 /// The pools created so far, by device.
 static POOLS: Mutex<BTreeMap<i32, Arc<StreamOrderedPool>>> = Mutex::new(BTreeMap::new());
 
-/// A memory pool of one device, gpumath's own, which keeps some of the freed memory for the next request.
+/// A memory pool of one device, gpumath's own, which keeps some of the freed memory for the next
+/// request.
 ///
-/// The pool is never destroyed, because memory from it may outlive every object that knows the pool.
+/// The pool is never destroyed, because memory from it may outlive every object that knows the
+/// pool.
 #[derive(Debug)]
 pub struct StreamOrderedPool {
     handle: usize,
@@ -85,12 +89,14 @@ impl StreamOrderedPool {
             reserved: [0; 54],
         };
         let mut handle = 0_usize;
-        // SAFETY: the driver writes one handle to `handle` and reads `properties`, live values of the declared types.
+        // SAFETY: the driver writes one handle to `handle` and reads `properties`, live values of
+        // the declared types.
         unsafe {
             call!(driver::MEM_POOL_CREATE, &raw mut handle as usize, &raw const properties as usize)
         }?;
         let mut threshold = KEPT_BYTES;
-        // SAFETY: the attribute is a 64-bit number, which the driver reads from `threshold`, a live `u64`.
+        // SAFETY: the attribute is a 64-bit number, which the driver reads from `threshold`, a live
+        // `u64`.
         unsafe {
             call!(
                 driver::MEM_POOL_SET_ATTRIBUTE,
@@ -110,8 +116,8 @@ impl StreamOrderedPool {
         stream: StreamRef,
     ) -> Result<usize> {
         let mut address = 0_usize;
-        // SAFETY: the driver writes one address to `address`, a live `usize`; `StreamRef::new`'s caller guarantees that the
-        // stream is valid.
+        // SAFETY: the driver writes one address to `address`, a live `usize`; `StreamRef::new`'s
+        // caller guarantees that the stream is valid.
         unsafe {
             call!(
                 driver::MEM_ALLOC_FROM_POOL_ASYNC,
@@ -141,8 +147,9 @@ pub fn trim(device: i32) -> Result<()> {
     known(device).map_or(Ok(()), |pool| pool.trim(0))
 }
 
-/// Grants `peer` access to the memory of the pool of `device`, so that copies go from one device to the other directly.
-/// If the hardware does not allow that, the error is ignored, because such copies still go through host memory.
+/// Grants `peer` access to the memory of the pool of `device`, so that copies go from one device to
+/// the other directly. If the hardware does not allow that, the error is ignored, because such
+/// copies still go through host memory.
 pub(crate) fn grant_peer_access(device: i32, peer: i32) {
     if let Some(pool) = known(device)
         && let Some(bit) = 1_u64.checked_shl(peer as u32)
@@ -150,8 +157,8 @@ pub(crate) fn grant_peer_access(device: i32, peer: i32) {
     {
         let access =
             Access { location_type: LOCATION_DEVICE, location_id: peer, flags: READ_AND_WRITE };
-        // SAFETY: the handle is valid, because the pool is never destroyed; the driver reads `access`, a live value of the
-        // declared type.
+        // SAFETY: the handle is valid, because the pool is never destroyed; the driver reads
+        // `access`, a live value of the declared type.
         let _ = unsafe {
             call!(driver::MEM_POOL_SET_ACCESS, pool.handle, &raw const access as usize, 1)
         };
@@ -195,8 +202,8 @@ impl BaseCUDAMemoryManager for StreamOrderedPool {
             if may_call_cuda_in_drop()
                 && let Ok(_context) = ContextGuard::enter(device)
             {
-                // SAFETY: `address` was allocated above and is freed once; `StreamRef::new`'s caller guarantees that
-                // the stream outlives the memory.
+                // SAFETY: `address` was allocated above and is freed once; `StreamRef::new`'s
+                // caller guarantees that the stream outlives the memory.
                 let _ = unsafe { call!(driver::MEM_FREE_ASYNC, address, stream.handle()) };
             }
         };

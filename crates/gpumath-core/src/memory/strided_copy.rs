@@ -1,9 +1,10 @@
-//! Copies of strided elements in host memory, which leave the bytes between the elements as they are.
+//! Copies of strided elements in host memory, which leave the bytes between the elements as they
+//! are.
 
 use crate::tensor::{BatchDim, BatchDims, Layout};
 
-/// Copies elements of `size` bytes from one array in host memory to another of the same layout. The addresses are those
-/// of the lowest elements.
+/// Copies elements of `size` bytes from one array in host memory to another of the same layout. The
+/// addresses are those of the lowest elements.
 ///
 /// # Safety
 /// - The elements of both arrays are valid, and those of `destination` can be written.
@@ -28,7 +29,8 @@ pub(crate) unsafe fn copy_elements(
         Some((fastest, outer)) if fastest.strides == [1] => (outer, size * fastest.extent as usize),
         _ => (&dims[..], size),
     };
-    // SAFETY: each run is made of elements of the layout, for which the caller gives the guarantees.
+    // SAFETY: each run is made of elements of the layout, for which the caller gives the
+    // guarantees.
     unsafe { copy_runs(destination, source, dims, size, run) }
 }
 

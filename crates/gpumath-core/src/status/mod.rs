@@ -1,8 +1,10 @@
-//! Statuses of the CUDA libraries: [`call!`] calls a function, [`check`] turns what it returned into a `Result`.
+//! Statuses of the CUDA libraries: [`call!`] calls a function, [`check`] turns what it returned
+//! into a `Result`.
 //!
-//! All libraries return 0 for success. A status that means "no memory" becomes [`Error::OutOfMemory`], because callers
-//! can act on it: they free what gpumath itself keeps, and try again. A status of the driver or the runtime that ends
-//! the use of CUDA becomes [`Error::Sticky`]. Any other status is kept as it is.
+//! All libraries return 0 for success. A status that means "no memory" becomes
+//! [`Error::OutOfMemory`], because callers can act on it: they free what gpumath itself keeps, and
+//! try again. A status of the driver or the runtime that ends the use of CUDA becomes
+//! [`Error::Sticky`]. Any other status is kept as it is.
 
 mod sticky;
 
@@ -15,7 +17,7 @@ pub(crate) use sticky::{check as check_sticky, is_set as is_sticky_error_set};
 
 const SUCCESS: i32 = 0;
 
-/// Libraries by module name; what could not be done when they return one of these statuses; and the statuses.
+/// Statuses that mean "no memory": module name of the library, text of the error, numbers.
 const OUT_OF_MEMORY: [(&str, &str, &[i32]); 14] = [
     ("driver", "the device is out of memory", &[2]),
     ("runtime", "the device is out of memory", &[2]),
@@ -34,11 +36,11 @@ const OUT_OF_MEMORY: [(&str, &str, &[i32]); 14] = [
     ("nvrtc", "NVRTC could not allocate memory", &[1]),
 ];
 
-/// Calls a function of a library's table and turns its status into a `Result<()>`. The call has to be in an `unsafe`
-/// block: the arguments must be what the C declaration asks for.
+/// Calls a function of a library's table and turns its status into a `Result<()>`. The call has to
+/// be in an `unsafe` block: the arguments must be what the C declaration asks for.
 ///
-/// After a semicolon may follow a closure that gets the status and says what was asked, for the error's text. It is
-/// called only for an error.
+/// A closure may follow after a semicolon. It gets the status and returns what was asked, for the
+/// error's text; it is called only for an error.
 macro_rules! call {
     ($function:expr $(, $argument:expr)* $(,)?) => {
         $crate::status::call!($function $(, $argument)*; |_| String::new())
@@ -52,7 +54,8 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// `Ok` for success, otherwise the error that the status means; `context` then says what was asked.
+/// Returns `Ok` for success, otherwise the error that the status means; `context` then returns what
+/// was asked.
 #[inline]
 pub(crate) fn check(
     function: &'static Symbol,

@@ -1,11 +1,12 @@
 //! Errors after which CUDA cannot be used any more ("sticky" ones), and the first of them.
 //!
-//! The state is one for the process. NVIDIA's documentation of these statuses says that they leave the *process* in an
-//! inconsistent state, which ends only with it; a status does not tell its device either: it may come from a call on
-//! any thread, long after the kernel that caused it, which may have used the memory of another device.
+//! The state is one for the process. NVIDIA's documentation of these statuses says that they leave
+//! the *process* in an inconsistent state, which ends only with it; a status does not tell its
+//! device either: it may come from a call on any thread, long after the kernel that caused it,
+//! which may have used the memory of another device.
 //!
-//! `ContextGuard::enter` checks for one, so that every later use of CUDA names the first error. Destructors then leave
-//! CUDA alone.
+//! `ContextGuard::enter` checks for one, so that every later use of CUDA names the first error.
+//! Destructors then leave CUDA alone.
 
 use std::sync::OnceLock;
 
@@ -37,16 +38,17 @@ static FIRST: OnceLock<Status> = OnceLock::new();
 
 /// Returns the error for a status that the core's own call of the driver or the runtime returned.
 pub(super) fn error(status: Status) -> Error {
-    // The core works in primary contexts only, and never releases them. If one is destroyed, all streams, plans and
-    // memory in it are lost.
+    // The core works in primary contexts only, and never releases them. If one is destroyed, all
+    // streams, plans and memory in it are lost.
     if status.code != CONTEXT_IS_DESTROYED && !STICKY.contains(&status.code) {
         return Error::Status(Box::new(status));
     }
     keep(status.clone()).err().unwrap_or_else(|| Error::Status(Box::new(status)))
 }
 
-/// Notes a status that a caller of gpumath got from its own call of the driver or the runtime. The status that says that
-/// a context is destroyed is not noted, because that context may be the caller's own.
+/// Notes a status that a caller of gpumath got from its own call of the driver or the runtime. The
+/// status that says that a context is destroyed is not noted, because that context may be the
+/// caller's own.
 pub fn note(status: &Status) {
     if STICKY.contains(&status.code) {
         // An error means that an earlier status was noted already.

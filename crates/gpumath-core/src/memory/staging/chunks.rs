@@ -4,22 +4,24 @@ use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The chunks of a range, as offsets from its start. Threads draw them from the front until they are used up.
+/// The chunks of a range, as offsets from its start. Threads draw them from the front until they
+/// are used up.
 #[derive(Debug)]
 pub(super) struct Chunks {
     /// Offset of the next chunk.
     next: AtomicUsize,
     /// Bytes of the range.
     size: usize,
-    /// Bytes of each chunk but the first and the last. A power of two; each chunk but the last ends at a multiple of it.
+    /// Bytes of each chunk but the first and the last. A power of two; each chunk but the last ends
+    /// at a multiple of it.
     step: usize,
     /// Bytes from the last multiple of `step` to the start of the range.
     shift: usize,
 }
 
 impl Chunks {
-    /// Splits `size` bytes at `address` into chunks. Each but the last ends at an address that is a multiple of `step`,
-    /// rounded up to a power of two.
+    /// Splits `size` bytes at `address` into chunks. Each but the last ends at an address that is a
+    /// multiple of `step`, rounded up to a power of two.
     pub(super) fn new(address: usize, size: usize, step: usize) -> Self {
         let step = step.next_power_of_two();
         Self { next: AtomicUsize::new(0), size, step, shift: address % step }

@@ -1,18 +1,20 @@
 //! Copies between ordinary (pageable) host memory and a device by way of pinned buffers.
 //!
-//! The driver stages such copies too, on one thread, which is slower than the bus. Here several threads copy to or from
-//! buffers while the device copies others. That also shares out the page faults of memory that is used for the first
-//! time.
+//! The driver stages such copies too, on one thread, which is slower than the bus. Here several
+//! threads copy to or from buffers while the device copies others. That also shares out the page
+//! faults of memory that is used for the first time.
 //!
-//! 1. A copy takes a set of buffers from the pool of its device. If the pool has none left, the driver's own copy is used
-//!    instead. Nobody waits for a set that is in use, because the work that delays its user could be waiting for the one
-//!    who waits.
-//! 2. The set has a stream of its own, because the handle of the per-thread default stream means another stream in
-//!    another thread. So the copy first blocks until the work on the caller's stream is done, and the caller's stream
-//!    waits for the set's stream afterwards.
-//! 3. Threads claim chunks of the host memory until none is left. Each thread has two buffers, such that the device works
-//!    on one while the thread works on the other. An event for each buffer says when the device is done with it.
-//! 4. The set returns to the pool when the copy returns. The device may then still be reading its buffers.
+//! 1. A copy takes a set of buffers from the pool of its device. If the pool has none left, the
+//!    driver's own copy is used instead. Nobody waits for a set that is in use, because the work
+//!    that delays its user could be waiting for the one who waits.
+//! 2. The set has a stream of its own, because the handle of the per-thread default stream means
+//!    another stream in another thread. So the copy first blocks until the work on the caller's
+//!    stream is done, and the caller's stream waits for the set's stream afterwards.
+//! 3. Threads claim chunks of the host memory until none is left. Each thread has two buffers, so
+//!    that the device works on one while the thread works on the other. An event for each buffer
+//!    says when the device is done with it.
+//! 4. The set returns to the pool when the copy returns. The device may then still be reading its
+//!    buffers.
 
 mod chunks;
 
@@ -43,8 +45,8 @@ const BUFFERS_EACH: usize = 2;
 /// Buffer sets of a device at most, which bounds its pinned memory.
 const MAX_BUFFER_SETS: usize = 4;
 
-/// Copies `size` bytes of host memory to a device, in the order of `stream`. Blocks until ordinary host memory has been
-/// read; from memory that CUDA knows, the copy is only enqueued.
+/// Copies `size` bytes of host memory to a device, in the order of `stream`. Blocks until ordinary
+/// host memory has been read; from memory that CUDA knows, the copy is only enqueued.
 ///
 /// # Safety
 /// As for [`super::copy_async`].
@@ -62,7 +64,8 @@ pub(crate) unsafe fn copy_from_host(
     // The driver's own copy blocks here too.
     stream.synchronize()?;
     buffers.run(source, size, |context, own, chunks| {
-        // SAFETY: the caller guarantees that both ranges are valid, and `own` are buffers of one thread only.
+        // SAFETY: the caller guarantees that both ranges are valid, and `own` are buffers of one
+        // thread only.
         unsafe { buffers.copy_chunks_to_device(context, own, chunks, source, destination) }
     })?;
     // SAFETY: the reference is used for this call only.
@@ -70,8 +73,8 @@ pub(crate) unsafe fn copy_from_host(
     stream.order_after(staging).or_else(|error| buffers.stream.synchronize().and(Err(error)))
 }
 
-/// Copies `size` bytes of a device to host memory, in the order of `stream`. Blocks until ordinary host memory has been
-/// written; to memory that CUDA knows, the copy is only enqueued.
+/// Copies `size` bytes of a device to host memory, in the order of `stream`. Blocks until ordinary
+/// host memory has been written; to memory that CUDA knows, the copy is only enqueued.
 ///
 /// # Safety
 /// As for [`super::copy_async`].
@@ -88,12 +91,14 @@ pub(crate) unsafe fn copy_to_host(
     };
     stream.synchronize()?;
     buffers.run(destination, size, |context, own, chunks| {
-        // SAFETY: the caller guarantees that both ranges are valid, and `own` are buffers of one thread only.
+        // SAFETY: the caller guarantees that both ranges are valid, and `own` are buffers of one
+        // thread only.
         unsafe { buffers.copy_chunks_to_host(context, own, chunks, destination, source) }
     })
 }
 
-/// Takes a set of buffers from the pool, if staging is worth while for these bytes of host memory and a set can be had.
+/// Takes a set of buffers from the pool, if staging is worth while for these bytes of host memory
+/// and a set can be had.
 fn buffers_for(context: &ContextGuard, host: usize, size: usize) -> Option<PooledStagingBuffers> {
     if size < LEAST {
         return None;
@@ -104,8 +109,8 @@ fn buffers_for(context: &ContextGuard, host: usize, size: usize) -> Option<Poole
     PooledStagingBuffers::take(context.device())
 }
 
-/// The pinned buffers that one copy at a time uses, and the stream on which they are copied. Dropping them blocks until
-/// the work on that stream is done.
+/// The pinned buffers that one copy at a time uses, and the stream on which they are copied.
+/// Dropping them blocks until the work on that stream is done.
 struct StagingBuffers {
     memory: MemoryPointer,
     /// For each buffer, the last copy from or to it.
@@ -128,8 +133,8 @@ impl StagingBuffers {
         Ok(Self { memory, events, stream, threads })
     }
 
-    /// Runs `work` in several threads, each with buffers of its own, until the chunks are used up. Blocks until the
-    /// threads are done; after an error, until the device no longer copies either.
+    /// Runs `work` in several threads, each with buffers of its own, until the chunks are used up.
+    /// Blocks until the threads are done; after an error, until the device no longer copies either.
     fn run(
         &self,
         host: usize,
@@ -153,12 +158,12 @@ impl StagingBuffers {
         done.or_else(|error| self.stream.synchronize().and(Err(error)))
     }
 
-    /// Copies chunks of host memory to the buffers `own`, and enqueues the copies of these to the device. Blocks until
-    /// the device is done with a buffer before it writes to that.
+    /// Copies chunks of host memory to the buffers `own`, and enqueues the copies of these to the
+    /// device. Blocks until the device is done with a buffer before it writes to that.
     ///
     /// # Safety
-    /// - The chunks are parts of a range at `source`, which can be read, and of one at `destination`, which is valid
-    ///   until the work on the set's stream is done.
+    /// - The chunks are parts of a range at `source`, which can be read, and of one at
+    ///   `destination`, which is valid until the work on the set's stream is done.
     /// - No other thread uses the buffers `own`.
     unsafe fn copy_chunks_to_device(
         &self,
@@ -171,8 +176,9 @@ impl StagingBuffers {
         for (chunk, buffer) in chunks.draw_all().zip(own.cycle()) {
             self.wait(context, buffer)?;
             let (pinned, size) = (self.address(buffer), chunk.len());
-            // SAFETY: the caller guarantees that the chunk is valid on both sides, and that the buffer is this thread's
-            // own. The buffer is as large as the largest chunk, and `wait` ensured that the device no longer reads it.
+            // SAFETY: the caller guarantees that the chunk is valid on both sides, and that the
+            // buffer is this thread's own. The buffer is as large as the largest chunk, and `wait`
+            // ensured that the device no longer reads it.
             unsafe {
                 copy_bytes(pinned, source + chunk.start, size);
                 self.enqueue(context, buffer, destination + chunk.start, pinned, size)?;
@@ -181,12 +187,12 @@ impl StagingBuffers {
         Ok(())
     }
 
-    /// Enqueues copies of chunks of device memory to the buffers `own`, and copies these to host memory. Blocks until the
-    /// device has written a buffer before it reads that.
+    /// Enqueues copies of chunks of device memory to the buffers `own`, and copies these to host
+    /// memory. Blocks until the device has written a buffer before it reads that.
     ///
     /// # Safety
-    /// - The chunks are parts of a range at `destination`, which can be written, and of one at `source`, which is valid
-    ///   until the work on the set's stream is done.
+    /// - The chunks are parts of a range at `destination`, which can be written, and of one at
+    ///   `source`, which is valid until the work on the set's stream is done.
     /// - No other thread uses the buffers `own`.
     unsafe fn copy_chunks_to_host(
         &self,
@@ -198,8 +204,8 @@ impl StagingBuffers {
     ) -> Result<()> {
         let finish = |(chunk, buffer): (Range<usize>, usize)| {
             self.wait(context, buffer)?;
-            // SAFETY: the caller guarantees that the chunk can be written, and that the buffer is this thread's own.
-            // `wait` ensured that the device has written the buffer.
+            // SAFETY: the caller guarantees that the chunk can be written, and that the buffer is
+            // this thread's own. `wait` ensured that the device has written the buffer.
             unsafe {
                 copy_bytes(destination + chunk.start, self.address(buffer), chunk.len());
             }
@@ -208,8 +214,8 @@ impl StagingBuffers {
         let mut last = None;
         for (chunk, buffer) in chunks.draw_all().zip(own.cycle()) {
             let (pinned, size) = (self.address(buffer), chunk.len());
-            // SAFETY: the caller guarantees that the chunk is valid on the device, and that the buffer is this thread's
-            // own. `finish` has copied what the buffer had before.
+            // SAFETY: the caller guarantees that the chunk is valid on the device, and that the
+            // buffer is this thread's own. `finish` has copied what the buffer had before.
             unsafe { self.enqueue(context, buffer, pinned, source + chunk.start, size) }?;
             last.replace((chunk, buffer)).map_or(Ok(()), &finish)?;
         }
@@ -232,8 +238,8 @@ impl StagingBuffers {
         source: usize,
         size: usize,
     ) -> Result<()> {
-        // SAFETY: the caller guarantees that the ranges are valid. `Drop` of the memory synchronizes with the stream,
-        // which `self` owns, so it outlives the copy.
+        // SAFETY: the caller guarantees that the ranges are valid. `Drop` of the memory
+        // synchronizes with the stream, which `self` owns, so it outlives the copy.
         unsafe {
             let stream = self.stream.stream_ref();
             copy_async_in(context, destination, source, size, stream)?;
@@ -253,23 +259,26 @@ impl StagingBuffers {
 /// - Both ranges are valid, and the one at `destination` can be written.
 /// - They do not overlap.
 unsafe fn copy_bytes(destination: usize, source: usize, size: usize) {
-    // SAFETY: the caller's guarantees are those that the function asks for; bytes have no alignment.
+    // SAFETY: the caller's guarantees are those that the function asks for; bytes have no
+    // alignment.
     unsafe { std::ptr::copy_nonoverlapping(source as *const u8, destination as *mut u8, size) }
 }
 
-/// The staging pool of one device: the idle buffer sets, and the number of sets that exist, idle or in use.
+/// The staging pool of one device: the idle buffer sets, and the number of sets that exist, idle or
+/// in use.
 #[derive(Default)]
 struct StagingPool {
     idle: Vec<StagingBuffers>,
     count: usize,
 }
 
-/// The pools by device. A forked child must not lock them, because a thread that it does not have could hold the lock.
-/// Copies do not come there, because the child cannot enter a context; [`free_idle_staging_buffers`] checks.
+/// The pools by device. A forked child must not lock them, because a thread that it does not have
+/// could hold the lock. Copies do not come there, because the child cannot enter a context;
+/// [`free_idle_staging_buffers`] checks.
 static POOLS: Mutex<BTreeMap<i32, StagingPool>> = Mutex::new(BTreeMap::new());
 
-/// A buffer set taken from the pool; dropping it returns the set. The device may still be reading then, so the next user
-/// waits for a buffer's event before it overwrites that buffer.
+/// A buffer set taken from the pool; dropping it returns the set. The device may still be reading
+/// then, so the next user waits for a buffer's event before it overwrites that buffer.
 struct PooledStagingBuffers {
     buffers: ManuallyDrop<StagingBuffers>,
 }
@@ -286,7 +295,8 @@ impl PooledStagingBuffers {
         })?;
         let buffers = idle.map_or_else(|| StagingBuffers::new(device), Ok);
         if buffers.is_err() {
-            // There is no pinned memory. The driver's own copy will report an error of another kind.
+            // There is no pinned memory. The driver's own copy will report an error of another
+            // kind.
             with_pool(device, |pool| pool.count -= 1);
         }
         buffers.ok().map(|buffers| Self { buffers: ManuallyDrop::new(buffers) })
@@ -309,8 +319,9 @@ impl Drop for PooledStagingBuffers {
     }
 }
 
-/// Frees the pinned buffers that no copy is using, on every device. Blocks until the work still enqueued on their streams
-/// is done. Does nothing where destructors must not call CUDA, as in a forked child.
+/// Frees the pinned buffers that no copy is using, on every device. Blocks until the work still
+/// enqueued on their streams is done. Does nothing where destructors must not call CUDA, as in a
+/// forked child.
 pub fn free_idle_staging_buffers() {
     if !may_call_cuda_in_drop() {
         return;
