@@ -6,6 +6,10 @@
 //! thread that must not call CUDA: the objects then wait in a list until the next planning, or a
 //! cleared cache, drops them ([`drop_released`]).
 //!
+//! Memory that is allocated in the order of a captured stream becomes memory nodes of the graph,
+//! which allocates and frees it at each launch. So a plan's workspace in a graph is the graph's
+//! own.
+//!
 //! What would break a capture is refused before it is tried. What libraries do on the side while
 //! they allocate is allowed by a relaxed capture mode of the calling thread ([`RelaxedCapture`]).
 

@@ -6,8 +6,9 @@
 //! also for the plans that remain, in any thread. So:
 //!
 //! 1. An execution holds the lock for reading, and enables peer access itself
-//!    ([`PeerAccessGuard`]).
-//! 2. A plan is created and destroyed only by who holds the lock for writing, that is, while no
+//!    ([`PeerAccessGuard`]), also to gpumath's pool on the operand's device. So does a split batch
+//!    whose operand is on a device, because copies between devices are direct only with peer access.
+//! 2. A plan is created and destroyed only while the lock is held for writing, that is, while no
 //!    execution runs.
 //! 3. Whoever drops a plan does not wait for the lock, because that thread may hold what an
 //!    execution needs. The plan is put into a list, which the last execution works off.

@@ -149,11 +149,11 @@ pub(crate) unsafe fn crop_or_pad(
 ) -> Result<()> {
     let size = to.dtype.size();
     let name = match size {
-        1 => c"resize_1",
-        2 => c"resize_2",
-        4 => c"resize_4",
-        8 => c"resize_8",
-        _ => c"resize_16",
+        1 => c"crop_or_pad_1",
+        2 => c"crop_or_pad_2",
+        4 => c"crop_or_pad_4",
+        8 => c"crop_or_pad_8",
+        _ => c"crop_or_pad_16",
     };
     for address in [to.ptr, from.ptr] {
         if !address.is_multiple_of(size) {
@@ -249,7 +249,7 @@ mod tests {
             assert!(PTX.contains(&parameter), "{parameter}");
         }
         for name in ["1", "2", "4", "8", "16"] {
-            let parameter = format!("resize_{name}_param_2[{}]", size_of::<CropOrPad>());
+            let parameter = format!("crop_or_pad_{name}_param_2[{}]", size_of::<CropOrPad>());
             assert!(PTX.contains(&parameter), "{parameter}");
         }
     }

@@ -1,15 +1,17 @@
-// Kernels over the elements of strided arrays. `nox -s kernels` compiles them to generated/scale_and_crop.ptx.
+// Kernels that scale an array in place, and that copy one to another of other extents.
+// `nox -s kernels` compiles them to generated/scale_and_crop.ptx.
 
 typedef long long Integer;
 typedef unsigned long long Count;
 
-// More dimensions of two or more elements do not fit into any memory.
+// Dimensions at most. More of them, of two or more elements each, do not fit into any memory.
 enum { MAX_RANK = 48 };
 
-// Loads that a thread has under way at a time.
+// Loads that a thread of `scale` has under way at a time.
 enum { UNROLLED = 4 };
 
-// As kernels/mod.rs has them. The last dimension is the one that neighbouring threads go along.
+// The structures have counterparts in kernels/mod.rs. Neighbouring threads process neighbours along
+// the last dimension.
 struct Elements {
     Count count;
     Integer rank;
@@ -17,8 +19,8 @@ struct Elements {
     Integer strides[MAX_RANK];
 };
 
-// Extents and strides are those of what is copied, in the order of the other's.
-struct Resizing {
+// `extents` and `strides` are those of the source, with its dimensions in the order of `to`.
+struct CropOrPad {
     Elements to;
     Integer extents[MAX_RANK];
     Integer strides[MAX_RANK];
@@ -28,7 +30,7 @@ struct Half {
     unsigned short bits;
 };
 
-// Aligned, such that it is loaded and stored as a whole.
+// The alignment lets a number be loaded and stored as a whole.
 template <typename Real>
 struct alignas(2 * sizeof(Real)) Complex {
     Real real, imaginary;
@@ -38,7 +40,7 @@ __device__ float times(float value, double factor) { return value * static_cast<
 
 __device__ double times(double value, double factor) { return value * factor; }
 
-// In single precision, rounded once.
+// Computed in single precision, and rounded once.
 __device__ Half times(Half value, double factor) {
     float wide;
     asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
@@ -91,19 +93,19 @@ __device__ void scale(Element* to, double factor, const Elements& elements) {
 }
 
 template <typename Word>
-__device__ void resize(Word* to, const Word* from, const Resizing& resizing) {
+__device__ void crop_or_pad(Word* to, const Word* from, const CropOrPad& arguments) {
 #pragma unroll 1
-    for (Count index = first_index(); index < resizing.to.count; index += all_threads()) {
+    for (Count index = first_index(); index < arguments.to.count; index += all_threads()) {
         Count rest = index;
         Integer to_offset = 0, from_offset = 0;
         bool is_inside = true;
 #pragma unroll 1
-        for (Integer dim = resizing.to.rank - 1; dim >= 0; --dim) {
-            const Count extent = resizing.to.extents[dim], quotient = rest / extent;
+        for (Integer dim = arguments.to.rank - 1; dim >= 0; --dim) {
+            const Count extent = arguments.to.extents[dim], quotient = rest / extent;
             const Integer position = static_cast<Integer>(rest - quotient * extent);
-            is_inside = is_inside && position < resizing.extents[dim];
-            to_offset += position * resizing.to.strides[dim];
-            from_offset += position * resizing.strides[dim];
+            is_inside = is_inside && position < arguments.extents[dim];
+            to_offset += position * arguments.to.strides[dim];
+            from_offset += position * arguments.strides[dim];
             rest = quotient;
         }
         Word word = {};
@@ -119,9 +121,10 @@ __device__ void resize(Word* to, const Word* from, const Resizing& resizing) {
         scale(to, factor, elements);                                                         \
     }
 
-#define RESIZE(size, Word)                                                                    \
-    extern "C" __global__ void resize_##size(Word* to, const Word* from, Resizing resizing) { \
-        resize(to, from, resizing);                                                           \
+#define CROP_OR_PAD(size, Word)                                               \
+    extern "C" __global__ void crop_or_pad_##size(Word* to, const Word* from, \
+                                                  CropOrPad arguments) {      \
+        crop_or_pad(to, from, arguments);                                     \
     }
 
 SCALE(float16, Half)
@@ -131,8 +134,8 @@ SCALE(complex32, Complex<Half>)
 SCALE(complex64, Complex<float>)
 SCALE(complex128, Complex<double>)
 
-RESIZE(1, unsigned char)
-RESIZE(2, unsigned short)
-RESIZE(4, unsigned int)
-RESIZE(8, uint2)
-RESIZE(16, uint4)
+CROP_OR_PAD(1, unsigned char)
+CROP_OR_PAD(2, unsigned short)
+CROP_OR_PAD(4, unsigned int)
+CROP_OR_PAD(8, uint2)
+CROP_OR_PAD(16, uint4)
