@@ -63,7 +63,7 @@ impl Devices {
             return Ok(());
         }
         Err(Error::NoDevice(format!(
-            "device_ids is {:?}, and this process sees {seen} CUDA device{}, numbered from 0 (CUDA_VISIBLE_DEVICES hides \
+            "device_ids is {:?}, but this process sees {seen} CUDA device{}, numbered from 0 (CUDA_VISIBLE_DEVICES hides \
              devices too); give fewer, or leave device_ids out",
             self.ordinals(),
             if seen == 1 { "" } else { "s" }

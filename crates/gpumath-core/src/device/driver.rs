@@ -43,7 +43,7 @@ fn first_call() -> Result<()> {
     // SAFETY: cuInit(0) may be called at any time.
     match unsafe { init(0) } {
         NO_DEVICE => Err(Error::NoDevice(format!(
-            "the NVIDIA driver is there and sees no CUDA device (CUDA_VISIBLE_DEVICES hides devices too); {cpu}"
+            "the NVIDIA driver is there, but sees no CUDA device (CUDA_VISIBLE_DEVICES hides devices too); {cpu}"
         ))),
         code => check(driver::INIT.symbol(), code, |_| String::new()),
     }

@@ -8,7 +8,7 @@
 //! name ends with `_in` takes the guard instead, as proof that the context is current, so that a
 //! chain of calls asks the driver once.
 //!
-//! Destructors call CUDA only if [`may_call_cuda_in_drop`] allows it, and ignore its errors, which
+//! Destructors call CUDA only if `may_call_cuda_in_drop` allows it, and ignore its errors, which
 //! they cannot report.
 
 mod context;

@@ -42,7 +42,7 @@ impl StreamRef {
         }
         if first.capture_status_in(&context)?.is_capturing() {
             return Err(Error::InvalidState(String::from(
-                "the current stream is being captured into a graph, and the work was to go to another stream, which is \
+                "the current stream is being captured into a graph, but the work was to go to another stream, which is \
                  not; work on the captured stream",
             )));
         }

@@ -113,7 +113,7 @@ impl Callbacks {
         for (name, side, fits, layout) in sides {
             if !fits {
                 let reason = format!(
-                    "a {name} gets each element's offset in memory, and cuFFT would have to be called once for each \
+                    "a {name} gets each element's offset in memory, but cuFFT would have to be called once for each \
                      slice of the {side} of strides {:?}, with offsets from the slice's start",
                     layout.strides.as_slice()
                 );
@@ -140,10 +140,14 @@ impl Callbacks {
 
     /// Attaches the prolog to the pass that reads the input and the epilog to the one that writes
     /// the output.
-    pub(super) fn attach(problem: &FftProblem, place: Place, plan: i32) -> Result<Attached> {
-        let prolog = problem.callbacks.prolog.as_ref().filter(|_| place.is_first);
-        let epilog = problem.callbacks.epilog.as_ref().filter(|_| place.is_last);
-        let mut attached = Attached::default();
+    pub(super) fn attach(
+        problem: &FftProblem,
+        position: PassPosition,
+        plan: i32,
+    ) -> Result<AttachedCallbacks> {
+        let prolog = problem.callbacks.prolog.as_ref().filter(|_| position.is_first);
+        let epilog = problem.callbacks.epilog.as_ref().filter(|_| position.is_last);
+        let mut attached = AttachedCallbacks::default();
         for (callback, stores) in [(prolog, false), (epilog, true)] {
             let Some(callback) = callback else { continue };
             let is_complex =
@@ -191,14 +195,14 @@ impl Callbacks {
 
 /// The position of a pass among the passes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PassPosition {
     pub(super) is_first: bool,
     pub(super) is_last: bool,
 }
 
 /// The callbacks whose addresses cuFFT has. They have to be dropped after the plan.
 #[derive(Debug, Default)]
-pub(super) struct Attached(Vec<(Box<usize>, Callback)>);
+pub(super) struct AttachedCallbacks(Vec<(Box<usize>, Callback)>);
 
 type SetCallback =
     gpumath_sys::table::Function<unsafe extern "C" fn(i32, usize, usize, u64, i32, usize) -> i32>;

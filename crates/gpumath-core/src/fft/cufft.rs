@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::cufft;
 
-use super::callback::{Attached, Callbacks, Place};
+use super::callback::{AttachedCallbacks, Callbacks, PassPosition};
 use super::passes::{BufferRole, Pass, Passes};
 use super::problem::{Direction, FftProblem, Precision, TransformKind};
 use super::transform::Transform;
@@ -114,8 +114,8 @@ impl CufftPlan {
         let mut planned = Vec::with_capacity(passes.passes.len());
         let last = passes.passes.len().saturating_sub(1);
         for (index, pass) in passes.passes.into_iter().enumerate() {
-            let place = Place { is_first: index == 0, is_last: index == last };
-            let (handle, size) = CufftHandle::plan(&context, &pass, problem, place)?;
+            let position = PassPosition { is_first: index == 0, is_last: index == last };
+            let (handle, size) = CufftHandle::plan(&context, &pass, problem, position)?;
             work_size = work_size.max(size);
             planned.push((handle, pass));
         }
@@ -275,7 +275,7 @@ fn check_half(problem: &FftProblem) -> Result<()> {
         let extent = problem.extent(position);
         if extent & (extent - 1) != 0 {
             return Err(Error::InvalidValue(format!(
-                "in half precision cuFFT transforms powers of two only, and axis {} has {extent} points; convert the \
+                "in half precision cuFFT transforms powers of two only, but axis {} has {extent} points; convert the \
                  operand to single precision",
                 problem.axes[position]
             )));
@@ -292,7 +292,7 @@ struct CufftHandle {
     kind: TransformKind,
     precision: Precision,
     /// Callbacks whose addresses cuFFT keeps until the plan is destroyed.
-    attached: Attached,
+    attached: AttachedCallbacks,
 }
 
 impl CufftHandle {
@@ -302,17 +302,22 @@ impl CufftHandle {
         context: &ContextGuard,
         pass: &Pass,
         problem: &FftProblem,
-        place: Place,
+        position: PassPosition,
     ) -> Result<(Self, usize)> {
         let (precision, device) = (problem.precision, context.device());
         let mut plan = 0_i32;
         // SAFETY: cuFFT writes one handle to `plan`, a live `i32`.
         unsafe { call!(cufft::CREATE, &raw mut plan as usize) }?;
-        let mut handle =
-            Self { plan, device, kind: pass.kind, precision, attached: Attached::default() };
+        let mut handle = Self {
+            plan,
+            device,
+            kind: pass.kind,
+            precision,
+            attached: AttachedCallbacks::default(),
+        };
         // SAFETY: `plan` was created above.
         unsafe { call!(cufft::SET_AUTO_ALLOCATION, plan, 0) }?;
-        handle.attached = Callbacks::attach(problem, place, plan)?;
+        handle.attached = Callbacks::attach(problem, position, plan)?;
         let (complex, real) = cuda_types(precision);
         let (from, to) = match pass.kind {
             TransformKind::C2C => (complex, complex),

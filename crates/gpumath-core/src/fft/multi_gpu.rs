@@ -272,7 +272,7 @@ fn check(problem: &FftProblem, devices: Devices) -> Result<i64> {
     let refuse = |reason: String| Err(Error::InvalidValue(reason));
     if !problem.callbacks.is_empty() {
         return refuse(
-            "prolog and epilog work on one GPU only, and device_ids names several; leave it out, or apply the functions \
+            "prolog and epilog work on one GPU only, but device_ids names several; leave it out, or apply the functions \
              to the operand and to the result"
                 .into(),
         );
@@ -290,7 +290,7 @@ fn check(problem: &FftProblem, devices: Devices) -> Result<i64> {
     for (name, layout) in [("its", &problem.input), ("out's", &problem.output)] {
         if !layout.is_equivalent(&Layout::contiguous(&layout.shape)) {
             return Err(problem.unsupported_layout(&format!(
-                "several devices take C-contiguous arrays only, and {name} strides are {:?}",
+                "several devices take C-contiguous arrays only, but {name} strides are {:?}",
                 layout.strides.as_slice()
             )));
         }

@@ -87,7 +87,7 @@ impl Passes {
         let scratch = problem.kind == TransformKind::C2R || problem.input_unaligned;
         if scratch && !problem.input.is_injective() {
             return Err(cut.unsupported(
-                "its elements overlap, and this transform needs a copy of it to work on",
+                "its elements overlap, but this transform needs a copy of it to work on",
             ));
         }
         let passes = match problem.kind {
@@ -230,7 +230,7 @@ impl PassPlanner<'_> {
                     "its"
                 };
                 return Err(self.unsupported(&format!(
-                    "{whose} stride along axis {first} is {}, and cuFFT needs positive ones along transform axes",
+                    "{whose} stride along axis {first} is {}, but cuFFT needs positive ones along transform axes",
                     layout.strides[first]
                 )));
             }

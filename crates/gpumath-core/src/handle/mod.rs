@@ -2,7 +2,7 @@
 //! handle.
 //!
 //! A handle is created when a thread first uses a library on a device, and destroyed when that
-//! thread ends, unless destructors must not call CUDA then ([`may_call_cuda_in_drop`]). Threads do
+//! thread ends, unless destructors must not call CUDA then (`may_call_cuda_in_drop`). Threads do
 //! not share handles, because most libraries allow only one thread at a time to use a handle, and
 //! because settings such as the stream are state of the handle. A forked child has copies of its
 //! parent's handles, but can neither use them, because it cannot enter a context, nor destroy them.

@@ -1,4 +1,4 @@
-//! Statuses of the CUDA libraries: [`call!`] calls a function, [`check`] turns what it returned
+//! Statuses of the CUDA libraries: `call!` calls a function, `check` turns what it returned
 //! into a `Result`.
 //!
 //! All libraries return 0 for success. A status that means "no memory" becomes

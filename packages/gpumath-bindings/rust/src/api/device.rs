@@ -243,12 +243,10 @@ pub(crate) fn synchronize_stream(
     let py = stream.py();
     // SAFETY: the caller vouches for the handle, as the documentation says.
     let stream = unsafe { device::StreamRef::new(device_id, handle) };
-    {
-        if interruptible {
-            wait(py, || stream.query())
-        } else {
-            release_gil(py, || stream.synchronize()).or_raise(py)
-        }
+    if interruptible {
+        wait(py, || stream.query())
+    } else {
+        release_gil(py, || stream.synchronize()).or_raise(py)
     }
 }
 
