@@ -1,4 +1,4 @@
-//! Fourier transforms on the CPU.
+//! A planned Fourier transform on the CPU, by whichever engine computes it.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -10,10 +10,12 @@ use super::fftw::FftwFft;
 use crate::error::{Error, Result};
 use crate::fft::{Direction, FftProblem};
 
-/// A planned transform. It holds tables, no work memory, and may run on several threads at once.
+/// A planned transform. It holds tables but no work memory, and several threads may execute it at
+/// once.
 pub struct CpuFft {
     engine: CpuEngine,
     inplace: bool,
+    /// Bytes that the addresses of operands are multiples of.
     alignment: usize,
 }
 
@@ -23,16 +25,18 @@ impl fmt::Debug for CpuFft {
     }
 }
 
+/// What computes a transform.
 enum CpuEngine {
     Embedded(Box<EmbeddedFft>),
     Fftw(Box<FftwFft>),
 }
 
 impl CpuFft {
-    /// Plans a transform on up to `threads` threads, with `library` or else the embedded engine.
+    /// Plans a transform on up to `threads` threads, by `library` or, without one, by the embedded
+    /// engine.
     ///
-    /// A library that was found installed, not asked for, is passed over where it cannot plan a
-    /// layout.
+    /// Where `library` cannot plan the transform, that is an error if it was requested by name. If
+    /// it was only found installed, the embedded engine takes its place.
     pub fn new(
         problem: &FftProblem,
         threads: NonZeroUsize,
@@ -54,7 +58,7 @@ impl CpuFft {
         Ok(Self { engine, inplace: problem.inplace, alignment: problem.precision.real().size() })
     }
 
-    /// `"embedded"`, `"mkl"`, `"nvpl"` or `"fftw"`.
+    /// Returns `"embedded"`, `"mkl"`, `"nvpl"` or `"fftw"`.
     #[must_use]
     pub fn engine_name(&self) -> &'static str {
         match &self.engine {
@@ -63,15 +67,17 @@ impl CpuFft {
         }
     }
 
-    /// Transforms the operand at `input` into `output`, which are the addresses of the elements
-    /// with index (0, …, 0), and multiplies the result by the factor if there is one. The input is
-    /// only read, unless the problem is in place.
+    /// Transforms the operand at `input` into `output`, and multiplies the result by the factor if
+    /// there is one. The input is only read, unless the problem is in place. Blocks until the
+    /// result is written.
     ///
     /// # Safety
-    /// `direction` must be one that the kind of transform has. `input` must be readable and `output`
-    /// writable at every offset of the problem's layouts for the whole call, by nobody else; the
-    /// elements of the output must be distinct; and the two must not overlap unless the problem is
-    /// in place.
+    /// - `input` and `output` are the addresses of elements (0, …, 0) of memory in the problem's
+    ///   layouts, the input readable and the output writable during the call.
+    /// - No other thread writes to the input or uses the output during the call.
+    /// - The elements of the output are distinct.
+    /// - The two do not overlap, or are equal if the problem is in place.
+    /// - The kind of transform has this direction.
     pub unsafe fn execute(
         &self,
         input: usize,
@@ -81,13 +87,14 @@ impl CpuFft {
     ) -> Result<()> {
         self.check(input, output)?;
         match &self.engine {
-            // SAFETY: passed on.
+            // SAFETY: the caller guarantees what the engines require.
             CpuEngine::Embedded(fft) => unsafe { fft.execute(input, output, direction, factor) },
-            // SAFETY: passed on.
+            // SAFETY: the caller guarantees what the engines require.
             CpuEngine::Fftw(fft) => unsafe { fft.execute(input, output, direction, factor) },
         }
     }
 
+    /// Returns an error if the addresses do not fit the plan.
     fn check(&self, input: usize, output: usize) -> Result<()> {
         for (name, address) in [("input", input), ("output", output)] {
             if !address.is_multiple_of(self.alignment) {

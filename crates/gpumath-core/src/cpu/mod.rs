@@ -1,4 +1,4 @@
-//! The engine that needs no GPU.
+//! Transforms on the CPU: by the embedded engine, or by a library with FFTW's interface.
 
 mod embedded;
 pub mod fft;
@@ -10,6 +10,7 @@ pub use fftw::CpuLibrary;
 
 use crate::error::Error;
 
+/// Returns the error for operands of half precision.
 fn half_precision_error() -> Error {
     Error::InvalidValue(
         "the CPU engines have single and double precision; convert the operand to complex64 or \

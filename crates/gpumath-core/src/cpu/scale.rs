@@ -1,4 +1,5 @@
-//! Scaling in a pass of its own, for engines that cannot do it on the way.
+//! Scaling of a result: in a pass of its own, for libraries that cannot scale while they transform,
+//! and of a slice that a pass of the embedded engine has just written.
 
 use std::num::NonZeroUsize;
 use std::ops::Mul;
@@ -10,15 +11,15 @@ use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 use crate::tensor::{BatchDims, DType, Layout};
 
-/// Elements that one thread multiplies at a time. They and their neighbours of the next turn fit in
-/// a cache.
+/// Elements that one thread multiplies at a time.
 const CHUNK: usize = 1 << 14;
 
-/// Multiplies every element of a layout.
+/// Multiplies every element of a layout by the factor.
 ///
 /// # Safety
-/// `address` is that of the element with index (0, …, 0) in memory of the layout and of the type,
-/// which nobody else uses during the call. No two indices share an element.
+/// - `address` is that of element (0, …, 0) in memory of this layout and type.
+/// - No two indices share an element.
+/// - No other thread uses the memory during the call.
 pub(super) unsafe fn scale(
     address: usize,
     dtype: DType,
@@ -26,7 +27,7 @@ pub(super) unsafe fn scale(
     factor: f64,
     threads: NonZeroUsize,
 ) -> Result<()> {
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees the same, and the types are those of `dtype`.
     unsafe {
         match dtype {
             DType::Float32 => scale_all::<f32, _>(address, layout, factor as f32, threads),
@@ -40,30 +41,30 @@ pub(super) unsafe fn scale(
     }
 }
 
-/// Elements of one or two reals of type `T` side by side, without padding.
+/// Types made of one or two reals of type `T`.
 ///
 /// # Safety
-/// Implement it only for those.
+/// The type is these reals side by side, without padding.
 pub(super) unsafe trait RealParts<T>: Pod {}
 
-// SAFETY: one real.
+// SAFETY: the type is one real.
 unsafe impl RealParts<Self> for f32 {}
-// SAFETY: one real.
+// SAFETY: the type is one real.
 unsafe impl RealParts<Self> for f64 {}
-// SAFETY: two reals.
+// SAFETY: a complex number is two reals side by side, without padding.
 unsafe impl<T: Pod> RealParts<T> for Complex<T> {}
 
-/// Multiplies the elements of a slice.
+/// Multiplies the elements of a slice by the factor.
 pub(super) fn scale_slice<E: RealParts<T>, T: Pod + Mul<Output = T>>(
     elements: &mut [E],
     factor: T,
 ) {
     let len = size_of_val(elements) / size_of::<T>();
-    // SAFETY: the same memory as its reals, for as long as it is borrowed.
+    // SAFETY: the elements are `len` reals of type `T`, and borrowed mutably as long as `reals`.
     let reals = unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), len) };
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the processor has AVX2, as was checked above.
         unsafe { multiply_avx2(reals, factor) };
         return;
     }
@@ -78,12 +79,15 @@ fn multiply<T: Copy + Mul<Output = T>>(reals: &mut [T], factor: T) {
     }
 }
 
+/// Like [`multiply`], compiled for processors with AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn multiply_avx2<T: Copy + Mul<Output = T>>(reals: &mut [T], factor: T) {
     multiply(reals, factor);
 }
 
+/// Like [`scale`], for elements of type `E`.
+///
 /// # Safety
 /// As for [`scale`].
 unsafe fn scale_all<E, T>(
@@ -106,7 +110,8 @@ where
             let start = number % chunks * CHUNK;
             let [offset] = lines.offsets(number / chunks);
             let count = CHUNK.min(extent - start);
-            // SAFETY: indices of the layout, in a chunk that no other thread has.
+            // SAFETY: the caller guarantees that elements of the layout are valid and distinct, and
+            // no other thread has this chunk.
             unsafe {
                 let first = first.get().offset(offset as isize + start as isize * stride);
                 if stride == 1 {

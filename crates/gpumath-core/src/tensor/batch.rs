@@ -27,8 +27,8 @@ pub(crate) struct BatchDim<const N: usize> {
 pub(crate) struct BatchDims<const N: usize>(SmallVec<[BatchDim<N>; 6]>);
 
 impl<const N: usize> BatchDims<N> {
-    /// Returns the dimensions of `layouts` that are not in `axes`, merged. The layouts have the same
-    /// extents outside of `axes`.
+    /// Returns the dimensions of `layouts` that are not in `axes`, merged. The layouts have the
+    /// same extents outside of `axes`.
     pub(crate) fn outside(axes: &[usize], layouts: [&Layout; N]) -> Self {
         const { assert!(N > 0, "there is an operand") };
         let shape = &layouts[0].shape;
@@ -61,8 +61,8 @@ impl<const N: usize> BatchDims<N> {
         self.0.iter().map(|dim| dim.extent as usize).product()
     }
 
-    /// Returns where a batch entry starts in each operand, in elements from the first entry. Entries
-    /// are numbered below [`Self::count`], the fastest dimension first.
+    /// Returns where a batch entry starts in each operand, in elements from the first entry.
+    /// Entries are numbered below [`Self::count`], along the fastest dimension first.
     pub(crate) fn offsets(&self, entry: usize) -> [i64; N] {
         let (mut rest, mut offsets) = (entry, [0; N]);
         for dim in self.0.iter().rev() {

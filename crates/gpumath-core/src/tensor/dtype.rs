@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Element type of an operand. What an operation computes with is its own affair: these are the types whose operands
-/// can be passed on.
+/// The element type of an operand. An operation supports some of these types, but operands of
+/// all of them can be described and passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
     /// One byte, 0 or 1.
@@ -70,7 +70,8 @@ impl DType {
         Self::Complex128,
     ];
 
-    /// NumPy's name of it, such as `"complex64"`; for what NumPy lacks, the name in `ml_dtypes` and PyTorch.
+    /// Returns NumPy's name of the type, such as `"complex64"`, or the name in `ml_dtypes` and
+    /// PyTorch if NumPy has none.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,13 +97,13 @@ impl DType {
         }
     }
 
-    /// The type of this name.
+    /// Returns the type of this name, if there is one.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Bytes per element.
+    /// Returns the bytes of an element.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
@@ -119,14 +120,14 @@ impl DType {
         }
     }
 
-    /// Whether an element has an imaginary part.
+    /// Returns whether an element has an imaginary part.
     #[must_use]
     pub const fn is_complex(self) -> bool {
         matches!(self, Self::Complex32 | Self::Complex64 | Self::Complex128)
     }
 
-    /// Bytes that the address of an element is a multiple of: both parts of a complex number are aligned when its real
-    /// part is.
+    /// Returns the bytes that the address of an element is a multiple of. For a complex number
+    /// these are the bytes of its real part.
     #[must_use]
     pub const fn alignment(self) -> usize {
         if self.is_complex() { self.size() / 2 } else { self.size() }

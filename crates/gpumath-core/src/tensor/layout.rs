@@ -1,45 +1,46 @@
-//! Shapes and strides.
+//! Shapes and strides of operands.
 
 use smallvec::SmallVec;
 
-/// Extents, strides or axes; stays off the heap up to six dimensions.
+/// Extents, strides or axes. Up to six of them take no heap memory.
 pub type Dims = SmallVec<[i64; 6]>;
 
-/// An N-D layout. Strides count elements, not bytes, and may be negative or zero.
+/// Where the elements of an operand are, relative to element (0, …, 0).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// Extent of each dimension.
+    /// Number of elements along each dimension.
     pub shape: Dims,
-    /// Distance between neighbours along each dimension, in elements.
+    /// Distance between neighbours along each dimension, in elements; it may be negative or zero.
     pub strides: Dims,
 }
 
 impl Layout {
-    /// The C-contiguous layout of `shape`.
+    /// Returns the C-contiguous layout of `shape`: gapless, with the last dimension fastest.
     #[must_use]
     pub fn contiguous(shape: &[i64]) -> Self {
         Self::in_order(shape, (0..shape.len()).rev())
     }
 
-    /// The gapless layout of `shape` whose memory order is `order`, slowest dimension first.
+    /// Returns the gapless layout of `shape` whose memory order is `order`, slowest dimension
+    /// first.
     #[must_use]
     pub fn packed(shape: &[i64], order: &[usize]) -> Self {
         Self::in_order(shape, order.iter().rev().copied())
     }
 
-    /// The same, with the fastest dimension first.
+    /// Like [`Self::packed`], but `order` begins with the fastest dimension.
     fn in_order(shape: &[i64], order: impl Iterator<Item = usize>) -> Self {
         let mut strides = Dims::from_elem(0, shape.len());
         let mut step = 1;
         for axis in order {
             strides[axis] = step;
-            // What does not fit is refused by whoever uses the layout.
+            // Users of the layout refuse what does not fit into memory.
             step = i64::wrapping_mul(step, shape[axis].max(1));
         }
         Self { shape: shape.into(), strides }
     }
 
-    /// Whether it is [`Self::contiguous`] for its shape.
+    /// Returns whether the layout is the one that [`Self::contiguous`] returns for its shape.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         let mut step = 1;
@@ -50,25 +51,26 @@ impl Layout {
         })
     }
 
-    /// Number of dimensions.
+    /// Returns the number of dimensions.
     #[must_use]
     pub fn ndim(&self) -> usize {
         self.shape.len()
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> i64 {
         self.shape.iter().product()
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 
-    /// Dimensions from the slowest-varying to the fastest in memory; ties keep their order.
+    /// Returns the dimensions from the slowest in memory to the fastest. Dimensions with equal
+    /// distances keep their order.
     #[must_use]
     pub fn memory_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.ndim()).collect();
@@ -76,8 +78,8 @@ impl Layout {
         order
     }
 
-    /// Lowest and highest element offset that the layout touches, relative to index (0, …, 0).
-    /// `(0, -1)` when it is empty.
+    /// Returns the lowest and the highest offset of an element from element (0, …, 0), or `(0, -1)`
+    /// if there are no elements.
     #[must_use]
     pub fn offsets(&self) -> (i64, i64) {
         if self.is_empty() {
@@ -92,15 +94,15 @@ impl Layout {
         (low, high)
     }
 
-    /// Whether no two indices share an element and there is nothing between the elements.
+    /// Returns whether no two indices share an element and nothing lies between the elements.
     #[must_use]
     pub fn is_dense(&self) -> bool {
         let (low, high) = self.offsets();
         self.is_injective() && high - low + 1 == self.len()
     }
 
-    /// Whether both layouts put every element at the same offset: strides of dimensions with one element, and of
-    /// empty layouts, do not matter.
+    /// Returns whether both layouts have every element at the same offset. Strides of dimensions
+    /// with one element, and of empty layouts, do not matter.
     #[must_use]
     pub fn is_equivalent(&self, other: &Self) -> bool {
         self.shape == other.shape
@@ -109,7 +111,8 @@ impl Layout {
                     .all(|axis| self.shape[axis] == 1 || self.strides[axis] == other.strides[axis]))
     }
 
-    /// Whether no two indices share an element. Exact for nested layouts; interleaved ones count as overlapping.
+    /// Returns whether no two indices share an element. The answer is exact if each step along a
+    /// dimension leads past all elements of the faster dimensions; otherwise it is `false`.
     #[must_use]
     pub fn is_injective(&self) -> bool {
         let mut dims: Vec<(i64, i64)> = self

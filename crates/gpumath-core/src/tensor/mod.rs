@@ -1,4 +1,4 @@
-//! What an operand is once its library no longer matters: an address, an element type, a layout, a device.
+//! Operands without their array library: an address, an element type, a layout and a device.
 
 mod batch;
 mod dtype;
@@ -37,7 +37,7 @@ impl MemoryLocation {
     }
 }
 
-/// An operand, borrowed: nothing here keeps the memory alive.
+/// A borrowed operand. It does not keep the memory alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorView {
     /// Address of the element at index (0, …, 0).
@@ -53,7 +53,8 @@ pub struct TensorView {
 }
 
 impl TensorView {
-    /// Lowest address and number of bytes of the memory range that the elements lie in.
+    /// Returns the lowest address and the number of bytes of the memory range that contains all
+    /// elements.
     #[must_use]
     pub fn span(&self) -> (usize, usize) {
         let (low, high) = self.layout.offsets();
@@ -64,7 +65,9 @@ impl TensorView {
         )
     }
 
-    /// The same, unless that is nonsense: negative extents, no address, or more than the address space.
+    /// Like [`Self::span`], but returns `None` for a view that cannot be: a negative extent,
+    /// address 0, or a range that leaves the address space. A view without elements takes 0 bytes
+    /// at any address.
     #[must_use]
     pub fn span_in_memory(&self) -> Option<(usize, usize)> {
         if self.layout.shape.iter().any(|&extent| extent < 0) {
@@ -86,7 +89,7 @@ impl TensorView {
         (first != 0).then_some((first, end - first))
     }
 
-    /// What it is, for messages.
+    /// Returns the type, shape, strides and device in words, for messages.
     #[must_use]
     pub fn describe(&self) -> String {
         format!(
@@ -98,7 +101,8 @@ impl TensorView {
         )
     }
 
-    /// Whether the memory ranges that the elements of both lie in have bytes in common.
+    /// Returns whether the memory ranges of both views, as [`Self::span`] gives them, have bytes in
+    /// common.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let ((low, size), (other_low, other_size)) = (self.span(), other.span());
@@ -106,7 +110,7 @@ impl TensorView {
     }
 }
 
-/// Numbers as Python writes a tuple.
+/// Returns numbers as Python writes a tuple.
 fn as_tuple(numbers: &[i64]) -> String {
     if let [only] = numbers {
         return format!("({only},)");

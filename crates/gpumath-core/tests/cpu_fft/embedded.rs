@@ -1,4 +1,4 @@
-//! The embedded engine.
+//! Transforms by the embedded engine, and what it refuses.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -43,8 +43,8 @@ fn every_length_to_64_and_some_beyond() {
     }
 }
 
-/// A layout of `shape` with a random memory order, gaps, and directions; `zeros` allows strides of
-/// zero.
+/// Returns a layout of `shape` with a random memory order, and some gaps and negative strides;
+/// `zeros` allows strides of zero.
 fn random_layout(shape: &[usize], zeros: bool, random: &mut Random) -> Layout {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     if random.below(3) > 0 {
@@ -130,7 +130,8 @@ fn enough_work_for_two_threads() {
     }
 }
 
-/// A sum of a few waves, whose transform is known without computing one.
+/// The input is a few spikes, so the spectrum is a sum of as many waves, which is known without a
+/// transform.
 #[test]
 fn long_lengths_against_known_spectra() {
     let mut random = Random::new(3);

@@ -1,5 +1,5 @@
-//! Libraries with FFTW's interface: the system's FFTW, and any that `GPUMATH_TEST_CPU_LIBRARY`
-//! names.
+//! Transforms by libraries with FFTW's interface: the system's FFTW, and the one that
+//! `GPUMATH_TEST_CPU_LIBRARY` names.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use gpumath_core::fft::FftProblem;
 use crate::embedded::{BOTH, KINDS, line, random_problem};
 use crate::reference::{Random, check};
 
-/// The libraries that are there; says which one is absent.
+/// Returns the libraries that can be opened, and prints that FFTW is absent if it is.
 fn libraries() -> Vec<Arc<CpuLibrary>> {
     let named = std::env::var("GPUMATH_TEST_CPU_LIBRARY").ok();
     let mut found: Vec<_> = named.iter().map(|name| CpuLibrary::open(name).unwrap()).collect();
@@ -43,7 +43,8 @@ fn lengths() {
     }
 }
 
-/// A library may decline outputs with negative strides; what it accepts must be right.
+/// A library may decline outputs with negative strides, but the transforms that it accepts must be
+/// right.
 #[test]
 fn random_layouts_axes_and_kinds() {
     for library in libraries() {

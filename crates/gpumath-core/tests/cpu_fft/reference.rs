@@ -9,7 +9,7 @@ use gpumath_core::tensor::{Dims, Layout};
 
 pub(crate) type C = (f64, f64);
 
-/// A xorshift generator; the seed names the case that failed.
+/// A xorshift generator. A failed case can be tried again with its seed.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -28,7 +28,7 @@ impl Random {
         (self.next() % end as u64) as usize
     }
 
-    /// Uniform in -1..1.
+    /// Returns a number that is uniform in -1..1.
     pub(crate) fn number(&mut self) -> f64 {
         self.next() as f64 / (1u64 << 52) as f64 - 1.0
     }
@@ -40,7 +40,8 @@ impl Random {
     }
 }
 
-/// One line from the definition, in double precision, the twiddles reduced modulo n first.
+/// Transforms one line by definition, in double precision. Exponents are reduced modulo n before
+/// they become angles.
 pub(crate) fn dft(line: &[C], sign: f64) -> Vec<C> {
     let n = line.len();
     let roots: Vec<C> = (0..n)
@@ -57,7 +58,7 @@ pub(crate) fn dft(line: &[C], sign: f64) -> Vec<C> {
         .collect()
 }
 
-/// A C-ordered array.
+/// A C-contiguous array of complex numbers.
 #[derive(Clone)]
 pub(crate) struct Dense {
     pub(crate) shape: Vec<usize>,
@@ -92,8 +93,8 @@ impl Dense {
         Self { shape, values }
     }
 
-    /// The transform by definition, over `axes`; `points` is the real length of the last axis of
-    /// C2R.
+    /// Transforms by definition over `axes`. `points` is the length of the result of C2R along the
+    /// last axis.
     pub(crate) fn transform(
         &self,
         kind: TransformKind,
@@ -149,7 +150,7 @@ enum Memory {
     Double(Vec<f64>),
 }
 
-/// What lies between the elements of an operand, and must still lie there afterwards.
+/// The value between the elements of an operand, which no transform may change.
 const GAP: f64 = 77.0;
 
 impl Operand {
@@ -209,7 +210,7 @@ impl Operand {
         self.places().into_iter().map(|at| (self.number(at), imaginary(at))).collect()
     }
 
-    /// Checks that nothing but the elements was written.
+    /// Asserts that only elements were written.
     pub(crate) fn assert_gaps(&self) {
         let used: std::collections::HashSet<usize> =
             self.places().into_iter().flat_map(|at| at..at + self.parts).collect();
@@ -223,7 +224,7 @@ impl Operand {
     }
 }
 
-/// Root mean square of the difference, relative to the reference.
+/// Returns the root mean square of the difference, relative to the reference.
 pub(crate) fn error(got: &[C], expected: &[C]) -> f64 {
     assert_eq!(got.len(), expected.len());
     let (mut difference, mut size) = (0.0, 0.0);
@@ -246,8 +247,8 @@ pub(crate) fn dims(axes: &[usize]) -> Dims {
     axes.iter().map(|&axis| axis as i64).collect()
 }
 
-/// Plans with `plan`, runs once without a factor and once with one, and compares with the definition; also checks what must not
-/// change.
+/// Plans with `plan`, executes without and with a factor, and compares the results with the
+/// definition. Asserts also that the input and the gaps of the output do not change.
 pub(crate) fn check(
     problem: &FftProblem,
     random: &mut Random,

@@ -1,4 +1,4 @@
-//! Complex transforms along one axis.
+//! The pass of a complex transform along one axis.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
@@ -15,15 +15,17 @@ use crate::error::Result;
 use crate::fft::Direction;
 use crate::parallel::{SyncPtr, parallel_for};
 
-/// Lines that follow each other in memory are transformed together until they fill this much.
+/// Bytes of lines that follow each other in memory and are transformed by one call of rustfft.
 const BATCH_BYTES: usize = 1 << 15;
 
-/// The same where they are scaled too, so that they are still in the nearest cache then.
+/// Like [`BATCH_BYTES`], but where the lines are scaled after the call: fewer, so that they are
+/// still in the nearest cache then.
 const SCALED_BYTES: usize = 1 << 13;
 
-/// A transform of one length, planned for a direction when that direction is first asked for.
+/// The transform of a line, planned for a direction when that direction is first used.
 struct ComplexKernel<T: Scalar> {
     points: usize,
+    /// The grid of the four-step algorithm; `None` if rustfft transforms whole lines.
     grid: Option<GridShape>,
     forward: OnceLock<Result<PlannedKernel<T>>>,
     inverse: OnceLock<Result<PlannedKernel<T>>>,
@@ -35,6 +37,7 @@ enum PlannedKernel<T: Scalar> {
 }
 
 impl<T: Scalar> ComplexKernel<T> {
+    /// Returns the transform in a direction. The first call for a direction plans it.
     fn get(&self, direction: Direction, threads: NonZeroUsize) -> Result<&PlannedKernel<T>> {
         let (cell, direction) = match direction {
             Direction::Forward => (&self.forward, FftDirection::Forward),
@@ -50,13 +53,14 @@ impl<T: Scalar> ComplexKernel<T> {
     }
 }
 
-/// All lines of one axis, with the kernel that transforms a line.
+/// All lines along one axis, with the kernel that transforms a line.
 pub(super) struct ComplexPass<T: Scalar> {
     kernel: ComplexKernel<T>,
     lines: LineTiles,
-    /// Input and output are the same memory.
+    /// Whether input and output are the same memory.
     inplace: bool,
-    /// How tiles stand in the buffer; `None` when every line of the output is a slice.
+    /// How the lines of a tile follow each other in a buffer; `None` if each line of the output is
+    /// a slice, because that needs no buffer.
     layout: Option<BufferLayout>,
 }
 
@@ -85,10 +89,12 @@ impl<T: Scalar> ComplexPass<T> {
         Self { kernel, lines, inplace, layout }
     }
 
-    /// Transforms every line, and multiplies it by the factor if there is one.
+    /// Transforms every line, and multiplies the result by the factor if there is one.
     ///
     /// # Safety
-    /// The addresses must be valid for the layouts that the lines were made from.
+    /// - `from` is readable and `to` writable in the layouts that the lines were made from, and no
+    ///   other thread uses that memory during the call.
+    /// - The two are equal if the pass is in place, and do not overlap otherwise.
     pub(super) unsafe fn run(
         &self,
         from: *const Complex<T>,
@@ -98,7 +104,7 @@ impl<T: Scalar> ComplexPass<T> {
         threads: NonZeroUsize,
     ) -> Result<()> {
         match self.kernel.get(direction, threads)? {
-            // SAFETY: passed on.
+            // SAFETY: the caller guarantees the same of the addresses.
             PlannedKernel::Line(fft) => unsafe {
                 self.run_lines(fft.as_ref(), from, to, factor, threads)
             },
@@ -106,7 +112,8 @@ impl<T: Scalar> ComplexPass<T> {
                 let along = self.lines.along;
                 for number in 0..self.lines.tiles() {
                     let tile = self.lines.tile(number);
-                    // SAFETY: `LineTiles` yields offsets within its layouts.
+                    // SAFETY: the tile has one line of the layouts, for which the caller guarantees
+                    // that the addresses are valid.
                     unsafe {
                         let (from, to) = (from.offset(tile.from), to.offset(tile.to));
                         fft.run((from, along.from), (to, along.to), factor, threads)?;
@@ -117,6 +124,8 @@ impl<T: Scalar> ComplexPass<T> {
         }
     }
 
+    /// Transforms every line by rustfft.
+    ///
     /// # Safety
     /// As for [`Self::run`].
     unsafe fn run_lines(
@@ -139,8 +148,8 @@ impl<T: Scalar> ComplexPass<T> {
             let buffered = pieces.next(buffered);
             for number in numbers {
                 let tile = self.lines.tile(number);
-                // SAFETY: `LineTiles` yields offsets within its layouts, for which the caller's
-                // addresses are valid; each line is written by this tile alone.
+                // SAFETY: the tile has lines of the layouts, for which the caller guarantees that
+                // the addresses are valid. No other tile has these lines.
                 unsafe {
                     let from = from.get().offset(tile.from);
                     let to = to.get().offset(tile.to);
@@ -160,7 +169,7 @@ impl<T: Scalar> ComplexPass<T> {
     /// Transforms lines that are slices of the output.
     ///
     /// # Safety
-    /// `from` and `to` must be valid for this many lines.
+    /// `from` and `to` are valid for this many lines, each of which is a slice of the output.
     unsafe fn run_sliced(
         &self,
         fft: &dyn Fft<T>,
@@ -180,9 +189,9 @@ impl<T: Scalar> ComplexPass<T> {
         };
         for first in (0..lines).step_by(together) {
             let (line, len) = (first as isize, together.min(lines - first) * points);
-            // SAFETY: a line of the output has unit steps, and joined lines follow each other.
-            // Input and output are disjoint unless `inplace`, in which case only the mutable slice
-            // is made.
+            // SAFETY: the caller guarantees that lines of the output are slices, and joined lines
+            // follow each other. Input and output are apart, or the same if `inplace`, and then
+            // only the mutable slice is made.
             unsafe {
                 let from = from.offset(line * across.from);
                 let target = std::slice::from_raw_parts_mut(to.offset(line * across.to), len);
@@ -208,10 +217,10 @@ impl<T: Scalar> ComplexPass<T> {
         }
     }
 
-    /// Transforms lines that are strided in the output, by way of a buffer.
+    /// Transforms lines that are strided in the output, in a buffer.
     ///
     /// # Safety
-    /// `from` and `to` must be valid for the lines that `buffered` has room for.
+    /// `from` and `to` are valid for the lines that `buffered` has room for.
     unsafe fn run_buffered(
         &self,
         fft: &dyn Fft<T>,
@@ -221,7 +230,7 @@ impl<T: Scalar> ComplexPass<T> {
         scratch: &mut [Complex<T>],
     ) {
         let (along, across) = (self.lines.along, self.lines.across);
-        // SAFETY: the strides and lines are those that the caller vouches for.
+        // SAFETY: the caller guarantees that `from` is valid for these lines.
         unsafe { gather(from, along.from, across.from, buffered, layout) };
         if layout.is_gapless() {
             fft.process_with_scratch(buffered, scratch);
@@ -230,7 +239,7 @@ impl<T: Scalar> ComplexPass<T> {
                 fft.process_with_scratch(&mut line[..layout.points], scratch);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that `to` is valid for these lines.
         unsafe { scatter(buffered, layout, to, along.to, across.to, factor) };
     }
 }

@@ -1,9 +1,12 @@
-//! One fft line as a grid, so that several threads can work on it and each column fits in a cache.
+//! The four-step algorithm (Bailey, 1990): a long line as a grid, so that several threads can work
+//! on it and each column fits in a cache.
 //!
 //! With j = j1·columns + j2 and k = k1 + rows·k2, a transform of rows·columns points is one over
-//! the columns (j1 → k1), a factor exp(∓2πi·j2·k1/points), and one over the rows (j2 → k2). Lengths
-//! with a large prime factor become a convolution with a chirp (Bluestein), whose two transforms of
-//! a padded grid share their pass over the rows.
+//! the columns (j1 → k1), a twiddle factor exp(∓2πi·j2·k1/points), and one over the rows (j2 → k2).
+//! Lengths with a large prime factor become a convolution with a chirp ([Bluestein][]), whose two
+//! transforms of a padded grid share their pass over the rows.
+//!
+//! [Bluestein]: https://en.wikipedia.org/wiki/Chirp_Z-transform#Bluestein's_algorithm
 
 use std::f64::consts::PI;
 use std::num::NonZeroUsize;
@@ -18,24 +21,25 @@ use crate::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 
-/// Columns that are worked on together: their equal points fill two cache lines, four in double
-/// precision.
+/// Columns, or rows, that a thread works on together: their equal points fill two cache lines, or
+/// four in double precision.
 const TILE_WIDTH: usize = 16;
 
-/// Shorter lines are not worth several passes over memory.
+/// Points of the shortest line for which several passes over memory are worth while.
 const MIN_POINTS: usize = 1 << 14;
 
-/// How a long line is cut.
+/// The grid that a long line is laid out as.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GridShape {
+    /// Points of the line: rows times columns, or fewer where the grid is padded.
     points: usize,
     rows: usize,
     columns: usize,
 }
 
 impl GridShape {
-    /// The cut for `lines` lines of `points` on some threads; `None` where transforming line by
-    /// line is faster.
+    /// Returns the grid for `lines` lines of `points`, or `None` if rustfft transforms whole lines
+    /// faster.
     pub(super) fn new(points: usize, lines: usize, threads: NonZeroUsize) -> Option<Self> {
         if points < MIN_POINTS {
             return None;
@@ -67,8 +71,8 @@ fn largest_prime_factor(mut number: usize) -> usize {
     largest.max(number)
 }
 
-/// The smallest grid of at least `least` points with sides near each other that have fast
-/// transforms.
+/// Returns the sides of the smallest grid of at least `least` points whose sides have fast
+/// transforms and are near each other.
 fn padded_grid(least: usize) -> Option<(usize, usize)> {
     let low = (least / 2).isqrt();
     let fast = |side: usize| side.is_multiple_of(TILE_WIDTH) && largest_prime_factor(side) <= 5;
@@ -82,21 +86,24 @@ fn padded_grid(least: usize) -> Option<(usize, usize)> {
         .min_by_key(|(rows, columns)| rows * columns)
 }
 
-/// A planned transform of long lines in one direction.
+/// A planned transform of one long line in one direction.
 pub(super) struct FourStepFft<T: Scalar> {
     shape: GridShape,
+    /// The transform of a column.
     columns: Arc<dyn Fft<T>>,
+    /// The transform of a row.
     rows: Arc<dyn Fft<T>>,
     twiddles: Twiddles<T>,
+    /// `None` if the grid is not padded.
     chirp: Option<Chirp<T>>,
 }
 
-/// What turns the grid into a convolution.
+/// The additions to a padded grid that make its two transforms a convolution (Bluestein).
 struct Chirp<T: Scalar> {
     /// exp(∓πi·j²/points)
     wave: Vec<Complex<T>>,
-    /// Transform of the conjugate wave over the padded grid, in the order that the pass over the
-    /// rows leaves, divided by the number of points of the grid.
+    /// The transform of the conjugate wave over the padded grid, divided by the number of points of
+    /// the grid, in the order in which the pass over the rows leaves it.
     spectrum: Vec<Complex<T>>,
     inverse_columns: Arc<dyn Fft<T>>,
     inverse_rows: Arc<dyn Fft<T>>,
@@ -111,7 +118,7 @@ impl<T: Scalar> FourStepFft<T> {
         let mut planner = FftPlanner::new();
         let grid = shape.rows * shape.columns;
         let padded = grid != shape.points;
-        // The convolution is the same both ways; its direction is in the wave.
+        // The convolution is the same in both directions, but the wave differs.
         let first = if padded { FftDirection::Forward } else { direction };
         let mut fft = Self {
             shape,
@@ -136,7 +143,8 @@ impl<T: Scalar> FourStepFft<T> {
             }
             let mut spectrum = vec![zero; shape.rows * Self::pitch(shape)];
             let at = SyncPtr::new(spectrum.as_mut_ptr());
-            // SAFETY: both have room for the grid, and nobody else has them.
+            // SAFETY: `mirrored` and `spectrum` have room for the grid, and belong to this
+            // function.
             unsafe {
                 fft.transform_columns(mirrored.as_ptr(), 1, at, threads)?;
                 fft.for_each_row(at, threads, |rows, _, line, scratch| {
@@ -153,11 +161,12 @@ impl<T: Scalar> FourStepFft<T> {
         Ok(fft)
     }
 
-    /// Transforms one line, and multiplies it by the factor if there is one. Input and output may be
-    /// the same memory.
+    /// Transforms one line, and multiplies the result by the factor if there is one. Input and
+    /// output may be the same memory.
     ///
     /// # Safety
-    /// Both addresses must be valid for `points` elements with their strides.
+    /// - `from` is readable and `to` writable for the points of the line, at their strides.
+    /// - No other thread uses that memory during the call.
     pub(super) unsafe fn run(
         &self,
         (from, from_stride): (*const Complex<T>, isize),
@@ -168,8 +177,8 @@ impl<T: Scalar> FourStepFft<T> {
         let len = self.shape.rows * Self::pitch(self.shape);
         let mut buffer = ScratchBuffer::take(len * size_of::<Complex<T>>())?;
         let grid = SyncPtr::new(buffer.pieces().next::<Complex<T>>(len).as_mut_ptr());
-        // SAFETY: the grid has the elements that the passes go over; the caller vouches for the
-        // rest.
+        // SAFETY: `grid` has room for all rows. The caller guarantees that `from` and `to` are
+        // valid.
         unsafe {
             self.transform_columns(from, from_stride, grid, threads)?;
             match &self.chirp {
@@ -187,15 +196,18 @@ impl<T: Scalar> FourStepFft<T> {
         }
     }
 
-    /// Distance between the rows of the grid.
+    /// Returns the distance between the rows of the grid, in elements.
     fn pitch(shape: GridShape) -> usize {
         BufferLayout::new(shape.columns, size_of::<Complex<T>>()).pitch
     }
 
-    /// Transforms the columns of the input, or of its product with the wave, into the grid.
+    /// Transforms the columns of the input, or of its product with the wave, and writes them to the
+    /// grid, multiplied by the twiddles.
     ///
     /// # Safety
-    /// `from` must be valid for the points, `grid` for the grid.
+    /// - `from` is readable, at the stride, for the points of the line; for as many as the grid has
+    ///   if there is no chirp.
+    /// - `grid` has room for the grid, and only this call uses it.
     unsafe fn transform_columns(
         &self,
         from: *const Complex<T>,
@@ -214,7 +226,8 @@ impl<T: Scalar> FourStepFft<T> {
             threads,
             |tile, lines, scratch| {
                 let first = tile * TILE_WIDTH;
-                // SAFETY: columns first.. of the input and of the grid; this tile's alone.
+                // SAFETY: these are columns of the line and of the grid, for which the caller
+                // guarantees that both are valid. No other tile has these columns.
                 unsafe {
                     let from = from.get();
                     if let Some(chirp) = &self.chirp {
@@ -242,10 +255,11 @@ impl<T: Scalar> FourStepFft<T> {
         )
     }
 
-    /// Calls `work` with the transform over a row, the number of a row, and the row itself.
+    /// Calls `work` for each row, with the transform of a row, the number of the row, the row, and
+    /// work memory.
     ///
     /// # Safety
-    /// `grid` must be valid for the grid.
+    /// `grid` is valid for the grid, and only this call uses it.
     unsafe fn for_each_row<F>(
         &self,
         grid: SyncPtr<Complex<T>>,
@@ -264,7 +278,8 @@ impl<T: Scalar> FourStepFft<T> {
             let mut buffer = ScratchBuffer::take(scratch_len * size_of::<Complex<T>>())?;
             let scratch = buffer.pieces().next::<Complex<T>>(scratch_len);
             for number in numbers {
-                // SAFETY: one row of the grid, which no other thread has.
+                // SAFETY: the caller guarantees that the grid is valid, and no other thread has
+                // this row.
                 let line = unsafe {
                     let start = grid.get().add(number * Self::pitch(self.shape));
                     std::slice::from_raw_parts_mut(start, columns)
@@ -275,8 +290,11 @@ impl<T: Scalar> FourStepFft<T> {
         })
     }
 
+    /// Transforms the rows of the grid and writes them to the output, multiplied by the factor.
+    ///
     /// # Safety
-    /// `grid` must be valid for the grid, `to` for the points.
+    /// - `grid` is valid for the grid, and nobody writes to it during the call.
+    /// - `to` is writable for the points of the line, at the stride, and only this call uses it.
     unsafe fn rows_to_output(
         &self,
         grid: SyncPtr<Complex<T>>,
@@ -291,8 +309,8 @@ impl<T: Scalar> FourStepFft<T> {
         let scratch_len = fft.get_immutable_scratch_len();
         Self::for_each_tile(rows, layout, scratch_len, threads, |tile, lines, scratch| {
             let first = tile * TILE_WIDTH;
-            // SAFETY: rows first.. of the grid are only read; their points of the output are this
-            // tile's alone.
+            // SAFETY: these are rows of the grid, which are only read, and their points of the
+            // line. The caller guarantees that both are valid, and no other tile has these points.
             unsafe {
                 for (row, line) in lines.chunks_exact_mut(layout.pitch).enumerate() {
                     let start = grid.get().add((first + row) * layout.pitch);
@@ -305,8 +323,11 @@ impl<T: Scalar> FourStepFft<T> {
         })
     }
 
+    /// Transforms the columns of a padded grid inversely and writes the points of the line to the
+    /// output, multiplied by the wave and the factor.
+    ///
     /// # Safety
-    /// `grid` must be valid for the grid, `to` for the points.
+    /// As for [`Self::rows_to_output`].
     unsafe fn columns_to_output(
         &self,
         chirp: &Chirp<T>,
@@ -327,8 +348,9 @@ impl<T: Scalar> FourStepFft<T> {
             threads,
             |tile, lines, scratch| {
                 let first = tile * TILE_WIDTH;
-                // SAFETY: columns first.. of the grid are only read; their points of the output are
-                // this tile's alone.
+                // SAFETY: these are columns of the grid, which are only read, and their points of
+                // the line. The caller guarantees that both are valid, and no other tile has these
+                // points.
                 unsafe {
                     let pitch = Self::pitch(self.shape) as isize;
                     gather(grid.get().add(first), pitch, 1, lines, layout);
@@ -350,7 +372,8 @@ impl<T: Scalar> FourStepFft<T> {
         )
     }
 
-    /// Shares tiles of up to `TILE_WIDTH` of `lines` lines, each with a buffer for them.
+    /// Calls `work` for each tile of up to [`TILE_WIDTH`] of `count` lines, with the number of the
+    /// tile, a buffer for its lines, and work memory.
     fn for_each_tile<F>(
         count: usize,
         layout: BufferLayout,
@@ -378,12 +401,14 @@ impl<T: Scalar> FourStepFft<T> {
     }
 }
 
-/// The factors between the two passes over a grid: exp(∓2πi·column·k1/points) as the product of one
-/// for the first column of a tile and one for the column within it, which is a small table to read
-/// instead of one as large as the grid.
+/// The twiddle factors between the two passes over a grid: exp(∓2πi·column·k1/points), as the
+/// product of a factor for the first column of a tile and one for the column within the tile. These
+/// two tables are small, but a table of the products would be as large as the grid.
 struct Twiddles<T: Scalar> {
     rows: usize,
+    /// The factors for the first column of each tile, by tile and row.
     tiles: Vec<Complex<T>>,
+    /// The factors for each column of a tile, by column and row.
     within: Vec<Complex<T>>,
 }
 
@@ -401,6 +426,7 @@ impl<T: Scalar> Twiddles<T> {
         Ok(Self { rows, tiles, within })
     }
 
+    /// Multiplies the columns of a tile by their factors, or by the conjugates of these.
     fn apply<const CONJUGATE: bool>(
         &self,
         tile: usize,
@@ -425,17 +451,19 @@ fn multiply<T: Scalar>(line: &mut [Complex<T>], by: &[Complex<T>]) {
     }
 }
 
+/// Returns the sign of the exponent.
 fn sign(direction: FftDirection) -> f64 {
     if direction == FftDirection::Forward { -1.0 } else { 1.0 }
 }
 
+/// Returns exp(i·angle).
 fn exp_i<T: Scalar>(angle: f64) -> Complex<T> {
     let (sin, cos) = angle.sin_cos();
     let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
     Complex::new(number(cos), number(sin))
 }
 
-/// Sets every element to the value at its index, on several threads.
+/// Sets every element to `value` of its index, on several threads.
 fn fill_parallel<T: Scalar>(
     values: &mut [Complex<T>],
     threads: NonZeroUsize,
@@ -447,7 +475,8 @@ fn fill_parallel<T: Scalar>(
     parallel_for(threads, len.div_ceil(CHUNK), |numbers| {
         for number in numbers {
             for at in number * CHUNK..len.min((number + 1) * CHUNK) {
-                // SAFETY: an index of the slice, in a chunk that no other thread has.
+                // SAFETY: the index is below the length of the slice, in a chunk that no other
+                // thread has.
                 unsafe { *values.get().add(at) = value(at) };
             }
         }

@@ -1,29 +1,37 @@
-//! The lines of one axis: where each starts, and how a tile of them moves between memory and a
-//! buffer.
+//! The lines of one axis: where each starts, and how a tile of them is copied between an operand
+//! and a buffer.
+//!
+//! Lines along an axis that is not the fastest are strided, so one line alone would use one element
+//! of each cache line that it touches. A tile is some neighbouring lines, which together use the
+//! whole cache line.
 
 use std::ops::Mul;
 
 use crate::tensor::{BatchDims, Layout};
 
-/// Lines to gather together: two or four cache lines of neighbours, fewer when lines are very long.
+/// Returns the number of lines to copy together: 16 neighbours, whose equal points fill one to four
+/// cache lines, or fewer where lines are very long.
 pub(super) fn tile_width(line_bytes: usize) -> usize {
     const LINES: usize = 16;
     const TILE_BYTES: usize = 4 << 20;
     (TILE_BYTES / line_bytes.max(1)).clamp(1, LINES)
 }
 
-/// Distances along a line or between lines, in elements, on both sides.
+/// A distance in the operand that a pass reads and in the one that it writes, in elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StridePair {
     pub(super) from: isize,
     pub(super) to: isize,
 }
 
-/// Some neighbouring lines: where the first one starts on both sides, and how many they are.
+/// Some neighbouring lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tile {
+    /// Offset of the first line in the operand that is read, in elements.
     pub(super) from: isize,
+    /// Offset of the first line in the operand that is written, in elements.
     pub(super) to: isize,
+    /// Number of lines.
     pub(super) lines: usize,
 }
 
@@ -34,14 +42,18 @@ pub(super) struct LineTiles {
     pub(super) along: StridePair,
     /// Distance between the lines of a tile.
     pub(super) across: StridePair,
+    /// Number of lines along the fastest batch dimension; a tile does not reach beyond them.
     inner: usize,
+    /// The other batch dimensions.
     outer: BatchDims<2>,
+    /// Most lines in one tile.
     width: usize,
     tiles: usize,
 }
 
 impl LineTiles {
-    /// The lines along `axis` from one layout to another; the layouts agree on every other extent.
+    /// Returns the lines along `axis`, in tiles of one line. Both layouts have the same extents
+    /// along every other axis.
     pub(super) fn new(axis: usize, from: &Layout, to: &Layout) -> Self {
         let mut outer = BatchDims::outside(&[axis], [from, to]);
         let inner = outer.pop_fastest();
@@ -63,22 +75,22 @@ impl LineTiles {
         self.tiles = self.outer.count() * self.inner.div_ceil(self.width);
     }
 
-    /// Number of lines.
+    /// Returns the number of lines.
     pub(super) fn count(&self) -> usize {
         self.outer.count() * self.inner
     }
 
-    /// Number of tiles.
+    /// Returns the number of tiles.
     pub(super) fn tiles(&self) -> usize {
         self.tiles
     }
 
-    /// Most lines in one tile.
+    /// Returns the most lines that a tile has.
     pub(super) fn width(&self) -> usize {
         self.width
     }
 
-    /// The tile with this number, in memory order of the `to` side.
+    /// Returns the tile with this number, in the memory order of the operand that is written.
     pub(super) fn tile(&self, number: usize) -> Tile {
         let across = self.inner.div_ceil(self.width);
         let first = number % across * self.width;
@@ -91,19 +103,19 @@ impl LineTiles {
     }
 }
 
-/// Lines that stand one behind the other in a buffer.
+/// How lines follow each other in a buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BufferLayout {
     /// Points of a line.
     pub(super) points: usize,
-    /// Distance between the first points of neighbouring lines.
+    /// Distance between the first points of neighbouring lines, in elements.
     pub(super) pitch: usize,
 }
 
 impl BufferLayout {
-    /// Room for lines of `points` elements of `size` bytes. Longer lines get a pitch of an odd
-    /// number of cache lines, so that equal points of neighbouring lines do not compete for one
-    /// cache set.
+    /// Returns the layout for lines of `points` elements of `size` bytes. Lines of 1 KiB and more
+    /// get a pitch of an odd number of cache lines, because equal points of neighbouring lines
+    /// would compete for one cache set otherwise.
     pub(super) fn new(points: usize, size: usize) -> Self {
         const CACHE_LINE: usize = 64;
         let bytes = points * size;
@@ -115,22 +127,22 @@ impl BufferLayout {
         Self { points, pitch }
     }
 
-    /// Elements that `lines` lines take.
+    /// Returns the number of elements that `lines` lines take.
     pub(super) fn len(self, lines: usize) -> usize {
         self.pitch * lines
     }
 
-    /// Whether lines follow each other without a gap.
+    /// Returns whether lines follow each other without a gap.
     pub(super) fn is_gapless(self) -> bool {
         self.pitch == self.points
     }
 }
 
-/// Copies strided lines into the racked lines of `buffer`, as many as it has room for.
+/// Copies strided lines into `buffer`, as many as it has room for.
 ///
 /// # Safety
-/// `from` must be readable at `line * across + point * along` for each of those lines and every
-/// point.
+/// - `from` is readable at `line * across + point * along` for all these lines and their points.
+/// - The buffer is apart from these elements.
 pub(super) unsafe fn gather<E: Copy>(
     from: *const E,
     along: isize,
@@ -140,18 +152,19 @@ pub(super) unsafe fn gather<E: Copy>(
 ) {
     let lines = buffer.len() / layout.pitch;
     let to = buffer.as_mut_ptr();
-    // SAFETY: `to` is indexed below lines * pitch <= buffer.len(); the caller vouches for `from`.
+    // SAFETY: `to` is indexed below lines * pitch <= buffer.len(). The caller guarantees that
+    // `from` is readable.
     unsafe {
         let (from, to) = ((from, along, across), (to, 1, layout.pitch as isize));
         copy_tile(from, to, lines, layout.points, |value| value);
     }
 }
 
-/// Copies the racked lines of `buffer` to strided lines, times the factor if there is one.
+/// Copies the lines of `buffer` to strided lines, multiplied by the factor if there is one.
 ///
 /// # Safety
-/// `to` must be writable at `line * across + point * along` for each of those lines and every
-/// point.
+/// - `to` is writable at `line * across + point * along` for all these lines and their points.
+/// - The buffer is apart from these elements.
 pub(super) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
     buffer: &[E],
     layout: BufferLayout,
@@ -162,7 +175,8 @@ pub(super) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
 ) {
     let lines = buffer.len() / layout.pitch;
     let (from, to) = ((buffer.as_ptr(), 1, layout.pitch as isize), (to, along, across));
-    // SAFETY: `from` is indexed below lines * pitch <= buffer.len(); the caller vouches for `to`.
+    // SAFETY: `from` is indexed below lines * pitch <= buffer.len(). The caller guarantees that
+    // `to` is writable.
     unsafe {
         match factor {
             None => copy_tile(from, to, lines, layout.points, |value| value),
@@ -171,12 +185,12 @@ pub(super) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
     }
 }
 
-/// Copies lines between two places, each with its distances along and across the lines. Full tiles
-/// of neighbours have a way of their own.
+/// Copies lines between two places, each given with its strides along and across the lines. Tiles
+/// of 16 lines that are neighbours in memory take a faster loop.
 ///
 /// # Safety
-/// Both sides must be valid at `line * across + point * along` for all lines and points, and must
-/// not overlap.
+/// Both places are valid at `line * across + point * along` for all lines and points, and do not
+/// overlap.
 #[inline]
 unsafe fn copy_tile<E: Copy>(
     from: (*const E, isize, isize),
@@ -185,7 +199,7 @@ unsafe fn copy_tile<E: Copy>(
     points: usize,
     map: impl Fn(E) -> E,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees what both functions require.
     unsafe {
         if (from.2 == 1 || to.2 == 1) && lines == 16 {
             copy_neighbours::<E, 16>(from, to, points, map);
@@ -195,11 +209,11 @@ unsafe fn copy_tile<E: Copy>(
     }
 }
 
-/// Copies `LINES` lines, the points outside and a loop of known length inside.
+/// Copies `LINES` lines. The inner loop goes over the lines, because the compiler knows their
+/// number.
 ///
 /// # Safety
-/// Both sides must be valid at `line * across + point * along` for all lines and points, and must
-/// not overlap.
+/// As for [`copy_tile`].
 #[inline]
 unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
     (from, from_along, from_across): (*const E, isize, isize),
@@ -208,7 +222,7 @@ unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
     map: impl Fn(E) -> E,
 ) {
     for point in 0..points as isize {
-        // SAFETY: within the extents that the caller vouches for.
+        // SAFETY: these are points of lines that the caller guarantees to be valid.
         unsafe {
             let from = from.offset(point * from_along);
             let to = to.offset(point * to_along);
@@ -219,12 +233,11 @@ unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
     }
 }
 
-/// Copies lines between two places, each with its distances along and across the lines. The inner
-/// loop goes where the strided side has its neighbours.
+/// Copies any number of lines. The inner loop goes over the points of a line if they are nearer to
+/// each other than the lines in both places, and over the lines otherwise.
 ///
 /// # Safety
-/// Both sides must be valid at `line * across + point * along` for all lines and points, and must
-/// not overlap.
+/// As for [`copy_tile`].
 #[inline]
 unsafe fn copy_lines<E: Copy>(
     (from, from_along, from_across): (*const E, isize, isize),
@@ -234,7 +247,7 @@ unsafe fn copy_lines<E: Copy>(
     map: impl Fn(E) -> E,
 ) {
     let far = |along: isize, across: isize| across.unsigned_abs() >= along.unsigned_abs();
-    // SAFETY: within the extents that the caller vouches for.
+    // SAFETY: these are points of lines that the caller guarantees to be valid.
     unsafe {
         if far(from_along, from_across) && far(to_along, to_across) {
             for line in 0..lines as isize {

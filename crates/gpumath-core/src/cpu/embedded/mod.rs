@@ -1,4 +1,7 @@
-//! Transforms by rustfft and realfft, one pass over memory for each axis.
+//! The embedded engine: transforms by rustfft and realfft, in one pass over memory for each axis.
+//!
+//! A pass transforms all lines along its axis. Threads share its tiles of lines, and the next pass
+//! begins when all are done.
 
 mod complex_pass;
 mod four_step;
@@ -19,7 +22,8 @@ use crate::error::Result;
 use crate::fft::{Direction, FftProblem, Precision, TransformKind};
 use crate::tensor::Layout;
 
-/// Points times levels of a transform that one thread finishes before a second one would be awake.
+/// Points times levels below which one thread finishes a transform before a second one would be
+/// awake.
 const MIN_PARALLEL_WORK: f64 = 5e5;
 
 /// The two precisions.
@@ -42,9 +46,12 @@ impl EmbeddedFft {
         }
     }
 
+    /// Transforms the operand at `input` into `output`.
+    ///
     /// # Safety
-    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is
-    /// in place.
+    /// - The addresses are those of elements (0, …, 0) of memory in the problem's layouts, the
+    ///   input readable and the output writable during the call.
+    /// - The two do not overlap, or are equal if the problem is in place.
     pub(super) unsafe fn execute(
         &self,
         input: usize,
@@ -54,7 +61,7 @@ impl EmbeddedFft {
     ) -> Result<()> {
         let input = std::ptr::with_exposed_provenance(input);
         let output = std::ptr::with_exposed_provenance_mut(output);
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees what `AxisPasses::run` requires.
         unsafe {
             match self {
                 Self::Single(passes) => {
@@ -70,11 +77,14 @@ impl EmbeddedFft {
 /// One pass for each axis, in the order in which they run.
 pub(super) struct AxisPasses<T: Scalar> {
     kind: TransformKind,
+    /// Whether there is nothing to transform.
     empty: bool,
     threads: NonZeroUsize,
     complex: Vec<ComplexPass<T>>,
+    /// The first pass of R2C, the last one of C2R, none of C2C.
     real: Option<RealPass<T>>,
-    /// Elements of the complex copy that a C2R transform over several axes works in.
+    /// Elements of the complex copy that a C2R transform over several axes works in; 0 if none is
+    /// needed.
     intermediate: usize,
 }
 
@@ -97,8 +107,9 @@ impl<T: Scalar> AxisPasses<T> {
         let points = |axis: usize| input.shape[axis] as usize;
         match problem.kind {
             TransformKind::C2C => {
-                // A strided pass is faster in place, where reading a line makes room for writing
-                // it.
+                // The fastest axis comes first and leaves its result in the output. The strided
+                // passes then work in place, which is faster because what they write is in the
+                // cache already.
                 axes.sort_by_key(|&axis| output.strides[axis].abs());
                 let mut from = input;
                 let mut inplace = problem.inplace;
@@ -154,7 +165,7 @@ impl<T: Scalar> AxisPasses<T> {
         passes
     }
 
-    /// One thread when waking others would cost more than they save.
+    /// Returns `threads`, or 1 where waking other threads would cost more than they save.
     fn useful_threads(problem: &FftProblem, threads: NonZeroUsize) -> NonZeroUsize {
         let points: f64 = problem.input.shape.iter().map(|&extent| extent as f64).product();
         let depth: f64 = (0..problem.axes.len())
@@ -163,6 +174,8 @@ impl<T: Scalar> AxisPasses<T> {
         if points * depth < MIN_PARALLEL_WORK { NonZeroUsize::MIN } else { threads }
     }
 
+    /// Runs all passes.
+    ///
     /// # Safety
     /// As for [`EmbeddedFft::execute`].
     unsafe fn run(
@@ -185,7 +198,9 @@ impl<T: Scalar> AxisPasses<T> {
             None => output.cast(),
         };
         let mut from = input.cast::<Complex<T>>();
-        // SAFETY: each pass reads the layout that the one before it wrote, the first one the input.
+        // SAFETY: each pass reads the layout that the one before it wrote, and the first one the
+        // input. The caller guarantees that input and output are valid, and the intermediate copy
+        // was taken with room for its layout.
         unsafe {
             if let (TransformKind::R2C, Some(pass)) = (self.kind, &self.real) {
                 let factor = factor.filter(|_| self.complex.is_empty());
@@ -194,7 +209,7 @@ impl<T: Scalar> AxisPasses<T> {
             }
             let last = self.complex.len().saturating_sub(1);
             for (index, pass) in self.complex.iter().enumerate() {
-                // The pass that gives the result scales it.
+                // Only the pass that writes the result scales it.
                 let factor = factor.filter(|_| self.kind != TransformKind::C2R && index == last);
                 pass.run(from, output_complex, direction, factor, threads)?;
                 from = output_complex;

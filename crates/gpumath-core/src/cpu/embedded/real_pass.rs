@@ -1,4 +1,4 @@
-//! Real-to-complex and complex-to-real transforms along one axis.
+//! The pass of a real-to-complex or complex-to-real transform along one axis.
 
 use std::num::NonZeroUsize;
 use std::ops::Mul;
@@ -14,14 +14,17 @@ use crate::cpu::scratch::{Pod, ScratchBuffer, ScratchPieces};
 use crate::error::Result;
 use crate::parallel::{SyncPtr, parallel_for};
 
-/// A transform of one line, which may use its input as work memory.
+/// The transform of one line.
 trait LineKernel: Sync {
     type Real: Scalar;
     type From: Pod;
     type To: RealParts<Self::Real> + Mul<Self::Real, Output = Self::To>;
     type Scratch: Pod;
 
+    /// Returns the elements of an input line, of an output line and of the work memory.
     fn lengths(&self) -> (usize, usize, usize);
+
+    /// Transforms a line, and overwrites `from`.
     fn run(&self, from: &mut [Self::From], to: &mut [Self::To], scratch: &mut [Self::Scratch]);
 }
 
@@ -56,8 +59,9 @@ impl<T: Scalar> LineKernel for C2rKernel<T> {
     }
 
     fn run(&self, from: &mut [Complex<T>], to: &mut [T], scratch: &mut [Complex<T>]) {
-        // The numbers at the ends of a Hermitian half are their own mirror images, so they count as
-        // real.
+        // The first number of a Hermitian half, and the last one if the result has an even length,
+        // are their own mirror images. So their imaginary parts count as zero, but realfft returns
+        // an error for others.
         if let Some(first) = from.first_mut() {
             first.im = T::zero();
         }
@@ -71,7 +75,7 @@ impl<T: Scalar> LineKernel for C2rKernel<T> {
     }
 }
 
-/// All lines of the axis that is real on one side.
+/// All lines along the axis that is real in the input or in the output.
 pub(super) struct RealPass<T: Scalar> {
     kernel: RealKernel<T>,
     lines: LineTiles,
@@ -98,10 +102,13 @@ impl<T: Scalar> RealPass<T> {
         Self { kernel, lines }
     }
 
-    /// Transforms every line, and multiplies it by the factor if there is one; the input is only read.
+    /// Transforms every line, and multiplies the result by the factor if there is one. The input is
+    /// only read.
     ///
     /// # Safety
-    /// The addresses must be valid for the layouts that the lines were made from, and not overlap.
+    /// - `from` is readable and `to` writable in the layouts that the lines were made from, and no
+    ///   other thread uses that memory during the call.
+    /// - The two do not overlap, and hold elements of the kernel's types.
     pub(super) unsafe fn run(
         &self,
         from: *const u8,
@@ -109,7 +116,7 @@ impl<T: Scalar> RealPass<T> {
         factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        // SAFETY: passed on; the element types are those of the kernel.
+        // SAFETY: the caller guarantees the same of the addresses, and the element types.
         unsafe {
             match &self.kernel {
                 RealKernel::Forward(kernel) => {
@@ -123,8 +130,10 @@ impl<T: Scalar> RealPass<T> {
     }
 }
 
+/// Transforms every line with `kernel`.
+///
 /// # Safety
-/// The addresses must be valid for the layouts that `lines` was made from, and not overlap.
+/// As for [`RealPass::run`], with the layouts that `lines` were made from.
 unsafe fn run_lines<K: LineKernel>(
     kernel: &K,
     lines: &LineTiles,
@@ -152,8 +161,9 @@ unsafe fn run_lines<K: LineKernel>(
         for number in numbers {
             let tile = lines.tile(number);
             let sources = &mut sources[..source_layout.len(tile.lines)];
-            // SAFETY: `LineTiles` yields offsets within its layouts, for which the caller's addresses
-            // are valid; each line is written by this tile alone, and with unit steps is a slice.
+            // SAFETY: the tile has lines of the layouts, for which the caller guarantees that the
+            // addresses are valid. No other tile has these lines, and a line of the output with a
+            // stride of 1 is a slice.
             unsafe {
                 let from = from.get().offset(tile.from);
                 let to = to.get().offset(tile.to);

@@ -1,4 +1,4 @@
-//! The functions of FFTW's interface that are used here, in one precision.
+//! The functions of FFTW's interface that gpumath calls, in one precision.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use gpumath_sys::dynlib::DynamicLibrary;
 use crate::fft::Precision;
 use crate::parallel::PerProcess;
 
-/// `fftw_iodim64`
+/// C struct `fftw_iodim64`: an extent, and a stride in the input and in the output, in elements.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IoDim64 {
@@ -48,6 +48,7 @@ pub(super) type Execute = unsafe extern "C" fn(RawPlan, *mut c_void, *mut c_void
 /// The functions of one precision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FftwApi {
+    /// Bytes of a real number.
     pub(super) real_size: isize,
     pub(super) plan_c2c: PlanC2C,
     pub(super) plan_r2c: PlanReal,
@@ -56,13 +57,16 @@ pub(super) struct FftwApi {
     pub(super) execute_r2c: Execute,
     pub(super) execute_c2r: Execute,
     pub(super) destroy_plan: unsafe extern "C" fn(RawPlan),
+    /// `None` if the library has no threads.
     pub(super) plan_with_threads: Option<unsafe extern "C" fn(c_int)>,
 }
 
-/// Planning is not thread-safe in FFTW's interface.
+/// Held while plans are made and destroyed, because the planner of FFTW's interface is not
+/// thread-safe.
 static PLANNER_LOCK: PerProcess<Mutex<()>> = PerProcess::new();
 
-/// Runs `work` while nobody else in this process plans through here.
+/// Calls `work` while no other call of this function in the process runs. Blocks until the others
+/// are done.
 pub(super) fn with_planner_lock<R>(work: impl FnOnce() -> R) -> R {
     let lock = PLANNER_LOCK.get(Mutex::default);
     let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,14 +74,14 @@ pub(super) fn with_planner_lock<R>(work: impl FnOnce() -> R) -> R {
 }
 
 impl FftwApi {
-    /// The functions of `precision`, or the name of a symbol that is missing.
+    /// Looks up the functions of `precision`. The error is the name of a symbol that is missing.
     pub(super) fn load(libraries: &[DynamicLibrary], precision: Precision) -> Result<Self, String> {
         let prefix = if precision == Precision::Single { "fftwf" } else { "fftw" };
         let find = |name: &str| {
             let symbol = format!("{prefix}_{name}");
             libraries.iter().find_map(|library| library.symbol(&symbol)).ok_or(symbol)
         };
-        // SAFETY: these are the types that FFTW's manual gives to the symbols looked up.
+        // SAFETY: FFTW's manual gives these types to the symbols.
         unsafe {
             let api = Self {
                 real_size: precision.real().size() as isize,
@@ -94,7 +98,7 @@ impl FftwApi {
                 if let Ok(found) = find("init_threads") {
                     function_at::<unsafe extern "C" fn() -> c_int>(found)();
                 }
-                // Other users of FFTW in this process do not know the lock above.
+                // Other users of FFTW in this process do not take our lock.
                 if let Ok(found) = find("make_planner_thread_safe") {
                     function_at::<unsafe extern "C" fn()>(found)();
                 }
@@ -104,11 +108,13 @@ impl FftwApi {
     }
 }
 
+/// Returns the function at an address.
+///
 /// # Safety
-/// `address` must be that of a function of type `F`.
+/// `address` is that of a function of type `F`.
 pub(super) unsafe fn function_at<F: Copy>(address: usize) -> F {
     const { assert!(size_of::<F>() == size_of::<usize>()) };
     let pointer = std::ptr::with_exposed_provenance::<()>(address);
-    // SAFETY: the sizes agree; the caller vouches for the type.
+    // SAFETY: a function pointer has the size of an address, and the caller guarantees its type.
     unsafe { std::mem::transmute_copy(&pointer) }
 }

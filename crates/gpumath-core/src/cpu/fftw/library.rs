@@ -1,4 +1,4 @@
-//! Which library with FFTW's interface is used, and opening it.
+//! Finds and opens the library with FFTW's interface that takes the place of the embedded engine.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -10,9 +10,11 @@ use super::api::{FftwApi, function_at};
 use crate::error::{Attempt, Error, LibraryNotFound, Result};
 use crate::fft::Precision;
 
-/// Names the library to use: a path, `mkl`, `nvpl`, `fftw` or `embedded`.
+/// The environment variable that names the library to use: a path, `mkl`, `nvpl`, `fftw` or
+/// `embedded`.
 pub(super) const VARIABLE: &str = "GPUMATH_FFT_CPU_LIBRARY";
 
+/// The libraries that are known by name. Others count as [`Product::Fftw`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Product {
     Mkl,
@@ -31,7 +33,7 @@ impl Product {
         }
     }
 
-    /// File names, newest first.
+    /// Returns the file names to look for, newest first.
     const fn files(self) -> &'static [&'static str] {
         match self {
             Self::Mkl if cfg!(windows) => &["mkl_rt.3.dll", "mkl_rt.2.dll"],
@@ -42,6 +44,7 @@ impl Product {
         }
     }
 
+    /// Returns how to install it, for messages.
     const fn fix(self) -> &'static str {
         match self {
             Self::Mkl => "pip install mkl",
@@ -52,6 +55,7 @@ impl Product {
         }
     }
 
+    /// Returns the product that the file name contains, or FFTW.
     fn of_path(path: &Path) -> Self {
         let file = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let named = |product: &&Self| file.contains(product.name());
@@ -64,25 +68,29 @@ impl Product {
 pub struct CpuLibrary {
     product: Product,
     path: PathBuf,
+    /// Whether the user named the library, rather than that it was found installed.
     requested: bool,
+    /// Process that opened the library.
     opened_by: u32,
+    /// The files that have the functions, the main one first.
     files: Vec<DynamicLibrary>,
+    /// The functions of each precision once they have been looked up, or a symbol that is missing.
     single: OnceLock<std::result::Result<FftwApi, String>>,
     double: OnceLock<std::result::Result<FftwApi, String>>,
 }
 
 impl CpuLibrary {
-    /// Opens a library: a path, or `"mkl"`, `"nvpl"`, `"fftw"`, which the system's own search
-    /// finds.
+    /// Opens the library at a path, or the one of the name `"mkl"`, `"nvpl"` or `"fftw"` that the
+    /// system's search finds.
     pub fn open(path_or_name: &str) -> Result<Arc<Self>> {
         Self::requested(path_or_name, &[])
     }
 
-    /// The library to use, or `None` for the embedded engine.
+    /// Returns the library to use, or `None` for the embedded engine.
     ///
     /// The environment variable `GPUMATH_FFT_CPU_LIBRARY` decides: a path, or `mkl`, `nvpl`, `fftw`
-    /// (looked for in `search`, then by the system), or `embedded`. When it is not set, MKL or NVPL
-    /// in a folder of `search` is used.
+    /// (looked for in the folders `search`, then by the system), or `embedded`. If it is not set or
+    /// empty, MKL or NVPL in one of these folders is used.
     pub fn selected(search: &[PathBuf]) -> Result<Option<Arc<Self>>> {
         match std::env::var(VARIABLE).as_deref() {
             Ok("embedded") => Ok(None),
@@ -94,6 +102,7 @@ impl CpuLibrary {
         }
     }
 
+    /// Returns MKL or NVPL if it is in one of the folders and can be opened.
     fn installed(search: &[PathBuf]) -> Option<Arc<Self>> {
         [Product::Mkl, Product::Nvpl].into_iter().find_map(|product| {
             let mut tried = Vec::new();
@@ -101,6 +110,7 @@ impl CpuLibrary {
         })
     }
 
+    /// Opens the library that the user named. An error lists the places that were tried.
     fn requested(path_or_name: &str, search: &[PathBuf]) -> Result<Arc<Self>> {
         let mut tried = Vec::new();
         let named = Product::ALL.into_iter().find(|product| product.name() == path_or_name);
@@ -130,6 +140,7 @@ impl CpuLibrary {
         })
     }
 
+    /// Opens the first file of the product in the folders, and notes in `tried` what fails.
     fn in_folders(
         product: Product,
         search: &[PathBuf],
@@ -149,6 +160,7 @@ impl CpuLibrary {
         })
     }
 
+    /// Opens the file at `path` if it has FFTW's interface, and notes in `tried` why it has not.
     fn at(
         product: Product,
         path: &Path,
@@ -181,35 +193,37 @@ impl CpuLibrary {
         }
     }
 
-    /// `"mkl"`, `"nvpl"` or `"fftw"`.
+    /// Returns `"mkl"`, `"nvpl"` or `"fftw"`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.product.name()
     }
 
-    /// The file that was opened.
+    /// Returns the path of the file that was opened.
     #[must_use]
     pub fn path(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Whether it was named, rather than found installed: then what it cannot do is an error.
+    /// Returns whether the user named the library, rather than that it was found installed. If so,
+    /// transforms that it cannot plan are errors.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.requested
     }
 
-    /// Whether this is a forked child, in which FFTW would wait for its parent's threads for ever.
+    /// Returns whether this is a forked child without the library's threads. FFTW would wait for
+    /// them for ever there.
     pub(super) fn lost_its_threads(&self) -> bool {
         self.product != Product::Mkl && self.opened_by != std::process::id()
     }
 
-    /// What the library says about its version.
+    /// Returns the version, in the library's own words.
     #[must_use]
     pub fn version(&self) -> Option<String> {
         let symbol = |name: &str| self.files.iter().find_map(|file| file.symbol(name));
-        // SAFETY: the types are those of the products' headers; strings are terminated, MKL's
-        // within the length given.
+        // SAFETY: the types are those of the products' headers. MKL writes a terminated string
+        // within the length given, and FFTW's symbol is one.
         unsafe {
             match self.product {
                 Product::Mkl => {
@@ -233,7 +247,7 @@ impl CpuLibrary {
         }
     }
 
-    /// The functions of one precision.
+    /// Returns the functions of one precision, which the first call looks up.
     pub(super) fn api(&self, precision: Precision) -> Result<FftwApi> {
         let cell = match precision {
             Precision::Single => &self.single,
@@ -252,11 +266,12 @@ impl CpuLibrary {
     }
 }
 
+/// Returns the variable that names the library, if it is set, for messages.
 fn environment() -> Vec<(String, String)> {
     std::env::var(VARIABLE).map(|value| (VARIABLE.to_string(), value)).into_iter().collect()
 }
 
-/// Opens the file and those that belong to it.
+/// Opens the file and the others of the same library.
 fn open_files(product: Product, path: &Path) -> std::result::Result<Vec<DynamicLibrary>, String> {
     if product == Product::Mkl {
         check_mkl(path)?;
@@ -266,7 +281,7 @@ fn open_files(product: Product, path: &Path) -> std::result::Result<Vec<DynamicL
         Product::Mkl => choose_mkl_threads(path, &files[0]),
         Product::Nvpl => {}
         Product::Fftw => {
-            // Threads and single precision are files of their own; both are optional.
+            // FFTW has files of their own for threads and for single precision. Both are optional.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             for part in ["fftw3_threads", "fftw3_omp", "fftw3f", "fftw3f_threads", "fftw3f_omp"] {
                 let beside = path.with_file_name(file.replacen("fftw3", part, 1));
@@ -280,14 +295,14 @@ fn open_files(product: Product, path: &Path) -> std::result::Result<Vec<DynamicL
     Ok(files)
 }
 
-/// Whether a file already has the threads that `part` would bring.
+/// Returns a test whether a file already has the threads that `part` would bring.
 fn has_threads(part: &str) -> impl Fn(&DynamicLibrary) -> bool {
     let symbol =
         if part.starts_with("fftw3f") { "fftwf_init_threads" } else { "fftw_init_threads" };
     move |file| file.symbol(symbol).is_some()
 }
 
-/// MKL ends the process when a file that it loads later is absent, so look first.
+/// Returns an error if a file is absent that MKL loads later, because MKL ends the process then.
 fn check_mkl(path: &Path) -> std::result::Result<(), String> {
     let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else { return Ok(()) };
     if folder.as_os_str().is_empty() {
@@ -297,7 +312,7 @@ fn check_mkl(path: &Path) -> std::result::Result<(), String> {
     if core.is_file() { Ok(()) } else { Err(format!("{} is absent", core.display())) }
 }
 
-/// MKL's default threads need Intel's OpenMP; without it MKL runs on one thread.
+/// Makes MKL run on one thread if Intel's OpenMP is absent, which its threads need by default.
 fn choose_mkl_threads(path: &Path, mkl: &DynamicLibrary) {
     const SEQUENTIAL: c_int = 1;
     let openmp = if cfg!(windows) { "libiomp5md.dll" } else { "libiomp5.so" };
@@ -305,12 +320,13 @@ fn choose_mkl_threads(path: &Path, mkl: &DynamicLibrary) {
         return;
     }
     if let Some(address) = mkl.symbol("MKL_Set_Threading_Layer") {
-        // SAFETY: the type in MKL's header.
+        // SAFETY: MKL's header gives the symbol this type.
         unsafe { function_at::<unsafe extern "C" fn(c_int) -> c_int>(address)(SEQUENTIAL) };
     }
 }
 
 fn open_file(path: &Path) -> std::result::Result<DynamicLibrary, String> {
-    // SAFETY: the caller names a library with FFTW's interface, or a part of one.
+    // SAFETY: loading runs the file's initializers. The file is a library with FFTW's interface or
+    // a part of one, as the user says or its name does.
     unsafe { DynamicLibrary::open(path) }
 }

@@ -22,41 +22,56 @@ pub(super) struct FftwFft {
     library: Arc<CpuLibrary>,
     problem: FftProblem,
     threads: NonZeroUsize,
-    work: FftwPlans,
+    plans: FftwPlans,
 }
 
+/// The plans of each kind of transform. Where there is a copy, they read that instead of the input.
 enum FftwPlans {
+    /// There is nothing to transform.
     Nothing,
-    C2C { first: Option<PackedCopy>, forward: FftwPlan, inverse: FftwPlan },
-    R2C { first: Option<PackedCopy>, plan: FftwPlan },
+    /// The copy goes to the output, where the plans work in place.
+    C2C {
+        copy: Option<PackedCopy>,
+        forward: FftwPlan,
+        inverse: FftwPlan,
+    },
+    R2C {
+        copy: Option<PackedCopy>,
+        plan: FftwPlan,
+    },
     C2R(Box<PackedC2r>),
 }
 
-/// A packed copy of the input. Inputs with strides of zero or below go through one, because both
-/// can drive the planner of FFTW 3.3.10 into endless recursion; so FFTW declines outputs with
-/// negative strides.
+/// How the input is copied, to packed memory or to the output. Inputs with strides of zero or below
+/// are copied, because such strides can drive the planner of FFTW 3.3.10 into endless recursion.
+/// For the same reason FFTW declines outputs with negative strides.
 struct PackedCopy {
     precision: Precision,
-    /// The batch dimensions of the input and the copy, which has all axes among them.
+    /// All dimensions of the input and the copy but the fastest.
     outer: BatchDims<2>,
     fastest: BatchDim<2>,
+    /// Elements of the copy.
     len: usize,
 }
 
-/// C2R by way of a copy: FFTW's interface destroys the input of C2R over several axes, and leaves
-/// open what the imaginary parts at the ends of a Hermitian half do.
+/// C2R, which always works on a copy: FFTW's interface overwrites the input of C2R over several
+/// axes, and does not say how the imaginary parts at the ends of a Hermitian half count.
 struct PackedC2r {
-    packed_copy: PackedCopy,
+    copy: PackedCopy,
+    /// The layout of the copy.
     layout: Layout,
-    /// The axis of the half, and whether its last number stands for the middle of the spectrum.
+    /// The axis along which the input has half of the numbers only.
     halved: usize,
+    /// Whether the result has an even length along that axis; the last number is at an end then.
     even: bool,
-    /// Over every axis but the last, within the copy.
+    /// The transforms over every axis but the last, in place within the copy; `None` with one axis.
     others: Option<FftwPlan>,
+    /// The transform over the last axis, from the copy to the output.
     last: FftwPlan,
 }
 
 impl FftwFft {
+    /// Plans a transform. Returns an error if the library has no plan for it.
     pub(super) fn new(
         problem: &FftProblem,
         threads: NonZeroUsize,
@@ -66,21 +81,21 @@ impl FftwFft {
         let (input, output) = (&problem.input, &problem.output);
         let api = library.api(problem.precision)?;
         let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
-        let plan = |shape: &PlanRequest<'_>| {
-            FftwPlan::new(&api, shape, threads)
+        let plan = |request: &PlanRequest<'_>| {
+            FftwPlan::new(&api, request, threads)
                 .ok_or_else(|| Error::InvalidValue(no_plan_message(&library, problem)))
         };
         if library.name() == "fftw" && has_stride(output, |stride| stride < 0) {
             return Err(Error::InvalidValue(no_plan_message(&library, problem)));
         }
         let indirect = !problem.inplace && has_stride(input, |stride| stride <= 0);
-        let packed_copy = |layout: &Layout| {
+        let copy_to = |layout: &Layout| {
             let mut outer = BatchDims::outside(&[], [input, layout]);
             let fastest = outer.pop_fastest();
             let len = layout.len() as usize;
             PackedCopy { precision: problem.precision, outer, fastest, len }
         };
-        let work = if input.is_empty() || output.is_empty() {
+        let plans = if input.is_empty() || output.is_empty() {
             FftwPlans::Nothing
         } else {
             match problem.kind {
@@ -95,7 +110,7 @@ impl FftwFft {
                         plan(&PlanRequest { axes: &axes, from, to: output, kind })
                     };
                     FftwPlans::C2C {
-                        first: indirect.then(|| packed_copy(output)),
+                        copy: indirect.then(|| copy_to(output)),
                         forward: both(Direction::Forward)?,
                         inverse: both(Direction::Inverse)?,
                     }
@@ -103,10 +118,11 @@ impl FftwFft {
                 TransformKind::R2C => {
                     let packed = Layout::packed(&input.shape, &output.memory_order());
                     let from = if indirect { &packed } else { input };
-                    let shape = PlanRequest { axes: &axes, from, to: output, kind: PlanKind::R2C };
+                    let request =
+                        PlanRequest { axes: &axes, from, to: output, kind: PlanKind::R2C };
                     FftwPlans::R2C {
-                        first: indirect.then(|| packed_copy(&packed)),
-                        plan: plan(&shape)?,
+                        copy: indirect.then(|| copy_to(&packed)),
+                        plan: plan(&request)?,
                     }
                 }
                 TransformKind::C2R => {
@@ -117,7 +133,7 @@ impl FftwFft {
                     let kind = PlanKind::C2R;
                     let across = PlanRequest { axes: last, from: &layout, to: output, kind };
                     FftwPlans::C2R(Box::new(PackedC2r {
-                        packed_copy: packed_copy(&layout),
+                        copy: copy_to(&layout),
                         halved: last[0],
                         even: output.shape[last[0]] % 2 == 0,
                         others: (!others.is_empty()).then(|| plan(&within)).transpose()?,
@@ -127,16 +143,20 @@ impl FftwFft {
                 }
             }
         };
-        Ok(Self { library, problem: problem.clone(), threads, work })
+        Ok(Self { library, problem: problem.clone(), threads, plans })
     }
 
     pub(super) fn library(&self) -> &CpuLibrary {
         &self.library
     }
 
+    /// Transforms the operand at `input` into `output`, and multiplies the result by the factor if
+    /// there is one.
+    ///
     /// # Safety
-    /// The addresses must be valid for the problem's layouts, and not overlap unless the problem is
-    /// in place.
+    /// - The addresses are those of elements (0, …, 0) of memory in the problem's layouts, the
+    ///   input readable and the output writable during the call, and used by no other thread.
+    /// - The two do not overlap, or are equal if the problem is in place.
     pub(super) unsafe fn execute(
         &self,
         input: usize,
@@ -145,7 +165,7 @@ impl FftwFft {
         factor: Option<f64>,
     ) -> Result<()> {
         let FftProblem { output: layout, .. } = &self.problem;
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees that both addresses are valid for the layouts.
         unsafe {
             self.transform(input, output, direction)?;
             match factor {
@@ -157,36 +177,39 @@ impl FftwFft {
         }
     }
 
+    /// Transforms without a factor.
+    ///
     /// # Safety
     /// As for [`Self::execute`].
     unsafe fn transform(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
         if self.threads.get() > 1 && self.library.lost_its_threads() {
             let alone = Self::new(&self.problem, NonZeroUsize::MIN, Arc::clone(&self.library))?;
-            // SAFETY: passed on.
+            // SAFETY: the caller guarantees the same.
             return unsafe { alone.transform(input, output, direction) };
         }
-        // SAFETY: the plans were made for these layouts.
+        // SAFETY: the plans were made for these layouts, for which the caller guarantees that the
+        // addresses are valid. Buffers have room for the copies.
         unsafe {
-            match (&self.work, direction) {
+            match (&self.plans, direction) {
                 (FftwPlans::Nothing, _) => Ok(()),
-                (FftwPlans::C2C { first, forward: plan, .. }, Direction::Forward)
-                | (FftwPlans::C2C { first, inverse: plan, .. }, Direction::Inverse) => {
+                (FftwPlans::C2C { copy, forward: plan, .. }, Direction::Forward)
+                | (FftwPlans::C2C { copy, inverse: plan, .. }, Direction::Inverse) => {
                     let mut from = input;
-                    if let Some(packed_copy) = first {
-                        packed_copy.copy::<true>(input, output);
+                    if let Some(copy) = copy {
+                        copy.run::<true>(input, output);
                         from = output;
                     }
                     plan.execute(from, output);
                     Ok(())
                 }
-                (FftwPlans::R2C { first: None, plan }, _) => {
+                (FftwPlans::R2C { copy: None, plan }, _) => {
                     plan.execute(input, output);
                     Ok(())
                 }
-                (FftwPlans::R2C { first: Some(packed_copy), plan }, _) => {
-                    let mut buffer = packed_copy.buffer::<false>()?;
+                (FftwPlans::R2C { copy: Some(copy), plan }, _) => {
+                    let mut buffer = copy.buffer::<false>()?;
                     let address = buffer.address();
-                    packed_copy.copy::<false>(input, address);
+                    copy.run::<false>(input, address);
                     plan.execute(address, output);
                     Ok(())
                 }
@@ -197,15 +220,19 @@ impl FftwFft {
 }
 
 impl PackedCopy {
+    /// Takes a buffer with room for the copy.
     fn buffer<const COMPLEX: bool>(&self) -> Result<ScratchBuffer> {
         let size = self.precision.real().size();
         ScratchBuffer::take(self.len * if COMPLEX { 2 * size } else { size })
     }
 
+    /// Copies the input at `from` to `to`.
+    ///
     /// # Safety
-    /// The addresses must be valid for the two layouts, which must not overlap.
-    unsafe fn copy<const COMPLEX: bool>(&self, from: usize, to: usize) {
-        // SAFETY: passed on; the element types are those of the precision.
+    /// - The addresses are valid for the two layouts, with elements of the precision.
+    /// - The two do not overlap.
+    unsafe fn run<const COMPLEX: bool>(&self, from: usize, to: usize) {
+        // SAFETY: the caller guarantees the same, and the types are those of the precision.
         unsafe {
             match (self.precision, COMPLEX) {
                 (Precision::Single, false) => self.copy_as::<f32>(from, to),
@@ -216,8 +243,10 @@ impl PackedCopy {
         }
     }
 
+    /// Like [`Self::run`], for elements of type `E`.
+    ///
     /// # Safety
-    /// As for [`Self::copy`], with elements of type `E`.
+    /// As for [`Self::run`], with elements of type `E`.
     unsafe fn copy_as<E: Copy>(&self, from: usize, to: usize) {
         let from = std::ptr::with_exposed_provenance::<E>(from);
         let to = std::ptr::with_exposed_provenance_mut::<E>(to);
@@ -225,7 +254,8 @@ impl PackedCopy {
         for entry in 0..self.outer.count() {
             let [from_offset, to_offset] = self.outer.offsets(entry).map(|offset| offset as isize);
             for index in 0..self.fastest.extent as isize {
-                // SAFETY: the offsets are those of elements of the layouts.
+                // SAFETY: these are elements of the layouts, for which the caller guarantees that
+                // the addresses are valid.
                 unsafe {
                     *to.offset(to_offset + index * to_stride) =
                         *from.offset(from_offset + index * from_stride);
@@ -236,18 +266,21 @@ impl PackedCopy {
 }
 
 impl PackedC2r {
+    /// Transforms the operand at `input` into `output`.
+    ///
     /// # Safety
     /// As for [`FftwFft::execute`].
     unsafe fn execute(&self, input: usize, output: usize) -> Result<()> {
-        let mut buffer = self.packed_copy.buffer::<true>()?;
+        let mut buffer = self.copy.buffer::<true>()?;
         let address = buffer.address();
-        // SAFETY: the copy's layout is that of the plans, and its buffer has room for it.
+        // SAFETY: the buffer has room for the copy, whose layout the plans were made for. The
+        // caller guarantees that `input` and `output` are valid.
         unsafe {
-            self.packed_copy.copy::<true>(input, address);
+            self.copy.run::<true>(input, address);
             if let Some(others) = &self.others {
                 others.execute(address, address);
             }
-            match self.packed_copy.precision {
+            match self.copy.precision {
                 Precision::Single => self.make_ends_real::<f32>(address),
                 _ => self.make_ends_real::<f64>(address),
             }
@@ -256,27 +289,32 @@ impl PackedC2r {
         Ok(())
     }
 
+    /// Sets the imaginary parts at the ends of each Hermitian half to zero, because these numbers
+    /// are their own mirror images.
+    ///
     /// # Safety
-    /// There must be complex numbers of type `T` in the layout of the copy.
+    /// `address` is that of complex numbers of `T` in the layout of the copy.
     unsafe fn make_ends_real<T: Default>(&self, address: usize) {
-        let packed_copy = std::ptr::with_exposed_provenance_mut::<Complex<T>>(address);
+        let numbers = std::ptr::with_exposed_provenance_mut::<Complex<T>>(address);
         let ends = [0, self.layout.shape[self.halved] - 1];
         let lines = BatchDims::outside(&[self.halved], [&self.layout]);
         for &end in &ends[..if self.even { 2 } else { 1 }] {
             for line in 0..lines.count() {
                 let [offset] = lines.offsets(line);
                 let end = end * self.layout.strides[self.halved];
-                // SAFETY: an index within the copy.
-                unsafe { (*packed_copy.offset((offset + end) as isize)).im = T::default() };
+                // SAFETY: this is an element of the copy.
+                unsafe { (*numbers.offset((offset + end) as isize)).im = T::default() };
             }
         }
     }
 }
 
+/// Returns whether a stride that matters is such a one.
 fn has_stride(layout: &Layout, such: impl Fn(i64) -> bool) -> bool {
     layout.shape.iter().zip(&layout.strides).any(|(&extent, &stride)| extent > 1 && such(stride))
 }
 
+/// Returns the message for a transform that the library has no plan for.
 fn no_plan_message(library: &CpuLibrary, problem: &FftProblem) -> String {
     format!(
         "{} ({}) has no plan for this {:?} transform over axes {:?} of a {:?} operand with strides \

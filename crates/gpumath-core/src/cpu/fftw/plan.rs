@@ -1,4 +1,4 @@
-//! One plan of the library, and the loops that it could not take in.
+//! One plan of the library, and the batch dimensions that the library could not take into it.
 
 use std::ffi::{c_int, c_void};
 use std::num::NonZeroUsize;
@@ -9,7 +9,7 @@ use super::api::{
 };
 use crate::tensor::{BatchDim, BatchDims, Layout};
 
-/// What goes in and comes out; complex kinds with the sign of the exponent.
+/// The kind of a plan; complex kinds with the sign of the exponent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PlanKind {
     C2C(c_int),
@@ -18,7 +18,7 @@ pub(super) enum PlanKind {
     C2R,
 }
 
-/// What a plan is asked to do.
+/// What a plan is made for: transforms along `axes`, from one layout to another.
 #[derive(Clone, Copy)]
 pub(super) struct PlanRequest<'a> {
     pub(super) axes: &'a [usize],
@@ -27,24 +27,29 @@ pub(super) struct PlanRequest<'a> {
     pub(super) kind: PlanKind,
 }
 
-/// A plan, run once for each index of the loops that are outside of it.
+/// A plan of the library, which is executed once for each batch entry outside of it. Dropping it
+/// destroys the plan.
 pub(super) struct FftwPlan {
     raw: RawPlan,
     execute: Execute,
     destroy: unsafe extern "C" fn(RawPlan),
+    /// The batch dimensions outside of the plan.
     outer: BatchDims<2>,
+    /// Bytes of an element of the input.
     from_size: isize,
+    /// Bytes of an element of the output.
     to_size: isize,
 }
 
-// SAFETY: FFTW's interface lets several threads execute one plan; planning and destroying take the
-// lock.
+// SAFETY: FFTW's interface lets any thread execute or destroy a plan, the latter under the lock of
+// the planner, which `drop` takes.
 unsafe impl Send for FftwPlan {}
-// SAFETY: as above.
+// SAFETY: FFTW's interface lets several threads execute one plan at once.
 unsafe impl Sync for FftwPlan {}
 
 impl FftwPlan {
-    /// Plans; `None` when the library cannot. Some take at most one loop: the others go outside.
+    /// Makes a plan. Returns `None` if the library cannot. Some libraries take at most one batch
+    /// dimension; the others then stay outside of the plan.
     pub(super) fn new(
         api: &FftwApi,
         request: &PlanRequest<'_>,
@@ -74,14 +79,20 @@ impl FftwPlan {
         })
     }
 
+    /// Executes the plan for all batch entries.
+    ///
     /// # Safety
-    /// The addresses must be valid for the layouts of the request, and equal if it is in place.
+    /// - The addresses are those of elements (0, …, 0) of memory in the layouts of the request, the
+    ///   input readable and the output writable during the call, and used by no other thread.
+    /// - They are equal if the plan is in place, and do not overlap otherwise.
+    /// - The input of C2R is writable too, because the plan may overwrite it.
     pub(super) unsafe fn execute(&self, from: usize, to: usize) {
         let from = std::ptr::with_exposed_provenance_mut::<c_void>(from);
         let to = std::ptr::with_exposed_provenance_mut::<c_void>(to);
         for entry in 0..self.outer.count() {
             let [from_offset, to_offset] = self.outer.offsets(entry);
-            // SAFETY: the plan takes any alignment, and covers the layouts together with the loops.
+            // SAFETY: the plan takes any alignment. It and the batch entries cover the layouts, for
+            // which the caller guarantees that the addresses are valid.
             unsafe {
                 let from = from.byte_offset(from_offset as isize * self.from_size);
                 let to = to.byte_offset(to_offset as isize * self.to_size);
@@ -93,11 +104,12 @@ impl FftwPlan {
 
 impl Drop for FftwPlan {
     fn drop(&mut self) {
-        // SAFETY: the plan is the library's own, and nobody executes it any more.
+        // SAFETY: the plan is alive, nobody executes it any more, and the lock is held.
         with_planner_lock(|| unsafe { (self.destroy)(self.raw) });
     }
 }
 
+/// Returns the library's plan with these batch dimensions, or `None` if it cannot make one.
 fn raw_plan(
     api: &FftwApi,
     request: &PlanRequest<'_>,
@@ -123,12 +135,13 @@ fn raw_plan(
     let batch: Vec<IoDim64> = batch.iter().map(batch_dim).collect();
     let (rank, dims) = (c_int::try_from(dims.len()).ok()?, dims.as_ptr());
     let (count, batch) = (c_int::try_from(batch.len()).ok()?, batch.as_ptr());
-    // A plan from estimates looks at the addresses only to see whether they are equal.
+    // With ESTIMATE the planner does not touch memory. It only compares the addresses.
     let from = std::ptr::without_provenance_mut(4096);
     let to = std::ptr::without_provenance_mut(8192);
     let flags = ESTIMATE | UNALIGNED;
     let raw = with_planner_lock(|| {
-        // SAFETY: the dimensions live until the calls return; the types are those of the interface.
+        // SAFETY: the dimensions outlive the calls, the types are those of the interface, and the
+        // lock is held.
         unsafe {
             if let Some(plan_with_threads) = api.plan_with_threads {
                 plan_with_threads(c_int::try_from(threads.get()).unwrap_or(c_int::MAX));
