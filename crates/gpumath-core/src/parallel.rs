@@ -8,12 +8,13 @@
 //!
 //! Where no thread can be started, the calling thread does all the work.
 
+use std::io;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::{io, num::NonZeroUsize};
 
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
