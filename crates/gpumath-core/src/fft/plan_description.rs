@@ -94,7 +94,7 @@ impl FftProblem {
 mod tests {
     use super::*;
     use crate::fft::{FftRequest, Precision};
-    use crate::operation::{Execution, FftRequest};
+    use crate::operation::{Execution, Request};
     use crate::tensor::{DType, MemoryLocation, TensorView};
 
     fn problem(
