@@ -15,12 +15,12 @@ LIMIT = 500
 GENERATED_FOLDERS = {"generated", "_generated", "_core"}
 
 
-def hand_written(root: Path) -> list[Path]:
-    """List the Rust and Python files under version control that no program wrote."""
+def hand_written(root: Path, suffixes: tuple[str, ...] = (".rs", ".py")) -> list[Path]:
+    """List the files under version control that end in a suffix and that no program wrote."""
     # Files that are not committed yet count too; ignored ones do not.
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listing = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
-    paths = [root / line for line in listing.splitlines() if line.endswith((".rs", ".py"))]
+    paths = [root / line for line in listing.splitlines() if line.endswith(suffixes)]
     return [
         path
         for path in paths
