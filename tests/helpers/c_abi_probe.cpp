@@ -1,4 +1,5 @@
-// What only C can show of gpumath.h: threads without the interpreter lock, and the time after Python.
+// Shows what only C can show of gpumath.h: threads that do not hold the interpreter lock, and the
+// time after Python has ended.
 #include <Python.h>
 
 #include <gpumath.h>

@@ -1,5 +1,6 @@
-/* A CUDA driver and a cuFFT without a GPU. Work waits in its stream until somebody waits for it, and is then done one
-   step at a time, so that what is read or used again too early has the wrong bytes. A transform inverts every bit. */
+/* A CUDA driver and a cuFFT without a GPU. Work stays in its stream until something waits for the
+   stream, and is then done one step at a time. Memory that is read or used again too early has the
+   wrong bytes therefore. A transform inverts every bit. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
@@ -79,7 +80,8 @@ static int give_back(Handle address) {
     return blocks_--, SUCCESS;
 }
 
-/* Does what is in a stream, up to `until`, but no more than `most` pieces; says whether that was all. */
+/* Does the work that is in a stream, up to `until`, but no more than `most` pieces; says whether
+   that was all. */
 static int advance(Handle stream, int until, int most) {
     for (int i = first_; i < until; i++) {
         Work *w = &work_[i];

@@ -1,4 +1,5 @@
-/* A CUDA driver without a GPU: it gives out host memory, and writes down what is ordered after what. */
+/* A CUDA driver without a GPU. It hands out host memory as device memory, and writes down what is
+   ordered after what. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
@@ -183,7 +184,8 @@ int cuCtxEnablePeerAccess(Handle peer, unsigned flags) {
     if (!peer || flags) return 1;
     return peers_ = 1, before ? 704 : SUCCESS;
 }
-/* Whether the devices reach each other's memory; makes transforms of several devices take a while; whether one runs. */
+/* Whether the devices reach each other's memory; makes transforms of several devices take a while;
+   whether such a transform runs now. */
 int driver_peers(void) { return peers_; }
 void driver_slow(int on) { slow_ = on; }
 int driver_inside(void) { return inside_; }
@@ -223,7 +225,8 @@ static int next_plan_, made_[MOST_PLANS], plans_, most_plans_ = MOST_PLANS;
 static int refusal_ = ALLOC_FAILED;
 static size_t free_ = 1 << 30;
 
-/* How many plans there are; how many the device has memory for, what others get, and what is free without plans. */
+/* How many plans there are; how many the device has memory for, what others get, and what is free
+   without plans. */
 int driver_plans(void) { return plans_; }
 void driver_most_plans(int count) { most_plans_ = count; }
 void driver_refuse_plans(int status, unsigned free) { refusal_ = status, free_ = free; }
@@ -234,7 +237,8 @@ int cufftGetVersion(int *version) { return *version = 12000, SUCCESS; }
 int cufftGetProperty(int which, int *value) { return *value = which ? 0 : 12, SUCCESS; }
 int cufftCreate(int *plan) { return *plan = next_plan_++ % MOST_PLANS, SUCCESS; }
 int cufftSetAutoAllocation(int plan, int on) { return on ? plan : SUCCESS; }
-/* cuFFT Xt: a transform leaves the numbers as they are, and puts them into the order that cuFFT would. */
+/* cuFFT Xt: a transform leaves the numbers as they are, and puts them into the order that cuFFT
+   would put them into. */
 enum { MOST_GPUS = 16, NATURAL = 2, SHUFFLED = 3 };
 typedef struct { int version, count, gpus[64]; char *data[64]; size_t size[64]; void *state; } Parts;
 typedef struct { int version; Parts *parts; int library, format; void *own; } Descriptor;
@@ -248,7 +252,8 @@ int cufftXtSetGPUs(int plan, int count, int *which) {
     memcpy(spread_[plan].which, which, (size_t)count * sizeof *which);
     return SUCCESS;
 }
-/* Of types: 0x29 to 0x2c are C2C, R2C and C2R in single precision, 0x69 to 0x6c in double precision. */
+/* Of types, 0x29 to 0x2c are C2C, R2C and C2R in single precision, and 0x69 to 0x6c in double
+   precision. */
 static int spread_plan(int plan, int rank, int x, int y, int z, int type, size_t *sizes) {
     int n[] = {x, y, z};
     if (!spread_[plan].gpus) return 1;

@@ -1,4 +1,5 @@
-/* A library with a few functions of cuFFT and of the CUDA driver that write down what they are given. */
+/* A library with a few functions of cuFFT and of the CUDA driver, which write down the arguments of
+   each call. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
