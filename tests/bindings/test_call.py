@@ -18,8 +18,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recorder.build(tmp_path_factory.mktemp("recorder"))
 
 
-def recorded(library: Path, call: str, before: str = "") -> Any:
-    return recorder.run(library, f"{before}\nresult = record({call})")
+def recorded(library: Path, call: str, **settings: str) -> Any:
+    """Return what tests/programs/call.py tells of a call, which names what is imported there."""
+    return recorder.run(library, "call.recorded", call, **settings)
 
 
 def test_random_integers_arrive(library: Path) -> None:
@@ -61,9 +62,8 @@ def test_random_integers_arrive(library: Path) -> None:
     ],
 )
 def test_sequences_and_addresses(library: Path, n: str) -> None:
-    before = "import array, numpy\nc_array = (ctypes.c_int * 2)(300, 4)"
     call = MANY.format(n=n, inembed="[70, 80]", type="cufft.Type.Z2Z")
-    text, size = recorded(library, call, before)
+    text, size = recorded(library, call)
     assert text == "estimate 2 300 4 70 1 16 -1 1 16 105 3"
     assert size == 2**64 - 1
 
@@ -72,8 +72,7 @@ def test_sequences_and_addresses(library: Path, n: str) -> None:
     "type_", ["41", "cufft.Type.C2C", "41.0", "numpy.int8(41)", "numpy.array(41)", "Has()"]
 )
 def test_integers_of_all_kinds(library: Path, type_: str) -> None:
-    before = "import numpy\nclass Has:\n    def __int__(self):\n        return 41"
-    text, _ = recorded(library, MANY.format(n="[3, 4]", inembed="0", type=type_), before)
+    text, _ = recorded(library, MANY.format(n="[3, 4]", inembed="0", type=type_))
     assert text == "estimate 2 3 4 -1 1 16 -1 1 16 41 3"
 
 
@@ -109,17 +108,7 @@ def test_integers_of_all_kinds(library: Path, type_: str) -> None:
     ],
 )
 def test_bad_arguments(library: Path, call: str, error: str, message: str) -> None:
-    code = f"""
-class Bad:
-    def __index__(self):
-        return 1 // 0
-recorder.recorder_text.restype = ctypes.c_char_p
-try:
-    {call}
-except Exception as error:
-    result = [type(error).__name__, str(error), recorder.recorder_text().decode()]
-"""
-    found, text, called = recorder.run(library, code)
+    found, text, called = recorder.run(library, "call.refused", call)
     assert found == error, text
     assert message in text
     assert called == "", "C was called"
@@ -136,41 +125,16 @@ except Exception as error:
     ],
 )
 def test_wrong_argument_lists(library: Path, arguments: str, message: str) -> None:
-    code = f"""
-try:
-    cufft.set_stream({arguments})
-except TypeError as error:
-    result = str(error)
-"""
-    assert recorder.run(library, code) == message
+    error, text, _ = recorder.run(library, "call.refused", f"cufft.set_stream({arguments})")
+    assert (error, text) == ("TypeError", message)
 
 
 def test_keywords_in_any_order(library: Path) -> None:
-    code = """
-calls = [
-    lambda: driver.memset_d8_async(1, 2, 3, 4),
-    lambda: driver.memset_d8_async(1, 2, h_stream=4, n=3),
-    lambda: driver.memset_d8_async(**dict(n=3, h_stream=4, uc=2, dst_device=1)),
-]
-result = [record(call)[0] for call in calls]
-"""
-    assert recorder.run(library, code) == ["set 1 2 3 4"] * 3
+    assert recorder.run(library, "call.keywords_in_any_order") == ["set 1 2 3 4"] * 3
 
 
 def test_results(library: Path) -> None:
-    code = """
-import pickle
-result = [
-    driver.mem_get_info(),
-    driver.device_get_count(),
-    driver.mem_alloc(8),
-    driver.event_elapsed_time(0, 12),
-    driver.get_error_name(driver.Result.OUT_OF_MEMORY),
-    driver.mem_free(2**64 - 1),
-    cufft.get_plan_property_int64(1, 2),
-]
-"""
-    assert recorder.run(library, code) == [
+    assert recorder.run(library, "call.results") == [
         [1, 2**64 - 1],
         0,
         0xF000000000000001,
@@ -182,18 +146,7 @@ result = [
 
 
 def test_text_and_data(library: Path) -> None:
-    code = """
-data = b".version 9.0"
-calls = [
-    (driver.module_load_data, data),
-    (driver.module_load_data, bytearray(data)),
-    (driver.module_load_data, memoryview(b"x" + data)[1:]),
-    (driver.module_load_data, ctypes.cast(data, ctypes.c_void_p).value),
-    (driver.module_get_function, 9, "kernel_\\u00b5"),
-]
-result = [record(*call) for call in calls]
-"""
-    *loads, find = recorder.run(library, code)
+    *loads, find = recorder.run(library, "call.text_and_data")
     assert loads == [["load .version 9.0", 77]] * 4
     assert find == ["find 9 kernel_µ", 78]
 
@@ -209,8 +162,7 @@ def test_the_callback_function_of_the_right_cuda_is_called(
     library: Path, major: int, called: str
 ) -> None:
     call = "cufft.xt_set_jit_callback, 5, 'load', b'\\0\\xff', 2, 0, [2**40, 0]"
-    code = f"result = record({call})"
-    text, _ = recorder.run(library, code, RECORDER_MAJOR=str(major))
+    text, _ = recorded(library, call, RECORDER_MAJOR=str(major))
     assert text == f"{called} 5 load 0 255 0 {2**40} 0"
 
 
@@ -218,93 +170,34 @@ def test_the_callback_function_of_the_right_cuda_is_called(
     "data",
     [
         "address",
-        "np.uint64(address)",
+        "numpy.uint64(address)",
         "buffer",
-        "np.frombuffer(buffer, np.uint8)",
-        "np.array(-256, 'i2')",
+        "numpy.frombuffer(buffer, numpy.uint8)",
+        "numpy.array(-256, 'i2')",
     ],
 )
 def test_data_are_bytes_or_where_they_are(library: Path, data: str) -> None:
-    code = f"""
-import numpy as np
-buffer = bytearray(b"\\0\\xff")
-address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
-result = record(cufft.xt_set_jit_callback, 5, "load", {data}, 2, 0, [1, 0])
-"""
-    text, _ = recorder.run(library, code, RECORDER_MAJOR="13")
+    call = f"cufft.xt_set_jit_callback, 5, 'load', {data}, 2, 0, [1, 0]"
+    text, _ = recorded(library, call, RECORDER_MAJOR="13")
     assert text.endswith(" 5 load 0 255 0 1 0")
 
 
 def test_other_threads_run_during_a_call(library: Path) -> None:
-    code = """
-import threading
-status = []
-def execute():
-    try:
-        cufft.exec_c2c(1, 0, 0, -1)
-        status.append(0)
-    except cufft.cuFFTError as error:
-        status.append(int(error.status))
-cufft.get_version()
-thread = threading.Thread(target=execute)
-thread.start()
-recorder.recorder_release()
-thread.join()
-result = status
-"""
-    assert recorder.run(library, code) == [0]
+    assert recorder.run(library, "call.other_threads_run_during_a_call") == [0]
 
 
 def test_a_status_that_no_table_knows(library: Path) -> None:
-    code = """
-try:
-    cufft.set_stream(1, 1000)
-except cufft.cuFFTError as error:
-    result = [error.status, error.function, str(error)]
-"""
     expected = [1000, "cufftSetStream", "cufftSetStream: unknown status (1000)"]
-    assert recorder.run(library, code) == expected
+    assert recorder.run(library, "call.a_status_that_no_table_knows") == expected
 
 
 def test_an_absent_function_of_a_present_library(library: Path) -> None:
-    code = """
-from gpumath.bindings import errors
-try:
-    cufft.destroy(1)
-except errors.FunctionNotFoundError as error:
-    result = [error.function, error.symbol, error.path, error.since]
-"""
-    assert recorder.run(library, code) == ["cufft.destroy", "cufftDestroy", str(library), "12.0"]
+    found = recorder.run(library, "call.an_absent_function_of_a_present_library")
+    assert found == ["cufft.destroy", "cufftDestroy", str(library), "12.0"]
 
 
 def test_nothing_is_leaked(library: Path) -> None:
-    code = """
-import gc, sys
-data, n, name = bytes(1000), [3, 4], "kernel"
-big = 2**70
-def work():
-    cufft.estimate_many(2, n, 0, 1, 16, 0, 1, 16, 41, 3)
-    driver.module_load_data(bytearray(b"x"))
-    driver.module_load_data(data)
-    driver.module_get_function(0, name=name)
-    driver.mem_get_info()
-    for bad in (lambda: driver.mem_free(big), lambda: cufft.set_stream(1, 7),
-                lambda: cufft.xt_set_gpus(1, 2, n[:1]), lambda: driver.mem_free(name)):
-        try:
-            bad()
-        except Exception:
-            pass
-for _ in range(100):
-    work()
-gc.collect()
-before = sys.getallocatedblocks(), [sys.getrefcount(x) for x in (data, n, name, big, None)]
-for _ in range(2000):
-    work()
-gc.collect()
-after = sys.getallocatedblocks(), [sys.getrefcount(x) for x in (data, n, name, big, None)]
-result = [after[0] - before[0], [a - b for a, b in zip(after[1], before[1])]]
-"""
-    blocks, references = recorder.run(library, code)
+    blocks, references = recorder.run(library, "call.nothing_is_leaked")
     # One block leaked a round would be 2000.
     assert blocks < 1000
     assert all(abs(count) < 1000 for count in references), references

@@ -38,42 +38,24 @@ def declared(cuda_major: int) -> list[dict[str, str]]:
     ]
 
 
-def raw_call(row: dict[str, str]) -> str:
-    """Return code that calls a function through ctypes with every argument 0."""
-    kinds = [text.partition(":")[2].split(".") for text in row["parameters"].split()]
-    arguments = [
-        f"ctypes.byref(ctypes.{C_TYPES[kind[1]]}(0))"
-        if kind[0] == "out"
-        else f"ctypes.{C_TYPES.get(kind[0], 'c_void_p')}(0)"
-        for kind in kinds
-    ]
-    return f"raw.{row['symbol']}({', '.join(arguments)})"
+def parameter(text: str) -> tuple[str, str]:
+    """Return whether C reads or writes a parameter, and its type in ctypes."""
+    kind = text.partition(":")[2].split(".")
+    return (
+        ("out", C_TYPES[kind[1]]) if kind[0] == "out" else ("in", C_TYPES.get(kind[0], "c_void_p"))
+    )
 
 
-def without_gpu(cuda_major: int, code: str) -> Any:
-    """Run code in a process that sees no device."""
+def without_gpu(cuda_major: int, target: str, *arguments: Any) -> Any:
+    """Return what a function of tests/programs returns in a process that sees no device."""
     settings = {"GPUMATH_CUFFT_PATH": cufft_file(cuda_major), "CUDA_VISIBLE_DEVICES": "-1"}
-    return in_fresh_process(f"from gpumath.bindings import cufft\n{code}", settings)
+    return in_fresh_process(target, *arguments, settings=settings)
 
 
 @MAJORS
 def test_version_is_that_of_the_library(cuda_major: int) -> None:
     file = cufft_file(cuda_major)
-    code = f"""
-import ctypes
-raw = ctypes.CDLL({str(file)!r})
-cell = ctypes.c_int(0)
-def ask(which):
-    assert raw.cufftGetProperty(which, ctypes.byref(cell)) == 0
-    return cell.value
-assert raw.cufftGetVersion(ctypes.byref(cell)) == 0
-version = cell.value
-result = [
-    [cufft.get_version(), *(cufft.get_property(which) for which in range(3))],
-    [version, *map(ask, range(3))],
-]
-"""
-    found, expected = without_gpu(cuda_major, code)
+    found, expected = without_gpu(cuda_major, "cufft.version_is_that_of_the_library", str(file))
     assert found == expected
     assert found[0] == found[1] * 1000 + found[2] * 100 + found[3]
 
@@ -82,27 +64,14 @@ result = [
 def test_every_function_gives_the_status_of_the_raw_call(cuda_major: int) -> None:
     rows = declared(cuda_major)
     assert len(rows) > 50
-    lines = []
+    functions = []
     for row in rows:
-        inputs = [p for p in row["parameters"].split() if ":out." not in p]
-        lines.append(
-            f"result[{row['name']!r}] = [{raw_call(row)}, "
-            f"status(cufft.{row['name']}, {len(inputs)}, {row['c_name']!r})]"
-        )
-    code = f"""
-import ctypes
-raw = ctypes.CDLL({str(cufft_file(cuda_major))!r})
-def status(function, count, c_name):
-    try:
-        function(*[0] * count)
-    except cufft.cuFFTError as error:
-        assert error.function == c_name
-        assert isinstance(error.status, cufft.Result)
-        return int(error.status)
-    return 0
-result = {{}}
-""" + "\n".join(lines)
-    result = without_gpu(cuda_major, code)
+        parameters = row["parameters"].split()
+        inputs = [p for p in parameters if ":out." not in p]
+        names = (row["name"], row["symbol"], row["c_name"])
+        functions.append((*names, len(inputs), [parameter(p) for p in parameters]))
+    target = "cufft.every_function_gives_the_status_of_the_raw_call"
+    result = without_gpu(cuda_major, target, str(cufft_file(cuda_major)), functions)
     assert {name: raw for name, (raw, _) in result.items()} == {
         name: status for name, (_, status) in result.items()
     }
@@ -113,15 +82,9 @@ result = {{}}
 
 @MAJORS
 def test_a_plan_without_a_gpu_is_a_clear_error(cuda_major: int) -> None:
-    code = """
-import pickle
-try:
-    cufft.create()
-except cufft.cuFFTError as error:
-    again = pickle.loads(pickle.dumps(error))
-    result = [error.status.name, error.function, str(error), str(again), again.status.name]
-"""
-    name, function, text, again, name_again = without_gpu(cuda_major, code)
+    name, function, text, again, name_again = without_gpu(
+        cuda_major, "cufft.a_plan_without_a_gpu_is_a_clear_error"
+    )
     assert (name, function, name_again) == ("INTERNAL_ERROR", "cufftCreate", name)
     assert text.startswith("cufftCreate: INTERNAL_ERROR (5): ")
     assert "driver" in text
@@ -129,15 +92,7 @@ except cufft.cuFFTError as error:
 
 
 def test_a_function_that_this_cuda_lacks() -> None:
-    code = """
-from gpumath.bindings import errors
-from gpumath.bindings._core.cufft import xt_set_distribution
-try:
-    xt_set_distribution(0, 0, 0)
-except errors.FunctionNotFoundError as error:
-    result = [error.function, error.symbol, error.since, error.until, str(error)]
-"""
-    *fields, text = without_gpu(13, code)
+    *fields, text = without_gpu(13, "cufft.a_function_that_this_cuda_lacks")
     assert fields == ["cufft.xt_set_distribution", "cufftXtSetDistribution", "12.0", "12.0"]
     assert "cufftXtSetDistribution" in text
 

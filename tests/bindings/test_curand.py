@@ -227,25 +227,9 @@ def test_statuses() -> None:
 @pytest.mark.parametrize("cuda_major", [12, 13])
 def test_version_and_what_needs_a_gpu(cuda_major: int) -> None:
     file = library_file("curand", cuda_major)
-    code = f"""
-import array, ctypes
-from gpumath.bindings import curand
-raw = ctypes.CDLL({str(file)!r})
-cell = ctypes.c_int(0)
-assert raw.curandGetVersion(ctypes.byref(cell)) == 0
-cells = array.array("Q", [0])
-def status(function, *arguments):
-    try:
-        function(*arguments)
-    except curand.cuRANDError as error:
-        return error.status.name
-result = [
-    curand.get_version(), cell.value, [curand.get_property(which) for which in range(3)],
-    status(curand.create_generator, curand.RngType.PSEUDO_DEFAULT),
-    status(curand.create_poisson_distribution, 2.5, cells.buffer_info()[0]),
-]
-"""
     settings = {"GPUMATH_CURAND_PATH": file, "CUDA_VISIBLE_DEVICES": "-1"}
-    version, raw, (major, minor, patch), *statuses = in_fresh_process(code, settings)
+    version, raw, (major, minor, patch), *statuses = in_fresh_process(
+        "curand.version_and_what_needs_a_gpu", str(file), settings=settings
+    )
     assert version == raw == major * 1000 + minor * 100 + patch
     assert statuses == ["INITIALIZATION_FAILED", "PREEXISTING_FAILURE"]

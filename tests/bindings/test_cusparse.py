@@ -276,20 +276,10 @@ def test_log_messages(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
 @pytest.mark.parametrize("cuda_major", [12, 13])
 def test_version_and_what_needs_a_gpu(cuda_major: int) -> None:
     file = library_file("cusparse", cuda_major)
-    code = f"""
-import ctypes
-from gpumath.bindings import cusparse
-raw = ctypes.CDLL({str(file)!r})
-cell = ctypes.c_int(0)
-expected = [raw.cusparseGetProperty(which, ctypes.byref(cell)) or cell.value for which in range(3)]
-try:
-    cusparse.create()
-except cusparse.cuSPARSEError as error:
-    status = error.status.name
-result = [[cusparse.get_property(which) for which in range(3)], expected, status]
-"""
     settings = {"GPUMATH_CUSPARSE_PATH": file, "CUDA_VISIBLE_DEVICES": "-1"}
-    found, expected, status = in_fresh_process(code, settings)
+    found, expected, status = in_fresh_process(
+        "cusparse.version_and_what_needs_a_gpu", str(file), settings=settings
+    )
     assert found == expected
     assert found[0] == 12
     assert status == "NOT_INITIALIZED"
@@ -331,19 +321,10 @@ def test_the_signature_that_changed_under_its_symbol(tmp_path: Path, minor: int)
         [compiler, "-shared", "-fPIC", f"-DMINOR={minor}", "-o", library, tmp_path / "sparse.c"],
         check=True,
     )
-    code = """
-from gpumath.bindings import cusparse
-product = (1, 2, 3, 4, 5, 6)
-sizes = [cusparse.sp_mv_op_buffer_size(*product, 7)]
-descriptors = [cusparse.sp_mv_op_create_descr(*product, compute_type=7, buffer=1 << 40)]
-try:
-    sizes.append(cusparse.sp_mv_op_buffer_size(*product, 7, cusparse.SpMVOpAlg.ALG2))
-    descriptors.append(cusparse.sp_mv_op_create_descr(*product, 7, 1 << 40, alg=2))
-except ValueError as error:
-    sizes.append(str(error))
-result = sizes, [descriptor - (1 << 40) for descriptor in descriptors]
-"""
-    sizes, descriptors = in_fresh_process(code, {"GPUMATH_CUSPARSE_PATH": library})
+    sizes, descriptors = in_fresh_process(
+        "cusparse.the_signature_that_changed_under_its_symbol",
+        settings={"GPUMATH_CUSPARSE_PATH": library},
+    )
     if minor == 8:
         assert (sizes, descriptors) == ([7000, 7002], [7000, 7002])
     else:

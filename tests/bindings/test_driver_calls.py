@@ -14,27 +14,8 @@ import pytest
 from gpumath_codegen import api, model
 from tests.helpers import fake_driver
 from tests.helpers.cuda_wheels import run_python
+from tests.helpers.processes import arguments_of, result_of
 from tests.helpers.repository import ROOT, require_checkout
-
-# Addresses of structs by value: a MemLocation, and 64 bytes of a handle.
-_START = """
-import ctypes, json, sys
-from gpumath.bindings import driver
-
-fake = ctypes.CDLL({library!r})
-fake.recorder_text.restype = ctypes.c_char_p
-"""
-_SCRIPT = """
-location = (ctypes.c_int * 2)(7, 9)
-handle = bytes([3, *[0] * 62, 5])
-result = {{}}
-for name, arguments in json.loads({calls!r}).items():
-    known = {{"location": location, "handle": handle}}
-    given = {{key: known.get(value, value) for key, value in arguments.items()}}
-    returned = getattr(driver, name)(**given)
-    result[name] = [fake.recorder_text().decode(), returned]
-sys.stdout.write(json.dumps(result))
-"""
 
 
 class Call:
@@ -75,12 +56,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fake_driver.build(tmp_path_factory.mktemp("driver"), facts)
 
 
-def run(library: Path, code: str) -> Any:
-    """Run code where this library is the driver, and return what it writes as JSON."""
-    script = _START.format(library=str(library)) + code
-    process = run_python(["-c", script], {"GPUMATH_DRIVER_PATH": library})
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout)
+def run(library: Path, target: str, *arguments: Any) -> Any:
+    """Return what a function of tests/programs returns where this library is the driver."""
+    process = run_python([*arguments_of(target, *arguments)], {"GPUMATH_DRIVER_PATH": library})
+    return result_of(process)
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +68,9 @@ def outcomes(library: Path) -> dict[str, tuple[Call, list[Any]]]:
     by_symbol = {f.symbol: f for f in facts}
     functions = model.load(ROOT / "codegen", "driver").functions
     calls = {f.name: Call(f, by_symbol[f.symbol]) for f in functions}
-    given = json.dumps({name: call.arguments for name, call in calls.items()})
-    results = run(library, _SCRIPT.format(calls=given))
+    file = library.with_name("calls.json")
+    file.write_text(json.dumps({name: call.arguments for name, call in calls.items()}))
+    results = run(library, "driver_calls.all_calls", str(file))
     return {name: (call, results[name]) for name, call in calls.items()}
 
 
@@ -132,8 +112,7 @@ def test_outputs_are_returned_in_order(outcomes: dict[str, tuple[Call, list[Any]
     ],
 )
 def test_arrays_and_structs_arrive(library: Path, call: str, record: str) -> None:
-    code = f"driver.{call}\njson.dump(fake.recorder_text().decode(), sys.stdout)"
-    assert run(library, code) == record
+    assert run(library, "driver_calls.recorded", call) == record
 
 
 @pytest.mark.parametrize(
@@ -151,12 +130,6 @@ def test_arrays_and_structs_arrive(library: Path, call: str, record: str) -> Non
     ],
 )
 def test_wrong_arguments_do_not_arrive(library: Path, call: str, message: str) -> None:
-    code = f"""
-try:
-    driver.{call}
-except (OverflowError, ValueError) as error:
-    json.dump([str(error), fake.recorder_text().decode()], sys.stdout)
-"""
-    text, record = run(library, code)
+    text, record = run(library, "driver_calls.refused", call)
     assert message in text
     assert record == ""

@@ -41,18 +41,11 @@ def facade(module: str) -> Any:
     return importlib.import_module(f"gpumath.bindings.{module}")
 
 
-def prepare(module: str, folder: Path, where: str) -> str:
-    """Return code that reads the specification and imports what is called."""
+def specified(module: str, folder: Path) -> str:
+    """Write the specification of a module's functions into a file, and return its path."""
     path = folder / f"{module}.json"
     path.write_text(json.dumps(specification(library(module).functions)))
-    return f"""
-import importlib, json
-sys.path.insert(0, {str(ROOT)!r})
-from tests.helpers import every_function
-from gpumath.bindings.errors import LibraryNotFoundError
-functions = json.load(open({str(path)!r}))
-module = importlib.import_module({where + module!r})
-"""
+    return str(path)
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -114,21 +107,18 @@ def test_enums(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_wrong_argument_is_refused(module: str, tmp_path: Path) -> None:
-    before = prepare(module, tmp_path, "gpumath.bindings._core.")
-    code = "result = every_function.check(module, functions, LibraryNotFoundError)"
-    assert in_fresh_process(code, NO_LIBRARIES, first=before) == []
+    arguments = (module, specified(module, tmp_path))
+    target = "every_function.wrong_arguments"
+    assert in_fresh_process(target, *arguments, settings=NO_LIBRARIES) == []
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_random_hostile_arguments_end_in_exceptions(module: str, tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     print("seed", seed)
-    before = prepare(module, tmp_path, "gpumath.bindings.")
-    before += """
-functions = [f for f in functions if not f["name"].startswith("_")]
-"""
-    code = f"result = every_function.hurl(module, functions, {seed})"
-    result = in_fresh_process(code, NO_LIBRARIES, first=before)
+    arguments = (module, specified(module, tmp_path), seed)
+    target = "every_function.hostile_arguments"
+    result = in_fresh_process(target, *arguments, settings=NO_LIBRARIES)
     assert result["failures"] == []
     assert sum(result["counts"].values()) == 10_000
     assert result["counts"]["TypeError"] > 100

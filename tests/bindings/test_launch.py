@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpumath.bindings import driver
-from tests.bindings.launch_cases import BEFORE, packed, run
+from tests.bindings.launch_cases import packed
 from tests.helpers import recorder
 
 # Name in ctypes, format in struct: the types that a value is converted to.
@@ -52,10 +52,10 @@ def test_integers_of_every_type(library: Path) -> None:
         cases += [(number, name) for number in numbers]
     rng.shuffle(cases)
     sizes = [struct.calcsize(INTEGERS[name]) for _, name in cases]
-    types = ", ".join(name for _, name in cases)
+    types = [name for _, name in cases]
     expected = [packed(INTEGERS[name], number) for number, name in cases]
     values = [number for number, _ in cases]
-    assert run(library, f"result = sent(({values}, [{types}]), *{sizes})") == expected
+    assert recorder.run(library, "launch.values_of_types", values, types, sizes) == expected
 
 
 def test_integers_beyond_a_type_are_refused(library: Path) -> None:
@@ -64,8 +64,8 @@ def test_integers_beyond_a_type_are_refused(library: Path) -> None:
         bits = 8 * struct.calcsize(format_)
         signed = format_ in "bhilqn"
         cases += [(2 ** (bits - signed), name), (-(2 ** (bits - 1)) - 1 if signed else -1, name)]
-    calls = ", ".join(f"refused(((5, {number}), (c_int, {name})))" for number, name in cases)
-    for (number, name), answer in zip(cases, run(library, f"result = [{calls}]"), strict=True):
+    answers = recorder.run(library, "launch.refused_values", cases)
+    for (number, name), answer in zip(cases, answers, strict=True):
         error, text = answer
         assert error == "OverflowError", (number, name)
         assert f"launch_kernel() argument 'kernel_params'[1]: {number} is out of range" in text
@@ -77,16 +77,9 @@ def test_floating_point_numbers(library: Path) -> None:
     doubles = [x for x in doubles if not math.isnan(x)] + [0.0, -0.0, math.inf, 5e-324, 1.0]
     singles = [struct.unpack("f", rng.randbytes(4))[0] for _ in range(20)]
     singles = [x for x in singles if not math.isnan(x)] + [-0.0, -math.inf, 1e-45, 3.4e38, 7.0]
-    code = f"""
-inf, nan = float("inf"), float("nan")
-doubles, singles = {doubles}, {singles}
-result = [
-    sent((doubles, [c_double] * len(doubles)), *[8] * len(doubles)),
-    sent((singles, [c_float] * len(singles)), *[4] * len(singles)),
-    sent(((nan, nan, 3, True, 0.1), (c_double, c_float) * 2 + (c_float,)), 8, 4, 8, 4, 4),
-]
-"""
-    found_doubles, found_singles, others = run(library, code)
+    found_doubles, found_singles, others = recorder.run(
+        library, "launch.floating_point_numbers", doubles, singles
+    )
     assert found_doubles == [packed("d", x) for x in doubles]
     assert found_singles == [packed("f", x) for x in singles]
     assert math.isnan(struct.unpack("d", bytes.fromhex(others[0]))[0])
@@ -131,7 +124,7 @@ def test_values_that_are_converted(
     library: Path, value: str, type_: str, format_: str, expected: object
 ) -> None:
     size = struct.calcsize(format_)
-    found = run(library, f"result = sent((({value}, 11), ({type_}, c_ubyte)), {size}, 1)")
+    found = recorder.run(library, "launch.value_that_is_converted", value, type_, size)
     assert found == [packed(format_, expected), "0b"]
 
 
@@ -172,15 +165,8 @@ OWN_BYTES = [
 def test_values_that_are_their_own_bytes(
     library: Path, value: str, type_: str, expected: str | None
 ) -> None:
-    size = len(expected) // 2 if expected else "len(bytes(value))"
-    code = f"""
-kept = c_int(5)
-value = {value}
-result = [sent(((1, value, 2), (c_byte, {type_}, c_byte)), 1, {size}, 1)]
-if {expected is None}:
-    result.append(bytes(value).hex())
-"""
-    found, *own = run(library, code)
+    size = len(expected) // 2 if expected else None
+    found, *own = recorder.run(library, "launch.value_that_is_its_own_bytes", value, type_, size)
     assert found == ["01", own[0] if own else expected, "02"]
 
 
@@ -205,23 +191,15 @@ if {expected is None}:
     ],
 )
 def test_arrays_of_addresses(library: Path, array: str) -> None:
-    code = f"""
-a, b, c = c_int(5), c_double(2.5), Pair(6, 7.5)
-addresses = (c_void_p * 3)(addressof(a), addressof(b), addressof(c))
-result = sent({array}, 4, 8, 16)
-"""
-    assert run(library, code) == [packed("i", 5), packed("d", 2.5), packed("i4xd", 6, 7.5)]
+    assert recorder.run(library, "launch.arrays_of_addresses", array) == [
+        packed("i", 5),
+        packed("d", 2.5),
+        packed("i4xd", 6, 7.5),
+    ]
 
 
 def test_no_arguments(library: Path) -> None:
-    forms = "[0, None, ((), ()), ([], []), numpy.int64(0), []]"
-    code = f"""
-def text(kernel_params):
-    sent(kernel_params)
-    return recorder.recorder_text().decode()
-result = [text(kernel_params) for kernel_params in {forms}]
-"""
-    assert run(library, code) == ["launch 1 1 1 1 1 1 1 0 0 0 0"] * 6
+    assert recorder.run(library, "launch.no_arguments") == ["launch 1 1 1 1 1 1 1 0 0 0 0"] * 6
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 16, 33, 200])
@@ -231,33 +209,13 @@ def test_many_arguments_in_their_order(library: Path, count: int) -> None:
     names = [rng.choice([*kinds]) for _ in range(count)]
     values = [rng.randrange(128) for _ in names]
     sizes = [struct.calcsize(kinds[name]) for name in names]
-    code = f"result = sent((tuple({values}), ({', '.join(names)},)), *{sizes})"
-    assert run(library, code) == [packed(kinds[n], v) for n, v in zip(names, values, strict=True)]
+    found = recorder.run(library, "launch.many_arguments", values, names, sizes)
+    assert found == [packed(kinds[n], v) for n, v in zip(names, values, strict=True)]
 
 
 def test_keywords_and_extra(library: Path) -> None:
-    code = """
-recorder.recorder_kernel(1, (c_int * 1)(4))
-names = ("f grid_dim_x grid_dim_y grid_dim_z block_dim_x block_dim_y block_dim_z "
-         "shared_mem_bytes h_stream").split()
-given = dict(zip(names, range(1, 10)))
-pair = ((5,), (c_int,))
-pairs = numpy.array([78, 0], dtype=numpy.uint64)
-config = (c_uint * 20)(31)
-result = [record(driver.launch_kernel, *call, **more)[0] for call, more in [
-    ((), {**given, "kernel_params": pair}),
-    (tuple(given.values()), {"kernel_params": pair, "extra": None}),
-    ((*given.values(), pair), {}),
-    ((*given.values(), None, pairs), {}),
-    ((*given.values(), 0), {"extra": pairs.ctypes.data}),
-    ((*given.values(), 0), {"extra": [78, 0]}),
-]]
-result.append(record(driver.launch_cooperative_kernel, **given, kernel_params=pair)[0])
-result.append(record(driver.launch_kernel_ex, addressof(config), 32, pair)[0])
-result.append(record(driver.launch_kernel_ex, addressof(config), 32, pair, pairs)[0])
-"""
     numbers = "1 2 3 4 5 6 7 8 9"
-    assert run(library, code) == [
+    assert recorder.run(library, "launch.keywords_and_extra") == [
         *[f"launch {numbers} 1 0 05000000"] * 3,
         *[f"launch {numbers} 0 78"] * 3,
         f"cooperative {numbers} 1 0 05000000",
@@ -267,15 +225,9 @@ result.append(record(driver.launch_kernel_ex, addressof(config), 32, pair, pairs
 
 
 def test_the_runtime_takes_the_same_forms(library: Path) -> None:
-    code = """
-from gpumath.bindings import runtime
-recorder.recorder_kernel(2, (c_int * 2)(4, 16))
-grid, block, kept = (c_uint * 3)(2, 3, 4), (c_uint * 3)(5, 6, 7), [c_int(5), Pair(6, 7.5)]
-addresses = [addressof(kept[0]), addressof(kept[1])]
-forms = [((5, kept[1]), (c_int, None)), addresses, numpy.array(addresses, dtype=numpy.uint64)]
-result = [record(runtime.launch_kernel, 1, grid, block, form, 8, 9)[0] for form in forms]
-"""
-    found = recorder.run(library, BEFORE + code, GPUMATH_RUNTIME_PATH=str(library))
+    found = recorder.run(
+        library, "launch.the_runtime_takes_the_same_forms", GPUMATH_RUNTIME_PATH=str(library)
+    )
     expected = f"runtime 1 2 3 4 5 6 7 8 9 1 0 05000000 {packed('i4xd', 6, 7.5)}"
     assert found == [expected] * 3
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bindings.launch_cases import packed, run
+from tests.bindings.launch_cases import packed
 from tests.helpers import recorder
 
 
@@ -61,7 +61,7 @@ WRONG = [
     ("(('ab',), (c_wchar,))", "ValueError", "c_wchar is one character, not 2"),
     ("((97,), (c_wchar,))", "TypeError", "a str is required, not int"),
     ("(('\\ud800',), (c_wchar,))", "UnicodeEncodeError", "surrogates"),
-    ("((addresses,), (c_void_p,))", "TypeError", "an integer is required, not c_void_p_Array_2"),
+    ("((addresses,), (c_void_p,))", "TypeError", "an integer is required, not c_void_p_Array_3"),
     ("((5,), (None,))", "TypeError", "with the type None, an object with its own bytes"),
     ("((0.5,), (None,))", "TypeError", "is required, not float"),
     ("((None,), (None,))", "TypeError", "is required, not NoneType"),
@@ -91,38 +91,18 @@ WRONG = [
 
 
 def test_wrong_arguments(library: Path) -> None:
-    code = """
-class Bad:
-    def __index__(self): return 1 // 0
-    @property
-    def ptr(self): return 1 // 0
-addresses = (c_void_p * 2)()
-device = type("MemoryPointer", (), {"ptr": 1, "device_id": 0})()
-tensor = type("Tensor", (), {"__cuda_array_interface__": {}, "__int__": lambda self: 3})()
-"""
-    code += f"result = [{', '.join(f'refused({call})' for call, _, _ in WRONG)}]"
-    for (call, error, message), answer in zip(WRONG, run(library, code), strict=True):
+    calls = [call for call, _, _ in WRONG]
+    answers = recorder.run(library, "launch_refusals.wrong_arguments", calls)
+    for (call, error, message), answer in zip(WRONG, answers, strict=True):
         assert answer is not None, call
         assert answer[0] == error, (call, answer)
         assert message in answer[1], (call, answer)
 
 
 def test_wrong_extras_and_kernels(library: Path) -> None:
-    code = """
-result = [refused(0, extra=extra) for extra in ("x", ((1,), (c_int,)), 1.5, numpy.ones(2))]
-calls = [
-    lambda: driver.launch_kernel(0, 1, 1, 1, 1, 1, 1, 0, 0, 0),
-    lambda: driver.launch_kernel_ex(1, 0, 0),
-    lambda: driver.launch_kernel_ex(0, 1, 0),
-    lambda: driver.launch_cooperative_kernel(0, 1, 1, 1, 1, 1, 1, 0, 0, 0),
-]
-for call in calls:
-    try:
-        call()
-    except ValueError as error:
-        result.append(str(error))
-"""
-    *extras, kernel, kernel_ex, config, cooperative = run(library, code)
+    *extras, kernel, kernel_ex, config, cooperative = recorder.run(
+        library, "launch_refusals.wrong_extras_and_kernels"
+    )
     assert [error for error, _ in extras] == ["TypeError"] * 4
     assert "launch_kernel() argument 'extra'" in extras[0][1]
     assert "launch_kernel() argument 'f' is 0" in kernel
@@ -133,74 +113,17 @@ for call in calls:
 
 def test_conversion_may_run_any_python_code(library: Path) -> None:
     """A list that an `__index__` empties, while it is read, is read to its end all the same."""
-    code = """
-class Emptying:
-    def __index__(self):
-        values.clear()
-        types.clear()
-        return 3
-values, types = [Emptying(), numpy.float64(2.5), Pair(1, 2)], [c_int, None, None]
-result = [sent((values, types), 4, 8, 16), values, types]
-"""
-    found = [packed("i", 3), packed("d", 2.5), packed("i4xd", 1, 2.0)]
-    assert run(library, code) == [found, [], []]
+    found = recorder.run(library, "launch_refusals.conversion_may_run_any_python_code")
+    assert found == [[packed("i", 3), packed("d", 2.5), packed("i4xd", 1, 2.0)], [], []]
 
 
 def test_others_run_during_a_launch_and_cannot_move_its_bytes(library: Path) -> None:
-    code = """
-import threading, time
-data, array_ = bytearray(b"12345678"), bytearray(8)
-answers = []
-def launch(kernel_params):
-    answers.append(sent(kernel_params, 8, stream=0xB10C))
-driver.init(0)
-addresses = memoryview(array_).cast("Q")
-addresses[0] = addressof(c_char.from_buffer(data))
-thread = threading.Thread(target=launch, args=(((data,), (None,)),))
-thread.start()
-time.sleep(0.2)
-result = [thread.is_alive()]
-for _ in range(2000):
-    garbage = bytearray(64)
-try:
-    data.extend(bytes(1 << 20))
-except BufferError:
-    result.append("locked")
-recorder.recorder_release()
-thread.join()
-result.append(answers)
-"""
-    assert run(library, code) == [True, "locked", [[b"12345678".hex()]]]
+    found = recorder.run(library, "launch_refusals.others_run_during_a_launch")
+    assert found == [True, "locked", [[b"12345678".hex()]]]
 
 
 def test_nothing_is_leaked(library: Path) -> None:
-    code = """
-import gc, sys
-data, pair, number, text = bytearray(1000), Pair(1, 2), 2**70, "kernel"
-addresses = numpy.array([0, 1, 2], dtype=numpy.uint64)
-kept = [data, pair, number, text, addresses, None, c_int, Pair, Color.RED]
-def work():
-    sent(([data, pair, c_int(5), 2.5, Color.RED], [None, Pair, c_int, c_float, None]))
-    sent(addresses)
-    sent(((number // 2**30, pair), (c_void_p, None)))
-    for bad in (((number,), (c_int,)), ((data, text), (None, None)), ((pair,), (c_int,)),
-                ((data, pair), (None,)), addresses[::2], ([data, 1], [None, text]), text):
-        try:
-            sent(bad)
-        except Exception:
-            pass
-for _ in range(100):
-    work()
-gc.collect()
-before = sys.getallocatedblocks(), [sys.getrefcount(x) for x in kept]
-for _ in range(2000):
-    work()
-gc.collect()
-after = sys.getallocatedblocks(), [sys.getrefcount(x) for x in kept]
-data.extend(b"released")
-result = [after[0] - before[0], [a - b for a, b in zip(after[1], before[1])]]
-"""
-    blocks, references = run(library, code)
+    blocks, references = recorder.run(library, "launch_refusals.nothing_is_leaked")
     assert blocks < 1000
     assert all(abs(count) < 1000 for count in references), references
 
@@ -209,39 +132,5 @@ def test_random_hostile_arguments(library: Path) -> None:
     """Whatever is in the tuple, the answer is an exception or a launch with all its bytes."""
     rng = random.Random()
     seed = rng.randrange(2**32)
-    code = f"""
-import random
-rng = random.Random({seed})
-atoms = [0, 1, -1, 2**31, 2**63, 2**64, 10**30, 0.5, float("nan"), 1e300, None, "", "a",
-         "\\U0001f600", b"", b"x", b"xyz", bytearray(9), True, (), [], {{}}, object(), int,
-         Pair, Pair(), Tight(),
-         Color.RED, Color.NAME, Level.HIGH, c_int, c_int(3), c_void_p, c_void_p(), (c_int * 2)(),
-         numpy.float32(1), numpy.ones(3), numpy.ones((3, 3))[:, 0], 1j, lambda: 0, type, c_char_p,
-         memoryview(b"abc")[::2], range(3), Own(Pair()), Old(Pair())]
-types = [None, c_int, c_float, c_double, c_void_p, c_bool, c_char, c_wchar, c_byte, c_short,
-         c_ulonglong, Pair, Tight, c_int * 2, *atoms]
-seen = {{}}
-recorder.recorder_kernel(0, (c_int * 1)())
-for _ in range(20000):
-    count = rng.randrange(4)
-    values = [rng.choice(atoms) for _ in range(count)]
-    classes = [rng.choice(types[:14] if rng.random() < 0.8 else types) for _ in range(count)]
-    shape = rng.randrange(12)
-    if shape == 0:
-        kernel_params = rng.choice(atoms)
-    elif shape == 1:
-        kernel_params = (values, classes, None)
-    elif shape == 2:
-        kernel_params = (tuple(values), classes[:-1])
-    else:
-        kernel_params = (values, tuple(classes))
-    try:
-        driver.launch_kernel(1, 1, 1, 1, 1, 1, 1, 0, 0, kernel_params)
-        outcome = "launched"
-    except (TypeError, ValueError, OverflowError) as error:
-        outcome = type(error).__name__
-    seen[outcome] = seen.get(outcome, 0) + 1
-result = seen
-"""
-    seen = run(library, code)
+    seen = recorder.run(library, "launch_refusals.random_hostile_arguments", seed)
     assert {"launched", "TypeError", "ValueError", "OverflowError"} <= {*seen}, json.dumps(seen)

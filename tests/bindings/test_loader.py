@@ -18,12 +18,7 @@ from tests.helpers.cuda_wheels import (
     run_python,
 )
 
-FIND_CUFFT = """
-result = {
-    library.name: [library.path, library.version, library.origin, library.cuda_major]
-    for library in core.libraries()
-}.get("cufft")
-"""
+FIND_CUFFT = "loader.found", "cufft"
 MAJORS = pytest.mark.parametrize("cuda_major", [12, 13])
 
 
@@ -46,40 +41,35 @@ def linked(file: Path, folder: Path) -> Path:
 
 
 def test_import_opens_no_cuda_library() -> None:
-    code = """
-maps = open("/proc/self/maps").read()
-result = [name for name in ("libcuda.so", "libcufft", "libcudart", "libnvrtc") if name in maps]
-"""
-    assert in_fresh_process(code) == []
+    assert in_fresh_process("loader.import_opens_no_cuda_library") == []
 
 
 @MAJORS
 def test_a_wheel_is_found(cuda_major: int) -> None:
     require_driver_for(cuda_major)
-    result = in_fresh_process(FIND_CUFFT, folders=[package_folder(cuda_major)])
+    result = in_fresh_process(*FIND_CUFFT, folders=[package_folder(cuda_major)])
     assert result == found(cufft_file(cuda_major), "wheel", cuda_major)
 
 
 def test_of_two_majors_the_newest_that_the_driver_supports_is_taken() -> None:
     folders = [package_folder(12), package_folder(13)]
     expected = 12 if driver_cuda_major() == 12 else 13
-    result = in_fresh_process(FIND_CUFFT, folders=folders)
+    result = in_fresh_process(*FIND_CUFFT, folders=folders)
     assert result == found(cufft_file(expected), "wheel", expected)
 
 
 def test_a_folder_that_only_pythonpath_names_is_found(tmp_path: Path) -> None:
     require_driver_for(13)
     link = linked(cufft_file(13), tmp_path / "a [new] folder" / "nvidia" / "cu13" / "lib")
-    result = in_fresh_process(FIND_CUFFT, {"PYTHONPATH": tmp_path / "a [new] folder"})
+    result = in_fresh_process(*FIND_CUFFT, settings={"PYTHONPATH": tmp_path / "a [new] folder"})
     assert result == found(link, "wheel", 13)
 
 
 @MAJORS
 def test_the_major_that_the_process_holds_is_kept(cuda_major: int) -> None:
     file = cufft_file(cuda_major)
-    first = f"import ctypes; ctypes.CDLL({str(file)!r})"
     folders = [package_folder(12), package_folder(13)]
-    result = in_fresh_process(FIND_CUFFT, folders=folders, first=first)
+    result = in_fresh_process("loader.found_beside", "cufft", str(file), folders=folders)
     assert result == found(file, "loaded", cuda_major)
 
 
@@ -87,27 +77,27 @@ def test_the_major_that_the_process_holds_is_kept(cuda_major: int) -> None:
 def test_conda_is_found(cuda_major: int, tmp_path: Path) -> None:
     require_driver_for(cuda_major)
     link = linked(cufft_file(cuda_major), tmp_path / "lib")
-    result = in_fresh_process(FIND_CUFFT, {"CONDA_PREFIX": tmp_path}, folders=[])
+    result = in_fresh_process(*FIND_CUFFT, settings={"CONDA_PREFIX": tmp_path}, folders=[])
     assert result == found(link, "conda", cuda_major)
 
 
 @MAJORS
 def test_the_system_search_is_asked(cuda_major: int) -> None:
     require_driver_for(cuda_major)
-    if cuda_major == 12 and in_fresh_process(FIND_CUFFT, folders=[]):
+    if cuda_major == 12 and in_fresh_process(*FIND_CUFFT, folders=[]):
         pytest.skip("the system's own search finds another cuFFT")
     file = cufft_file(cuda_major)
-    result = in_fresh_process(FIND_CUFFT, {"LD_LIBRARY_PATH": file.parent}, folders=[])
+    result = in_fresh_process(*FIND_CUFFT, settings={"LD_LIBRARY_PATH": file.parent}, folders=[])
     assert result == found(file, "system", cuda_major)
 
 
 @MAJORS
 def test_a_toolkit_is_found(cuda_major: int, tmp_path: Path) -> None:
-    if in_fresh_process(FIND_CUFFT, folders=[]):
+    if in_fresh_process(*FIND_CUFFT, folders=[]):
         pytest.skip("the system's own search, which comes first, finds a cuFFT")
     require_driver_for(cuda_major)
     link = linked(cufft_file(cuda_major), tmp_path / "lib64")
-    result = in_fresh_process(FIND_CUFFT, {"CUDA_HOME": tmp_path}, folders=[])
+    result = in_fresh_process(*FIND_CUFFT, settings={"CUDA_HOME": tmp_path}, folders=[])
     assert result == found(link, "cuda-path", cuda_major)
 
 
@@ -115,7 +105,7 @@ def test_a_toolkit_is_found(cuda_major: int, tmp_path: Path) -> None:
 def test_an_explicit_folder_wins(cuda_major: int, tmp_path: Path) -> None:
     link = linked(cufft_file(cuda_major), tmp_path / "mine")
     settings = {"GPUMATH_CUDA_PATH": link.parent}
-    result = in_fresh_process(FIND_CUFFT, settings, folders=[package_folder(12)])
+    result = in_fresh_process(*FIND_CUFFT, settings=settings, folders=[package_folder(12)])
     assert result == found(link, "explicit", cuda_major)
 
 
@@ -123,7 +113,7 @@ def test_an_explicit_folder_wins(cuda_major: int, tmp_path: Path) -> None:
 def test_an_explicit_file_wins(cuda_major: int, tmp_path: Path) -> None:
     link = linked(cufft_file(cuda_major), tmp_path / "mine")
     settings = {"GPUMATH_CUFFT_PATH": link, "GPUMATH_CUDA_PATH": package_folder(13)}
-    result = in_fresh_process(FIND_CUFFT, settings)
+    result = in_fresh_process(*FIND_CUFFT, settings=settings)
     assert result == found(link, "explicit", cuda_major)
 
 
@@ -134,10 +124,11 @@ def test_has_agrees_with_what_the_library_exports(cuda_major: int) -> None:
     symbols = ("cufftExecC2C", "cufftPlan1d", "cufftXtExec", "cufftMakePlanMany64")
     expected = dict(zip(names, exported(file, symbols), strict=True))
     assert any(expected.values())
-    code = f"result = {{name: core.has(f'cufft.{{name}}') for name in {names!r}}}"
     settings = {"GPUMATH_CUFFT_PATH": file}
-    assert in_fresh_process(code, settings) == expected
-    assert in_fresh_process("result = core.has('cufft')", settings) is True
+    asked = [f"cufft.{name}" for name in names]
+    *answers, whole = in_fresh_process("loader.has", *asked, "cufft", settings=settings)
+    assert dict(zip(names, answers, strict=True)) == expected
+    assert whole is True
 
 
 @MAJORS
@@ -146,28 +137,22 @@ def test_a_function_of_cuda_13_is_absent_from_cuda_12_although_its_name_is_there
 ) -> None:
     file = cufft_file(cuda_major)
     assert exported(file, ("cufftXtSetJITCallback",)) == (True,)
-    code = "result = core.has('cufft._xt_set_jit_callback')"
-    assert in_fresh_process(code, {"GPUMATH_CUFFT_PATH": file}) == (cuda_major == 13)
+    settings = {"GPUMATH_CUFFT_PATH": file}
+    name = "cufft._xt_set_jit_callback"
+    assert in_fresh_process("loader.has", name, settings=settings) == [cuda_major == 13]
 
 
 @pytest.mark.parametrize("name", ["cuftt", "cufft.no_such_function", "", "cufft."])
 def test_has_refuses_names_that_do_not_exist(name: str) -> None:
-    code = f"""
-try:
-    core.has({name!r})
-except ValueError as error:
-    result = str(error)
-"""
-    assert "unknown library" in (text := in_fresh_process(code)) or "no function" in text
+    text = in_fresh_process("loader.has_refuses_names_that_do_not_exist", name)
+    assert "unknown library" in text or "no function" in text
 
 
 def test_a_missing_library_is_explained(tmp_path: Path) -> None:
-    code = (
-        "result = [core.has('cufft'), core.has('cufft.exec_c2c'), core.search_report()['missing']]"
-    )
     settings = {"GPUMATH_CUDA_PATH": tmp_path}
-    *has, missing = in_fresh_process(code, settings)
-    assert has == [False, False]
+    names = ("cufft", "cufft.exec_c2c")
+    assert in_fresh_process("loader.has", *names, settings=settings) == [False, False]
+    missing = in_fresh_process("loader.missing", settings=settings)
     (cufft,) = [library for library in missing if library["name"] == "cufft"]
     assert str(tmp_path) in cufft["reason"]
     assert cufft["fix"] == "correct GPUMATH_CUDA_PATH or unset it"
@@ -176,28 +161,15 @@ def test_a_missing_library_is_explained(tmp_path: Path) -> None:
 def test_a_corrupt_file_is_explained(tmp_path: Path) -> None:
     file = tmp_path / "libcufft.so.12"
     file.write_text("not a library")
-    code = "result = core.search_report()['missing']"
-    missing = in_fresh_process(code, {"GPUMATH_CUFFT_PATH": file})
+    missing = in_fresh_process("loader.missing", settings={"GPUMATH_CUFFT_PATH": file})
     (cufft,) = [library for library in missing if library["name"] == "cufft"]
     assert cufft["tried"] == [["explicit", str(file), "file too short"]]
 
 
 def test_threads_may_search_at_once() -> None:
-    code = """
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
-barrier = Barrier(8)
-
-def search(number):
-    barrier.wait()
-    return core.has("cufft" if number % 2 else "driver")
-
-with ThreadPoolExecutor(8) as pool:
-    answers = list(pool.map(search, range(8)))
-result = [answers[0::2], answers[1::2]]
-"""
-    driver, cufft = in_fresh_process(code, {"GPUMATH_CUFFT_PATH": cufft_file(13)})
+    driver, cufft = in_fresh_process(
+        "loader.threads_may_search_at_once", settings={"GPUMATH_CUFFT_PATH": cufft_file(13)}
+    )
     assert driver == [driver_cuda_major() is not None] * 4
     assert cufft == [True] * 4
 
@@ -207,8 +179,9 @@ def test_has_knows_functions_that_choose_among_signatures(cuda_major: int) -> No
     file = cufft_file(cuda_major)
     symbol = {12: "__cufftXtSetJITCallback_12_7", 13: "cufftXtSetJITCallback"}[cuda_major]
     (expected,) = exported(file, (symbol,))
-    code = "result = core.has('cufft.xt_set_jit_callback')"
-    assert in_fresh_process(code, {"GPUMATH_CUFFT_PATH": file}) == expected
+    name = "cufft.xt_set_jit_callback"
+    settings = {"GPUMATH_CUFFT_PATH": file}
+    assert in_fresh_process("loader.has", name, settings=settings) == [expected]
 
 
 def test_the_command_prints_text() -> None:

@@ -116,21 +116,9 @@ def code_of(finalize: Callable[[int, int], None], handle: int) -> bytes:
 
 def test_versions_are_those_of_the_library() -> None:
     paths = {library.name: library.path for library in core.libraries()}
-    code = f"""
-import ctypes
-nvrtc = ctypes.CDLL({paths["nvrtc"]!r}, mode=ctypes.RTLD_GLOBAL)
-raw = ctypes.CDLL({paths["mathdx"]!r})
-version, commit = ctypes.c_int(), ctypes.c_char_p()
-assert raw.mathdxGetVersion(ctypes.byref(version)) == 0
-assert raw.mathdxGetCommit(ctypes.byref(commit)) == 0
-def three(function):
-    numbers = (ctypes.c_int * 3)()
-    assert function(*(ctypes.byref(numbers, 4 * i) for i in range(3))) == 0
-    return list(numbers)
-functions = (raw.mathdxGetVersionEx, raw.mathdxGetPackageVersion, raw.cufftdxGetVersion)
-result = [version.value, commit.value.decode(), *map(three, functions)]
-"""
-    version, commit, *triples = in_fresh_process(code)
+    version, commit, *triples = in_fresh_process(
+        "mathdx.versions_are_those_of_the_library", paths["nvrtc"], paths["mathdx"]
+    )
     assert mathdx.get_version() == version
     assert mathdx.mathdx_get_commit() == commit
     readers = (mathdx.get_version_ex, mathdx.mathdx_get_package_version, mathdx.cufftdx_get_version)
@@ -321,27 +309,12 @@ def test_arrays_that_are_not_there_are_refused() -> None:
 
 
 def test_other_libraries_do_not_disturb_it() -> None:
-    code = """
-from array import array
-from gpumath.bindings import mathdx
-from gpumath.bindings.mathdx import CusolverdxOperatorType as Operator
-others = [library.name for library in core.libraries()]
-solver = mathdx.cusolverdx_create_descriptor()
-mathdx.cusolverdx_set_operator_int64(solver, Operator.FUNCTION, mathdx.CusolverdxFunction.POTRF)
-for name, value in {"API": 0, "PRECISION": 5, "EXECUTION": 1, "TYPE": 0, "SM": 900}.items():
-    mathdx.cusolverdx_set_operator_int64(solver, Operator[name], value)
-for name, values in {"SIZE": [16, 16, 1], "BLOCK_DIM": [32, 1, 1]}.items():
-    mathdx.cusolverdx_set_operator_int64s(solver, Operator[name], 3, values)
-values = array("q", [0] * 3)
-mathdx.cusolverdx_get_trait_int64s(solver, mathdx.CusolverdxTraitType.BLOCK_DIM, 3, values)
-result = [others, list(values)]
-"""
     # All of them are opened, libmathdx last.
     settings = {
         f"GPUMATH_{library.name.upper()}_PATH": library.path
         for library in core.libraries()
         if library.name != "driver"
     }
-    others, values = in_fresh_process(code, settings)
+    others, values = in_fresh_process("mathdx.other_libraries_do_not_disturb_it", settings=settings)
     assert others[-1] == "mathdx"
     assert values == [32, 1, 1]

@@ -33,14 +33,9 @@ def library() -> None:
 
 def test_version_is_that_of_the_library() -> None:
     path = next(library.path for library in core.libraries() if library.name == "nvjitlink")
-    code = f"""
-import ctypes
-raw = ctypes.CDLL({path!r})
-numbers = [ctypes.c_uint(), ctypes.c_uint()]
-assert raw.nvJitLinkVersion(*map(ctypes.byref, numbers)) == 0
-result = [number.value for number in numbers]
-"""
-    assert list(nvjitlink.version()) == in_fresh_process(code)
+    assert list(nvjitlink.version()) == in_fresh_process(
+        "nvjitlink.version_is_that_of_the_library", path
+    )
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
@@ -147,23 +142,10 @@ def test_architectures_that_are_none_are_refused_before_the_call(option: str | b
 
 
 def test_no_architecture_ends_the_process() -> None:
-    code = """
-from gpumath.bindings import nvjitlink
-outcomes = {"created": 0, "ValueError": 0, "nvJitLinkError": 0}
-for kind in ("sm", "compute", "lto"):
-    for number in [*range(132), 200, 999, 1000, 2**31, 10**30]:
-        for suffix in ("", "a", "f", "x"):
-            try:
-                handle = nvjitlink.create(2, [f"-arch={kind}_{number}{suffix}", "-lto"])
-            except (ValueError, nvjitlink.nvJitLinkError) as error:
-                outcomes[type(error).__name__] += 1
-            else:
-                outcomes["created"] += 1
-                nvjitlink.destroy(handle)
-result = outcomes
-"""
     path = next(library.path for library in core.libraries() if library.name == "nvjitlink")
-    outcomes = in_fresh_process(code, {"GPUMATH_NVJITLINK_PATH": path})
+    outcomes = in_fresh_process(
+        "nvjitlink.no_architecture_ends_the_process", settings={"GPUMATH_NVJITLINK_PATH": path}
+    )
     # Of one digit and of more than three, or none that CUDA 12 has.
     refused = 10 + 3 if nvjitlink.version()[0] > 12 else 132 + 5 - 19
     assert outcomes["ValueError"] == 3 * refused * 4

@@ -37,17 +37,9 @@ def fails(handle: int, *options: str | bytes) -> NVRTCError:
 
 
 def test_version_and_architectures_are_those_of_the_library() -> None:
-    code = f"""
-import ctypes
-raw = ctypes.CDLL({nvrtc_file()!r})
-major, minor, count = (ctypes.c_int() for _ in range(3))
-assert raw.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0
-assert raw.nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0
-archs = (ctypes.c_int * count.value)()
-assert raw.nvrtcGetSupportedArchs(archs) == 0
-result = [[major.value, minor.value], list(archs)]
-"""
-    version, architectures = in_fresh_process(code)
+    version, architectures = in_fresh_process(
+        "nvrtc.version_and_architectures_are_those_of_the_library", nvrtc_file()
+    )
     assert list(nvrtc.version()) == version
     assert list(nvrtc.get_supported_archs()) == architectures == sorted(architectures)
     assert nvrtc.get_num_supported_archs() == len(architectures)
@@ -55,16 +47,10 @@ result = [[major.value, minor.value], list(archs)]
 
 
 def test_builtins_beside_the_library_are_there_before_it_compiles() -> None:
-    code = """
-import pathlib
-from gpumath.bindings import nvrtc
-major, minor = nvrtc.version()
-(path,) = (library.path for library in core.libraries() if library.name == "nvrtc")
-builtins = pathlib.Path(path).parent / f"libnvrtc-builtins.so.{major}.{minor}"
-mapped = pathlib.Path("/proc/self/maps").read_text()
-result = [builtins.exists(), builtins.name in mapped]
-"""
-    there, opened = in_fresh_process(code, {"GPUMATH_NVRTC_PATH": nvrtc_file()})
+    there, opened = in_fresh_process(
+        "nvrtc.builtins_beside_the_library_are_there_before_it_compiles",
+        settings={"GPUMATH_NVRTC_PATH": nvrtc_file()},
+    )
     if not there:
         pytest.skip("libnvrtc-builtins is not beside NVRTC")
     assert opened

@@ -264,22 +264,8 @@ def test_subclasses_are_the_same_struct() -> None:
 
 
 def test_works_without_numpy() -> None:
-    code = """
-sys.modules["numpy"] = None
-from gpumath.bindings._core.pod import Field, StructArray
-class Pair(StructArray, size=16, alignment=8):
-    __slots__ = ()
-    number = Field("u64", 0)
-    pair = Field("i32", 8, 2)
-pairs = Pair(3)
-pairs.number = [1, 2, 3]
-pairs[1].pair = -1, 5
-pairs.pair = [(1, 2), (3, 4), (5, 6)]
-try:
-    Pair.dtype
-except ImportError as error:
-    absent = True
-view = Pair.from_buffer(bytearray(bytes(pairs)))
-result = [view.number.tolist(), view.pair.tolist(), view == pairs, absent]
-"""
-    assert in_fresh_process(code) == [[1, 2, 3], [[1, 2], [3, 4], [5, 6]], True, True]
+    assert in_fresh_process("pod.works_without_numpy") == [
+        [1, 2, 3],
+        [[1, 2], [3, 4], [5, 6]],
+        True,
+    ]

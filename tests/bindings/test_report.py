@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 import gpumath.bindings
 from gpumath.bindings.__main__ import collect, render
-from tests.helpers.cuda_wheels import in_fresh_process, package_folder, run_python
+from tests.helpers.cuda_wheels import in_fresh_process, package_folder
 from tests.helpers.repository import ROOT
 
 # C functions that tell versions: a call for each number, or one call for all of them.
@@ -68,8 +67,7 @@ def wheel_files(folder: Path, cuda_major: int) -> dict[str, Path]:
 
 
 def report(*, settings: dict[str, Path | str] | None = None, folders: list[Path]) -> Any:
-    code = "from gpumath.bindings.__main__ import collect"
-    return in_fresh_process("result = collect()", settings, folders=folders, first=code)
+    return in_fresh_process("report.report", settings=settings, folders=folders)
 
 
 def test_every_module_is_in_the_table() -> None:
@@ -102,29 +100,9 @@ def test_reported_versions_are_what_the_libraries_tell(cuda_major: int) -> None:
     found = report(settings={"GPUMATH_CUDA_PATH": folder}, folders=[])
     libraries = [lib for lib in found["libraries"] if str(folder) in lib["path"]]
     assert {"cufft"} <= {library["name"] for library in libraries}
-    code = f"""
-import ctypes, json
-versions = {{}}
-for name, path in {[(lib["name"], lib["path"]) for lib in libraries]!r}:
-    symbol = {VERSIONS!r}.get(name)
-    if symbol is None:
-        versions[name] = ""
-        continue
-    ask = getattr(ctypes.CDLL(path, ctypes.RTLD_GLOBAL), symbol)
-    n = (ctypes.c_int * 3)(-1, -1, -1)
-    if symbol.endswith("GetProperty"):
-        statuses = [ask(i, ctypes.byref(n, 4 * i)) for i in range(3)]
-    else:
-        statuses = [ask(*(ctypes.byref(n, 4 * i) for i in range(3)))]
-    assert not any(statuses), (name, statuses)
-    if name == "runtime":
-        n[0], n[1] = n[0] // 1000, n[0] % 1000 // 10
-    versions[name] = ".".join(str(i) for i in n if i >= 0)
-print(json.dumps(versions))
-"""
-    process = run_python(["-c", code])
-    assert process.returncode == 0, process.stderr
-    assert {lib["name"]: lib["version"] for lib in libraries} == json.loads(process.stdout)
+    paths = [(lib["name"], lib["path"]) for lib in libraries]
+    told = in_fresh_process("report.versions", paths, VERSIONS)
+    assert {lib["name"]: lib["version"] for lib in libraries} == told
 
 
 @MAJORS

@@ -47,22 +47,16 @@ def runtime_file() -> str:
     return next(library.path for library in core.libraries() if library.name == "runtime")
 
 
-def without_gpu(code: str) -> Any:
-    """Run code in a process that sees no device, and return its variable `result`."""
+def without_gpu(target: str, *arguments: Any) -> Any:
+    """Return what a function of tests/programs returns in a process that sees no device."""
     settings = {"GPUMATH_RUNTIME_PATH": runtime_file(), "CUDA_VISIBLE_DEVICES": "-1"}
-    return in_fresh_process(f"from gpumath.bindings import errors, runtime\n{code}", settings)
+    return in_fresh_process(target, *arguments, settings=settings)
 
 
 def test_versions_are_those_of_the_library() -> None:
-    code = f"""
-import ctypes
-raw = ctypes.CDLL({runtime_file()!r})
-version, driver = ctypes.c_int(), ctypes.c_int(-1)
-assert raw.cudaRuntimeGetVersion(ctypes.byref(version)) == 0
-assert raw.cudaDriverGetVersion(ctypes.byref(driver)) == 0
-result = [version.value, driver.value]
-"""
-    assert [runtime.runtime_get_version(), runtime.driver_get_version()] == in_fresh_process(code)
+    assert [runtime.runtime_get_version(), runtime.driver_get_version()] == in_fresh_process(
+        "runtime.versions_are_those_of_the_library", runtime_file()
+    )
 
 
 def test_statuses_have_the_names_of_the_library() -> None:
@@ -75,24 +69,7 @@ def test_statuses_have_the_names_of_the_library() -> None:
 
 
 def test_no_device_is_a_status() -> None:
-    code = """
-result = []
-for call in (
-    lambda: runtime.get_device_count(),
-    lambda: runtime.malloc(64),
-    lambda: runtime.stream_create(),
-    lambda: runtime.memset3d(runtime.PitchedPtr(), 0, runtime.Extent()),
-    lambda: runtime.launch_kernel(0, bytes(12), bytes(12), [], 0, 0),
-    lambda: runtime.ipc_open_mem_handle(runtime.IpcMemHandle(), 1),
-    lambda: runtime.device_get_attribute(runtime.DeviceAttr.WARP_SIZE, 0),
-):
-    try:
-        call()
-    except runtime.CUDARuntimeError as error:
-        result.append([error.status, str(error)])
-result.append([runtime.peek_at_last_error(), runtime.get_last_error()])
-"""
-    *failures, last = without_gpu(code)
+    *failures, last = without_gpu("runtime.no_device_is_a_status")
     assert len(failures) == 7
     assert {status for status, _ in failures} <= NO_DEVICE
     assert failures[0][1].startswith("cudaGetDeviceCount: ")
@@ -112,23 +89,8 @@ def test_no_device_is_an_exception_that_can_be_pickled() -> None:
 
 
 def test_what_has_other_parameters_is_refused() -> None:
-    calls = [[name, len(inspect.signature(getattr(runtime, name)).parameters)]
-             for pair in CHANGED for name in pair]  # fmt: skip
-    code = f"""
-result = dict()
-for name, count in {calls!r}:
-    function = getattr(runtime, name)
-    sizes = {{"location": bytes(8)}}
-    arguments = [sizes.get(p, 0) for p in __import__("inspect").signature(function).parameters]
-    try:
-        function(*arguments)
-        result[name] = "success"
-    except errors.FunctionNotFoundError as error:
-        result[name] = f"absent from {{error.path}}"
-    except runtime.CUDARuntimeError as error:
-        result[name] = error.status
-"""
-    outcomes = without_gpu(code)
+    names = [name for pair in CHANGED for name in pair]
+    outcomes = without_gpu("runtime.what_has_other_parameters_is_refused", names)
     of_cuda_13 = runtime.runtime_get_version() >= 13000
     for newer, older in CHANGED:
         here, absent = (newer, older) if of_cuda_13 else (older, newer)

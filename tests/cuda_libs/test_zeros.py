@@ -11,37 +11,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gpumath_codegen import model
 from tests.helpers.cuda_wheels import SETTINGS
 from tests.helpers.every_function import specification
+from tests.helpers.processes import arguments_of, with_tests
 from tests.helpers.repository import ROOT, require_checkout
 from tests.helpers.whole_libraries import file_of, folder
 
 CODEGEN = ROOT / "codegen"
 MODULES = [m for m in model.libraries(CODEGEN) if m != "driver"] if CODEGEN.is_dir() else []
-
-CODE = """
-import importlib, json, sys
-module, functions, progress, package_folder, root = json.load(open(sys.argv[1]))
-rows = importlib.import_module("gpumath.bindings._core." + module)
-public = importlib.import_module("gpumath.bindings." + module)
-from tests.helpers.every_function import outcome, zero
-sys.path[:] = [package_folder]
-with open(progress, "a") as file:
-    for name, inputs in functions:
-        for place in (rows, public):
-            if place is public and getattr(public, name, None) is getattr(rows, name):
-                continue
-            if place is public and name.startswith("_"):
-                continue
-            print(name, file=file, flush=True)
-            kind = outcome(getattr(place, name), *map(zero, inputs))
-            print("", "success" if kind is None else kind.__name__, file=file, flush=True)
-"""
 
 
 def sweep(module: str, cuda_major: int, tmp_path: Path) -> tuple[dict[str, int], list[str]]:
@@ -50,17 +31,17 @@ def sweep(module: str, cuda_major: int, tmp_path: Path) -> tuple[dict[str, int],
     environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
     home = str(Path(__import__("gpumath.bindings").bindings.__file__).parents[2])
     # A GPU would turn some of the calls into work; and what is asked is how the libraries refuse.
-    environment |= {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": f"{home}{os.pathsep}{ROOT}"}
+    environment |= {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": home}
     counts: dict[str, int] = {}
     crashed = []
     progress = tmp_path / "progress"
     while todo:
         progress.write_text("")
-        work: list[Any] = [module, todo, str(progress), str(folder(cuda_major)), str(ROOT)]
-        (tmp_path / "work.json").write_text(json.dumps(work))
+        (tmp_path / "work.json").write_text(json.dumps(todo))
+        work = (module, str(tmp_path / "work.json"), str(progress), str(folder(cuda_major)))
         done = subprocess.run(
-            [sys.executable, "-P", "-c", CODE, str(tmp_path / "work.json")],
-            env=environment,
+            [sys.executable, "-P", *arguments_of("zeros.sweep", *work)],
+            env=with_tests(environment),
             cwd=tmp_path,
             capture_output=True,
             text=True,

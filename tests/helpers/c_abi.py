@@ -1,4 +1,4 @@
-"""The C ABI's table, for code that runs in a fresh process."""
+"""The compilers that build what uses the C ABI, and a module that does."""
 
 from __future__ import annotations
 
@@ -12,47 +12,6 @@ import pytest
 from gpumath.bindings import core
 
 PROBE = Path(__file__).with_name("c_abi_probe.cpp")
-
-# Statements that make `api` (the table), `capsule_of(table)` and `call(entry, name, result)`.
-OPEN_TABLE = """
-import ctypes, threading
-
-NAME = b"gpumath.bindings.core._C_API"
-Text, Status = ctypes.c_char_p, ctypes.c_int
-
-class Table(ctypes.Structure):
-    _fields_ = [
-        ("abi_version", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("function", ctypes.CFUNCTYPE(Status, Text, ctypes.POINTER(ctypes.c_void_p))),
-        ("has", ctypes.CFUNCTYPE(Status, Text, ctypes.POINTER(ctypes.c_int))),
-        ("library_path", ctypes.CFUNCTYPE(Status, Text, ctypes.POINTER(Text))),
-        ("library_version", ctypes.CFUNCTYPE(Status, Text, ctypes.POINTER(ctypes.c_int * 3))),
-        ("last_error", ctypes.CFUNCTYPE(Text)),
-    ]
-
-get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-get_pointer.restype, get_pointer.argtypes = ctypes.POINTER(Table), [ctypes.py_object, Text]
-new_capsule = ctypes.pythonapi.PyCapsule_New
-new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, Text, Text]
-api = get_pointer(core._C_API, NAME).contents
-
-def capsule_of(table, name=NAME):
-    return new_capsule(ctypes.addressof(table), name, None)
-
-def call(entry, name, result):
-    return getattr(api, entry)(name, None if result is None else ctypes.byref(result))
-"""
-
-
-def open_probe(library: Path) -> str:
-    """Return statements that import the probe as `probe`."""
-    return f"""
-import importlib.util
-spec = importlib.util.spec_from_file_location("c_abi_probe", {str(library)!r})
-probe = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(probe)
-"""
 
 
 def require_compiler(name: str) -> str:

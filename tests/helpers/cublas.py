@@ -39,16 +39,15 @@ def files(cuda_major: int) -> tuple[Path, Path]:
     pytest.skip(f"the wheel {_WHEELS[cuda_major]} is not in the test environment")
 
 
-def without_gpu(cuda_major: int, code: str) -> Any:
-    """Run code in a process that sees no device, and return its variable `result`."""
+def without_gpu(cuda_major: int, target: str, *arguments: Any) -> Any:
+    """Return what a function of tests/programs returns in a process that sees no device."""
     blas, light = files(cuda_major)
     settings = {
         "GPUMATH_CUBLAS_PATH": blas,
         "GPUMATH_CUBLASLT_PATH": light,
         "CUDA_VISIBLE_DEVICES": "-1",
     }
-    modules = "cublas, cublasLt, cublasXt, errors"
-    return in_fresh_process(f"from gpumath.bindings import {modules}\n{code}", settings)
+    return in_fresh_process(target, *arguments, settings=settings)
 
 
 class _Routines:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import site
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 import gpumath.bindings
+from tests.helpers.processes import arguments_of, result_of, with_tests
 
 # Below the `nvidia` package folder, by CUDA major.
 CUFFT_FILES = {12: "cufft/lib/libcufft.so.11", 13: "cu13/lib/libcufft.so.12"}
@@ -78,33 +78,15 @@ def cufft_file(cuda_major: int) -> Path:
 @cache
 def cufft_version(file: Path) -> str:
     """Ask a cuFFT for its version by the raw C call."""
-    code = f"""
-import ctypes
-library = ctypes.CDLL({str(file)!r})
-numbers = (ctypes.c_int * 3)()
-assert not any(library.cufftGetProperty(i, ctypes.byref(numbers, 4 * i)) for i in range(3))
-print(*numbers, sep=".")
-"""
-    return _output(code)
+    return str(in_fresh_process("raw_libraries.cufft_version", str(file)))
 
 
 @cache
 def exported(file: Path, symbols: tuple[str, ...], needs: Path | None = None) -> tuple[bool, ...]:
     """Tell which symbols a library exports; `needs` is loaded before it."""
-    code = f"""
-import ctypes
-ctypes.CDLL({str(needs)!r} if {needs is not None} else None)
-library = ctypes.CDLL({str(file)!r})
-print(*(int(hasattr(library, symbol)) for symbol in {symbols!r}))
-"""
-    return tuple(bool(int(number)) for number in _output(code).split())
-
-
-def _output(code: str) -> str:
-    # In a process of its own: a library that the test process holds would decide later searches.
-    process = run_python(["-c", code])
-    assert process.returncode == 0, process.stderr
-    return process.stdout.strip()
+    return tuple(
+        in_fresh_process("raw_libraries.exports", str(file), symbols, needs and str(needs))
+    )
 
 
 def driver_cuda_major() -> int | None:
@@ -119,32 +101,25 @@ def driver_cuda_major() -> int | None:
 
 
 def in_fresh_process(
-    code: str,
+    target: str,
+    *arguments: Any,
     settings: Mapping[str, Path | str] | None = None,
-    *,
     folders: list[Path] | None = None,
-    first: str = "",
 ) -> Any:
-    """Run code in a new interpreter and return the value of its variable `result`.
+    """Call a function of tests/programs in a new interpreter and return its result.
 
     Parameters
     ----------
-    code : str
-        Statements; `core` is imported already.
+    target : str
+        ``"program.function"``.
+    *arguments
+        The function's arguments, which JSON can express.
     settings : mapping, optional
         Environment variables; every other one of SETTINGS is unset.
     folders : list of Path, optional
-        The whole of sys.path while the code runs.
-    first : str, optional
-        Statements that run before sys.path is replaced.
+        The whole of sys.path while the function runs.
     """
-    script = "import json, sys\nfrom gpumath.bindings import core\n" + first + "\n"
-    if folders is not None:
-        script += f"sys.path[:] = {[str(folder) for folder in folders]!r}\n"
-    script += f"{code}\nsys.stdout.write(json.dumps(result))\n"
-    process = run_python(["-c", script], settings)
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout)
+    return result_of(run_python([*arguments_of(target, *arguments, folders=folders)], settings))
 
 
 def run_python(
@@ -159,7 +134,7 @@ def run_python(
         environment["PYTHONPATH"] = os.pathsep.join([*([named] if named else []), _HOME])
     return subprocess.run(
         [sys.executable, "-P", *arguments],
-        env=environment,
+        env=with_tests(environment),
         capture_output=True,
         text=True,
         timeout=120,

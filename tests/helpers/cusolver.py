@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,13 +30,14 @@ LEFT, RIGHT = 0, 1
 NON_UNIT = 0
 
 
-def without_gpu(cuda_major: int, code: str) -> Any:
-    """Run code in a process that sees no device, and return its variable `result`."""
+def without_gpu(cuda_major: int, target: str, *arguments: Any) -> Any:
+    """Return what a function of tests/programs returns in a process that sees no device."""
     names = ("cusolver", "cusolverMg", "cusparse")
-    settings = {f"GPUMATH_{n.upper()}_PATH": library_file(n, cuda_major) for n in names}
-    modules = "cusolver, cusolverDn, cusolverMg, cusolverRf, cusolverSp"
-    code = f"from gpumath.bindings import {modules}\n{code}"
-    return in_fresh_process(code, {**settings, "CUDA_VISIBLE_DEVICES": "-1"})
+    settings: dict[str, Path | str] = {
+        f"GPUMATH_{n.upper()}_PATH": library_file(n, cuda_major) for n in names
+    }
+    settings["CUDA_VISIBLE_DEVICES"] = "-1"
+    return in_fresh_process(target, *arguments, settings=settings)
 
 
 def on_device(values: Any) -> DeviceArray:

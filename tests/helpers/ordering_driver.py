@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.helpers.cuda_wheels import run_python
+from tests.helpers.processes import arguments_of, result_of
 
 SOURCE = Path(__file__).with_suffix(".c")
-_ROOT = SOURCE.parents[2]
 
 
 def build(folder: Path, source: Path = SOURCE) -> Path:
@@ -27,41 +26,17 @@ def build(folder: Path, source: Path = SOURCE) -> Path:
     return library
 
 
-def run(library: Path, code: str) -> Any:
-    """Run code in a new interpreter with this driver; the value of `result` is returned."""
-    process = start(library, f"{code}\nsys.stdout.write(json.dumps(result))")
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout)
+def run(library: Path, target: str, *arguments: Any) -> Any:
+    """Return what a function of tests/programs returns, in a new interpreter with this driver."""
+    return result_of(start(library, target, *arguments))
 
 
-def start(library: Path, code: str, first: str = "") -> subprocess.CompletedProcess[str]:
-    """Run code in a new interpreter with this driver.
+def start(library: Path, target: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    """Call a function of tests/programs, "program.function", in a new interpreter with this driver.
 
-    `seen()` returns what the driver was asked since the last time, and `blocks()` how many blocks
-    of memory are in use. `driver` has what else the tests can tell it. `first` runs before gpumath
-    is imported.
+    tests/programs/support/ordering.py has what the program can ask the driver and tell it.
     """
-    script = f"""
-{first}
-import ctypes, gc, json, os, sys
-import numpy as np
-sys.path.insert(1, {str(_ROOT)!r})
-from gpumath import memory
-from gpumath.bindings import core
-
-driver = ctypes.CDLL({str(library)!r})
-driver.driver_text.restype = ctypes.c_char_p
-blocks, ready = driver.driver_blocks, driver.driver_ready
-
-def seen():
-    gc.collect()
-    text = driver.driver_text().decode()
-    driver.driver_clear()
-    return text.split(";")[:-1]
-
-{code}
-"""
-    names = ("DRIVER", "CUFFT", "RUNTIME")
-    return run_python(
-        ["-W", "ignore", "-c", script], {f"GPUMATH_{name}_PATH": library for name in names}
-    )
+    settings: dict[str, Path | str] = {
+        f"GPUMATH_{name}_PATH": library for name in ("DRIVER", "CUFFT", "RUNTIME")
+    }
+    return run_python(["-W", "ignore", *arguments_of(target, *arguments)], settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.cuda_wheels import run_python
+from tests.helpers.processes import arguments_of, result_of
 
 SOURCE = Path(__file__).with_suffix(".c")
 
@@ -26,26 +26,10 @@ def build(folder: Path) -> Path:
     return library
 
 
-def run(library: Path, code: str, **settings: str) -> Any:
-    """Run code in a new interpreter where this library is cuFFT and the driver.
+def run(library: Path, target: str, *arguments: Any, **settings: str) -> Any:
+    """Return what a function of tests/programs returns, where this library is cuFFT and the driver.
 
-    `record(call, ...)` calls and returns what was written down; the value of `result` is returned.
+    tests/programs/support/recording.py has what the program can ask the recorder.
     """
-    script = f"""
-import ctypes, json, sys
-from gpumath.bindings import cufft, driver
-
-recorder = ctypes.CDLL({str(library)!r})
-recorder.recorder_text.restype = ctypes.c_char_p
-
-def record(function, *arguments, **keywords):
-    returned = function(*arguments, **keywords)
-    return recorder.recorder_text().decode(), returned
-
-{code}
-sys.stdout.write(json.dumps(result))
-"""
     paths = {"GPUMATH_CUFFT_PATH": library, "GPUMATH_DRIVER_PATH": library}
-    process = run_python(["-c", script], {**paths, **settings})
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout)
+    return result_of(run_python([*arguments_of(target, *arguments)], {**paths, **settings}))

@@ -36,8 +36,9 @@ def folder(cuda_major: int) -> Path:
 @cache
 def files(cuda_major: int) -> dict[str, tuple[str, str]]:
     """Return the path and the version of each library that the loader finds."""
-    code = "result = {lib.name: (lib.path, lib.version) for lib in core.libraries()}"
-    found: dict[str, tuple[str, str]] = in_fresh_process(code, folders=[folder(cuda_major)])
+    found: dict[str, tuple[str, str]] = in_fresh_process(
+        "loader.places", folders=[folder(cuda_major)]
+    )
     inside = str(folder(cuda_major))
     return {name: place for name, place in found.items() if place[0].startswith(inside)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from gpumath import fft
 from gpumath._host.code_cache import cached_code
 from tests.helpers.callbacks import require_compilers, require_numba
 from tests.helpers.cuda_wheels import in_fresh_process, run_python
+from tests.helpers.processes import arguments_of, with_tests
 
 SOURCE = """__device__ float prolog(const float *x, unsigned long long i, const float *info, void *)
 { return *info * x[i]; }"""
@@ -42,40 +44,32 @@ def scaling(factor: Any) -> Any:
 
 
 # In a process of its own: whether Numba was needed, and the code's digest.
-SCRIPT = """
-import hashlib
-from gpumath import fft
-FACTOR = {factor}
-def prolog(data, offset, info, reserved):
-    return FACTOR * data[offset]
-code = fft.compile_prolog(prolog, "float32", "float32", compute_capability="90")
-result = ["numba" in sys.modules, hashlib.sha256(code).hexdigest()]
-"""
+COMPILED = "callback_cache.compiled"
 
 
 def test_another_process_does_not_compile_again(folder: Path) -> None:
     require_numba()
-    first_compiled, first = in_fresh_process(SCRIPT.format(factor=2.5))
-    again_compiled, again = in_fresh_process(SCRIPT.format(factor=2.5))
+    first_compiled, first = in_fresh_process(COMPILED, 2.5)
+    again_compiled, again = in_fresh_process(COMPILED, 2.5)
     assert (first_compiled, again_compiled) == (True, False)
     assert first == again
-    assert in_fresh_process(SCRIPT.format(factor=3.5))[0]
+    assert in_fresh_process(COMPILED, 3.5)[0]
     assert len(files(folder)) == 2
 
 
 def test_processes_at_once(folder: Path) -> None:
     require_numba()
-    script = f"import sys, json\n{SCRIPT.format(factor=4.5)}\nprint(json.dumps(result))"
+    command = [sys.executable, "-P", *arguments_of(COMPILED, 4.5)]
+    environment = with_tests(os.environ)
     processes = [
-        subprocess.Popen([sys.executable, "-P", "-c", script], stdout=subprocess.PIPE)
-        for _ in range(4)
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(4)
     ]
     digests = {json.loads(process.communicate(timeout=120)[0])[1] for process in processes}
     assert all(process.returncode == 0 for process in processes)
     assert len(digests) == 1
     (file,) = files(folder)
     assert file.suffix == ".code"
-    assert not in_fresh_process(SCRIPT.format(factor=4.5))[0]
+    assert not in_fresh_process(COMPILED, 4.5)[0]
 
 
 def test_a_version_of_the_compiler_counts(folder: Path, tmp_path: Path) -> None:
@@ -83,9 +77,8 @@ def test_a_version_of_the_compiler_counts(folder: Path, tmp_path: Path) -> None:
     newer = tmp_path / "numba_cuda-99.0.dist-info"
     newer.mkdir()
     (newer / "METADATA").write_text("Metadata-Version: 2.1\nName: numba-cuda\nVersion: 99.0\n")
-    script = SCRIPT.format(factor=5.5)
-    in_fresh_process(script)
-    assert in_fresh_process(f"sys.path.insert(0, {str(tmp_path)!r})\n{script}")[0]
+    in_fresh_process(COMPILED, 5.5)
+    assert in_fresh_process(COMPILED, 5.5, str(tmp_path))[0]
     assert len(files(folder)) == 2
 
 
@@ -155,18 +148,13 @@ def test_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_the_user_s_folder_for_caches(tmp_path: Path) -> None:
-    code = (
-        "import os; from pathlib import Path; os.environ.pop('GPUMATH_CACHE_DIR', None)\n"
-        "from gpumath._host.code_cache import folder; os.environ.update({0})\n"
-        "result = str(folder())"
-    )
     here = str(tmp_path)
     wanted = str(tmp_path / "gpumath")
-    assert in_fresh_process(code.format({"XDG_CACHE_HOME": here})) == wanted
+    assert in_fresh_process("callback_cache.folder_for", {"XDG_CACHE_HOME": here}) == wanted
     home = str(tmp_path / ".cache" / "gpumath")
     for other in ("", "relative"):
         settings = {"HOME": here, "XDG_CACHE_HOME": other}
-        assert in_fresh_process(code.format(settings)) == home
+        assert in_fresh_process("callback_cache.folder_for", settings) == home
 
 
 def test_a_folder_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -198,8 +186,7 @@ def test_the_oldest_files_go(folder: Path) -> None:
 
 def test_a_hit_needs_no_numba(folder: Path) -> None:
     require_numba()
-    in_fresh_process(SCRIPT.format(factor=6.5))
-    blocked = "sys.modules['numba'] = sys.modules['numba_cuda'] = sys.modules['llvmlite'] = None\n"
-    assert in_fresh_process(blocked + SCRIPT.format(factor=6.5))
-    process = run_python(["-c", f"import sys\n{blocked}{SCRIPT.format(factor=7.5)}"])
+    in_fresh_process(COMPILED, 6.5)
+    assert in_fresh_process("callback_cache.compiled_without_numba", 6.5)
+    process = run_python([*arguments_of("callback_cache.compiled_without_numba", 7.5)])
     assert "there is no module numba" in process.stderr

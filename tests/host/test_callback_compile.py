@@ -229,21 +229,9 @@ def test_without_a_gpu_the_compute_capability_is_needed() -> None:
         fft.compile_prolog(SOURCE, "float32", "float32")
 
 
-# Python functions without what compiles them, and with a cuFFT that is too old.
-CALL = """
-from gpumath import fft
-try:
-    fft.compile_prolog(lambda d, o, u, _: d[o], "float32", "float32", compute_capability="90")
-    result = "compiled"
-except RuntimeError as error:
-    result = str(error)
-"""
-
-
 @pytest.mark.parametrize("module", ["numba", "numba_cuda", "gpumath.device"])
 def test_what_to_install_for_python_functions(module: str) -> None:
-    code = f'import os; os.environ["GPUMATH_CACHE_DIR"] = "off"; sys.modules[{module!r}] = None'
-    result = in_fresh_process(code + CALL)
+    result = in_fresh_process("callback_compile.compiled_without", module)
     assert "pip install 'gpumath-device[cu13]'" in result
     assert "CUDA C++ is compiled without it" in result
 
@@ -260,7 +248,7 @@ extern "C" int cufftGetVersion(int *version) { *version = 11203; return 0; }
     subprocess.run(command, check=True, cwd=tmp_path)
     settings = {"GPUMATH_CUFFT_PATH": library}
     assert "need cuFFT 11.3 (CUDA 12.6 Update 2) or newer, and this is cuFFT 11.2.3" in (
-        in_fresh_process(CALL, settings)
+        in_fresh_process("callback_compile.compiled", settings=settings)
     )
 
 

@@ -160,29 +160,9 @@ def test_captured_in_a_graph() -> None:
 def test_device_functions_of_callbacks_from_two_processes() -> None:
     # Numba gives both helpers the same name; linked together, each has to keep its own.
     require_numba()
-    code = """
-from numba import cuda
-from gpumath import fft
-
-def helper_of(factor):
-    @cuda.jit(device=True, inline="never")
-    def helper(x):
-        return x * factor if x != 0 else x
-    return helper
-
-helper = helper_of({factor})
-
-def prolog(data, offset, info, _):
-    return helper(data[offset])
-
-def epilog(data, offset, value, info, _):
-    data[offset] = helper(value)
-
-result = fft.compile_{phase}({phase}, "complex64", "float32").hex()
-"""
     pieces = {
         phase: fft.DeviceCallable(
-            bytes.fromhex(in_fresh_process(code.format(phase=phase, factor=factor)))
+            bytes.fromhex(in_fresh_process("callbacks_gpu.compiled", phase, factor))
         )
         for phase, factor in (("prolog", 3.0), ("epilog", 5.0))
     }

@@ -33,26 +33,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("manager", MANAGERS)
 @pytest.mark.parametrize("operand", ["values", "array"])
 def test_without_a_gpu(driver: Path, form: str, manager: str, operand: str) -> None:
-    # The fake device computes nothing, so shapes are all there is to check.
-    code = f"""
-from tests.helpers.failing_managers import *
-values = np.ones((3, 8), np.complex64)
-array = memory.empty((3, 8), "complex64")
-manager = MANAGERS[{manager!r}]()
-blocks_before = blocks()
-def run():
-    return FORMS[{form!r}]({operand}, manager, execution="cuda")
-def check(result):
-    assert result.shape == (3, 8)
-result = []
-failures = [(error, NOTHING_WRONG) for error in ERRORS.values()]
-failures += [(error, wrong) for wrong, error in WRONG.values()]
-for error, wrong in failures:
-    result.append(fail_everywhere(manager, run, check, error, wrong))
-    gc.collect()
-    assert blocks() == blocks_before
-"""
-    counts = ordering_driver.run(driver, code)
+    counts = ordering_driver.run(driver, "endurance_allocators.requests", form, manager, operand)
     assert counts == [REQUESTS[form]] * (len(ERRORS) + len(WRONG))
 
 

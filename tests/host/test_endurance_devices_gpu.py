@@ -13,7 +13,7 @@ import pytest
 from gpumath import fft, memory
 from gpumath.bindings import core, driver, errors
 from tests.helpers.operands import library, numpy_of
-from tests.helpers.processes import assert_quiet, run_script
+from tests.helpers.processes import assert_quiet, start
 from tests.helpers.references import assert_close, random_values
 
 pytestmark = pytest.mark.gpu
@@ -219,21 +219,7 @@ def test_threads_on_both_devices(name: str) -> None:
 
 
 def test_no_context_is_made_on_other_devices() -> None:
-    code = """
-from gpumath import fft, memory
-from gpumath.bindings import core, driver
-array = core.Array((8, 1009), "complex64", device_id=1)
-stream = core.Stream(1)
-fft.fft(array, axes=[1], stream=stream)
-with fft.FFT(array, axes=[1]) as transform:
-    transform.plan()
-    transform.execute()
-fft.fft(np.ones(64, np.complex64), execution=fft.ExecutionCUDA(device_id=1))
-stream.synchronize()
-_, active = driver.device_primary_ctx_get_state(driver.device_get(0))
-print(active, driver.ctx_get_current())
-"""
-    assert_quiet(run_script(code), "0 0\n")
+    assert_quiet(start("several_devices_gpu.no_context_is_made_on_other_devices"), "0 0\n")
 
 
 def test_host_operands_on_each_device_and_host_threads() -> None:

@@ -13,7 +13,7 @@ from tests.helpers.captures import PAIRS, Pair
 from tests.helpers.cases import Case
 from tests.helpers.elements import read, write
 from tests.helpers.operands import NEAR_GPU, ON_HOST, Source, library, numpy_of
-from tests.helpers.processes import assert_quiet, run_script
+from tests.helpers.processes import assert_quiet, start
 from tests.helpers.references import random_values, relative_error, tolerance
 
 SOURCES = [
@@ -139,28 +139,7 @@ def test_scaling_is_captured(pair: Pair, kind: str) -> None:
 @pytest.mark.parametrize("way", ["function", "plan"])
 def test_the_first_scaling_of_a_process_is_captured(way: str) -> None:
     """The kernels are loaded while a stream of the process is captured in the strictest mode."""
-    code = f"""
-from gpumath import fft
-from gpumath.bindings import core
-from tests.helpers.captures import Pair
-from tests.helpers.elements import read, write
-from tests.helpers.operands import Source
-pair = Pair("driver", Source("gpumath", "device"))
-values = np.arange(32, dtype=np.complex64).reshape(4, 8)
-operand, out, stream = pair.operand(values), pair.operand(values), pair.stream()
-fft.fft(operand, axes=[1], out=out)
-plan = core.FftPlan(operand, [1], out=out)
-assert plan.workspace_size == 0
-with pair.capture(stream) as captured:
-    if {way!r} == "plan":
-        plan.execute(operand.ptr, out.ptr, stream=stream, norm="forward")
-    else:
-        fft.fft(operand, axes=[1], out=out, stream=stream, norm="forward")
-write(out, np.full_like(values, np.nan))
-captured.replay()
-assert np.allclose(read(out), np.fft.fft(values, axis=1, norm="forward"))
-"""
-    assert_quiet(run_script(code))
+    assert_quiet(start("graphs_gpu.the_first_scaling_of_a_process_is_captured", way))
 
 
 def in_half(numbers: Any, factor: float) -> Any:

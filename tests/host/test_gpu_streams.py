@@ -9,7 +9,7 @@ import pytest
 
 from gpumath import fft
 from gpumath.bindings import core, driver, errors
-from tests.helpers.processes import assert_quiet, run_script
+from tests.helpers.processes import assert_quiet, start
 from tests.helpers.references import assert_close, random_values
 
 if TYPE_CHECKING:
@@ -179,32 +179,10 @@ def test_an_execution_can_be_captured_in_a_graph() -> None:
         assert_close(result.cpu().numpy(), second, "C2C", (1,))
 
 
-SHORT_WAYS_OF_CUPY = """
-import cupy
-import cupy_backends.cuda.stream
-from gpumath import fft
-from gpumath.bindings import core
-
-if {without}:
-    # As in a CuPy that has none of what gpumath calls inside it.
-    cupy_backends.cuda.stream.__pyx_capi__.clear()
-    cupy.ndarray = type("ndarray", (cupy.ndarray,), {{}})
-x = cupy.ones((4, 256), "complex64")
-assert core.current_stream(x) == cupy.cuda.Stream.null.ptr
-with cupy.cuda.Stream(non_blocking=True) as stream:
-    assert core.current_stream(x) == stream.ptr
-    for operand in x, x.T:
-        result = fft.fft(operand, axes=[1])
-        assert type(result) is cupy.ndarray
-        assert cupy.allclose(result, cupy.fft.fft(operand, axis=1))
-assert core.current_stream(x) == cupy.cuda.Stream.null.ptr
-"""
-
-
 @pytest.mark.parametrize("without", [False, True])
 def test_without_what_is_inside_cupy(without: bool) -> None:
     pytest.importorskip("cupy", reason="CuPy is not installed")
-    assert_quiet(run_script(SHORT_WAYS_OF_CUPY.format(without=without)))
+    assert_quiet(start("gpu_streams.short_ways_of_cupy", without))
 
 
 @pytest.fixture

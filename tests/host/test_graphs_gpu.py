@@ -13,7 +13,7 @@ from tests.helpers.captures import PAIRS, WAYS, Pair
 from tests.helpers.cases import KINDS, Case
 from tests.helpers.elements import read, write
 from tests.helpers.operands import library
-from tests.helpers.processes import assert_quiet, run_script
+from tests.helpers.processes import assert_quiet, start
 
 pytestmark = pytest.mark.gpu
 
@@ -183,28 +183,7 @@ def test_graphs_of_one_object_run_at_the_same_time() -> None:
         case.check(read(out), each)
 
 
-# In a process that has run no transform yet: nothing may be loaded or made at the first execution.
-FIRST = """
-import numpy as np
-from gpumath import fft
-from tests.helpers.captures import WAYS
-from tests.helpers.cases import Case
-from tests.helpers.elements import read, write
-
-pair, case = WAYS[-1], Case({kind!r}, (5, 4099), (1,))
-operand, out, stream = pair.operand(case.values()), pair.operand(case.blank()), pair.stream()
-transform = fft.FFT(operand, **case.keywords)
-transform.plan()
-with pair.capture(stream) as captured:
-    transform.execute(stream=stream, out=out)
-values = case.values()
-write(operand, values)
-captured.replay()
-case.check(read(out), values)
-print("replayed")
-"""
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_execution_of_a_process(kind: str) -> None:
-    assert_quiet(run_script(FIRST.format(kind=kind)), "replayed\n")
+    """Nothing may be loaded or made at the first execution."""
+    assert_quiet(start("graphs_gpu.the_first_execution_of_a_process", kind), "replayed\n")

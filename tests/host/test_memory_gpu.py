@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -15,6 +13,7 @@ from gpumath import fft, memory
 from gpumath.bindings import core, errors
 from tests.helpers.dlpack import Producer, content_of, exchange_class
 from tests.helpers.operands import library, numpy_of
+from tests.helpers.processes import assert_quiet, start
 from tests.helpers.references import assert_close, random_values
 
 pytestmark = pytest.mark.gpu
@@ -323,37 +322,6 @@ def test_arrays_die_on_any_thread(kind: Any) -> None:
     core.Device().synchronize()
 
 
-_EXIT = """
-import sys
-from gpumath import memory
-kept = [memory.empty(1000, kind=kind) for kind in ("device", "pinned", "managed", "host")]
-capsules = [a.__dlpack__(max_version=(1, 0)) for a in kept]
-sys.kept = kept
-"""
-_FORK = """
-import os
-from gpumath import memory
-kept = [memory.empty(1000, kind=kind) for kind in ("device", "pinned", "managed", "host")]
-capsules = [a.__dlpack__(max_version=(1, 0)) for a in kept]
-child = os.fork()
-if child == 0:
-    kept.clear()
-    capsules.clear()
-    try:
-        memory.empty(1000)
-    except RuntimeError as error:
-        os._exit(0 if "forked" in str(error) else 2)
-    os._exit(3)
-_, status = os.waitpid(child, 0)
-assert os.waitstatus_to_exitcode(status) == 0, status
-kept.clear()
-capsules.clear()
-memory.empty(1000)
-"""
-
-
-@pytest.mark.parametrize("script", [_EXIT, _FORK], ids=["interpreter exit", "fork"])
-def test_the_end_of_a_process(script: str) -> None:
-    command = [sys.executable, "-P", "-W", "ignore", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize("how", ["interpreter_exit", "fork"])
+def test_the_end_of_a_process(how: str) -> None:
+    assert_quiet(start(f"memory_gpu.{how}"))

@@ -11,7 +11,7 @@ import pytest
 from gpumath import fft, memory
 from gpumath.bindings import core, driver, errors
 from tests.helpers.operands import library, numpy_of
-from tests.helpers.processes import assert_quiet, run_script
+from tests.helpers.processes import assert_quiet, start
 from tests.helpers.references import assert_close, hermitian_values, random_values
 
 pytestmark = pytest.mark.gpu
@@ -311,35 +311,8 @@ def test_a_captured_stream_is_refused() -> None:
 
 def test_threads() -> None:
     """Each has its own plans, which go when it ends, while others still transform."""
-    code = """
-import threading
-from gpumath import fft
-both = fft.ExecutionCUDA(device_ids=[0, 1])
-answers = []
-def work(number):
-    rng = np.random.default_rng()
-    shape = 64, 96 + 2 * number
-    a = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
-    for _ in range(5 + 5 * number):
-        for axes in ([0, 1], [1]):
-            result = fft.fft(a, axes=axes, execution=both)
-            answers.append(np.allclose(result, np.fft.fftn(a, axes=axes)))
-for _ in range(3):
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-print(len(answers), all(answers))
-"""
-    assert_quiet(run_script(code), "630 True\n")
+    assert_quiet(start("several_devices_gpu.threads"), "630 True\n")
 
 
 def test_exit_with_a_plan_and_an_object() -> None:
-    code = """
-from gpumath import fft
-transform = fft.FFT(np.ones((64, 64), np.complex64), execution=fft.ExecutionCUDA(device_ids=[0, 1]))
-transform.plan()
-print(complex(transform.execute()[0, 0]))
-"""
-    assert_quiet(run_script(code), "(4096+0j)\n")
+    assert_quiet(start("several_devices_gpu.exit_with_a_plan_and_an_object"), "(4096+0j)\n")

@@ -1,0 +1,32 @@
+"""What an import loads. Nothing is imported here that an import could load, too."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.programs.support.entry import main
+
+
+def probe(name: str) -> Any:
+    """Import a module; return its file, and what CUDA and array libraries are there then."""
+    module = importlib.import_module(name)
+    maps = Path("/proc/self/maps").read_text()
+    libraries = ("libcuda", "libcu", "libnv", "libmathdx", "libmkl", "libfftw3")
+    return {
+        "file": module.__file__,
+        "loaded": [name for name in libraries if name in maps],
+        "modules": [name for name in ("cupy", "torch", "scipy", "numpy") if name in sys.modules],
+    }
+
+
+def generated_modules(name: str) -> Any:
+    """Import a module; return which generated modules are there then."""
+    importlib.import_module(name)
+    return [name for name in sys.modules if name.startswith("gpumath.bindings._generated.")]
+
+
+if __name__ == "__main__":
+    main(globals())
