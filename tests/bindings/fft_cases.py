@@ -28,9 +28,9 @@ class Case:
     base: npt.NDArray[Any]
     """Dense memory."""
     index: tuple[slice, ...]
-    """What to cut out of it."""
+    """The part of `base` that is used, a slice for each axis."""
     permutation: tuple[int, ...]
-    """How to order the axes of that."""
+    """The order of the axes of that part in the operand."""
     axes: tuple[int, ...]
     odd: bool
 

@@ -107,7 +107,7 @@ def wide(values: Any) -> np.ndarray:
 
 
 def applied(matrix: np.ndarray, operation: int) -> np.ndarray:
-    """What an operation makes of a matrix."""
+    """Return a matrix, its transpose or its adjoint."""
     return {N: matrix, T: matrix.T, H: matrix.conj().T}[cusparse.Operation(operation)]
 
 

@@ -197,7 +197,7 @@ def test_host_memory_has_no_cuda_array_interface() -> None:
 
 
 class Owner(np.ndarray):
-    """An array that can be referred to weakly, and refer to others."""
+    """An array that takes weak references and attributes."""
 
 
 def owner_of(size: int = 3) -> Any:

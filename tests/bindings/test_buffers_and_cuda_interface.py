@@ -90,7 +90,7 @@ def test_unaligned_buffers() -> None:
 
 def test_a_cycle_through_a_buffer_is_collected() -> None:
     class Numbers(array.array):
-        """One that can be referred to weakly, and refer to others."""
+        """An array that takes weak references and attributes."""
 
     numbers = Numbers("d", [1, 2])
     numbers.view = core.TensorView(numbers)
@@ -101,7 +101,7 @@ def test_a_cycle_through_a_buffer_is_collected() -> None:
 
 
 class Cuda:
-    """What an object says in `__cuda_array_interface__`."""
+    """An object with a valid `__cuda_array_interface__`, apart from some changes."""
 
     def __init__(self, **changes: Any) -> None:
         self.interface = {

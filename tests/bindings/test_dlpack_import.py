@@ -219,7 +219,7 @@ def test_a_capsule_is_taken_once() -> None:
 
 
 class Hostile:
-    """What `__dlpack__` and `__dlpack_device__` return or raise."""
+    """A producer whose `__dlpack__` and `__dlpack_device__` return or raise what the test says."""
 
     def __init__(self, capsule: Any, device: Any = (1, 0)) -> None:
         self.capsule = capsule

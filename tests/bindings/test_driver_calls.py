@@ -19,7 +19,7 @@ from tests.helpers.repository import ROOT, require_checkout
 
 
 class Call:
-    """What one Python function is given, and what must come of it."""
+    """The arguments of one Python function, what C must see of them, and the result."""
 
     def __init__(self, function: model.Function, facts: api.Function) -> None:
         self.arguments: dict[str, Any] = {}

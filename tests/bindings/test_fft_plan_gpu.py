@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gpu
 
 
 class Cupy:
-    """What the tests need of CuPy."""
+    """The few functions of CuPy that the tests need."""
 
     def __init__(self) -> None:
         self.module: Any = pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -44,7 +44,7 @@ class Cupy:
 
 
 class Torch:
-    """What the tests need of PyTorch."""
+    """The few functions of PyTorch that the tests need."""
 
     def __init__(self) -> None:
         self.module: Any = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -73,7 +73,7 @@ class Pair:
         return self.way == self.source.library
 
     def argument(self, stream: Any) -> Any:
-        """What to pass as ``stream=`` so that the work goes to the captured stream."""
+        """Return the argument ``stream=`` that sends work to the captured stream."""
         return None if self.current_is_captured else stream
 
     @contextmanager

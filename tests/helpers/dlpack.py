@@ -1,4 +1,4 @@
-"""A DLPack producer made by hand, which may break the rules, and counts what is given back."""
+"""A DLPack producer made by hand, which may break the rules, and counts calls of its deleter."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def name_of(capsule: Any) -> bytes:
 
 
 def content_of(capsule: Any) -> Plain | Versioned:
-    """What a DLPack capsule holds; it stays the capsule's."""
+    """Return the struct of a DLPack capsule, which stays its owner."""
     name = name_of(capsule)
     structure = Versioned if name == b"dltensor_versioned" else Plain
     return structure.from_address(_content_of(capsule, name))
 
 
 def take(capsule: Any) -> Plain | Versioned:
-    """What a DLPack capsule holds; it is the caller's, who has to call its deleter."""
+    """Take the struct out of a DLPack capsule; the caller has to call its deleter."""
     content = content_of(capsule)
     used = b"used_" + name_of(capsule)
     _ALIVE.append(used)

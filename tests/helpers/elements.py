@@ -40,12 +40,12 @@ def write_memory(array: Any, values: np.ndarray) -> None:
 
 
 def memory_of(array: Any) -> np.ndarray:
-    """Copy of all bytes that the array spans, once all work of the device is done."""
+    """Return a copy of all bytes that the array spans; wait for all work of the device first."""
     return np.array(_memory(core.TensorView(array)))
 
 
 def gaps_of(array: Any) -> np.ndarray:
-    """The same with zeros in the place of the elements."""
+    """Return the bytes that `memory_of` returns, with zeros in the place of the elements."""
     view = core.TensorView(array)
     memory = memory_of(array)
     _elements(view, memory)[...] = 0

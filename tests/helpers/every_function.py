@@ -1,4 +1,4 @@
-"""What a fresh process runs over every function of a module, where no NVIDIA library can be found.
+"""Calls of every function of a module, in a process that finds no NVIDIA library.
 
 `specification` describes the functions for it; `check` calls each with one wrong argument at a
 time; `hurl` calls them with random hostile arguments. All return what was wrong, as lines of text.

@@ -11,7 +11,7 @@ from gpumath.bindings import core
 
 
 class Unusual(BaseException):
-    """What no `except Exception` catches."""
+    """An exception that `except Exception` does not catch."""
 
 
 ERRORS: dict[str, type[BaseException]] = {

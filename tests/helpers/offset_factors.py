@@ -35,7 +35,7 @@ class OffsetFactors:
         self.callable = fft.DeviceCallable(code, data=core.TensorView(self.memory).ptr)
 
     def apply(self, values: np.ndarray, array: Any) -> np.ndarray:
-        """What it makes of values that are, or are to be, in the memory of an array."""
+        """Return values, which are or will be in the memory of an array, times their factors."""
         steps = core.TensorView(array).strides
         offsets = sum(n * step for n, step in zip(np.indices(values.shape), steps, strict=True))
         return values * self.factors[np.asarray(offsets) % FACTORS]

@@ -8,7 +8,7 @@ from gpumath.bindings._core.pod import Field, StructArray
 
 
 class Point(StructArray, size=12, alignment=4):
-    """What tests nest."""
+    """A small struct, which other structs hold."""
 
     __slots__ = ()
     x = Field("f32", 0)

@@ -23,12 +23,12 @@ class NumpyWorker:
         self.worst = np.maximum(self.worst, np.abs(result - expected).max() / limit)
 
     def worst_error(self) -> float:
-        """Largest error so far, as a part of what was allowed."""
+        """Return the largest error so far, divided by the limit."""
         return float(self.worst)
 
 
 class CupyWorker:
-    """The same with CuPy and a stream; the worst error stays on the device."""
+    """CuPy on one thread and one stream; the worst error so far stays on the device."""
 
     def __init__(self, stream: Any) -> None:
         self.cupy = library("cupy")
@@ -45,7 +45,7 @@ class CupyWorker:
 
 
 class TorchWorker:
-    """The same with PyTorch."""
+    """PyTorch on one thread and one stream; the worst error so far stays on the device."""
 
     def __init__(self, stream: Any) -> None:
         self.torch = library("torch")

@@ -39,7 +39,7 @@ def python_epilog(data: Any, offset: int, value: Any, factors: Any, _: Any) -> N
 
 
 def sources(element: str) -> tuple[str, str]:
-    """The same in CUDA C++."""
+    """Return the prolog and the epilog in CUDA C++."""
     cpp = C_TYPES[element]
     real = {"2": cpp[:-1]}.get(cpp[-1], cpp)
     scaled = f"make_{cpp}(f * x.x, f * x.y)" if cpp != real else "f * x"

@@ -18,8 +18,8 @@ from tests.helpers.callbacks import require_numba
 from tests.helpers.cases import noted
 from tests.helpers.elements import memory_of, read, write
 from tests.helpers.offset_factors import OffsetFactors
+from tests.helpers.random_transforms import SMOOTH_EXTENTS, RandomTransform, seeds
 from tests.helpers.references import relative_error, tolerance
-from tests.helpers.trials import SMOOTH_EXTENTS, Trial, seeds
 
 if TYPE_CHECKING:
     from tests.helpers.spaces import Space
@@ -34,13 +34,13 @@ def test_random_transforms(gpu_space: Space) -> None:
     require_numba()
     accepted = 0
     for seed in seeds(TRIALS):
-        trial = Trial(seed, resizes=False, extents=SMOOTH_EXTENTS)
+        trial = RandomTransform(seed, resizes=False, extents=SMOOTH_EXTENTS)
         with noted(trial):
             accepted += try_out(trial, gpu_space)
     assert accepted > 0
 
 
-def try_out(trial: Trial, space: Space) -> bool:
+def try_out(trial: RandomTransform, space: Space) -> bool:
     """Run one transform twice, on different values; say whether cuFFT covers it."""
     operand = space.array(trial.template, trial.lead)
     out = operand if trial.target == "operand" else None
@@ -66,7 +66,7 @@ def try_out(trial: Trial, space: Space) -> bool:
     return True
 
 
-def random_sides(trial: Trial, space: Space) -> dict[str, OffsetFactors]:
+def random_sides(trial: RandomTransform, space: Space) -> dict[str, OffsetFactors]:
     """A prolog, an epilog or both."""
     sides = {}
     which = trial.rng.choice(["prolog", "epilog", "both"])
@@ -78,7 +78,7 @@ def random_sides(trial: Trial, space: Space) -> dict[str, OffsetFactors]:
     return sides
 
 
-def calls_without(trial: Trial, operand: Any, out: Any) -> int | None:
+def calls_without(trial: RandomTransform, operand: Any, out: Any) -> int | None:
     """Calls of cuFFT that the transform takes without callbacks; None if it is not covered."""
     options = {"kind": trial.kind, **trial.options}
     for name in ("fft_type", "result_layout"):
@@ -89,7 +89,9 @@ def calls_without(trial: Trial, operand: Any, out: Any) -> int | None:
         return None
 
 
-def check_twice(trial: Trial, operand: Any, sides: dict[str, OffsetFactors], call: Any) -> None:
+def check_twice(
+    trial: RandomTransform, operand: Any, sides: dict[str, OffsetFactors], call: Any
+) -> None:
     for _ in range(2):
         values = trial.values()
         write(operand, values)

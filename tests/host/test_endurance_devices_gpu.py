@@ -55,7 +55,7 @@ def on_host(result: Any) -> np.ndarray:
 
 
 def current(name: str) -> tuple[Any, ...]:
-    """What the thread's driver context and the libraries' current devices are."""
+    """Return the thread's driver context, and the library's current device."""
     devices: list[Any] = [driver.ctx_get_current()]
     if name == "cupy":
         devices.append(library("cupy").cuda.runtime.getDevice())

@@ -16,6 +16,7 @@ from gpumath import fft
 from gpumath.bindings import core
 from tests.helpers.cases import noted
 from tests.helpers.elements import gaps_of, memory_of, read, write
+from tests.helpers.random_transforms import RandomTransform, seeds
 from tests.helpers.references import assert_close
 from tests.helpers.spaces import (
     ON_CPU,
@@ -27,7 +28,6 @@ from tests.helpers.spaces import (
     Space,
     parameters,
 )
-from tests.helpers.trials import Trial, seeds
 
 # Together about 5 s on two cores.
 TRIALS = 200
@@ -41,7 +41,7 @@ def anywhere(request: pytest.FixtureRequest) -> Space:
 
 def test_random_transforms(anywhere: Space) -> None:
     for seed in seeds(TRIALS):
-        trial = Trial(
+        trial = RandomTransform(
             seed,
             backwards=anywhere.library in ("numpy", "cupy"),
             resizes=anywhere.library != "gpumath",
@@ -51,9 +51,9 @@ def test_random_transforms(anywhere: Space) -> None:
 
 
 def test_layouts_are_refused_for_a_reason() -> None:
-    """What cuFFT covers is known without a GPU."""
+    """Whether cuFFT covers a layout is known without a GPU."""
     for seed in seeds(10 * TRIALS):
-        trial = Trial(seed, backwards=seed % 2 == 0, resizes=False)
+        trial = RandomTransform(seed, backwards=seed % 2 == 0, resizes=False)
         out = trial.blank_out() if trial.target == "out" else None
         size = trial.dtype.itemsize
         problem = core.FftProblem(
@@ -74,7 +74,7 @@ def test_layouts_are_refused_for_a_reason() -> None:
                 assert trial.may_be_refused(out), error
 
 
-def try_out(trial: Trial, space: Space) -> None:
+def try_out(trial: RandomTransform, space: Space) -> None:
     """Run one transform twice, on different values, and check all that it may change."""
     operand = space.array(trial.template, trial.lead)
     layout = None
@@ -105,7 +105,7 @@ def try_out(trial: Trial, space: Space) -> None:
 
 
 def check_twice(
-    trial: Trial,
+    trial: RandomTransform,
     space: Space,
     operand: Any,
     out: Any,
@@ -128,7 +128,9 @@ def check_twice(
         np.testing.assert_equal(after, gaps, "memory between the elements has changed")
 
 
-def check_the_proposed_copy(trial: Trial, space: Space, error: fft.UnsupportedLayoutError) -> None:
+def check_the_proposed_copy(
+    trial: RandomTransform, space: Space, error: fft.UnsupportedLayoutError
+) -> None:
     """The copy that the exception proposes is one that works."""
     values = trial.resized(trial.values())
     copied = np.ascontiguousarray(values.transpose(error.permutation))

@@ -1,4 +1,4 @@
-"""Workspace from the user's memory manager, and when it is given back."""
+"""Workspace from the user's memory manager, and when it is freed."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ import pytest
 
 from gpumath import fft
 from gpumath.bindings import core
-from tests.helpers.bystanders import bystanders
 from tests.helpers.captures import PAIRS, Captured, Pair
 from tests.helpers.cases import Case
 from tests.helpers.elements import read
 from tests.helpers.managers import AsyncManager
+from tests.helpers.memory_canaries import memory_canaries
 
 pytestmark = pytest.mark.gpu
 
@@ -65,7 +65,7 @@ def test_the_object_and_its_plan_are_gone(pair: Pair, case: Case, runs_before: i
     del transform
     core.plan_cache_clear()
     gc.collect()
-    with bystanders(size, stream):
+    with memory_canaries(size, stream):
         captured.check_replays(case, operand, out)
 
 
@@ -84,7 +84,7 @@ def test_the_thread_that_captured_has_ended(pair: Pair, case: Case) -> None:
     with ThreadPoolExecutor(1) as executor:
         captured = executor.submit(capture).result()
     gc.collect()
-    with bystanders(size, stream):
+    with memory_canaries(size, stream):
         captured.check_replays(case, operand, out)
 
 
@@ -96,7 +96,7 @@ def test_a_function_leaves_nothing_behind(pair: Pair) -> None:
         case.function(operand, **case.keywords, stream=pair.argument(stream), out=out)
     core.plan_cache_clear()
     gc.collect()
-    with bystanders(workspace_size(operand, case), stream):
+    with memory_canaries(workspace_size(operand, case), stream):
         captured.check_replays(case, operand, out)
 
 
@@ -118,7 +118,7 @@ def test_a_manager_is_asked_for_the_captured_call_alone(pair: Pair) -> None:
     assert (len(manager.requests), manager.in_use) == (2, 1)
     transform.free()
     assert manager.in_use == 0
-    with bystanders(size, stream):
+    with memory_canaries(size, stream):
         captured.check_replays(case, operand, out)
 
 
@@ -153,7 +153,7 @@ def test_a_kept_workspace_is_given_back_while_its_stream_is_captured(pair: Pair,
         transform.execute(stream=pair.argument(stream), out=out, release_workspace=release)
         if by == "free":
             transform.free()
-    with bystanders(size, stream):
+    with memory_canaries(size, stream):
         captured.check_replays(case, operand, out)
     transform.free()
 
@@ -169,5 +169,5 @@ def test_an_object_that_lives_in_the_capture_alone(pair: Pair) -> None:
         with fft.FFT(operand, **case.keywords, stream=passed) as transform:
             transform.plan(stream=passed)
             transform.execute(stream=passed, out=out)
-    with bystanders(workspace_size(operand, case), stream):
+    with memory_canaries(workspace_size(operand, case), stream):
         captured.check_replays(case, operand, out)

@@ -1,4 +1,4 @@
-"""JAX arrays on the CPU, in both directions. Those on a GPU are in test_operand_matrix_gpu.py."""
+"""JAX arrays on the CPU, in both directions. Those on a GPU are in test_operand_matrix.py."""
 
 from __future__ import annotations
 

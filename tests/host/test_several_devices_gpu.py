@@ -310,7 +310,7 @@ def test_a_captured_stream_is_refused() -> None:
 
 
 def test_threads() -> None:
-    """Each has its own plans, which go when it ends, while others still transform."""
+    """Each thread has its own plans, which are destroyed when it ends, while others transform."""
     assert_quiet(start("several_devices_gpu.threads"), "630 True\n")
 
 

@@ -25,7 +25,7 @@ def tensor(values: np.ndarray, device: str) -> Any:
 
 
 def test_lazy_operands_of_an_object_are_refused(device: str) -> None:
-    """Also after others that were not lazy, and where nobody looked at them before."""
+    """`reset_operand` refuses them; after `reset_operand_unchecked`, `execute` does."""
     values = random_values((3, 16), np.complex64)
     plain = tensor(values, device)
     for lazy, cure in ((plain.conj(), "resolve_conj"), (torch._neg_view(plain), "resolve_neg")):

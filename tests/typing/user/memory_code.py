@@ -15,7 +15,7 @@ class Manager:
 
 
 class StreamOrderedManager:
-    """The same, in the order of a stream."""
+    """Memory from somewhere else, in the order of a stream."""
 
     def memalloc_async(self, size: int, stream: Any) -> memory.MemoryPointer:
         return memory.MemoryPointer(0, size, None)

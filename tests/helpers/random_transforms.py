@@ -40,7 +40,7 @@ def seeds(count: int) -> Iterator[int]:
 
 
 @dataclass
-class Trial:
+class RandomTransform:
     """A transform of random values in a random layout, in one of the ways to ask for it."""
 
     seed: int
@@ -191,7 +191,7 @@ class Trial:
         return any(self._most_calls(axis, steps) > MOST_CALLS for axis in self.axes)
 
     def _most_calls(self, axis: int, steps: list[int]) -> int:
-        """Calls of cuFFT along an axis if no two of the others can be taken together."""
+        """Return the calls of cuFFT along an axis if no two of the other axes can be merged."""
         batches = [1]
         if self.kind == "C2C":  # real numbers may have to be aligned, slice by slice
             others = (other for other in range(len(steps)) if other != axis)

@@ -1,4 +1,4 @@
-"""Memory that others use while a graph runs: it shows work with memory that was given back."""
+"""Memory that others hold while a graph runs, which shows writes into memory that was freed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _BLOCKS = 2  # of each size, pool and stream
 
 
 @contextmanager
-def bystanders(size: int, stream: Any) -> Iterator[None]:
-    """Hold blocks of every pool, with all bits set: NaN in every type. In the end they still are.
+def memory_canaries(size: int, stream: Any) -> Iterator[None]:
+    """Hold blocks of every pool with all bits set: NaN in every type. At the end, check them.
 
-    Blocks of ``size`` bytes lie where a workspace of that size was given back, on the default
-    stream or on ``stream``; the smaller ones where a plan kept its tables.
+    Blocks of ``size`` bytes lie where a workspace of that size was returned to its pool, on the
+    default stream or on ``stream``. The smaller ones lie where a plan kept its tables.
     """
     sizes = [max(size, 1), 1 << 20, 1 << 16, 1 << 12]
     handle = core.stream_handle(stream)
