@@ -312,11 +312,11 @@ def rust(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check the format and lints of the Python files, layers, file sizes, pins and changelogs."""
+    """Check the Python files by ruff, and layers, file sizes, comment widths, pins, changelogs."""
     session.install(RUFF, "packaging")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    for checker in ("layers", "file_sizes", "pins"):
+    for checker in ("layers", "file_sizes", "comment_widths", "pins"):
         session.run("python", "-m", f"tools.{checker}")
 
 
