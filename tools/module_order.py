@@ -35,17 +35,16 @@ CORE = ModuleOrder(
     (
         ("error", "version"),
         ("loader",),
+        ("status",),
         ("device",),
         ("tensor", "parallel"),
-        ("memory",),
         ("kernels",),
-        ("handle", "status"),
+        ("memory",),
+        ("handle",),
         ("operation",),
-        # One module for each operation, and the CPU engines that operations use.
-        ("cpu", "fft", "matmul", "linalg", "random", "sparse", "contraction"),
+        # One module for each operation.
+        ("fft", "matmul", "linalg", "random", "sparse", "contraction"),
     ),
-    # The transform uses the CPU engines, and they take its problem.
-    also=(("fft", "cpu"), ("cpu", "fft")),
 )
 HOST = ModuleOrder(
     "packages/gpumath-host/src/gpumath",

@@ -1,6 +1,7 @@
 //! Fourier transforms: problem → plan → execute.
 
 mod callback;
+pub mod cpu;
 pub(crate) mod cufft;
 mod cufft_xt;
 mod cufft_xt_handle;

@@ -4,13 +4,12 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 use std::thread::LocalKey;
 
+use super::cpu::{CpuFft, CpuLibrary};
 use super::cufft::{CufftPlan, explain_internal_error};
 use super::multi_gpu::MultiPlan;
 use super::problem::{Direction, FftProblem};
 use super::request::FftRequest;
 use super::transform::Transform;
-use crate::cpu::CpuLibrary;
-use crate::cpu::fft::CpuFft;
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::loader;

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use gpumath_core::cpu::fft::CpuFft;
 use gpumath_core::device::CaptureStatus;
+use gpumath_core::fft::cpu::CpuFft;
 use gpumath_core::fft::{Direction, FftArguments, FftPlan, FftProblem, Precision, TransformKind};
 use gpumath_core::operation::{Call, Execution};
 use gpumath_core::tensor::{Layout, MemoryLocation};

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gpumath_core::Error;
-use gpumath_core::cpu::CpuLibrary;
-use gpumath_core::cpu::fft::CpuFft;
 use gpumath_core::fft::FftProblem;
+use gpumath_core::fft::cpu::CpuFft;
+use gpumath_core::fft::cpu::CpuLibrary;
 
 use crate::embedded::{BOTH, KINDS, line, random_problem};
 use crate::reference::{Random, check};

@@ -3,7 +3,7 @@
 
 use std::f64::consts::TAU;
 
-use gpumath_core::cpu::fft::CpuFft;
+use gpumath_core::fft::cpu::CpuFft;
 use gpumath_core::fft::{Direction, FftProblem, Precision, TransformKind};
 use gpumath_core::tensor::{Dims, Layout};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::thread;
 
-use gpumath_core::cpu::fft::CpuFft;
+use gpumath_core::fft::cpu::CpuFft;
 use gpumath_core::fft::{Direction, FftProblem, Precision, TransformKind};
 use gpumath_core::tensor::Layout;
 

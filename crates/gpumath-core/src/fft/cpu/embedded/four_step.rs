@@ -17,8 +17,8 @@ use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
 use super::line_tiles::{BufferLayout, gather, scatter};
-use crate::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::error::Result;
+use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// Columns, or rows, that a thread works on together: their equal points fill two cache lines, or

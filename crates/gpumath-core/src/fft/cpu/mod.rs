@@ -1,11 +1,12 @@
 //! Transforms on the CPU: by the embedded engine, or by a library with FFTW's interface.
 
 mod embedded;
-pub mod fft;
+mod engine;
 mod fftw;
 mod scale;
 mod scratch;
 
+pub use engine::CpuFft;
 pub use fftw::CpuLibrary;
 
 use crate::error::Error;

@@ -9,9 +9,9 @@ use rustfft::num_complex::Complex;
 
 use super::Scalar;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter, tile_width};
-use crate::cpu::scale::{RealParts, scale_slice};
-use crate::cpu::scratch::{Pod, ScratchBuffer, ScratchPieces};
 use crate::error::Result;
+use crate::fft::cpu::scale::{RealParts, scale_slice};
+use crate::fft::cpu::scratch::{Pod, ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// The transform of one line.

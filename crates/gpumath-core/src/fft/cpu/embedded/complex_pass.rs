@@ -9,10 +9,10 @@ use rustfft::{Fft, FftDirection, FftPlanner};
 use super::Scalar;
 use super::four_step::{FourStepFft, GridShape};
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter, tile_width};
-use crate::cpu::scale::scale_slice;
-use crate::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::error::Result;
 use crate::fft::Direction;
+use crate::fft::cpu::scale::scale_slice;
+use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// Bytes of lines that follow each other in memory and are transformed by one call of rustfft.
