@@ -45,7 +45,7 @@ use crate::interop::{self, OperandProtocol, deferred_release};
 ///     Two or more distinct CUDA devices to work together, instead of `device_id`. The operand is in host memory or on one
 ///     of them. Only `run` executes such a plan, and it returns when the result is there.
 /// num_threads : int, optional
-///     CPU threads; by default one for each core that the process may use.
+///     Limit on the CPU threads that compute a transform at once; by default one for each core that the process may use.
 /// inplace : bool, default: False
 ///     Overwrite the operand; C2C only.
 /// last_axis_parity : {'even', 'odd'}, default: 'even'
