@@ -120,8 +120,8 @@ def test_refusals_when_executing() -> None:
     readonly = result.copy()
     readonly.flags.writeable = False
     for arguments, keywords, words in [
-        ((operand[:2], result), {}, r"shape \(4, 6\).*shape \(2, 6\)"),
-        ((operand, result.astype(np.complex128)), {}, "output of type complex64.*complex128"),
+        ((operand[:2], result), {}, r"shape \(2, 6\).*shape \(4, 6\)"),
+        ((operand, result.astype(np.complex128)), {}, "out is of type complex128.*type complex64"),
         ((operand, readonly), {}, "read-only"),
         ((operand, operand), {}, "must not be the same memory"),
         ((operand, result), {"direction": 2}, "direction is 2"),

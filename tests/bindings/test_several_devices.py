@@ -97,7 +97,7 @@ def test_what_is_refused(driver: Path) -> None:
         ("ValueError", "complex numbers to complex numbers only"),
         ("UnsupportedLayoutError", "C-contiguous"),
         ("UnsupportedLayoutError", "last axes"),
-        ("ValueError", "the operand is on device 1"),
+        ("ValueError", "the operand is on CUDA device 1"),
     ]
     assert len(found) == len(expected)
     for (name, text, nothing_left), (wanted, part) in zip(found, expected, strict=True):

@@ -56,7 +56,7 @@ def test_operands(function: Any, operand: Any, message: str) -> None:
 
 
 def test_a_complex_operand_of_rfft() -> None:
-    with pytest.raises(RuntimeError, match="rfft takes real operands, and this one is complex64"):
+    with pytest.raises(RuntimeError, match="rfft takes real operands, but this one is complex64"):
         fft.rfft(A)
 
 

@@ -110,7 +110,7 @@ def test_element_types_without_a_transform() -> None:
 
 
 def test_a_complex_operand_of_rfft() -> None:
-    with pytest.raises(RuntimeError, match="rfft takes real operands, and this one is complex64"):
+    with pytest.raises(RuntimeError, match="rfft takes real operands, but this one is complex64"):
         fft.rfft(memoryview(np.ones(4, np.complex64)))
 
 

@@ -31,11 +31,6 @@ def plan(x: Any, **keywords: Any) -> Any:
     return core.FftPlan(x, execution="cuda", **keywords)
 
 
-def workspace(operand: Any, size: Any, device_id: Any, stream: Any, captured: Any) -> Any:
-    block = core.allocate(size, device_id=device_id, stream=stream)
-    return block.device_ptr, block
-
-
 def is_inverse(result: Any, bytes_: Any) -> Any:
     return bool((np.ascontiguousarray(result).view(np.uint8) == ~bytes_).all())
 
@@ -58,10 +53,10 @@ def every_size_and_alignment() -> None:
                 bytes_ = values(size + shift)[shift:]
                 x = operand(bytes_)
                 before = x.copy()
-                made = plan(x).run(x, None, -1, stream, workspace)
+                made = plan(x).run(x, None, -1, stream)
                 given = np.empty_like(x)
-                out = plan(x, out=given).run(x, given, -1, stream, workspace)
-                inplace = plan(x, inplace=True).run(x, None, -1, stream, workspace)
+                out = plan(x, out=given).run(x, given, -1, stream)
+                inplace = plan(x, inplace=True).run(x, None, -1, stream)
                 result.append(
                     out is given
                     and inplace is x
@@ -80,7 +75,7 @@ def many_threads_at_once() -> Any:
             bytes_ = values(5 * MIB + 8 * round_)
             x = operand(bytes_)
             stream = core.Stream()
-            y = plan(x).run(x, None, -1, stream, workspace)
+            y = plan(x).run(x, None, -1, stream)
             result.append(is_inverse(y, bytes_))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -100,11 +95,11 @@ def pinned_memory_is_copied_directly() -> Any:
     np.asarray(x).view(np.uint8)[:] = bytes_
     before = pins()
     driver.driver_clear()
-    plan(x, out=y).run(x, y, -1, None, workspace)
+    plan(x, out=y).run(x, y)
     direct = copies()
     # Where only the front of a range is pinned, it is not.
     whole = operand(values(size))
-    plan(whole).run(whole, None, -1, None, workspace)
+    plan(whole).run(whole)
     return is_inverse(np.asarray(y), bytes_), direct, pins() - before, copies() > 4
 
 
@@ -112,10 +107,10 @@ def without_pinned_memory() -> Any:
     driver.driver_refuse_pinning(1)
     bytes_ = values(5 * MIB)
     x = operand(bytes_)
-    y = plan(x).run(x, None, -1, None, workspace)
+    y = plan(x).run(x)
     result = [is_inverse(y, bytes_), copies(), pins(), blocks()]
     driver.driver_refuse_pinning(0)
-    y = plan(x).run(x, None, -1, None, workspace)
+    y = plan(x).run(x)
     result += [is_inverse(y, bytes_), copies() > 4, pins()]
     return result
 
@@ -131,7 +126,7 @@ def gaps_stay() -> Any:
             inverse = inverse.view(np.complex64)
             # cuFFT takes no negative strides.
             if x.strides[0] > 0:
-                plan(x, inplace=True).run(x, None, -1, None, workspace)
+                plan(x, inplace=True).run(x)
             else:
                 x[...] = inverse
             kept[index] = inverse
@@ -139,7 +134,7 @@ def gaps_stay() -> Any:
             target = operand(values(rows * 3 * 8)).reshape(rows, 3)
             kept, source = target.copy(), operand(values(rows * 8))
             out = target[:, 1]
-            plan(source, out=out).run(source, out, -1, None, workspace)
+            plan(source, out=out).run(source, out)
             kept[:, 1] = target[:, 1]
             result.append(target.tobytes() == kept.tobytes())
     result.append((blocks() - pins(), early(), depth()) == (0, 0, 0))
@@ -152,30 +147,31 @@ def errors_leave_nothing_behind() -> Any:
     # The number of copies depends on where the memory is.
     x, out = operand(bytes_), operand(values(5 * MIB))
     made = plan(x)
-    made.run(x, out, -1, None, workspace)
+    made.run(x, out)
     driver.driver_clear()
-    made.run(x, out, -1, None, workspace)
+    made.run(x, out)
     total = copies()
     failed, held = 0, blocks()
     for number in range(1, total + 1):
         driver.driver_fail_copy(number)
         try:
-            made.run(x, out, -1, None, workspace)
+            made.run(x, out)
         except errors.CUDAError as error:
             failed += "cuMemcpyAsync" in str(error)
         assert (blocks(), early(), depth()) == (held, 0, 0)
         out[...] = 0
-        assert is_inverse(made.run(x, out, -1, None, workspace), bytes_)
+        assert is_inverse(made.run(x, out), bytes_)
 
     class Unusual(BaseException):
         pass
 
-    def refuse(*arguments: Any) -> None:
-        raise Unusual
+    class Refusing:
+        def memalloc(self, size: int) -> None:
+            raise Unusual
 
     driver.driver_clear()
     try:
-        made.run(x, None, -1, None, refuse)
+        made.run(x, workspace=core.Workspace(Refusing()))
     except Unusual:
         failed += 1
     return total > 4, failed - total, copies(), blocks() - held
@@ -189,7 +185,7 @@ def a_forked_child_is_told() -> Any:
 
     def work() -> None:
         while not stop.is_set():
-            made.run(x, None, -1, None, workspace)
+            made.run(x)
 
     # While rings are in use.
     threads = [threading.Thread(target=work) for _ in range(2)]
@@ -200,7 +196,7 @@ def a_forked_child_is_told() -> Any:
         child = os.fork()
         if child == 0:
             try:
-                made.run(x, None, -1, None, workspace)
+                made.run(x)
             except errors.InvalidStateError as error:
                 os._exit(7 if "forked" in str(error) else 1)
             os._exit(2)
@@ -246,7 +242,7 @@ def what_does_not_fit_is_refused() -> Any:
         (x, core.Array(100, "complex64")),
     ]:
         try:
-            made.run(*arguments, workspace=workspace)
+            made.run(*arguments)
         except ValueError as error:
             messages.append(str(error))
     try:

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::LocalKey;
 
 use super::cpu::{CpuFft, CpuLibrary};
-use super::cufft::{CufftPlan, explain_internal_error};
+use super::cufft::CufftPlan;
 use super::multi_gpu::MultiPlan;
 use super::problem::{Direction, FftProblem};
 use super::request::FftRequest;
@@ -60,20 +60,17 @@ impl Operation for Fft {
     }
 
     fn plan(problem: &FftProblem, execution: Execution) -> Result<FftEngine> {
-        let plan = || {
-            Ok(match execution {
-                Execution::Cpu { threads } => {
-                    FftEngine::Cpu(Box::new(CpuFft::new(problem, threads, cpu_library()?)?))
-                }
-                Execution::Cuda { device } => {
-                    FftEngine::Cufft(Box::new(CufftPlan::new(problem, device)?))
-                }
-                Execution::CudaMulti { devices } => {
-                    FftEngine::MultiGpu(Box::new(MultiPlan::new(problem, devices)?))
-                }
-            })
-        };
-        plan().map_err(|error| explain_internal_error(error, execution.ordinals()))
+        Ok(match execution {
+            Execution::Cpu { threads } => {
+                FftEngine::Cpu(Box::new(CpuFft::new(problem, threads, cpu_library()?)?))
+            }
+            Execution::Cuda { device } => {
+                FftEngine::Cufft(Box::new(CufftPlan::new(problem, device)?))
+            }
+            Execution::CudaMulti { devices } => {
+                FftEngine::MultiGpu(Box::new(MultiPlan::new(problem, devices)?))
+            }
+        })
     }
 
     fn check_arguments(problem: &FftProblem, arguments: FftArguments) -> Result<()> {

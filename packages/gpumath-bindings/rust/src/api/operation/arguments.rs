@@ -71,8 +71,9 @@ impl ExecutionArguments<'_> {
             return Ok(execution);
         }
         Err(PyValueError::new_err(format!(
-            "device_ids is {:?}, but the operand is on another device; copy it to one of them or to \
-             host memory, or name its device too",
+            "the operand is {}, but device_ids is {:?}; copy it to one of them or to host memory, or \
+             name its device too",
+            location.describe(),
             devices.ordinals()
         )))
     }

@@ -130,10 +130,10 @@ fn check_one(spec: &OperandSpec<'_>, view: &TensorView, location: MemoryLocation
         return Ok(());
     }
     Err(Error::InvalidValue(format!(
-        "the plan was made for {} of {}, but this one is of {}; copy it to that, or make another plan",
+        "{} is of {}, but the plan was made for {}; copy it to that, or make another plan",
         spec.name,
-        spec.view_at(0, location).describe(),
-        view.describe()
+        view.describe(),
+        spec.view_at(0, location).describe()
     )))
 }
 

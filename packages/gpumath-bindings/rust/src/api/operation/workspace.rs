@@ -12,6 +12,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::type_object::PyTypeInfo;
+use pyo3::types::PyInt;
 
 use super::Invocation;
 use crate::error::OrRaise;
@@ -223,7 +225,7 @@ fn address_of(owner: &Bound<'_, PyAny>, manager: &Bound<'_, PyAny>) -> PyResult<
         };
         // Numba's pointers are ctypes objects.
         let value = value.getattr_opt("value")?.unwrap_or(value);
-        let address: usize = value.extract()?;
+        let address: usize = PyInt::type_object(owner.py()).call1((value,))?.extract()?;
         if !address.is_multiple_of(ALIGNMENT) {
             return Err(PyValueError::new_err(format!(
                 "the allocator {} gave the address {address:#x}, which is not aligned to {ALIGNMENT} bytes",
