@@ -26,7 +26,9 @@ def test_new_results_are_of_the_operands_library(which: int) -> None:
         result = run(operand)
         assert type(result) is (np.ndarray if which == 0 else core.Array)
         assert_close(np.asarray(result), values, "C2C", (1,))
-    view = core.TensorView(result)
+    made = plan.empty_result(operand)
+    assert type(made) is type(result)
+    view = core.TensorView(made)
     assert (view.shape, view.dtype) == ((5, 12), "complex64")
 
 
@@ -36,6 +38,7 @@ def test_layouts_of_results() -> None:
     result = plan.run(values)
     assert tuple(step // 16 for step in result.strides) == plan.output_strides
     assert_close(result, values, "R2C", (1,))
+    assert plan.empty_result(values).strides == result.strides
 
 
 def test_directions_and_out() -> None:

@@ -215,6 +215,7 @@ class FftPlan:
         blocking: bool = False,
         norm: _Norm | None = None,
     ) -> Any: ...
+    def empty_result(self, operand: object, stream: _Stream | None = None) -> Any: ...
 
 @disjoint_base
 class FftExecutor:

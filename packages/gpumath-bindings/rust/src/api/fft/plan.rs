@@ -469,6 +469,32 @@ impl PyFftPlan {
         Ok(invocation.run(py)?.swap_remove(0))
     }
 
+    /// Make a new array for the plan's result, in the library of an operand.
+    ///
+    /// Parameters
+    /// ----------
+    /// operand : array
+    ///     Says the library and the device.
+    /// stream : int or stream object, optional
+    ///     Stream that it will be used on, for libraries without a current stream.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     Without values.
+    #[pyo3(signature = (operand, stream=None))]
+    fn empty_result<'py>(
+        &self,
+        operand: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let problem = self.plan.problem();
+        let protocol = OperandProtocol::of(operand)?;
+        let view = protocol.view(operand, None)?;
+        let (layout, dtype) = (&problem.output, problem.output_dtype());
+        Ok(protocol.library().empty(operand, &view, layout, dtype, stream)?.array)
+    }
+
     fn __repr__(&self) -> String {
         let problem = self.plan.problem();
         format!(
