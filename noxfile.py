@@ -316,7 +316,14 @@ def lint(session: nox.Session) -> None:
     session.install(RUFF, "packaging")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    for checker in ("layers", "module_order", "gil_release", "file_sizes", "comment_widths", "pins"):
+    for checker in (
+        "layers",
+        "module_order",
+        "gil_release",
+        "file_sizes",
+        "comment_widths",
+        "pins",
+    ):
         session.run("python", "-m", f"tools.{checker}")
 
 

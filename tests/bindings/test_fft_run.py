@@ -108,7 +108,10 @@ def test_other_norms_are_refused() -> None:
     [
         ((np.zeros((3, 7), np.complex128),), r"the operand is of .*shape \(3, 7\).*shape \(3, 8\)"),
         ((np.zeros((3, 8), np.complex64),), "complex64.*made for type complex128"),
-        ((np.zeros((3, 8), np.complex128), np.zeros((3, 9), np.complex128)), r"out is of .*shape \(3, 9\)"),
+        (
+            (np.zeros((3, 8), np.complex128), np.zeros((3, 9), np.complex128)),
+            r"out is of .*shape \(3, 9\)",
+        ),
         ((np.zeros((3, 8), np.complex128), None, 0), "direction is 0"),
     ],
 )

@@ -123,7 +123,10 @@ EXECUTIONS = [
     (3, "execution is a int; ExecutionCPU, ExecutionCUDA, 'cpu', 'cuda'"),
     ("gpu", "execution is 'gpu'; 'cpu' and 'cuda' are allowed"),
     ({"name": "tpu"}, "execution is 'tpu'; 'cpu' and 'cuda' are allowed"),
-    ({"name": "cpu", "device_id": 0}, "execution 'cpu' has no option 'device_id'; it has num_t"),
+    (
+        {"name": "cpu", "device_id": 0},
+        "'cpu' has no field 'device_id'; ExecutionCPU has num_t",
+    ),
     ({"name": "cpu", "num_threads": 0}, "num_threads is 0; an integer of at least 1 is needed"),
     ({"name": "cpu", "num_threads": "2"}, "num_threads is '2'; an integer"),
     ({"name": "cuda", "device_id": -1}, "device_id is -1; an integer of at least 0 is needed"),
@@ -191,7 +194,7 @@ def test_another_direction_than_planned() -> None:
         transform.plan(direction="forward")
         transform.execute(direction=-1)
         with pytest.raises(
-            ValueError, match=r"direction is INVERSE, and plan\(\) was told FORWARD"
+            ValueError, match=r"direction is INVERSE, but plan\(\) was told FORWARD"
         ):
             transform.execute(direction="inverse")
 

@@ -25,7 +25,9 @@ mod _core {
             order_streams, synchronize_stream,
         };
         #[pymodule_export]
-        use crate::api::fft::{PyFftExecutor, PyFftPass, PyFftPlan, PyFftProblem, usable_cores};
+        use crate::api::fft::{
+            PyFftExecutor, PyFftPass, PyFftPlan, PyFftProblem, fft_direction, usable_cores,
+        };
         #[pymodule_export]
         use crate::api::libraries::{PyLibrary, has, libraries, search_report};
         #[pymodule_export]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import fields as dataclass_fields
 from typing import Any, ClassVar, Literal, TypeAlias
+
+from gpumath._host.fields import from_fields
 
 __all__ = ["Execution", "ExecutionCPU", "ExecutionCUDA", "resolve_execution"]
 
@@ -118,14 +119,7 @@ def resolve_execution(execution: object) -> ExecutionCPU | ExecutionCUDA | None:
             msg = f'execution is {fields}; a dictionary needs the key "name", "cpu" or "cuda"'
             raise TypeError(msg)
         chosen = _class_for(fields.pop("name"))
-        known = [field.name for field in dataclass_fields(chosen)]
-        if unknown := fields.keys() - set(known):
-            msg = (
-                f"execution {chosen.name!r} has no option {', '.join(map(repr, sorted(unknown)))}; "
-                f"it has {', '.join(known)}"
-            )
-            raise ValueError(msg)
-        return chosen(**fields)
+        return from_fields(chosen, f"execution {chosen.name!r}", fields, ValueError)
     msg = (
         f"execution is a {type(execution).__name__}; ExecutionCPU, ExecutionCUDA, 'cpu', 'cuda', "
         "a dictionary with the key 'name', or None is accepted"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
+from gpumath._host.fields import from_fields
 from gpumath._host.limits import memory_limit_bytes
 from gpumath._host.memory_managers import (
     BaseCUDAMemoryManager,
@@ -22,8 +23,6 @@ class OperationOptions:
 
     The dataclass declares the fields itself, because their order is a part of its constructor.
     """
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     logger: logging.Logger | None
     blocking: Literal["auto", True]
@@ -78,12 +77,7 @@ def resolve_options(
         options.check()
         return options
     if isinstance(options, Mapping):
-        known = options_class.__dataclass_fields__
-        if unknown := [name for name in options if name not in known]:
-            names = ", ".join(map(repr, sorted(map(str, unknown))))
-            msg = f"options has no field {names}; {options_class.__name__} has {', '.join(known)}"
-            raise TypeError(msg)
-        return options_class(**options)
+        return from_fields(options_class, "options", options)
     name = options_class.__name__
     msg = (
         f"options is a {type(options).__name__}; {name}, a dictionary of its fields, or None is "

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+
+from gpumath._host.fields import from_fields
 
 __all__ = ["DeviceCallable", "resolve_callback"]
 
@@ -81,12 +83,7 @@ def resolve_callback(name: str, callback: object) -> DeviceCallable | None:
     if callback is None:
         return None
     if isinstance(callback, Mapping):
-        known = [field.name for field in fields(DeviceCallable)]
-        if unknown := set(callback) - set(known):
-            names = ", ".join(map(repr, sorted(map(str, unknown))))
-            msg = f"{name} has no field {names}; DeviceCallable has {', '.join(known)}"
-            raise TypeError(msg)
-        callback = DeviceCallable(**callback)
+        callback = from_fields(DeviceCallable, name, callback)
     if not isinstance(callback, DeviceCallable):
         msg = (
             f"{name} is a {type(callback).__name__}; a DeviceCallable, a dictionary of its fields, "

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
+from gpumath._host.array_libraries import library_of
 from gpumath._host.execution import (
     Execution,
     ExecutionCPU,
     ExecutionCUDA,
     resolve_execution,
 )
-from gpumath._host.array_libraries import library_of
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable, resolve_callback

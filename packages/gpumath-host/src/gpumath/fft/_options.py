@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
 from gpumath._host.options import OperationOptions
+from gpumath.bindings import core
 
 __all__ = [
     "Direction",
@@ -42,27 +43,10 @@ Direction: TypeAlias = FFTDirection | Literal["forward", "inverse", -1, 1]
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
-_DIRECTION_OF_KIND = {"R2C": FFTDirection.FORWARD, "C2R": FFTDirection.INVERSE}
-
 
 def resolve_direction(direction: Direction, kind: str) -> FFTDirection:
     """Turn a user's direction into a member; ValueError if it is none or ``kind`` forbids it."""
-    try:
-        if isinstance(direction, str):
-            member = FFTDirection[direction.upper()]
-        else:
-            member = FFTDirection(direction)
-    except (KeyError, ValueError):
-        msg = (
-            f"direction is {direction!r}; FFTDirection.FORWARD, FFTDirection.INVERSE, 'forward', "
-            "'inverse', -1 (forward) and 1 (inverse) are allowed"
-        )
-        raise ValueError(msg) from None
-    only = _DIRECTION_OF_KIND.get(kind, member)
-    if member is not only:
-        msg = f"direction is {member.name}, and a {kind} transform is always {only.name}"
-        raise ValueError(msg)
-    return member
+    return FFTDirection(core.fft_direction(direction, kind))
 
 
 def choose_direction(
@@ -74,7 +58,7 @@ def choose_direction(
     member = resolve_direction(direction, kind)
     if planned is not None and member is not planned:
         msg = (
-            f"direction is {member.name}, and plan() was told {planned.name}; leave one of them out"
+            f"direction is {member.name}, but plan() was told {planned.name}; leave one of them out"
         )
         raise ValueError(msg)
     return member

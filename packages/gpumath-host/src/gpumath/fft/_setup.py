@@ -136,9 +136,9 @@ def check_fits(
     device_id = view.device_id
     msg = (
         f"the operand is {view.dtype} of shape {view.shape} and strides {view.strides} "
-        f"{described_place(device_id)}, and this FFT object was made for {plan.input_dtype} of shape "
-        f"{plan.input_shape} and strides {plan.input_strides} {described_place(planned_id)}; copy it to "
-        "that layout, or make a new object"
+        f"{described_place(device_id)}, but this FFT object was made for {plan.input_dtype} of "
+        f"shape {plan.input_shape} and strides {plan.input_strides} "
+        f"{described_place(planned_id)}; copy it to that layout, or make a new object"
     )
     raise ValueError(msg)
 

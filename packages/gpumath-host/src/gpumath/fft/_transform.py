@@ -63,9 +63,7 @@ def transform(
     plan, chosen = setup.plan, setup.options
     workspace = core.Workspace(chosen.allocator)
     with logged_execution(logger_of(chosen), direction.name, plan, setup.device_id):
-        result = plan.run(
-            operand, out, direction, stream, workspace, chosen.blocking is True, norm
-        )
+        result = plan.run(operand, out, direction, stream, workspace, chosen.blocking is True, norm)
     workspace.release()
     return result
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use gpumath_core::fft::{Direction, Fft, FftArguments};
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use pyo3::{intern, prelude::*};
 
-use super::arguments::parse_direction;
+use super::arguments::{parse_direction, read_direction};
 use super::plan::PyFftPlan;
 use crate::api::operation::{Executor, Prepared, PyWorkspace};
 
@@ -174,20 +174,7 @@ impl Prepared<Fft, Directions> {
     /// The arguments for the direction that an execution names; `None` if that takes a longer look.
     fn arguments(&self, given: Option<&Bound<'_, PyAny>>) -> Option<FftArguments> {
         let Directions { default, is_free } = self.defaults;
-        let direction = match given {
-            None => default,
-            Some(given) => {
-                if let Ok(number) = given.cast::<PyInt>() {
-                    parse_direction(number.extract().ok()?).ok()?
-                } else {
-                    match given.cast::<PyString>().ok()?.to_str().ok()? {
-                        "forward" => Direction::Forward,
-                        "inverse" => Direction::Inverse,
-                        _ => return None,
-                    }
-                }
-            }
-        };
+        let direction = given.map_or(Some(default), read_direction)?;
         (is_free || direction == default).then_some(FftArguments { direction, factor: None })
     }
 }
