@@ -43,7 +43,7 @@ impl<O: Operation> Plan<O> {
             ));
         }
         let overwritten = self.problem().overwritten_input();
-        let call = |inputs: &[usize], outputs: &[usize]| {
+        let execute = |inputs: &[usize], outputs: &[usize]| {
             let call = Call {
                 inputs,
                 outputs,
@@ -59,9 +59,9 @@ impl<O: Operation> Plan<O> {
         let _context = ContextGuard::enter(stream.device())?;
         match self.execution() {
             Execution::Cuda { device } if device == stream.device() => {
-                on_device(inputs, outputs, overwritten, stream, call)
+                on_device(inputs, outputs, overwritten, stream, execute)
             }
-            Execution::Cpu { .. } => on_host(inputs, outputs, overwritten, stream, call),
+            Execution::Cpu { .. } => on_host(inputs, outputs, overwritten, stream, execute),
             Execution::Cuda { .. } | Execution::CudaMulti { .. } => Err(Error::InvalidState(
                 "this plan does not run on the device of the stream".into(),
             )),
@@ -77,11 +77,10 @@ fn on_device(
     stream: StreamRef,
     execute: impl FnOnce(&[usize], &[usize]) -> Result<()>,
 ) -> Result<()> {
-    let mut layout = BlockLayout::default();
-    let sources: Vec<Copy> = inputs.iter().map(|view| layout.add(view)).collect();
-    let results = results_of(outputs, overwritten, &sources, |view| layout.add(view));
-    let block = StreamOrderedPool::of(stream.device())?.memalloc(layout.size, stream)?;
-    // Where other memory lies between the elements of a result, they are copied one by one.
+    let copies = Copies::of(inputs, outputs, overwritten);
+    let block = StreamOrderedPool::of(stream.device())?.memalloc(copies.size, stream)?;
+    // Where other memory lies between the elements of a result, they are copied one by one at the
+    // end, from here.
     let staged: Vec<Option<MemoryPointer>> = outputs
         .iter()
         .map(|view| match is_gapless(view) {
@@ -90,18 +89,17 @@ fn on_device(
         })
         .collect::<Result<_>>()?;
     let run = || {
-        for (view, copy) in inputs.iter().zip(&sources) {
+        for (view, copy) in inputs.iter().zip(&copies.sources) {
             let (start, size) = view.span();
-            // SAFETY: the caller of `execute_elsewhere` vouches for the input, and the block has room.
+            // SAFETY: the caller of `execute_elsewhere` vouches for the input, and the block has room
+            // for its range.
             unsafe { copy_from_host(block.address() + copy.start, start, size, stream) }?;
         }
-        let address = |copy: &Copy| block.address() + copy.start + copy.front;
-        let addresses = |copies: &[Copy]| copies.iter().map(address).collect::<Vec<_>>();
-        execute(&addresses(&sources), &addresses(&results))?;
-        for ((view, copy), staged) in outputs.iter().zip(&results).zip(&staged) {
+        copies.execute(block.address(), execute)?;
+        for ((view, copy), staged) in outputs.iter().zip(&copies.results).zip(&staged) {
             let (start, size) = view.span();
             let destination = staged.as_ref().map_or(start, MemoryPointer::address);
-            // SAFETY: the destination has as many bytes as the result spans, which the block has.
+            // SAFETY: the destination has as many bytes as the result's range, and so has the block.
             unsafe { copy_to_host(destination, block.address() + copy.start, size, stream) }?;
         }
         Ok(())
@@ -128,22 +126,19 @@ fn on_host(
     stream: StreamRef,
     execute: impl FnOnce(&[usize], &[usize]) -> Result<()>,
 ) -> Result<()> {
-    let mut layout = BlockLayout::default();
-    let sources: Vec<Copy> = inputs.iter().map(|view| layout.add(view)).collect();
-    let results = results_of(outputs, overwritten, &sources, |view| layout.add(view));
-    let block = MemoryKind::Host.allocate(layout.size, stream)?;
-    let address = |copy: &Copy| block.address() + copy.start + copy.front;
-    let addresses = |copies: &[Copy]| copies.iter().map(address).collect::<Vec<_>>();
+    let copies = Copies::of(inputs, outputs, overwritten);
+    let block = MemoryKind::Host.allocate(copies.size, stream)?;
     let run = || {
-        for (view, copy) in inputs.iter().zip(&sources) {
+        for (view, copy) in inputs.iter().zip(&copies.sources) {
             let (start, size) = view.span();
-            // SAFETY: the caller of `execute_elsewhere` vouches for the input, and the block has room.
+            // SAFETY: the caller of `execute_elsewhere` vouches for the input, and the block has room
+            // for its range.
             unsafe { copy_to_host(block.address() + copy.start, start, size, stream) }?;
         }
         stream.synchronize()?;
-        execute(&addresses(&sources), &addresses(&results))?;
-        for (view, copy) in outputs.iter().zip(&results) {
-            copy_result(view, block.address() + copy.start, copy, stream)?;
+        copies.execute(block.address(), execute)?;
+        for (view, copy) in outputs.iter().zip(&copies.results) {
+            copy_result(view, block.address(), copy, stream)?;
         }
         Ok(())
     };
@@ -153,20 +148,21 @@ fn on_host(
     enqueued.and(done)
 }
 
-/// Copies a result's range of memory, which is at `source` in host memory, to the result.
-fn copy_result(view: &TensorView, source: usize, copy: &Copy, stream: StreamRef) -> Result<()> {
-    let (start, size) = view.span();
+/// Copies a result's range of memory from a block in host memory to the result on a device.
+fn copy_result(view: &TensorView, block: usize, copy: &RangeCopy, stream: StreamRef) -> Result<()> {
+    let ((start, size), source) = (view.span(), block + copy.start);
     if is_gapless(view) {
-        // SAFETY: the result's caller vouches for it, and the block has its bytes.
+        // SAFETY: the caller of `execute_elsewhere` vouches for the result, and the block has its
+        // bytes.
         return unsafe { copy_from_host(start, source, size, stream) };
     }
     // By way of other device memory, from which a kernel takes the elements alone.
     let pool = StreamOrderedPool::of(stream.device())?;
     let staged = pool.memalloc(size + ALIGNMENT, stream)?;
+    // Aligned as the copy in the block is.
     let first = staged.address() + copy.start % ALIGNMENT;
     let from = TensorView { ptr: first + copy.front, ..(*view).clone() };
-    // SAFETY: the staged memory has room for the range behind its alignment, and is freed in the
-    // order of the stream.
+    // SAFETY: the staged memory has room for the range, and is freed in the order of the stream.
     unsafe {
         copy_from_host(first, source, size, stream)?;
         crop_or_pad(view, &from, stream)
@@ -174,46 +170,95 @@ fn copy_result(view: &TensorView, source: usize, copy: &Copy, stream: StreamRef)
 }
 
 /// Where the copies of operands lie in one block of memory.
-#[derive(Default)]
-struct BlockLayout {
-    /// Bytes so far.
+struct Copies {
+    sources: Vec<RangeCopy>,
+    results: Vec<RangeCopy>,
+    /// Bytes of the block.
     size: usize,
 }
 
-/// The copy of an operand's range of memory.
+/// The copy of the range of memory that an operand's elements lie in.
 #[derive(Clone, Copy)]
-struct Copy {
+struct RangeCopy {
     /// Bytes from the start of the block to the copy.
     start: usize,
     /// Bytes from there to the element at index (0, …, 0), which is aligned to [`ALIGNMENT`].
     front: usize,
 }
 
-impl BlockLayout {
-    fn add(&mut self, view: &TensorView) -> Copy {
-        let (lowest, size) = view.span();
-        let front = view.ptr.wrapping_sub(lowest);
-        let start = (self.size + front).next_multiple_of(ALIGNMENT) - front;
-        self.size = start + size;
-        Copy { start, front }
+impl Copies {
+    /// Lays out the copies. The first result has that of the input that it overwrites, if it does.
+    fn of(inputs: &[&TensorView], outputs: &[&TensorView], overwritten: Option<usize>) -> Self {
+        let mut size = 0;
+        let mut place = |view: &TensorView| {
+            let (lowest, length) = view.span();
+            let front = view.ptr.wrapping_sub(lowest);
+            let start = (size + front).next_multiple_of(ALIGNMENT) - front;
+            size = start + length;
+            RangeCopy { start, front }
+        };
+        let sources: Vec<RangeCopy> = inputs.iter().map(|view| place(view)).collect();
+        let results = outputs.iter().enumerate().map(|(index, view)| match overwritten {
+            Some(input) if index == 0 => sources[input],
+            _ => place(view),
+        });
+        let results = results.collect();
+        Self { sources, results, size }
     }
-}
 
-/// The copies of the results. The first one is that of the input that it overwrites, if it does.
-fn results_of(
-    outputs: &[&TensorView],
-    overwritten: Option<usize>,
-    sources: &[Copy],
-    mut add: impl FnMut(&TensorView) -> Copy,
-) -> Vec<Copy> {
-    let of = |(index, view): (usize, &&TensorView)| match overwritten {
-        Some(input) if index == 0 => sources[input],
-        _ => add(view),
-    };
-    outputs.iter().enumerate().map(of).collect()
+    /// Runs `execute` on the addresses of the copies in a block at `base`.
+    fn execute(
+        &self,
+        base: usize,
+        execute: impl FnOnce(&[usize], &[usize]) -> Result<()>,
+    ) -> Result<()> {
+        let address = |copy: &RangeCopy| base + copy.start + copy.front;
+        let addresses = |copies: &[RangeCopy]| copies.iter().map(address).collect::<Vec<_>>();
+        execute(&addresses(&self.sources), &addresses(&self.results))
+    }
 }
 
 /// Whether all memory between a result's elements is its own.
 fn is_gapless(view: &TensorView) -> bool {
     view.span().1 == view.layout.len() as usize * view.dtype.size()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::{DType, Layout, MemoryLocation};
+
+    fn view(ptr: usize, shape: &[i64], strides: &[i64]) -> TensorView {
+        let layout = Layout { shape: shape.into(), strides: strides.into() };
+        let device = MemoryLocation::Host;
+        TensorView { ptr, dtype: DType::Float32, layout, device, readonly: false }
+    }
+
+    #[test]
+    fn copies_are_apart_and_aligned_at_their_first_element() {
+        let backwards = view(0x1010, &[5], &[-1]);
+        let matrix = view(0x2004, &[3, 4], &[10, 2]);
+        let copies = Copies::of(&[&backwards, &matrix], &[&matrix], None);
+        let all: Vec<RangeCopy> = copies.sources.iter().chain(&copies.results).copied().collect();
+        let mut end = 0;
+        for (copy, view) in all.iter().zip([&backwards, &matrix, &matrix]) {
+            assert!(copy.start >= end && (copy.start + copy.front).is_multiple_of(ALIGNMENT));
+            assert_eq!(copy.front, view.ptr - view.span().0);
+            end = copy.start + view.span().1;
+        }
+        assert_eq!(copies.size, end);
+    }
+
+    #[test]
+    fn a_result_that_overwrites_an_input_shares_its_copy() {
+        let operand = view(0x1000, &[6], &[1]);
+        let copies = Copies::of(&[&operand, &operand], &[&operand], Some(1));
+        assert_eq!(copies.results[0].start, copies.sources[1].start);
+        copies
+            .execute(4096, |inputs, outputs| {
+                assert_eq!(outputs[0], inputs[1]);
+                Ok(())
+            })
+            .unwrap();
+    }
 }
