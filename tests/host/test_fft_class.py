@@ -181,7 +181,7 @@ def test_reset_operand_on_another_device() -> None:
     values = torch.ones(8, dtype=torch.complex64)
     with (
         fft.FFT(values, execution="cuda") as transform,
-        pytest.raises(ValueError, match=r"on CUDA device 0, and .* in host memory"),
+        pytest.raises(ValueError, match=r"on CUDA device 0, but .* in host memory"),
     ):
         transform.reset_operand(values.cuda())
 

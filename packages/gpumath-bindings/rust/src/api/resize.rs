@@ -54,7 +54,7 @@ pub(crate) fn resized<'py>(
     let protocol = OperandProtocol::of(operand)?;
     // Libraries without a current stream work on the default stream.
     let handle = given.as_ref().map_or(0, |stream| stream.handle);
-    let source = protocol.view(operand, Some(handle))?;
+    let mut source = protocol.view(operand, Some(handle))?;
     protocol.check_gradient(operand)?;
     if shape.len() != source.layout.ndim() || shape.iter().any(|&extent| extent < 0) {
         return Err(PyValueError::new_err(format!(
@@ -84,6 +84,6 @@ pub(crate) fn resized<'py>(
     // SAFETY: the new array has the target's layout, and both are alive for the call; what is borrowed
     // is kept until the work is done.
     release_gil(py, || unsafe { crop_or_pad(&target, from, work) }).or_raise(py)?;
-    deferred_release::keep(operand, source, work).or_raise(py)?;
+    deferred_release::keep(operand, &mut source, work).or_raise(py)?;
     Ok(new.array)
 }

@@ -61,12 +61,11 @@ pub(crate) fn release_finished() {
 /// as often as the user wants, who has to keep the operand.
 pub(crate) fn keep(
     object: &Bound<'_, PyAny>,
-    operand: Operand,
+    operand: &mut Operand,
     stream: StreamRef,
 ) -> gpumath_core::Result<()> {
-    let (MemoryLocation::Device(_), Some(owner)) = (operand.view.device, operand.owner) else {
-        return Ok(());
-    };
+    let MemoryLocation::Device(_) = operand.view.device else { return Ok(()) };
+    let Some(owner) = operand.owner.take() else { return Ok(()) };
     release_finished();
     if !stream.is_legacy_default() && stream.is_capturing()? {
         return Ok(());

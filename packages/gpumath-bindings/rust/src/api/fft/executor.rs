@@ -10,7 +10,7 @@ use pyo3::{intern, prelude::*};
 
 use super::arguments::{parse_direction, read_direction};
 use super::plan::PyFftPlan;
-use crate::api::operation::{Executor, Prepared, PyWorkspace};
+use crate::api::operation::{ExecutionLog, Executor, Prepared, PyWorkspace};
 
 /// Base of classes that execute one transform many times. What their users repeat costs no Python code.
 ///
@@ -60,7 +60,7 @@ impl PyFftExecutor {
         is_free: bool,
         workspace: Py<PyWorkspace>,
         blocking: bool,
-        logger: Py<PyAny>,
+        logger: Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let default = parse_direction(direction)?;
         self.0.prepare(Some(Prepared {
@@ -70,7 +70,7 @@ impl PyFftExecutor {
             location: device_id.map_or(MemoryLocation::Host, MemoryLocation::Device),
             workspace,
             blocking,
-            logger,
+            log: ExecutionLog::of(logger)?,
         }));
         Ok(())
     }

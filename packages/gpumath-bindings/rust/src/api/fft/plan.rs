@@ -11,7 +11,6 @@ use gpumath_core::tensor::MemoryLocation;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use smallvec::smallvec;
 
 use super::arguments::{kind_name, parse_direction, parse_kind, parse_norm, parse_parity};
 use super::callback;
@@ -23,7 +22,7 @@ use crate::api::operation::{
 };
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{self, OperandProtocol, deferred_release};
+use crate::interop::{self, ArrayLibrary, OperandProtocol, deferred_release};
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
 ///
@@ -309,8 +308,18 @@ impl PyFftPlan {
     fn fits(&self, operand: &Bound<'_, PyAny>, out: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let direction = self.plan.problem().kind.only_direction().unwrap_or(Direction::Forward);
         let arguments = FftArguments { direction, factor: None };
-        let invocation = self.invocation(operand, out, arguments, None, None, false);
-        Ok(invocation?.check().is_ok())
+        let (library, mut inputs, mut outs) = operands(operand, out, 0)?;
+        let invocation = Invocation {
+            plan: &self.plan,
+            library,
+            inputs: &mut inputs,
+            outs: &mut outs,
+            arguments,
+            stream: None,
+            workspace: None,
+            blocking: false,
+        };
+        Ok(invocation.check().is_ok())
     }
 
     /// Transform `input` to `output`.
@@ -397,8 +406,8 @@ impl PyFftPlan {
         // addresses, the stream and the workspace the user vouches, as the documentation says.
         release_gil(py, || unsafe { self.plan.execute(&call) }).or_raise(py)?;
         for (object, operand) in [(input, source_operand), (output, result_operand)] {
-            if let (Some(operand), Some(stream)) = (operand, stream) {
-                deferred_release::keep(object, operand, stream).or_raise(py)?;
+            if let (Some(mut operand), Some(stream)) = (operand, stream) {
+                deferred_release::keep(object, &mut operand, stream).or_raise(py)?;
             }
         }
         Ok(())
@@ -462,9 +471,19 @@ impl PyFftPlan {
         let factor = self.plan.problem().factor(parse_norm(norm)?, direction);
         let arguments = FftArguments { direction, factor };
         Fft::check_arguments(self.plan.problem(), arguments).or_raise(py)?;
-        let workspace = workspace.map(Bound::get);
         let stream = stream.map(UserStream::of).transpose()?;
-        let invocation = self.invocation(operand, out, arguments, stream, workspace, blocking)?;
+        let handle = stream.as_ref().map_or(0, |stream| stream.handle);
+        let (library, mut inputs, mut outs) = operands(operand, out, handle)?;
+        let invocation = Invocation {
+            plan: &self.plan,
+            library,
+            inputs: &mut inputs,
+            outs: &mut outs,
+            arguments,
+            stream: stream.as_ref(),
+            workspace: workspace.map(Bound::get),
+            blocking,
+        };
         invocation.check().or_raise(py)?;
         Ok(invocation.run(py)?.swap_remove(0))
     }
@@ -508,37 +527,22 @@ impl PyFftPlan {
     }
 }
 
-impl PyFftPlan {
-    /// An execution on arrays, which are looked into here.
-    fn invocation<'a, 'py>(
-        &'a self,
-        operand: &Bound<'py, PyAny>,
-        out: Option<&Bound<'py, PyAny>>,
-        arguments: FftArguments,
-        stream: Option<UserStream<'py>>,
-        workspace: Option<&'a PyWorkspace>,
-        blocking: bool,
-    ) -> PyResult<Invocation<'a, 'py, Fft>> {
-        let handle = stream.as_ref().map_or(0, |stream| stream.handle);
-        let protocol = OperandProtocol::of(operand)?;
-        // Libraries without a current stream work on the default stream.
-        let input =
-            Input { object: operand.clone(), operand: protocol.view(operand, Some(handle))? };
-        let out = out
-            .map(|out| {
-                let view = interop::out_view(operand, out, Some(handle))?;
-                Ok::<_, PyErr>(Input { object: out.clone(), operand: view })
-            })
-            .transpose()?;
-        Ok(Invocation {
-            plan: &self.plan,
-            library: protocol.library(),
-            inputs: smallvec![input],
-            outs: smallvec![out],
-            arguments,
-            stream,
-            workspace,
-            blocking,
-        })
-    }
+/// Looks into an operand and the array for its result. Libraries without a current stream work on the
+/// default stream, unless `stream` is another.
+#[expect(clippy::type_complexity, reason = "what an invocation takes")]
+fn operands<'py>(
+    operand: &Bound<'py, PyAny>,
+    out: Option<&Bound<'py, PyAny>>,
+    stream: usize,
+) -> PyResult<(ArrayLibrary, [Input<'py>; 1], [Option<Input<'py>>; 1])> {
+    let protocol = OperandProtocol::of(operand)?;
+    let input = Input { object: operand.clone(), operand: protocol.view(operand, Some(stream))? };
+    let out = match out {
+        None => None,
+        Some(out) => {
+            let view = interop::out_view(operand, out, Some(stream))?;
+            Some(Input { object: out.clone(), operand: view })
+        }
+    };
+    Ok((protocol.library(), [input], [out]))
 }

@@ -3,7 +3,6 @@
 use gpumath_core::fft::{Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm};
 use gpumath_core::operation::{Execution, Operation, PlanLookup};
 use pyo3::prelude::*;
-use smallvec::smallvec;
 
 use super::arguments::{parse_direction, parse_kind, parse_norm};
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
@@ -84,8 +83,8 @@ impl<'py> Question<'py> {
         let invocation = Invocation {
             plan: &plan,
             library,
-            inputs: smallvec![operand],
-            outs: smallvec![out],
+            inputs: &mut [operand],
+            outs: &mut [out],
             arguments: FftArguments { direction, factor },
             stream: None,
             workspace: None,

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gpumath_core::operation::{Operation, Plan, Problem};
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::types::{PyBool, PyDict};
 use pyo3::{intern, prelude::*};
 use smallvec::SmallVec;
 
 use super::invocation::Results;
 use super::operands::views;
-use super::{Input, Inputs, Invocation, Outs, PyWorkspace};
+use super::{Input, Invocation, PyWorkspace};
 use crate::interop::OperandProtocol;
 
 /// The level of `logging` at which executions are logged.
@@ -42,7 +43,7 @@ pub(crate) struct Prepared<O: Operation, Defaults> {
     pub(crate) location: MemoryLocation,
     pub(crate) workspace: Py<PyWorkspace>,
     pub(crate) blocking: bool,
-    pub(crate) logger: Py<PyAny>,
+    pub(crate) log: ExecutionLog,
 }
 
 impl<O: Operation, Defaults> Default for Executor<O, Defaults> {
@@ -77,10 +78,10 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
     ) -> PyResult<Option<Results<'py>>> {
         let (operands, known, Some(prepared)) = self.parts(py) else { return Ok(None) };
         let Some(arguments) = arguments(&prepared) else { return Ok(None) };
-        if operands.is_empty() || !prepared.is_silent(py)? {
+        if operands.is_empty() || !prepared.log.is_silent(py)? {
             return Ok(None);
         }
-        let mut inputs = Inputs::new();
+        let mut inputs: SmallVec<[Input<'_>; 1]> = SmallVec::new();
         let mut library = None;
         for (index, object) in operands.into_iter().enumerate() {
             let protocol = OperandProtocol::of(&object)?;
@@ -92,7 +93,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
             inputs.push(Input { object, operand });
         }
         let Some(library) = library else { return Ok(None) };
-        let mut given = Outs::new();
+        let mut given: SmallVec<[Option<Input<'_>>; 1]> = SmallVec::new();
         for out in outs {
             given.push(match out {
                 None => None,
@@ -102,29 +103,32 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
                 },
             });
         }
+        if inputs.iter().any(|input| input.device != prepared.location) {
+            return Ok(None);
+        }
+        if known.is_none() {
+            self.note_views(&inputs);
+        }
         let invocation = Invocation {
             plan: &prepared.plan,
             library,
-            inputs,
-            outs: given,
+            inputs: &mut inputs,
+            outs: &mut given,
             arguments,
             stream: None,
             workspace: Some(prepared.workspace.get()),
             blocking: prepared.blocking,
         };
-        if !prepared.is_at_home(&invocation) {
-            return Ok(None);
+        match invocation.check() {
+            Ok(()) => invocation.run(py).map(Some),
+            Err(_) => Ok(None),
         }
-        if known.is_none() {
-            self.note_views(&invocation.inputs);
-        }
-        invocation.run(py).map(Some)
     }
 
     /// Takes other operands for which the plan fits too; `false` declines.
     pub(crate) fn reset(&self, py: Python<'_>, operands: &[&Bound<'_, PyAny>]) -> PyResult<bool> {
         let Some(prepared) = self.state().prepared.clone() else { return Ok(false) };
-        if !prepared.is_silent(py)? {
+        if !prepared.log.is_silent(py)? {
             return Ok(false);
         }
         let mut known = KnownViews::new();
@@ -162,7 +166,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         }
         if let Some(prepared) = &state.prepared {
             visit.call(&prepared.workspace)?;
-            visit.call(&prepared.logger)?;
+            prepared.log.traverse(visit)?;
         }
         Ok(())
     }
@@ -202,7 +206,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
     }
 
     /// Keeps what the operands are, unless others have come meanwhile.
-    fn note_views(&self, inputs: &Inputs<'_>) {
+    fn note_views(&self, inputs: &[Input<'_>]) {
         let mut state = self.state();
         let are_same = state.operands.len() == inputs.len()
             && state.operands.iter().zip(inputs).all(|(held, input)| held.is(&input.object));
@@ -213,18 +217,37 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
     }
 }
 
-impl<O: Operation, Defaults> Prepared<O, Defaults> {
-    /// Whether the plan can be executed on these operands, and they are where the first ones were.
-    fn is_at_home(&self, invocation: &Invocation<'_, '_, O>) -> bool {
-        invocation.inputs.iter().all(|input| input.device == self.location)
-            && invocation.check().is_ok()
+/// The logger that executions may be written to.
+pub(crate) struct ExecutionLog {
+    logger: Py<PyAny>,
+    /// The logger's own memory of its answers, which it clears when a level changes: the dictionary
+    /// `Logger._cache`.
+    answers: Option<Py<PyDict>>,
+}
+
+impl ExecutionLog {
+    pub(crate) fn of(logger: Bound<'_, PyAny>) -> PyResult<Self> {
+        let answers = logger.getattr_opt(intern!(logger.py(), "_cache"))?;
+        let answers = answers.and_then(|answers| answers.cast_into_exact::<PyDict>().ok());
+        Ok(Self { answers: answers.map(Bound::unbind), logger: logger.unbind() })
     }
 
-    /// Whether no executions are logged.
+    /// Whether no executions are logged. The dictionary is private, but asking `isEnabledFor`, which is
+    /// Python code, takes @@FIGURE@@ longer in every execution.
     fn is_silent(&self, py: Python<'_>) -> PyResult<bool> {
-        let logger = self.logger.bind(py);
-        let answer = logger.call_method1(intern!(py, "isEnabledFor"), (INFO,))?;
+        if let Some(answers) = &self.answers
+            && let Some(answer) = answers.bind(py).get_item(INFO)?
+            && answer.is(PyBool::new(py, false))
+        {
+            return Ok(true);
+        }
+        let answer = self.logger.bind(py).call_method1(intern!(py, "isEnabledFor"), (INFO,))?;
         Ok(!answer.is_truthy()?)
+    }
+
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.logger)?;
+        visit.call(&self.answers)
     }
 }
 
@@ -232,7 +255,7 @@ impl<O: Operation, Defaults> Prepared<O, Defaults> {
 /// takes a plan that works in place.
 fn look_into_out<'py>(
     library: &str,
-    inputs: &Inputs<'py>,
+    inputs: &[Input<'py>],
     out: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Input<'py>>> {
     if inputs.iter().any(|input| input.object.is(out)) {

@@ -8,7 +8,7 @@ use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use super::operands::{Input, Inputs, Outs, check, location_of};
+use super::operands::{Input, check, location_of};
 use super::streams::{UserStream, WorkStreams, refuse_capture};
 use super::workspace::{PyWorkspace, reserve};
 use crate::api::device::wait;
@@ -21,12 +21,13 @@ pub(crate) struct Invocation<'a, 'py, O: Operation> {
     pub(crate) plan: &'a Arc<Plan<O>>,
     /// The library of the inputs, which allocates the results.
     pub(crate) library: ArrayLibrary,
-    pub(crate) inputs: Inputs<'py>,
-    /// As many as the operation has results.
-    pub(crate) outs: Outs<'py>,
+    /// In the order of the operation's arguments.
+    pub(crate) inputs: &'a mut [Input<'py>],
+    /// The arrays that the user gave for the results; `None` for a new one.
+    pub(crate) outs: &'a mut [Option<Input<'py>>],
     pub(crate) arguments: O::Arguments,
     /// By default the current stream of the inputs' library.
-    pub(crate) stream: Option<UserStream<'py>>,
+    pub(crate) stream: Option<&'a UserStream<'py>>,
     /// Keeps device memory to work in for the next execution. By default a pool lends it for this one.
     pub(crate) workspace: Option<&'a PyWorkspace>,
     /// Whether to wait for the results.
@@ -35,6 +36,9 @@ pub(crate) struct Invocation<'a, 'py, O: Operation> {
 
 /// The results of one execution.
 pub(crate) type Results<'py> = SmallVec<[Bound<'py, PyAny>; 1]>;
+
+/// Addresses of inputs or of results.
+type Addresses = SmallVec<[usize; 4]>;
 
 /// How a plan gets at its operands.
 #[derive(Clone, Copy, PartialEq)]
@@ -49,21 +53,20 @@ enum Access {
 
 /// The memory for one result.
 struct Target<'py> {
-    object: Bound<'py, PyAny>,
-    view: TensorView,
-    /// The array that the user gave.
-    given: Option<Input<'py>>,
+    array: Bound<'py, PyAny>,
+    /// Address of the element at index (0, …, 0).
+    ptr: usize,
 }
 
 impl<'py, O: Operation> Invocation<'_, 'py, O> {
     /// Checks whether the plan can be executed on these operands, before anything happens.
     pub(crate) fn check(&self) -> gpumath_core::Result<()> {
-        let location = location_of(self.plan, &self.inputs)?;
-        check(self.plan, location, &self.inputs, &self.outs)
+        let location = location_of(self.plan, self.inputs)?;
+        check(self.plan, location, self.inputs, self.outs)
     }
 
     /// Executes, and returns the results. The caller has [checked](Self::check) the operands.
-    pub(crate) fn run(mut self, py: Python<'py>) -> PyResult<Results<'py>> {
+    pub(crate) fn run(self, py: Python<'py>) -> PyResult<Results<'py>> {
         let location = self.inputs.first().map_or(MemoryLocation::Host, |first| first.device);
         let execution = self.plan.execution();
         let access = match execution {
@@ -76,76 +79,97 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
             | (MemoryLocation::Device(device), _) => Some(device),
             _ => None,
         };
-        let streams = WorkStreams::of(py, self.library, location, device, self.stream.as_ref())?;
+        let streams = WorkStreams::of(py, self.library, location, device, self.stream)?;
         let stream = streams.work;
         let is_empty = self.plan.problem().is_empty();
         let capture = match stream {
             Some(stream) if !is_empty => self.check_capture(py, access, stream)?,
             _ => CaptureStatus::NotCaptured,
         };
-        let is_captured = capture.is_capturing();
         // Libraries may have to allocate results, and the driver to load what the first execution
         // needs. Neither becomes a part of the graph.
+        let is_captured = capture.is_capturing();
         let _relaxed = is_captured.then(RelaxedCapture::enter).transpose().or_raise(py)?;
-        let targets = self.targets(py, location, streams)?;
+        let targets = self.targets(py, streams)?;
         if is_empty {
-            return Ok(targets.into_iter().map(|target| target.object).collect());
+            return Ok(targets.into_iter().map(|target| target.array).collect());
         }
         let (workspace, _owner) = match stream {
             Some(stream) => reserve(py, &self, stream, location, is_captured)?,
             None => (0, None),
         };
-        if access == Access::Copied {
-            deferred_release::release_finished();
+        if access == Access::Direct {
+            let call = Call {
+                inputs: &self.inputs.iter().map(|input| input.ptr).collect::<Addresses>(),
+                outputs: &targets.iter().map(|target| target.ptr).collect::<Addresses>(),
+                location,
+                arguments: self.arguments,
+                stream,
+                capture,
+                workspace,
+            };
+            let plan = self.plan;
+            // SAFETY: the operands were checked against the plan, and their objects are alive for the
+            // call; the stream is the library's own, or the user vouches for it; the workspace was
+            // allocated for the plan on that stream.
+            release_gil(py, || unsafe { plan.execute(&call) }).or_raise(py)?;
+            self.keep_until_done(py, stream)?;
+        } else {
+            self.run_and_wait(py, access, &targets, (location, stream), workspace)?;
         }
+        Ok(targets.into_iter().map(|target| target.array).collect())
+    }
+
+    /// Executes where the engine does not read and write the operands itself, or is one of several
+    /// devices. The results are there on return.
+    fn run_and_wait(
+        &self,
+        py: Python<'py>,
+        access: Access,
+        targets: &[Target<'py>],
+        (location, stream): (MemoryLocation, Option<StreamRef>),
+        workspace: usize,
+    ) -> PyResult<()> {
+        deferred_release::release_finished();
         if let (Access::Several, Some(stream)) = (access, stream) {
             // The wait for what makes the operands can be interrupted here.
             wait(py, || stream.query())?;
         }
         let (plan, arguments) = (self.plan, self.arguments);
+        let specs = plan.problem().outputs();
+        let results: SmallVec<[TensorView; 1]> =
+            specs.zip(targets).map(|(spec, target)| spec.view_at(target.ptr, location)).collect();
         let sources: SmallVec<[&TensorView; 4]> =
             self.inputs.iter().map(|input| &input.operand.view).collect();
-        let results: SmallVec<[&TensorView; 1]> =
-            targets.iter().map(|target| &target.view).collect();
-        // SAFETY: the operands were checked against the plan, and their objects are alive for the
-        // call; the stream is the library's own, or the user vouches for it; the workspace was
-        // allocated for the plan on that stream.
+        // SAFETY: as in `run`.
         release_gil(py, || unsafe {
             match (access, stream) {
                 (Access::Copied, Some(stream)) => {
+                    let results: SmallVec<[&TensorView; 1]> = results.iter().collect();
                     plan.execute_elsewhere(&sources, &results, arguments, stream, workspace)
                 }
                 _ => plan.execute(&Call {
-                    inputs: &sources.iter().map(|view| view.ptr).collect::<SmallVec<[usize; 4]>>(),
-                    outputs: &results.iter().map(|view| view.ptr).collect::<SmallVec<[usize; 1]>>(),
+                    inputs: &sources.iter().map(|view| view.ptr).collect::<Addresses>(),
+                    outputs: &results.iter().map(|view| view.ptr).collect::<Addresses>(),
                     location,
                     arguments,
                     stream,
-                    capture,
+                    capture: CaptureStatus::NotCaptured,
                     workspace,
                 }),
             }
         })
-        .or_raise(py)?;
-        drop((sources, results));
-        if let (Access::Direct, Some(stream)) = (access, stream) {
-            for Input { object, operand } in std::mem::take(&mut self.inputs) {
-                deferred_release::keep(&object, operand, stream).or_raise(py)?;
-            }
-            if self.blocking {
-                wait(py, || stream.query())?;
-            }
+        .or_raise(py)
+    }
+
+    /// Keeps what was borrowed from operands until the work on `stream` is done, and waits for it if
+    /// the user wants that.
+    fn keep_until_done(self, py: Python<'py>, stream: Option<StreamRef>) -> PyResult<()> {
+        let Some(stream) = stream else { return Ok(()) };
+        for input in self.inputs.iter_mut().chain(self.outs.iter_mut().flatten()) {
+            deferred_release::keep(&input.object, &mut input.operand, stream).or_raise(py)?;
         }
-        let mut arrays = Results::new();
-        for Target { object, given, .. } in targets {
-            if let (Some(stream), Some(given)) =
-                (stream.filter(|_| access == Access::Direct), given)
-            {
-                deferred_release::keep(&object, given.operand, stream).or_raise(py)?;
-            }
-            arrays.push(object);
-        }
-        Ok(arrays)
+        if self.blocking { wait(py, || stream.query()) } else { Ok(()) }
     }
 
     /// Returns whether the stream is being captured into a graph; an error if this execution cannot be.
@@ -186,32 +210,24 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
     /// The memory that the results go to: what the user gave, the input that is overwritten, or new
     /// arrays of the inputs' library.
     fn targets(
-        &mut self,
+        &self,
         py: Python<'py>,
-        location: MemoryLocation,
         streams: WorkStreams,
     ) -> PyResult<SmallVec<[Target<'py>; 1]>> {
-        let problem = self.plan.problem();
-        let overwritten = problem.overwritten_input();
+        let overwritten = self.plan.problem().overwritten_input();
+        let results = self.plan.problem().outputs().zip(&*self.outs).enumerate();
         let mut targets = SmallVec::new();
-        for (index, (spec, out)) in
-            problem.outputs().zip(std::mem::take(&mut self.outs)).enumerate()
-        {
+        for (index, (spec, out)) in results {
             let overwritten =
                 overwritten.filter(|_| index == 0).and_then(|input| self.inputs.get(input));
-            targets.push(if let Some(given) = out {
-                let (object, view) = (given.object.clone(), given.operand.view.clone());
-                Target { object, view, given: Some(given) }
-            } else if let Some(input) = overwritten {
-                let (object, view) = (input.object.clone(), input.operand.view.clone());
-                Target { object, view, given: None }
+            targets.push(if let Some(array) = out.as_ref().or(overwritten) {
+                Target { array: array.object.clone(), ptr: array.ptr }
             } else {
-                let object = self.stream.as_ref().map(|stream| &stream.object);
-                let first = &self.inputs[0];
+                let (first, stream) = (&self.inputs[0], self.stream.map(|stream| &stream.object));
                 let new = streams.allocate(py, || {
-                    self.library.empty(&first.object, first, spec.layout, spec.dtype, object)
+                    self.library.empty(&first.object, first, spec.layout, spec.dtype, stream)
                 })?;
-                Target { view: spec.view_at(new.ptr, location), object: new.array, given: None }
+                Target { array: new.array, ptr: new.ptr }
             });
         }
         Ok(targets)

@@ -18,12 +18,6 @@ pub(crate) struct Input<'py> {
     pub(crate) operand: Operand,
 }
 
-/// The inputs of one execution, in the order of the operation's arguments.
-pub(crate) type Inputs<'py> = SmallVec<[Input<'py>; 1]>;
-
-/// The arrays that a user gave for the results; `None` for a new one.
-pub(crate) type Outs<'py> = SmallVec<[Option<Input<'py>>; 1]>;
-
 impl Deref for Input<'_> {
     type Target = TensorView;
 

@@ -114,7 +114,7 @@ pub(super) fn reserve<O: Operation>(
     };
     let pool = LibraryPool(library);
     let own = invocation.workspace.and_then(|workspace| workspace.manager.as_ref());
-    let stream_object = || invocation.stream.as_ref().map(|stream| stream.object.clone().unbind());
+    let stream_object = || invocation.stream.map(|stream| stream.object.clone().unbind());
     let own = own.map(|manager| UserManager { manager, stream_object: stream_object() });
     let own = own.as_ref().map(|manager| manager as &dyn BaseCUDAMemoryManager);
     if is_captured {
