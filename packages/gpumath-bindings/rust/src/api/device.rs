@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{OperandProtocol, deferred_release, stream_handle};
+use crate::interop::{Named, OperandProtocol, deferred_release, stream_handle};
 
 /// Waits until `is_done` says so. What the handler of a signal raises, such as `KeyboardInterrupt`, ends the wait; the
 /// GPU's work goes on.
@@ -331,12 +331,11 @@ pub(crate) fn is_capturing(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResul
 /// 0
 #[pyfunction]
 pub(crate) fn current_stream(operand: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let reader = OperandProtocol::of(operand)?;
-    match reader.view(operand, None)?.device {
+    let py = operand.py();
+    let protocol = OperandProtocol::of(operand).named(py, "the operand")?;
+    match protocol.view(operand, None).named(py, "the operand")?.device {
         tensor::MemoryLocation::Host => Ok(0),
-        tensor::MemoryLocation::Device(ordinal) => {
-            reader.library().current_stream(operand.py(), ordinal)
-        }
+        tensor::MemoryLocation::Device(ordinal) => protocol.library().current_stream(py, ordinal),
     }
 }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::api::operation::{UserStream, WorkStreams};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{OperandProtocol, deferred_release};
+use crate::interop::{self, deferred_release};
 
 /// Copy an operand to a new array of another shape: cut where that is shorter, with zeros where it is longer.
 ///
@@ -51,11 +51,9 @@ pub(crate) fn resized<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let shape = Dims::from_vec(shape);
     let given = stream.map(UserStream::of).transpose()?;
-    let protocol = OperandProtocol::of(operand)?;
     // Libraries without a current stream work on the default stream.
     let handle = given.as_ref().map_or(0, |stream| stream.handle);
-    let source = protocol.view(operand, Some(handle))?;
-    protocol.check_gradient(operand)?;
+    let (source, library) = interop::view_with_library("the operand", operand, Some(handle))?;
     if shape.len() != source.layout.ndim() || shape.iter().any(|&extent| extent < 0) {
         return Err(PyValueError::new_err(format!(
             "the shape {:?} was asked for, but the operand has {} dimensions; give as many extents, none of them negative",
@@ -63,7 +61,6 @@ pub(crate) fn resized<'py>(
             source.layout.ndim()
         )));
     }
-    let library = protocol.library();
     let layout = Layout::packed(&shape, &source.layout.memory_order());
     let target = TensorView { layout, readonly: false, ..source.view.clone() };
     if target.span_in_memory().is_none() {

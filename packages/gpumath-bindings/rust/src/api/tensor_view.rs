@@ -50,7 +50,7 @@ impl TensorView {
     #[pyo3(signature = (operand, *, stream=None))]
     fn new(operand: Bound<'_, PyAny>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let stream = stream.map(interop::stream_handle).transpose()?;
-        let found = interop::view(&operand, stream)?;
+        let found = interop::view("the operand", &operand, stream)?;
         Ok(Self { view: found.view, owner: found.owner, operand: operand.unbind() })
     }
 

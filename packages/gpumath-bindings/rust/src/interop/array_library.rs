@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{IntoPyObjectExt, intern, prelude::*};
 
 use super::dlpack_abi::Exchange;
-use super::{cupy, numpy};
+use super::{Named, cupy, numpy};
 use crate::api::array::Array;
 use crate::error::OrRaise;
 
@@ -179,7 +179,7 @@ fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<
         NDARRAY.get(py)?.call1((shape, dtype_object, py.None(), 0, strides))
     };
     let array = array?;
-    let ptr = numpy::view(&array)?.ptr;
+    let ptr = numpy::view(&array).named(py, "the new array")?.ptr;
     Ok(NewArray { array, ptr })
 }
 
@@ -244,7 +244,7 @@ fn torch_tensor<'py>(
         EMPTY.get(py)?.call((shape, PyTuple::new(py, &layout.strides)?), Some(&keywords))?
     };
     let ptr = match exchange {
-        Some(exchange) => exchange.tensor(&array)?.address(),
+        Some(exchange) => exchange.tensor(&array).named(py, "the new tensor")?.address(),
         None => array.call_method0(intern!(py, "data_ptr"))?.extract()?,
     };
     Ok(NewArray { array, ptr })

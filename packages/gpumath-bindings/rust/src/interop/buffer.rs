@@ -5,10 +5,9 @@ use std::mem::MaybeUninit;
 
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::PyValueError;
 use pyo3::{ffi, prelude::*};
 
-use super::{Operand, Owner, checked, layout_from_bytes, plausible, unsupported_dtype};
+use super::{Operand, Owner, Refusal, checked, layout_from_bytes, plausible, unsupported_dtype};
 
 /// A buffer that is given back when it is dropped. It stays where it was filled, since it may point into itself.
 pub(crate) struct Buffer(Box<MaybeUninit<ffi::Py_buffer>>);
@@ -52,7 +51,7 @@ impl Drop for Buffer {
     }
 }
 
-pub(super) fn view(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
+pub(super) fn view(object: &Bound<'_, PyAny>) -> Result<Operand, Refusal> {
     let buffer = Buffer::of(object)?;
     let raw = buffer.raw();
     // SAFETY: a non-null format is a NUL-terminated string that lives as long as the buffer.
@@ -80,13 +79,14 @@ pub(super) fn view(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
 ///
 /// # Safety
 /// It is filled, and shape and strides were asked for.
-pub(super) unsafe fn layout(raw: &ffi::Py_buffer, dtype: DType) -> PyResult<Layout> {
-    let ndim = usize::try_from(raw.ndim).map_err(|_| PyValueError::new_err("negative ndim"))?;
+pub(super) unsafe fn layout(raw: &ffi::Py_buffer, dtype: DType) -> Result<Layout, Refusal> {
+    let ndim = usize::try_from(raw.ndim)
+        .map_err(|_| Refusal::value("'s buffer has a negative number of dimensions"))?;
     if ndim == 0 {
         return Ok(Layout { shape: Dims::new(), strides: Dims::new() });
     }
     if raw.shape.is_null() {
-        return Err(PyValueError::new_err("the operand's buffer has no shape"));
+        return Err(Refusal::value("'s buffer has no shape"));
     }
     // SAFETY: not NULL, so it has ndim elements.
     let shape = unsafe { std::slice::from_raw_parts(raw.shape, ndim) };

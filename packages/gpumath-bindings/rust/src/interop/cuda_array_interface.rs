@@ -5,27 +5,28 @@
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::{MemoryKind, device_of};
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyDict, PyString};
 use pyo3::{intern, prelude::*};
 
-use super::{Operand, Owner, checked, dims, layout_from_bytes, plausible, unsupported_dtype};
+use super::{
+    Operand, Owner, Refusal, checked, dims, layout_from_bytes, plausible, unsupported_dtype,
+};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 
 /// Work on `stream` waits for what made the elements; `None` if they are not looked at.
-pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
+pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<Operand, Refusal> {
     let py = operand.py();
     let interface = operand.getattr(intern!(py, "__cuda_array_interface__"))?;
     let interface = interface.cast_into::<PyDict>().map_err(|error| {
-        PyTypeError::new_err(format!(
-            "the operand's __cuda_array_interface__ is {}; it has to be a dictionary",
+        Refusal::of_type(format!(
+            "'s __cuda_array_interface__ is {}; it has to be a dictionary",
             error.into_inner()
         ))
     })?;
     if optional(&interface, intern!(py, "mask"))?.is_some() {
-        return Err(PyValueError::new_err(
-            "the operand has a mask, which would be ignored; fill in or drop the masked elements first",
+        return Err(Refusal::value(
+            " has a mask, which would be ignored; fill in or drop the masked elements first",
         ));
     }
     let typestr = needed(&interface, intern!(py, "typestr"))?;
@@ -54,9 +55,9 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
     let own = optional(&interface, intern!(py, "stream"))?;
     let own = own.map(|stream| stream.extract::<usize>()).transpose()?;
     if own == Some(0) {
-        return Err(PyValueError::new_err(
-            "the operand's __cuda_array_interface__ has the stream 0, which is ambiguous; 1 is the legacy default \
-             stream and 2 the per-thread one",
+        return Err(Refusal::value(
+            "'s __cuda_array_interface__ has the stream 0, which is ambiguous; 1 is the legacy \
+             default stream and 2 the per-thread one",
         ));
     }
     if let (Some(own), Some(stream), MemoryLocation::Device(device)) = (own, stream, view.device)
@@ -85,10 +86,9 @@ fn optional<'py>(
 fn needed<'py>(
     interface: &Bound<'py, PyDict>,
     key: &Bound<'py, PyString>,
-) -> PyResult<Bound<'py, PyAny>> {
-    optional(interface, key)?.ok_or_else(|| {
-        PyValueError::new_err(format!("the operand's __cuda_array_interface__ has no {key:?}"))
-    })
+) -> Result<Bound<'py, PyAny>, Refusal> {
+    optional(interface, key)?
+        .ok_or_else(|| Refusal::value(format!("'s __cuda_array_interface__ has no {key:?}")))
 }
 
 fn dtype_from_typestr(typestr: &str) -> Option<DType> {

@@ -9,9 +9,9 @@ use pyo3::types::{PyBool, PyCapsule, PyTuple};
 use pyo3::{intern, prelude::*};
 
 use super::array_library::numpy_dtype;
-use super::{checked, dims, layout_from_bytes, unsupported_dtype};
+use super::{Refusal, checked, dims, layout_from_bytes, unsupported_dtype};
 
-pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
+pub(super) fn view(array: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     let py = array.py();
     let dtype = array.getattr(intern!(py, "dtype"))?;
     let Some(dtype) = known_dtype(&dtype)? else {
@@ -36,7 +36,10 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
 }
 
 /// The same for an array that gave `known`. Of what a view tells, only the layout of an array can change.
-pub(super) fn view_again(array: &Bound<'_, PyAny>, known: &TensorView) -> PyResult<TensorView> {
+pub(super) fn view_again(
+    array: &Bound<'_, PyAny>,
+    known: &TensorView,
+) -> Result<TensorView, Refusal> {
     let py = array.py();
     let flag = array.getattr_opt(intern!(py, "_c_contiguous"))?;
     if flag.is_some_and(|flag| flag.is(PyBool::new(py, true)))

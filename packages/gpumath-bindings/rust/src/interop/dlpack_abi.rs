@@ -9,12 +9,11 @@ use std::ptr::NonNull;
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyCapsule, PyType};
 use pyo3::{intern, prelude::*};
 
 use super::dlpack_import::{Managed, Versioned};
-use super::unsupported_dtype;
+use super::{Refusal, unsupported_dtype};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 
@@ -51,7 +50,7 @@ impl DlTensor {
     ///
     /// # Safety
     /// Shape and strides, unless NULL, have `ndim` elements.
-    pub(super) unsafe fn view(&self) -> PyResult<(TensorView, MemoryKind)> {
+    pub(super) unsafe fn view(&self) -> Result<(TensorView, MemoryKind), Refusal> {
         let Some(dtype) = dtype(self.type_code, self.type_bits, self.type_lanes) else {
             return Err(unsupported_dtype(&describe_dtype(
                 self.type_code,
@@ -60,8 +59,8 @@ impl DlTensor {
             )));
         };
         if !(0..=MAX_DIMENSIONS).contains(&self.ndim) || (self.ndim > 0 && self.shape.is_null()) {
-            return Err(PyValueError::new_err(format!(
-                "the operand's DLPack tensor is invalid: it has {} dimensions and {} shape",
+            return Err(Refusal::value(format!(
+                "'s DLPack tensor is invalid: it has {} dimensions and {} shape",
                 self.ndim,
                 if self.shape.is_null() { "no" } else { "a" }
             )));
@@ -147,7 +146,7 @@ impl Exchange {
     }
 
     /// The tensor behind `object`, whose class offered these functions. Its shape and strides live as long as `object`.
-    pub(super) fn tensor(self, object: &Bound<'_, PyAny>) -> PyResult<DlTensor> {
+    pub(super) fn tensor(self, object: &Bound<'_, PyAny>) -> Result<DlTensor, Refusal> {
         let mut tensor = MaybeUninit::uninit();
         let Some(function) = self.tensor else { return Err(no_memory(object.py())) };
         // SAFETY: the class of `object` offered this function, and the GIL is held.
@@ -159,7 +158,7 @@ impl Exchange {
     }
 
     /// The same, with a reference to it.
-    pub(super) fn managed(self, object: &Bound<'_, PyAny>) -> PyResult<Managed> {
+    pub(super) fn managed(self, object: &Bound<'_, PyAny>) -> Result<Managed, Refusal> {
         let mut tensor = std::ptr::null_mut();
         let Some(function) = self.managed else { return Err(no_memory(object.py())) };
         // SAFETY: the class of `object` offered this function, and the GIL is held.
@@ -192,12 +191,12 @@ impl Exchange {
     }
 }
 
-fn no_memory(py: Python<'_>) -> PyErr {
-    let error = PyTypeError::new_err(
-        "the tensor has no memory that can be addressed; sparse and other special tensors have to be made dense first",
-    );
-    error.set_cause(py, PyErr::take(py));
-    error
+fn no_memory(py: Python<'_>) -> Refusal {
+    Refusal::of_type(
+        " has no memory that can be addressed; sparse and other special tensors have to be made \
+         dense first",
+    )
+    .caused_by(PyErr::take(py))
 }
 
 /// Pairs of a `DLDataType` with one lane, and an element type.
@@ -247,14 +246,14 @@ fn describe_dtype(code: u8, bits: u8, lanes: u16) -> String {
 }
 
 /// Device and kind of memory of a DLPack device number and ordinal.
-fn device(kind: i32, ordinal: i32) -> PyResult<(MemoryLocation, MemoryKind)> {
+fn device(kind: i32, ordinal: i32) -> Result<(MemoryLocation, MemoryKind), Refusal> {
     match kind {
         CPU => Ok((MemoryLocation::Host, MemoryKind::Host)),
         CUDA_HOST => Ok((MemoryLocation::Host, MemoryKind::Pinned)),
         CUDA => Ok((MemoryLocation::Device(ordinal), MemoryKind::Device)),
         CUDA_MANAGED => Ok((MemoryLocation::Device(ordinal), MemoryKind::Managed)),
-        _ => Err(PyValueError::new_err(format!(
-            "the operand is on a device of DLPack type {kind}; CPU and CUDA memory are supported"
+        _ => Err(Refusal::value(format!(
+            " is on a device of DLPack type {kind}; CPU and CUDA memory are supported"
         ))),
     }
 }

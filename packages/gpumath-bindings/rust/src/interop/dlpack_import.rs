@@ -4,12 +4,12 @@ use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
 use gpumath_core::tensor::MemoryLocation;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern, prelude::*};
 
 use super::dlpack_abi::{CUDA, CUDA_MANAGED, DlTensor, Exchange};
-use super::{Operand, Owner, checked, plausible};
+use super::{Operand, Owner, Refusal, checked, plausible};
 
 pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";
 pub(crate) const PLAIN: &CStr = c"dltensor";
@@ -80,12 +80,12 @@ impl Drop for Managed {
 }
 
 /// Work on `stream` waits for what made the elements; `None` if they are not looked at.
-pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
+pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<Operand, Refusal> {
     let capsule = request(operand, stream)?;
     let capsule = capsule.cast_into::<PyCapsule>().map_err(|error| {
         let class = error.into_inner().get_type();
-        PyTypeError::new_err(format!(
-            "the operand's __dlpack__() returned a {}; it has to be a capsule",
+        Refusal::of_type(format!(
+            "'s __dlpack__() returned a {}; it has to be a capsule",
             class.fully_qualified_name().map_or_else(|_| String::new(), |name| name.to_string())
         ))
     })?;
@@ -97,7 +97,7 @@ pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
     stream: Option<usize>,
-) -> PyResult<Operand> {
+) -> Result<Operand, Refusal> {
     let found = operand_of(exchange.managed(operand)?)?;
     if let (MemoryLocation::Device(device), Some(stream)) = (found.view.device, stream) {
         exchange.order(operand.py(), device, stream)?;
@@ -105,7 +105,7 @@ pub(super) fn exchanged_view(
     Ok(found)
 }
 
-fn operand_of(managed: Managed) -> PyResult<Operand> {
+fn operand_of(managed: Managed) -> Result<Operand, Refusal> {
     let (tensor, flags) = match &managed {
         // SAFETY: it is ours, until it is dropped.
         Managed::Plain(tensor) => (unsafe { &tensor.as_ref().tensor }, 0),
@@ -113,8 +113,8 @@ fn operand_of(managed: Managed) -> PyResult<Operand> {
             // SAFETY: it starts with a version, whatever follows.
             let (major, minor) = unsafe { tensor.cast::<(u32, u32)>().read() };
             if major != VERSION.0 {
-                return Err(PyBufferError::new_err(format!(
-                    "the operand's DLPack version is {major}.{minor}; version 1 was asked for"
+                return Err(Refusal::buffer(format!(
+                    "'s DLPack version is {major}.{minor}; version 1 was asked for"
                 )));
             }
             // SAFETY: version 1 has this layout.
@@ -123,8 +123,8 @@ fn operand_of(managed: Managed) -> PyResult<Operand> {
         }
     };
     if flags & IS_COPIED != 0 {
-        return Err(PyBufferError::new_err(
-            "the operand's library gave a copy instead of its memory; make the copy yourself, and pass that",
+        return Err(Refusal::buffer(
+            "'s library gave a copy instead of its memory; make the copy yourself, and pass that",
         ));
     }
     // SAFETY: DLPack's rules for what a managed tensor holds.
@@ -135,12 +135,15 @@ fn operand_of(managed: Managed) -> PyResult<Operand> {
 }
 
 /// The result of `__dlpack__`, in the newest form that the library has.
-fn request<'py>(operand: &Bound<'py, PyAny>, stream: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
+fn request<'py>(
+    operand: &Bound<'py, PyAny>,
+    stream: Option<usize>,
+) -> Result<Bound<'py, PyAny>, Refusal> {
     let py = operand.py();
     let device = operand.call_method0(intern!(py, "__dlpack_device__"))?;
     let (kind, _): (i32, i32) = device.extract().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "the operand's __dlpack_device__() returned {device}; it has to be a pair of integers"
+        Refusal::of_type(format!(
+            "'s __dlpack_device__() returned {device}; it has to be a pair of integers"
         ))
     })?;
     let keywords = PyDict::new(py);
@@ -153,16 +156,16 @@ fn request<'py>(operand: &Bound<'py, PyAny>, stream: Option<usize>) -> PyResult<
     let method = operand.getattr(intern!(py, "__dlpack__"))?;
     match method.call((), Some(&keywords)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            // From before versions.
+            // The library is older than DLPack 1.0, which introduced `max_version`.
             keywords.del_item(intern!(py, "max_version"))?;
-            method.call((), Some(&keywords))
+            Ok(method.call((), Some(&keywords))?)
         }
-        result => result,
+        result => Ok(result?),
     }
 }
 
 /// The tensor of a capsule, which is then marked as used.
-fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Managed> {
+fn take(capsule: &Bound<'_, PyCapsule>) -> Result<Managed, Refusal> {
     let raw = capsule.as_ptr();
     let holds = |name: &CStr| {
         // SAFETY: a live capsule and a NUL-terminated name.
@@ -190,8 +193,8 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Managed> {
         let name = ffi::PyCapsule_GetName(raw);
         if name.is_null() { None } else { Some(CStr::from_ptr(name).to_string_lossy()) }
     };
-    Err(PyValueError::new_err(format!(
-        "the operand's __dlpack__() returned a capsule named {name:?}; {PLAIN:?} or {VERSIONED:?} is needed, and one \
-         that was used before cannot be used again"
+    Err(Refusal::value(format!(
+        "'s __dlpack__() returned a capsule named {name:?}; {PLAIN:?} or {VERSIONED:?} is needed, \
+         and one that was used before cannot be used again"
     )))
 }

@@ -9,6 +9,7 @@ pub(crate) mod dlpack_abi;
 pub(crate) mod dlpack_import;
 mod library_pool;
 mod numpy;
+mod refusal;
 mod stream;
 mod torch;
 
@@ -17,7 +18,7 @@ use std::sync::OnceLock;
 
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{Dims, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyTuple, PyType};
 use pyo3::{ffi, intern, prelude::*};
@@ -25,6 +26,7 @@ use pyo3::{ffi, intern, prelude::*};
 use crate::api::array::Array;
 
 pub(crate) use array_library::ArrayLibrary;
+pub(crate) use refusal::{Named, Refusal};
 pub(crate) use stream::stream_handle;
 
 /// An operand, and what has to live as long as its address is used: the object itself and `owner`.
@@ -91,45 +93,64 @@ const LEGACY_STREAM: usize = 1;
 /// Classes remembered at most: programs that make classes all the time must not fill the memory with them.
 const MAX_REMEMBERED: usize = 256;
 
-/// What `operand` is; nothing is copied. Where its library can be told, work put on `stream` from now on waits for what
-/// makes the elements; `None` promises that nobody looks at them.
-pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
-    OperandProtocol::of(operand)?.view(operand, stream)
+/// Looks into `operand`, which errors call `name`; nothing is copied.
+///
+/// If the operand's library can be told, work enqueued on `stream` from now on waits for the work
+/// that makes the elements. `None` promises that nobody looks at the elements.
+pub(crate) fn view(
+    name: &str,
+    operand: &Bound<'_, PyAny>,
+    stream: Option<usize>,
+) -> PyResult<Operand> {
+    OperandProtocol::of(operand)
+        .and_then(|protocol| protocol.view(operand, stream))
+        .named(operand.py(), name)
 }
 
-/// The same for what the result of an operation on `operand` is written to. Errors speak of `out`.
+/// Looks into `operand` like [`view`], and also returns its library. A tensor that requires a
+/// gradient is refused, because a result without one would be a silent loss.
+pub(crate) fn view_with_library(
+    name: &str,
+    operand: &Bound<'_, PyAny>,
+    stream: Option<usize>,
+) -> PyResult<(Operand, ArrayLibrary)> {
+    let read = || {
+        let protocol = OperandProtocol::of(operand)?;
+        let view = protocol.view(operand, stream)?;
+        protocol.check_gradient(operand)?;
+        Ok((view, protocol.library()))
+    };
+    read().named(operand.py(), name)
+}
+
+/// Looks into `out`, the array for the result of an operation on `operand`, like [`view`]. What is
+/// wrong with `out` is a ValueError, also if the same of an operand is a TypeError.
 pub(crate) fn out_view(
     operand: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
     stream: Option<usize>,
 ) -> PyResult<Operand> {
-    let renamed = |error: PyErr| {
-        let py = out.py();
-        if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyValueError>(py) {
-            return error;
-        }
-        let text = error.value(py).to_string();
-        let text = text.replace("the operand's", "out's").replace("the operand", "out");
-        let renamed = PyValueError::new_err(text.replace("the tensor", "out"));
-        renamed.set_cause(py, Some(error));
-        renamed
-    };
-    let reader = OperandProtocol::of(out).map_err(renamed)?;
-    let (own, other) = (OperandProtocol::of(operand)?.library(), reader.library());
-    if own.name() != other.name() {
+    let py = out.py();
+    let protocol = OperandProtocol::of(out).map_err(Refusal::as_value).named(py, "out")?;
+    let library = OperandProtocol::of(operand).named(py, "the operand")?.library();
+    if library.name() != protocol.library().name() {
         return Err(PyValueError::new_err(format!(
-            "out is of the library {}, and the operand of {}; give an array of the operand's library",
-            other.name(),
-            own.name()
+            "out is of the library {}, but the operand is of {}; give an array of the operand's \
+             library",
+            protocol.library().name(),
+            library.name()
         )));
     }
-    reader.check_gradient(out).map_err(renamed)?;
-    reader.view(out, stream).map_err(renamed)
+    protocol
+        .check_gradient(out)
+        .and_then(|()| protocol.view(out, stream))
+        .map_err(Refusal::as_value)
+        .named(py, "out")
 }
 
 impl OperandProtocol {
     /// For the class of `operand`.
-    pub(crate) fn of(operand: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn of(operand: &Bound<'_, PyAny>) -> Result<Self, Refusal> {
         let class = operand.get_type_ptr() as usize;
         for place in &PROTOCOL_BY_CLASS {
             match place.get() {
@@ -157,7 +178,7 @@ impl OperandProtocol {
         self,
         operand: &Bound<'_, PyAny>,
         stream: Option<usize>,
-    ) -> PyResult<Operand> {
+    ) -> Result<Operand, Refusal> {
         let (view, space) = match self {
             Self::Numpy => (numpy::view(operand)?, MemoryKind::Host),
             Self::Cupy => (cupy::view(operand)?, MemoryKind::Device),
@@ -171,7 +192,9 @@ impl OperandProtocol {
                 };
                 (view, space)
             }
-            Self::Own => return Array::operand(operand.cast::<Array>()?, stream),
+            Self::Own => {
+                return Ok(Array::operand(operand.cast::<Array>().map_err(PyErr::from)?, stream)?);
+            }
             Self::Exchange(exchange) => {
                 return dlpack_import::exchanged_view(operand, exchange, stream);
             }
@@ -196,7 +219,7 @@ impl OperandProtocol {
         operand: &Bound<'_, PyAny>,
         known: &TensorView,
         stream: Option<usize>,
-    ) -> PyResult<Operand> {
+    ) -> Result<Operand, Refusal> {
         let (view, space) = match self {
             Self::TorchExchange(exchange) => torch::exchanged_view_again(operand, exchange)?,
             Self::Cupy => (cupy::view_again(operand, known)?, MemoryKind::Device),
@@ -206,7 +229,7 @@ impl OperandProtocol {
     }
 
     /// Refuses what an operation would silently lose: a gradient that PyTorch is to compute.
-    pub(crate) fn check_gradient(self, operand: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(crate) fn check_gradient(self, operand: &Bound<'_, PyAny>) -> Result<(), Refusal> {
         match self {
             Self::TorchExchange(_) | Self::Torch => torch::check_gradient(operand),
             _ => Ok(()),
@@ -214,7 +237,10 @@ impl OperandProtocol {
     }
 }
 
-fn remember(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<OperandProtocol> {
+fn remember(
+    operand: &Bound<'_, PyAny>,
+    class: &Bound<'_, PyType>,
+) -> Result<OperandProtocol, Refusal> {
     let reader = classify(operand, class)?;
     let entry = (class.as_ptr() as usize, reader);
     if PROTOCOL_BY_CLASS.iter().any(|place| place.set(entry).is_ok()) {
@@ -223,19 +249,22 @@ fn remember(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<O
     Ok(reader)
 }
 
-fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<OperandProtocol> {
+fn classify(
+    operand: &Bound<'_, PyAny>,
+    class: &Bound<'_, PyType>,
+) -> Result<OperandProtocol, Refusal> {
     let py = class.py();
     if operand.is_exact_instance_of::<Array>() {
         return Ok(OperandProtocol::Own);
     }
     let mut reader = OperandProtocol::Capsule;
     for base in class.mro() {
-        let base = base.cast_into::<PyType>()?;
+        let base = base.cast_into::<PyType>().map_err(PyErr::from)?;
         let module = base.module()?;
         let module = module.to_str()?;
         let name = base.name()?;
         match (module.split('.').next().unwrap_or_default(), name.to_str()?) {
-            ("numpy", "MaskedArray" | "generic") => return Err(refusal(class)),
+            ("numpy", "MaskedArray" | "generic") => return Err(no_protocol(class)),
             ("numpy", "ndarray") => return Ok(OperandProtocol::Numpy),
             ("cupy", "ndarray") => return Ok(OperandProtocol::Cupy),
             ("torch", "Tensor") => {
@@ -272,47 +301,52 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<O
     if unsafe { ffi::PyObject_CheckBuffer(operand.as_ptr()) } != 0 {
         return Ok(OperandProtocol::Buffer);
     }
-    Err(refusal(class))
+    Err(no_protocol(class))
 }
 
-fn refusal(class: &Bound<'_, PyType>) -> PyErr {
+fn no_protocol(class: &Bound<'_, PyType>) -> Refusal {
     let name = class.fully_qualified_name().map_or_else(|_| String::new(), |name| name.to_string());
-    PyTypeError::new_err(format!(
-        "the operand is a {name}; a NumPy or CuPy array, a PyTorch tensor, or an object with __dlpack__, \
-         __cuda_array_interface__ or the buffer protocol is needed: convert it first (masked arrays with filled())"
+    Refusal::of_type(format!(
+        " is a {name}; a NumPy or CuPy array, a PyTorch tensor, or an object with __dlpack__, \
+         __cuda_array_interface__ or the buffer protocol is needed: convert it first (masked \
+         arrays with filled())"
     ))
 }
 
-fn unsupported_dtype(dtype: &str) -> PyErr {
-    PyValueError::new_err(format!(
-        "the operand's element type {dtype} is not supported; float16, float32, float64, complex32, complex64 and \
-         complex128 in the machine's byte order are: convert it first"
+fn unsupported_dtype(dtype: &str) -> Refusal {
+    Refusal::value(format!(
+        "'s element type {dtype} is not supported; float16, float32, float64, complex32, complex64 \
+         and complex128 in the machine's byte order are: convert it first"
     ))
 }
 
 /// A layout from strides in bytes.
-fn layout_from_bytes(shape: Dims, byte_strides: &[i64], itemsize: usize) -> PyResult<Layout> {
+fn layout_from_bytes(
+    shape: Dims,
+    byte_strides: &[i64],
+    itemsize: usize,
+) -> Result<Layout, Refusal> {
     let size = itemsize as i64;
     if let Some(stride) = byte_strides
         .iter()
         .zip(&shape)
         .find_map(|(&stride, &extent)| (extent > 1 && stride % size != 0).then_some(stride))
     {
-        return Err(PyValueError::new_err(format!(
-            "the operand has a stride of {stride} bytes, which is not a multiple of its element size, {size}; copy it \
-             first"
+        return Err(Refusal::value(format!(
+            " has a stride of {stride} bytes, which is not a multiple of its element size, {size}; \
+             copy it first"
         )));
     }
     Ok(Layout { shape, strides: byte_strides.iter().map(|stride| stride / size).collect() })
 }
 
 /// A view, after the checks that hold for every library.
-fn checked(view: TensorView) -> PyResult<TensorView> {
+fn checked(view: TensorView) -> Result<TensorView, Refusal> {
     // cuFFT's own, stricter rule is checked where a plan runs on CUDA.
     let alignment = view.dtype.alignment();
     if !view.layout.is_empty() && !view.ptr.is_multiple_of(alignment) {
-        return Err(PyValueError::new_err(format!(
-            "the operand's address {:#x} is not aligned to {alignment} bytes, as {} needs; copy it first",
+        return Err(Refusal::value(format!(
+            "'s address {:#x} is not aligned to {alignment} bytes, as {} needs; copy it first",
             view.ptr, view.dtype
         )));
     }
@@ -320,12 +354,12 @@ fn checked(view: TensorView) -> PyResult<TensorView> {
 }
 
 /// A view, after the checks that NumPy, CuPy and PyTorch have made of their own arrays.
-fn plausible(view: TensorView) -> PyResult<TensorView> {
+fn plausible(view: TensorView) -> Result<TensorView, Refusal> {
     if view.span_in_memory().is_some() {
         return Ok(view);
     }
-    Err(PyValueError::new_err(format!(
-        "the operand cannot be: it has {} at address {:#x}",
+    Err(Refusal::value(format!(
+        " cannot be: it has {} at address {:#x}; check its shape, strides and address",
         view.describe(),
         view.ptr
     )))

@@ -7,7 +7,7 @@ use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::{ffi, intern, prelude::*};
 
 use super::buffer::{dtype_from_format, layout};
-use super::{checked, dims, layout_from_bytes, unsupported_dtype};
+use super::{Refusal, checked, dims, layout_from_bytes, unsupported_dtype};
 
 /// A buffer that is given back when it goes out of scope; the array is kept by other means. Unlike others, NumPy's do
 /// not point into themselves, so they may move.
@@ -20,7 +20,7 @@ impl Drop for Buffer {
     }
 }
 
-pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
+pub(super) fn view(array: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     let mut buffer = MaybeUninit::uninit();
     // SAFETY: the object is alive and the destination is a Py_buffer to be filled.
     let status = unsafe {
@@ -53,14 +53,12 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
 }
 
 /// Element types that others have added to NumPy (bfloat16 and so on) have no buffers.
-fn view_without_buffer(array: &Bound<'_, PyAny>, refusal: PyErr) -> PyResult<TensorView> {
+fn view_without_buffer(array: &Bound<'_, PyAny>, error: PyErr) -> Result<TensorView, Refusal> {
     let py = array.py();
     let dtype = array.getattr(intern!(py, "dtype"))?;
     let name = dtype.getattr(intern!(py, "name"))?;
     let Some(dtype) = DType::from_name(name.extract()?) else {
-        let error = unsupported_dtype(dtype.str()?.to_str()?);
-        error.set_cause(py, Some(refusal));
-        return Err(error);
+        return Err(unsupported_dtype(dtype.str()?.to_str()?).caused_by(Some(error)));
     };
     let interface = array.getattr(intern!(py, "__array_interface__"))?;
     let (ptr, readonly): (usize, bool) = interface.get_item(intern!(py, "data"))?.extract()?;

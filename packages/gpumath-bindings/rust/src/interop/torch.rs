@@ -2,18 +2,17 @@
 
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::sync::PyOnceLock;
 use pyo3::{ffi, intern, prelude::*};
 
 use super::dlpack_abi::Exchange;
-use super::{checked, dims, unsupported_dtype};
+use super::{Refusal, checked, dims, unsupported_dtype};
 
 /// Through the DLPack C exchange API.
 pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
-) -> PyResult<(TensorView, MemoryKind)> {
+) -> Result<(TensorView, MemoryKind), Refusal> {
     let (view, space) = exchanged_view_again(operand, exchange)?;
     refuse_lazy_bits(operand, view.dtype)?;
     Ok((view, space))
@@ -23,39 +22,37 @@ pub(super) fn exchanged_view(
 pub(super) fn exchanged_view_again(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
-) -> PyResult<(TensorView, MemoryKind)> {
+) -> Result<(TensorView, MemoryKind), Refusal> {
     let found = exchange
         .tensor(operand)
         // SAFETY: the class's own function filled it, and `operand` is held by the caller.
         .and_then(|tensor| unsafe { tensor.view() });
-    let (view, space) = found.map_err(|error| explained(operand, error))?;
+    let (view, space) = found.map_err(|refusal| explained(operand, refusal))?;
     Ok((checked(view)?, space))
 }
 
 /// Why a tensor cannot be looked into, in PyTorch's terms; `error` where there is nothing to add.
-fn explained(operand: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+fn explained(operand: &Bound<'_, PyAny>, refusal: Refusal) -> Refusal {
     let py = operand.py();
     let text =
         |name| operand.getattr(name).and_then(|value| value.str()).map(|text| text.to_string());
     match (text(intern!(py, "layout")), text(intern!(py, "device"))) {
-        (Ok(layout), _) if layout != "torch.strided" => PyValueError::new_err(format!(
-            "the operand is a PyTorch tensor of layout {layout}; only dense tensors are accepted: call its to_dense() \
-             first"
+        (Ok(layout), _) if layout != "torch.strided" => Refusal::value(format!(
+            " is a PyTorch tensor of layout {layout}; only dense tensors are accepted: call its \
+             to_dense() first"
         )),
         (_, Ok(device)) if !device.starts_with("cpu") && !device.starts_with("cuda") => {
-            PyValueError::new_err(format!(
-                "the operand is on the device {device}; CPU and CUDA tensors are accepted"
-            ))
+            Refusal::value(format!(" is on the device {device}; CPU and CUDA tensors are accepted"))
         }
-        _ => error,
+        _ => refusal,
     }
 }
 
 /// Through attributes.
-pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
+pub(super) fn view(operand: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     let py = operand.py();
     if !operand.getattr(intern!(py, "layout"))?.str()?.to_str()?.ends_with("strided") {
-        return Err(explained(operand, PyTypeError::new_err("the tensor has no strides")));
+        return Err(explained(operand, Refusal::of_type(" has no strides")));
     }
     let name = operand.getattr(intern!(py, "dtype"))?.str()?;
     let name = name.to_str()?;
@@ -67,7 +64,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let device = match device_type.extract::<&str>()? {
         "cpu" => MemoryLocation::Host,
         "cuda" => MemoryLocation::Device(device.getattr(intern!(py, "index"))?.extract()?),
-        _ => return Err(explained(operand, PyTypeError::new_err("the tensor is on no device"))),
+        _ => return Err(explained(operand, Refusal::of_type(" is on no device"))),
     };
     checked(TensorView {
         ptr: operand.call_method0(intern!(py, "data_ptr"))?.extract()?,
@@ -82,7 +79,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
 }
 
 /// A conjugated or negated tensor may share its memory with the original and carry only a mark.
-fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> PyResult<()> {
+fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> Result<(), Refusal> {
     static IS_CONJUGATED: Test = Test { name: "is_conj", function: PyOnceLock::new() };
     static IS_NEGATED: Test = Test { name: "is_neg", function: PyOnceLock::new() };
     // Each test costs half as much as the rest of a view, and real numbers have no conjugate.
@@ -91,7 +88,7 @@ fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> PyResult<()> {
         (&IS_NEGATED, true, "negation: call its resolve_neg()"),
     ] {
         if possible && test.of(operand)? {
-            return Err(PyValueError::new_err(format!("the operand is a lazy {cure} first")));
+            return Err(Refusal::value(format!(" is a lazy {cure} first")));
         }
     }
     Ok(())
@@ -136,14 +133,14 @@ impl Test {
 }
 
 /// A result without gradient would be a silent loss; where gradients are off, there is none.
-pub(super) fn check_gradient(operand: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(super) fn check_gradient(operand: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     let py = operand.py();
     if operand.getattr(intern!(py, "requires_grad"))?.is_truthy()?
         && py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()?
     {
-        return Err(PyValueError::new_err(
-            "the operand requires a gradient, and gpumath does not differentiate; call its detach() first, or work \
-             under torch.no_grad()",
+        return Err(Refusal::value(
+            " requires a gradient, but gpumath does not differentiate; call its detach() first, or \
+             work under torch.no_grad()",
         ));
     }
     Ok(())

@@ -11,7 +11,7 @@ use super::Array;
 use super::storage::Memory;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{OperandProtocol, deferred_release, stream_handle};
+use crate::interop::{self, deferred_release, stream_handle};
 
 pub(super) const KINDS: [(&str, MemoryKind); 4] = [
     ("device", MemoryKind::Device),
@@ -96,9 +96,7 @@ pub(super) fn borrow(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Array> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
-    let reader = OperandProtocol::of(operand)?;
-    let found = reader.view(operand, Some(handle))?;
-    reader.check_gradient(operand)?;
+    let (found, _) = interop::view_with_library("the operand", operand, Some(handle))?;
     let device_id = match found.view.device {
         MemoryLocation::Host => 0,
         MemoryLocation::Device(ordinal) => ordinal,

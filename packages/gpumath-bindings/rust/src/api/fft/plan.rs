@@ -23,7 +23,7 @@ use crate::api::operation::{
 };
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{self, OperandProtocol, deferred_release};
+use crate::interop::{self, Named, OperandProtocol, deferred_release};
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
 ///
@@ -133,9 +133,7 @@ impl PyFftPlan {
         epilog: Option<&Bound<'_, PyAny>>,
         device_ids: Option<Vec<i32>>,
     ) -> PyResult<Self> {
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, None)?;
-        protocol.check_gradient(operand)?;
+        let (view, library) = interop::view_with_library("the operand", operand, None)?;
         let output = out.map(|out| interop::out_view(operand, out, None)).transpose()?;
         let request = FftRequest {
             kind: parse_kind(kind)?,
@@ -151,7 +149,7 @@ impl PyFftPlan {
             request: &request,
             inputs: &[&view],
             execution: chosen.resolve(py, view.device)?,
-            library: protocol.library(),
+            library,
             stream: stream.as_ref(),
         };
         let plan = if cached { find_or_plan(py, &planning) } else { planning.uncached(py) };
@@ -297,9 +295,7 @@ impl PyFftPlan {
     /// this ordinal (None: in host memory).
     #[pyo3(signature = (operand, device_id))]
     fn accepts(&self, operand: &Bound<'_, PyAny>, device_id: Option<i32>) -> PyResult<bool> {
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, None)?;
-        protocol.check_gradient(operand)?;
+        let (view, _) = interop::view_with_library("the operand", operand, None)?;
         let location = device_id.map_or(MemoryLocation::Host, MemoryLocation::Device);
         Ok(view.device == location && self.plan.accepts(&[&view]))
     }
@@ -519,11 +515,12 @@ impl PyFftPlan {
         workspace: Option<&'a PyWorkspace>,
         blocking: bool,
     ) -> PyResult<Invocation<'a, 'py, Fft>> {
+        let py = operand.py();
         let handle = stream.as_ref().map_or(0, |stream| stream.handle);
-        let protocol = OperandProtocol::of(operand)?;
+        let protocol = OperandProtocol::of(operand).named(py, "the operand")?;
         // Libraries without a current stream work on the default stream.
-        let input =
-            Input { object: operand.clone(), operand: protocol.view(operand, Some(handle))? };
+        let view = protocol.view(operand, Some(handle)).named(py, "the operand")?;
+        let input = Input { object: operand.clone(), operand: view };
         let out = out
             .map(|out| {
                 let view = interop::out_view(operand, out, Some(handle))?;

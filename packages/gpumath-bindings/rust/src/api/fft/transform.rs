@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::arguments::{parse_direction, parse_kind, parse_norm};
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
 use crate::api::operation::{Input, Invocation, Planning};
-use crate::interop::{self, ArrayLibrary, OperandProtocol};
+use crate::interop::{self, ArrayLibrary};
 
 /// What `transform` is asked, in the core's terms.
 pub(super) struct Question<'py> {
@@ -33,9 +33,7 @@ impl<'py> Question<'py> {
         norm: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
     ) -> PyResult<Self> {
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, Some(0))?;
-        protocol.check_gradient(operand)?;
+        let (view, library) = interop::view_with_library("the operand", operand, Some(0))?;
         let out = match out {
             None => None,
             Some(out) => {
@@ -56,7 +54,7 @@ impl<'py> Question<'py> {
             execution: chosen.resolve(py, view.device)?,
             operand: Input { object: operand.clone(), operand: view },
             out,
-            library: protocol.library(),
+            library,
             direction: parse_direction(direction)?,
             norm: parse_norm(norm.map(|norm| norm.extract()).transpose()?)?,
         })

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::invocation::Results;
 use super::operands::views;
 use super::{Input, Inputs, Invocation, Outs, PyWorkspace};
-use crate::interop::OperandProtocol;
+use crate::interop::{Named, OperandProtocol};
 
 /// The level of `logging` at which executions are logged.
 const INFO: i32 = 20;
@@ -83,11 +83,13 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         let mut inputs = Inputs::new();
         let mut library = None;
         for (index, object) in operands.into_iter().enumerate() {
-            let protocol = OperandProtocol::of(&object)?;
+            let name = prepared.plan.problem().input(index).map_or("the operand", |spec| spec.name);
+            let protocol = OperandProtocol::of(&object).named(py, name)?;
             let operand = match known.as_ref().and_then(|known| known.get(index)) {
-                Some(known) => protocol.view_again(&object, known, Some(0))?,
-                None => protocol.view(&object, Some(0))?,
+                Some(known) => protocol.view_again(&object, known, Some(0)),
+                None => protocol.view(&object, Some(0)),
             };
+            let operand = operand.named(py, name)?;
             library.get_or_insert(protocol.library());
             inputs.push(Input { object, operand });
         }

@@ -148,7 +148,8 @@ pub(crate) fn address_of<O: Operation>(
     if let Ok(address) = operand.cast::<PyInt>() {
         return Ok((address.extract()?, None));
     }
-    let view = interop::view(operand, Some(stream))?;
+    let name = spec.as_ref().map_or("the operand", |spec| spec.name);
+    let view = interop::view(name, operand, Some(stream))?;
     if let Some(spec) = spec {
         check_one(&spec, &view, plan.execution().location()).or_raise(operand.py())?;
     }
