@@ -8,6 +8,7 @@ use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::{ffi, prelude::*};
 
 use super::{Operand, Owner, Refusal, checked, layout_from_bytes, plausible, unsupported_dtype};
+use crate::gil::acquire_gil;
 
 /// A buffer that is given back when it is dropped. It stays where it was filled, since it may point into itself.
 pub(crate) struct Buffer(Box<MaybeUninit<ffi::Py_buffer>>);
@@ -43,8 +44,8 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // Where there is no interpreter any more, the memory is left to the end of the process.
-        Python::try_attach(|_| {
+        // Once the interpreter shuts down, the memory is left to the end of the process.
+        acquire_gil(|_| {
             // SAFETY: filled by a successful PyObject_GetBuffer, and released once.
             unsafe { ffi::PyBuffer_Release(self.0.as_mut_ptr()) }
         });

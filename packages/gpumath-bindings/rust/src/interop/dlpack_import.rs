@@ -10,6 +10,7 @@ use pyo3::{ffi, intern, prelude::*};
 
 use super::dlpack_abi::{CUDA, CUDA_MANAGED, DlTensor, Exchange};
 use super::{Operand, Owner, Refusal, checked, plausible};
+use crate::gil::acquire_gil;
 
 pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";
 pub(crate) const PLAIN: &CStr = c"dltensor";
@@ -51,8 +52,8 @@ unsafe impl Sync for Managed {}
 
 impl Drop for Managed {
     fn drop(&mut self) {
-        // Where there is no interpreter any more, the memory is left to the end of the process.
-        Python::try_attach(|py| {
+        // Once the interpreter shuts down, the memory is left to the end of the process.
+        acquire_gil(|py| {
             let pending = PyErr::take(py);
             // SAFETY: taken out of its capsule, so that nobody else deletes it.
             unsafe {

@@ -96,11 +96,11 @@ impl ArrayLibrary {
     }
 
     /// The library's own context managers that make a device and a stream its current ones.
-    fn contexts<'py>(
+    fn contexts(
         self,
-        py: Python<'py>,
+        py: Python<'_>,
         stream: StreamRef,
-    ) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
+    ) -> PyResult<SmallVec<[Bound<'_, PyAny>; 2]>> {
         static CUPY: Attribute = Attribute::new("cupy", "cuda");
         static TORCH: Attribute = Attribute::new("torch", "cuda");
         let (device, handle) = (stream.device(), stream.handle());

@@ -123,15 +123,15 @@ pub(crate) fn view_with_library(
     read().named(operand.py(), name)
 }
 
-/// Looks into `out`, the array for the result of an operation on `operand`, like [`view`]. What is
-/// wrong with `out` is a ValueError, also if the same of an operand is a TypeError.
+/// Looks into `out`, the array for the result of an operation on `operand`, like [`view`]. A
+/// refusal is a `ValueError`, even where that of an operand is a `TypeError`.
 pub(crate) fn out_view(
     operand: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
     stream: Option<usize>,
 ) -> PyResult<Operand> {
     let py = out.py();
-    let protocol = OperandProtocol::of(out).map_err(Refusal::as_value).named(py, "out")?;
+    let protocol = OperandProtocol::of(out).map_err(Refusal::into_value).named(py, "out")?;
     let library = OperandProtocol::of(operand).named(py, "the operand")?.library();
     if library.name() != protocol.library().name() {
         return Err(PyValueError::new_err(format!(
@@ -144,7 +144,7 @@ pub(crate) fn out_view(
     protocol
         .check_gradient(out)
         .and_then(|()| protocol.view(out, stream))
-        .map_err(Refusal::as_value)
+        .map_err(Refusal::into_value)
         .named(py, "out")
 }
 

@@ -44,8 +44,8 @@ impl Refusal {
         self
     }
 
-    /// Turns a TypeError into a ValueError, which is what the functions raise about results.
-    pub(super) fn as_value(mut self) -> Self {
+    /// Turns a `TypeError` into a `ValueError`, which is what functions raise about their results.
+    pub(super) fn into_value(mut self) -> Self {
         if let Self::Own { class: class @ ExceptionClass::Type, .. } = &mut self {
             *class = ExceptionClass::Value;
         }

@@ -6,7 +6,7 @@ use gpumath_core::memory::{MemoryKind, MemoryPointer};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use crate::gil::release_gil;
+use crate::gil::{acquire_gil, release_gil};
 use crate::interop::{Owner, deferred_release};
 
 /// Whose memory it is.
@@ -59,17 +59,17 @@ impl Drop for Block {
             return;
         }
         let mut memory = Some(memory);
-        // Attached also where a deleter is called with the interpreter held, which PyO3 cannot know: it would put off
-        // to give the objects back.
-        Python::try_attach(|py| match memory.take() {
+        // PyO3 cannot know that a thread which calls a deleter of DLPack has the GIL already, and
+        // would put off dropping the objects.
+        acquire_gil(|py| match memory.take() {
             Some(Memory::Own { memory: block, stream }) if block.waits_for_capture() => {
                 deferred_release::give_back(block, stream);
             }
-            // Somebody whom the stream waits for may need the interpreter.
+            // Dropping blocks on the stream, whose work may include a host function that needs the GIL.
             Some(taken) if self.waits => release_gil(py, || drop(taken)),
             taken => drop(taken),
         });
-        // Where there is no interpreter any more, memory is left to the end of the process.
+        // Once the interpreter shuts down, the memory is left to the end of the process.
         std::mem::forget(memory);
     }
 }

@@ -56,7 +56,7 @@ impl<'py> Question<'py> {
             out,
             library,
             direction: parse_direction(direction)?,
-            norm: parse_norm(norm.map(|norm| norm.extract()).transpose()?)?,
+            norm: parse_norm(norm.map(PyAnyMethods::extract).transpose()?)?,
         })
     }
 

@@ -17,6 +17,7 @@ use pyo3::types::PyInt;
 
 use super::Invocation;
 use crate::error::OrRaise;
+use crate::gil::acquire_gil;
 use crate::interop::ArrayLibrary;
 
 /// Attributes in which the pointers of different libraries have their address.
@@ -205,8 +206,8 @@ impl BaseCUDAMemoryManager for UserManager<'_> {
 fn owned_by(owner: Py<PyAny>, address: usize, size: usize) -> MemoryPointer {
     let drop_owner = move || {
         let mut owner = Some(owner);
-        Python::try_attach(|_| drop(owner.take()));
-        // Where there is no interpreter any more, the memory is left to the end of the process.
+        acquire_gil(|_| drop(owner.take()));
+        // Once the interpreter shuts down, the memory is left to the end of the process.
         std::mem::forget(owner);
     };
     MemoryPointer::new(address, size, Some(Box::new(drop_owner)))
