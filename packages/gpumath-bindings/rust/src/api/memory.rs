@@ -1,4 +1,4 @@
-//! `MemoryPointer`, allocation and copies.
+//! The class `MemoryPointer`, allocation and copies.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -30,15 +30,15 @@ use crate::interop::{deferred_release, stream_handle};
 /// 1024
 /// >>> block.free()
 /// freed
-#[pyclass(frozen, module = "gpumath.bindings.core")]
-pub(crate) struct MemoryPointer {
+#[pyclass(frozen, name = "MemoryPointer", module = "gpumath.bindings.core")]
+pub(crate) struct PyMemoryPointer {
     device_ptr: usize,
     size: usize,
-    owner: Mutex<Option<Owner>>,
+    deallocator: Mutex<Option<Deallocator>>,
 }
 
 /// What frees the block.
-enum Owner {
+enum Deallocator {
     Pool {
         block: memory::MemoryPointer,
         /// The object behind the stream in whose order the block goes back, so that it lives until then.
@@ -50,12 +50,12 @@ enum Owner {
 }
 
 #[pymethods]
-impl MemoryPointer {
+impl PyMemoryPointer {
     #[new]
     #[pyo3(signature = (device_ptr, size, finalizer=None))]
     fn new(device_ptr: usize, size: usize, finalizer: Option<Py<PyAny>>) -> Self {
-        let owner = finalizer.map_or(Owner::Nobody, Owner::Python);
-        Self { device_ptr, size, owner: Mutex::new(Some(owner)) }
+        let deallocator = finalizer.map_or(Deallocator::Nobody, Deallocator::Python);
+        Self { device_ptr, size, deallocator: Mutex::new(Some(deallocator)) }
     }
 
     /// The device address.
@@ -73,12 +73,12 @@ impl MemoryPointer {
     /// Free the block now; once only.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         match self.take() {
-            Some(Owner::Pool { block, stream }) => {
-                deferred_release::give_back(block, stream);
+            Some(Deallocator::Pool { block, stream }) => {
+                deferred_release::free_or_defer(block, stream);
                 Ok(())
             }
-            Some(Owner::Python(finalizer)) => finalizer.call0(py).map(drop),
-            Some(Owner::Nobody) => Ok(()),
+            Some(Deallocator::Python(finalizer)) => finalizer.call0(py).map(drop),
+            Some(Deallocator::Nobody) => Ok(()),
             None => Err(PyRuntimeError::new_err("the memory was freed already")),
         }
     }
@@ -88,22 +88,24 @@ impl MemoryPointer {
     }
 }
 
-impl MemoryPointer {
-    fn take(&self) -> Option<Owner> {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner).take()
+impl PyMemoryPointer {
+    fn take(&self) -> Option<Deallocator> {
+        self.deallocator.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Drop for MemoryPointer {
+impl Drop for PyMemoryPointer {
     fn drop(&mut self) {
         match self.take() {
-            Some(Owner::Python(finalizer)) => Python::attach(|py| {
+            Some(Deallocator::Python(finalizer)) => Python::attach(|py| {
                 if let Err(error) = finalizer.call0(py) {
                     error.write_unraisable(py, None);
                 }
             }),
-            Some(Owner::Pool { block, stream }) => deferred_release::give_back(block, stream),
-            Some(Owner::Nobody) | None => {}
+            Some(Deallocator::Pool { block, stream }) => {
+                deferred_release::free_or_defer(block, stream);
+            }
+            Some(Deallocator::Nobody) | None => {}
         }
     }
 }
@@ -145,7 +147,7 @@ pub(crate) fn allocate(
     size: usize,
     device_id: i32,
     stream: Option<&Bound<'_, PyAny>>,
-) -> PyResult<MemoryPointer> {
+) -> PyResult<PyMemoryPointer> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
     deferred_release::release_finished();
     let block = release_gil(py, || {
@@ -155,10 +157,10 @@ pub(crate) fn allocate(
     });
     let block = block.or_raise(py)?;
     let device_ptr = block.address();
-    Ok(MemoryPointer {
+    Ok(PyMemoryPointer {
         device_ptr,
         size,
-        owner: Mutex::new(Some(Owner::Pool {
+        deallocator: Mutex::new(Some(Deallocator::Pool {
             block,
             stream: stream.map(|stream| stream.clone().unbind()),
         })),

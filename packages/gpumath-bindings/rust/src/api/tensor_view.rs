@@ -1,11 +1,11 @@
-//! `TensorView`
+//! The class `TensorView`.
 
-use gpumath_core::tensor::{MemoryLocation, TensorView as View};
+use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::interop::{self, Owner};
+use crate::interop::{self, KeepAlive};
 
 /// An operand as an address, an element type, a layout and a device; keeps the operand alive.
 ///
@@ -36,22 +36,22 @@ use crate::interop::{self, Owner};
 /// >>> view = core.TensorView(np.zeros((4, 6), np.complex64)[::2])
 /// >>> view.shape, view.strides, view.dtype, view.device
 /// ((2, 6), (12, 1), 'complex64', 'cpu')
-#[pyclass(frozen, module = "gpumath.bindings.core")]
-pub(crate) struct TensorView {
-    view: View,
+#[pyclass(frozen, name = "TensorView", module = "gpumath.bindings.core")]
+pub(crate) struct PyTensorView {
+    view: TensorView,
     /// Held for the memory, like the operand.
-    owner: Option<Owner>,
+    keep_alive: Option<KeepAlive>,
     operand: Py<PyAny>,
 }
 
 #[pymethods]
-impl TensorView {
+impl PyTensorView {
     #[new]
     #[pyo3(signature = (operand, *, stream=None))]
     fn new(operand: Bound<'_, PyAny>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let stream = stream.map(interop::stream_handle).transpose()?;
         let found = interop::view("the operand", &operand, stream)?;
-        Ok(Self { view: found.view, owner: found.owner, operand: operand.unbind() })
+        Ok(Self { view: found.view, keep_alive: found.keep_alive, operand: operand.unbind() })
     }
 
     /// Address of the element at index (0, …, 0).
@@ -116,7 +116,7 @@ impl TensorView {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.operand)?;
-        self.owner.as_ref().map_or(Ok(()), |owner| owner.traverse(&visit))
+        self.keep_alive.as_ref().map_or(Ok(()), |keep_alive| keep_alive.traverse(&visit))
     }
 
     fn __repr__(&self) -> String {

@@ -10,7 +10,7 @@ use pyo3::{IntoPyObjectExt, intern, prelude::*};
 
 use super::dlpack_abi::Exchange;
 use super::{Named, cupy, numpy};
-use crate::api::array::Array;
+use crate::api::array::PyArray;
 use crate::error::OrRaise;
 
 /// The library of a class of operands.
@@ -44,10 +44,11 @@ impl ArrayLibrary {
 
     /// Handle of the stream that the library works on now. Libraries without one work on the default stream.
     pub(crate) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<usize> {
-        static CUPY: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
-        static TORCH: Attribute = Attribute::new("torch.cuda", "current_stream");
+        static CUPY: LazyAttribute = LazyAttribute::new("cupy.cuda", "get_current_stream");
+        static TORCH: LazyAttribute = LazyAttribute::new("torch.cuda", "current_stream");
         // A tenth of the cost of the public function, which CPU-only builds have alone.
-        static TORCH_RAW: Attribute = Attribute::new("torch._C", "_cuda_getCurrentRawStream");
+        static TORCH_RAW: LazyAttribute =
+            LazyAttribute::new("torch._C", "_cuda_getCurrentRawStream");
         let stream = match self {
             Self::Numpy | Self::Other => return Ok(0),
             Self::Cupy => {
@@ -96,7 +97,7 @@ impl ArrayLibrary {
                     MemoryLocation::Host => (MemoryKind::Host, 0),
                     MemoryLocation::Device(ordinal) => (MemoryKind::Device, ordinal),
                 };
-                let array = Array::empty(py, layout.clone(), dtype, space, ordinal, stream)?;
+                let array = PyArray::empty(py, layout.clone(), dtype, space, ordinal, stream)?;
                 let ptr = array.address();
                 Ok(NewArray { array: array.into_bound_py_any(py)?, ptr })
             }
@@ -105,13 +106,13 @@ impl ArrayLibrary {
 }
 
 /// An attribute of a module that is imported when an operand shows that it is there.
-pub(super) struct Attribute {
+pub(super) struct LazyAttribute {
     module: &'static str,
     name: &'static str,
     value: PyOnceLock<Py<PyAny>>,
 }
 
-impl Attribute {
+impl LazyAttribute {
     pub(super) const fn new(module: &'static str, name: &'static str) -> Self {
         Self { module, name, value: PyOnceLock::new() }
     }
@@ -125,9 +126,9 @@ impl Attribute {
 }
 
 /// The dtype objects that a library has for our types, by their order in [`DType::ALL`].
-struct DTypes([PyOnceLock<Py<PyAny>>; DType::ALL.len()]);
+struct DTypeObjects([PyOnceLock<Py<PyAny>>; DType::ALL.len()]);
 
-impl DTypes {
+impl DTypeObjects {
     const fn new() -> Self {
         Self([const { PyOnceLock::new() }; DType::ALL.len()])
     }
@@ -146,8 +147,8 @@ impl DTypes {
 
 /// NumPy's object for an element type.
 pub(super) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<&Bound<'_, PyAny>> {
-    static DTYPES: DTypes = DTypes::new();
-    static DTYPE: Attribute = Attribute::new("numpy", "dtype");
+    static DTYPES: DTypeObjects = DTypeObjects::new();
+    static DTYPE: LazyAttribute = LazyAttribute::new("numpy", "dtype");
     DTYPES.get(py, dtype, |name| {
         DTYPE.get(py)?.call1((name,)).map_err(|error| {
             let refusal = PyValueError::new_err(format!(
@@ -169,8 +170,8 @@ fn byte_strides<'py>(
 }
 
 fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<NewArray<'py>> {
-    static EMPTY: Attribute = Attribute::new("numpy", "empty");
-    static NDARRAY: Attribute = Attribute::new("numpy", "ndarray");
+    static EMPTY: LazyAttribute = LazyAttribute::new("numpy", "empty");
+    static NDARRAY: LazyAttribute = LazyAttribute::new("numpy", "ndarray");
     let (shape, dtype_object) = (PyTuple::new(py, &layout.shape)?, numpy_dtype(py, dtype)?);
     let array = if layout.is_contiguous() {
         EMPTY.get(py)?.call1((shape, dtype_object))
@@ -189,9 +190,9 @@ fn cupy_array<'py>(
     dtype: DType,
     device: MemoryLocation,
 ) -> PyResult<NewArray<'py>> {
-    static ALLOC: Attribute = Attribute::new("cupy.cuda", "alloc");
-    static DEVICE: Attribute = Attribute::new("cupy.cuda", "Device");
-    static CODES: DTypes = DTypes::new();
+    static ALLOC: LazyAttribute = LazyAttribute::new("cupy.cuda", "alloc");
+    static DEVICE: LazyAttribute = LazyAttribute::new("cupy.cuda", "Device");
+    static CODES: DTypeObjects = DTypeObjects::new();
     let code = CODES.get(py, dtype, |_| {
         let dtype = numpy_dtype(py, dtype)?;
         // CuPy finds NumPy's own types faster by their characters.
@@ -227,10 +228,10 @@ fn torch_tensor<'py>(
     is_alike: bool,
     exchange: Option<Exchange>,
 ) -> PyResult<NewArray<'py>> {
-    static TENSOR: Attribute = Attribute::new("torch", "Tensor");
-    static EMPTY_LIKE: Attribute = Attribute::new("torch", "empty_like");
-    static EMPTY: Attribute = Attribute::new("torch", "empty_strided");
-    static DTYPES: DTypes = DTypes::new();
+    static TENSOR: LazyAttribute = LazyAttribute::new("torch", "Tensor");
+    static EMPTY_LIKE: LazyAttribute = LazyAttribute::new("torch", "empty_like");
+    static EMPTY: LazyAttribute = LazyAttribute::new("torch", "empty_strided");
+    static DTYPES: DTypeObjects = DTypeObjects::new();
     let py = operand.py();
     // The cheapest way, which subclasses may have changed.
     let array = if is_alike && operand.get_type().is(TENSOR.get(py)?) {

@@ -1,59 +1,18 @@
 //! Objects in host memory, through the buffer protocol.
 
 use std::ffi::CStr;
-use std::mem::MaybeUninit;
 
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::{ffi, prelude::*};
 
-use super::{Operand, Owner, Refusal, checked, layout_from_bytes, plausible, unsupported_dtype};
-use crate::gil::acquire_gil;
-
-/// A buffer that is given back when it is dropped. It stays where it was filled, since it may point into itself.
-pub(crate) struct Buffer(Box<MaybeUninit<ffi::Py_buffer>>);
-
-// SAFETY: it is only kept and released, the latter with the interpreter attached.
-unsafe impl Send for Buffer {}
-// SAFETY: as above.
-unsafe impl Sync for Buffer {}
-
-impl Buffer {
-    /// Asks `object` for its elements, with format and strides.
-    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut buffer = Box::new(MaybeUninit::uninit());
-        // SAFETY: the object is alive and the destination is a Py_buffer to be filled.
-        let status = unsafe {
-            ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), ffi::PyBUF_RECORDS_RO)
-        };
-        if status == 0 { Ok(Self(buffer)) } else { Err(PyErr::fetch(object.py())) }
-    }
-
-    fn raw(&self) -> &ffi::Py_buffer {
-        // SAFETY: `of` succeeded, so it is filled.
-        unsafe { self.0.assume_init_ref() }
-    }
-
-    /// The object whose memory it is.
-    pub(super) fn exporter(&self) -> Option<&Py<PyAny>> {
-        let object = &raw const self.raw().obj;
-        // SAFETY: a `Py` is a pointer that is not NULL, and the buffer owns this one.
-        unsafe { (!(*object).is_null()).then(|| &*object.cast::<Py<PyAny>>()) }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // Once the interpreter shuts down, the memory is left to the end of the process.
-        acquire_gil(|_| {
-            // SAFETY: filled by a successful PyObject_GetBuffer, and released once.
-            unsafe { ffi::PyBuffer_Release(self.0.as_mut_ptr()) }
-        });
-    }
-}
+use super::{
+    KeepAlive, Operand, Refusal, checked, layout_from_bytes, plausible, unsupported_dtype,
+};
+use crate::py_buffer::PyBufferGuard;
 
 pub(super) fn view(object: &Bound<'_, PyAny>) -> Result<Operand, Refusal> {
-    let buffer = Buffer::of(object)?;
+    let buffer = PyBufferGuard::of(object)?;
     let raw = buffer.raw();
     // SAFETY: a non-null format is a NUL-terminated string that lives as long as the buffer.
     let format = if raw.format.is_null() { c"B" } else { unsafe { CStr::from_ptr(raw.format) } };
@@ -72,7 +31,7 @@ pub(super) fn view(object: &Bound<'_, PyAny>) -> Result<Operand, Refusal> {
     Ok(Operand {
         view: checked(view)?,
         space: MemoryKind::Host,
-        owner: Some(Owner::Buffer(buffer)),
+        keep_alive: Some(KeepAlive::Buffer(buffer)),
     })
 }
 

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyString};
 use pyo3::{intern, prelude::*};
 
 use super::{
-    Operand, Owner, Refusal, checked, dims, layout_from_bytes, plausible, unsupported_dtype,
+    KeepAlive, Operand, Refusal, checked, dims, layout_from_bytes, plausible, unsupported_dtype,
 };
 use crate::error::OrRaise;
 use crate::gil::release_gil;
@@ -72,7 +72,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<
     Ok(Operand {
         view,
         space: MemoryKind::Device,
-        owner: Some(Owner::Object(interface.into_any().unbind())),
+        keep_alive: Some(KeepAlive::Object(interface.into_any().unbind())),
     })
 }
 

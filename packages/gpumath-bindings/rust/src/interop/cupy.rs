@@ -67,7 +67,7 @@ fn is_shape(tuple: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<bool> {
 
 /// Handle of the stream that CuPy works on now; `None` if it has to be asked in Python.
 pub(super) fn current_stream(py: Python<'_>, device: i32) -> PyResult<Option<usize>> {
-    static FUNCTION: PyOnceLock<Option<CurrentStream>> = PyOnceLock::new();
+    static FUNCTION: PyOnceLock<Option<CupyCurrentStream>> = PyOnceLock::new();
     let found = FUNCTION.get_or_init(py, || current_stream_function(py).ok());
     let Some(function) = found else { return Ok(None) };
     // SAFETY: CuPy offered this function, and the GIL is held.
@@ -77,16 +77,16 @@ pub(super) fn current_stream(py: Python<'_>, device: i32) -> PyResult<Option<usi
 }
 
 /// `get_stream_ptr` of `cupy_backends/cuda/stream.pxd`
-type CurrentStream = unsafe extern "C" fn(device: c_int) -> usize;
+type CupyCurrentStream = unsafe extern "C" fn(device: c_int) -> usize;
 
 /// The C function that CuPy's compiled modules themselves ask, at a fraction of the cost of the Python function. Its
 /// capsule tells its C type.
-fn current_stream_function(py: Python<'_>) -> PyResult<CurrentStream> {
+fn current_stream_function(py: Python<'_>) -> PyResult<CupyCurrentStream> {
     let functions = py.import("cupy_backends.cuda.stream")?.getattr("__pyx_capi__")?;
     let capsule = functions.get_item("get_stream_ptr")?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"intptr_t (int)"))?;
     // SAFETY: the name is the C type of the function that the capsule holds, which lives as long as the process.
-    Ok(unsafe { std::mem::transmute::<NonNull<c_void>, CurrentStream>(pointer) })
+    Ok(unsafe { std::mem::transmute::<NonNull<c_void>, CupyCurrentStream>(pointer) })
 }
 
 /// What `cupy.ndarray` is called with here: shape, dtype, memory, and strides in bytes.
@@ -102,37 +102,37 @@ pub(super) fn ndarray<'py>(
     py: Python<'py>,
     arguments: Arguments<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    static SHORT_WAY: PyOnceLock<Option<ShortWay>> = PyOnceLock::new();
-    match SHORT_WAY.get_or_init(py, || ShortWay::find(py, arguments).ok().flatten()) {
-        Some(short_way) => short_way.ndarray(py, arguments),
+    static DIRECT: PyOnceLock<Option<DirectNdarray>> = PyOnceLock::new();
+    match DIRECT.get_or_init(py, || DirectNdarray::find(py, arguments).ok().flatten()) {
+        Some(direct) => direct.ndarray(py, arguments),
         None => py.import("cupy")?.getattr("ndarray")?.call1(arguments),
     }
 }
 
 /// The two methods of its base class that `cupy.ndarray` calls with what it was called with. The class is written in
 /// Python, and costs as much again as they do.
-struct ShortWay {
+struct DirectNdarray {
     class: Py<PyAny>,
     new: Py<PyAny>,
     init: Py<PyAny>,
 }
 
-impl ShortWay {
+impl DirectNdarray {
     /// The methods, where they make of `arguments` the array that the class makes.
     fn find(py: Python<'_>, arguments: Arguments) -> PyResult<Option<Self>> {
         let class = py.import("cupy")?.getattr("ndarray")?;
         let base = class.getattr("__base__")?;
         let new = base.getattr("__new__")?.unbind();
         let init = base.getattr("_init")?.unbind();
-        let short_way = Self { class: class.clone().unbind(), new, init };
-        let (array, expected) = (short_way.ndarray(py, arguments)?, class.call1(arguments)?);
+        let direct = Self { class: class.clone().unbind(), new, init };
+        let (array, expected) = (direct.ndarray(py, arguments)?, class.call1(arguments)?);
         let mut is_alike = array.get_type().is(&class);
         for name in
             ["shape", "strides", "dtype", "data", "size", "base", "_c_contiguous", "_f_contiguous"]
         {
             is_alike &= array.getattr(name)?.eq(expected.getattr(name)?)?;
         }
-        Ok(is_alike.then_some(short_way))
+        Ok(is_alike.then_some(direct))
     }
 
     fn ndarray<'py>(

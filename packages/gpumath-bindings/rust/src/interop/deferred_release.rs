@@ -8,12 +8,12 @@ use gpumath_core::memory::MemoryPointer;
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::prelude::*;
 
-use super::{Operand, Owner};
+use super::{KeepAlive, Operand};
 
 enum Entry {
     Borrowed {
         event: Event,
-        _owner: Owner,
+        _keep_alive: KeepAlive,
         _operand: Py<PyAny>,
     },
     Memory {
@@ -59,12 +59,13 @@ pub(crate) fn release_finished() {
 
 /// Keeps `operand` until the work that is on `stream` now is done. Not while that is captured into a graph: a graph runs
 /// as often as the user wants, who has to keep the operand.
-pub(crate) fn keep(
+pub(crate) fn keep_until_done(
     object: &Bound<'_, PyAny>,
     operand: Operand,
     stream: StreamRef,
 ) -> gpumath_core::Result<()> {
-    let (MemoryLocation::Device(_), Some(owner)) = (operand.view.device, operand.owner) else {
+    let (MemoryLocation::Device(_), Some(keep_alive)) = (operand.view.device, operand.keep_alive)
+    else {
         return Ok(());
     };
     release_finished();
@@ -73,12 +74,12 @@ pub(crate) fn keep(
     }
     let event = Event::new(stream.device(), false)?;
     event.record(stream)?;
-    push(Entry::Borrowed { event, _owner: owner, _operand: object.clone().unbind() });
+    push(Entry::Borrowed { event, _keep_alive: keep_alive, _operand: object.clone().unbind() });
     Ok(())
 }
 
 /// Gives memory back in the order of its stream, whose object is kept until then.
-pub(crate) fn give_back(block: MemoryPointer, stream: Option<Py<PyAny>>) {
+pub(crate) fn free_or_defer(block: MemoryPointer, stream: Option<Py<PyAny>>) {
     if block.waits_for_capture() {
         push(Entry::Memory { block, _stream: stream });
     } else {

@@ -2,7 +2,7 @@
 //!
 //! Layouts: <https://dmlc.github.io/dlpack/latest/c_api.html>.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
@@ -12,11 +12,25 @@ use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::types::{PyCapsule, PyType};
 use pyo3::{intern, prelude::*};
 
-use super::dlpack_import::{Managed, Versioned};
+use super::dlpack_import::ImportedTensor;
 use super::{Refusal, unsupported_dtype};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 
+/// Names of capsules before and after a consumer has taken the tensor.
+pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";
+pub(crate) const UNVERSIONED: &CStr = c"dltensor";
+pub(crate) const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
+pub(crate) const USED_UNVERSIONED: &CStr = c"used_dltensor";
+
+/// Version of DLPack that imports ask for, and that exports have.
+pub(crate) const VERSION: (u32, u32) = (1, 1);
+
+/// Flags of a `DLManagedTensorVersioned`.
+pub(crate) const READ_ONLY: u64 = 1;
+pub(crate) const IS_COPIED: u64 = 2;
+
+/// Types of devices.
 pub(crate) const CPU: i32 = 1;
 pub(crate) const CUDA: i32 = 2;
 pub(crate) const CUDA_HOST: i32 = 3;
@@ -38,6 +52,24 @@ pub(crate) struct DlTensor {
     pub(crate) shape: *const i64,
     pub(crate) strides: *const i64,
     pub(crate) byte_offset: u64,
+}
+
+/// `DLManagedTensor`
+#[repr(C)]
+pub(crate) struct DlManagedTensor {
+    pub(crate) tensor: DlTensor,
+    pub(crate) context: *mut c_void,
+    pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
+}
+
+/// `DLManagedTensorVersioned`
+#[repr(C)]
+pub(crate) struct DlManagedTensorVersioned {
+    pub(crate) version: (u32, u32),
+    pub(crate) context: *mut c_void,
+    pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
+    pub(crate) flags: u64,
+    pub(crate) tensor: DlTensor,
 }
 
 impl DlTensor {
@@ -95,13 +127,14 @@ struct ExchangeTable {
     managed_from_object: Option<ManagedFromObject>,
     managed_to_object: usize,
     tensor_from_object: Option<TensorFromObject>,
-    current_stream: Option<CurrentStream>,
+    current_stream: Option<ExchangeCurrentStream>,
 }
 
 type ManagedFromObject =
-    unsafe extern "C" fn(object: *mut c_void, out: *mut *mut Versioned) -> c_int;
+    unsafe extern "C" fn(object: *mut c_void, out: *mut *mut DlManagedTensorVersioned) -> c_int;
 type TensorFromObject = unsafe extern "C" fn(object: *mut c_void, out: *mut DlTensor) -> c_int;
-type CurrentStream = unsafe extern "C" fn(kind: c_int, ordinal: i32, out: *mut usize) -> c_int;
+type ExchangeCurrentStream =
+    unsafe extern "C" fn(kind: c_int, ordinal: i32, out: *mut usize) -> c_int;
 
 /// The functions of a tensor class. None of them synchronizes.
 #[derive(Clone, Copy)]
@@ -110,7 +143,7 @@ pub(crate) struct Exchange {
     managed: Option<ManagedFromObject>,
     /// Takes no reference, and knows no flags.
     tensor: Option<TensorFromObject>,
-    current_stream: Option<CurrentStream>,
+    current_stream: Option<ExchangeCurrentStream>,
 }
 
 impl Exchange {
@@ -158,13 +191,13 @@ impl Exchange {
     }
 
     /// The same, with a reference to it.
-    pub(super) fn managed(self, object: &Bound<'_, PyAny>) -> Result<Managed, Refusal> {
+    pub(super) fn managed(self, object: &Bound<'_, PyAny>) -> Result<ImportedTensor, Refusal> {
         let mut tensor = std::ptr::null_mut();
         let Some(function) = self.managed else { return Err(no_memory(object.py())) };
         // SAFETY: the class of `object` offered this function, and the GIL is held.
         let status = unsafe { function(object.as_ptr().cast(), &raw mut tensor) };
         match NonNull::new(tensor) {
-            Some(tensor) if status == 0 => Ok(Managed::Versioned(tensor)),
+            Some(tensor) if status == 0 => Ok(ImportedTensor::Versioned(tensor)),
             _ => Err(no_memory(object.py())),
         }
     }

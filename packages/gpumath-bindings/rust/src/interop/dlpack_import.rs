@@ -1,6 +1,6 @@
 //! Any library's arrays, through DLPack: `__dlpack__`, or the C exchange API.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 use std::ptr::NonNull;
 
 use gpumath_core::tensor::MemoryLocation;
@@ -8,49 +8,25 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern, prelude::*};
 
-use super::dlpack_abi::{CUDA, CUDA_MANAGED, DlTensor, Exchange};
-use super::{Operand, Owner, Refusal, checked, plausible};
+use super::dlpack_abi::{
+    CUDA, CUDA_MANAGED, DlManagedTensor, DlManagedTensorVersioned, Exchange, IS_COPIED, READ_ONLY,
+    UNVERSIONED, USED_UNVERSIONED, USED_VERSIONED, VERSION, VERSIONED,
+};
+use super::{KeepAlive, Operand, Refusal, checked, plausible};
 use crate::gil::acquire_gil;
 
-pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";
-pub(crate) const PLAIN: &CStr = c"dltensor";
-pub(crate) const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
-pub(crate) const USED_PLAIN: &CStr = c"used_dltensor";
-/// The version that is asked for, and written.
-pub(crate) const VERSION: (u32, u32) = (1, 1);
-pub(crate) const READ_ONLY: u64 = 1;
-const IS_COPIED: u64 = 2;
-
-/// `DLManagedTensor`
-#[repr(C)]
-pub(crate) struct Plain {
-    pub(crate) tensor: DlTensor,
-    pub(crate) context: *mut c_void,
-    pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
-}
-
-/// `DLManagedTensorVersioned`
-#[repr(C)]
-pub(crate) struct Versioned {
-    pub(crate) version: (u32, u32),
-    pub(crate) context: *mut c_void,
-    pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
-    pub(crate) flags: u64,
-    pub(crate) tensor: DlTensor,
-}
-
 /// A tensor that was taken out of its capsule; its producer hears when it is dropped.
-pub(crate) enum Managed {
-    Plain(NonNull<Plain>),
-    Versioned(NonNull<Versioned>),
+pub(crate) enum ImportedTensor {
+    Unversioned(NonNull<DlManagedTensor>),
+    Versioned(NonNull<DlManagedTensorVersioned>),
 }
 
 // SAFETY: it is only kept and deleted, and DLPack lets any thread do that.
-unsafe impl Send for Managed {}
+unsafe impl Send for ImportedTensor {}
 // SAFETY: as above.
-unsafe impl Sync for Managed {}
+unsafe impl Sync for ImportedTensor {}
 
-impl Drop for Managed {
+impl Drop for ImportedTensor {
     fn drop(&mut self) {
         // Once the interpreter shuts down, the memory is left to the end of the process.
         acquire_gil(|py| {
@@ -58,7 +34,7 @@ impl Drop for Managed {
             // SAFETY: taken out of its capsule, so that nobody else deletes it.
             unsafe {
                 match self {
-                    Self::Plain(tensor) => {
+                    Self::Unversioned(tensor) => {
                         if let Some(deleter) = tensor.as_ref().deleter {
                             deleter(tensor.as_ptr());
                         }
@@ -106,11 +82,11 @@ pub(super) fn exchanged_view(
     Ok(found)
 }
 
-fn operand_of(managed: Managed) -> Result<Operand, Refusal> {
+fn operand_of(managed: ImportedTensor) -> Result<Operand, Refusal> {
     let (tensor, flags) = match &managed {
         // SAFETY: it is ours, until it is dropped.
-        Managed::Plain(tensor) => (unsafe { &tensor.as_ref().tensor }, 0),
-        Managed::Versioned(tensor) => {
+        ImportedTensor::Unversioned(tensor) => (unsafe { &tensor.as_ref().tensor }, 0),
+        ImportedTensor::Versioned(tensor) => {
             // SAFETY: it starts with a version, whatever follows.
             let (major, minor) = unsafe { tensor.cast::<(u32, u32)>().read() };
             if major != VERSION.0 {
@@ -132,7 +108,7 @@ fn operand_of(managed: Managed) -> Result<Operand, Refusal> {
     let (mut view, space) = unsafe { tensor.view() }?;
     view.readonly = flags & READ_ONLY != 0;
     let view = checked(plausible(view)?)?;
-    Ok(Operand { view, space, owner: Some(Owner::Tensor(managed)) })
+    Ok(Operand { view, space, keep_alive: Some(KeepAlive::Tensor(managed)) })
 }
 
 /// The result of `__dlpack__`, in the newest form that the library has.
@@ -166,7 +142,7 @@ fn request<'py>(
 }
 
 /// The tensor of a capsule, which is then marked as used.
-fn take(capsule: &Bound<'_, PyCapsule>) -> Result<Managed, Refusal> {
+fn take(capsule: &Bound<'_, PyCapsule>) -> Result<ImportedTensor, Refusal> {
     let raw = capsule.as_ptr();
     let holds = |name: &CStr| {
         // SAFETY: a live capsule and a NUL-terminated name.
@@ -180,14 +156,14 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> Result<Managed, Refusal> {
         }
     };
     if holds(VERSIONED) {
-        let tensor = capsule.pointer_checked(Some(VERSIONED))?.cast::<Versioned>();
+        let tensor = capsule.pointer_checked(Some(VERSIONED))?.cast::<DlManagedTensorVersioned>();
         rename(USED_VERSIONED)?;
-        return Ok(Managed::Versioned(tensor));
+        return Ok(ImportedTensor::Versioned(tensor));
     }
-    if holds(PLAIN) {
-        let tensor = capsule.pointer_checked(Some(PLAIN))?.cast::<Plain>();
-        rename(USED_PLAIN)?;
-        return Ok(Managed::Plain(tensor));
+    if holds(UNVERSIONED) {
+        let tensor = capsule.pointer_checked(Some(UNVERSIONED))?.cast::<DlManagedTensor>();
+        rename(USED_UNVERSIONED)?;
+        return Ok(ImportedTensor::Unversioned(tensor));
     }
     // SAFETY: a live capsule; a name, where there is one, is NUL-terminated.
     let name = unsafe {
@@ -195,7 +171,7 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> Result<Managed, Refusal> {
         if name.is_null() { None } else { Some(CStr::from_ptr(name).to_string_lossy()) }
     };
     Err(Refusal::value(format!(
-        "'s __dlpack__() returned a capsule named {name:?}; {PLAIN:?} or {VERSIONED:?} is needed, \
+        "'s __dlpack__() returned a capsule named {name:?}; {UNVERSIONED:?} or {VERSIONED:?} is needed, \
          and one that was used before cannot be used again"
     )))
 }

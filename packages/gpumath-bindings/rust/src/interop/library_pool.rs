@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use pyo3::{intern, prelude::*};
 use smallvec::SmallVec;
 
-use super::array_library::{ArrayLibrary, Attribute};
+use super::array_library::{ArrayLibrary, LazyAttribute};
 use crate::error::OrRaise;
 
 impl ArrayLibrary {
@@ -17,8 +17,8 @@ impl ArrayLibrary {
 
     /// Frees the memory that the library's pool keeps but nobody uses.
     pub(crate) fn trim(self, py: Python<'_>) -> PyResult<()> {
-        static CUPY: Attribute = Attribute::new("cupy", "get_default_memory_pool");
-        static TORCH: Attribute = Attribute::new("torch", "cuda");
+        static CUPY: LazyAttribute = LazyAttribute::new("cupy", "get_default_memory_pool");
+        static TORCH: LazyAttribute = LazyAttribute::new("torch", "cuda");
         match self {
             Self::Cupy => {
                 CUPY.get(py)?.call0()?.call_method0(intern!(py, "free_all_blocks"))?;
@@ -43,9 +43,9 @@ impl ArrayLibrary {
         size: usize,
         stream: StreamRef,
     ) -> PyResult<(usize, Py<PyAny>)> {
-        static CUPY_ALLOC: Attribute = Attribute::new("cupy.cuda", "alloc");
-        static CUPY_STREAM: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
-        static TORCH_EMPTY: Attribute = Attribute::new("torch", "empty");
+        static CUPY_ALLOC: LazyAttribute = LazyAttribute::new("cupy.cuda", "alloc");
+        static CUPY_STREAM: LazyAttribute = LazyAttribute::new("cupy.cuda", "get_current_stream");
+        static TORCH_EMPTY: LazyAttribute = LazyAttribute::new("torch", "empty");
         let is_on_stream = is_current(stream.device()).or_raise(py)?
             && self.current_stream(py, stream.device())? == stream.handle();
         let allocate = || match self {
@@ -101,8 +101,8 @@ impl ArrayLibrary {
         py: Python<'_>,
         stream: StreamRef,
     ) -> PyResult<SmallVec<[Bound<'_, PyAny>; 2]>> {
-        static CUPY: Attribute = Attribute::new("cupy", "cuda");
-        static TORCH: Attribute = Attribute::new("torch", "cuda");
+        static CUPY: LazyAttribute = LazyAttribute::new("cupy", "cuda");
+        static TORCH: LazyAttribute = LazyAttribute::new("torch", "cuda");
         let (device, handle) = (stream.device(), stream.handle());
         let mut contexts = SmallVec::new();
         match self {

@@ -23,7 +23,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyTuple, PyType};
 use pyo3::{ffi, intern, prelude::*};
 
-use crate::api::array::Array;
+use crate::api::array::PyArray;
+use crate::py_buffer::PyBufferGuard;
 
 pub(crate) use array_library::ArrayLibrary;
 pub(crate) use refusal::{Named, Refusal};
@@ -34,17 +35,17 @@ pub(crate) struct Operand {
     pub(crate) view: TensorView,
     pub(crate) space: MemoryKind,
     /// `None` where the object itself is enough.
-    pub(crate) owner: Option<Owner>,
+    pub(crate) keep_alive: Option<KeepAlive>,
 }
 
 /// What was borrowed from an object.
-pub(crate) enum Owner {
-    Tensor(#[expect(dead_code, reason = "held for its memory")] dlpack_import::Managed),
-    Buffer(buffer::Buffer),
+pub(crate) enum KeepAlive {
+    Tensor(#[expect(dead_code, reason = "held for its memory")] dlpack_import::ImportedTensor),
+    Buffer(PyBufferGuard),
     Object(Py<PyAny>),
 }
 
-impl Owner {
+impl KeepAlive {
     /// For the garbage collector.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
@@ -154,7 +155,7 @@ impl OperandProtocol {
         let class = operand.get_type_ptr() as usize;
         for place in &PROTOCOL_BY_CLASS {
             match place.get() {
-                Some(&(known, reader)) if known == class => return Ok(reader),
+                Some(&(known, protocol)) if known == class => return Ok(protocol),
                 Some(_) => {}
                 None => break,
             }
@@ -193,7 +194,10 @@ impl OperandProtocol {
                 (view, space)
             }
             Self::Own => {
-                return Ok(Array::operand(operand.cast::<Array>().map_err(PyErr::from)?, stream)?);
+                return Ok(PyArray::operand(
+                    operand.cast::<PyArray>().map_err(PyErr::from)?,
+                    stream,
+                )?);
             }
             Self::Exchange(exchange) => {
                 return dlpack_import::exchanged_view(operand, exchange, stream);
@@ -210,7 +214,7 @@ impl OperandProtocol {
             Self::CudaInterface => return cuda_array_interface::view(operand, stream),
             Self::Buffer => return buffer::view(operand),
         };
-        Ok(Operand { view, space, owner: None })
+        Ok(Operand { view, space, keep_alive: None })
     }
 
     /// As [`Self::view`], for an object that gave `known` before: asks nothing that cannot have changed since.
@@ -225,7 +229,7 @@ impl OperandProtocol {
             Self::Cupy => (cupy::view_again(operand, known)?, MemoryKind::Device),
             _ => return self.view(operand, stream),
         };
-        Ok(Operand { view, space, owner: None })
+        Ok(Operand { view, space, keep_alive: None })
     }
 
     /// Refuses what an operation would silently lose: a gradient that PyTorch is to compute.
@@ -241,12 +245,12 @@ fn remember(
     operand: &Bound<'_, PyAny>,
     class: &Bound<'_, PyType>,
 ) -> Result<OperandProtocol, Refusal> {
-    let reader = classify(operand, class)?;
-    let entry = (class.as_ptr() as usize, reader);
+    let protocol = classify(operand, class)?;
+    let entry = (class.as_ptr() as usize, protocol);
     if PROTOCOL_BY_CLASS.iter().any(|place| place.set(entry).is_ok()) {
         std::mem::forget(class.clone());
     }
-    Ok(reader)
+    Ok(protocol)
 }
 
 fn classify(
@@ -254,10 +258,10 @@ fn classify(
     class: &Bound<'_, PyType>,
 ) -> Result<OperandProtocol, Refusal> {
     let py = class.py();
-    if operand.is_exact_instance_of::<Array>() {
+    if operand.is_exact_instance_of::<PyArray>() {
         return Ok(OperandProtocol::Own);
     }
-    let mut reader = OperandProtocol::Capsule;
+    let mut protocol = OperandProtocol::Capsule;
     for base in class.mro() {
         let base = base.cast_into::<PyType>().map_err(PyErr::from)?;
         let module = base.module()?;
@@ -280,7 +284,7 @@ fn classify(
                     dlpack_abi::Exchange::of(class)?.filter(dlpack_abi::Exchange::has_tensor);
                 return Ok(exchange.map_or(OperandProtocol::Torch, OperandProtocol::TorchExchange));
             }
-            ("jax" | "jaxlib", _) => reader = OperandProtocol::Jax,
+            ("jax" | "jaxlib", _) => protocol = OperandProtocol::Jax,
             _ => {}
         }
     }
@@ -292,7 +296,7 @@ fn classify(
     if class.hasattr(intern!(py, "__dlpack__"))?
         && class.hasattr(intern!(py, "__dlpack_device__"))?
     {
-        return Ok(reader);
+        return Ok(protocol);
     }
     if class.hasattr(intern!(py, "__cuda_array_interface__"))? {
         return Ok(OperandProtocol::CudaInterface);

@@ -80,8 +80,10 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
 
 /// A conjugated or negated tensor may share its memory with the original and carry only a mark.
 fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> Result<(), Refusal> {
-    static IS_CONJUGATED: Test = Test { name: "is_conj", function: PyOnceLock::new() };
-    static IS_NEGATED: Test = Test { name: "is_neg", function: PyOnceLock::new() };
+    static IS_CONJUGATED: TensorPredicate =
+        TensorPredicate { name: "is_conj", function: PyOnceLock::new() };
+    static IS_NEGATED: TensorPredicate =
+        TensorPredicate { name: "is_neg", function: PyOnceLock::new() };
     // Each test costs half as much as the rest of a view, and real numbers have no conjugate.
     for (test, possible, cure) in [
         (&IS_CONJUGATED, dtype.is_complex(), "conjugation: call its resolve_conj()"),
@@ -95,14 +97,14 @@ fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> Result<(), Refu
 }
 
 /// A method of tensors that takes no arguments and says yes or no.
-struct Test {
+struct TensorPredicate {
     name: &'static str,
     /// The class of the first operand, and the C function behind its method: calling that takes half the time of a
     /// look-up and a call.
     function: PyOnceLock<Option<(usize, ffi::PyCFunction)>>,
 }
 
-impl Test {
+impl TensorPredicate {
     fn of(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = operand.py();
         let class = operand.get_type_ptr() as usize;

@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::types::PyString;
 use pyo3::{intern, prelude::*};
 
-use super::Array;
-use super::storage::Memory;
+use super::PyArray;
+use super::storage::ArrayMemory;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::{self, deferred_release, stream_handle};
@@ -31,7 +31,7 @@ pub(super) fn allocate(
     device_id: i32,
     stream: Option<&Bound<'_, PyAny>>,
     strides: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Array> {
+) -> PyResult<PyArray> {
     let Some(space) = KINDS.iter().find(|entry| entry.0 == kind).map(|entry| entry.1) else {
         return Err(PyValueError::new_err(format!(
             "kind is {kind:?}; allowed are device, pinned, managed, host"
@@ -53,7 +53,7 @@ pub(super) fn empty(
     space: MemoryKind,
     device_id: i32,
     stream: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Array> {
+) -> PyResult<PyArray> {
     let device = match space {
         MemoryKind::Host | MemoryKind::Pinned => MemoryLocation::Host,
         MemoryKind::Managed | MemoryKind::Device => MemoryLocation::Device(device_id),
@@ -86,23 +86,24 @@ pub(super) fn empty(
     let memory = memory.or_raise(py)?;
     view.ptr = memory.address();
     let stream = stream.map(|stream| stream.clone().unbind());
-    let memory = Memory::Own { memory, stream };
+    let memory = ArrayMemory::Own { memory, stream };
     let device_id = if space == MemoryKind::Host { 0 } else { device_id };
-    Ok(Array::from_parts(memory, view, space, device_id, handle))
+    Ok(PyArray::from_parts(memory, view, space, device_id, handle))
 }
 
 pub(super) fn borrow(
     operand: &Bound<'_, PyAny>,
     stream: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Array> {
+) -> PyResult<PyArray> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
     let (found, _) = interop::view_with_library("the operand", operand, Some(handle))?;
     let device_id = match found.view.device {
         MemoryLocation::Host => 0,
         MemoryLocation::Device(ordinal) => ordinal,
     };
-    let memory = Memory::Borrowed { owner: found.owner, operand: operand.clone().unbind() };
-    Ok(Array::from_parts(memory, found.view, found.space, device_id, handle))
+    let memory =
+        ArrayMemory::Borrowed { keep_alive: found.keep_alive, operand: operand.clone().unbind() };
+    Ok(PyArray::from_parts(memory, found.view, found.space, device_id, handle))
 }
 
 fn parse_dims(name: &str, dims: &Bound<'_, PyAny>) -> PyResult<Dims> {

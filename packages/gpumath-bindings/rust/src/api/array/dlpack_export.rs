@@ -9,24 +9,26 @@ use gpumath_core::tensor::{Layout, MemoryLocation};
 use pyo3::exceptions::PyBufferError;
 use pyo3::{ffi, prelude::*};
 
-use super::Array;
-use super::storage::Block;
-use crate::api::device::wait;
+use super::PyArray;
+use super::storage::ArrayStorage;
+use crate::api::wait::wait_until;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::dlpack_abi::{self, DlTensor};
-use crate::interop::dlpack_import::{PLAIN, Plain, READ_ONLY, VERSION, VERSIONED, Versioned};
+use crate::interop::dlpack_abi::{
+    self, DlManagedTensor, DlManagedTensorVersioned, DlTensor, READ_ONLY, UNVERSIONED, VERSION,
+    VERSIONED,
+};
 
 /// What a capsule holds, with all that it points to. A pointer to the head is one to the whole.
 #[repr(C)]
-struct Lent<T> {
+struct ExportedTensor<T> {
     head: T,
     layout: Layout,
-    _block: Arc<Block>,
+    _storage: Arc<ArrayStorage>,
 }
 
 pub(super) fn capsule<'py>(
-    array: &Bound<'py, Array>,
+    array: &Bound<'py, PyArray>,
     stream: Option<i64>,
     max_version: Option<(i64, i64)>,
     wanted: Option<(i32, i32)>,
@@ -51,7 +53,7 @@ pub(super) fn capsule<'py>(
     if as_host && this.space == MemoryKind::Managed {
         // The CPU has no stream that could wait.
         // SAFETY: the array's stream lives as long as the array.
-        wait(py, || unsafe { StreamRef::new(this.device_id, this.stream) }.query())?;
+        wait_until(py, || unsafe { StreamRef::new(this.device_id, this.stream) }.query())?;
     } else {
         order(py, this, stream)?;
     }
@@ -76,28 +78,31 @@ pub(super) fn capsule<'py>(
         strides: std::ptr::null(),
         byte_offset: 0,
     };
-    let (layout, block) = (this.view.layout.clone(), Arc::clone(&this.block));
+    let (layout, storage) = (this.view.layout.clone(), Arc::clone(&this.storage));
     let context = std::ptr::null_mut();
     if versioned {
         let flags = if this.view.readonly { READ_ONLY } else { 0 };
-        let deleter = Some(delete::<Versioned> as unsafe extern "C" fn(*mut Versioned));
-        let head = Versioned { version: VERSION, context, deleter, flags, tensor };
-        let mut lent = Box::new(Lent { head, layout, _block: block });
-        lent.head.tensor.shape = lent.layout.shape.as_ptr();
-        lent.head.tensor.strides = lent.layout.strides.as_ptr();
-        wrap(py, lent, VERSIONED, drop_versioned)
+        let deleter = Some(
+            delete::<DlManagedTensorVersioned>
+                as unsafe extern "C" fn(*mut DlManagedTensorVersioned),
+        );
+        let head = DlManagedTensorVersioned { version: VERSION, context, deleter, flags, tensor };
+        let mut exported = Box::new(ExportedTensor { head, layout, _storage: storage });
+        exported.head.tensor.shape = exported.layout.shape.as_ptr();
+        exported.head.tensor.strides = exported.layout.strides.as_ptr();
+        wrap(py, exported, VERSIONED, drop_versioned)
     } else {
-        let deleter = Some(delete::<Plain> as unsafe extern "C" fn(*mut Plain));
-        let head = Plain { tensor, context, deleter };
-        let mut lent = Box::new(Lent { head, layout, _block: block });
-        lent.head.tensor.shape = lent.layout.shape.as_ptr();
-        lent.head.tensor.strides = lent.layout.strides.as_ptr();
-        wrap(py, lent, PLAIN, drop_plain)
+        let deleter = Some(delete::<DlManagedTensor> as unsafe extern "C" fn(*mut DlManagedTensor));
+        let head = DlManagedTensor { tensor, context, deleter };
+        let mut exported = Box::new(ExportedTensor { head, layout, _storage: storage });
+        exported.head.tensor.shape = exported.layout.shape.as_ptr();
+        exported.head.tensor.strides = exported.layout.strides.as_ptr();
+        wrap(py, exported, UNVERSIONED, drop_unversioned)
     }
 }
 
 /// Makes the consumer's stream wait for the array's own, by the numbers of the array API standard.
-fn order(py: Python<'_>, array: &Array, stream: Option<i64>) -> PyResult<()> {
+fn order(py: Python<'_>, array: &PyArray, stream: Option<i64>) -> PyResult<()> {
     let MemoryLocation::Device(device) = array.view.device else {
         return match stream {
             None | Some(-1) => Ok(()),
@@ -127,17 +132,17 @@ fn order(py: Python<'_>, array: &Array, stream: Option<i64>) -> PyResult<()> {
 
 fn wrap<'py, T>(
     py: Python<'py>,
-    lent: Box<Lent<T>>,
+    exported: Box<ExportedTensor<T>>,
     name: &'static CStr,
     destructor: unsafe extern "C" fn(*mut ffi::PyObject),
 ) -> PyResult<Bound<'py, PyAny>> {
-    let lent = Box::into_raw(lent);
+    let exported = Box::into_raw(exported);
     // SAFETY: not NULL; the name is never freed, and the destructor is the one for that name.
     let capsule =
-        unsafe { ffi::PyCapsule_New(lent.cast::<c_void>(), name.as_ptr(), Some(destructor)) };
+        unsafe { ffi::PyCapsule_New(exported.cast::<c_void>(), name.as_ptr(), Some(destructor)) };
     if capsule.is_null() {
         // SAFETY: made by `into_raw` above, and nobody else has it.
-        drop(unsafe { Box::from_raw(lent) });
+        drop(unsafe { Box::from_raw(exported) });
         return Err(PyErr::fetch(py));
     }
     // SAFETY: a new reference.
@@ -148,20 +153,20 @@ fn wrap<'py, T>(
 unsafe extern "C" fn delete<T>(head: *mut T) {
     if !head.is_null() {
         // SAFETY: the head of a `Lent<T>` from `into_raw`, which its one owner gives back.
-        drop(unsafe { Box::from_raw(head.cast::<Lent<T>>()) });
+        drop(unsafe { Box::from_raw(head.cast::<ExportedTensor<T>>()) });
     }
 }
 
 /// Gives back what nobody took out of a capsule.
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     // SAFETY: called by CPython with the capsule that is going away.
-    unsafe { drop_unused::<Versioned>(capsule, VERSIONED) }
+    unsafe { drop_unused::<DlManagedTensorVersioned>(capsule, VERSIONED) }
 }
 
 /// Gives back what nobody took out of a capsule.
-unsafe extern "C" fn drop_plain(capsule: *mut ffi::PyObject) {
+unsafe extern "C" fn drop_unversioned(capsule: *mut ffi::PyObject) {
     // SAFETY: called by CPython with the capsule that is going away.
-    unsafe { drop_unused::<Plain>(capsule, PLAIN) }
+    unsafe { drop_unused::<DlManagedTensor>(capsule, UNVERSIONED) }
 }
 
 unsafe fn drop_unused<T>(capsule: *mut ffi::PyObject, name: &CStr) {

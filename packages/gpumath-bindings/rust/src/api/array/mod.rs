@@ -1,4 +1,4 @@
-//! `Array`
+//! The class `Array`.
 
 mod construct;
 mod dlpack_export;
@@ -15,12 +15,12 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{ffi, prelude::*};
 
-use self::storage::{Block, Memory};
+use self::storage::{ArrayMemory, ArrayStorage};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::buffer::format_of;
 use crate::interop::cuda_array_interface::typestr;
-use crate::interop::{Operand, Owner, dlpack_abi, stream_handle};
+use crate::interop::{KeepAlive, Operand, dlpack_abi, stream_handle};
 use crate::structs::buffer::BufferExport;
 
 /// An N-D array in memory that gpumath owns, or borrows from another library.
@@ -60,9 +60,9 @@ use crate::structs::buffer::BufferExport;
 /// >>> np.asarray(array)[:] = 1  # the same memory
 /// >>> memoryview(array).tolist()
 /// [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
-#[pyclass(frozen, weakref, module = "gpumath.bindings.core")]
-pub(crate) struct Array {
-    block: Arc<Block>,
+#[pyclass(frozen, weakref, name = "Array", module = "gpumath.bindings.core")]
+pub(crate) struct PyArray {
+    storage: Arc<ArrayStorage>,
     view: TensorView,
     space: MemoryKind,
     /// Of the memory; 0 for ordinary host memory.
@@ -75,7 +75,7 @@ pub(crate) struct Array {
 }
 
 #[pymethods]
-impl Array {
+impl PyArray {
     #[new]
     #[pyo3(signature = (shape, dtype, *, kind="device", device_id=0, stream=None, strides=None))]
     fn new(
@@ -354,7 +354,7 @@ impl Array {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A block that a capsule shares has another reference, which the garbage collector does not see.
-        if Arc::strong_count(&self.block) == 1 { self.block.traverse(&visit) } else { Ok(()) }
+        if Arc::strong_count(&self.storage) == 1 { self.storage.traverse(&visit) } else { Ok(()) }
     }
 
     fn __repr__(&self) -> String {
@@ -368,7 +368,7 @@ impl Array {
     }
 }
 
-impl Array {
+impl PyArray {
     /// An array of gpumath's own memory, without values.
     pub(crate) fn empty(
         py: Python<'_>,
@@ -387,7 +387,7 @@ impl Array {
     }
 
     fn from_parts(
-        memory: Memory,
+        memory: ArrayMemory,
         view: TensorView,
         space: MemoryKind,
         device_id: i32,
@@ -395,7 +395,7 @@ impl Array {
     ) -> Self {
         let size = view.dtype.size() as isize;
         Self {
-            block: Arc::new(Block::new(memory, space)),
+            storage: Arc::new(ArrayStorage::new(memory, space)),
             shape: view.layout.shape.iter().map(|&extent| extent as isize).collect(),
             byte_strides: view.layout.strides.iter().map(|&step| step as isize * size).collect(),
             view,
@@ -408,7 +408,7 @@ impl Array {
     /// The array as an operand of work on `stream`, which waits for the array's own.
     pub(crate) fn operand(slf: &Bound<'_, Self>, stream: Option<usize>) -> PyResult<Operand> {
         let (py, this) = (slf.py(), slf.get());
-        let mut owner = None;
+        let mut keep_alive = None;
         if let Some(stream) = stream
             && let MemoryLocation::Device(device) = this.view.device
             && stream != this.stream
@@ -419,9 +419,9 @@ impl Array {
             })
             .or_raise(py)?;
             // Its memory goes back in the order of its own stream, which does not wait for the other.
-            owner = Some(Owner::Object(slf.clone().into_any().unbind()));
+            keep_alive = Some(KeepAlive::Object(slf.clone().into_any().unbind()));
         }
-        Ok(Operand { view: this.view.clone(), space: this.space, owner })
+        Ok(Operand { view: this.view.clone(), space: this.space, keep_alive })
     }
 
     fn check_managed(&self) -> PyResult<()> {

@@ -7,51 +7,51 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::gil::{acquire_gil, release_gil};
-use crate::interop::{Owner, deferred_release};
+use crate::interop::{KeepAlive, deferred_release};
 
 /// Whose memory it is.
-pub(super) enum Memory {
+pub(super) enum ArrayMemory {
     Own {
         memory: MemoryPointer,
         /// The object behind the stream in whose order the memory goes back, so that it lives until then.
         stream: Option<Py<PyAny>>,
     },
     Borrowed {
-        owner: Option<Owner>,
+        keep_alive: Option<KeepAlive>,
         operand: Py<PyAny>,
     },
 }
 
 /// Memory that goes back when its last user drops it, on whichever thread.
-pub(super) struct Block {
-    memory: ManuallyDrop<Memory>,
+pub(super) struct ArrayStorage {
+    memory: ManuallyDrop<ArrayMemory>,
     waits: bool,
 }
 
-impl Block {
-    pub(super) fn new(memory: Memory, space: MemoryKind) -> Self {
+impl ArrayStorage {
+    pub(super) fn new(memory: ArrayMemory, space: MemoryKind) -> Self {
         // Pinned and managed memory waits for the stream before it goes back.
-        let waits = matches!(memory, Memory::Own { .. })
+        let waits = matches!(memory, ArrayMemory::Own { .. })
             && matches!(space, MemoryKind::Pinned | MemoryKind::Managed);
         Self { memory: ManuallyDrop::new(memory), waits }
     }
 
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match &*self.memory {
-            Memory::Own { stream, .. } => visit.call(stream),
-            Memory::Borrowed { owner, operand } => {
+            ArrayMemory::Own { stream, .. } => visit.call(stream),
+            ArrayMemory::Borrowed { keep_alive, operand } => {
                 visit.call(operand)?;
-                owner.as_ref().map_or(Ok(()), |owner| owner.traverse(visit))
+                keep_alive.as_ref().map_or(Ok(()), |keep_alive| keep_alive.traverse(visit))
             }
         }
     }
 }
 
-impl Drop for Block {
+impl Drop for ArrayStorage {
     fn drop(&mut self) {
         // SAFETY: taken once, here.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-        if let Memory::Own { memory: block, stream: None } = &memory
+        if let ArrayMemory::Own { memory: block, stream: None } = &memory
             && !self.waits
             && !block.waits_for_capture()
         {
@@ -62,8 +62,8 @@ impl Drop for Block {
         // PyO3 cannot know that a thread which calls a deleter of DLPack has the GIL already, and
         // would put off dropping the objects.
         acquire_gil(|py| match memory.take() {
-            Some(Memory::Own { memory: block, stream }) if block.waits_for_capture() => {
-                deferred_release::give_back(block, stream);
+            Some(ArrayMemory::Own { memory: block, stream }) if block.waits_for_capture() => {
+                deferred_release::free_or_defer(block, stream);
             }
             // Dropping blocks on the stream, whose work may include a host function that needs the GIL.
             Some(taken) if self.waits => release_gil(py, || drop(taken)),

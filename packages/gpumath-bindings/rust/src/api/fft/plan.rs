@@ -16,7 +16,7 @@ use smallvec::smallvec;
 use super::arguments::{kind_name, parse_direction, parse_kind, parse_norm, parse_parity};
 use super::callback;
 use super::problem::PyFftProblem;
-use super::transform::Question;
+use super::transform::TransformCall;
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
 use crate::api::operation::{
     Input, Invocation, Planning, PyWorkspace, UserStream, address_of, find_or_plan,
@@ -180,8 +180,8 @@ impl PyFftPlan {
         norm: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let question = Question::of(py, operand, axes, kind, out, direction, norm, execution);
-        question.map_or(Ok(None), |question| question.answer(py))
+        let call = TransformCall::of(py, operand, axes, kind, out, direction, norm, execution);
+        call.map_or(Ok(None), |call| call.run(py))
     }
 
     /// "C2C", "R2C" or "C2R".
@@ -394,7 +394,7 @@ impl PyFftPlan {
         release_gil(py, || unsafe { self.plan.execute(&call) }).or_raise(py)?;
         for (object, operand) in [(input, source_operand), (output, result_operand)] {
             if let (Some(operand), Some(stream)) = (operand, stream) {
-                deferred_release::keep(object, operand, stream).or_raise(py)?;
+                deferred_release::keep_until_done(object, operand, stream).or_raise(py)?;
             }
         }
         Ok(())

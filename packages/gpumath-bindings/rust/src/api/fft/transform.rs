@@ -11,7 +11,7 @@ use crate::api::operation::{Input, Invocation, Planning};
 use crate::interop::{self, ArrayLibrary};
 
 /// What `transform` is asked, in the core's terms.
-pub(super) struct Question<'py> {
+pub(super) struct TransformCall<'py> {
     request: FftRequest,
     operand: Input<'py>,
     out: Option<Input<'py>>,
@@ -21,7 +21,7 @@ pub(super) struct Question<'py> {
     norm: Option<Norm>,
 }
 
-impl<'py> Question<'py> {
+impl<'py> TransformCall<'py> {
     #[expect(clippy::too_many_arguments, reason = "the arguments of `transform`")]
     pub(super) fn of(
         py: Python<'py>,
@@ -61,7 +61,7 @@ impl<'py> Question<'py> {
     }
 
     /// Plans or finds the plan, and runs it. `None` declines what cannot be, before anything happens.
-    pub(super) fn answer(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    pub(super) fn run(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Self { request, operand, out, execution, library, direction, norm } = self;
         let plan = match FftPlan::find(&request, &[&operand], execution) {
             Ok(PlanLookup::Cached(plan)) => plan,

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::operands::{Input, Inputs, Outs, check, location_of};
 use super::streams::{UserStream, WorkStreams, refuse_capture};
 use super::workspace::{PyWorkspace, reserve};
-use crate::api::device::wait;
+use crate::api::wait::wait_until;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::{ArrayLibrary, deferred_release};
@@ -100,7 +100,7 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         }
         if let (Access::Several, Some(stream)) = (access, stream) {
             // The wait for what makes the operands can be interrupted here.
-            wait(py, || stream.query())?;
+            wait_until(py, || stream.query())?;
         }
         let (plan, arguments) = (self.plan, self.arguments);
         let sources: SmallVec<[&TensorView; 4]> =
@@ -130,10 +130,10 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         drop((sources, results));
         if let (Access::Direct, Some(stream)) = (access, stream) {
             for Input { object, operand } in std::mem::take(&mut self.inputs) {
-                deferred_release::keep(&object, operand, stream).or_raise(py)?;
+                deferred_release::keep_until_done(&object, operand, stream).or_raise(py)?;
             }
             if self.blocking {
-                wait(py, || stream.query())?;
+                wait_until(py, || stream.query())?;
             }
         }
         let mut arrays = Results::new();
@@ -141,7 +141,7 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
             if let (Some(stream), Some(given)) =
                 (stream.filter(|_| access == Access::Direct), given)
             {
-                deferred_release::keep(&object, given.operand, stream).or_raise(py)?;
+                deferred_release::keep_until_done(&object, given.operand, stream).or_raise(py)?;
             }
             arrays.push(object);
         }

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use crate::gil::release_gil;
 
 /// Statistics of the calling thread's plan cache.
-#[pyclass(frozen, get_all, module = "gpumath.bindings.core")]
-pub(crate) struct PlanCacheInfo {
+#[pyclass(frozen, get_all, name = "PlanCacheInfo", module = "gpumath.bindings.core")]
+pub(crate) struct PyPlanCacheInfo {
     /// Look-ups that found a plan.
     hits: u64,
     /// Look-ups that had to make one.
@@ -22,7 +22,7 @@ pub(crate) struct PlanCacheInfo {
 }
 
 #[pymethods]
-impl PlanCacheInfo {
+impl PyPlanCacheInfo {
     fn __repr__(&self) -> String {
         let Self { hits, misses, size, limit, device_memory } = self;
         format!(
@@ -48,9 +48,9 @@ impl PlanCacheInfo {
 /// >>> core.plan_cache_info()
 /// PlanCacheInfo(hits=1, misses=1, size=1, limit=16, device_memory=0)
 #[pyfunction]
-pub(crate) fn plan_cache_info() -> PlanCacheInfo {
+pub(crate) fn plan_cache_info() -> PyPlanCacheInfo {
     let cache::Info { hits, misses, size, limit, device_memory } = cache::info();
-    PlanCacheInfo { hits, misses, size, limit, device_memory }
+    PyPlanCacheInfo { hits, misses, size, limit, device_memory }
 }
 
 /// Drop the calling thread's cached plans and set its counts to zero.

@@ -1,4 +1,4 @@
-//! `resized`
+//! The function `resized`, which crops and pads.
 
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::crop_or_pad;
@@ -81,6 +81,6 @@ pub(crate) fn resized<'py>(
     // SAFETY: the new array has the target's layout, and both are alive for the call; what is borrowed
     // is kept until the work is done.
     release_gil(py, || unsafe { crop_or_pad(&target, from, work) }).or_raise(py)?;
-    deferred_release::keep(operand, source, work).or_raise(py)?;
+    deferred_release::keep_until_done(operand, source, work).or_raise(py)?;
     Ok(new.array)
 }
