@@ -1,4 +1,4 @@
-//! What the library of an operand gives besides the operand: its current stream, and memory for results.
+//! What is asked of an operand's library: its current stream, and arrays for results.
 
 use gpumath_core::device;
 use gpumath_core::memory::MemoryKind;
@@ -18,13 +18,13 @@ use crate::error::OrRaise;
 pub(crate) enum ArrayLibrary {
     Numpy,
     Cupy,
-    /// With its C exchange API, from PyTorch 2.10 on.
+    /// PyTorch, from 2.10 on with its C exchange API.
     Torch(Option<Exchange>),
-    /// Any other: results are gpumath's own arrays.
+    /// Any other library. Results are gpumath's own arrays.
     Other,
 }
 
-/// A result that has no values yet.
+/// A new array, whose elements are undefined.
 pub(crate) struct NewArray<'py> {
     pub(crate) array: Bound<'py, PyAny>,
     /// Address of the element at index (0, …, 0).
@@ -32,7 +32,7 @@ pub(crate) struct NewArray<'py> {
 }
 
 impl ArrayLibrary {
-    /// What messages call it.
+    /// Name of the library in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Numpy => "numpy",
@@ -42,11 +42,12 @@ impl ArrayLibrary {
         }
     }
 
-    /// Handle of the stream that the library works on now. Libraries without one work on the default stream.
+    /// Returns the handle of the library's current stream. A library without streams works on the
+    /// default stream.
     pub(crate) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<usize> {
         static CUPY: LazyAttribute = LazyAttribute::new("cupy.cuda", "get_current_stream");
         static TORCH: LazyAttribute = LazyAttribute::new("torch.cuda", "current_stream");
-        // A tenth of the cost of the public function, which CPU-only builds have alone.
+        // Takes a tenth of the time of the public function. Builds for CPUs only do not have it.
         static TORCH_RAW: LazyAttribute =
             LazyAttribute::new("torch._C", "_cuda_getCurrentRawStream");
         let stream = match self {
@@ -74,8 +75,8 @@ impl ArrayLibrary {
         stream.extract()
     }
 
-    /// Makes an array without values in the library of `operand`, which `view` looks into. Libraries with a current
-    /// stream allocate on that, the others on `stream`.
+    /// Makes an array with undefined elements in the library of `operand`, whose view is `view`. A
+    /// library with a current stream allocates on that stream; gpumath allocates on `stream`.
     pub(crate) fn empty<'py>(
         self,
         operand: &Bound<'py, PyAny>,
@@ -105,7 +106,8 @@ impl ArrayLibrary {
     }
 }
 
-/// An attribute of a module that is imported when an operand shows that it is there.
+/// An attribute of a module, which is imported at the first use. By then an operand of the module's
+/// library has shown that the library is installed.
 pub(super) struct LazyAttribute {
     module: &'static str,
     name: &'static str,
@@ -125,7 +127,7 @@ impl LazyAttribute {
     }
 }
 
-/// The dtype objects that a library has for our types, by their order in [`DType::ALL`].
+/// The dtype objects of a library for our element types, in the order of [`DType::ALL`].
 struct DTypeObjects([PyOnceLock<Py<PyAny>>; DType::ALL.len()]);
 
 impl DTypeObjects {
@@ -145,7 +147,7 @@ impl DTypeObjects {
     }
 }
 
-/// NumPy's object for an element type.
+/// Returns NumPy's object for an element type.
 pub(super) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<&Bound<'_, PyAny>> {
     static DTYPES: DTypeObjects = DTypeObjects::new();
     static DTYPE: LazyAttribute = LazyAttribute::new("numpy", "dtype");
@@ -195,7 +197,7 @@ fn cupy_array<'py>(
     static CODES: DTypeObjects = DTypeObjects::new();
     let code = CODES.get(py, dtype, |_| {
         let dtype = numpy_dtype(py, dtype)?;
-        // CuPy finds NumPy's own types faster by their characters.
+        // CuPy looks up NumPy's own types faster by their characters.
         let is_own = dtype.getattr(intern!(py, "isbuiltin"))?.eq(1)?;
         if is_own { dtype.getattr(intern!(py, "char")) } else { Ok(dtype.clone()) }
     })?;
@@ -203,7 +205,7 @@ fn cupy_array<'py>(
     let MemoryLocation::Device(ordinal) = device else {
         return Err(PyValueError::new_err("CuPy has no arrays in host memory"));
     };
-    // CuPy allocates on the current device.
+    // CuPy always allocates on the current device.
     let memory = if device::is_current(ordinal).or_raise(py)? {
         ALLOC.get(py)?.call1((size,))?
     } else {
@@ -233,7 +235,7 @@ fn torch_tensor<'py>(
     static EMPTY: LazyAttribute = LazyAttribute::new("torch", "empty_strided");
     static DTYPES: DTypeObjects = DTypeObjects::new();
     let py = operand.py();
-    // The cheapest way, which subclasses may have changed.
+    // The fastest function; but a subclass may have overridden it.
     let array = if is_alike && operand.get_type().is(TENSOR.get(py)?) {
         EMPTY_LIKE.get(py)?.call1((operand,))?
     } else {

@@ -1,4 +1,4 @@
-//! Objects in host memory, through the buffer protocol.
+//! Reads objects in host memory through the buffer protocol.
 
 use std::ffi::CStr;
 
@@ -11,6 +11,7 @@ use super::{
 };
 use crate::py_buffer::PyBufferGuard;
 
+/// Reads an object that has the buffer protocol.
 pub(super) fn view(object: &Bound<'_, PyAny>) -> Result<Operand, Refusal> {
     let buffer = PyBufferGuard::of(object)?;
     let raw = buffer.raw();
@@ -19,7 +20,7 @@ pub(super) fn view(object: &Bound<'_, PyAny>) -> Result<Operand, Refusal> {
     let Some(dtype) = dtype_from_format(format.to_bytes(), raw.itemsize) else {
         return Err(unsupported_dtype(&format!("{:?}", format.to_string_lossy())));
     };
-    // SAFETY: PyBUF_STRIDES was asked for.
+    // SAFETY: the guard has filled the buffer, with shape and strides.
     let layout = unsafe { layout(raw, dtype) }?;
     let view = plausible(TensorView {
         ptr: raw.buf as usize,
@@ -35,10 +36,10 @@ pub(super) fn view(object: &Bound<'_, PyAny>) -> Result<Operand, Refusal> {
     })
 }
 
-/// Shape and strides of a buffer.
+/// Returns the shape and strides of a buffer.
 ///
 /// # Safety
-/// It is filled, and shape and strides were asked for.
+/// `PyObject_GetBuffer` has filled `raw`, with flags that ask for shape and strides.
 pub(super) unsafe fn layout(raw: &ffi::Py_buffer, dtype: DType) -> Result<Layout, Refusal> {
     let ndim = usize::try_from(raw.ndim)
         .map_err(|_| Refusal::value("'s buffer has a negative number of dimensions"))?;
@@ -48,20 +49,21 @@ pub(super) unsafe fn layout(raw: &ffi::Py_buffer, dtype: DType) -> Result<Layout
     if raw.shape.is_null() {
         return Err(Refusal::value("'s buffer has no shape"));
     }
-    // SAFETY: not NULL, so it has ndim elements.
+    // SAFETY: `shape` is not NULL, so the protocol says that it has `ndim` elements.
     let shape = unsafe { std::slice::from_raw_parts(raw.shape, ndim) };
     let shape: Dims = shape.iter().map(|&n| n as i64).collect();
     if raw.strides.is_null() {
-        // ctypes gives none, also when they are asked for.
+        // ctypes gives no strides, even if it is asked for them.
         return Ok(Layout::contiguous(&shape));
     }
-    // SAFETY: as for shape.
+    // SAFETY: `strides` is not NULL, so the protocol says that it has `ndim` elements.
     let strides = unsafe { std::slice::from_raw_parts(raw.strides, ndim) };
     let strides: Dims = strides.iter().map(|&n| n as i64).collect();
     layout_from_bytes(shape, &strides, dtype.size())
 }
 
-/// The element type of a format with one element. The letters of integers have two sizes each, so that counts.
+/// Returns the element type of a format with one element. The size of an element decides as well,
+/// because each letter of an integer stands for two sizes.
 pub(super) fn dtype_from_format(format: &[u8], itemsize: isize) -> Option<DType> {
     let native: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
     let code = match format {
@@ -95,7 +97,7 @@ pub(super) fn dtype_from_format(format: &[u8], itemsize: isize) -> Option<DType>
     (dtype.size() as isize == itemsize).then_some(dtype)
 }
 
-/// The counterpart, as NumPy reads it; `None` for what has no letter.
+/// Returns the format of an element type, as NumPy reads it; `None` if the type has no letter.
 pub(crate) fn format_of(dtype: DType) -> Option<&'static CStr> {
     Some(match dtype {
         DType::Bool => c"?",

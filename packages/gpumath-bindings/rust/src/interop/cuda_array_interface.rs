@@ -1,4 +1,4 @@
-//! Arrays on a GPU, through `__cuda_array_interface__`.
+//! Reads arrays on a GPU through `__cuda_array_interface__`.
 //!
 //! The protocol: <https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html>.
 
@@ -14,7 +14,7 @@ use super::{
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 
-/// Work on `stream` waits for what made the elements; `None` if they are not looked at.
+/// Reads an operand through its `__cuda_array_interface__`, with `stream` as for [`super::view`].
 pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<Operand, Refusal> {
     let py = operand.py();
     let interface = operand.getattr(intern!(py, "__cuda_array_interface__"))?;
@@ -63,7 +63,8 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<
     if let (Some(own), Some(stream), MemoryLocation::Device(device)) = (own, stream, view.device)
         && !view.layout.is_empty()
     {
-        // SAFETY: the one handle is the library's own, and the user vouches for the other.
+        // SAFETY: `own` is the library's handle of a live stream, and the user vouches for
+        // `stream`.
         release_gil(py, || unsafe {
             StreamRef::new(device, stream).order_after(StreamRef::new(device, own))
         })
@@ -76,6 +77,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<
     })
 }
 
+/// Returns an entry; `None` if it is absent or None.
 fn optional<'py>(
     interface: &Bound<'py, PyDict>,
     key: &Bound<'py, PyString>,
@@ -83,6 +85,7 @@ fn optional<'py>(
     Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
 }
 
+/// Returns an entry, or refuses the operand if it is absent or None.
 fn needed<'py>(
     interface: &Bound<'py, PyDict>,
     key: &Bound<'py, PyString>,
@@ -91,6 +94,7 @@ fn needed<'py>(
         .ok_or_else(|| Refusal::value(format!("'s __cuda_array_interface__ has no {key:?}")))
 }
 
+/// Returns the element type of a typestr; `None` if it is not supported.
 fn dtype_from_typestr(typestr: &str) -> Option<DType> {
     let native = if cfg!(target_endian = "little") { '<' } else { '>' };
     let mut rest = typestr.chars();
@@ -116,7 +120,7 @@ fn dtype_from_typestr(typestr: &str) -> Option<DType> {
     DType::from_name(name)
 }
 
-/// The counterpart; `None` for what NumPy has no letter for.
+/// Returns the typestr of an element type; `None` if NumPy has no letter for it.
 pub(crate) fn typestr(dtype: DType) -> Option<String> {
     let native = if cfg!(target_endian = "little") { '<' } else { '>' };
     let order = if dtype.size() == 1 { '|' } else { native };

@@ -1,4 +1,4 @@
-//! Any library's arrays, through DLPack: `__dlpack__`, or the C exchange API.
+//! Reads arrays of any library through DLPack: `__dlpack__`, or the C exchange API.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -15,15 +15,16 @@ use super::dlpack_abi::{
 use super::{KeepAlive, Operand, Refusal, checked, plausible};
 use crate::gil::acquire_gil;
 
-/// A tensor that was taken out of its capsule; its producer hears when it is dropped.
+/// A tensor that was taken out of its capsule. Dropping it calls the producer's deleter, with the
+/// GIL.
 pub(crate) enum ImportedTensor {
     Unversioned(NonNull<DlManagedTensor>),
     Versioned(NonNull<DlManagedTensorVersioned>),
 }
 
-// SAFETY: it is only kept and deleted, and DLPack lets any thread do that.
+// SAFETY: the tensor is only read and deleted, and DLPack lets any thread call the deleter.
 unsafe impl Send for ImportedTensor {}
-// SAFETY: as above.
+// SAFETY: shared references only read the tensor, which its producer no longer changes.
 unsafe impl Sync for ImportedTensor {}
 
 impl Drop for ImportedTensor {
@@ -31,7 +32,8 @@ impl Drop for ImportedTensor {
         // Once the interpreter shuts down, the memory is left to the end of the process.
         acquire_gil(|py| {
             let pending = PyErr::take(py);
-            // SAFETY: taken out of its capsule, so that nobody else deletes it.
+            // SAFETY: the tensor was taken out of its capsule, so this is the only call of its
+            // deleter.
             unsafe {
                 match self {
                     Self::Unversioned(tensor) => {
@@ -56,7 +58,7 @@ impl Drop for ImportedTensor {
     }
 }
 
-/// Work on `stream` waits for what made the elements; `None` if they are not looked at.
+/// Reads an operand through its `__dlpack__`, with `stream` as for [`super::view`].
 pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<Operand, Refusal> {
     let capsule = request(operand, stream)?;
     let capsule = capsule.cast_into::<PyCapsule>().map_err(|error| {
@@ -69,7 +71,8 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<
     operand_of(take(&capsule)?)
 }
 
-/// Through the C exchange API, for classes other than PyTorch's.
+/// Reads an operand through the C exchange API of its class, which is not PyTorch's, with `stream`
+/// as for [`super::view`].
 pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
@@ -82,19 +85,20 @@ pub(super) fn exchanged_view(
     Ok(found)
 }
 
+/// Checks a tensor, and returns it as an operand that keeps it alive.
 fn operand_of(managed: ImportedTensor) -> Result<Operand, Refusal> {
     let (tensor, flags) = match &managed {
-        // SAFETY: it is ours, until it is dropped.
+        // SAFETY: the tensor lives until `managed` is dropped.
         ImportedTensor::Unversioned(tensor) => (unsafe { &tensor.as_ref().tensor }, 0),
         ImportedTensor::Versioned(tensor) => {
-            // SAFETY: it starts with a version, whatever follows.
+            // SAFETY: the struct begins with its version, which DLPack promises for every version.
             let (major, minor) = unsafe { tensor.cast::<(u32, u32)>().read() };
             if major != VERSION.0 {
                 return Err(Refusal::buffer(format!(
                     "'s DLPack version is {major}.{minor}; version 1 was asked for"
                 )));
             }
-            // SAFETY: version 1 has this layout.
+            // SAFETY: every version with the major number 1 has this layout.
             let tensor = unsafe { tensor.as_ref() };
             (&tensor.tensor, tensor.flags)
         }
@@ -104,14 +108,15 @@ fn operand_of(managed: ImportedTensor) -> Result<Operand, Refusal> {
             "'s library gave a copy instead of its memory; make the copy yourself, and pass that",
         ));
     }
-    // SAFETY: DLPack's rules for what a managed tensor holds.
+    // SAFETY: DLPack promises that the shape and strides of a managed tensor are NULL or have
+    // `ndim` elements.
     let (mut view, space) = unsafe { tensor.view() }?;
     view.readonly = flags & READ_ONLY != 0;
     let view = checked(plausible(view)?)?;
     Ok(Operand { view, space, keep_alive: Some(KeepAlive::Tensor(managed)) })
 }
 
-/// The result of `__dlpack__`, in the newest form that the library has.
+/// Calls the operand's `__dlpack__`, and asks for the newest version that the library has.
 fn request<'py>(
     operand: &Bound<'py, PyAny>,
     stream: Option<usize>,
@@ -125,7 +130,7 @@ fn request<'py>(
     })?;
     let keywords = PyDict::new(py);
     if kind == CUDA || kind == CUDA_MANAGED {
-        // The legacy default stream is 1 here, and -1 asks for no order.
+        // DLPack's number for the legacy default stream is 1, and -1 asks for no order.
         let stream = stream.map_or(-1, |handle| handle.max(1) as i64);
         keywords.set_item(intern!(py, "stream"), stream)?;
     }
@@ -141,15 +146,15 @@ fn request<'py>(
     }
 }
 
-/// The tensor of a capsule, which is then marked as used.
+/// Takes the tensor out of a capsule, which is renamed so that nobody else takes it.
 fn take(capsule: &Bound<'_, PyCapsule>) -> Result<ImportedTensor, Refusal> {
     let raw = capsule.as_ptr();
     let holds = |name: &CStr| {
-        // SAFETY: a live capsule and a NUL-terminated name.
+        // SAFETY: `raw` is a live object, and `name` ends in a zero.
         unsafe { ffi::PyCapsule_IsValid(raw, name.as_ptr()) != 0 }
     };
     let rename = |name: &'static CStr| {
-        // SAFETY: as above; the name is never freed.
+        // SAFETY: `raw` is a live capsule, and `name` is static, so it outlives the capsule.
         match unsafe { ffi::PyCapsule_SetName(raw, name.as_ptr()) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(capsule.py())),
@@ -165,7 +170,8 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> Result<ImportedTensor, Refusal> {
         rename(USED_UNVERSIONED)?;
         return Ok(ImportedTensor::Unversioned(tensor));
     }
-    // SAFETY: a live capsule; a name, where there is one, is NUL-terminated.
+    // SAFETY: `raw` is a live capsule. Its name, if there is one, ends in a zero and lives while
+    // the capsule does.
     let name = unsafe {
         let name = ffi::PyCapsule_GetName(raw);
         if name.is_null() { None } else { Some(CStr::from_ptr(name).to_string_lossy()) }

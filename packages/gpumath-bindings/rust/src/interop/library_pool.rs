@@ -10,12 +10,12 @@ use super::array_library::{ArrayLibrary, LazyAttribute};
 use crate::error::OrRaise;
 
 impl ArrayLibrary {
-    /// Whether the library has a pool of device memory that is known here.
+    /// Whether [`Self::allocate`] knows a pool of device memory of the library.
     pub(crate) const fn has_pool(self) -> bool {
         matches!(self, Self::Cupy | Self::Torch(_))
     }
 
-    /// Frees the memory that the library's pool keeps but nobody uses.
+    /// Frees the unused memory in the library's pool.
     pub(crate) fn trim(self, py: Python<'_>) -> PyResult<()> {
         static CUPY: LazyAttribute = LazyAttribute::new("cupy", "get_default_memory_pool");
         static TORCH: LazyAttribute = LazyAttribute::new("torch", "cuda");
@@ -34,9 +34,9 @@ impl ArrayLibrary {
         Ok(())
     }
 
-    /// Allocates from the library's pool for work on `stream`. Returns the address and what owns the
-    /// memory, together with the library's object for the stream, whose handle may be used again
-    /// for another stream once it is gone.
+    /// Allocates from the library's pool for work on `stream`. Returns the address and the owner of
+    /// the memory. The owner also keeps the library's stream object, because CUDA may use the
+    /// handle of a destroyed stream again for another one.
     pub(crate) fn allocate(
         self,
         py: Python<'_>,

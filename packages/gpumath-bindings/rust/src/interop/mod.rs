@@ -1,4 +1,8 @@
 //! Operands and streams of other libraries, as addresses and layouts.
+//!
+//! [`OperandProtocol`] decides once for each class how its objects are read. One file reads each
+//! protocol; a reader copies nothing. [`ArrayLibrary`] knows the rest about a library: its current
+//! stream, its memory pool, and how it makes results.
 
 mod array_library;
 pub(crate) mod buffer;
@@ -30,15 +34,16 @@ pub(crate) use array_library::ArrayLibrary;
 pub(crate) use refusal::{Named, Refusal};
 pub(crate) use stream::stream_handle;
 
-/// An operand, and what has to live as long as its address is used: the object itself and `owner`.
+/// What was read from an operand. The object itself and `keep_alive` must outlive every use of the
+/// address.
 pub(crate) struct Operand {
     pub(crate) view: TensorView,
     pub(crate) space: MemoryKind,
-    /// `None` where the object itself is enough.
+    /// `None` if keeping the object itself is enough.
     pub(crate) keep_alive: Option<KeepAlive>,
 }
 
-/// What was borrowed from an object.
+/// Something besides the operand that keeps its memory alive.
 pub(crate) enum KeepAlive {
     Tensor(#[expect(dead_code, reason = "held for its memory")] dlpack_import::ImportedTensor),
     Buffer(PyBufferGuard),
@@ -46,10 +51,10 @@ pub(crate) enum KeepAlive {
 }
 
 impl KeepAlive {
-    /// For the garbage collector.
+    /// Visits what this refers to, for the garbage collector.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
-            // What a producer refers to is its own affair.
+            // Only the producer knows what its tensor refers to.
             Self::Tensor(_) => Ok(()),
             Self::Buffer(buffer) => visit.call(buffer.exporter()),
             Self::Object(object) => visit.call(object),
@@ -65,7 +70,7 @@ impl Deref for Operand {
     }
 }
 
-/// How to look into objects of one class.
+/// How to read objects of one class.
 #[derive(Clone, Copy)]
 pub(crate) enum OperandProtocol {
     Own,
@@ -85,19 +90,21 @@ pub(crate) enum OperandProtocol {
     Buffer,
 }
 
-/// The classes met so far, the empty places last. They are kept alive, so that their addresses stay theirs.
+/// The classes met so far, by their addresses; empty places come last. The classes are never freed,
+/// so no other class can get one of these addresses.
 static PROTOCOL_BY_CLASS: [OnceLock<(usize, OperandProtocol)>; MAX_REMEMBERED] =
     [const { OnceLock::new() }; MAX_REMEMBERED];
 
+/// JAX's and DLPack's number for the legacy default stream.
 const LEGACY_STREAM: usize = 1;
 
-/// Classes remembered at most: programs that make classes all the time must not fill the memory with them.
+/// Limit on the classes that are remembered, because a program may make classes without end.
 const MAX_REMEMBERED: usize = 256;
 
-/// Looks into `operand`, which errors call `name`; nothing is copied.
+/// Reads `operand`, which errors call `name`; nothing is copied.
 ///
-/// If the operand's library can be told, work enqueued on `stream` from now on waits for the work
-/// that makes the elements. `None` promises that nobody looks at the elements.
+/// If the operand's protocol has streams, work enqueued on `stream` from now on waits for the work
+/// that writes the elements. Pass `None` if the elements will not be used.
 pub(crate) fn view(
     name: &str,
     operand: &Bound<'_, PyAny>,
@@ -108,8 +115,8 @@ pub(crate) fn view(
         .named(operand.py(), name)
 }
 
-/// Looks into `operand` like [`view`], and also returns its library. A tensor that requires a
-/// gradient is refused, because a result without one would be a silent loss.
+/// Like [`view`], but also returns the operand's library, and refuses a tensor that requires a
+/// gradient, because a result without one would be a silent loss.
 pub(crate) fn view_with_library(
     name: &str,
     operand: &Bound<'_, PyAny>,
@@ -124,8 +131,9 @@ pub(crate) fn view_with_library(
     read().named(operand.py(), name)
 }
 
-/// Looks into `out`, the array for the result of an operation on `operand`, like [`view`]. A
-/// refusal is a `ValueError`, even where that of an operand is a `TypeError`.
+/// Like [`view`], but reads `out`, the array for the result of an operation on `operand`. It must
+/// be of the operand's library and require no gradient. A refusal is a `ValueError`, even where
+/// that of an operand is a `TypeError`.
 pub(crate) fn out_view(
     operand: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
@@ -150,7 +158,7 @@ pub(crate) fn out_view(
 }
 
 impl OperandProtocol {
-    /// For the class of `operand`.
+    /// Returns the protocol for the class of `operand`.
     pub(crate) fn of(operand: &Bound<'_, PyAny>) -> Result<Self, Refusal> {
         let class = operand.get_type_ptr() as usize;
         for place in &PROTOCOL_BY_CLASS {
@@ -163,7 +171,7 @@ impl OperandProtocol {
         remember(operand, &operand.get_type())
     }
 
-    /// The library of the class.
+    /// Returns the library of the class.
     pub(crate) fn library(self) -> ArrayLibrary {
         match self {
             Self::Numpy => ArrayLibrary::Numpy,
@@ -174,7 +182,7 @@ impl OperandProtocol {
         }
     }
 
-    /// As the function of this name, for an operand of the reader's class.
+    /// Like the function [`view`], for an operand whose class has this protocol.
     pub(crate) fn view(
         self,
         operand: &Bound<'_, PyAny>,
@@ -204,10 +212,11 @@ impl OperandProtocol {
             }
             Self::Capsule => return dlpack_import::view(operand, stream),
             Self::Jax => {
-                // JAX takes -1 (no order) for the handle of a stream, and None means that the host waits.
+                // JAX takes -1, which asks for no order, for the handle of a stream, and for None
+                // the host would wait.
                 let mut found =
                     dlpack_import::view(operand, Some(stream.unwrap_or(LEGACY_STREAM)))?;
-                // Its capsules do not say that nobody may write.
+                // JAX arrays are immutable, but their capsules do not say so.
                 found.view.readonly = true;
                 return Ok(found);
             }
@@ -217,7 +226,8 @@ impl OperandProtocol {
         Ok(Operand { view, space, keep_alive: None })
     }
 
-    /// As [`Self::view`], for an object that gave `known` before: asks nothing that cannot have changed since.
+    /// Like [`Self::view`], for an object that was read before as `known`. It only asks for what
+    /// can have changed since.
     pub(crate) fn view_again(
         self,
         operand: &Bound<'_, PyAny>,
@@ -232,7 +242,7 @@ impl OperandProtocol {
         Ok(Operand { view, space, keep_alive: None })
     }
 
-    /// Refuses what an operation would silently lose: a gradient that PyTorch is to compute.
+    /// Refuses a PyTorch tensor that requires a gradient, which an operation would silently lose.
     pub(crate) fn check_gradient(self, operand: &Bound<'_, PyAny>) -> Result<(), Refusal> {
         match self {
             Self::TorchExchange(_) | Self::Torch => torch::check_gradient(operand),
@@ -241,6 +251,7 @@ impl OperandProtocol {
     }
 }
 
+/// Finds the protocol of a class, and remembers it if there is a place left.
 fn remember(
     operand: &Bound<'_, PyAny>,
     class: &Bound<'_, PyType>,
@@ -248,11 +259,13 @@ fn remember(
     let protocol = classify(operand, class)?;
     let entry = (class.as_ptr() as usize, protocol);
     if PROTOCOL_BY_CLASS.iter().any(|place| place.set(entry).is_ok()) {
+        // The entry is valid as long as no other class can have this address.
         std::mem::forget(class.clone());
     }
     Ok(protocol)
 }
 
+/// Finds the protocol of a class, whose object `operand` is.
 fn classify(
     operand: &Bound<'_, PyAny>,
     class: &Bound<'_, PyType>,
@@ -277,7 +290,8 @@ fn classify(
                     .getattr_opt(name)?
                     .is_none_or(|own| base.getattr(name).is_ok_and(|inherited| inherited.is(&own)))
                 {
-                    // PyTorch's read-only wrapper says in `__dlpack__` what its tensors are.
+                    // The subclass has another exchange API than `Tensor`, as PyTorch's read-only
+                    // wrapper does. Only its `__dlpack__` says that its tensors are read-only.
                     return Ok(OperandProtocol::Capsule);
                 }
                 let exchange =
@@ -301,7 +315,7 @@ fn classify(
     if class.hasattr(intern!(py, "__cuda_array_interface__"))? {
         return Ok(OperandProtocol::CudaInterface);
     }
-    // SAFETY: a live object.
+    // SAFETY: `operand` is a live object.
     if unsafe { ffi::PyObject_CheckBuffer(operand.as_ptr()) } != 0 {
         return Ok(OperandProtocol::Buffer);
     }
@@ -324,7 +338,7 @@ fn unsupported_dtype(dtype: &str) -> Refusal {
     ))
 }
 
-/// A layout from strides in bytes.
+/// Returns the layout for strides in bytes.
 fn layout_from_bytes(
     shape: Dims,
     byte_strides: &[i64],
@@ -344,9 +358,9 @@ fn layout_from_bytes(
     Ok(Layout { shape, strides: byte_strides.iter().map(|stride| stride / size).collect() })
 }
 
-/// A view, after the checks that hold for every library.
+/// Returns the view if its address is aligned for its element type.
 fn checked(view: TensorView) -> Result<TensorView, Refusal> {
-    // cuFFT's own, stricter rule is checked where a plan runs on CUDA.
+    // cuFFT has a stricter rule, which is checked where a plan runs on CUDA.
     let alignment = view.dtype.alignment();
     if !view.layout.is_empty() && !view.ptr.is_multiple_of(alignment) {
         return Err(Refusal::value(format!(
@@ -357,7 +371,7 @@ fn checked(view: TensorView) -> Result<TensorView, Refusal> {
     Ok(view)
 }
 
-/// A view, after the checks that NumPy, CuPy and PyTorch have made of their own arrays.
+/// Returns the view if such memory can exist. NumPy, CuPy and PyTorch check this themselves.
 fn plausible(view: TensorView) -> Result<TensorView, Refusal> {
     if view.span_in_memory().is_some() {
         return Ok(view);
@@ -369,7 +383,7 @@ fn plausible(view: TensorView) -> Result<TensorView, Refusal> {
     )))
 }
 
-/// A tuple of integers.
+/// Reads a tuple of integers.
 fn dims(tuple: &Bound<'_, PyAny>) -> PyResult<Dims> {
     let tuple = tuple.cast::<PyTuple>()?;
     tuple.iter_borrowed().map(pyo3::Borrowed::extract).collect()

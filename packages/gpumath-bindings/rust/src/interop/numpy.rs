@@ -1,4 +1,4 @@
-//! NumPy arrays, through the buffer protocol.
+//! Reads NumPy arrays through the buffer protocol.
 
 use std::ffi::CStr;
 
@@ -9,7 +9,7 @@ use super::buffer::{dtype_from_format, layout};
 use super::{Refusal, checked, dims, layout_from_bytes, unsupported_dtype};
 use crate::py_buffer::NumpyBufferGuard;
 
-/// Looks into a NumPy array.
+/// Reads a NumPy array.
 pub(super) fn view(array: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     let buffer = match NumpyBufferGuard::of(array) {
         Ok(buffer) => buffer,
@@ -29,14 +29,15 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     checked(TensorView {
         ptr: raw.buf as usize,
         dtype,
-        // SAFETY: filled, and PyBUF_STRIDES was asked for.
+        // SAFETY: the guard has filled the buffer, with shape and strides.
         layout: unsafe { layout(raw, dtype) }?,
         device: MemoryLocation::Host,
         readonly: raw.readonly != 0,
     })
 }
 
-/// Element types that others have added to NumPy (bfloat16 and so on) have no buffers.
+/// Reads an array through its attributes if NumPy has refused a buffer with `error`. It does so for
+/// element types that other packages have added, such as bfloat16.
 fn view_without_buffer(array: &Bound<'_, PyAny>, error: PyErr) -> Result<TensorView, Refusal> {
     let py = array.py();
     let dtype = array.getattr(intern!(py, "dtype"))?;

@@ -1,4 +1,4 @@
-//! PyTorch tensors.
+//! Reads PyTorch tensors.
 
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
@@ -8,7 +8,7 @@ use pyo3::{ffi, intern, prelude::*};
 use super::dlpack_abi::Exchange;
 use super::{Refusal, checked, dims, unsupported_dtype};
 
-/// Through the DLPack C exchange API.
+/// Reads a tensor through the DLPack C exchange API.
 pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
@@ -18,20 +18,22 @@ pub(super) fn exchanged_view(
     Ok((view, space))
 }
 
-/// The same for a tensor that was found not to be lazy: it stays so.
+/// Like [`exchanged_view`], for a tensor that was found not to be a lazy conjugation or negation,
+/// because it stays so.
 pub(super) fn exchanged_view_again(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
 ) -> Result<(TensorView, MemoryKind), Refusal> {
     let found = exchange
         .tensor(operand)
-        // SAFETY: the class's own function filled it, and `operand` is held by the caller.
+        // SAFETY: the class's own function has filled the tensor, and the caller holds `operand`,
+        // on which its shape and strides depend.
         .and_then(|tensor| unsafe { tensor.view() });
     let (view, space) = found.map_err(|refusal| explained(operand, refusal))?;
     Ok((checked(view)?, space))
 }
 
-/// Why a tensor cannot be looked into, in PyTorch's terms; `error` where there is nothing to add.
+/// Returns why a tensor cannot be read in PyTorch's terms, or `refusal` if they add nothing.
 fn explained(operand: &Bound<'_, PyAny>, refusal: Refusal) -> Refusal {
     let py = operand.py();
     let text =
@@ -48,7 +50,7 @@ fn explained(operand: &Bound<'_, PyAny>, refusal: Refusal) -> Refusal {
     }
 }
 
-/// Through attributes.
+/// Reads a tensor of an older PyTorch, through its attributes.
 pub(super) fn view(operand: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     let py = operand.py();
     if !operand.getattr(intern!(py, "layout"))?.str()?.to_str()?.ends_with("strided") {
@@ -78,13 +80,14 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     })
 }
 
-/// A conjugated or negated tensor may share its memory with the original and carry only a mark.
+/// Refuses a tensor whose elements are still to be conjugated or negated. Such a tensor shares the
+/// memory of the original, and only a mark tells the difference.
 fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> Result<(), Refusal> {
     static IS_CONJUGATED: TensorPredicate =
         TensorPredicate { name: "is_conj", function: PyOnceLock::new() };
     static IS_NEGATED: TensorPredicate =
         TensorPredicate { name: "is_neg", function: PyOnceLock::new() };
-    // Each test costs half as much as the rest of a view, and real numbers have no conjugate.
+    // Each test takes half the time of the rest of a view, so real numbers skip the first.
     for (test, possible, cure) in [
         (&IS_CONJUGATED, dtype.is_complex(), "conjugation: call its resolve_conj()"),
         (&IS_NEGATED, true, "negation: call its resolve_neg()"),
@@ -96,11 +99,11 @@ fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> Result<(), Refu
     Ok(())
 }
 
-/// A method of tensors that takes no arguments and says yes or no.
+/// A method of tensors that takes no arguments and returns a bool.
 struct TensorPredicate {
     name: &'static str,
-    /// The class of the first operand, and the C function behind its method: calling that takes half the time of a
-    /// look-up and a call.
+    /// The class of the first operand, and the C function of its method; `None` if the method has
+    /// no such function. Calling it takes half the time of looking up and calling the method.
     function: PyOnceLock<Option<(usize, ffi::PyCFunction)>>,
 }
 
@@ -111,7 +114,8 @@ impl TensorPredicate {
         let known = self.function.get_or_try_init(py, || {
             let method = operand.getattr(self.name)?;
             let object = method.as_ptr();
-            // SAFETY: the two functions take what the first line has checked.
+            // SAFETY: the two other functions need an object of the class that `PyCFunction_Check`
+            // checks for.
             let function = unsafe {
                 if ffi::PyCFunction_Check(object) != 0
                     && ffi::PyCFunction_GetFlags(object) == ffi::METH_NOARGS
@@ -124,7 +128,8 @@ impl TensorPredicate {
             Ok::<_, PyErr>(function.map(|function| (class, function)))
         })?;
         let answer = match *known {
-            // SAFETY: a C function without arguments, called on an object of the class that it belongs to.
+            // SAFETY: the function takes no arguments, and `operand` is of the class that it
+            // belongs to.
             Some((owner, function)) if owner == class => unsafe {
                 Bound::from_owned_ptr_or_err(py, function(operand.as_ptr(), std::ptr::null_mut()))
             },
@@ -134,7 +139,7 @@ impl TensorPredicate {
     }
 }
 
-/// A result without gradient would be a silent loss; where gradients are off, there is none.
+/// Refuses a tensor that requires a gradient, unless the user has switched gradients off.
 pub(super) fn check_gradient(operand: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     let py = operand.py();
     if operand.getattr(intern!(py, "requires_grad"))?.is_truthy()?
