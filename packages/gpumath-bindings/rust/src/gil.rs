@@ -1,6 +1,6 @@
-//! The one door through which this crate releases the GIL, and acquires it where it may be released.
-//! So what has to be true of code that runs without the GIL is said in one place, and all such code
-//! can be found.
+//! The one door through which this crate releases the GIL, and acquires it where it may be
+//! released. So what has to be true of code that runs without the GIL is said in one place, and all
+//! such code can be found.
 //!
 //! Other Python threads run while a thread is without the GIL. So such code
 //!
@@ -46,13 +46,13 @@ pub(crate) unsafe fn release_gil_for_c_call<T>(call: impl FnOnce() -> T) -> T {
 }
 
 /// Runs `work` with the GIL and returns its result. It does not matter which thread this is, and
-/// whether it has the GIL: C may call back on any thread, and any library may drop what it borrowed.
-/// Returns `None`, and does not run `work`, if there is no interpreter or it shuts down.
+/// whether it has the GIL: C may call back on any thread, and any library may drop what it
+/// borrowed. Returns `None`, and does not run `work`, if there is no interpreter or it shuts down.
 ///
 /// `Python::try_attach` alone is not enough. PyO3 counts per thread how often it has acquired the
-/// GIL, but neither [`release_gil_for_c_call`] nor other extension modules tell it when they release
-/// the GIL. So where Python code that was called through PyO3 has called such a function, PyO3 takes
-/// this thread for one that has the GIL.
+/// GIL, but neither [`release_gil_for_c_call`] nor other extension modules tell it when they
+/// release the GIL. So where Python code that was called through PyO3 has called such a function,
+/// PyO3 takes this thread for one that has the GIL.
 ///
 /// Blocks until this thread has the GIL.
 #[expect(clippy::disallowed_methods, reason = "the one door")]

@@ -1,4 +1,5 @@
-//! The extension module `gpumath.bindings._core`: conversion between Python and `gpumath_core`, and no logic.
+//! The extension module `gpumath.bindings._core`: it converts between Python and `gpumath_core`,
+//! and has no logic of its own.
 
 mod api;
 mod call;
@@ -57,7 +58,8 @@ mod _core {
         use crate::structs::{PyField, PyStructArray};
     }
 
-    /// Nested modules of an extension are importable, and have their full names, once `sys.modules` has them.
+    /// Fills the module. Nested modules are entered into `sys.modules`, because an extension's are
+    /// not importable otherwise.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         gpumath_core::loader::set_search_hook(crate::api::libraries::search_paths);

@@ -1,7 +1,7 @@
 //! Guards of a `Py_buffer`: each has locked the buffer of an object, and releases it when dropped.
 //!
-//! They differ in whether the `Py_buffer` may move after it was filled. An exporter may point `shape`
-//! and `strides` into the `Py_buffer` itself, as `PyBuffer_FillInfo` does.
+//! They differ in whether the `Py_buffer` may move after it was filled. An exporter may point
+//! `shape` and `strides` into the `Py_buffer` itself, as `PyBuffer_FillInfo` does.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -15,8 +15,8 @@ use crate::gil::acquire_gil;
 /// The `Py_buffer` must not move, because its shape and strides are read. So it is boxed.
 pub(crate) struct PyBufferGuard(Box<MaybeUninit<ffi::Py_buffer>>);
 
-// SAFETY: the `Py_buffer` does not change after `of`, and `drop` acquires the GIL before it releases
-// the buffer.
+// SAFETY: the `Py_buffer` does not change after `of`, and `drop` acquires the GIL before it
+// releases the buffer.
 unsafe impl Send for PyBufferGuard {}
 // SAFETY: shared references only read the `Py_buffer`, which does not change after `of`.
 unsafe impl Sync for PyBufferGuard {}
@@ -90,8 +90,8 @@ impl<'py> NumpyBufferGuard<'py> {
 
 impl Drop for NumpyBufferGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: `of` has filled the `Py_buffer`, which is released only here. `_py` proves that this
-        // thread has the GIL.
+        // SAFETY: `of` has filled the `Py_buffer`, which is released only here. `_py` proves that
+        // this thread has the GIL.
         unsafe { ffi::PyBuffer_Release(&raw mut self.buffer) }
     }
 }

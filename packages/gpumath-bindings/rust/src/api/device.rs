@@ -14,7 +14,7 @@ use crate::gil::release_gil;
 /// Parameters
 /// ----------
 /// device_id : int, default: 0
-///     Its ordinal.
+///     Ordinal of the device.
 ///
 /// Raises
 /// ------
@@ -38,48 +38,48 @@ impl PyDevice {
         release_gil(py, || Device::new(device_id)).or_raise(py).map(Self)
     }
 
-    /// Number of CUDA devices that this process sees; 0 without a driver.
+    /// Count the CUDA devices that this process sees; 0 without a driver.
     #[staticmethod]
     fn count(py: Python<'_>) -> PyResult<i32> {
         release_gil(py, device::count).or_raise(py)
     }
 
-    /// Its ordinal.
+    /// Ordinal of the device.
     #[getter]
     fn id(&self) -> i32 {
         self.0.ordinal()
     }
 
-    /// Its name, such as "NVIDIA H200".
+    /// Name of the device, such as "NVIDIA H200".
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<String> {
         self.0.name().or_raise(py)
     }
 
-    /// Major and minor number of its compute capability.
+    /// Major and minor number of the device's compute capability.
     #[getter]
     fn compute_capability(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
         self.0.compute_capability().or_raise(py)
     }
 
-    /// Bytes of memory that it has.
+    /// Bytes of the device's memory.
     #[getter]
     fn total_memory(&self, py: Python<'_>) -> PyResult<usize> {
         self.0.total_memory().or_raise(py)
     }
 
-    /// Bytes that are free now, and bytes in all.
+    /// Return the bytes of the device's memory that are free now, and all its bytes.
     fn memory_info(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
         release_gil(py, || self.0.memory_info()).or_raise(py)
     }
 
-    /// Wait for all work of the device. Signals such as Ctrl-C end the wait, and not the work.
+    /// Wait for all work of the device. Signals such as Ctrl-C end the wait, but not the work.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
         let answer = self.0.spawn_synchronize();
         wait_until(py, move || match answer.try_recv() {
             Ok(result) => result.map(|()| true),
             Err(TryRecvError::Empty) => Ok(false),
-            // The other thread is gone without an answer.
+            // The other thread has ended without an answer, so this thread waits itself.
             Err(TryRecvError::Disconnected) => self.0.synchronize().map(|()| true),
         })
     }
@@ -89,7 +89,7 @@ impl PyDevice {
     }
 }
 
-/// Give the newest CUDA release that the driver supports, such as "13.0".
+/// Return the newest CUDA release that the driver supports, such as "13.0".
 ///
 /// Raises
 /// ------

@@ -42,38 +42,38 @@ impl PyEvent {
         release_gil(py, || Event::new(device_id, timing)).or_raise(py).map(Self)
     }
 
-    /// The cudaEvent_t.
+    /// The event's cudaEvent_t.
     #[getter]
     fn handle(&self) -> usize {
         self.0.handle()
     }
 
-    /// Ordinal of its device.
+    /// Ordinal of the event's device.
     #[getter]
     fn device_id(&self) -> i32 {
         self.0.device()
     }
 
-    /// Record the work that is on `stream` now.
+    /// Record the work that is on `stream`, by default the default stream, now.
     #[pyo3(signature = (stream=None))]
     fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let handle = stream.map_or(Ok(0), stream_handle)?;
-        // SAFETY: the caller vouches for the handle, as the documentation says.
+        // SAFETY: the user vouches for the handle, as the documentation says.
         release_gil(py, || unsafe { self.0.record(StreamRef::new(self.0.device(), handle)) })
             .or_raise(py)
     }
 
-    /// Whether the recorded work is done.
+    /// Say whether the recorded work is done. This does not wait.
     fn query(&self, py: Python<'_>) -> PyResult<bool> {
         self.0.query().or_raise(py)
     }
 
-    /// Wait until the recorded work is done. Signals such as Ctrl-C end the wait, and not the work.
+    /// Wait until the recorded work is done. Signals such as Ctrl-C end the wait, but not the work.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
         wait_until(py, || self.0.query())
     }
 
-    /// Milliseconds from the work that this event recorded to that of `end`.
+    /// Return the milliseconds between the work that this event and `end` have recorded.
     fn elapsed_ms(&self, py: Python<'_>, end: &Self) -> PyResult<f32> {
         self.0.elapsed_ms(&end.0).or_raise(py)
     }

@@ -150,8 +150,8 @@ pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 /// Returns where Python's packages are now. The loader calls this at each search, on any thread.
 ///
-/// Blocks until the thread has the GIL. Once the interpreter shuts down, it
-/// returns no places instead, because a C program may still search then and must not hang.
+/// Blocks until the thread has the GIL. Once the interpreter shuts down, it returns no places
+/// instead, because a C program may still search then and must not hang.
 pub(crate) fn search_paths() -> SearchPaths {
     let paths = acquire_gil(|py| {
         let paths = py.import("sys").and_then(|sys| {

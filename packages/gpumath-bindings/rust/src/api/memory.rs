@@ -34,18 +34,22 @@ use crate::interop::{deferred_release, stream_handle};
 pub(crate) struct PyMemoryPointer {
     device_ptr: usize,
     size: usize,
+    /// `None` after the block was freed.
     deallocator: Mutex<Option<Deallocator>>,
 }
 
-/// What frees the block.
+/// The owner that frees a block.
 enum Deallocator {
+    /// gpumath's own pool.
     Pool {
         block: memory::MemoryPointer,
-        /// The object behind the stream in whose order the block goes back, so that it lives until then.
+        /// The object of the stream in whose order the block is freed, which must outlive the
+        /// block.
         stream: Option<Py<PyAny>>,
     },
+    /// A callable.
     Python(Py<PyAny>),
-    /// Somebody else does.
+    /// The block belongs to something else, which frees it.
     Nobody,
 }
 
@@ -58,7 +62,7 @@ impl PyMemoryPointer {
         Self { device_ptr, size, deallocator: Mutex::new(Some(deallocator)) }
     }
 
-    /// The device address.
+    /// Device address of the block.
     #[getter]
     fn device_ptr(&self) -> usize {
         self.device_ptr
@@ -70,7 +74,7 @@ impl PyMemoryPointer {
         self.size
     }
 
-    /// Free the block now; once only.
+    /// Free the block now. A second call raises RuntimeError.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         match self.take() {
             Some(Deallocator::Pool { block, stream }) => {
@@ -89,6 +93,7 @@ impl PyMemoryPointer {
 }
 
 impl PyMemoryPointer {
+    /// Takes the deallocator, so that the block is freed only once.
     fn take(&self) -> Option<Deallocator> {
         self.deallocator.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -119,8 +124,8 @@ impl Drop for PyMemoryPointer {
 /// device_id : int, default: 0
 ///     CUDA device.
 /// stream : int or stream object, optional
-///     The memory may be used in the order of this stream, and goes back in its order. An object is kept until then;
-///     a stream given as an int has to live that long.
+///     The memory may be used, and is freed, in the order of this stream. A stream object is kept
+///     until then; a stream given as an int has to live that long.
 ///
 /// Returns
 /// -------
@@ -152,7 +157,8 @@ pub(crate) fn allocate(
     deferred_release::release_finished();
     let block = release_gil(py, || {
         let pool = StreamOrderedPool::of(device_id)?;
-        // SAFETY: the owner keeps the stream's object; for a bare handle the caller vouches, as documented.
+        // SAFETY: the deallocator keeps the stream's object. For a bare handle the user guarantees
+        // that the stream outlives the memory, as the documentation says.
         pool.memalloc(size, unsafe { StreamRef::new(device_id, handle) })
     });
     let block = block.or_raise(py)?;
@@ -178,7 +184,7 @@ pub(crate) fn allocate(
 /// device_id : int, default: 0
 ///     CUDA device of the stream.
 /// stream : int or stream object, optional
-///     The copy starts after the work that is on this stream.
+///     Stream that the copy is enqueued on; by default the default stream.
 ///
 /// Examples
 /// --------
@@ -202,7 +208,7 @@ pub(crate) fn copy(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let stream = stream.map_or(Ok(0), stream_handle)?;
-    // SAFETY: the caller vouches for the addresses and the stream, as the documentation says.
+    // SAFETY: the user vouches for the addresses and the stream, as the documentation says.
     release_gil(py, || unsafe {
         memory::copy_async(destination, source, size, StreamRef::new(device_id, stream))
     })

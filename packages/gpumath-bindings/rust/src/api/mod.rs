@@ -1,4 +1,4 @@
-//! `gpumath.bindings.core`: what the host library is built on.
+//! The module `gpumath.bindings.core`, on which the host library is built.
 #![allow(
     clippy::doc_markdown,
     clippy::doc_link_with_quotes,

@@ -1,4 +1,4 @@
-//! The handler that runs when the interpreter exits.
+//! The function that runs when the interpreter exits.
 
 use gpumath_core::{device, memory};
 use pyo3::prelude::*;

@@ -39,39 +39,39 @@ impl PyStream {
         release_gil(py, || Stream::new(device_id)).or_raise(py).map(Self)
     }
 
-    /// The cudaStream_t.
+    /// The stream's cudaStream_t.
     #[getter]
     fn handle(&self) -> usize {
         self.0.handle()
     }
 
-    /// Ordinal of its device.
+    /// Ordinal of the stream's device.
     #[getter]
     fn device_id(&self) -> i32 {
         self.0.device()
     }
 
-    /// The protocol by which libraries take each other's streams: version and handle.
+    /// Return the version of this protocol, by which libraries exchange streams, and the handle.
     fn __cuda_stream__(&self) -> (i32, usize) {
         (0, self.0.handle())
     }
 
-    /// Wait until its work is done. Signals such as Ctrl-C end the wait, and not the work.
+    /// Wait until the stream's work is done. Signals such as Ctrl-C end the wait, but not the work.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
         wait_until(py, || self.0.query())
     }
 
-    /// Record the work that is on it now, in a new event.
+    /// Record the work that is on the stream now, in a new event.
     fn record(&self, py: Python<'_>) -> PyResult<PyEvent> {
         let event = release_gil(py, || {
             let event = Event::new(self.0.device(), false)?;
-            // SAFETY: the stream lives as long as self.
+            // SAFETY: the stream lives as long as `self`.
             event.record(unsafe { self.0.stream_ref() }).map(|()| event)
         });
         event.or_raise(py).map(PyEvent)
     }
 
-    /// Work enqueued from now on starts after the work that `event` recorded.
+    /// Make work that is enqueued from now on start after the work that `event` has recorded.
     fn wait(&self, py: Python<'_>, event: &PyEvent) -> PyResult<()> {
         release_gil(py, || self.0.wait(&event.0)).or_raise(py)
     }
@@ -81,19 +81,20 @@ impl PyStream {
     }
 }
 
-/// Give the handle of a stream, as an int.
+/// Return the handle of a stream, as an int.
 ///
 /// Parameters
 /// ----------
 /// stream : int or stream object
-///     A `cudaStream_t`, a stream of CuPy, PyTorch or Numba, or an object with ``__cuda_stream__()``.
+///     A `cudaStream_t`, a stream of CuPy, PyTorch or Numba, or an object with
+///     ``__cuda_stream__()``.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     It is none of these.
+///     The stream is none of these.
 /// ValueError
-///     It is negative.
+///     The handle is negative, or larger than an address.
 ///
 /// Examples
 /// --------
@@ -110,12 +111,13 @@ pub(crate) fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// Parameters
 /// ----------
 /// stream : int or stream object
-///     A `cudaStream_t`, a stream of CuPy, PyTorch or Numba, or an object with ``__cuda_stream__()``.
+///     A `cudaStream_t`, a stream of CuPy, PyTorch or Numba, or an object with
+///     ``__cuda_stream__()``.
 /// device_id : int, default: 0
-///     Its CUDA device.
+///     CUDA device of the stream.
 /// interruptible : bool, default: True
-///     Whether signals such as Ctrl-C end the wait, which does not end the work. Without, they are handled
-///     when the work is done: for who frees memory next that the work uses.
+///     Whether signals such as Ctrl-C end the wait, though not the work. With False they are
+///     handled when the work is done, for callers that then free memory which the work uses.
 ///
 /// Examples
 /// --------
@@ -131,7 +133,7 @@ pub(crate) fn synchronize_stream(
 ) -> PyResult<()> {
     let handle = stream_handle(stream)?;
     let py = stream.py();
-    // SAFETY: the caller vouches for the handle, as the documentation says.
+    // SAFETY: the user vouches for the handle, as the documentation says.
     let stream = unsafe { StreamRef::new(device_id, handle) };
     if interruptible {
         wait_until(py, || stream.query())
@@ -140,13 +142,13 @@ pub(crate) fn synchronize_stream(
     }
 }
 
-/// Make what is put on one stream from now on wait for what is on another now.
+/// Make work that is enqueued on one stream from now on wait for the work that is on another now.
 ///
 /// Parameters
 /// ----------
 /// first, then : int or stream object
-///     Streams of any library, as for `synchronize_stream`. Nothing happens if they are the same, or
-///     if ``then`` is being captured into a graph, which is launched later.
+///     Streams of any library, as for `synchronize_stream`. Nothing happens if they are the same,
+///     or if ``then`` is being captured into a graph, which is launched later.
 /// device_id : int, default: 0
 ///     Their CUDA device.
 ///
@@ -169,7 +171,7 @@ pub(crate) fn order_streams(
     device_id: i32,
 ) -> PyResult<()> {
     let (py, first, then) = (then.py(), stream_handle(first)?, stream_handle(then)?);
-    // SAFETY: the caller vouches for the handles, as the documentation says.
+    // SAFETY: the user vouches for the handles, as the documentation says.
     release_gil(py, || unsafe {
         let (first, then) = (StreamRef::new(device_id, first), StreamRef::new(device_id, then));
         then.order_after(first)
@@ -177,15 +179,15 @@ pub(crate) fn order_streams(
     .or_raise(py)
 }
 
-/// Say whether what is put on a stream is captured into a CUDA graph, instead of run.
+/// Say whether work that is enqueued on a stream is captured into a CUDA graph, instead of run.
 ///
 /// Parameters
 /// ----------
 /// stream : int or stream object
-///     A stream of any library, as for `synchronize_stream`. For the legacy default stream the answer is whether a
-///     stream is captured that it would wait for.
+///     A stream of any library, as for `synchronize_stream`. For the legacy default stream the
+///     answer is whether any stream is being captured that it would wait for.
 /// device_id : int, default: 0
-///     Its CUDA device.
+///     CUDA device of the stream.
 ///
 /// Examples
 /// --------
@@ -196,21 +198,22 @@ pub(crate) fn order_streams(
 #[pyo3(signature = (stream, *, device_id=0))]
 pub(crate) fn is_capturing(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResult<bool> {
     let handle = stream_handle(stream)?;
-    // SAFETY: the caller vouches for the handle, as the documentation says.
+    // SAFETY: the user vouches for the handle, as the documentation says.
     unsafe { StreamRef::new(device_id, handle) }.is_capturing().or_raise(stream.py())
 }
 
-/// Give the handle of the stream that an operand's library works on now.
+/// Return the handle of the current stream of an operand's library.
 ///
 /// Parameters
 /// ----------
 /// operand : array
-///     What `TensorView` takes.
+///     Any operand of `TensorView`.
 ///
 /// Returns
 /// -------
 /// int
-///     The current stream of CuPy or PyTorch on the operand's device; 0, the default stream, for other operands.
+///     The current stream of CuPy or PyTorch on the operand's device; 0, the default stream, for
+///     other operands.
 ///
 /// Examples
 /// --------

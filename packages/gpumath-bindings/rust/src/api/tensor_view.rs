@@ -12,22 +12,24 @@ use crate::interop::{self, KeepAlive};
 /// Parameters
 /// ----------
 /// operand : array
-///     NumPy array, CuPy array, PyTorch tensor, or an object with the DLPack C exchange API, ``__dlpack__``,
-///     ``__cuda_array_interface__`` (without mask) or the buffer protocol, in this order. Elements are in the
-///     machine's byte order, of one of the types of `Array`. Nothing is copied.
+///     NumPy array, CuPy array, PyTorch tensor, or an object with the DLPack C exchange API,
+///     ``__dlpack__``, ``__cuda_array_interface__`` (without mask) or the buffer protocol, in this
+///     order. Elements are in the machine's byte order, of one of the types of `Array`. Nothing is
+///     copied.
 /// stream : int or stream object, optional
-///     Stream on which the elements will be used: it waits for what makes them, where the operand's protocol can
-///     say (not for CuPy and PyTorch, whose streams `order_streams` takes). By default nothing is ordered.
+///     Stream on which the elements will be used. It waits for the work that writes them, if the
+///     operand's protocol tells its stream. CuPy and PyTorch do not; use `order_streams` for them.
+///     By default nothing is ordered.
 ///
 /// Raises
 /// ------
 /// TypeError
 ///     The operand is of another class, or has no memory of its own.
 /// ValueError
-///     Its element type is another, it is not aligned, its strides are no multiples of its element
-///     size, it is masked, or it is a lazy conjugate or negative.
+///     The operand has another element type, is not aligned, has strides that are no multiples of
+///     its element size, is masked, or is a lazy conjugate or negative.
 /// BufferError
-///     Its library does not lend its memory.
+///     The operand's library does not lend its memory.
 ///
 /// Examples
 /// --------
@@ -39,7 +41,7 @@ use crate::interop::{self, KeepAlive};
 #[pyclass(frozen, name = "TensorView", module = "gpumath.bindings.core")]
 pub(crate) struct PyTensorView {
     view: TensorView,
-    /// Held for the memory, like the operand.
+    /// Keeps the memory alive, together with the operand.
     keep_alive: Option<KeepAlive>,
     operand: Py<PyAny>,
 }
@@ -102,7 +104,7 @@ impl PyTensorView {
         }
     }
 
-    /// Whether its library forbids writing to it.
+    /// Whether the operand's library forbids writing to it.
     #[getter]
     fn readonly(&self) -> bool {
         self.view.readonly

@@ -1,4 +1,4 @@
-//! What is asked of an operand's library: its current stream, and arrays for results.
+//! Asks an operand's library for its current stream, and for new arrays that take results.
 
 use gpumath_core::device;
 use gpumath_core::memory::MemoryKind;

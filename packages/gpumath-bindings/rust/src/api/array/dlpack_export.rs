@@ -1,4 +1,4 @@
-//! Arrays as DLPack capsules.
+//! Lends arrays to other libraries as DLPack capsules.
 
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::interop::dlpack_abi::{
     VERSIONED,
 };
 
-/// What a capsule holds, with all that it points to. A pointer to the head is one to the whole.
+/// The content of a capsule, with all that it points to. The head comes first, so a pointer to it
+/// is also a pointer to the whole.
 #[repr(C)]
 struct ExportedTensor<T> {
     head: T,
@@ -27,6 +28,7 @@ struct ExportedTensor<T> {
     _storage: Arc<ArrayStorage>,
 }
 
+/// Makes a capsule, with the arguments of `Array.__dlpack__`.
 pub(super) fn capsule<'py>(
     array: &Bound<'py, PyArray>,
     stream: Option<i64>,
@@ -37,7 +39,7 @@ pub(super) fn capsule<'py>(
     let (py, this) = (array.py(), array.get());
     if copy == Some(true) {
         return Err(PyBufferError::new_err(
-            "a copy was asked for, and gpumath lends its memory as it is; copy what you get",
+            "a copy was asked for, but gpumath lends its memory as it is; copy what you get",
         ));
     }
     let device = this.__dlpack_device__();
@@ -47,12 +49,13 @@ pub(super) fn capsule<'py>(
         && !as_host
     {
         return Err(PyBufferError::new_err(format!(
-            "the DLPack device {wanted:?} was asked for, and the array is on {device:?}; copy it there first"
+            "the DLPack device {wanted:?} was asked for, but the array is on {device:?}; copy it \
+             there first"
         )));
     }
     if as_host && this.space == MemoryKind::Managed {
-        // The CPU has no stream that could wait.
-        // SAFETY: the array's stream lives as long as the array.
+        // The CPU has no stream that could wait, so this call waits.
+        // SAFETY: the array keeps its stream alive.
         wait_until(py, || unsafe { StreamRef::new(this.device_id, this.stream) }.query())?;
     } else {
         order(py, this, stream)?;
@@ -60,8 +63,8 @@ pub(super) fn capsule<'py>(
     let versioned = max_version.is_some_and(|(major, _)| major >= 1);
     if this.view.readonly && !versioned {
         return Err(PyBufferError::new_err(
-            "the array is read-only, which only DLPack capsules of version 1 can say; ask with max_version=(1, 0), or \
-             copy it first",
+            "the array is read-only, which only DLPack capsules of version 1 can say; ask with \
+             max_version=(1, 0), or copy it first",
         ));
     }
     let (code, bits) = dlpack_abi::code_of(this.view.dtype);
@@ -101,35 +104,37 @@ pub(super) fn capsule<'py>(
     }
 }
 
-/// Makes the consumer's stream wait for the array's own, by the numbers of the array API standard.
+/// Makes the consumer's stream wait for the array's own stream. `stream` is a number of the array
+/// API standard for `__dlpack__`.
 fn order(py: Python<'_>, array: &PyArray, stream: Option<i64>) -> PyResult<()> {
     let MemoryLocation::Device(device) = array.view.device else {
         return match stream {
             None | Some(-1) => Ok(()),
             Some(stream) => Err(PyBufferError::new_err(format!(
-                "stream is {stream}, and the array is in host memory; leave the stream out"
+                "stream is {stream}, but the array is in host memory; leave the stream out"
             ))),
         };
     };
     let consumer = match stream {
         Some(-1) => return Ok(()),
-        // The legacy default stream.
+        // None means the legacy default stream, whose number is 1.
         None => 1,
         Some(stream) if stream > 0 => stream as usize,
         Some(stream) => {
             return Err(PyBufferError::new_err(format!(
-                "stream is {stream}; a cudaStream_t, 1 (the legacy default stream), 2 (the per-thread one) or -1 (no \
-                 order) is needed"
+                "stream is {stream}; a cudaStream_t, 1 (the legacy default stream), 2 (the \
+                 per-thread one) or -1 (no order) is needed"
             )));
         }
     };
-    // SAFETY: the array's stream lives as long as the array, and the consumer vouches for its own.
+    // SAFETY: the array keeps its stream alive, and the consumer vouches for its own.
     release_gil(py, || unsafe {
         StreamRef::new(device, consumer).order_after(StreamRef::new(device, array.stream))
     })
     .or_raise(py)
 }
 
+/// Makes a capsule of this name that owns a tensor.
 fn wrap<'py, T>(
     py: Python<'py>,
     exported: Box<ExportedTensor<T>>,
@@ -137,40 +142,53 @@ fn wrap<'py, T>(
     destructor: unsafe extern "C" fn(*mut ffi::PyObject),
 ) -> PyResult<Bound<'py, PyAny>> {
     let exported = Box::into_raw(exported);
-    // SAFETY: not NULL; the name is never freed, and the destructor is the one for that name.
+    // SAFETY: the pointer is not NULL, the name is static, and the destructor is the one for `T`.
     let capsule =
         unsafe { ffi::PyCapsule_New(exported.cast::<c_void>(), name.as_ptr(), Some(destructor)) };
     if capsule.is_null() {
-        // SAFETY: made by `into_raw` above, and nobody else has it.
+        // SAFETY: the pointer is from `into_raw` above, and no capsule owns it.
         drop(unsafe { Box::from_raw(exported) });
         return Err(PyErr::fetch(py));
     }
-    // SAFETY: a new reference.
+    // SAFETY: `PyCapsule_New` has returned a new reference.
     Ok(unsafe { Bound::from_owned_ptr(py, capsule) })
 }
 
-/// The deleter of DLPack: any thread may call it, with or without the interpreter.
+/// Frees an exported tensor. This is its DLPack deleter, which any thread may call, with or without
+/// the GIL.
+///
+/// # Safety
+/// `head` is NULL, or the head of an `ExportedTensor<T>` from `into_raw`, which nothing uses
+/// afterwards.
 unsafe extern "C" fn delete<T>(head: *mut T) {
     if !head.is_null() {
-        // SAFETY: the head of a `Lent<T>` from `into_raw`, which its one owner gives back.
+        // SAFETY: the caller guarantees that `head` is that of an `ExportedTensor<T>` from
+        // `into_raw`, and that this is its last use.
         drop(unsafe { Box::from_raw(head.cast::<ExportedTensor<T>>()) });
     }
 }
 
-/// Gives back what nobody took out of a capsule.
+/// Destructor of versioned capsules.
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
-    // SAFETY: called by CPython with the capsule that is going away.
+    // SAFETY: CPython calls this with the capsule that it destroys, which `wrap` has made for this
+    // type.
     unsafe { drop_unused::<DlManagedTensorVersioned>(capsule, VERSIONED) }
 }
 
-/// Gives back what nobody took out of a capsule.
+/// Destructor of unversioned capsules.
 unsafe extern "C" fn drop_unversioned(capsule: *mut ffi::PyObject) {
-    // SAFETY: called by CPython with the capsule that is going away.
+    // SAFETY: CPython calls this with the capsule that it destroys, which `wrap` has made for this
+    // type.
     unsafe { drop_unused::<DlManagedTensor>(capsule, UNVERSIONED) }
 }
 
+/// Frees the tensor of a capsule that nobody has taken out.
+///
+/// # Safety
+/// `capsule` is a live capsule. If its name is `name`, it holds an `ExportedTensor<T>`.
 unsafe fn drop_unused<T>(capsule: *mut ffi::PyObject, name: &CStr) {
-    // SAFETY: a live capsule; whoever took its content has renamed it.
+    // SAFETY: the caller guarantees that the capsule is live. It still has its name, so no consumer
+    // has taken the tensor, and the capsule is its owner.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, name.as_ptr()) != 0 {
             let head = ffi::PyCapsule_GetPointer(capsule, name.as_ptr());

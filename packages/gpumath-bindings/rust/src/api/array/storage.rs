@@ -1,4 +1,4 @@
-//! The memory behind an array, shared with what it was lent to.
+//! The memory of an array, which the array shares with the consumers that it was lent to.
 
 use std::mem::ManuallyDrop;
 
@@ -9,11 +9,12 @@ use pyo3::prelude::*;
 use crate::gil::{acquire_gil, release_gil};
 use crate::interop::{KeepAlive, deferred_release};
 
-/// Whose memory it is.
+/// The memory of an array, and what keeps it alive.
 pub(super) enum ArrayMemory {
     Own {
         memory: MemoryPointer,
-        /// The object behind the stream in whose order the memory goes back, so that it lives until then.
+        /// The object of the stream in whose order the memory is freed, which must outlive the
+        /// memory.
         stream: Option<Py<PyAny>>,
     },
     Borrowed {
@@ -22,20 +23,24 @@ pub(super) enum ArrayMemory {
     },
 }
 
-/// Memory that goes back when its last user drops it, on whichever thread.
+/// Owns the memory of an array. The last user drops it, on any thread, with or without the GIL.
+///
+/// Dropping it frees device memory in the order of its stream. It blocks on the stream before it
+/// frees pinned or managed memory. Borrowed memory is released.
 pub(super) struct ArrayStorage {
     memory: ManuallyDrop<ArrayMemory>,
+    /// Whether dropping the memory blocks on its stream.
     waits: bool,
 }
 
 impl ArrayStorage {
     pub(super) fn new(memory: ArrayMemory, space: MemoryKind) -> Self {
-        // Pinned and managed memory waits for the stream before it goes back.
         let waits = matches!(memory, ArrayMemory::Own { .. })
             && matches!(space, MemoryKind::Pinned | MemoryKind::Managed);
         Self { memory: ManuallyDrop::new(memory), waits }
     }
 
+    /// Visits the Python objects, for the garbage collector.
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match &*self.memory {
             ArrayMemory::Own { stream, .. } => visit.call(stream),
@@ -49,7 +54,7 @@ impl ArrayStorage {
 
 impl Drop for ArrayStorage {
     fn drop(&mut self) {
-        // SAFETY: taken once, here.
+        // SAFETY: the memory is taken only here, and `drop` runs once.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
         if let ArrayMemory::Own { memory: block, stream: None } = &memory
             && !self.waits
@@ -65,7 +70,8 @@ impl Drop for ArrayStorage {
             Some(ArrayMemory::Own { memory: block, stream }) if block.waits_for_capture() => {
                 deferred_release::free_or_defer(block, stream);
             }
-            // Dropping blocks on the stream, whose work may include a host function that needs the GIL.
+            // Dropping blocks on the stream, whose work may include a host function that needs the
+            // GIL.
             Some(taken) if self.waits => release_gil(py, || drop(taken)),
             taken => drop(taken),
         });

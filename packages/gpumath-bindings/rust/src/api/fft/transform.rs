@@ -1,4 +1,5 @@
-//! Planning and running in one call: what the functions do where only defaults are asked for.
+//! Plans and runs in one call, for the functions of the host library if only defaults are asked
+//! for.
 
 use gpumath_core::fft::{Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm};
 use gpumath_core::operation::{Execution, Operation, PlanLookup};
@@ -10,7 +11,7 @@ use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
 use crate::api::operation::{Input, Invocation, Planning};
 use crate::interop::{self, ArrayLibrary};
 
-/// What `transform` is asked, in the core's terms.
+/// The arguments of `FftPlan.transform`, in the core's terms.
 pub(super) struct TransformCall<'py> {
     request: FftRequest,
     operand: Input<'py>,
@@ -22,6 +23,7 @@ pub(super) struct TransformCall<'py> {
 }
 
 impl<'py> TransformCall<'py> {
+    /// Reads the arguments.
     #[expect(clippy::too_many_arguments, reason = "the arguments of `transform`")]
     pub(super) fn of(
         py: Python<'py>,
@@ -60,7 +62,8 @@ impl<'py> TransformCall<'py> {
         })
     }
 
-    /// Plans or finds the plan, and runs it. `None` declines what cannot be, before anything happens.
+    /// Finds or makes the plan, and runs it. `None` declines arguments that do not fit, before
+    /// anything happens.
     pub(super) fn run(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Self { request, operand, out, execution, library, direction, norm } = self;
         let plan = match FftPlan::find(&request, &[&operand], execution) {

@@ -230,8 +230,8 @@ impl<O: Operation, Defaults> Prepared<O, Defaults> {
     }
 }
 
-/// Looks into an array for a result; `None` declines, also for the very object of an operand, since that
-/// takes a plan that works in place.
+/// Looks into an array for a result; `None` declines, also for the very object of an operand, since
+/// that takes a plan that works in place.
 fn look_into_out<'py>(
     library: &str,
     inputs: &Inputs<'py>,

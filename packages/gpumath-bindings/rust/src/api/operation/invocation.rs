@@ -27,7 +27,8 @@ pub(crate) struct Invocation<'a, 'py, O: Operation> {
     pub(crate) arguments: O::Arguments,
     /// By default the current stream of the inputs' library.
     pub(crate) stream: Option<UserStream<'py>>,
-    /// Keeps device memory to work in for the next execution. By default a pool lends it for this one.
+    /// Keeps device memory to work in for the next execution. By default a pool lends it for this
+    /// one.
     pub(crate) workspace: Option<&'a PyWorkspace>,
     /// Whether to wait for the results.
     pub(crate) blocking: bool,
@@ -148,7 +149,8 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         Ok(arrays)
     }
 
-    /// Returns whether the stream is being captured into a graph; an error if this execution cannot be.
+    /// Returns whether the stream is being captured into a graph; an error if this execution cannot
+    /// be.
     fn check_capture(
         &self,
         py: Python<'_>,

@@ -16,8 +16,9 @@ pub(crate) struct PyPlanCacheInfo {
     size: usize,
     /// Plans kept at most for each device; the CPU counts as one.
     limit: usize,
-    /// Bytes of device memory that cuFFT took when the plans kept now were made, on all devices together. What other
-    /// threads allocated at the same moment is in it; a workspace is not, as plans keep none.
+    /// Bytes of device memory that cuFFT took when the plans kept now were made, on all devices
+    /// together. What other threads allocated at the same moment is in it; a workspace is not, as
+    /// plans keep none.
     device_memory: usize,
 }
 
@@ -36,7 +37,8 @@ impl PyPlanCacheInfo {
 /// Returns
 /// -------
 /// PlanCacheInfo
-///     Look-ups that found a plan and that did not, plans kept, the limit, and the device memory that the plans took.
+///     Look-ups that found a plan and that did not, plans kept, the limit, and the device memory
+///     that the plans took.
 ///
 /// Examples
 /// --------
@@ -71,8 +73,8 @@ pub(crate) fn plan_cache_clear(py: Python<'_>) {
 /// Parameters
 /// ----------
 /// limit : int
-///     Number of plans; the CPU counts as one device. The calling thread drops what is over it at once, the others when
-///     they next plan.
+///     Number of plans; the CPU counts as one device. The calling thread drops what is over it at
+///     once, the others when they next plan.
 ///
 /// Examples
 /// --------

@@ -1,4 +1,5 @@
-//! Device memory for executions: from the pool of the operands' library, or from the user's manager.
+//! Device memory for executions: from the pool of the operands' library, or from the user's
+//! manager.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -175,7 +176,8 @@ impl PythonManager {
 /// The user's manager during one call.
 struct UserManager<'a> {
     manager: &'a PythonManager,
-    /// The object behind the stream, which has to outlive memory that is freed in the stream's order.
+    /// The object behind the stream, which has to outlive memory that is freed in the stream's
+    /// order.
     stream_object: Option<Py<PyAny>>,
 }
 
