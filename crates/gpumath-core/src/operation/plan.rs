@@ -33,9 +33,12 @@ impl<O: Operation> Plan<O> {
     pub fn new(problem: O::Problem, execution: Execution) -> Result<Self> {
         drop_released();
         O::check_plan(&problem, execution)?;
-        let plan = || match problem.is_empty() {
-            true => execution.check_devices().map(|()| None),
-            false => O::plan(&problem, execution).map(Some),
+        let plan = || {
+            if problem.is_empty() {
+                execution.check_devices().map(|()| None)
+            } else {
+                O::plan(&problem, execution).map(Some)
+            }
         };
         let engine = match plan() {
             Err(Error::OutOfMemory(_)) => {

@@ -98,7 +98,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         for out in outs {
             given.push(match out {
                 None => None,
-                Some(out) => match look_into_out(library.name(), &inputs, out)? {
+                Some(out) => match look_into_out(library.name(), &inputs, out) {
                     Some(out) => Some(out),
                     None => return Ok(None),
                 },
@@ -236,14 +236,14 @@ fn look_into_out<'py>(
     library: &str,
     inputs: &Inputs<'py>,
     out: &Bound<'py, PyAny>,
-) -> PyResult<Option<Input<'py>>> {
+) -> Option<Input<'py>> {
     if inputs.iter().any(|input| input.object.is(out)) {
-        return Ok(None);
+        return None;
     }
-    let Ok(protocol) = OperandProtocol::of(out) else { return Ok(None) };
+    let protocol = OperandProtocol::of(out).ok()?;
     if protocol.library().name() != library || protocol.check_gradient(out).is_err() {
-        return Ok(None);
+        return None;
     }
     let found = protocol.view(out, Some(0));
-    Ok(found.ok().map(|operand| Input { object: out.clone(), operand }))
+    found.ok().map(|operand| Input { object: out.clone(), operand })
 }
