@@ -55,7 +55,7 @@ pub(crate) fn resized<'py>(
     let given = stream.map(UserStream::of).transpose()?;
     // A library without a current stream works on the default stream, whose handle is 0.
     let handle = given.as_ref().map_or(0, |stream| stream.handle);
-    let (source, library) = interop::view_with_library("the operand", operand, Some(handle))?;
+    let (source, library) = interop::view_without_gradient("the operand", operand, Some(handle))?;
     if shape.len() != source.layout.ndim() || shape.iter().any(|&extent| extent < 0) {
         return Err(PyValueError::new_err(format!(
             "the shape {:?} was asked for, but the operand has {} dimensions; give as many extents, \

@@ -8,7 +8,7 @@ use super::event::PyEvent;
 use super::wait::wait_until;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{Named, OperandProtocol, stream_handle};
+use crate::interop::{self, stream_handle};
 
 /// A new stream, which does not wait for the legacy default stream.
 ///
@@ -223,10 +223,9 @@ pub(crate) fn is_capturing(stream: &Bound<'_, PyAny>, device_id: i32) -> PyResul
 /// 0
 #[pyfunction]
 pub(crate) fn current_stream(operand: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let py = operand.py();
-    let protocol = OperandProtocol::of(operand).named(py, "the operand")?;
-    match protocol.view(operand, None).named(py, "the operand")?.device {
+    let (view, library) = interop::view("the operand", operand, None)?;
+    match view.device {
         MemoryLocation::Host => Ok(0),
-        MemoryLocation::Device(ordinal) => protocol.library().current_stream(py, ordinal),
+        MemoryLocation::Device(ordinal) => library.current_stream(operand.py(), ordinal),
     }
 }

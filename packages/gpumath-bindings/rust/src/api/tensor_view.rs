@@ -52,7 +52,7 @@ impl PyTensorView {
     #[pyo3(signature = (operand, *, stream=None))]
     fn new(operand: Bound<'_, PyAny>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let stream = stream.map(interop::stream_handle).transpose()?;
-        let found = interop::view("the operand", &operand, stream)?;
+        let (found, _) = interop::view("the operand", &operand, stream)?;
         Ok(Self { view: found.view, keep_alive: found.keep_alive, operand: operand.unbind() })
     }
 

@@ -101,7 +101,7 @@ const LEGACY_STREAM: usize = 1;
 /// Limit on the classes that are remembered, because a program may make classes without end.
 const MAX_REMEMBERED: usize = 256;
 
-/// Reads `operand`, which errors call `name`; nothing is copied.
+/// Reads `operand`, which errors call `name`, and returns its library as well; nothing is copied.
 ///
 /// If the operand's protocol has streams, work enqueued on `stream` from now on waits for the work
 /// that writes the elements. Pass `None` if the elements will not be used.
@@ -109,15 +109,17 @@ pub(crate) fn view(
     name: &str,
     operand: &Bound<'_, PyAny>,
     stream: Option<usize>,
-) -> PyResult<Operand> {
-    OperandProtocol::of(operand)
-        .and_then(|protocol| protocol.view(operand, stream))
-        .named(operand.py(), name)
+) -> PyResult<(Operand, ArrayLibrary)> {
+    let read = || {
+        let protocol = OperandProtocol::of(operand)?;
+        Ok((protocol.view(operand, stream)?, protocol.library()))
+    };
+    read().named(operand.py(), name)
 }
 
-/// Like [`view`], but also returns the operand's library, and refuses a tensor that requires a
-/// gradient, because a result without one would be a silent loss.
-pub(crate) fn view_with_library(
+/// Like [`view`], but refuses a tensor that requires a gradient, because a result without one would
+/// be a silent loss.
+pub(crate) fn view_without_gradient(
     name: &str,
     operand: &Bound<'_, PyAny>,
     stream: Option<usize>,

@@ -101,7 +101,7 @@ pub(super) fn borrow(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyArray> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
-    let (found, _) = interop::view_with_library("the operand", operand, Some(handle))?;
+    let (found, _) = interop::view_without_gradient("the operand", operand, Some(handle))?;
     let device_id = match found.view.device {
         MemoryLocation::Host => 0,
         MemoryLocation::Device(ordinal) => ordinal,

@@ -1,18 +1,21 @@
-//! The least that executes a plan: on operands or bare addresses, without allocating.
+//! The two ways to execute a plan: on operands or bare addresses, without allocating, or as an
+//! [`Invocation`] on arrays.
 
 use std::sync::Arc;
 
 use gpumath_core::Error;
 use gpumath_core::device::{CaptureStatus, StreamRef};
-use gpumath_core::fft::{FftArguments, FftPlan};
+use gpumath_core::fft::{Fft, FftArguments, FftPlan};
 use gpumath_core::operation::{Call, Problem};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use smallvec::smallvec;
 
-use crate::api::operation::address_of;
+use super::plan::PyFftPlan;
+use crate::api::operation::{Input, Invocation, PyWorkspace, UserStream, address_of};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{deferred_release, stream_handle};
+use crate::interop::{self, deferred_release, stream_handle};
 
 /// Transforms `input` to `output`, as `FftPlan.execute` says. On CUDA the work is enqueued on the
 /// stream, and nothing waits for it.
@@ -69,4 +72,38 @@ pub(super) fn execute(
         }
     }
     Ok(())
+}
+
+impl PyFftPlan {
+    /// Reads the arrays of an execution.
+    pub(super) fn invocation<'a, 'py>(
+        &'a self,
+        operand: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+        arguments: FftArguments,
+        stream: Option<UserStream<'py>>,
+        workspace: Option<&'a PyWorkspace>,
+        blocking: bool,
+    ) -> PyResult<Invocation<'a, 'py, Fft>> {
+        let handle = stream.as_ref().map_or(0, |stream| stream.handle);
+        // A library without a current stream works on the default stream, whose handle is 0.
+        let (view, library) = interop::view("the operand", operand, Some(handle))?;
+        let input = Input { object: operand.clone(), operand: view };
+        let out = out
+            .map(|out| {
+                let view = interop::out_view(operand, out, Some(handle))?;
+                Ok::<_, PyErr>(Input { object: out.clone(), operand: view })
+            })
+            .transpose()?;
+        Ok(Invocation {
+            plan: &self.plan,
+            library,
+            inputs: smallvec![input],
+            outs: smallvec![out],
+            arguments,
+            stream,
+            workspace,
+            blocking,
+        })
+    }
 }

@@ -8,7 +8,6 @@ use gpumath_core::operation::{Execution, Operation};
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use smallvec::smallvec;
 
 use super::arguments::{kind_name, parse_direction, parse_kind, parse_norm, parse_parity};
 use super::callback;
@@ -16,9 +15,9 @@ use super::execute::execute;
 use super::problem::PyFftProblem;
 use super::transform::TransformCall;
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
-use crate::api::operation::{Input, Invocation, Planning, PyWorkspace, UserStream, find_or_plan};
+use crate::api::operation::{Planning, PyWorkspace, UserStream, find_or_plan};
 use crate::error::OrRaise;
-use crate::interop::{self, Named, OperandProtocol};
+use crate::interop;
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
 ///
@@ -130,7 +129,7 @@ impl PyFftPlan {
         epilog: Option<&Bound<'_, PyAny>>,
         device_ids: Option<Vec<i32>>,
     ) -> PyResult<Self> {
-        let (view, library) = interop::view_with_library("the operand", operand, None)?;
+        let (view, library) = interop::view_without_gradient("the operand", operand, None)?;
         let output = out.map(|out| interop::out_view(operand, out, None)).transpose()?;
         let request = FftRequest {
             kind: parse_kind(kind)?,
@@ -297,7 +296,7 @@ impl PyFftPlan {
     /// alignment.
     #[pyo3(signature = (operand, device_id))]
     fn accepts(&self, operand: &Bound<'_, PyAny>, device_id: Option<i32>) -> PyResult<bool> {
-        let (view, _) = interop::view_with_library("the operand", operand, None)?;
+        let (view, _) = interop::view_without_gradient("the operand", operand, None)?;
         let location = device_id.map_or(MemoryLocation::Host, MemoryLocation::Device);
         Ok(view.device == location && self.plan.accepts(&[&view]))
     }
@@ -432,14 +431,14 @@ impl PyFftPlan {
     /// Parameters
     /// ----------
     /// operand : array
-    ///     Says the library and the device.
+    ///     Operand of the library and on the device that the array is made for.
     /// stream : int or stream object, optional
-    ///     Stream that it will be used on, for libraries without a current stream.
+    ///     Stream that the array will be used on, for libraries without a current stream.
     ///
     /// Returns
     /// -------
     /// array
-    ///     Without values.
+    ///     An array whose elements are undefined.
     #[pyo3(signature = (operand, stream=None))]
     fn empty_result<'py>(
         &self,
@@ -447,10 +446,9 @@ impl PyFftPlan {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.plan.problem();
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, None)?;
+        let (view, library) = interop::view("the operand", operand, None)?;
         let (layout, dtype) = (&problem.output, problem.output_dtype());
-        Ok(protocol.library().empty(operand, &view, layout, dtype, stream)?.array)
+        Ok(library.empty(operand, &view, layout, dtype, stream)?.array)
     }
 
     fn __repr__(&self) -> String {
@@ -463,41 +461,5 @@ impl PyFftPlan {
             problem.axes.as_slice(),
             self.engine()
         )
-    }
-}
-
-impl PyFftPlan {
-    /// Reads the arrays of an execution.
-    fn invocation<'a, 'py>(
-        &'a self,
-        operand: &Bound<'py, PyAny>,
-        out: Option<&Bound<'py, PyAny>>,
-        arguments: FftArguments,
-        stream: Option<UserStream<'py>>,
-        workspace: Option<&'a PyWorkspace>,
-        blocking: bool,
-    ) -> PyResult<Invocation<'a, 'py, Fft>> {
-        let py = operand.py();
-        let handle = stream.as_ref().map_or(0, |stream| stream.handle);
-        let protocol = OperandProtocol::of(operand).named(py, "the operand")?;
-        // A library without a current stream works on the default stream, whose handle is 0.
-        let view = protocol.view(operand, Some(handle)).named(py, "the operand")?;
-        let input = Input { object: operand.clone(), operand: view };
-        let out = out
-            .map(|out| {
-                let view = interop::out_view(operand, out, Some(handle))?;
-                Ok::<_, PyErr>(Input { object: out.clone(), operand: view })
-            })
-            .transpose()?;
-        Ok(Invocation {
-            plan: &self.plan,
-            library: protocol.library(),
-            inputs: smallvec![input],
-            outs: smallvec![out],
-            arguments,
-            stream,
-            workspace,
-            blocking,
-        })
     }
 }

@@ -35,7 +35,7 @@ impl<'py> TransformCall<'py> {
         norm: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
     ) -> PyResult<Self> {
-        let (view, library) = interop::view_with_library("the operand", operand, Some(0))?;
+        let (view, library) = interop::view_without_gradient("the operand", operand, Some(0))?;
         let out = match out {
             None => None,
             Some(out) => {

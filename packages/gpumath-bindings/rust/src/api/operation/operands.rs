@@ -149,7 +149,7 @@ pub(crate) fn address_of<O: Operation>(
         return Ok((address.extract()?, None));
     }
     let name = spec.as_ref().map_or("the operand", |spec| spec.name);
-    let view = interop::view(name, operand, Some(stream))?;
+    let (view, _) = interop::view(name, operand, Some(stream))?;
     if let Some(spec) = spec {
         check_one(&spec, &view, plan.execution().location()).or_raise(operand.py())?;
     }
