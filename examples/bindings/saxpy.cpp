@@ -1,6 +1,7 @@
 // The program 03_saxpy.py in C++, with the same calls of NVRTC and the CUDA driver.
 //
-//   c++ -O2 -std=c++17 saxpy.cpp -o saxpy -I$CUDA_HOME/include -L$CUDA_HOME/lib64 -lnvrtc -lcuda && ./saxpy
+//   c++ -O2 -std=c++17 saxpy.cpp -o saxpy -I$CUDA_HOME/include -L$CUDA_HOME/lib64 -lnvrtc -lcuda
+//   ./saxpy
 
 #include <cuda.h>
 #include <nvrtc.h>

@@ -1,5 +1,5 @@
-//! GPU math without Python: where the CUDA libraries are, what a device is, how memory is owned, and how a problem
-//! becomes a plan that runs on the GPU or on the CPU.
+//! GPU math without Python: where the CUDA libraries are, what a device is, how memory is owned,
+//! and how a problem becomes a plan that runs on the GPU or on the CPU.
 
 pub mod device;
 pub mod error;

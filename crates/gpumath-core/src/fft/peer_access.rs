@@ -7,7 +7,8 @@
 //!
 //! 1. An execution holds the lock for reading, and enables peer access itself
 //!    ([`PeerAccessGuard`]), also to gpumath's pool on the operand's device. So does a split batch
-//!    whose operand is on a device, because copies between devices are direct only with peer access.
+//!    whose operand is on a device, because copies between devices are direct only with peer
+//!    access.
 //! 2. A plan is created and destroyed only while the lock is held for writing, that is, while no
 //!    execution runs.
 //! 3. Whoever drops a plan does not wait for the lock, because that thread may hold what an

@@ -137,8 +137,8 @@ impl Engine for FftEngine {
         };
         let FftArguments { direction, factor } = call.arguments;
         let transform = Transform { input, output, direction, factor };
-        // SAFETY: the caller guarantees that the operand and the result fit the problem, and that the
-        // stream and the workspace are valid.
+        // SAFETY: the caller guarantees that the operand and the result fit the problem, and that
+        // the stream and the workspace are valid.
         unsafe {
             match (self, context, call.stream) {
                 (Self::Cpu(plan), ..) => plan.execute(input, output, direction, factor),

@@ -70,10 +70,12 @@ pub enum Norm {
     Forward,
 }
 
-/// A transform of one operand: kind, precision, layouts of both sides and the axes. It is the key of the plan cache.
+/// A transform of one operand: kind, precision, layouts of both sides and the axes. It is the key
+/// of the plan cache.
 ///
-/// Invariants, kept by [`FftProblem::new`]: both layouts have the same number of dimensions and agree on every extent
-/// but the last transform axis of R2C and C2R; axes are distinct, in range, non-empty; transform extents are positive.
+/// Invariants, kept by [`FftProblem::new`]: both layouts have the same number of dimensions and
+/// agree on every extent but the last transform axis of R2C and C2R; axes are distinct, in range,
+/// non-empty; transform extents are positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FftProblem {
     /// Kind of transform.
@@ -86,10 +88,11 @@ pub struct FftProblem {
     pub input: Layout,
     /// Layout of the output.
     pub output: Layout,
-    /// Whether output and input are the same memory (then their layouts are equal and the kind is C2C).
+    /// Whether output and input are the same memory (then their layouts are equal and the kind is
+    /// C2C).
     pub inplace: bool,
-    /// Whether a real input starts at an address that is no multiple of its complex type's size. cuFFT refuses such
-    /// addresses, so its plan then works on a copy.
+    /// Whether a real input starts at an address that is no multiple of its complex type's size.
+    /// cuFFT refuses such addresses, so its plan then works on a copy.
     pub input_unaligned: bool,
     /// The same for a real output.
     pub output_unaligned: bool,

@@ -66,7 +66,7 @@ impl Request for FftRequest {
                 TransformKind::C2C => {}
                 TransformKind::R2C => *extent = *extent / 2 + 1,
                 TransformKind::C2R => {
-                    *extent = 2 * (*extent - 1) + i64::from(self.odd_output_length)
+                    *extent = 2 * (*extent - 1) + i64::from(self.odd_output_length);
                 }
             }
         }

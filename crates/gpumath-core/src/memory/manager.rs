@@ -11,8 +11,8 @@ pub trait BaseCUDAMemoryManager: Send + Sync {
     /// order of `stream`, a stream of the manager's device.
     fn memalloc(&self, size: usize, stream: StreamRef) -> Result<MemoryPointer>;
 
-    /// Whether freed memory is lent again only in the order of its stream. If not, whoever frees it waits
-    /// for the stream first.
+    /// Whether freed memory is lent again only in the order of its stream. If not, whoever frees it
+    /// waits for the stream first.
     fn follows_streams(&self) -> bool {
         true
     }

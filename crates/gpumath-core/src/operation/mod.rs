@@ -31,7 +31,8 @@ pub use plan::{Plan, PlanLookup};
 pub use plan_cache::PlanCache;
 pub use workspace::{Workspace, allocate_in_graph, captured};
 
-/// One operation, such as the Fourier transform. The type has no values; it ties the others together.
+/// One operation, such as the Fourier transform. The type has no values; it ties the others
+/// together.
 pub trait Operation: Sized + 'static {
     /// What a user chooses.
     type Request: Request<Problem = Self::Problem>;
@@ -154,8 +155,8 @@ pub trait Engine: Debug + Send + Sync {
         1
     }
 
-    /// Computes. On one CUDA device, whose context is current then, the work is enqueued on the stream
-    /// of the call. An engine on several devices blocks until the results are there.
+    /// Computes. On one CUDA device, whose context is current then, the work is enqueued on the
+    /// stream of the call. An engine on several devices blocks until the results are there.
     ///
     /// # Safety
     /// - The addresses of `call` are those of the elements at index (0, …, 0) of memory with the

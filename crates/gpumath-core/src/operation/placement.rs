@@ -1,9 +1,9 @@
 //! Executions on operands that are not where the plan computes.
 //!
-//! Inputs are copied to the plan's device, or from a device to the host for a plan on the CPU. Results are
-//! copied back. The whole range of memory that an operand's elements lie in is copied, so that the
-//! plan, made for the operand's own strides, fits the copy too. What lies between the elements of a
-//! result may belong to others, and stays as it is.
+//! Inputs are copied to the plan's device, or from a device to the host for a plan on the CPU.
+//! Results are copied back. The whole range of memory that an operand's elements lie in is copied,
+//! so that the plan, made for the operand's own strides, fits the copy too. What lies between the
+//! elements of a result may belong to others, and stays as it is.
 
 use std::sync::Arc;
 
@@ -18,12 +18,13 @@ use crate::memory::{
 use crate::tensor::TensorView;
 
 impl<O: Operation> Plan<O> {
-    /// Computes like [`Self::execute`], on operands that may be elsewhere: in host memory for a plan
-    /// on a CUDA device, in the memory of the stream's device for a plan on the CPU. Blocks until the results
-    /// are there. After an error nothing uses the operands any more.
+    /// Computes like [`Self::execute`], on operands that may be elsewhere: in host memory for a
+    /// plan on a CUDA device, in the memory of the stream's device for a plan on the CPU. Blocks
+    /// until the results are there. After an error nothing uses the operands any more.
     ///
     /// # Safety
-    /// As for [`Self::execute`], with the memory that the views describe. The workspace is for the plan.
+    /// As for [`Self::execute`], with the memory that the views describe. The workspace is for the
+    /// plan.
     pub unsafe fn execute_elsewhere(
         self: &Arc<Self>,
         inputs: &[&TensorView],
@@ -83,23 +84,27 @@ fn on_device(
     // end, from here.
     let staged: Vec<Option<MemoryPointer>> = outputs
         .iter()
-        .map(|view| match is_gapless(view) {
-            true => Ok(None),
-            false => MemoryKind::Host.allocate(view.span().1, stream).map(Some),
+        .map(|view| {
+            if is_gapless(view) {
+                Ok(None)
+            } else {
+                MemoryKind::Host.allocate(view.span().1, stream).map(Some)
+            }
         })
         .collect::<Result<_>>()?;
     let run = || {
         for (view, copy) in inputs.iter().zip(&copies.sources) {
             let (start, size) = view.span();
-            // SAFETY: the caller of `execute_elsewhere` vouches for the input, and the block has room
-            // for its range.
+            // SAFETY: the caller of `execute_elsewhere` vouches for the input, and the block has
+            // room for its range.
             unsafe { copy_from_host(block.address() + copy.start, start, size, stream) }?;
         }
         copies.execute(block.address(), execute)?;
         for ((view, copy), staged) in outputs.iter().zip(&copies.results).zip(&staged) {
             let (start, size) = view.span();
             let destination = staged.as_ref().map_or(start, MemoryPointer::address);
-            // SAFETY: the destination has as many bytes as the result's range, and so has the block.
+            // SAFETY: the destination has as many bytes as the result's range, and so has the
+            // block.
             unsafe { copy_to_host(destination, block.address() + copy.start, size, stream) }?;
         }
         Ok(())
@@ -131,8 +136,8 @@ fn on_host(
     let run = || {
         for (view, copy) in inputs.iter().zip(&copies.sources) {
             let (start, size) = view.span();
-            // SAFETY: the caller of `execute_elsewhere` vouches for the input, and the block has room
-            // for its range.
+            // SAFETY: the caller of `execute_elsewhere` vouches for the input, and the block has
+            // room for its range.
             unsafe { copy_to_host(block.address() + copy.start, start, size, stream) }?;
         }
         stream.synchronize()?;

@@ -33,9 +33,12 @@ impl<O: Operation> Plan<O> {
     pub fn new(problem: O::Problem, execution: Execution) -> Result<Self> {
         drop_released();
         O::check_plan(&problem, execution)?;
-        let plan = || match problem.is_empty() {
-            true => execution.check_devices().map(|()| None),
-            false => O::plan(&problem, execution).map(Some),
+        let plan = || {
+            if problem.is_empty() {
+                execution.check_devices().map(|()| None)
+            } else {
+                O::plan(&problem, execution).map(Some)
+            }
         };
         let engine = match plan() {
             Err(Error::OutOfMemory(_)) => {
@@ -73,8 +76,8 @@ impl<O: Operation> Plan<O> {
         plan_cache::get_or_insert::<O>((problem, execution))
     }
 
-    /// Whether the plan was made for inputs like these: of the same layouts, element types and, where
-    /// the plan reads them itself, alignment.
+    /// Whether the plan was made for inputs like these: of the same layouts, element types and,
+    /// where the plan reads them itself, alignment.
     #[must_use]
     pub fn accepts(&self, inputs: &[&TensorView]) -> bool {
         self.problem.inputs().zip(inputs).all(|(spec, view)| spec.matches(view))
@@ -125,8 +128,8 @@ impl<O: Operation> Plan<O> {
         if self.execution.devices().is_some() { 0 } else { self.workspace_size() }
     }
 
-    /// Bytes of device memory that making the plan took. Memory that others allocated on the devices
-    /// at the same time counts too.
+    /// Bytes of device memory that making the plan took. Memory that others allocated on the
+    /// devices at the same time counts too.
     #[must_use]
     pub fn device_memory(&self) -> usize {
         self.engine.as_ref().map_or(0, Engine::device_memory)
@@ -138,9 +141,9 @@ impl<O: Operation> Plan<O> {
         self.engine.as_ref().map_or(0, Engine::library_calls)
     }
 
-    /// Computes where the operands are. Never allocates device memory and, on one CUDA device, never
-    /// waits for it; several devices block until the results are there. If the stream is captured into a
-    /// graph, the graph keeps the plan.
+    /// Computes where the operands are. Never allocates device memory and, on one CUDA device,
+    /// never waits for it; several devices block until the results are there. If the stream is
+    /// captured into a graph, the graph keeps the plan.
     ///
     /// # Safety
     /// As for [`Engine::execute`]. The location of `call` is one that the plan's execution

@@ -1,8 +1,8 @@
 //! The plan cache: one a thread, least recently used plan first out, one limit for all operations.
 //!
 //! Each operation keeps its plans in a [`PlanCache`] of its own, because their types differ. A
-//! cache enters itself into the thread's list when it gets its first plan, so that the limit, the statistics,
-//! [`clear`] and memory pressure reach the plans of every operation.
+//! cache enters itself into the thread's list when it gets its first plan, so that the limit, the
+//! statistics, [`clear`] and memory pressure reach the plans of every operation.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -105,8 +105,8 @@ pub(super) fn find_recent<O: Operation>(
     })
 }
 
-/// Whether one problem is posed for both inputs: they differ in their addresses at most, and these are
-/// aligned alike.
+/// Whether one problem is posed for both inputs: they differ in their addresses at most, and these
+/// are aligned alike.
 fn is_alike(known: &TensorView, view: &TensorView) -> bool {
     known.dtype == view.dtype
         && known.layout == view.layout
@@ -191,8 +191,8 @@ pub(super) fn drop_plans() {
     }
 }
 
-/// Drops the calling thread's plans and sets its counts to zero. Also drops the plans of graphs that
-/// have been destroyed.
+/// Drops the calling thread's plans and sets its counts to zero. Also drops the plans of graphs
+/// that have been destroyed.
 pub fn clear() {
     drop_plans();
     HITS.set(0);
@@ -212,8 +212,8 @@ pub fn set_limit(limit: usize) {
     }
 }
 
-/// Takes the least recently used plans for `device` out of the thread's caches until `keep` are left.
-/// The caller drops them.
+/// Takes the least recently used plans for `device` out of the thread's caches until `keep` are
+/// left. The caller drops them.
 fn evict(device: Option<i32>, keep: usize) -> Vec<Box<dyn Any>> {
     let caches = caches();
     let mut evicted = Vec::new();

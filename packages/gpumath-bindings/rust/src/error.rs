@@ -1,11 +1,12 @@
-//! The one crossing from the core's errors to Python exceptions.
+//! The one place where errors of the core become Python exceptions.
 
 use gpumath_core::Error;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// The exception for an error of the core. If the exception itself cannot be made, the reason for that.
+/// Returns the exception for an error of the core. If it cannot be made, returns the exception that
+/// says why.
 pub(crate) fn to_pyerr(py: Python<'_>, error: &Error) -> PyErr {
     convert(py, error).unwrap_or_else(|error| error)
 }
@@ -15,7 +16,7 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let (name, arguments) = match error {
         Error::InvalidValue(_) => return Ok(PyValueError::new_err(text)),
         Error::InvalidType(_) => return Ok(PyTypeError::new_err(text)),
-        // An exception of Python code that the core called is raised as it was.
+        // The core called Python code, whose exception is passed on as it is.
         Error::Foreign(foreign) => {
             let raised = foreign.downcast_ref::<PyErr>().map(|error| error.clone_ref(py));
             return Ok(raised.unwrap_or_else(|| PyRuntimeError::new_err(text)));
@@ -58,7 +59,7 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 
 /// `?` from a result of the core to a result of PyO3.
 pub(crate) trait OrRaise<T> {
-    /// The value, or the error as an exception.
+    /// Returns the value, or the error as an exception.
     fn or_raise(self, py: Python<'_>) -> PyResult<T>;
 }
 

@@ -1,5 +1,6 @@
-//! The one door through which this crate releases the GIL, so that what has to be true of code that
-//! runs without it is said in one place, and so that all such code can be found.
+//! The one door through which this crate releases the GIL, and acquires it where it may be
+//! released. So what has to be true of code that runs without the GIL is said in one place, and all
+//! such code can be found.
 //!
 //! Other Python threads run while a thread is without the GIL. So such code
 //!
@@ -30,7 +31,7 @@ pub(crate) fn release_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Se
 /// - This thread has the GIL.
 /// - `call` follows [the rules](self).
 /// - `call` does not unwind, because the GIL would not be acquired again.
-/// - A callback of this crate that runs during `call` acquires the GIL by [`with_gil_in_callback`].
+/// - A callback of this crate that runs during `call` acquires the GIL by [`acquire_gil`].
 #[inline]
 #[expect(clippy::disallowed_methods, reason = "the one door")]
 pub(crate) unsafe fn release_gil_for_c_call<T>(call: impl FnOnce() -> T) -> T {
@@ -44,24 +45,27 @@ pub(crate) unsafe fn release_gil_for_c_call<T>(call: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Runs `work` with the GIL, in a callback that C calls on any thread. Does nothing if there is no
-/// interpreter.
+/// Runs `work` with the GIL and returns its result. It does not matter which thread this is, and
+/// whether it has the GIL: C may call back on any thread, and any library may drop what it
+/// borrowed. Returns `None`, and does not run `work`, if there is no interpreter or it shuts down.
 ///
-/// `Python::attach` alone is not enough. PyO3 counts per thread how often it has acquired the GIL,
-/// and [`release_gil_for_c_call`] does not tell it of the release. So where Python code that was
-/// called through PyO3 has called the C function, PyO3 takes this thread for one that has the GIL.
+/// `Python::try_attach` alone is not enough. PyO3 counts per thread how often it has acquired the
+/// GIL, but neither [`release_gil_for_c_call`] nor other extension modules tell it when they
+/// release the GIL. So where Python code that was called through PyO3 has called such a function,
+/// PyO3 takes this thread for one that has the GIL.
 ///
 /// Blocks until this thread has the GIL.
-pub(crate) fn with_gil_in_callback(work: impl FnOnce(Python<'_>)) {
+#[expect(clippy::disallowed_methods, reason = "the one door")]
+pub(crate) fn acquire_gil<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     // SAFETY: this can be asked at any time.
     if unsafe { ffi::Py_IsInitialized() } == 0 {
-        return;
+        return None;
     }
     // SAFETY: there is an interpreter. A thread may call this whether or not it has the GIL.
     let state = unsafe { ffi::PyGILState_Ensure() };
-    // None if the interpreter is shutting down.
-    let _ = Python::try_attach(work);
+    let result = Python::try_attach(work);
     // SAFETY: `state` is from the call above, on the same thread, and everything acquired since is
     // released.
     unsafe { ffi::PyGILState_Release(state) };
+    result
 }

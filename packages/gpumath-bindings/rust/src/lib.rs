@@ -1,4 +1,5 @@
-//! The extension module `gpumath.bindings._core`: conversion between Python and `gpumath_core`, and no logic.
+//! The extension module `gpumath.bindings._core`: it converts between Python and `gpumath_core`,
+//! and has no logic of its own.
 
 mod api;
 mod call;
@@ -6,6 +7,7 @@ mod error;
 mod generated;
 mod gil;
 mod interop;
+mod py_buffer;
 mod structs;
 
 /// The Rust side of `gpumath.bindings`; use the modules above it.
@@ -18,12 +20,13 @@ mod _core {
     #[pymodule]
     mod core {
         #[pymodule_export]
-        use crate::api::array::Array;
+        use crate::api::array::PyArray;
         #[pymodule_export]
-        use crate::api::device::{
-            _close, Device, Event, Stream, current_stream, driver_version, handle_of, is_capturing,
-            order_streams, synchronize_stream,
-        };
+        use crate::api::crop_or_pad::resized;
+        #[pymodule_export]
+        use crate::api::device::{PyDevice, driver_version};
+        #[pymodule_export]
+        use crate::api::event::PyEvent;
         #[pymodule_export]
         use crate::api::fft::{
             PyFftExecutor, PyFftPass, PyFftPlan, PyFftProblem, fft_direction, usable_cores,
@@ -31,17 +34,21 @@ mod _core {
         #[pymodule_export]
         use crate::api::libraries::{PyLibrary, has, libraries, search_report};
         #[pymodule_export]
-        use crate::api::memory::{MemoryPointer, allocate, copy};
+        use crate::api::memory::{PyMemoryPointer, allocate, copy};
         #[pymodule_export]
         use crate::api::operation::PyWorkspace;
         #[pymodule_export]
         use crate::api::operation::plan_cache::{
-            PlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
+            PyPlanCacheInfo, plan_cache_clear, plan_cache_info, set_plan_cache_limit,
         };
         #[pymodule_export]
-        use crate::api::resize::resized;
+        use crate::api::shutdown::_close;
         #[pymodule_export]
-        use crate::api::tensor_view::TensorView;
+        use crate::api::stream::{
+            PyStream, current_stream, handle_of, is_capturing, order_streams, synchronize_stream,
+        };
+        #[pymodule_export]
+        use crate::api::tensor_view::PyTensorView;
     }
 
     /// The structs of the C APIs.
@@ -51,7 +58,8 @@ mod _core {
         use crate::structs::{PyField, PyStructArray};
     }
 
-    /// Nested modules of an extension are importable, and have their full names, once `sys.modules` has them.
+    /// Fills the module. Nested modules are entered into `sys.modules`, because an extension's are
+    /// not importable otherwise.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         gpumath_core::loader::set_search_hook(crate::api::libraries::search_paths);

@@ -1,7 +1,7 @@
 //! The C ABI: a table of C functions behind `gpumath.bindings.core._C_API`.
 //!
-//! Its other half is `include/gpumath.h`, which documents it. Nothing here needs Python's
-//! interpreter lock; a search for a library takes it for a moment, with no lock of ours held.
+//! Its other half is `include/gpumath.h`, which documents it. Callers need not have the GIL. A
+//! search for a library acquires it for a moment, with no lock of this crate held.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,8 @@ use gpumath_core::{Error, Result, loader};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// Changes with the meaning of an entry. A new entry at the end changes `size` alone.
+/// Version of the table, which changes with the meaning of an entry. A new entry at the end changes
+/// `size` alone.
 const ABI_VERSION: u32 = 1;
 const NAME: &CStr = c"gpumath.bindings.core._C_API";
 
@@ -51,10 +52,10 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// File paths given out, kept for good as the libraries are.
+/// Paths of libraries that C code has got. They are never freed, as libraries are never closed.
 static PATHS: Mutex<BTreeMap<&'static str, &'static CStr>> = Mutex::new(BTreeMap::new());
 
-/// The capsule with the table.
+/// Returns the capsule with the table.
 pub(crate) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     let table = NonNull::from(&TABLE).cast();
     // SAFETY: the table is static and never written to.
@@ -72,7 +73,7 @@ unsafe extern "C" fn function(name: *const c_char, address: *mut *mut c_void) ->
 }
 
 unsafe extern "C" fn has(name: *const c_char, found: *mut c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the caller of each function of the table vouches for its pointers, or passes NULL.
     let (name, found) = unsafe { (text(name), place(found, 0)) };
     answer(|| {
         let found = found?;
@@ -82,7 +83,7 @@ unsafe extern "C" fn has(name: *const c_char, found: *mut c_int) -> c_int {
 }
 
 unsafe extern "C" fn library_path(name: *const c_char, path: *mut *const c_char) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the caller of each function of the table vouches for its pointers, or passes NULL.
     let (name, path) = unsafe { (text(name), place(path, std::ptr::null())) };
     answer(|| {
         let path = path?;
@@ -97,7 +98,7 @@ unsafe extern "C" fn library_path(name: *const c_char, path: *mut *const c_char)
 }
 
 unsafe extern "C" fn library_version(name: *const c_char, version: *mut [c_int; 3]) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the caller of each function of the table vouches for its pointers, or passes NULL.
     let (name, version) = unsafe { (text(name), place(version, [-1; 3])) };
     answer(|| {
         let version = version?;
@@ -114,7 +115,7 @@ extern "C" fn last_error() -> *const c_char {
     LAST_ERROR.try_with(|text| text.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Runs what a function of the table does and gives its status. Nothing unwinds into C.
+/// Runs the body of a function of the table, and returns its status. Nothing unwinds into C.
 fn answer(body: impl FnOnce() -> Result<()>) -> c_int {
     let (status, text) = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return OK,
@@ -136,13 +137,13 @@ fn status_of(error: &Error) -> c_int {
     }
 }
 
-/// The bytes up to the first zero, of which texts and paths have none.
+/// Returns the bytes up to the first zero, of which texts and paths have none.
 fn c_string(mut bytes: Vec<u8>) -> CString {
     bytes.push(0);
     CStr::from_bytes_until_nul(&bytes).map(CStr::to_owned).unwrap_or_default()
 }
 
-/// A name from C.
+/// Reads a name from C.
 ///
 /// # Safety
 /// `name` must be NULL or a text that ends in a zero and stays as it is.
@@ -150,12 +151,12 @@ unsafe fn text<'a>(name: *const c_char) -> Result<&'a str> {
     if name.is_null() {
         return Err(Error::InvalidValue(String::from("the name is NULL")));
     }
-    // SAFETY: the caller vouches for a name that is not NULL.
+    // SAFETY: `name` is not NULL, so the caller guarantees that it is a text that ends in a zero.
     let name = unsafe { CStr::from_ptr(name) };
     name.to_str().map_err(|_| Error::InvalidValue(format!("the name {name:?} is not UTF-8")))
 }
 
-/// A result's place in C, with what it holds if the call fails.
+/// Returns the place for a result in C, after writing `default`, which it holds if the call fails.
 ///
 /// # Safety
 /// `place` must be NULL or hold a value that nothing else uses meanwhile.
@@ -163,7 +164,8 @@ unsafe fn place<'a, T>(place: *mut T, default: T) -> Result<&'a mut T> {
     let Some(place) = NonNull::new(place) else {
         return Err(Error::InvalidValue(String::from("the address for the result is NULL")));
     };
-    // SAFETY: the caller vouches for it; C need not have initialized it.
+    // SAFETY: `place` is not NULL, so the caller guarantees that it can be written to. It is
+    // written before it is read, because C need not have initialized it.
     unsafe {
         place.write(default);
         Ok(&mut *place.as_ptr())

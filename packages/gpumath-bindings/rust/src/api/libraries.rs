@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::error::OrRaise;
-use crate::gil::release_gil;
+use crate::gil::{acquire_gil, release_gil};
 
 /// A CUDA library that the loader found.
 #[pyclass(name = "Library", frozen, module = "gpumath.bindings.core")]
@@ -150,10 +150,10 @@ pub(crate) fn search_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 /// Returns where Python's packages are now. The loader calls this at each search, on any thread.
 ///
-/// Blocks until the thread has attached to the interpreter. Once the interpreter shuts down, it
-/// returns no places instead, because a C program may still search then and must not hang.
+/// Blocks until the thread has the GIL. Once the interpreter shuts down, it returns no places
+/// instead, because a C program may still search then and must not hang.
 pub(crate) fn search_paths() -> SearchPaths {
-    let paths = Python::try_attach(|py| {
+    let paths = acquire_gil(|py| {
         let paths = py.import("sys").and_then(|sys| {
             // Entries of sys.path may be anything; only strings are folders.
             let folders = sys.getattr("path")?.try_iter()?.filter_map(|entry| {

@@ -1,4 +1,4 @@
-//! `MemoryPointer`, allocation and copies.
+//! The class `MemoryPointer`, allocation and copies.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -30,35 +30,39 @@ use crate::interop::{deferred_release, stream_handle};
 /// 1024
 /// >>> block.free()
 /// freed
-#[pyclass(frozen, module = "gpumath.bindings.core")]
-pub(crate) struct MemoryPointer {
+#[pyclass(frozen, name = "MemoryPointer", module = "gpumath.bindings.core")]
+pub(crate) struct PyMemoryPointer {
     device_ptr: usize,
     size: usize,
-    owner: Mutex<Option<Owner>>,
+    /// `None` after the block was freed.
+    deallocator: Mutex<Option<Deallocator>>,
 }
 
-/// What frees the block.
-enum Owner {
+/// The owner that frees a block.
+enum Deallocator {
+    /// gpumath's own pool.
     Pool {
         block: memory::MemoryPointer,
-        /// The object behind the stream in whose order the block goes back, so that it lives until then.
+        /// The object of the stream in whose order the block is freed, which must outlive the
+        /// block.
         stream: Option<Py<PyAny>>,
     },
+    /// A callable.
     Python(Py<PyAny>),
-    /// Somebody else does.
+    /// The block belongs to something else, which frees it.
     Nobody,
 }
 
 #[pymethods]
-impl MemoryPointer {
+impl PyMemoryPointer {
     #[new]
     #[pyo3(signature = (device_ptr, size, finalizer=None))]
     fn new(device_ptr: usize, size: usize, finalizer: Option<Py<PyAny>>) -> Self {
-        let owner = finalizer.map_or(Owner::Nobody, Owner::Python);
-        Self { device_ptr, size, owner: Mutex::new(Some(owner)) }
+        let deallocator = finalizer.map_or(Deallocator::Nobody, Deallocator::Python);
+        Self { device_ptr, size, deallocator: Mutex::new(Some(deallocator)) }
     }
 
-    /// The device address.
+    /// Device address of the block.
     #[getter]
     fn device_ptr(&self) -> usize {
         self.device_ptr
@@ -70,15 +74,15 @@ impl MemoryPointer {
         self.size
     }
 
-    /// Free the block now; once only.
+    /// Free the block now. A second call raises RuntimeError.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         match self.take() {
-            Some(Owner::Pool { block, stream }) => {
-                deferred_release::give_back(block, stream);
+            Some(Deallocator::Pool { block, stream }) => {
+                deferred_release::free_or_defer(block, stream);
                 Ok(())
             }
-            Some(Owner::Python(finalizer)) => finalizer.call0(py).map(drop),
-            Some(Owner::Nobody) => Ok(()),
+            Some(Deallocator::Python(finalizer)) => finalizer.call0(py).map(drop),
+            Some(Deallocator::Nobody) => Ok(()),
             None => Err(PyRuntimeError::new_err("the memory was freed already")),
         }
     }
@@ -88,22 +92,25 @@ impl MemoryPointer {
     }
 }
 
-impl MemoryPointer {
-    fn take(&self) -> Option<Owner> {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner).take()
+impl PyMemoryPointer {
+    /// Takes the deallocator, so that the block is freed only once.
+    fn take(&self) -> Option<Deallocator> {
+        self.deallocator.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Drop for MemoryPointer {
+impl Drop for PyMemoryPointer {
     fn drop(&mut self) {
         match self.take() {
-            Some(Owner::Python(finalizer)) => Python::attach(|py| {
+            Some(Deallocator::Python(finalizer)) => Python::attach(|py| {
                 if let Err(error) = finalizer.call0(py) {
                     error.write_unraisable(py, None);
                 }
             }),
-            Some(Owner::Pool { block, stream }) => deferred_release::give_back(block, stream),
-            Some(Owner::Nobody) | None => {}
+            Some(Deallocator::Pool { block, stream }) => {
+                deferred_release::free_or_defer(block, stream);
+            }
+            Some(Deallocator::Nobody) | None => {}
         }
     }
 }
@@ -117,8 +124,8 @@ impl Drop for MemoryPointer {
 /// device_id : int, default: 0
 ///     CUDA device.
 /// stream : int or stream object, optional
-///     The memory may be used in the order of this stream, and goes back in its order. An object is kept until then;
-///     a stream given as an int has to live that long.
+///     The memory may be used, and is freed, in the order of this stream. A stream object is kept
+///     until then; a stream given as an int has to live that long.
 ///
 /// Returns
 /// -------
@@ -145,20 +152,21 @@ pub(crate) fn allocate(
     size: usize,
     device_id: i32,
     stream: Option<&Bound<'_, PyAny>>,
-) -> PyResult<MemoryPointer> {
+) -> PyResult<PyMemoryPointer> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
     deferred_release::release_finished();
     let block = release_gil(py, || {
         let pool = StreamOrderedPool::of(device_id)?;
-        // SAFETY: the owner keeps the stream's object; for a bare handle the caller vouches, as documented.
+        // SAFETY: the deallocator keeps the stream's object. For a bare handle the user guarantees
+        // that the stream outlives the memory, as the documentation says.
         pool.memalloc(size, unsafe { StreamRef::new(device_id, handle) })
     });
     let block = block.or_raise(py)?;
     let device_ptr = block.address();
-    Ok(MemoryPointer {
+    Ok(PyMemoryPointer {
         device_ptr,
         size,
-        owner: Mutex::new(Some(Owner::Pool {
+        deallocator: Mutex::new(Some(Deallocator::Pool {
             block,
             stream: stream.map(|stream| stream.clone().unbind()),
         })),
@@ -176,7 +184,7 @@ pub(crate) fn allocate(
 /// device_id : int, default: 0
 ///     CUDA device of the stream.
 /// stream : int or stream object, optional
-///     The copy starts after the work that is on this stream.
+///     Stream that the copy is enqueued on; by default the default stream.
 ///
 /// Examples
 /// --------
@@ -200,7 +208,7 @@ pub(crate) fn copy(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let stream = stream.map_or(Ok(0), stream_handle)?;
-    // SAFETY: the caller vouches for the addresses and the stream, as the documentation says.
+    // SAFETY: the user vouches for the addresses and the stream, as the documentation says.
     release_gil(py, || unsafe {
         memory::copy_async(destination, source, size, StreamRef::new(device_id, stream))
     })

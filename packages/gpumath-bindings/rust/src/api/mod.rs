@@ -1,4 +1,4 @@
-//! `gpumath.bindings.core`: what the host library is built on.
+//! The module `gpumath.bindings.core`, on which the host library is built.
 #![allow(
     clippy::doc_markdown,
     clippy::doc_link_with_quotes,
@@ -7,10 +7,14 @@
 
 pub(crate) mod array;
 pub(crate) mod c_api;
+pub(crate) mod crop_or_pad;
 pub(crate) mod device;
+pub(crate) mod event;
 pub(crate) mod fft;
 pub(crate) mod libraries;
 pub(crate) mod memory;
 pub(crate) mod operation;
-pub(crate) mod resize;
+pub(crate) mod shutdown;
+pub(crate) mod stream;
 pub(crate) mod tensor_view;
+pub(crate) mod wait;

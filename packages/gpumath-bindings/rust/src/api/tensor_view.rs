@@ -1,33 +1,35 @@
-//! `TensorView`
+//! The class `TensorView`.
 
-use gpumath_core::tensor::{MemoryLocation, TensorView as View};
+use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::interop::{self, Owner};
+use crate::interop::{self, KeepAlive};
 
 /// An operand as an address, an element type, a layout and a device; keeps the operand alive.
 ///
 /// Parameters
 /// ----------
 /// operand : array
-///     NumPy array, CuPy array, PyTorch tensor, or an object with the DLPack C exchange API, ``__dlpack__``,
-///     ``__cuda_array_interface__`` (without mask) or the buffer protocol, in this order. Elements are in the
-///     machine's byte order, of one of the types of `Array`. Nothing is copied.
+///     NumPy array, CuPy array, PyTorch tensor, or an object with the DLPack C exchange API,
+///     ``__dlpack__``, ``__cuda_array_interface__`` (without mask) or the buffer protocol, in this
+///     order. Elements are in the machine's byte order, of one of the types of `Array`. Nothing is
+///     copied.
 /// stream : int or stream object, optional
-///     Stream on which the elements will be used: it waits for what makes them, where the operand's protocol can
-///     say (not for CuPy and PyTorch, whose streams `order_streams` takes). By default nothing is ordered.
+///     Stream on which the elements will be used. It waits for the work that writes them, if the
+///     operand's protocol tells its stream. CuPy and PyTorch do not; use `order_streams` for them.
+///     By default nothing is ordered.
 ///
 /// Raises
 /// ------
 /// TypeError
 ///     The operand is of another class, or has no memory of its own.
 /// ValueError
-///     Its element type is another, it is not aligned, its strides are no multiples of its element
-///     size, it is masked, or it is a lazy conjugate or negative.
+///     The operand has another element type, is not aligned, has strides that are no multiples of
+///     its element size, is masked, or is a lazy conjugate or negative.
 /// BufferError
-///     Its library does not lend its memory.
+///     The operand's library does not lend its memory.
 ///
 /// Examples
 /// --------
@@ -36,22 +38,22 @@ use crate::interop::{self, Owner};
 /// >>> view = core.TensorView(np.zeros((4, 6), np.complex64)[::2])
 /// >>> view.shape, view.strides, view.dtype, view.device
 /// ((2, 6), (12, 1), 'complex64', 'cpu')
-#[pyclass(frozen, module = "gpumath.bindings.core")]
-pub(crate) struct TensorView {
-    view: View,
-    /// Held for the memory, like the operand.
-    owner: Option<Owner>,
+#[pyclass(frozen, name = "TensorView", module = "gpumath.bindings.core")]
+pub(crate) struct PyTensorView {
+    view: TensorView,
+    /// Keeps the memory alive, together with the operand.
+    keep_alive: Option<KeepAlive>,
     operand: Py<PyAny>,
 }
 
 #[pymethods]
-impl TensorView {
+impl PyTensorView {
     #[new]
     #[pyo3(signature = (operand, *, stream=None))]
     fn new(operand: Bound<'_, PyAny>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let stream = stream.map(interop::stream_handle).transpose()?;
-        let found = interop::view(&operand, stream)?;
-        Ok(Self { view: found.view, owner: found.owner, operand: operand.unbind() })
+        let (found, _) = interop::view("the operand", &operand, stream)?;
+        Ok(Self { view: found.view, keep_alive: found.keep_alive, operand: operand.unbind() })
     }
 
     /// Address of the element at index (0, …, 0).
@@ -102,7 +104,7 @@ impl TensorView {
         }
     }
 
-    /// Whether its library forbids writing to it.
+    /// Whether the operand's library forbids writing to it.
     #[getter]
     fn readonly(&self) -> bool {
         self.view.readonly
@@ -116,7 +118,7 @@ impl TensorView {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.operand)?;
-        self.owner.as_ref().map_or(Ok(()), |owner| owner.traverse(&visit))
+        self.keep_alive.as_ref().map_or(Ok(()), |keep_alive| keep_alive.traverse(&visit))
     }
 
     fn __repr__(&self) -> String {

@@ -15,9 +15,10 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
 use super::Value;
 use super::pointer_arguments::{
-    ArgumentBufferGuard, ArgumentGuard, ArgumentGuards, has_buffer, integer_address, keep_words,
+    ArgumentGuard, ArgumentGuards, has_buffer, integer_address, keep_words,
 };
 use super::scalar_arguments::{ArgumentContext, exact_integer, slot_of, type_name};
+use crate::py_buffer::ArgumentBufferGuard;
 
 /// The objects that may have `None` in place of a type, for messages.
 const OWN_BYTES: &str = "an object with its own bytes (a struct, a NumPy scalar, an enum member)";

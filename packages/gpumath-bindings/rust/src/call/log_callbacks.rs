@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::Value;
 use super::scalar_arguments::{ArgumentContext, slot_of, type_name};
-use crate::gil::with_gil_in_callback;
+use crate::gil::acquire_gil;
 
 /// The callable or the logger that gets a library's messages; `None` if Python gets none.
 type LogTarget = Option<Py<PyAny>>;
@@ -83,7 +83,7 @@ extern "C" fn with_level<const INDEX: usize>(
 /// Delivers a message to the library's target. An exception goes to `sys.unraisablehook`, because
 /// the library cannot report it.
 fn dispatch(index: usize, origin: Option<(c_int, *const c_char)>, message: *const c_char) {
-    with_gil_in_callback(|py| {
+    acquire_gil(|py| {
         let targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
         let target = targets.get(index).and_then(|slot| slot.as_ref().map(|t| t.clone_ref(py)));
         drop(targets);

@@ -359,7 +359,7 @@ unsafe fn invoke(spec: &FunctionSpec, address: usize, slots: *const u64) -> u64 
         return call();
     }
     // SAFETY: the caller guarantees that this thread has the GIL. A trampoline touches nothing of
-    // Python and does not unwind, and `log_callbacks` acquires the GIL by `with_gil_in_callback`.
+    // Python and does not unwind, and `log_callbacks` acquires the GIL by `acquire_gil`.
     unsafe { release_gil_for_c_call(call) }
 }
 

@@ -1,8 +1,6 @@
 //! Converts arguments that C takes by address. Numbers, texts and bytes of Python objects are
 //! copied or locked, and [`ArgumentGuards`] keeps them alive until the call has returned.
 
-use std::ffi::c_int;
-
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -11,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::scalar_arguments::{ArgumentContext, slot_of, type_name, utf8_address};
 use super::{ParameterKind, Value, required_length};
+use crate::py_buffer::ArgumentBufferGuard;
 
 /// Keeps alive what C gets the address of.
 pub(super) enum ArgumentGuard<'py> {
@@ -24,31 +23,6 @@ pub(super) enum ArgumentGuard<'py> {
 
 /// Keeps alive all that the arguments of one call point to.
 pub(super) type ArgumentGuards<'py> = SmallVec<[ArgumentGuard<'py>; 4]>;
-
-/// The locked buffer of an object. Dropping the guard releases the buffer, which needs the GIL.
-///
-/// The guard may be moved although an exporter may point `shape` and `strides` into the `Py_buffer`
-/// itself, because nothing reads them.
-pub(super) struct ArgumentBufferGuard(pub(super) ffi::Py_buffer);
-
-impl ArgumentBufferGuard {
-    /// Locks the object's buffer as `flags` ask for it.
-    pub(super) fn of(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
-        // SAFETY: zeros are valid for integers and raw pointers, which is all that a Py_buffer has.
-        let mut view: ffi::Py_buffer = unsafe { std::mem::zeroed() };
-        // SAFETY: `object` is alive, and `view` can be written to.
-        let outcome = unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, flags) };
-        if outcome == 0 { Ok(Self(view)) } else { Err(PyErr::fetch(object.py())) }
-    }
-}
-
-impl Drop for ArgumentBufferGuard {
-    fn drop(&mut self) {
-        // SAFETY: `PyObject_GetBuffer` has filled the view. Guards are local to conversions and
-        // calls, which drop them with the GIL.
-        unsafe { ffi::PyBuffer_Release(&raw mut self.0) }
-    }
-}
 
 /// Returns the address for an array, a buffer or a struct by value.
 pub(super) fn address_of<'py>(

@@ -1,4 +1,4 @@
-//! What the library of an operand gives besides the operand: its current stream, and memory for results.
+//! Asks an operand's library for its current stream, and for new arrays that take results.
 
 use gpumath_core::device;
 use gpumath_core::memory::MemoryKind;
@@ -9,8 +9,8 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{IntoPyObjectExt, intern, prelude::*};
 
 use super::dlpack_abi::Exchange;
-use super::{cupy, numpy};
-use crate::api::array::Array;
+use super::{Named, cupy, numpy};
+use crate::api::array::PyArray;
 use crate::error::OrRaise;
 
 /// The library of a class of operands.
@@ -18,13 +18,13 @@ use crate::error::OrRaise;
 pub(crate) enum ArrayLibrary {
     Numpy,
     Cupy,
-    /// With its C exchange API, from PyTorch 2.10 on.
+    /// PyTorch, from 2.10 on with its C exchange API.
     Torch(Option<Exchange>),
-    /// Any other: results are gpumath's own arrays.
+    /// Any other library. Results are gpumath's own arrays.
     Other,
 }
 
-/// A result that has no values yet.
+/// A new array, whose elements are undefined.
 pub(crate) struct NewArray<'py> {
     pub(crate) array: Bound<'py, PyAny>,
     /// Address of the element at index (0, …, 0).
@@ -32,7 +32,7 @@ pub(crate) struct NewArray<'py> {
 }
 
 impl ArrayLibrary {
-    /// What messages call it.
+    /// Name of the library in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Numpy => "numpy",
@@ -42,12 +42,14 @@ impl ArrayLibrary {
         }
     }
 
-    /// Handle of the stream that the library works on now. Libraries without one work on the default stream.
+    /// Returns the handle of the library's current stream. A library without streams works on the
+    /// default stream.
     pub(crate) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<usize> {
-        static CUPY: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
-        static TORCH: Attribute = Attribute::new("torch.cuda", "current_stream");
-        // A tenth of the cost of the public function, which CPU-only builds have alone.
-        static TORCH_RAW: Attribute = Attribute::new("torch._C", "_cuda_getCurrentRawStream");
+        static CUPY: LazyAttribute = LazyAttribute::new("cupy.cuda", "get_current_stream");
+        static TORCH: LazyAttribute = LazyAttribute::new("torch.cuda", "current_stream");
+        // Takes a tenth of the time of the public function. Builds for CPUs only do not have it.
+        static TORCH_RAW: LazyAttribute =
+            LazyAttribute::new("torch._C", "_cuda_getCurrentRawStream");
         let stream = match self {
             Self::Numpy | Self::Other => return Ok(0),
             Self::Cupy => {
@@ -73,8 +75,8 @@ impl ArrayLibrary {
         stream.extract()
     }
 
-    /// Makes an array without values in the library of `operand`, which `view` looks into. Libraries with a current
-    /// stream allocate on that, the others on `stream`.
+    /// Makes an array with undefined elements in the library of `operand`, whose view is `view`. A
+    /// library with a current stream allocates on that stream; gpumath allocates on `stream`.
     pub(crate) fn empty<'py>(
         self,
         operand: &Bound<'py, PyAny>,
@@ -96,7 +98,7 @@ impl ArrayLibrary {
                     MemoryLocation::Host => (MemoryKind::Host, 0),
                     MemoryLocation::Device(ordinal) => (MemoryKind::Device, ordinal),
                 };
-                let array = Array::empty(py, layout.clone(), dtype, space, ordinal, stream)?;
+                let array = PyArray::empty(py, layout.clone(), dtype, space, ordinal, stream)?;
                 let ptr = array.address();
                 Ok(NewArray { array: array.into_bound_py_any(py)?, ptr })
             }
@@ -104,14 +106,15 @@ impl ArrayLibrary {
     }
 }
 
-/// An attribute of a module that is imported when an operand shows that it is there.
-pub(super) struct Attribute {
+/// An attribute of a module, which is imported at the first use. By then an operand of the module's
+/// library has shown that the library is installed.
+pub(super) struct LazyAttribute {
     module: &'static str,
     name: &'static str,
     value: PyOnceLock<Py<PyAny>>,
 }
 
-impl Attribute {
+impl LazyAttribute {
     pub(super) const fn new(module: &'static str, name: &'static str) -> Self {
         Self { module, name, value: PyOnceLock::new() }
     }
@@ -124,10 +127,10 @@ impl Attribute {
     }
 }
 
-/// The dtype objects that a library has for our types, by their order in [`DType::ALL`].
-struct DTypes([PyOnceLock<Py<PyAny>>; DType::ALL.len()]);
+/// The dtype objects of a library for our element types, in the order of [`DType::ALL`].
+struct DTypeObjects([PyOnceLock<Py<PyAny>>; DType::ALL.len()]);
 
-impl DTypes {
+impl DTypeObjects {
     const fn new() -> Self {
         Self([const { PyOnceLock::new() }; DType::ALL.len()])
     }
@@ -144,10 +147,10 @@ impl DTypes {
     }
 }
 
-/// NumPy's object for an element type.
+/// Returns NumPy's object for an element type.
 pub(super) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<&Bound<'_, PyAny>> {
-    static DTYPES: DTypes = DTypes::new();
-    static DTYPE: Attribute = Attribute::new("numpy", "dtype");
+    static DTYPES: DTypeObjects = DTypeObjects::new();
+    static DTYPE: LazyAttribute = LazyAttribute::new("numpy", "dtype");
     DTYPES.get(py, dtype, |name| {
         DTYPE.get(py)?.call1((name,)).map_err(|error| {
             let refusal = PyValueError::new_err(format!(
@@ -169,8 +172,8 @@ fn byte_strides<'py>(
 }
 
 fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<NewArray<'py>> {
-    static EMPTY: Attribute = Attribute::new("numpy", "empty");
-    static NDARRAY: Attribute = Attribute::new("numpy", "ndarray");
+    static EMPTY: LazyAttribute = LazyAttribute::new("numpy", "empty");
+    static NDARRAY: LazyAttribute = LazyAttribute::new("numpy", "ndarray");
     let (shape, dtype_object) = (PyTuple::new(py, &layout.shape)?, numpy_dtype(py, dtype)?);
     let array = if layout.is_contiguous() {
         EMPTY.get(py)?.call1((shape, dtype_object))
@@ -179,7 +182,7 @@ fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<
         NDARRAY.get(py)?.call1((shape, dtype_object, py.None(), 0, strides))
     };
     let array = array?;
-    let ptr = numpy::view(&array)?.ptr;
+    let ptr = numpy::view(&array).named(py, "the new array")?.ptr;
     Ok(NewArray { array, ptr })
 }
 
@@ -189,12 +192,12 @@ fn cupy_array<'py>(
     dtype: DType,
     device: MemoryLocation,
 ) -> PyResult<NewArray<'py>> {
-    static ALLOC: Attribute = Attribute::new("cupy.cuda", "alloc");
-    static DEVICE: Attribute = Attribute::new("cupy.cuda", "Device");
-    static CODES: DTypes = DTypes::new();
+    static ALLOC: LazyAttribute = LazyAttribute::new("cupy.cuda", "alloc");
+    static DEVICE: LazyAttribute = LazyAttribute::new("cupy.cuda", "Device");
+    static CODES: DTypeObjects = DTypeObjects::new();
     let code = CODES.get(py, dtype, |_| {
         let dtype = numpy_dtype(py, dtype)?;
-        // CuPy finds NumPy's own types faster by their characters.
+        // CuPy looks up NumPy's own types faster by their characters.
         let is_own = dtype.getattr(intern!(py, "isbuiltin"))?.eq(1)?;
         if is_own { dtype.getattr(intern!(py, "char")) } else { Ok(dtype.clone()) }
     })?;
@@ -202,7 +205,7 @@ fn cupy_array<'py>(
     let MemoryLocation::Device(ordinal) = device else {
         return Err(PyValueError::new_err("CuPy has no arrays in host memory"));
     };
-    // CuPy allocates on the current device.
+    // CuPy always allocates on the current device.
     let memory = if device::is_current(ordinal).or_raise(py)? {
         ALLOC.get(py)?.call1((size,))?
     } else {
@@ -227,12 +230,12 @@ fn torch_tensor<'py>(
     is_alike: bool,
     exchange: Option<Exchange>,
 ) -> PyResult<NewArray<'py>> {
-    static TENSOR: Attribute = Attribute::new("torch", "Tensor");
-    static EMPTY_LIKE: Attribute = Attribute::new("torch", "empty_like");
-    static EMPTY: Attribute = Attribute::new("torch", "empty_strided");
-    static DTYPES: DTypes = DTypes::new();
+    static TENSOR: LazyAttribute = LazyAttribute::new("torch", "Tensor");
+    static EMPTY_LIKE: LazyAttribute = LazyAttribute::new("torch", "empty_like");
+    static EMPTY: LazyAttribute = LazyAttribute::new("torch", "empty_strided");
+    static DTYPES: DTypeObjects = DTypeObjects::new();
     let py = operand.py();
-    // The cheapest way, which subclasses may have changed.
+    // The fastest function; but a subclass may have overridden it.
     let array = if is_alike && operand.get_type().is(TENSOR.get(py)?) {
         EMPTY_LIKE.get(py)?.call1((operand,))?
     } else {
@@ -244,7 +247,7 @@ fn torch_tensor<'py>(
         EMPTY.get(py)?.call((shape, PyTuple::new(py, &layout.strides)?), Some(&keywords))?
     };
     let ptr = match exchange {
-        Some(exchange) => exchange.tensor(&array)?.address(),
+        Some(exchange) => exchange.tensor(&array).named(py, "the new tensor")?.address(),
         None => array.call_method0(intern!(py, "data_ptr"))?.extract()?,
     };
     Ok(NewArray { array, ptr })

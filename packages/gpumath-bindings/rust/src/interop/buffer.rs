@@ -1,66 +1,26 @@
-//! Objects in host memory, through the buffer protocol.
+//! Reads objects in host memory through the buffer protocol.
 
 use std::ffi::CStr;
-use std::mem::MaybeUninit;
 
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::PyValueError;
 use pyo3::{ffi, prelude::*};
 
-use super::{Operand, Owner, checked, layout_from_bytes, plausible, unsupported_dtype};
+use super::{
+    KeepAlive, Operand, Refusal, checked, layout_from_bytes, plausible, unsupported_dtype,
+};
+use crate::py_buffer::PyBufferGuard;
 
-/// A buffer that is given back when it is dropped. It stays where it was filled, since it may point into itself.
-pub(crate) struct Buffer(Box<MaybeUninit<ffi::Py_buffer>>);
-
-// SAFETY: it is only kept and released, the latter with the interpreter attached.
-unsafe impl Send for Buffer {}
-// SAFETY: as above.
-unsafe impl Sync for Buffer {}
-
-impl Buffer {
-    /// Asks `object` for its elements, with format and strides.
-    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut buffer = Box::new(MaybeUninit::uninit());
-        // SAFETY: the object is alive and the destination is a Py_buffer to be filled.
-        let status = unsafe {
-            ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), ffi::PyBUF_RECORDS_RO)
-        };
-        if status == 0 { Ok(Self(buffer)) } else { Err(PyErr::fetch(object.py())) }
-    }
-
-    fn raw(&self) -> &ffi::Py_buffer {
-        // SAFETY: `of` succeeded, so it is filled.
-        unsafe { self.0.assume_init_ref() }
-    }
-
-    /// The object whose memory it is.
-    pub(super) fn exporter(&self) -> Option<&Py<PyAny>> {
-        let object = &raw const self.raw().obj;
-        // SAFETY: a `Py` is a pointer that is not NULL, and the buffer owns this one.
-        unsafe { (!(*object).is_null()).then(|| &*object.cast::<Py<PyAny>>()) }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // Where there is no interpreter any more, the memory is left to the end of the process.
-        Python::try_attach(|_| {
-            // SAFETY: filled by a successful PyObject_GetBuffer, and released once.
-            unsafe { ffi::PyBuffer_Release(self.0.as_mut_ptr()) }
-        });
-    }
-}
-
-pub(super) fn view(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
-    let buffer = Buffer::of(object)?;
+/// Reads an object that has the buffer protocol.
+pub(super) fn view(object: &Bound<'_, PyAny>) -> Result<Operand, Refusal> {
+    let buffer = PyBufferGuard::of(object)?;
     let raw = buffer.raw();
     // SAFETY: a non-null format is a NUL-terminated string that lives as long as the buffer.
     let format = if raw.format.is_null() { c"B" } else { unsafe { CStr::from_ptr(raw.format) } };
     let Some(dtype) = dtype_from_format(format.to_bytes(), raw.itemsize) else {
         return Err(unsupported_dtype(&format!("{:?}", format.to_string_lossy())));
     };
-    // SAFETY: PyBUF_STRIDES was asked for.
+    // SAFETY: the guard has filled the buffer, with shape and strides.
     let layout = unsafe { layout(raw, dtype) }?;
     let view = plausible(TensorView {
         ptr: raw.buf as usize,
@@ -72,36 +32,38 @@ pub(super) fn view(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     Ok(Operand {
         view: checked(view)?,
         space: MemoryKind::Host,
-        owner: Some(Owner::Buffer(buffer)),
+        keep_alive: Some(KeepAlive::Buffer(buffer)),
     })
 }
 
-/// Shape and strides of a buffer.
+/// Returns the shape and strides of a buffer.
 ///
 /// # Safety
-/// It is filled, and shape and strides were asked for.
-pub(super) unsafe fn layout(raw: &ffi::Py_buffer, dtype: DType) -> PyResult<Layout> {
-    let ndim = usize::try_from(raw.ndim).map_err(|_| PyValueError::new_err("negative ndim"))?;
+/// `PyObject_GetBuffer` has filled `raw`, with flags that ask for shape and strides.
+pub(super) unsafe fn layout(raw: &ffi::Py_buffer, dtype: DType) -> Result<Layout, Refusal> {
+    let ndim = usize::try_from(raw.ndim)
+        .map_err(|_| Refusal::value("'s buffer has a negative number of dimensions"))?;
     if ndim == 0 {
         return Ok(Layout { shape: Dims::new(), strides: Dims::new() });
     }
     if raw.shape.is_null() {
-        return Err(PyValueError::new_err("the operand's buffer has no shape"));
+        return Err(Refusal::value("'s buffer has no shape"));
     }
-    // SAFETY: not NULL, so it has ndim elements.
+    // SAFETY: `shape` is not NULL, so the protocol says that it has `ndim` elements.
     let shape = unsafe { std::slice::from_raw_parts(raw.shape, ndim) };
     let shape: Dims = shape.iter().map(|&n| n as i64).collect();
     if raw.strides.is_null() {
-        // ctypes gives none, also when they are asked for.
+        // ctypes gives no strides, even if it is asked for them.
         return Ok(Layout::contiguous(&shape));
     }
-    // SAFETY: as for shape.
+    // SAFETY: `strides` is not NULL, so the protocol says that it has `ndim` elements.
     let strides = unsafe { std::slice::from_raw_parts(raw.strides, ndim) };
     let strides: Dims = strides.iter().map(|&n| n as i64).collect();
     layout_from_bytes(shape, &strides, dtype.size())
 }
 
-/// The element type of a format with one element. The letters of integers have two sizes each, so that counts.
+/// Returns the element type of a format with one element. The size of an element decides as well,
+/// because each letter of an integer stands for two sizes.
 pub(super) fn dtype_from_format(format: &[u8], itemsize: isize) -> Option<DType> {
     let native: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
     let code = match format {
@@ -135,7 +97,7 @@ pub(super) fn dtype_from_format(format: &[u8], itemsize: isize) -> Option<DType>
     (dtype.size() as isize == itemsize).then_some(dtype)
 }
 
-/// The counterpart, as NumPy reads it; `None` for what has no letter.
+/// Returns the format of an element type, as NumPy reads it; `None` if the type has no letter.
 pub(crate) fn format_of(dtype: DType) -> Option<&'static CStr> {
     Some(match dtype {
         DType::Bool => c"?",

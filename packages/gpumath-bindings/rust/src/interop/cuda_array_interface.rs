@@ -1,31 +1,32 @@
-//! Arrays on a GPU, through `__cuda_array_interface__`.
+//! Reads arrays on a GPU through `__cuda_array_interface__`.
 //!
 //! The protocol: <https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html>.
 
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::{MemoryKind, device_of};
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyDict, PyString};
 use pyo3::{intern, prelude::*};
 
-use super::{Operand, Owner, checked, dims, layout_from_bytes, plausible, unsupported_dtype};
+use super::{
+    KeepAlive, Operand, Refusal, checked, dims, layout_from_bytes, plausible, unsupported_dtype,
+};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 
-/// Work on `stream` waits for what made the elements; `None` if they are not looked at.
-pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
+/// Reads an operand through its `__cuda_array_interface__`, with `stream` as for [`super::view`].
+pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<Operand, Refusal> {
     let py = operand.py();
     let interface = operand.getattr(intern!(py, "__cuda_array_interface__"))?;
     let interface = interface.cast_into::<PyDict>().map_err(|error| {
-        PyTypeError::new_err(format!(
-            "the operand's __cuda_array_interface__ is {}; it has to be a dictionary",
+        Refusal::of_type(format!(
+            "'s __cuda_array_interface__ is {}; it has to be a dictionary",
             error.into_inner()
         ))
     })?;
     if optional(&interface, intern!(py, "mask"))?.is_some() {
-        return Err(PyValueError::new_err(
-            "the operand has a mask, which would be ignored; fill in or drop the masked elements first",
+        return Err(Refusal::value(
+            " has a mask, which would be ignored; fill in or drop the masked elements first",
         ));
     }
     let typestr = needed(&interface, intern!(py, "typestr"))?;
@@ -54,15 +55,16 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
     let own = optional(&interface, intern!(py, "stream"))?;
     let own = own.map(|stream| stream.extract::<usize>()).transpose()?;
     if own == Some(0) {
-        return Err(PyValueError::new_err(
-            "the operand's __cuda_array_interface__ has the stream 0, which is ambiguous; 1 is the legacy default \
-             stream and 2 the per-thread one",
+        return Err(Refusal::value(
+            "'s __cuda_array_interface__ has the stream 0, which is ambiguous; 1 is the legacy \
+             default stream and 2 the per-thread one",
         ));
     }
     if let (Some(own), Some(stream), MemoryLocation::Device(device)) = (own, stream, view.device)
         && !view.layout.is_empty()
     {
-        // SAFETY: the one handle is the library's own, and the user vouches for the other.
+        // SAFETY: `own` is the library's handle of a live stream, and the user vouches for
+        // `stream`.
         release_gil(py, || unsafe {
             StreamRef::new(device, stream).order_after(StreamRef::new(device, own))
         })
@@ -71,10 +73,11 @@ pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
     Ok(Operand {
         view,
         space: MemoryKind::Device,
-        owner: Some(Owner::Object(interface.into_any().unbind())),
+        keep_alive: Some(KeepAlive::Object(interface.into_any().unbind())),
     })
 }
 
+/// Returns an entry; `None` if it is absent or None.
 fn optional<'py>(
     interface: &Bound<'py, PyDict>,
     key: &Bound<'py, PyString>,
@@ -82,15 +85,16 @@ fn optional<'py>(
     Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
 }
 
+/// Returns an entry, or refuses the operand if it is absent or None.
 fn needed<'py>(
     interface: &Bound<'py, PyDict>,
     key: &Bound<'py, PyString>,
-) -> PyResult<Bound<'py, PyAny>> {
-    optional(interface, key)?.ok_or_else(|| {
-        PyValueError::new_err(format!("the operand's __cuda_array_interface__ has no {key:?}"))
-    })
+) -> Result<Bound<'py, PyAny>, Refusal> {
+    optional(interface, key)?
+        .ok_or_else(|| Refusal::value(format!("'s __cuda_array_interface__ has no {key:?}")))
 }
 
+/// Returns the element type of a typestr; `None` if it is not supported.
 fn dtype_from_typestr(typestr: &str) -> Option<DType> {
     let native = if cfg!(target_endian = "little") { '<' } else { '>' };
     let mut rest = typestr.chars();
@@ -116,7 +120,7 @@ fn dtype_from_typestr(typestr: &str) -> Option<DType> {
     DType::from_name(name)
 }
 
-/// The counterpart; `None` for what NumPy has no letter for.
+/// Returns the typestr of an element type; `None` if NumPy has no letter for it.
 pub(crate) fn typestr(dtype: DType) -> Option<String> {
     let native = if cfg!(target_endian = "little") { '<' } else { '>' };
     let order = if dtype.size() == 1 { '|' } else { native };

@@ -1,4 +1,5 @@
-//! CuPy arrays, through their attributes: half the cost of `__cuda_array_interface__`.
+//! Reads CuPy arrays through their attributes, which takes half the time of
+//! `__cuda_array_interface__`, and makes CuPy arrays.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -9,9 +10,10 @@ use pyo3::types::{PyBool, PyCapsule, PyTuple};
 use pyo3::{intern, prelude::*};
 
 use super::array_library::numpy_dtype;
-use super::{checked, dims, layout_from_bytes, unsupported_dtype};
+use super::{Refusal, checked, dims, layout_from_bytes, unsupported_dtype};
 
-pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
+/// Reads a CuPy array.
+pub(super) fn view(array: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     let py = array.py();
     let dtype = array.getattr(intern!(py, "dtype"))?;
     let Some(dtype) = known_dtype(&dtype)? else {
@@ -19,7 +21,7 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     };
     let data = array.getattr(intern!(py, "data"))?;
     let shape = dims(&array.getattr(intern!(py, "shape"))?)?;
-    // A flag costs less than the strides.
+    // Reading a flag takes less time than reading the strides.
     let layout = match array.getattr_opt(intern!(py, "_c_contiguous"))? {
         Some(flag) if flag.is(PyBool::new(py, true)) => Layout::contiguous(&shape),
         _ => {
@@ -35,8 +37,13 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     })
 }
 
-/// The same for an array that gave `known`. Of what a view tells, only the layout of an array can change.
-pub(super) fn view_again(array: &Bound<'_, PyAny>, known: &TensorView) -> PyResult<TensorView> {
+/// Like [`view`], for an array that was viewed before as `known`. A CuPy array can change its shape
+/// and strides but nothing else, so `known` is returned if both are contiguous and have the same
+/// shape.
+pub(super) fn view_again(
+    array: &Bound<'_, PyAny>,
+    known: &TensorView,
+) -> Result<TensorView, Refusal> {
     let py = array.py();
     let flag = array.getattr_opt(intern!(py, "_c_contiguous"))?;
     if flag.is_some_and(|flag| flag.is(PyBool::new(py, true)))
@@ -48,7 +55,7 @@ pub(super) fn view_again(array: &Bound<'_, PyAny>, known: &TensorView) -> PyResu
     view(array)
 }
 
-/// Whether a tuple has these numbers.
+/// Whether a tuple has exactly these numbers.
 fn is_shape(tuple: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<bool> {
     let tuple = tuple.cast::<PyTuple>()?;
     if tuple.len() != shape.len() {
@@ -62,31 +69,32 @@ fn is_shape(tuple: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<bool> {
     Ok(true)
 }
 
-/// Handle of the stream that CuPy works on now; `None` if it has to be asked in Python.
+/// Returns the handle of CuPy's current stream; `None` if only its Python function can tell.
 pub(super) fn current_stream(py: Python<'_>, device: i32) -> PyResult<Option<usize>> {
-    static FUNCTION: PyOnceLock<Option<CurrentStream>> = PyOnceLock::new();
+    static FUNCTION: PyOnceLock<Option<CupyCurrentStream>> = PyOnceLock::new();
     let found = FUNCTION.get_or_init(py, || current_stream_function(py).ok());
     let Some(function) = found else { return Ok(None) };
-    // SAFETY: CuPy offered this function, and the GIL is held.
+    // SAFETY: CuPy exports this function for calls with the GIL, which `py` proves.
     let handle = unsafe { function(device) };
-    // A handle can have any value.
+    // No value of a handle means an error.
     if PyErr::occurred(py) { Err(PyErr::fetch(py)) } else { Ok(Some(handle)) }
 }
 
 /// `get_stream_ptr` of `cupy_backends/cuda/stream.pxd`
-type CurrentStream = unsafe extern "C" fn(device: c_int) -> usize;
+type CupyCurrentStream = unsafe extern "C" fn(device: c_int) -> usize;
 
-/// The C function that CuPy's compiled modules themselves ask, at a fraction of the cost of the Python function. Its
-/// capsule tells its C type.
-fn current_stream_function(py: Python<'_>) -> PyResult<CurrentStream> {
+/// Returns the C function that CuPy's compiled modules call, which takes a fraction of the time of
+/// the Python function. The name of its capsule is its C type.
+fn current_stream_function(py: Python<'_>) -> PyResult<CupyCurrentStream> {
     let functions = py.import("cupy_backends.cuda.stream")?.getattr("__pyx_capi__")?;
     let capsule = functions.get_item("get_stream_ptr")?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"intptr_t (int)"))?;
-    // SAFETY: the name is the C type of the function that the capsule holds, which lives as long as the process.
-    Ok(unsafe { std::mem::transmute::<NonNull<c_void>, CurrentStream>(pointer) })
+    // SAFETY: the capsule's name, which was checked, is the C type of the function. Extension
+    // modules are never unloaded, so the function lives as long as the process.
+    Ok(unsafe { std::mem::transmute::<NonNull<c_void>, CupyCurrentStream>(pointer) })
 }
 
-/// What `cupy.ndarray` is called with here: shape, dtype, memory, and strides in bytes.
+/// The arguments for `cupy.ndarray`: shape, dtype, memory, and strides in bytes.
 type Arguments<'a, 'py> = (
     &'a Bound<'py, PyTuple>,
     &'a Bound<'py, PyAny>,
@@ -94,44 +102,45 @@ type Arguments<'a, 'py> = (
     Option<&'a Bound<'py, PyTuple>>,
 );
 
-/// `cupy.ndarray(shape, dtype, memory, strides)`
+/// Calls `cupy.ndarray(shape, dtype, memory, strides)`, or what that calls itself.
 pub(super) fn ndarray<'py>(
     py: Python<'py>,
     arguments: Arguments<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    static SHORT_WAY: PyOnceLock<Option<ShortWay>> = PyOnceLock::new();
-    match SHORT_WAY.get_or_init(py, || ShortWay::find(py, arguments).ok().flatten()) {
-        Some(short_way) => short_way.ndarray(py, arguments),
+    static DIRECT: PyOnceLock<Option<DirectNdarray>> = PyOnceLock::new();
+    match DIRECT.get_or_init(py, || DirectNdarray::find(py, arguments).ok().flatten()) {
+        Some(direct) => direct.ndarray(py, arguments),
         None => py.import("cupy")?.getattr("ndarray")?.call1(arguments),
     }
 }
 
-/// The two methods of its base class that `cupy.ndarray` calls with what it was called with. The class is written in
-/// Python, and costs as much again as they do.
-struct ShortWay {
+/// The two methods of its base class to which `cupy.ndarray` passes its arguments. Calling them
+/// directly takes half the time, because `cupy.ndarray` itself is written in Python.
+struct DirectNdarray {
     class: Py<PyAny>,
     new: Py<PyAny>,
     init: Py<PyAny>,
 }
 
-impl ShortWay {
-    /// The methods, where they make of `arguments` the array that the class makes.
+impl DirectNdarray {
+    /// Returns the methods if they make the same array from `arguments` as the class does.
     fn find(py: Python<'_>, arguments: Arguments) -> PyResult<Option<Self>> {
         let class = py.import("cupy")?.getattr("ndarray")?;
         let base = class.getattr("__base__")?;
         let new = base.getattr("__new__")?.unbind();
         let init = base.getattr("_init")?.unbind();
-        let short_way = Self { class: class.clone().unbind(), new, init };
-        let (array, expected) = (short_way.ndarray(py, arguments)?, class.call1(arguments)?);
+        let direct = Self { class: class.clone().unbind(), new, init };
+        let (array, expected) = (direct.ndarray(py, arguments)?, class.call1(arguments)?);
         let mut is_alike = array.get_type().is(&class);
         for name in
             ["shape", "strides", "dtype", "data", "size", "base", "_c_contiguous", "_f_contiguous"]
         {
             is_alike &= array.getattr(name)?.eq(expected.getattr(name)?)?;
         }
-        Ok(is_alike.then_some(short_way))
+        Ok(is_alike.then_some(direct))
     }
 
+    /// Makes an array by the two methods.
     fn ndarray<'py>(
         &self,
         py: Python<'py>,
@@ -144,7 +153,8 @@ impl ShortWay {
     }
 }
 
-/// NumPy has one object for each of its own types, with few exceptions; others are known by name.
+/// Returns the element type of a NumPy dtype. The frequent types are known by the address of their
+/// dtype, because NumPy has one object for each, with few exceptions; all others by their name.
 fn known_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     const FREQUENT: [DType; 4] =
         [DType::Complex64, DType::Float32, DType::Complex128, DType::Float64];

@@ -1,29 +1,43 @@
-//! The structures of DLPack, and the C exchange API: a table of C functions that a tensor class offers.
+//! The structs of DLPack, and its C exchange API: a table of C functions that a tensor class
+//! offers.
 //!
 //! Layouts: <https://dmlc.github.io/dlpack/latest/c_api.html>.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyCapsule, PyType};
 use pyo3::{intern, prelude::*};
 
-use super::dlpack_import::{Managed, Versioned};
-use super::unsupported_dtype;
+use super::dlpack_import::ImportedTensor;
+use super::{Refusal, unsupported_dtype};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 
+/// Names of capsules before and after a consumer has taken the tensor.
+pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";
+pub(crate) const UNVERSIONED: &CStr = c"dltensor";
+pub(crate) const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
+pub(crate) const USED_UNVERSIONED: &CStr = c"used_dltensor";
+
+/// Version of DLPack that imports ask for, and that exports have.
+pub(crate) const VERSION: (u32, u32) = (1, 1);
+
+/// Flags of a `DLManagedTensorVersioned`.
+pub(crate) const READ_ONLY: u64 = 1;
+pub(crate) const IS_COPIED: u64 = 2;
+
+/// Types of devices.
 pub(crate) const CPU: i32 = 1;
 pub(crate) const CUDA: i32 = 2;
 pub(crate) const CUDA_HOST: i32 = 3;
 pub(crate) const CUDA_MANAGED: i32 = 13;
 
-/// More dimensions than any library has.
+/// Limit on the dimensions, which no library reaches.
 const MAX_DIMENSIONS: i32 = 64;
 
 /// `DLTensor`
@@ -41,17 +55,35 @@ pub(crate) struct DlTensor {
     pub(crate) byte_offset: u64,
 }
 
+/// `DLManagedTensor`
+#[repr(C)]
+pub(crate) struct DlManagedTensor {
+    pub(crate) tensor: DlTensor,
+    pub(crate) context: *mut c_void,
+    pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
+}
+
+/// `DLManagedTensorVersioned`
+#[repr(C)]
+pub(crate) struct DlManagedTensorVersioned {
+    pub(crate) version: (u32, u32),
+    pub(crate) context: *mut c_void,
+    pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
+    pub(crate) flags: u64,
+    pub(crate) tensor: DlTensor,
+}
+
 impl DlTensor {
     /// Address of the element at index (0, …, 0).
     pub(super) fn address(&self) -> usize {
         self.data.wrapping_add(self.byte_offset as usize)
     }
 
-    /// The same in the core's terms.
+    /// Returns the tensor as a view, and the kind of its memory.
     ///
     /// # Safety
-    /// Shape and strides, unless NULL, have `ndim` elements.
-    pub(super) unsafe fn view(&self) -> PyResult<(TensorView, MemoryKind)> {
+    /// `shape` and `strides` are each NULL or the address of `ndim` integers.
+    pub(super) unsafe fn view(&self) -> Result<(TensorView, MemoryKind), Refusal> {
         let Some(dtype) = dtype(self.type_code, self.type_bits, self.type_lanes) else {
             return Err(unsupported_dtype(&describe_dtype(
                 self.type_code,
@@ -60,8 +92,8 @@ impl DlTensor {
             )));
         };
         if !(0..=MAX_DIMENSIONS).contains(&self.ndim) || (self.ndim > 0 && self.shape.is_null()) {
-            return Err(PyValueError::new_err(format!(
-                "the operand's DLPack tensor is invalid: it has {} dimensions and {} shape",
+            return Err(Refusal::value(format!(
+                "'s DLPack tensor is invalid: it has {} dimensions and {} shape",
                 self.ndim,
                 if self.shape.is_null() { "no" } else { "a" }
             )));
@@ -70,12 +102,13 @@ impl DlTensor {
         let layout = if ndim == 0 {
             Layout { shape: Dims::new(), strides: Dims::new() }
         } else {
-            // SAFETY: not NULL; the caller vouches for the length.
+            // SAFETY: `shape` is not NULL, so the caller guarantees that it has `ndim` elements.
             let shape = unsafe { std::slice::from_raw_parts(self.shape, ndim) };
             if self.strides.is_null() {
                 Layout::contiguous(shape)
             } else {
-                // SAFETY: as for shape.
+                // SAFETY: `strides` is not NULL, so the caller guarantees that it has `ndim`
+                // elements.
                 let strides = unsafe { std::slice::from_raw_parts(self.strides, ndim) };
                 Layout { shape: shape.into(), strides: strides.into() }
             }
@@ -86,7 +119,7 @@ impl DlTensor {
     }
 }
 
-/// `DLPackExchangeAPI`, up to the entries that are used here.
+/// `DLPackExchangeAPI`, up to the last entry that is used here.
 #[repr(C)]
 struct ExchangeTable {
     major: u32,
@@ -96,26 +129,27 @@ struct ExchangeTable {
     managed_from_object: Option<ManagedFromObject>,
     managed_to_object: usize,
     tensor_from_object: Option<TensorFromObject>,
-    current_stream: Option<CurrentStream>,
+    current_stream: Option<ExchangeCurrentStream>,
 }
 
 type ManagedFromObject =
-    unsafe extern "C" fn(object: *mut c_void, out: *mut *mut Versioned) -> c_int;
+    unsafe extern "C" fn(object: *mut c_void, out: *mut *mut DlManagedTensorVersioned) -> c_int;
 type TensorFromObject = unsafe extern "C" fn(object: *mut c_void, out: *mut DlTensor) -> c_int;
-type CurrentStream = unsafe extern "C" fn(kind: c_int, ordinal: i32, out: *mut usize) -> c_int;
+type ExchangeCurrentStream =
+    unsafe extern "C" fn(kind: c_int, ordinal: i32, out: *mut usize) -> c_int;
 
 /// The functions of a tensor class. None of them synchronizes.
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange {
-    /// Takes a reference, and knows the flags.
+    /// Returns a tensor that keeps its memory alive, with flags.
     managed: Option<ManagedFromObject>,
-    /// Takes no reference, and knows no flags.
+    /// Returns a tensor that does not keep its memory alive, without flags.
     tensor: Option<TensorFromObject>,
-    current_stream: Option<CurrentStream>,
+    current_stream: Option<ExchangeCurrentStream>,
 }
 
 impl Exchange {
-    /// What `class` offers; `None` if it offers nothing, or a version with another layout.
+    /// Returns the functions of `class`; `None` if it offers none, or a table of another version.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Option<Self>> {
         let py = class.py();
         let Some(capsule) = class.getattr_opt(intern!(py, "__dlpack_c_exchange_api__"))? else {
@@ -123,8 +157,9 @@ impl Exchange {
         };
         let Ok(capsule) = capsule.cast_into::<PyCapsule>() else { return Ok(None) };
         let table = capsule.pointer_checked(Some(c"dlpack_exchange_api"))?.cast::<ExchangeTable>();
-        // SAFETY: a capsule of this name holds a table that lives as long as the process; major version 1 fixes
-        // the layout, and the version comes first in every layout.
+        // SAFETY: DLPack says that a capsule of this name holds such a table, which lives as long
+        // as the process. Until the version is known to be 1, only the version is read, which comes
+        // first in every version.
         let table = unsafe { table.as_ref() };
         if table.major != 1 {
             return Ok(None);
@@ -136,55 +171,61 @@ impl Exchange {
         }))
     }
 
-    /// Whether `tensor` can be called.
+    /// Whether [`Self::tensor`] can be called.
     pub(super) fn has_tensor(&self) -> bool {
         self.tensor.is_some()
     }
 
-    /// Whether `managed` can be called.
+    /// Whether [`Self::managed`] can be called.
     pub(super) fn has_managed(&self) -> bool {
         self.managed.is_some()
     }
 
-    /// The tensor behind `object`, whose class offered these functions. Its shape and strides live as long as `object`.
-    pub(super) fn tensor(self, object: &Bound<'_, PyAny>) -> PyResult<DlTensor> {
+    /// Returns the tensor of `object`, whose class offers these functions. The tensor's shape and
+    /// strides live as long as `object`.
+    pub(super) fn tensor(self, object: &Bound<'_, PyAny>) -> Result<DlTensor, Refusal> {
         let mut tensor = MaybeUninit::uninit();
         let Some(function) = self.tensor else { return Err(no_memory(object.py())) };
-        // SAFETY: the class of `object` offered this function, and the GIL is held.
+        // SAFETY: the class of `object` offers this function, and `object` proves that this thread
+        // has the GIL.
         if unsafe { function(object.as_ptr().cast(), tensor.as_mut_ptr()) } != 0 {
             return Err(no_memory(object.py()));
         }
-        // SAFETY: a return value of 0 means that it is filled.
+        // SAFETY: the function has returned 0, so it has filled the tensor.
         Ok(unsafe { tensor.assume_init() })
     }
 
-    /// The same, with a reference to it.
-    pub(super) fn managed(self, object: &Bound<'_, PyAny>) -> PyResult<Managed> {
+    /// Like [`Self::tensor`], but the result keeps the memory alive.
+    pub(super) fn managed(self, object: &Bound<'_, PyAny>) -> Result<ImportedTensor, Refusal> {
         let mut tensor = std::ptr::null_mut();
         let Some(function) = self.managed else { return Err(no_memory(object.py())) };
-        // SAFETY: the class of `object` offered this function, and the GIL is held.
+        // SAFETY: the class of `object` offers this function, and `object` proves that this thread
+        // has the GIL.
         let status = unsafe { function(object.as_ptr().cast(), &raw mut tensor) };
         match NonNull::new(tensor) {
-            Some(tensor) if status == 0 => Ok(Managed::Versioned(tensor)),
+            Some(tensor) if status == 0 => Ok(ImportedTensor::Versioned(tensor)),
             _ => Err(no_memory(object.py())),
         }
     }
 
-    /// The stream of a device that the class's library works on now; `None` if it does not say.
+    /// Returns the current stream of the class's library on a device; `None` if no function tells
+    /// it.
     pub(super) fn current_stream(self, py: Python<'_>, device: i32) -> PyResult<Option<usize>> {
         let Some(current) = self.current_stream else { return Ok(None) };
         let mut own = 0_usize;
-        // SAFETY: the class offered this function; the address is that of a live usize.
+        // SAFETY: the class offers this function, which writes one handle to `own`.
         if unsafe { current(CUDA, device, &raw mut own) } != 0 {
             return Err(PyErr::fetch(py));
         }
         Ok(Some(own))
     }
 
-    /// Makes `stream` wait for what the class's library has put on its own current stream.
+    /// Makes `stream` wait for the work on the current stream of the class's library. Does not wait
+    /// itself.
     pub(super) fn order(self, py: Python<'_>, device: i32, stream: usize) -> PyResult<()> {
         let Some(own) = self.current_stream(py, device)? else { return Ok(()) };
-        // SAFETY: the one handle is the library's own, and the user vouches for the other.
+        // SAFETY: `own` is the library's handle of a live stream, and the user vouches for
+        // `stream`.
         release_gil(py, || unsafe {
             StreamRef::new(device, stream).order_after(StreamRef::new(device, own))
         })
@@ -192,15 +233,15 @@ impl Exchange {
     }
 }
 
-fn no_memory(py: Python<'_>) -> PyErr {
-    let error = PyTypeError::new_err(
-        "the tensor has no memory that can be addressed; sparse and other special tensors have to be made dense first",
-    );
-    error.set_cause(py, PyErr::take(py));
-    error
+fn no_memory(py: Python<'_>) -> Refusal {
+    Refusal::of_type(
+        " has no memory that can be addressed; sparse and other special tensors have to be made \
+         dense first",
+    )
+    .caused_by(PyErr::take(py))
 }
 
-/// Pairs of a `DLDataType` with one lane, and an element type.
+/// Code and bits of a `DLDataType` with one lane, and the element type that they stand for.
 const DTYPES: [((u8, u8), DType); 19] = [
     ((6, 8), DType::Bool),
     ((0, 8), DType::Int8),
@@ -223,20 +264,20 @@ const DTYPES: [((u8, u8), DType); 19] = [
     ((5, 128), DType::Complex128),
 ];
 
-/// The element type of a `DLDataType`.
+/// Returns the element type of a `DLDataType`; `None` if gpumath does not know it.
 fn dtype(code: u8, bits: u8, lanes: u16) -> Option<DType> {
     let found = DTYPES.iter().rev().find(|(key, _)| *key == (code, bits))?.1;
     (lanes == 1).then_some(found)
 }
 
-/// Code and bits of an element type.
+/// Returns the code and bits of an element type.
 pub(crate) fn code_of(dtype: DType) -> (u8, u8) {
     let found = DTYPES.iter().find(|entry| entry.1 == dtype);
-    // Opaque; the table has every type.
+    // The table has every type; 3 would mean an opaque one.
     found.map_or((3, 0), |entry| entry.0)
 }
 
-/// A name for a type that is not understood.
+/// Returns a name for a `DLDataType` that gpumath does not know.
 fn describe_dtype(code: u8, bits: u8, lanes: u16) -> String {
     const NAMES: [&str; 7] = ["int", "uint", "float", "opaque", "bfloat", "complex", "bool"];
     let name = NAMES.get(code as usize).map_or_else(
@@ -246,15 +287,15 @@ fn describe_dtype(code: u8, bits: u8, lanes: u16) -> String {
     if lanes == 1 { name } else { format!("{name}x{lanes}") }
 }
 
-/// Device and kind of memory of a DLPack device number and ordinal.
-fn device(kind: i32, ordinal: i32) -> PyResult<(MemoryLocation, MemoryKind)> {
+/// Returns the location and kind of memory of a DLPack device type and ordinal.
+fn device(kind: i32, ordinal: i32) -> Result<(MemoryLocation, MemoryKind), Refusal> {
     match kind {
         CPU => Ok((MemoryLocation::Host, MemoryKind::Host)),
         CUDA_HOST => Ok((MemoryLocation::Host, MemoryKind::Pinned)),
         CUDA => Ok((MemoryLocation::Device(ordinal), MemoryKind::Device)),
         CUDA_MANAGED => Ok((MemoryLocation::Device(ordinal), MemoryKind::Managed)),
-        _ => Err(PyValueError::new_err(format!(
-            "the operand is on a device of DLPack type {kind}; CPU and CUDA memory are supported"
+        _ => Err(Refusal::value(format!(
+            " is on a device of DLPack type {kind}; CPU and CUDA memory are supported"
         ))),
     }
 }

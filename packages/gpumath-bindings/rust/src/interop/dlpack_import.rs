@@ -1,63 +1,42 @@
-//! Any library's arrays, through DLPack: `__dlpack__`, or the C exchange API.
+//! Reads arrays of any library through DLPack: `__dlpack__`, or the C exchange API.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 use std::ptr::NonNull;
 
 use gpumath_core::tensor::MemoryLocation;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern, prelude::*};
 
-use super::dlpack_abi::{CUDA, CUDA_MANAGED, DlTensor, Exchange};
-use super::{Operand, Owner, checked, plausible};
+use super::dlpack_abi::{
+    CUDA, CUDA_MANAGED, DlManagedTensor, DlManagedTensorVersioned, Exchange, IS_COPIED, READ_ONLY,
+    UNVERSIONED, USED_UNVERSIONED, USED_VERSIONED, VERSION, VERSIONED,
+};
+use super::{KeepAlive, Operand, Refusal, checked, plausible};
+use crate::gil::acquire_gil;
 
-pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";
-pub(crate) const PLAIN: &CStr = c"dltensor";
-pub(crate) const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
-pub(crate) const USED_PLAIN: &CStr = c"used_dltensor";
-/// The version that is asked for, and written.
-pub(crate) const VERSION: (u32, u32) = (1, 1);
-pub(crate) const READ_ONLY: u64 = 1;
-const IS_COPIED: u64 = 2;
-
-/// `DLManagedTensor`
-#[repr(C)]
-pub(crate) struct Plain {
-    pub(crate) tensor: DlTensor,
-    pub(crate) context: *mut c_void,
-    pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
+/// A tensor that was taken out of its capsule. Dropping it calls the producer's deleter, with the
+/// GIL.
+pub(crate) enum ImportedTensor {
+    Unversioned(NonNull<DlManagedTensor>),
+    Versioned(NonNull<DlManagedTensorVersioned>),
 }
 
-/// `DLManagedTensorVersioned`
-#[repr(C)]
-pub(crate) struct Versioned {
-    pub(crate) version: (u32, u32),
-    pub(crate) context: *mut c_void,
-    pub(crate) deleter: Option<unsafe extern "C" fn(*mut Self)>,
-    pub(crate) flags: u64,
-    pub(crate) tensor: DlTensor,
-}
+// SAFETY: the tensor is only read and deleted, and DLPack lets any thread call the deleter.
+unsafe impl Send for ImportedTensor {}
+// SAFETY: shared references only read the tensor, which its producer no longer changes.
+unsafe impl Sync for ImportedTensor {}
 
-/// A tensor that was taken out of its capsule; its producer hears when it is dropped.
-pub(crate) enum Managed {
-    Plain(NonNull<Plain>),
-    Versioned(NonNull<Versioned>),
-}
-
-// SAFETY: it is only kept and deleted, and DLPack lets any thread do that.
-unsafe impl Send for Managed {}
-// SAFETY: as above.
-unsafe impl Sync for Managed {}
-
-impl Drop for Managed {
+impl Drop for ImportedTensor {
     fn drop(&mut self) {
-        // Where there is no interpreter any more, the memory is left to the end of the process.
-        Python::try_attach(|py| {
+        // Once the interpreter shuts down, the memory is left to the end of the process.
+        acquire_gil(|py| {
             let pending = PyErr::take(py);
-            // SAFETY: taken out of its capsule, so that nobody else deletes it.
+            // SAFETY: the tensor was taken out of its capsule, so this is the only call of its
+            // deleter.
             unsafe {
                 match self {
-                    Self::Plain(tensor) => {
+                    Self::Unversioned(tensor) => {
                         if let Some(deleter) = tensor.as_ref().deleter {
                             deleter(tensor.as_ptr());
                         }
@@ -79,25 +58,26 @@ impl Drop for Managed {
     }
 }
 
-/// Work on `stream` waits for what made the elements; `None` if they are not looked at.
-pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
+/// Reads an operand through its `__dlpack__`, with `stream` as for [`super::view`].
+pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<Operand, Refusal> {
     let capsule = request(operand, stream)?;
     let capsule = capsule.cast_into::<PyCapsule>().map_err(|error| {
         let class = error.into_inner().get_type();
-        PyTypeError::new_err(format!(
-            "the operand's __dlpack__() returned a {}; it has to be a capsule",
+        Refusal::of_type(format!(
+            "'s __dlpack__() returned a {}; it has to be a capsule",
             class.fully_qualified_name().map_or_else(|_| String::new(), |name| name.to_string())
         ))
     })?;
     operand_of(take(&capsule)?)
 }
 
-/// Through the C exchange API, for classes other than PyTorch's.
+/// Reads an operand through the C exchange API of its class, which is not PyTorch's, with `stream`
+/// as for [`super::view`].
 pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
     stream: Option<usize>,
-) -> PyResult<Operand> {
+) -> Result<Operand, Refusal> {
     let found = operand_of(exchange.managed(operand)?)?;
     if let (MemoryLocation::Device(device), Some(stream)) = (found.view.device, stream) {
         exchange.order(operand.py(), device, stream)?;
@@ -105,47 +85,52 @@ pub(super) fn exchanged_view(
     Ok(found)
 }
 
-fn operand_of(managed: Managed) -> PyResult<Operand> {
+/// Checks a tensor, and returns it as an operand that keeps it alive.
+fn operand_of(managed: ImportedTensor) -> Result<Operand, Refusal> {
     let (tensor, flags) = match &managed {
-        // SAFETY: it is ours, until it is dropped.
-        Managed::Plain(tensor) => (unsafe { &tensor.as_ref().tensor }, 0),
-        Managed::Versioned(tensor) => {
-            // SAFETY: it starts with a version, whatever follows.
+        // SAFETY: the tensor lives until `managed` is dropped.
+        ImportedTensor::Unversioned(tensor) => (unsafe { &tensor.as_ref().tensor }, 0),
+        ImportedTensor::Versioned(tensor) => {
+            // SAFETY: the struct begins with its version, which DLPack promises for every version.
             let (major, minor) = unsafe { tensor.cast::<(u32, u32)>().read() };
             if major != VERSION.0 {
-                return Err(PyBufferError::new_err(format!(
-                    "the operand's DLPack version is {major}.{minor}; version 1 was asked for"
+                return Err(Refusal::buffer(format!(
+                    "'s DLPack version is {major}.{minor}; version 1 was asked for"
                 )));
             }
-            // SAFETY: version 1 has this layout.
+            // SAFETY: every version with the major number 1 has this layout.
             let tensor = unsafe { tensor.as_ref() };
             (&tensor.tensor, tensor.flags)
         }
     };
     if flags & IS_COPIED != 0 {
-        return Err(PyBufferError::new_err(
-            "the operand's library gave a copy instead of its memory; make the copy yourself, and pass that",
+        return Err(Refusal::buffer(
+            "'s library gave a copy instead of its memory; make the copy yourself, and pass that",
         ));
     }
-    // SAFETY: DLPack's rules for what a managed tensor holds.
+    // SAFETY: DLPack promises that the shape and strides of a managed tensor are NULL or have
+    // `ndim` elements.
     let (mut view, space) = unsafe { tensor.view() }?;
     view.readonly = flags & READ_ONLY != 0;
     let view = checked(plausible(view)?)?;
-    Ok(Operand { view, space, owner: Some(Owner::Tensor(managed)) })
+    Ok(Operand { view, space, keep_alive: Some(KeepAlive::Tensor(managed)) })
 }
 
-/// The result of `__dlpack__`, in the newest form that the library has.
-fn request<'py>(operand: &Bound<'py, PyAny>, stream: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
+/// Calls the operand's `__dlpack__`, and asks for the newest version that the library has.
+fn request<'py>(
+    operand: &Bound<'py, PyAny>,
+    stream: Option<usize>,
+) -> Result<Bound<'py, PyAny>, Refusal> {
     let py = operand.py();
     let device = operand.call_method0(intern!(py, "__dlpack_device__"))?;
     let (kind, _): (i32, i32) = device.extract().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "the operand's __dlpack_device__() returned {device}; it has to be a pair of integers"
+        Refusal::of_type(format!(
+            "'s __dlpack_device__() returned {device}; it has to be a pair of integers"
         ))
     })?;
     let keywords = PyDict::new(py);
     if kind == CUDA || kind == CUDA_MANAGED {
-        // The legacy default stream is 1 here, and -1 asks for no order.
+        // DLPack's number for the legacy default stream is 1, and -1 asks for no order.
         let stream = stream.map_or(-1, |handle| handle.max(1) as i64);
         keywords.set_item(intern!(py, "stream"), stream)?;
     }
@@ -153,45 +138,46 @@ fn request<'py>(operand: &Bound<'py, PyAny>, stream: Option<usize>) -> PyResult<
     let method = operand.getattr(intern!(py, "__dlpack__"))?;
     match method.call((), Some(&keywords)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            // From before versions.
+            // The library is older than DLPack 1.0, which introduced `max_version`.
             keywords.del_item(intern!(py, "max_version"))?;
-            method.call((), Some(&keywords))
+            Ok(method.call((), Some(&keywords))?)
         }
-        result => result,
+        result => Ok(result?),
     }
 }
 
-/// The tensor of a capsule, which is then marked as used.
-fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Managed> {
+/// Takes the tensor out of a capsule, which is renamed so that nobody else takes it.
+fn take(capsule: &Bound<'_, PyCapsule>) -> Result<ImportedTensor, Refusal> {
     let raw = capsule.as_ptr();
     let holds = |name: &CStr| {
-        // SAFETY: a live capsule and a NUL-terminated name.
+        // SAFETY: `raw` is a live object, and `name` ends in a zero.
         unsafe { ffi::PyCapsule_IsValid(raw, name.as_ptr()) != 0 }
     };
     let rename = |name: &'static CStr| {
-        // SAFETY: as above; the name is never freed.
+        // SAFETY: `raw` is a live capsule, and `name` is static, so it outlives the capsule.
         match unsafe { ffi::PyCapsule_SetName(raw, name.as_ptr()) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(capsule.py())),
         }
     };
     if holds(VERSIONED) {
-        let tensor = capsule.pointer_checked(Some(VERSIONED))?.cast::<Versioned>();
+        let tensor = capsule.pointer_checked(Some(VERSIONED))?.cast::<DlManagedTensorVersioned>();
         rename(USED_VERSIONED)?;
-        return Ok(Managed::Versioned(tensor));
+        return Ok(ImportedTensor::Versioned(tensor));
     }
-    if holds(PLAIN) {
-        let tensor = capsule.pointer_checked(Some(PLAIN))?.cast::<Plain>();
-        rename(USED_PLAIN)?;
-        return Ok(Managed::Plain(tensor));
+    if holds(UNVERSIONED) {
+        let tensor = capsule.pointer_checked(Some(UNVERSIONED))?.cast::<DlManagedTensor>();
+        rename(USED_UNVERSIONED)?;
+        return Ok(ImportedTensor::Unversioned(tensor));
     }
-    // SAFETY: a live capsule; a name, where there is one, is NUL-terminated.
+    // SAFETY: `raw` is a live capsule. Its name, if there is one, ends in a zero and lives while
+    // the capsule does.
     let name = unsafe {
         let name = ffi::PyCapsule_GetName(raw);
         if name.is_null() { None } else { Some(CStr::from_ptr(name).to_string_lossy()) }
     };
-    Err(PyValueError::new_err(format!(
-        "the operand's __dlpack__() returned a capsule named {name:?}; {PLAIN:?} or {VERSIONED:?} is needed, and one \
-         that was used before cannot be used again"
+    Err(Refusal::value(format!(
+        "'s __dlpack__() returned a capsule named {name:?}; {UNVERSIONED:?} or {VERSIONED:?} is needed, \
+         and one that was used before cannot be used again"
     )))
 }

@@ -6,19 +6,19 @@ use pyo3::types::PyDict;
 use pyo3::{intern, prelude::*};
 use smallvec::SmallVec;
 
-use super::array_library::{ArrayLibrary, Attribute};
+use super::array_library::{ArrayLibrary, LazyAttribute};
 use crate::error::OrRaise;
 
 impl ArrayLibrary {
-    /// Whether the library has a pool of device memory that is known here.
+    /// Whether [`Self::allocate`] knows a pool of device memory of the library.
     pub(crate) const fn has_pool(self) -> bool {
         matches!(self, Self::Cupy | Self::Torch(_))
     }
 
-    /// Frees the memory that the library's pool keeps but nobody uses.
+    /// Frees the unused memory in the library's pool.
     pub(crate) fn trim(self, py: Python<'_>) -> PyResult<()> {
-        static CUPY: Attribute = Attribute::new("cupy", "get_default_memory_pool");
-        static TORCH: Attribute = Attribute::new("torch", "cuda");
+        static CUPY: LazyAttribute = LazyAttribute::new("cupy", "get_default_memory_pool");
+        static TORCH: LazyAttribute = LazyAttribute::new("torch", "cuda");
         match self {
             Self::Cupy => {
                 CUPY.get(py)?.call0()?.call_method0(intern!(py, "free_all_blocks"))?;
@@ -34,18 +34,18 @@ impl ArrayLibrary {
         Ok(())
     }
 
-    /// Allocates from the library's pool for work on `stream`. Returns the address and what owns the
-    /// memory, together with the library's object for the stream, whose handle may be used again
-    /// for another stream once it is gone.
+    /// Allocates from the library's pool for work on `stream`. Returns the address and the owner of
+    /// the memory. The owner also keeps the library's stream object, because CUDA may use the
+    /// handle of a destroyed stream again for another one.
     pub(crate) fn allocate(
         self,
         py: Python<'_>,
         size: usize,
         stream: StreamRef,
     ) -> PyResult<(usize, Py<PyAny>)> {
-        static CUPY_ALLOC: Attribute = Attribute::new("cupy.cuda", "alloc");
-        static CUPY_STREAM: Attribute = Attribute::new("cupy.cuda", "get_current_stream");
-        static TORCH_EMPTY: Attribute = Attribute::new("torch", "empty");
+        static CUPY_ALLOC: LazyAttribute = LazyAttribute::new("cupy.cuda", "alloc");
+        static CUPY_STREAM: LazyAttribute = LazyAttribute::new("cupy.cuda", "get_current_stream");
+        static TORCH_EMPTY: LazyAttribute = LazyAttribute::new("torch", "empty");
         let is_on_stream = is_current(stream.device()).or_raise(py)?
             && self.current_stream(py, stream.device())? == stream.handle();
         let allocate = || match self {
@@ -96,13 +96,13 @@ impl ArrayLibrary {
     }
 
     /// The library's own context managers that make a device and a stream its current ones.
-    fn contexts<'py>(
+    fn contexts(
         self,
-        py: Python<'py>,
+        py: Python<'_>,
         stream: StreamRef,
-    ) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
-        static CUPY: Attribute = Attribute::new("cupy", "cuda");
-        static TORCH: Attribute = Attribute::new("torch", "cuda");
+    ) -> PyResult<SmallVec<[Bound<'_, PyAny>; 2]>> {
+        static CUPY: LazyAttribute = LazyAttribute::new("cupy", "cuda");
+        static TORCH: LazyAttribute = LazyAttribute::new("torch", "cuda");
         let (device, handle) = (stream.device(), stream.handle());
         let mut contexts = SmallVec::new();
         match self {

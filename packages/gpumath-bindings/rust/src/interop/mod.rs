@@ -1,4 +1,8 @@
 //! Operands and streams of other libraries, as addresses and layouts.
+//!
+//! [`OperandProtocol`] decides once for each class how its objects are read. One file reads each
+//! protocol; a reader copies nothing. [`ArrayLibrary`] knows the rest about a library: its current
+//! stream, its memory pool, and how it makes results.
 
 mod array_library;
 pub(crate) mod buffer;
@@ -9,6 +13,7 @@ pub(crate) mod dlpack_abi;
 pub(crate) mod dlpack_import;
 mod library_pool;
 mod numpy;
+mod refusal;
 mod stream;
 mod torch;
 
@@ -17,36 +22,39 @@ use std::sync::OnceLock;
 
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{Dims, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyTuple, PyType};
 use pyo3::{ffi, intern, prelude::*};
 
-use crate::api::array::Array;
+use crate::api::array::PyArray;
+use crate::py_buffer::PyBufferGuard;
 
 pub(crate) use array_library::ArrayLibrary;
+pub(crate) use refusal::{Named, Refusal};
 pub(crate) use stream::stream_handle;
 
-/// An operand, and what has to live as long as its address is used: the object itself and `owner`.
+/// What was read from an operand. The object itself and `keep_alive` must outlive every use of the
+/// address.
 pub(crate) struct Operand {
     pub(crate) view: TensorView,
     pub(crate) space: MemoryKind,
-    /// `None` where the object itself is enough.
-    pub(crate) owner: Option<Owner>,
+    /// `None` if keeping the object itself is enough.
+    pub(crate) keep_alive: Option<KeepAlive>,
 }
 
-/// What was borrowed from an object.
-pub(crate) enum Owner {
-    Tensor(#[expect(dead_code, reason = "held for its memory")] dlpack_import::Managed),
-    Buffer(buffer::Buffer),
+/// Something besides the operand that keeps its memory alive.
+pub(crate) enum KeepAlive {
+    Tensor(#[expect(dead_code, reason = "held for its memory")] dlpack_import::ImportedTensor),
+    Buffer(PyBufferGuard),
     Object(Py<PyAny>),
 }
 
-impl Owner {
-    /// For the garbage collector.
+impl KeepAlive {
+    /// Visits what this refers to, for the garbage collector.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
-            // What a producer refers to is its own affair.
+            // Only the producer knows what its tensor refers to.
             Self::Tensor(_) => Ok(()),
             Self::Buffer(buffer) => visit.call(buffer.exporter()),
             Self::Object(object) => visit.call(object),
@@ -62,7 +70,7 @@ impl Deref for Operand {
     }
 }
 
-/// How to look into objects of one class.
+/// How to read objects of one class.
 #[derive(Clone, Copy)]
 pub(crate) enum OperandProtocol {
     Own,
@@ -82,58 +90,82 @@ pub(crate) enum OperandProtocol {
     Buffer,
 }
 
-/// The classes met so far, the empty places last. They are kept alive, so that their addresses stay theirs.
+/// The classes met so far, by their addresses; empty places come last. The classes are never freed,
+/// so no other class can get one of these addresses.
 static PROTOCOL_BY_CLASS: [OnceLock<(usize, OperandProtocol)>; MAX_REMEMBERED] =
     [const { OnceLock::new() }; MAX_REMEMBERED];
 
+/// JAX's and DLPack's number for the legacy default stream.
 const LEGACY_STREAM: usize = 1;
 
-/// Classes remembered at most: programs that make classes all the time must not fill the memory with them.
+/// Limit on the classes that are remembered, because a program may make classes without end.
 const MAX_REMEMBERED: usize = 256;
 
-/// What `operand` is; nothing is copied. Where its library can be told, work put on `stream` from now on waits for what
-/// makes the elements; `None` promises that nobody looks at them.
-pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResult<Operand> {
-    OperandProtocol::of(operand)?.view(operand, stream)
+/// Reads `operand`, which errors call `name`, and returns its library as well; nothing is copied.
+///
+/// If the operand's protocol has streams, work enqueued on `stream` from now on waits for the work
+/// that writes the elements. Pass `None` if the elements will not be used.
+pub(crate) fn view(
+    name: &str,
+    operand: &Bound<'_, PyAny>,
+    stream: Option<usize>,
+) -> PyResult<(Operand, ArrayLibrary)> {
+    let read = || {
+        let protocol = OperandProtocol::of(operand)?;
+        Ok((protocol.view(operand, stream)?, protocol.library()))
+    };
+    read().named(operand.py(), name)
 }
 
-/// The same for what the result of an operation on `operand` is written to. Errors speak of `out`.
+/// Like [`view`], but refuses a tensor that requires a gradient, because a result without one would
+/// be a silent loss.
+pub(crate) fn view_without_gradient(
+    name: &str,
+    operand: &Bound<'_, PyAny>,
+    stream: Option<usize>,
+) -> PyResult<(Operand, ArrayLibrary)> {
+    let read = || {
+        let protocol = OperandProtocol::of(operand)?;
+        let view = protocol.view(operand, stream)?;
+        protocol.check_gradient(operand)?;
+        Ok((view, protocol.library()))
+    };
+    read().named(operand.py(), name)
+}
+
+/// Like [`view`], but reads `out`, the array for the result of an operation on `operand`. It must
+/// be of the operand's library and require no gradient. A refusal is a `ValueError`, even where
+/// that of an operand is a `TypeError`.
 pub(crate) fn out_view(
     operand: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
     stream: Option<usize>,
 ) -> PyResult<Operand> {
-    let renamed = |error: PyErr| {
-        let py = out.py();
-        if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyValueError>(py) {
-            return error;
-        }
-        let text = error.value(py).to_string();
-        let text = text.replace("the operand's", "out's").replace("the operand", "out");
-        let renamed = PyValueError::new_err(text.replace("the tensor", "out"));
-        renamed.set_cause(py, Some(error));
-        renamed
-    };
-    let reader = OperandProtocol::of(out).map_err(renamed)?;
-    let (own, other) = (OperandProtocol::of(operand)?.library(), reader.library());
-    if own.name() != other.name() {
+    let py = out.py();
+    let protocol = OperandProtocol::of(out).map_err(Refusal::into_value).named(py, "out")?;
+    let library = OperandProtocol::of(operand).named(py, "the operand")?.library();
+    if library.name() != protocol.library().name() {
         return Err(PyValueError::new_err(format!(
-            "out is of the library {}, and the operand of {}; give an array of the operand's library",
-            other.name(),
-            own.name()
+            "out is of the library {}, but the operand is of {}; give an array of the operand's \
+             library",
+            protocol.library().name(),
+            library.name()
         )));
     }
-    reader.check_gradient(out).map_err(renamed)?;
-    reader.view(out, stream).map_err(renamed)
+    protocol
+        .check_gradient(out)
+        .and_then(|()| protocol.view(out, stream))
+        .map_err(Refusal::into_value)
+        .named(py, "out")
 }
 
 impl OperandProtocol {
-    /// For the class of `operand`.
-    pub(crate) fn of(operand: &Bound<'_, PyAny>) -> PyResult<Self> {
+    /// Returns the protocol for the class of `operand`.
+    pub(crate) fn of(operand: &Bound<'_, PyAny>) -> Result<Self, Refusal> {
         let class = operand.get_type_ptr() as usize;
         for place in &PROTOCOL_BY_CLASS {
             match place.get() {
-                Some(&(known, reader)) if known == class => return Ok(reader),
+                Some(&(known, protocol)) if known == class => return Ok(protocol),
                 Some(_) => {}
                 None => break,
             }
@@ -141,7 +173,7 @@ impl OperandProtocol {
         remember(operand, &operand.get_type())
     }
 
-    /// The library of the class.
+    /// Returns the library of the class.
     pub(crate) fn library(self) -> ArrayLibrary {
         match self {
             Self::Numpy => ArrayLibrary::Numpy,
@@ -152,12 +184,12 @@ impl OperandProtocol {
         }
     }
 
-    /// As the function of this name, for an operand of the reader's class.
+    /// Like the function [`view`], for an operand whose class has this protocol.
     pub(crate) fn view(
         self,
         operand: &Bound<'_, PyAny>,
         stream: Option<usize>,
-    ) -> PyResult<Operand> {
+    ) -> Result<Operand, Refusal> {
         let (view, space) = match self {
             Self::Numpy => (numpy::view(operand)?, MemoryKind::Host),
             Self::Cupy => (cupy::view(operand)?, MemoryKind::Device),
@@ -171,42 +203,49 @@ impl OperandProtocol {
                 };
                 (view, space)
             }
-            Self::Own => return Array::operand(operand.cast::<Array>()?, stream),
+            Self::Own => {
+                return Ok(PyArray::operand(
+                    operand.cast::<PyArray>().map_err(PyErr::from)?,
+                    stream,
+                )?);
+            }
             Self::Exchange(exchange) => {
                 return dlpack_import::exchanged_view(operand, exchange, stream);
             }
             Self::Capsule => return dlpack_import::view(operand, stream),
             Self::Jax => {
-                // JAX takes -1 (no order) for the handle of a stream, and None means that the host waits.
+                // JAX takes -1, which asks for no order, for the handle of a stream, and for None
+                // the host would wait.
                 let mut found =
                     dlpack_import::view(operand, Some(stream.unwrap_or(LEGACY_STREAM)))?;
-                // Its capsules do not say that nobody may write.
+                // JAX arrays are immutable, but their capsules do not say so.
                 found.view.readonly = true;
                 return Ok(found);
             }
             Self::CudaInterface => return cuda_array_interface::view(operand, stream),
             Self::Buffer => return buffer::view(operand),
         };
-        Ok(Operand { view, space, owner: None })
+        Ok(Operand { view, space, keep_alive: None })
     }
 
-    /// As [`Self::view`], for an object that gave `known` before: asks nothing that cannot have changed since.
+    /// Like [`Self::view`], for an object that was read before as `known`. It only asks for what
+    /// can have changed since.
     pub(crate) fn view_again(
         self,
         operand: &Bound<'_, PyAny>,
         known: &TensorView,
         stream: Option<usize>,
-    ) -> PyResult<Operand> {
+    ) -> Result<Operand, Refusal> {
         let (view, space) = match self {
             Self::TorchExchange(exchange) => torch::exchanged_view_again(operand, exchange)?,
             Self::Cupy => (cupy::view_again(operand, known)?, MemoryKind::Device),
             _ => return self.view(operand, stream),
         };
-        Ok(Operand { view, space, owner: None })
+        Ok(Operand { view, space, keep_alive: None })
     }
 
-    /// Refuses what an operation would silently lose: a gradient that PyTorch is to compute.
-    pub(crate) fn check_gradient(self, operand: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Refuses a PyTorch tensor that requires a gradient, which an operation would silently lose.
+    pub(crate) fn check_gradient(self, operand: &Bound<'_, PyAny>) -> Result<(), Refusal> {
         match self {
             Self::TorchExchange(_) | Self::Torch => torch::check_gradient(operand),
             _ => Ok(()),
@@ -214,28 +253,37 @@ impl OperandProtocol {
     }
 }
 
-fn remember(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<OperandProtocol> {
-    let reader = classify(operand, class)?;
-    let entry = (class.as_ptr() as usize, reader);
+/// Finds the protocol of a class, and remembers it if there is a place left.
+fn remember(
+    operand: &Bound<'_, PyAny>,
+    class: &Bound<'_, PyType>,
+) -> Result<OperandProtocol, Refusal> {
+    let protocol = classify(operand, class)?;
+    let entry = (class.as_ptr() as usize, protocol);
     if PROTOCOL_BY_CLASS.iter().any(|place| place.set(entry).is_ok()) {
+        // The entry is valid as long as no other class can have this address.
         std::mem::forget(class.clone());
     }
-    Ok(reader)
+    Ok(protocol)
 }
 
-fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<OperandProtocol> {
+/// Finds the protocol of a class, whose object `operand` is.
+fn classify(
+    operand: &Bound<'_, PyAny>,
+    class: &Bound<'_, PyType>,
+) -> Result<OperandProtocol, Refusal> {
     let py = class.py();
-    if operand.is_exact_instance_of::<Array>() {
+    if operand.is_exact_instance_of::<PyArray>() {
         return Ok(OperandProtocol::Own);
     }
-    let mut reader = OperandProtocol::Capsule;
+    let mut protocol = OperandProtocol::Capsule;
     for base in class.mro() {
-        let base = base.cast_into::<PyType>()?;
+        let base = base.cast_into::<PyType>().map_err(PyErr::from)?;
         let module = base.module()?;
         let module = module.to_str()?;
         let name = base.name()?;
         match (module.split('.').next().unwrap_or_default(), name.to_str()?) {
-            ("numpy", "MaskedArray" | "generic") => return Err(refusal(class)),
+            ("numpy", "MaskedArray" | "generic") => return Err(no_protocol(class)),
             ("numpy", "ndarray") => return Ok(OperandProtocol::Numpy),
             ("cupy", "ndarray") => return Ok(OperandProtocol::Cupy),
             ("torch", "Tensor") => {
@@ -244,14 +292,15 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<O
                     .getattr_opt(name)?
                     .is_none_or(|own| base.getattr(name).is_ok_and(|inherited| inherited.is(&own)))
                 {
-                    // PyTorch's read-only wrapper says in `__dlpack__` what its tensors are.
+                    // The subclass has another exchange API than `Tensor`, as PyTorch's read-only
+                    // wrapper does. Only its `__dlpack__` says that its tensors are read-only.
                     return Ok(OperandProtocol::Capsule);
                 }
                 let exchange =
                     dlpack_abi::Exchange::of(class)?.filter(dlpack_abi::Exchange::has_tensor);
                 return Ok(exchange.map_or(OperandProtocol::Torch, OperandProtocol::TorchExchange));
             }
-            ("jax" | "jaxlib", _) => reader = OperandProtocol::Jax,
+            ("jax" | "jaxlib", _) => protocol = OperandProtocol::Jax,
             _ => {}
         }
     }
@@ -263,75 +312,80 @@ fn classify(operand: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> PyResult<O
     if class.hasattr(intern!(py, "__dlpack__"))?
         && class.hasattr(intern!(py, "__dlpack_device__"))?
     {
-        return Ok(reader);
+        return Ok(protocol);
     }
     if class.hasattr(intern!(py, "__cuda_array_interface__"))? {
         return Ok(OperandProtocol::CudaInterface);
     }
-    // SAFETY: a live object.
+    // SAFETY: `operand` is a live object.
     if unsafe { ffi::PyObject_CheckBuffer(operand.as_ptr()) } != 0 {
         return Ok(OperandProtocol::Buffer);
     }
-    Err(refusal(class))
+    Err(no_protocol(class))
 }
 
-fn refusal(class: &Bound<'_, PyType>) -> PyErr {
+fn no_protocol(class: &Bound<'_, PyType>) -> Refusal {
     let name = class.fully_qualified_name().map_or_else(|_| String::new(), |name| name.to_string());
-    PyTypeError::new_err(format!(
-        "the operand is a {name}; a NumPy or CuPy array, a PyTorch tensor, or an object with __dlpack__, \
-         __cuda_array_interface__ or the buffer protocol is needed: convert it first (masked arrays with filled())"
+    Refusal::of_type(format!(
+        " is a {name}; a NumPy or CuPy array, a PyTorch tensor, or an object with __dlpack__, \
+         __cuda_array_interface__ or the buffer protocol is needed: convert it first (masked \
+         arrays with filled())"
     ))
 }
 
-fn unsupported_dtype(dtype: &str) -> PyErr {
-    PyValueError::new_err(format!(
-        "the operand's element type {dtype} is not supported; float16, float32, float64, complex32, complex64 and \
-         complex128 in the machine's byte order are: convert it first"
+fn unsupported_dtype(dtype: &str) -> Refusal {
+    Refusal::value(format!(
+        "'s element type {dtype} is not supported; float16, float32, float64, complex32, complex64 \
+         and complex128 in the machine's byte order are: convert it first"
     ))
 }
 
-/// A layout from strides in bytes.
-fn layout_from_bytes(shape: Dims, byte_strides: &[i64], itemsize: usize) -> PyResult<Layout> {
+/// Returns the layout for strides in bytes.
+fn layout_from_bytes(
+    shape: Dims,
+    byte_strides: &[i64],
+    itemsize: usize,
+) -> Result<Layout, Refusal> {
     let size = itemsize as i64;
     if let Some(stride) = byte_strides
         .iter()
         .zip(&shape)
         .find_map(|(&stride, &extent)| (extent > 1 && stride % size != 0).then_some(stride))
     {
-        return Err(PyValueError::new_err(format!(
-            "the operand has a stride of {stride} bytes, which is not a multiple of its element size, {size}; copy it \
-             first"
+        return Err(Refusal::value(format!(
+            " has a stride of {stride} bytes, which is not a multiple of its element size, {size}; \
+             copy it first"
         )));
     }
     Ok(Layout { shape, strides: byte_strides.iter().map(|stride| stride / size).collect() })
 }
 
-/// A view, after the checks that hold for every library.
-fn checked(view: TensorView) -> PyResult<TensorView> {
-    // cuFFT's own, stricter rule is checked where a plan runs on CUDA.
+/// Returns the view if its address is aligned for its element type.
+fn checked(view: TensorView) -> Result<TensorView, Refusal> {
+    // cuFFT has a stricter rule, which is checked where a plan runs on CUDA.
     let alignment = view.dtype.alignment();
     if !view.layout.is_empty() && !view.ptr.is_multiple_of(alignment) {
-        return Err(PyValueError::new_err(format!(
-            "the operand's address {:#x} is not aligned to {alignment} bytes, as {} needs; copy it first",
+        return Err(Refusal::value(format!(
+            "'s address {:#x} is not aligned to {alignment} bytes, as {} needs; copy it first",
             view.ptr, view.dtype
         )));
     }
     Ok(view)
 }
 
-/// A view, after the checks that NumPy, CuPy and PyTorch have made of their own arrays.
-fn plausible(view: TensorView) -> PyResult<TensorView> {
+/// Returns the view if such memory can exist. NumPy, CuPy and PyTorch check this themselves.
+fn plausible(view: TensorView) -> Result<TensorView, Refusal> {
     if view.span_in_memory().is_some() {
         return Ok(view);
     }
-    Err(PyValueError::new_err(format!(
-        "the operand cannot be: it has {} at address {:#x}",
+    Err(Refusal::value(format!(
+        " cannot be: it has {} at address {:#x}; check its shape, strides and address",
         view.describe(),
         view.ptr
     )))
 }
 
-/// A tuple of integers.
+/// Reads a tuple of integers.
 fn dims(tuple: &Bound<'_, PyAny>) -> PyResult<Dims> {
     let tuple = tuple.cast::<PyTuple>()?;
     tuple.iter_borrowed().map(pyo3::Borrowed::extract).collect()

@@ -1,37 +1,21 @@
-//! NumPy arrays, through the buffer protocol.
+//! Reads NumPy arrays through the buffer protocol.
 
 use std::ffi::CStr;
-use std::mem::MaybeUninit;
 
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::{ffi, intern, prelude::*};
+use pyo3::{intern, prelude::*};
 
 use super::buffer::{dtype_from_format, layout};
-use super::{checked, dims, layout_from_bytes, unsupported_dtype};
+use super::{Refusal, checked, dims, layout_from_bytes, unsupported_dtype};
+use crate::py_buffer::NumpyBufferGuard;
 
-/// A buffer that is given back when it goes out of scope; the array is kept by other means. Unlike others, NumPy's do
-/// not point into themselves, so they may move.
-struct Buffer(ffi::Py_buffer);
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: `view` filled it by a successful PyObject_GetBuffer, and it is released once.
-        unsafe { ffi::PyBuffer_Release(&raw mut self.0) }
-    }
-}
-
-pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
-    let mut buffer = MaybeUninit::uninit();
-    // SAFETY: the object is alive and the destination is a Py_buffer to be filled.
-    let status = unsafe {
-        ffi::PyObject_GetBuffer(array.as_ptr(), buffer.as_mut_ptr(), ffi::PyBUF_RECORDS_RO)
+/// Reads a NumPy array.
+pub(super) fn view(array: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
+    let buffer = match NumpyBufferGuard::of(array) {
+        Ok(buffer) => buffer,
+        Err(error) => return view_without_buffer(array, error),
     };
-    if status != 0 {
-        return view_without_buffer(array, PyErr::fetch(array.py()));
-    }
-    // SAFETY: PyObject_GetBuffer succeeded, so it is filled.
-    let buffer = Buffer(unsafe { buffer.assume_init() });
-    let raw = &buffer.0;
+    let raw = buffer.raw();
     let dtype = if raw.format.is_null() {
         None
     } else {
@@ -45,22 +29,21 @@ pub(super) fn view(array: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     checked(TensorView {
         ptr: raw.buf as usize,
         dtype,
-        // SAFETY: filled, and PyBUF_STRIDES was asked for.
+        // SAFETY: the guard has filled the buffer, with shape and strides.
         layout: unsafe { layout(raw, dtype) }?,
         device: MemoryLocation::Host,
         readonly: raw.readonly != 0,
     })
 }
 
-/// Element types that others have added to NumPy (bfloat16 and so on) have no buffers.
-fn view_without_buffer(array: &Bound<'_, PyAny>, refusal: PyErr) -> PyResult<TensorView> {
+/// Reads an array through its attributes if NumPy has refused a buffer with `error`. It does so for
+/// element types that other packages have added, such as bfloat16.
+fn view_without_buffer(array: &Bound<'_, PyAny>, error: PyErr) -> Result<TensorView, Refusal> {
     let py = array.py();
     let dtype = array.getattr(intern!(py, "dtype"))?;
     let name = dtype.getattr(intern!(py, "name"))?;
     let Some(dtype) = DType::from_name(name.extract()?) else {
-        let error = unsupported_dtype(dtype.str()?.to_str()?);
-        error.set_cause(py, Some(refusal));
-        return Err(error);
+        return Err(unsupported_dtype(dtype.str()?.to_str()?).caused_by(Some(error)));
     };
     let interface = array.getattr(intern!(py, "__array_interface__"))?;
     let (ptr, readonly): (usize, bool) = interface.get_item(intern!(py, "data"))?.extract()?;

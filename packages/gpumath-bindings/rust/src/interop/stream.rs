@@ -1,10 +1,11 @@
-//! Streams of any library.
+//! Reads streams of any library.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::types::{PyBool, PyInt, PyTuple};
 use pyo3::{intern, prelude::*};
 
-/// The `cudaStream_t` of an int, of an object with `__cuda_stream__`, or of a CuPy, Numba or older PyTorch stream.
+/// Returns the `cudaStream_t` of an int, of an object with `__cuda_stream__`, or of a stream of
+/// CuPy, Numba or an older PyTorch.
 pub(crate) fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     let py = stream.py();
     if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
@@ -19,7 +20,7 @@ pub(crate) fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
             return address(&handle);
         }
     }
-    // Numba's older streams: a ctypes pointer, whose value is None for the default stream.
+    // Numba's older streams have a ctypes pointer, whose value is None for the default stream.
     if let Some(handle) = stream.getattr_opt(intern!(py, "handle"))?
         && let Some(value) = handle.getattr_opt(intern!(py, "value"))?
     {
@@ -32,6 +33,7 @@ pub(crate) fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     )))
 }
 
+/// Reads the number of a stream's handle.
 fn address(handle: &Bound<'_, PyAny>) -> PyResult<usize> {
     handle.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(handle.py()) {

@@ -1,61 +1,60 @@
-//! PyTorch tensors.
+//! Reads PyTorch tensors.
 
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::sync::PyOnceLock;
 use pyo3::{ffi, intern, prelude::*};
 
 use super::dlpack_abi::Exchange;
-use super::{checked, dims, unsupported_dtype};
+use super::{Refusal, checked, dims, unsupported_dtype};
 
-/// Through the DLPack C exchange API.
+/// Reads a tensor through the DLPack C exchange API.
 pub(super) fn exchanged_view(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
-) -> PyResult<(TensorView, MemoryKind)> {
+) -> Result<(TensorView, MemoryKind), Refusal> {
     let (view, space) = exchanged_view_again(operand, exchange)?;
     refuse_lazy_bits(operand, view.dtype)?;
     Ok((view, space))
 }
 
-/// The same for a tensor that was found not to be lazy: it stays so.
+/// Like [`exchanged_view`], for a tensor that was found not to be a lazy conjugation or negation,
+/// because it stays so.
 pub(super) fn exchanged_view_again(
     operand: &Bound<'_, PyAny>,
     exchange: Exchange,
-) -> PyResult<(TensorView, MemoryKind)> {
+) -> Result<(TensorView, MemoryKind), Refusal> {
     let found = exchange
         .tensor(operand)
-        // SAFETY: the class's own function filled it, and `operand` is held by the caller.
+        // SAFETY: the class's own function has filled the tensor, and the caller holds `operand`,
+        // on which its shape and strides depend.
         .and_then(|tensor| unsafe { tensor.view() });
-    let (view, space) = found.map_err(|error| explained(operand, error))?;
+    let (view, space) = found.map_err(|refusal| explained(operand, refusal))?;
     Ok((checked(view)?, space))
 }
 
-/// Why a tensor cannot be looked into, in PyTorch's terms; `error` where there is nothing to add.
-fn explained(operand: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+/// Returns why a tensor cannot be read in PyTorch's terms, or `refusal` if they add nothing.
+fn explained(operand: &Bound<'_, PyAny>, refusal: Refusal) -> Refusal {
     let py = operand.py();
     let text =
         |name| operand.getattr(name).and_then(|value| value.str()).map(|text| text.to_string());
     match (text(intern!(py, "layout")), text(intern!(py, "device"))) {
-        (Ok(layout), _) if layout != "torch.strided" => PyValueError::new_err(format!(
-            "the operand is a PyTorch tensor of layout {layout}; only dense tensors are accepted: call its to_dense() \
-             first"
+        (Ok(layout), _) if layout != "torch.strided" => Refusal::value(format!(
+            " is a PyTorch tensor of layout {layout}; only dense tensors are accepted: call its \
+             to_dense() first"
         )),
         (_, Ok(device)) if !device.starts_with("cpu") && !device.starts_with("cuda") => {
-            PyValueError::new_err(format!(
-                "the operand is on the device {device}; CPU and CUDA tensors are accepted"
-            ))
+            Refusal::value(format!(" is on the device {device}; CPU and CUDA tensors are accepted"))
         }
-        _ => error,
+        _ => refusal,
     }
 }
 
-/// Through attributes.
-pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
+/// Reads a tensor of an older PyTorch, through its attributes.
+pub(super) fn view(operand: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
     let py = operand.py();
     if !operand.getattr(intern!(py, "layout"))?.str()?.to_str()?.ends_with("strided") {
-        return Err(explained(operand, PyTypeError::new_err("the tensor has no strides")));
+        return Err(explained(operand, Refusal::of_type(" has no strides")));
     }
     let name = operand.getattr(intern!(py, "dtype"))?.str()?;
     let name = name.to_str()?;
@@ -67,7 +66,7 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     let device = match device_type.extract::<&str>()? {
         "cpu" => MemoryLocation::Host,
         "cuda" => MemoryLocation::Device(device.getattr(intern!(py, "index"))?.extract()?),
-        _ => return Err(explained(operand, PyTypeError::new_err("the tensor is on no device"))),
+        _ => return Err(explained(operand, Refusal::of_type(" is on no device"))),
     };
     checked(TensorView {
         ptr: operand.call_method0(intern!(py, "data_ptr"))?.extract()?,
@@ -81,38 +80,42 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> PyResult<TensorView> {
     })
 }
 
-/// A conjugated or negated tensor may share its memory with the original and carry only a mark.
-fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> PyResult<()> {
-    static IS_CONJUGATED: Test = Test { name: "is_conj", function: PyOnceLock::new() };
-    static IS_NEGATED: Test = Test { name: "is_neg", function: PyOnceLock::new() };
-    // Each test costs half as much as the rest of a view, and real numbers have no conjugate.
+/// Refuses a tensor whose elements are still to be conjugated or negated. Such a tensor shares the
+/// memory of the original, and only a mark tells the difference.
+fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> Result<(), Refusal> {
+    static IS_CONJUGATED: TensorPredicate =
+        TensorPredicate { name: "is_conj", function: PyOnceLock::new() };
+    static IS_NEGATED: TensorPredicate =
+        TensorPredicate { name: "is_neg", function: PyOnceLock::new() };
+    // Each test takes half the time of the rest of a view, so real numbers skip the first.
     for (test, possible, cure) in [
         (&IS_CONJUGATED, dtype.is_complex(), "conjugation: call its resolve_conj()"),
         (&IS_NEGATED, true, "negation: call its resolve_neg()"),
     ] {
         if possible && test.of(operand)? {
-            return Err(PyValueError::new_err(format!("the operand is a lazy {cure} first")));
+            return Err(Refusal::value(format!(" is a lazy {cure} first")));
         }
     }
     Ok(())
 }
 
-/// A method of tensors that takes no arguments and says yes or no.
-struct Test {
+/// A method of tensors that takes no arguments and returns a bool.
+struct TensorPredicate {
     name: &'static str,
-    /// The class of the first operand, and the C function behind its method: calling that takes half the time of a
-    /// look-up and a call.
+    /// The class of the first operand, and the C function of its method; `None` if the method has
+    /// no such function. Calling it takes half the time of looking up and calling the method.
     function: PyOnceLock<Option<(usize, ffi::PyCFunction)>>,
 }
 
-impl Test {
+impl TensorPredicate {
     fn of(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = operand.py();
         let class = operand.get_type_ptr() as usize;
         let known = self.function.get_or_try_init(py, || {
             let method = operand.getattr(self.name)?;
             let object = method.as_ptr();
-            // SAFETY: the two functions take what the first line has checked.
+            // SAFETY: the two other functions need an object of the class that `PyCFunction_Check`
+            // checks for.
             let function = unsafe {
                 if ffi::PyCFunction_Check(object) != 0
                     && ffi::PyCFunction_GetFlags(object) == ffi::METH_NOARGS
@@ -125,7 +128,8 @@ impl Test {
             Ok::<_, PyErr>(function.map(|function| (class, function)))
         })?;
         let answer = match *known {
-            // SAFETY: a C function without arguments, called on an object of the class that it belongs to.
+            // SAFETY: the function takes no arguments, and `operand` is of the class that it
+            // belongs to.
             Some((owner, function)) if owner == class => unsafe {
                 Bound::from_owned_ptr_or_err(py, function(operand.as_ptr(), std::ptr::null_mut()))
             },
@@ -135,15 +139,15 @@ impl Test {
     }
 }
 
-/// A result without gradient would be a silent loss; where gradients are off, there is none.
-pub(super) fn check_gradient(operand: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Refuses a tensor that requires a gradient, unless the user has switched gradients off.
+pub(super) fn check_gradient(operand: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     let py = operand.py();
     if operand.getattr(intern!(py, "requires_grad"))?.is_truthy()?
         && py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()?
     {
-        return Err(PyValueError::new_err(
-            "the operand requires a gradient, and gpumath does not differentiate; call its detach() first, or work \
-             under torch.no_grad()",
+        return Err(Refusal::value(
+            " requires a gradient, but gpumath does not differentiate; call its detach() first, or \
+             work under torch.no_grad()",
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! How arrays come to be.
+//! Makes arrays, by allocating or by borrowing memory.
 
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::{ALIGNMENT, MemoryKind};
@@ -7,12 +7,13 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::types::PyString;
 use pyo3::{intern, prelude::*};
 
-use super::Array;
-use super::storage::Memory;
+use super::PyArray;
+use super::storage::ArrayMemory;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{OperandProtocol, deferred_release, stream_handle};
+use crate::interop::{self, deferred_release, stream_handle};
 
+/// The kinds of memory by the names that users give them.
 pub(super) const KINDS: [(&str, MemoryKind); 4] = [
     ("device", MemoryKind::Device),
     ("pinned", MemoryKind::Pinned),
@@ -20,9 +21,10 @@ pub(super) const KINDS: [(&str, MemoryKind); 4] = [
     ("host", MemoryKind::Host),
 ];
 
-/// More dimensions than any library has.
+/// Limit on the dimensions, which no library reaches.
 const MAX_DIMENSIONS: usize = 64;
 
+/// Reads the arguments of `Array`, and allocates.
 pub(super) fn allocate(
     py: Python<'_>,
     shape: &Bound<'_, PyAny>,
@@ -31,7 +33,7 @@ pub(super) fn allocate(
     device_id: i32,
     stream: Option<&Bound<'_, PyAny>>,
     strides: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Array> {
+) -> PyResult<PyArray> {
     let Some(space) = KINDS.iter().find(|entry| entry.0 == kind).map(|entry| entry.1) else {
         return Err(PyValueError::new_err(format!(
             "kind is {kind:?}; allowed are device, pinned, managed, host"
@@ -46,6 +48,7 @@ pub(super) fn allocate(
     empty(py, layout, dtype, space, device_id, stream)
 }
 
+/// Allocates an array, whose elements are undefined.
 pub(super) fn empty(
     py: Python<'_>,
     layout: Layout,
@@ -53,12 +56,12 @@ pub(super) fn empty(
     space: MemoryKind,
     device_id: i32,
     stream: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Array> {
+) -> PyResult<PyArray> {
     let device = match space {
         MemoryKind::Host | MemoryKind::Pinned => MemoryLocation::Host,
         MemoryKind::Managed | MemoryKind::Device => MemoryLocation::Device(device_id),
     };
-    // The address of the real memory is put in below.
+    // The address of the memory is only known below.
     let mut view = TensorView { ptr: ALIGNMENT, dtype, layout, device, readonly: false };
     if view.layout.strides.len() != view.layout.shape.len() {
         return Err(PyValueError::new_err(format!(
@@ -74,7 +77,8 @@ pub(super) fn empty(
         )));
     };
     let handle = stream.map_or(Ok(0), stream_handle)?;
-    // SAFETY: the block keeps the stream's object; for a bare handle the caller vouches, as documented.
+    // SAFETY: the array keeps the stream's object. For a bare handle the user guarantees that the
+    // stream outlives the array, as the documentation says.
     let order = unsafe { StreamRef::new(device_id, handle) };
     let allocate = || space.allocate(size, order);
     let memory = if space == MemoryKind::Host {
@@ -86,27 +90,28 @@ pub(super) fn empty(
     let memory = memory.or_raise(py)?;
     view.ptr = memory.address();
     let stream = stream.map(|stream| stream.clone().unbind());
-    let memory = Memory::Own { memory, stream };
+    let memory = ArrayMemory::Own { memory, stream };
     let device_id = if space == MemoryKind::Host { 0 } else { device_id };
-    Ok(Array::from_parts(memory, view, space, device_id, handle))
+    Ok(PyArray::from_parts(memory, view, space, device_id, handle))
 }
 
+/// Borrows the memory of `operand`, whose elements will be used on `stream`.
 pub(super) fn borrow(
     operand: &Bound<'_, PyAny>,
     stream: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Array> {
+) -> PyResult<PyArray> {
     let handle = stream.map_or(Ok(0), stream_handle)?;
-    let reader = OperandProtocol::of(operand)?;
-    let found = reader.view(operand, Some(handle))?;
-    reader.check_gradient(operand)?;
+    let (found, _) = interop::view_without_gradient("the operand", operand, Some(handle))?;
     let device_id = match found.view.device {
         MemoryLocation::Host => 0,
         MemoryLocation::Device(ordinal) => ordinal,
     };
-    let memory = Memory::Borrowed { owner: found.owner, operand: operand.clone().unbind() };
-    Ok(Array::from_parts(memory, found.view, found.space, device_id, handle))
+    let memory =
+        ArrayMemory::Borrowed { keep_alive: found.keep_alive, operand: operand.clone().unbind() };
+    Ok(PyArray::from_parts(memory, found.view, found.space, device_id, handle))
 }
 
+/// Reads an integer or a sequence of integers, none of them negative.
 fn parse_dims(name: &str, dims: &Bound<'_, PyAny>) -> PyResult<Dims> {
     let wrong = || {
         PyTypeError::new_err(format!(
@@ -143,7 +148,7 @@ fn parse_dims(name: &str, dims: &Bound<'_, PyAny>) -> PyResult<Dims> {
     Ok(Dims::from_vec(parsed))
 }
 
-/// The element type of a name, or of a NumPy, `ml_dtypes` or PyTorch type.
+/// Reads the name of an element type, or a type of NumPy, `ml_dtypes` or PyTorch.
 fn parse_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
     let mut name =
@@ -158,7 +163,7 @@ fn parse_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     let name = match name {
         Some(name) => name,
-        // "torch.float32"
+        // A type of PyTorch is written as "torch.float32".
         None => dtype.str()?.to_string(),
     };
     let bare = name.rsplit('.').next().unwrap_or_default();
@@ -168,6 +173,7 @@ fn parse_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     })
 }
 
+/// Reads the ordinal of a device, or "cpu".
 pub(super) fn location(device: &Bound<'_, PyAny>) -> PyResult<MemoryLocation> {
     if let Ok(name) = device.cast::<PyString>() {
         if name.to_str()? == "cpu" {

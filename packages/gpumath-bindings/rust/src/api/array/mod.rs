@@ -1,4 +1,4 @@
-//! `Array`
+//! The class `Array`.
 
 mod construct;
 mod dlpack_export;
@@ -15,12 +15,12 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{ffi, prelude::*};
 
-use self::storage::{Block, Memory};
+use self::storage::{ArrayMemory, ArrayStorage};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::buffer::format_of;
 use crate::interop::cuda_array_interface::typestr;
-use crate::interop::{Operand, Owner, dlpack_abi, stream_handle};
+use crate::interop::{KeepAlive, Operand, dlpack_abi, stream_handle};
 use crate::structs::buffer::BufferExport;
 
 /// An N-D array in memory that gpumath owns, or borrows from another library.
@@ -30,18 +30,20 @@ use crate::structs::buffer::BufferExport;
 /// shape : int or sequence of int
 ///     Extent of each dimension.
 /// dtype : str or dtype
-///     Element type: 'bool', 'int8' to 'int64', 'uint8' to 'uint64', 'float8_e4m3fn', 'float8_e5m2',
-///     'float8_e8m0fnu', 'bfloat16', 'float16' to 'float64', 'complex32' to 'complex128', or an object of that
-///     name.
+///     Element type: 'bool', 'int8' to 'int64', 'uint8' to 'uint64', 'float8_e4m3fn',
+///     'float8_e5m2', 'float8_e8m0fnu', 'bfloat16', 'float16' to 'float64', 'complex32' to
+///     'complex128', or an object of that name.
 /// kind : {'device', 'pinned', 'managed', 'host'}, default: 'device'
 ///     Memory of the device, page-locked host memory, unified memory, or ordinary host memory.
 /// device_id : int, default: 0
 ///     CUDA device; without effect for ordinary host memory.
 /// stream : int or stream object, optional
-///     The elements are used in the order of this stream, and the memory goes back in its order. An object is kept
-///     until then; a stream given as an int has to live that long. By default the default stream.
+///     The elements are used, and the memory is freed, in the order of this stream. A stream object
+///     is kept until then; a stream given as an int has to live that long. By default the default
+///     stream.
 /// strides : sequence of int, optional
-///     Distance between neighbours along each dimension, in elements and not negative; C order by default.
+///     Distance between neighbours along each dimension, in elements and not negative; by default
+///     those of C order.
 ///
 /// Raises
 /// ------
@@ -60,22 +62,23 @@ use crate::structs::buffer::BufferExport;
 /// >>> np.asarray(array)[:] = 1  # the same memory
 /// >>> memoryview(array).tolist()
 /// [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
-#[pyclass(frozen, weakref, module = "gpumath.bindings.core")]
-pub(crate) struct Array {
-    block: Arc<Block>,
+#[pyclass(frozen, weakref, name = "Array", module = "gpumath.bindings.core")]
+pub(crate) struct PyArray {
+    storage: Arc<ArrayStorage>,
     view: TensorView,
     space: MemoryKind,
-    /// Of the memory; 0 for ordinary host memory.
+    /// Ordinal of the memory's device; 0 for ordinary host memory.
     device_id: i32,
-    /// In whose order the elements are used.
+    /// Handle of the stream in whose order the elements are used.
     stream: usize,
-    /// For the buffer protocol.
+    /// The shape, as the buffer protocol needs it.
     shape: Vec<isize>,
+    /// Distance between neighbours along each dimension, in bytes.
     byte_strides: Vec<isize>,
 }
 
 #[pymethods]
-impl Array {
+impl PyArray {
     #[new]
     #[pyo3(signature = (shape, dtype, *, kind="device", device_id=0, stream=None, strides=None))]
     fn new(
@@ -95,9 +98,9 @@ impl Array {
     /// Parameters
     /// ----------
     /// operand : array
-    ///     What `TensorView` takes.
+    ///     Any operand of `TensorView`.
     /// stream : int or stream object, optional
-    ///     Stream on which the elements will be used; it waits for what makes them.
+    ///     Stream on which the elements will be used. It waits for the work that writes them.
     #[staticmethod]
     #[pyo3(signature = (operand, /, *, stream=None))]
     fn borrow(operand: &Bound<'_, PyAny>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
@@ -158,7 +161,8 @@ impl Array {
         construct::KINDS.iter().find(|entry| entry.1 == self.space).map_or("", |entry| entry.0)
     }
 
-    /// Where computations on it run by default: "cuda" for device and managed memory, else "cpu".
+    /// Place where computations on the array run by default: "cuda" for device and managed memory,
+    /// else "cpu".
     #[getter]
     fn device(&self) -> &'static str {
         if self.view.device == MemoryLocation::Host { "cpu" } else { "cuda" }
@@ -204,7 +208,8 @@ impl Array {
         let place = construct::location(device)?;
         let stream = stream.map_or(Ok(self.stream), stream_handle)?;
         let (low, size) = self.view.span();
-        // SAFETY: managed memory of this array; the caller vouches for the stream, as the documentation says.
+        // SAFETY: the range is managed memory of this array. The user vouches for the stream, as
+        // the documentation says.
         release_gil(py, || unsafe {
             memory::prefetch(low, size, place, StreamRef::new(self.device_id, stream))
         })
@@ -216,12 +221,12 @@ impl Array {
     /// Parameters
     /// ----------
     /// advice : {'read_mostly', 'preferred_location', 'accessed_by'}
-    ///     It is read much more often than written; its pages should be at `device`; `device` uses it, so keep it
-    ///     mapped there.
+    ///     The memory is read much more often than written; its pages should be at `device`;
+    ///     `device` uses it, so keep it mapped there.
     /// device : int or 'cpu', optional
     ///     By default the array's own device. Without effect for 'read_mostly'.
     /// on : bool, default: True
-    ///     Whether the advice is given, or taken back.
+    ///     True to give the advice, False to revoke it.
     #[pyo3(signature = (advice, device=None, *, on=true))]
     fn advise(
         &self,
@@ -244,7 +249,7 @@ impl Array {
         let place =
             device.map_or(Ok(MemoryLocation::Device(self.device_id)), construct::location)?;
         let (low, size) = self.view.span();
-        // SAFETY: managed memory of this array.
+        // SAFETY: the range is managed memory of this array.
         release_gil(py, || unsafe { memory::advise(low, size, advice, on, place, self.device_id) })
             .or_raise(py)
     }
@@ -254,19 +259,22 @@ impl Array {
     /// Parameters
     /// ----------
     /// stream : int, optional
-    ///     Stream of the consumer, which waits for the array's own: 1 (the default) or 2 for the legacy or per-thread
-    ///     default stream, a `cudaStream_t`, or -1 for no order. None or -1 for host memory.
+    ///     Stream of the consumer, which waits for the array's own stream: 1 (the default) for the
+    ///     legacy default stream, 2 for the per-thread one, a `cudaStream_t`, or -1 for no order.
+    ///     None or -1 for host memory.
     /// max_version : (int, int), optional
-    ///     Newest DLPack version that the consumer takes; without it, or before 1.0, the capsule is unversioned.
+    ///     Newest DLPack version that the consumer accepts; without it, or before 1.0, the capsule
+    ///     is unversioned.
     /// dl_device : (int, int), optional
-    ///     Device number that the consumer wants. That of the CPU can be had for pinned and managed memory too.
+    ///     DLPack device that the consumer wants. Pinned and managed memory can be lent as the
+    ///     CPU's, too.
     /// copy : bool, optional
     ///     True is refused.
     ///
     /// Raises
     /// ------
     /// BufferError
-    ///     What is asked for cannot be had without a copy.
+    ///     The request cannot be met without a copy.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         slf: &Bound<'py, Self>,
@@ -278,17 +286,17 @@ impl Array {
         dlpack_export::capsule(slf, stream, max_version, dl_device, copy)
     }
 
-    /// DLPack's numbers for the kind of memory and the device.
+    /// Return DLPack's numbers for the kind of memory and the device.
     fn __dlpack_device__(&self) -> (i32, i32) {
         match self.space {
-            // DLPack has a number for pinned memory, which PyTorch and JAX refuse.
+            // PyTorch and JAX refuse DLPack's number for pinned memory.
             MemoryKind::Host | MemoryKind::Pinned => (dlpack_abi::CPU, 0),
             MemoryKind::Managed => (dlpack_abi::CUDA_MANAGED, self.device_id),
             MemoryKind::Device => (dlpack_abi::CUDA, self.device_id),
         }
     }
 
-    /// Version 3 of the protocol, for device and managed memory.
+    /// The array in version 3 of the protocol, for device and managed memory.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if self.view.device == MemoryLocation::Host {
@@ -307,13 +315,16 @@ impl Array {
         interface.set_item("typestr", typestr)?;
         interface.set_item("data", (self.view.ptr, self.view.readonly))?;
         interface.set_item("strides", PyTuple::new(py, &self.byte_strides)?)?;
-        // 0 is not allowed: 1 is the legacy default stream.
+        // The protocol does not allow 0; its number for the legacy default stream is 1.
         interface.set_item("stream", self.stream.max(1))?;
         interface.set_item("version", 3)?;
         Ok(interface)
     }
 
-    /// Refused, where the buffer protocol was: NumPy asks for this next, and would make an array of one object.
+    /// Raise TypeError.
+    ///
+    /// NumPy calls this after the buffer protocol was refused, and would otherwise make an array of
+    /// one object.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__(
         &self,
@@ -334,7 +345,8 @@ impl Array {
             if this.space == MemoryKind::Device { None } else { format_of(this.view.dtype) };
         let Some(format) = format else {
             if !view.is_null() {
-                // SAFETY: not NULL; the protocol wants NULL in `obj` on failure.
+                // SAFETY: `view` is not NULL, so it is CPython's. The protocol wants NULL in `obj`
+                // on failure.
                 unsafe { (*view).obj = std::ptr::null_mut() };
             }
             return Err(PyBufferError::new_err(this.no_buffer()));
@@ -348,13 +360,15 @@ impl Array {
             shape: &this.shape,
             strides: &this.byte_strides,
         };
-        // SAFETY: `view` is CPython's, and everything exported belongs to `slf` and never changes.
+        // SAFETY: `view` is CPython's. All that is exported belongs to `slf`, to which the buffer
+        // gets a reference, and never changes.
         unsafe { exported.fill(slf.clone().into_any(), view, flags) }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A block that a capsule shares has another reference, which the garbage collector does not see.
-        if Arc::strong_count(&self.block) == 1 { self.block.traverse(&visit) } else { Ok(()) }
+        // The collector does not see the references of capsules. So if a capsule shares the
+        // storage, the collector must not take the array for the only owner.
+        if Arc::strong_count(&self.storage) == 1 { self.storage.traverse(&visit) } else { Ok(()) }
     }
 
     fn __repr__(&self) -> String {
@@ -368,8 +382,8 @@ impl Array {
     }
 }
 
-impl Array {
-    /// An array of gpumath's own memory, without values.
+impl PyArray {
+    /// Allocates an array in gpumath's own memory, whose elements are undefined.
     pub(crate) fn empty(
         py: Python<'_>,
         layout: Layout,
@@ -387,7 +401,7 @@ impl Array {
     }
 
     fn from_parts(
-        memory: Memory,
+        memory: ArrayMemory,
         view: TensorView,
         space: MemoryKind,
         device_id: i32,
@@ -395,7 +409,7 @@ impl Array {
     ) -> Self {
         let size = view.dtype.size() as isize;
         Self {
-            block: Arc::new(Block::new(memory, space)),
+            storage: Arc::new(ArrayStorage::new(memory, space)),
             shape: view.layout.shape.iter().map(|&extent| extent as isize).collect(),
             byte_strides: view.layout.strides.iter().map(|&step| step as isize * size).collect(),
             view,
@@ -405,25 +419,28 @@ impl Array {
         }
     }
 
-    /// The array as an operand of work on `stream`, which waits for the array's own.
+    /// Returns the array as an operand of work on `stream`, which is made to wait for the array's
+    /// own stream.
     pub(crate) fn operand(slf: &Bound<'_, Self>, stream: Option<usize>) -> PyResult<Operand> {
         let (py, this) = (slf.py(), slf.get());
-        let mut owner = None;
+        let mut keep_alive = None;
         if let Some(stream) = stream
             && let MemoryLocation::Device(device) = this.view.device
             && stream != this.stream
         {
-            // SAFETY: the array's stream lives as long as it, and the user vouches for the other.
+            // SAFETY: the array keeps its stream alive, and the user vouches for `stream`.
             release_gil(py, || unsafe {
                 StreamRef::new(device, stream).order_after(StreamRef::new(device, this.stream))
             })
             .or_raise(py)?;
-            // Its memory goes back in the order of its own stream, which does not wait for the other.
-            owner = Some(Owner::Object(slf.clone().into_any().unbind()));
+            // The array's memory is freed in the order of the array's stream, which does not wait
+            // for `stream`. So the array is kept until the work on `stream` is done.
+            keep_alive = Some(KeepAlive::Object(slf.clone().into_any().unbind()));
         }
-        Ok(Operand { view: this.view.clone(), space: this.space, owner })
+        Ok(Operand { view: this.view.clone(), space: this.space, keep_alive })
     }
 
+    /// Refuses memory that is not managed.
     fn check_managed(&self) -> PyResult<()> {
         if self.space == MemoryKind::Managed {
             return Ok(());
@@ -434,11 +451,12 @@ impl Array {
         )))
     }
 
+    /// Says why the array has no buffer.
     fn no_buffer(&self) -> String {
         if self.space == MemoryKind::Device {
             String::from(
-                "the elements are in device memory, where the CPU cannot read them; copy them to an array of the kind \
-                 \"host\" or \"pinned\", or use a managed array",
+                "the elements are in device memory, where the CPU cannot read them; copy them to an \
+                 array of the kind \"host\" or \"pinned\", or use a managed array",
             )
         } else {
             format!("the buffer protocol has no name for the element type {}", self.view.dtype)

@@ -1,4 +1,4 @@
-//! The memory behind an array, shared with what it was lent to.
+//! The memory of an array, which the array shares with the consumers that it was lent to.
 
 use std::mem::ManuallyDrop;
 
@@ -6,52 +6,57 @@ use gpumath_core::memory::{MemoryKind, MemoryPointer};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use crate::gil::release_gil;
-use crate::interop::{Owner, deferred_release};
+use crate::gil::{acquire_gil, release_gil};
+use crate::interop::{KeepAlive, deferred_release};
 
-/// Whose memory it is.
-pub(super) enum Memory {
+/// The memory of an array, and what keeps it alive.
+pub(super) enum ArrayMemory {
     Own {
         memory: MemoryPointer,
-        /// The object behind the stream in whose order the memory goes back, so that it lives until then.
+        /// The object of the stream in whose order the memory is freed, which must outlive the
+        /// memory.
         stream: Option<Py<PyAny>>,
     },
     Borrowed {
-        owner: Option<Owner>,
+        keep_alive: Option<KeepAlive>,
         operand: Py<PyAny>,
     },
 }
 
-/// Memory that goes back when its last user drops it, on whichever thread.
-pub(super) struct Block {
-    memory: ManuallyDrop<Memory>,
+/// Owns the memory of an array. The last user drops it, on any thread, with or without the GIL.
+///
+/// Dropping it frees device memory in the order of its stream. It blocks on the stream before it
+/// frees pinned or managed memory. Borrowed memory is released.
+pub(super) struct ArrayStorage {
+    memory: ManuallyDrop<ArrayMemory>,
+    /// Whether dropping the memory blocks on its stream.
     waits: bool,
 }
 
-impl Block {
-    pub(super) fn new(memory: Memory, space: MemoryKind) -> Self {
-        // Pinned and managed memory waits for the stream before it goes back.
-        let waits = matches!(memory, Memory::Own { .. })
+impl ArrayStorage {
+    pub(super) fn new(memory: ArrayMemory, space: MemoryKind) -> Self {
+        let waits = matches!(memory, ArrayMemory::Own { .. })
             && matches!(space, MemoryKind::Pinned | MemoryKind::Managed);
         Self { memory: ManuallyDrop::new(memory), waits }
     }
 
+    /// Visits the Python objects, for the garbage collector.
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match &*self.memory {
-            Memory::Own { stream, .. } => visit.call(stream),
-            Memory::Borrowed { owner, operand } => {
+            ArrayMemory::Own { stream, .. } => visit.call(stream),
+            ArrayMemory::Borrowed { keep_alive, operand } => {
                 visit.call(operand)?;
-                owner.as_ref().map_or(Ok(()), |owner| owner.traverse(visit))
+                keep_alive.as_ref().map_or(Ok(()), |keep_alive| keep_alive.traverse(visit))
             }
         }
     }
 }
 
-impl Drop for Block {
+impl Drop for ArrayStorage {
     fn drop(&mut self) {
-        // SAFETY: taken once, here.
+        // SAFETY: the memory is taken only here, and `drop` runs once.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-        if let Memory::Own { memory: block, stream: None } = &memory
+        if let ArrayMemory::Own { memory: block, stream: None } = &memory
             && !self.waits
             && !block.waits_for_capture()
         {
@@ -59,17 +64,18 @@ impl Drop for Block {
             return;
         }
         let mut memory = Some(memory);
-        // Attached also where a deleter is called with the interpreter held, which PyO3 cannot know: it would put off
-        // to give the objects back.
-        Python::try_attach(|py| match memory.take() {
-            Some(Memory::Own { memory: block, stream }) if block.waits_for_capture() => {
-                deferred_release::give_back(block, stream);
+        // PyO3 cannot know that a thread which calls a deleter of DLPack has the GIL already, and
+        // would put off dropping the objects.
+        acquire_gil(|py| match memory.take() {
+            Some(ArrayMemory::Own { memory: block, stream }) if block.waits_for_capture() => {
+                deferred_release::free_or_defer(block, stream);
             }
-            // Somebody whom the stream waits for may need the interpreter.
+            // Dropping blocks on the stream, whose work may include a host function that needs the
+            // GIL.
             Some(taken) if self.waits => release_gil(py, || drop(taken)),
             taken => drop(taken),
         });
-        // Where there is no interpreter any more, memory is left to the end of the process.
+        // Once the interpreter shuts down, the memory is left to the end of the process.
         std::mem::forget(memory);
     }
 }

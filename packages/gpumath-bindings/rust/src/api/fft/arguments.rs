@@ -9,7 +9,7 @@ use crate::api::operation::arguments::choice;
 
 const KINDS: [TransformKind; 3] = [TransformKind::C2C, TransformKind::R2C, TransformKind::C2R];
 
-/// The name of a kind of transform.
+/// Returns the name of a kind of transform.
 pub(super) const fn kind_name(kind: TransformKind) -> &'static str {
     match kind {
         TransformKind::C2C => "C2C",

@@ -1,11 +1,11 @@
-//! Prologs and epilogs of `FftPlan`, from Python objects.
+//! Reads prologs and epilogs of `FftPlan` from Python objects.
 
 use gpumath_core::fft::{Callback, Callbacks};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 
-/// What the two arguments stand for.
+/// Reads the two arguments of `FftPlan`.
 pub(crate) fn callbacks(
     prolog: Option<&Bound<'_, PyAny>>,
     epilog: Option<&Bound<'_, PyAny>>,
@@ -16,6 +16,7 @@ pub(crate) fn callbacks(
     })
 }
 
+/// Reads one argument, which errors call `name`.
 fn callback(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Callback> {
     let field = |field: &str| {
         object.getattr(field).map_err(|_| {
@@ -41,7 +42,8 @@ fn callback(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Callback> {
     }
     let (Ok(address), Some(size @ 1..)) = (code.cast::<PyInt>(), size) else {
         return Err(PyValueError::new_err(format!(
-            "{name}: ltoir is {}, size is {size:?}; the code as bytes, or its address and a positive size, are needed",
+            "{name}: ltoir is {}, size is {size:?}; the code as bytes, or its address and a positive \
+             size, are needed",
             code.repr()?
         )));
     };
@@ -49,7 +51,8 @@ fn callback(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Callback> {
     if address == 0 {
         return Err(PyValueError::new_err(format!("{name}: ltoir is a NULL pointer")));
     }
-    // SAFETY: the user vouches for the address and the size, as the documentation of `DeviceCallable` says.
+    // SAFETY: the user vouches for the address and the size, as the documentation of
+    // `DeviceCallable` says.
     let code = unsafe { std::slice::from_raw_parts(address as *const u8, size) };
     Ok(Callback::new(code, data))
 }

@@ -1,4 +1,4 @@
-//! `FftExecutor`
+//! The class `FftExecutor`.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use super::arguments::{parse_direction, read_direction};
 use super::plan::PyFftPlan;
 use crate::api::operation::{ExecutionLog, Executor, Prepared, PyWorkspace};
 
-/// Base of classes that execute one transform many times. What their users repeat costs no Python code.
+/// Base of classes that execute one plan many times. What their users repeat costs no Python code.
 ///
-/// A subclass has the methods ``_execute(direction, stream, release_workspace, out)`` and ``_reset_operand(operand,
-/// stream)``. They are called where there are other arguments, before `_prepare`, where the logger writes down what
-/// happens, and for operands that do not fit the plan.
+/// A subclass has the methods ``_execute(direction, stream, release_workspace, out)`` and
+/// ``_reset_operand(operand, stream)``. They are called before `_prepare`, for other arguments, if
+/// the logger logs executions, and for operands that do not fit the plan.
 #[pyclass(subclass, frozen, name = "FftExecutor", module = "gpumath.bindings.core")]
 pub(crate) struct PyFftExecutor(Executor<Fft, Directions>);
 
-/// The directions of executions.
+/// The direction of executions.
 struct Directions {
-    /// That of executions which name none.
+    /// Direction of an execution that names none.
     default: Direction,
-    /// Whether others can name another one.
+    /// Whether an execution may name another direction.
     is_free: bool,
 }
 
@@ -36,7 +36,7 @@ impl PyFftExecutor {
         Self(Executor::default())
     }
 
-    /// What is executed on; None before there is one.
+    /// The operand of executions; None before there is one.
     #[getter]
     fn _operand<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.0.operands(py).pop()
@@ -47,9 +47,10 @@ impl PyFftExecutor {
         self.0.set_operands(operand.into_iter().collect());
     }
 
-    /// Say what `execute` does: ``plan.run(operand, out, direction, None, workspace, blocking)``, for operands of this
-    /// library, which is named as in messages, on this device or in host memory (None). `is_free` says whether an
-    /// execution can have another direction.
+    /// Make `execute` call ``plan.run(operand, out, direction, None, workspace, blocking)``.
+    ///
+    /// This holds for operands of `library`, named as in messages, on `device_id` or, if that is
+    /// None, in host memory. `is_free` says whether an execution can have another direction.
     #[expect(clippy::too_many_arguments, reason = "all that is prepared")]
     fn _prepare(
         &self,
@@ -75,7 +76,7 @@ impl PyFftExecutor {
         Ok(())
     }
 
-    /// Take that back.
+    /// Undo `_prepare`.
     fn _unprepare(&self) {
         self.0.prepare(None);
     }
@@ -89,7 +90,7 @@ impl PyFftExecutor {
     /// stream : int or stream object, optional
     ///     CUDA stream to work on, as for `fft`.
     /// release_workspace : bool, default: False
-    ///     Give the workspace on the GPU back after the run, instead of keeping it for the next.
+    ///     Free the workspace on the GPU after the run, instead of keeping it for the next.
     /// out : array, optional
     ///     Array to write the result to, on the operand's device and with the layout of
     ///     `get_output_layout`; or, for C2C, the operand itself. Then nothing is allocated.
@@ -171,7 +172,8 @@ impl PyFftExecutor {
 }
 
 impl Prepared<Fft, Directions> {
-    /// The arguments for the direction that an execution names; `None` if that takes a longer look.
+    /// Returns the arguments for the direction that an execution names; `None` declines other
+    /// values, which only the subclass reads.
     fn arguments(&self, given: Option<&Bound<'_, PyAny>>) -> Option<FftArguments> {
         let Directions { default, is_free } = self.defaults;
         let direction = given.map_or(Some(default), read_direction)?;

@@ -1,7 +1,8 @@
-//! Fourier transforms, for Python.
+//! The classes and functions for Fourier transforms.
 
 mod arguments;
 mod callback;
+mod execute;
 mod executor;
 mod plan;
 mod problem;

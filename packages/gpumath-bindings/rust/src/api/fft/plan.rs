@@ -1,39 +1,34 @@
-//! `FftPlan`
+//! The class `FftPlan`.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use gpumath_core::Error;
-use gpumath_core::device::{CaptureStatus, StreamRef};
 use gpumath_core::fft::{Direction, Fft, FftArguments, FftPlan, FftRequest};
-use gpumath_core::operation::{Call, Execution, Operation, Problem};
+use gpumath_core::operation::{Execution, Operation};
 use gpumath_core::tensor::MemoryLocation;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::arguments::{kind_name, parse_direction, parse_kind, parse_norm, parse_parity};
 use super::callback;
+use super::execute::{execute, operands};
 use super::problem::PyFftProblem;
-use super::transform::Question;
+use super::transform::TransformCall;
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
-use crate::api::operation::{
-    Input, Invocation, Planning, PyWorkspace, UserStream, address_of, find_or_plan,
-};
+use crate::api::operation::{Invocation, Planning, PyWorkspace, UserStream, find_or_plan};
 use crate::error::OrRaise;
-use crate::gil::release_gil;
-use crate::interop::{self, ArrayLibrary, OperandProtocol, deferred_release};
+use crate::interop;
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
 ///
 /// Parameters
 /// ----------
 /// operand : array
-///     What `TensorView` takes. It says shape, strides, element type and device; its values do not
-///     matter, and it is not kept.
+///     Any operand of `TensorView`. Its shape, strides, element type and device matter, but its
+///     values do not. It is not kept.
 /// axes : sequence of int, optional
-///     Transform axes, each once; negative ones count from the end. By default all. For R2C and C2R the
-///     last of them is the one with ``n // 2 + 1`` complex numbers.
+///     Transform axes, each once; negative ones count from the end. By default all. For R2C and C2R
+///     the last of them is the one with ``n // 2 + 1`` complex numbers.
 /// kind : {'C2C', 'R2C', 'C2R'}, optional
 ///     By default R2C for real operands and C2C for complex ones.
 /// execution : {'cpu', 'cuda'}, optional
@@ -41,10 +36,12 @@ use crate::interop::{self, ArrayLibrary, OperandProtocol, deferred_release};
 /// device_id : int, optional
 ///     CUDA device for an operand in host memory, 0 by default.
 /// device_ids : sequence of int, optional
-///     Two or more distinct CUDA devices to work together, instead of `device_id`. The operand is in host memory or on one
-///     of them. Only `run` executes such a plan, and it returns when the result is there.
+///     Two or more distinct CUDA devices that work together, instead of `device_id`. The operand is
+///     in host memory or on one of them. Only `run` executes such a plan, and it returns when the
+///     result is there.
 /// num_threads : int, optional
-///     Limit on the CPU threads that compute a transform at once; by default one for each core that the process may use.
+///     Limit on the CPU threads of one transform; by default one for each core that the process may
+///     use.
 /// inplace : bool, default: False
 ///     Overwrite the operand; C2C only.
 /// last_axis_parity : {'even', 'odd'}, default: 'even'
@@ -52,15 +49,15 @@ use crate::interop::{self, ArrayLibrary, OperandProtocol, deferred_release};
 /// cached : bool, default: True
 ///     Take the plan from the calling thread's cache, or put it there.
 /// out : array, optional
-///     What the result will be written to, on the operand's device and in any layout without overlaps: its strides
-///     become the result's. The operand itself makes the plan work in place.
+///     Array for the result, on the operand's device and in any layout without overlaps. Its
+///     strides become the result's. The operand itself makes the plan work in place.
 /// stream : int or stream object, optional
-///     Stream that the plan will first run on, by default the current stream of the operand's library. A plan cannot be
-///     made while it is captured into a graph.
+///     Stream that the plan will first run on, by default the current stream of the operand's
+///     library. A plan cannot be made while this stream is being captured into a graph.
 /// prolog, epilog : object, optional
-///     Device functions that give the operand's elements and store the result's; CUDA only. An object has ``ltoir``,
-///     the code as bytes or its address, ``size``, its length, and ``data``, the device address that the function gets
-///     with each call, or None.
+///     Device functions that load the operand's elements and store the result's; CUDA only. An
+///     object has ``ltoir``, the code as bytes or its address, ``size``, its length, and ``data``,
+///     the device address that the function gets with each call, or None.
 ///
 /// Raises
 /// ------
@@ -69,8 +66,8 @@ use crate::interop::{self, ArrayLibrary, OperandProtocol, deferred_release};
 /// ValueError, TypeError
 ///     The operand, an axis or an option is not allowed; the message says what is.
 /// UnsupportedLayoutError
-///     cuFFT covers the operand's strides with no plan, or with none that gives a callback the elements' offsets; the
-///     exception says which copy helps.
+///     No plans of cuFFT cover the operand's strides, or none that tell a callback the offsets of
+///     the elements. The exception says which copy helps.
 /// FunctionNotFoundError
 ///     A callback needs a newer cuFFT.
 /// NoDeviceError
@@ -132,9 +129,7 @@ impl PyFftPlan {
         epilog: Option<&Bound<'_, PyAny>>,
         device_ids: Option<Vec<i32>>,
     ) -> PyResult<Self> {
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, None)?;
-        protocol.check_gradient(operand)?;
+        let (view, library) = interop::view_without_gradient("the operand", operand, None)?;
         let output = out.map(|out| interop::out_view(operand, out, None)).transpose()?;
         let request = FftRequest {
             kind: parse_kind(kind)?,
@@ -150,21 +145,23 @@ impl PyFftPlan {
             request: &request,
             inputs: &[&view],
             execution: chosen.resolve(py, view.device)?,
-            library: protocol.library(),
+            library,
             stream: stream.as_ref(),
         };
         let plan = if cached { find_or_plan(py, &planning) } else { planning.uncached(py) };
         Ok(Self { plan: plan? })
     }
 
-    /// Plan, or take the plan from the cache, and run it: the same as ``FftPlan(operand, axes, kind, out=out,
-    /// execution=execution).run(operand, out, direction, norm=norm)``, in less time.
+    /// Plan, or take the plan from the cache, and run it.
+    ///
+    /// It is like ``FftPlan(operand, axes, kind, out=out, execution=execution).run(operand, out,
+    /// direction, norm=norm)``, but takes less time.
     ///
     /// Returns
     /// -------
     /// array or None
-    ///     The result; None, before anything has happened, for arguments that `FftPlan` or `run` would
-    ///     refuse.
+    ///     The result; None, before anything has happened, for arguments that `FftPlan` or `run`
+    ///     would refuse.
     #[staticmethod]
     #[pyo3(
         signature = (operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None),
@@ -181,8 +178,8 @@ impl PyFftPlan {
         norm: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let question = Question::of(py, operand, axes, kind, out, direction, norm, execution);
-        question.map_or(Ok(None), |question| question.answer(py))
+        let call = TransformCall::of(py, operand, axes, kind, out, direction, norm, execution);
+        call.map_or(Ok(None), |call| call.run(py))
     }
 
     /// "C2C", "R2C" or "C2R".
@@ -203,7 +200,8 @@ impl PyFftPlan {
         if self.plan.execution().device().is_some() { "cuda" } else { "cpu" }
     }
 
-    /// What computes: "cufft", "embedded", "mkl", "nvpl" or "fftw"; "none" for an empty batch.
+    /// Engine that computes: "cufft", "embedded", "mkl", "nvpl" or "fftw"; "none" for an empty
+    /// batch.
     #[getter]
     fn engine(&self) -> &'static str {
         self.plan.engine_name()
@@ -237,7 +235,7 @@ impl PyFftPlan {
         self.plan.problem().inplace
     }
 
-    /// What is transformed, without the engine.
+    /// The problem that the plan solves, without the engine.
     #[getter]
     fn problem(&self) -> PyFftProblem {
         PyFftProblem::of(self.plan.problem(), self.plan.execution().device().is_some())
@@ -279,31 +277,31 @@ impl PyFftPlan {
         self.plan.problem().output_dtype().name()
     }
 
-    /// Bytes of device memory that `execute` needs; 0 on the CPU. On several devices, the bytes that `run` allocates by
-    /// itself on the device that it takes most of.
+    /// Bytes of device memory that `execute` needs; 0 on the CPU. On several devices, the bytes
+    /// that `run` allocates by itself on the device where it needs most.
     #[getter]
     fn workspace_size(&self) -> usize {
         self.plan.workspace_size()
     }
 
-    /// How many calls of the engine one execution makes.
+    /// Number of calls of the engine in one execution.
     #[getter]
     fn library_calls(&self) -> usize {
         self.plan.library_calls()
     }
 
-    /// Whether the plan fits `operand`: same shape, strides, element type and, for real ones, alignment, on the device of
-    /// this ordinal (None: in host memory).
+    /// Say whether the plan fits an operand on a device, or in host memory if `device_id` is None.
+    ///
+    /// The operand must have the plan's shape, strides and element type, and, if it is real, its
+    /// alignment.
     #[pyo3(signature = (operand, device_id))]
     fn accepts(&self, operand: &Bound<'_, PyAny>, device_id: Option<i32>) -> PyResult<bool> {
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, None)?;
-        protocol.check_gradient(operand)?;
+        let (view, _) = interop::view_without_gradient("the operand", operand, None)?;
         let location = device_id.map_or(MemoryLocation::Host, MemoryLocation::Device);
         Ok(view.device == location && self.plan.accepts(&[&view]))
     }
 
-    /// Whether `run` takes this operand and, unless it is None, `out`.
+    /// Say whether `run` accepts this operand and, unless it is None, `out`.
     #[pyo3(signature = (operand, out=None))]
     fn fits(&self, operand: &Bound<'_, PyAny>, out: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let direction = self.plan.problem().kind.only_direction().unwrap_or(Direction::Forward);
@@ -324,23 +322,24 @@ impl PyFftPlan {
 
     /// Transform `input` to `output`.
     ///
-    /// Never allocates device memory and, on CUDA, never waits for the device.
+    /// It never allocates device memory and, on CUDA, never waits for the device.
     ///
     /// Parameters
     /// ----------
     /// input, output : array or int
-    ///     Operands of exactly the plan's layouts, element types and device, or their addresses, which are
-    ///     not checked. For a plan in place both are the same.
+    ///     Operands of exactly the plan's layouts, element types and device, or their addresses,
+    ///     which are not checked. For a plan in place both are the same.
     /// direction : {-1, 1}, default: -1
     ///     Sign of the exponent: forward or inverse. R2C is always -1, C2R always 1.
     /// stream : int or stream object, optional
-    ///     CUDA stream of the plan's device that the work goes to; the default stream otherwise.
+    ///     CUDA stream of the plan's device to enqueue the work on; by default the default stream.
     /// workspace : int, default: 0
-    ///     Address of `workspace_size` bytes of device memory, aligned to 256 bytes, that nothing else uses
-    ///     until the work is done.
+    ///     Address of `workspace_size` bytes of device memory, aligned to 256 bytes, that nothing
+    ///     else uses until the work is done.
     /// norm : {'backward', 'ortho', 'forward'}, optional
-    ///     Divide the result of an inverse transform, or of a forward one, by the number of points of the transform; or
-    ///     either by its square root. By default nothing is scaled.
+    ///     Divide the result of an inverse transform (backward) or of a forward one (forward) by
+    ///     the number of points of the transform, or either by its square root (ortho). By default
+    ///     nothing is scaled.
     ///
     /// Raises
     /// ------
@@ -348,7 +347,7 @@ impl PyFftPlan {
     ///     An operand does not fit the plan, or the workspace is missing.
     /// cuFFTError
     ///     cuFFT refused.
-    // Without the text, PyO3 writes the default -1 as "...".
+    // Without `text_signature`, PyO3 writes the default -1 as "...".
     #[pyo3(
         signature = (input, output, *, direction=-1, stream=None, workspace=0, norm=None),
         text_signature = "($self, input, output, *, direction=-1, stream=None, workspace=0, norm=None)"
@@ -364,75 +363,33 @@ impl PyFftPlan {
         workspace: usize,
         norm: Option<&str>,
     ) -> PyResult<()> {
-        let problem = self.plan.problem();
-        let execution = self.plan.execution();
-        if execution.devices().is_some() {
-            return Err(Error::InvalidState(
-                "this plan is for several devices, which run() executes".into(),
-            ))
-            .or_raise(py);
-        }
-        let handle = stream.map_or(Ok(0), interop::stream_handle)?;
-        // SAFETY: the user vouches for the handle, as the documentation of `stream` says.
-        let stream = execution.device().map(|device| unsafe { StreamRef::new(device, handle) });
-        let (source, source_operand) = address_of(&self.plan, problem.input(0), input, handle)?;
-        let (result, result_operand) = address_of(&self.plan, problem.output(0), output, handle)?;
-        if result_operand.as_ref().is_some_and(|operand| operand.readonly) {
-            return Err(PyValueError::new_err("the output is read-only"));
-        }
-        if (source == result) != problem.inplace && !problem.is_empty() {
-            return Err(PyValueError::new_err(if problem.inplace {
-                "this plan works in place: input and output have to be the same memory"
-            } else {
-                "this plan works out of place: input and output must not be the same memory"
-            }));
-        }
         let direction = parse_direction(direction)?;
-        let factor = problem.factor(parse_norm(norm)?, direction);
-        let capture = match stream {
-            Some(stream) if !stream.is_legacy_default() => stream.capture_status().or_raise(py)?,
-            _ => CaptureStatus::NotCaptured,
-        };
-        let call = Call {
-            inputs: &[source],
-            outputs: &[result],
-            location: execution.location(),
-            arguments: FftArguments { direction, factor },
-            stream,
-            capture,
-            workspace,
-        };
-        // SAFETY: operands were checked against the plan's layouts and are alive for the call; for bare
-        // addresses, the stream and the workspace the user vouches, as the documentation says.
-        release_gil(py, || unsafe { self.plan.execute(&call) }).or_raise(py)?;
-        for (object, operand) in [(input, source_operand), (output, result_operand)] {
-            if let (Some(mut operand), Some(stream)) = (operand, stream) {
-                deferred_release::keep(object, &mut operand, stream).or_raise(py)?;
-            }
-        }
-        Ok(())
+        let factor = self.plan.problem().factor(parse_norm(norm)?, direction);
+        let arguments = FftArguments { direction, factor };
+        execute(py, &self.plan, input, output, arguments, stream, workspace)
     }
 
-    /// Transform an operand, and give the result.
+    /// Transform an operand, and return the result.
     ///
-    /// An operand in host memory is copied to the plan's device, and the result back to host memory, where it is on
-    /// return.
+    /// An operand in host memory is copied to the plan's device. Then the call waits until the
+    /// result has been copied to host memory.
     ///
     /// Parameters
     /// ----------
     /// operand : array
     ///     Of the plan's input layout and element type, on its device or in host memory.
     /// out : array, optional
-    ///     What to write the result to, of the plan's output layout; by default a new array of the operand's library,
-    ///     or the operand if the plan works in place.
+    ///     Array for the result, of the plan's output layout; by default a new array of the
+    ///     operand's library, or the operand if the plan works in place.
     /// direction : {-1, 1}, default: -1
     ///     Sign of the exponent: forward or inverse. R2C is always -1, C2R always 1.
     /// stream : int or stream object, optional
-    ///     CUDA stream that the work goes to. By default the current stream of the operand's library, and the default
-    ///     stream where it has none. CuPy and PyTorch allocate new results on their own current streams: make a stream
-    ///     that is given theirs.
+    ///     CUDA stream to enqueue the work on. By default the current stream of the operand's
+    ///     library, or the default stream if the library has none. CuPy and PyTorch allocate new
+    ///     results on their own current streams: make a stream that is given theirs.
     /// workspace : Workspace, optional
-    ///     Keeps the device memory that the plan works in. By default the pool of the operand's library lends it.
+    ///     Keeps the device memory that the plan works in. By default the memory is taken from the
+    ///     pool of the operand's library for this call.
     /// blocking : bool, default: False
     ///     Wait for the result.
     /// norm : {'backward', 'ortho', 'forward'}, optional
@@ -448,7 +405,8 @@ impl PyFftPlan {
     /// ValueError
     ///     An array does not fit the plan, or the workspace is missing.
     /// InvalidStateError
-    ///     The stream is captured into a graph, and `blocking` is asked for or the operand is in host memory.
+    ///     The stream is being captured into a graph, but `blocking` is True or the operand is in
+    ///     host memory.
     /// cuFFTError
     ///     cuFFT refused.
     #[pyo3(
@@ -493,14 +451,14 @@ impl PyFftPlan {
     /// Parameters
     /// ----------
     /// operand : array
-    ///     Says the library and the device.
+    ///     Operand of the library and on the device that the array is made for.
     /// stream : int or stream object, optional
-    ///     Stream that it will be used on, for libraries without a current stream.
+    ///     Stream that the array will be used on, for libraries without a current stream.
     ///
     /// Returns
     /// -------
     /// array
-    ///     Without values.
+    ///     An array whose elements are undefined.
     #[pyo3(signature = (operand, stream=None))]
     fn empty_result<'py>(
         &self,
@@ -508,10 +466,9 @@ impl PyFftPlan {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.plan.problem();
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, None)?;
+        let (view, library) = interop::view("the operand", operand, None)?;
         let (layout, dtype) = (&problem.output, problem.output_dtype());
-        Ok(protocol.library().empty(operand, &view, layout, dtype, stream)?.array)
+        Ok(library.empty(operand, &view, layout, dtype, stream)?.array)
     }
 
     fn __repr__(&self) -> String {
@@ -525,24 +482,4 @@ impl PyFftPlan {
             self.engine()
         )
     }
-}
-
-/// Looks into an operand and the array for its result. Libraries without a current stream work on the
-/// default stream, unless `stream` is another.
-#[expect(clippy::type_complexity, reason = "what an invocation takes")]
-fn operands<'py>(
-    operand: &Bound<'py, PyAny>,
-    out: Option<&Bound<'py, PyAny>>,
-    stream: usize,
-) -> PyResult<(ArrayLibrary, [Input<'py>; 1], [Option<Input<'py>>; 1])> {
-    let protocol = OperandProtocol::of(operand)?;
-    let input = Input { object: operand.clone(), operand: protocol.view(operand, Some(stream))? };
-    let out = match out {
-        None => None,
-        Some(out) => {
-            let view = interop::out_view(operand, out, Some(stream))?;
-            Some(Input { object: out.clone(), operand: view })
-        }
-    };
-    Ok((protocol.library(), [input], [out]))
 }

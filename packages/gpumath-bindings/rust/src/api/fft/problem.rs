@@ -1,4 +1,4 @@
-//! `FftProblem`
+//! The class `FftProblem`, and `FftPass`, which is a part of one.
 
 use std::num::NonZeroUsize;
 
@@ -13,20 +13,21 @@ use super::arguments::{kind_name, parse_kind, parse_parity};
 use crate::api::operation::arguments::usable_cores as cores;
 use crate::error::OrRaise;
 
-/// More elements than any memory has; products with their size still fit into 64 bits.
+/// Limit on the elements, which no memory reaches. Their size in bytes still fits into 64 bits.
 const MAX_ELEMENTS: i64 = 1 << 57;
 
 /// A Fourier transform of operands of one shape, layout and element type: what a plan is made for.
 ///
-/// Two of them are equal exactly if every plan for one is a plan for the other, on the same device. They are hashable
-/// and can be pickled. Strides that do not matter, those of dimensions with one element, are 0.
+/// Two problems are equal exactly if every plan for one is a plan for the other, on the same
+/// device. They are hashable and can be pickled. Strides that do not matter, those of dimensions
+/// with one element, are 0.
 ///
 /// Parameters
 /// ----------
 /// shape : sequence of int
 ///     Extent of each dimension of the operand.
 /// dtype : str
-///     Name of its element type.
+///     Name of the operand's element type.
 /// strides : sequence of int, optional
 ///     Distance between neighbours along each dimension, in elements; by default those of C order.
 /// axes, kind, inplace, last_axis_parity
@@ -34,8 +35,8 @@ const MAX_ELEMENTS: i64 = 1 << 57;
 /// output_strides : sequence of int, optional
 ///     Strides of the result, instead of the operand's memory order without gaps.
 /// unaligned : bool, default: False
-///     Whether the address of a real operand on a device is no multiple of the size of a complex number. cuFFT's plan
-///     then works on a copy.
+///     Whether the address of a real operand on a device is no multiple of the size of a complex
+///     number. cuFFT's plan then works on a copy.
 ///
 /// Raises
 /// ------
@@ -167,7 +168,7 @@ impl PyFftProblem {
         self.problem.output_dtype().name()
     }
 
-    /// The cuFFT plans that it is cut into, in the order of execution.
+    /// List the cuFFT plans that the problem is cut into, in the order of execution.
     ///
     /// Returns
     /// -------
@@ -177,7 +178,7 @@ impl PyFftProblem {
     /// Raises
     /// ------
     /// UnsupportedLayoutError
-    ///     cuFFT covers the operand's strides with no plan.
+    ///     No plans of cuFFT cover the operand's strides.
     ///
     /// Examples
     /// --------
@@ -208,8 +209,10 @@ impl PyFftProblem {
             .collect()
     }
 
-    /// Bytes of a plan's workspace, where the largest work area of its cuFFT plans has `work_area` bytes: that, and the
-    /// copies that gpumath makes of what cuFFT cannot work on.
+    /// Compute the bytes of a plan's workspace.
+    ///
+    /// They are `work_area`, which is the size of the largest work area of its cuFFT plans, and the
+    /// copies that gpumath makes of operands that cuFFT cannot work on.
     fn workspace_size(&self, py: Python<'_>, work_area: usize) -> PyResult<usize> {
         Ok(PlanDescription::of(&self.problem).or_raise(py)?.workspace_size(work_area))
     }
@@ -254,7 +257,8 @@ impl PyFftProblem {
 }
 
 impl PyFftProblem {
-    /// Of a plan: alignment matters for cuFFT only, and callbacks are no part of it.
+    /// Returns the problem of a plan. Callbacks are no part of it, and alignment only on CUDA,
+    /// because it matters to cuFFT alone.
     pub(crate) fn of(problem: &FftProblem, on_cuda: bool) -> Self {
         let mut problem = problem.normalized();
         problem.callbacks = Callbacks::default();
@@ -263,7 +267,8 @@ impl PyFftProblem {
     }
 }
 
-/// One of the cuFFT plans that a transform is cut into, in the terms of cuFFT's advanced data layout.
+/// One of the cuFFT plans that a transform is cut into, in the terms of cuFFT's advanced data
+/// layout.
 #[pyclass(frozen, get_all, name = "FftPass", module = "gpumath.bindings.core")]
 pub(crate) struct PyFftPass {
     /// "C2C", "R2C" or "C2R".
@@ -282,9 +287,9 @@ pub(crate) struct PyFftPass {
     output_stride: i64,
     /// Elements between outputs of the batch.
     output_distance: i64,
-    /// Transforms that one call does.
+    /// Number of transforms in one call.
     batch: i64,
-    /// Calls that one execution makes.
+    /// Number of calls in one execution.
     calls: usize,
 }
 
@@ -296,6 +301,7 @@ impl PyFftPass {
     }
 }
 
+/// Returns the layout of a shape and strides, whose argument is called `{prefix}strides`.
 fn layout(prefix: &str, shape: Dims, strides: Option<Vec<i64>>) -> PyResult<Layout> {
     let refuse = |what: String| Err(PyValueError::new_err(what));
     if let Some(extent) = shape.iter().find(|&&extent| extent < 0) {
@@ -327,7 +333,7 @@ fn layout(prefix: &str, shape: Dims, strides: Option<Vec<i64>>) -> PyResult<Layo
     }
 }
 
-/// Cores that this process may use: the number of CPU threads of a plan, unless it is told another.
+/// Count the cores that this process may use, which is the default number of a plan's CPU threads.
 ///
 /// Examples
 /// --------

@@ -1,4 +1,5 @@
-//! Planning and running in one call: what the functions do where only defaults are asked for.
+//! Plans and runs in one call, for the functions of the host library if only defaults are asked
+//! for.
 
 use gpumath_core::fft::{Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm};
 use gpumath_core::operation::{Execution, Operation, PlanLookup};
@@ -7,10 +8,10 @@ use pyo3::prelude::*;
 use super::arguments::{parse_direction, parse_kind, parse_norm};
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
 use crate::api::operation::{Input, Invocation, Planning};
-use crate::interop::{self, ArrayLibrary, OperandProtocol};
+use crate::interop::{self, ArrayLibrary};
 
-/// What `transform` is asked, in the core's terms.
-pub(super) struct Question<'py> {
+/// The arguments of `FftPlan.transform`, in the core's terms.
+pub(super) struct TransformCall<'py> {
     request: FftRequest,
     operand: Input<'py>,
     out: Option<Input<'py>>,
@@ -20,7 +21,8 @@ pub(super) struct Question<'py> {
     norm: Option<Norm>,
 }
 
-impl<'py> Question<'py> {
+impl<'py> TransformCall<'py> {
+    /// Reads the arguments.
     #[expect(clippy::too_many_arguments, reason = "the arguments of `transform`")]
     pub(super) fn of(
         py: Python<'py>,
@@ -32,9 +34,7 @@ impl<'py> Question<'py> {
         norm: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
     ) -> PyResult<Self> {
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, Some(0))?;
-        protocol.check_gradient(operand)?;
+        let (view, library) = interop::view_without_gradient("the operand", operand, Some(0))?;
         let out = match out {
             None => None,
             Some(out) => {
@@ -55,14 +55,15 @@ impl<'py> Question<'py> {
             execution: chosen.resolve(py, view.device)?,
             operand: Input { object: operand.clone(), operand: view },
             out,
-            library: protocol.library(),
+            library,
             direction: parse_direction(direction)?,
-            norm: parse_norm(norm.map(|norm| norm.extract()).transpose()?)?,
+            norm: parse_norm(norm.map(PyAnyMethods::extract).transpose()?)?,
         })
     }
 
-    /// Plans or finds the plan, and runs it. `None` declines what cannot be, before anything happens.
-    pub(super) fn answer(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// Finds or makes the plan, and runs it. `None` declines arguments that do not fit, before
+    /// anything happens.
+    pub(super) fn run(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Self { request, operand, out, execution, library, direction, norm } = self;
         let plan = match FftPlan::find(&request, &[&operand], execution) {
             Ok(PlanLookup::Cached(plan)) => plan,

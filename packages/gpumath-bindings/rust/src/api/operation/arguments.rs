@@ -79,8 +79,8 @@ impl ExecutionArguments<'_> {
     }
 }
 
-/// Returns the cores that this process may use. They are counted once, because that reads the control
-/// group's files.
+/// Returns the cores that this process may use. They are counted once, because that reads the
+/// control group's files.
 pub(crate) fn usable_cores() -> NonZeroUsize {
     static CORES: OnceLock<NonZeroUsize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::invocation::Results;
 use super::operands::views;
 use super::{Input, Invocation, PyWorkspace};
-use crate::interop::OperandProtocol;
+use crate::interop::{Named, OperandProtocol};
 
 /// The level of `logging` at which executions are logged.
 const INFO: i32 = 20;
@@ -84,11 +84,13 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         let mut inputs: SmallVec<[Input<'_>; 1]> = SmallVec::new();
         let mut library = None;
         for (index, object) in operands.into_iter().enumerate() {
-            let protocol = OperandProtocol::of(&object)?;
+            let name = prepared.plan.problem().input(index).map_or("the operand", |spec| spec.name);
+            let protocol = OperandProtocol::of(&object).named(py, name)?;
             let operand = match known.as_ref().and_then(|known| known.get(index)) {
-                Some(known) => protocol.view_again(&object, known, Some(0))?,
-                None => protocol.view(&object, Some(0))?,
+                Some(known) => protocol.view_again(&object, known, Some(0)),
+                None => protocol.view(&object, Some(0)),
             };
+            let operand = operand.named(py, name)?;
             library.get_or_insert(protocol.library());
             inputs.push(Input { object, operand });
         }
@@ -97,7 +99,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         for out in outs {
             given.push(match out {
                 None => None,
-                Some(out) => match look_into_out(library.name(), &inputs, out)? {
+                Some(out) => match look_into_out(library.name(), &inputs, out) {
                     Some(out) => Some(out),
                     None => return Ok(None),
                 },
@@ -251,20 +253,20 @@ impl ExecutionLog {
     }
 }
 
-/// Looks into an array for a result; `None` declines, also for the very object of an operand, since that
-/// takes a plan that works in place.
+/// Looks into an array for a result; `None` declines, also for the very object of an operand, since
+/// that takes a plan that works in place.
 fn look_into_out<'py>(
     library: &str,
     inputs: &[Input<'py>],
     out: &Bound<'py, PyAny>,
-) -> PyResult<Option<Input<'py>>> {
+) -> Option<Input<'py>> {
     if inputs.iter().any(|input| input.object.is(out)) {
-        return Ok(None);
+        return None;
     }
-    let Ok(protocol) = OperandProtocol::of(out) else { return Ok(None) };
+    let protocol = OperandProtocol::of(out).ok()?;
     if protocol.library().name() != library || protocol.check_gradient(out).is_err() {
-        return Ok(None);
+        return None;
     }
     let found = protocol.view(out, Some(0));
-    Ok(found.ok().map(|operand| Input { object: out.clone(), operand }))
+    found.ok().map(|operand| Input { object: out.clone(), operand })
 }

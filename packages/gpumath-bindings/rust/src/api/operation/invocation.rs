@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::operands::{Input, check, location_of};
 use super::streams::{UserStream, WorkStreams, refuse_capture};
 use super::workspace::{PyWorkspace, reserve};
-use crate::api::device::wait;
+use crate::api::wait::wait_until;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::{ArrayLibrary, deferred_release};
@@ -28,7 +28,8 @@ pub(crate) struct Invocation<'a, 'py, O: Operation> {
     pub(crate) arguments: O::Arguments,
     /// By default the current stream of the inputs' library.
     pub(crate) stream: Option<&'a UserStream<'py>>,
-    /// Keeps device memory to work in for the next execution. By default a pool lends it for this one.
+    /// Keeps device memory to work in for the next execution. By default a pool lends it for this
+    /// one.
     pub(crate) workspace: Option<&'a PyWorkspace>,
     /// Whether to wait for the results.
     pub(crate) blocking: bool,
@@ -133,7 +134,7 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         deferred_release::release_finished();
         if let (Access::Several, Some(stream)) = (access, stream) {
             // The wait for what makes the operands can be interrupted here.
-            wait(py, || stream.query())?;
+            wait_until(py, || stream.query())?;
         }
         let (plan, arguments) = (self.plan, self.arguments);
         let specs = plan.problem().outputs();
@@ -167,12 +168,14 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
     fn keep_until_done(self, py: Python<'py>, stream: Option<StreamRef>) -> PyResult<()> {
         let Some(stream) = stream else { return Ok(()) };
         for input in self.inputs.iter_mut().chain(self.outs.iter_mut().flatten()) {
-            deferred_release::keep(&input.object, &mut input.operand, stream).or_raise(py)?;
+            deferred_release::keep_until_done(&input.object, &mut input.operand, stream)
+                .or_raise(py)?;
         }
-        if self.blocking { wait(py, || stream.query()) } else { Ok(()) }
+        if self.blocking { wait_until(py, || stream.query()) } else { Ok(()) }
     }
 
-    /// Returns whether the stream is being captured into a graph; an error if this execution cannot be.
+    /// Returns whether the stream is being captured into a graph; an error if this execution cannot
+    /// be.
     fn check_capture(
         &self,
         py: Python<'_>,

@@ -1,10 +1,10 @@
 //! Operations on arrays of any library: what lies between the arguments of a Python call and a
 //! core [`Plan`](gpumath_core::operation::Plan).
 //!
-//! An operation adds a thin class for its plans and one for its stateful object. Everything else is here:
-//! `operands` looks into arrays and checks them, `planning` finds or makes a plan, `invocation` runs
-//! one, `streams` and `workspace` say on which stream and in which memory it works, and `executor`
-//! repeats an invocation at the least cost.
+//! An operation adds a thin class for its plans and one for its stateful object. Everything else is
+//! here: `operands` looks into arrays and checks them, `planning` finds or makes a plan,
+//! `invocation` runs one, `streams` and `workspace` say on which stream and in which memory it
+//! works, and `executor` repeats an invocation at the least cost.
 
 pub(crate) mod arguments;
 mod executor;

@@ -31,8 +31,8 @@ pub(super) fn views<'a>(inputs: &'a [Input<'_>]) -> SmallVec<[&'a TensorView; 4]
     inputs.iter().map(|input| &input.operand.view).collect()
 }
 
-/// Returns where all these inputs are; `InvalidValue` if they are not in the same memory, or are where the
-/// plan cannot get them from.
+/// Returns where all these inputs are; `InvalidValue` if they are not in the same memory, or are
+/// where the plan cannot get them from.
 pub(super) fn location_of<O: Operation>(
     plan: &Plan<O>,
     inputs: &[Input<'_>],
@@ -131,8 +131,8 @@ fn check_one(spec: &OperandSpec<'_>, view: &TensorView, location: MemoryLocation
     )))
 }
 
-/// Returns the address of one side of a plan, and the operand to keep until the work is done. A bare
-/// address is taken as it is; an operand is checked against the plan.
+/// Returns the address of one side of a plan, and the operand to keep until the work is done. A
+/// bare address is taken as it is; an operand is checked against the plan.
 pub(crate) fn address_of<O: Operation>(
     plan: &Plan<O>,
     spec: Option<OperandSpec<'_>>,
@@ -142,7 +142,8 @@ pub(crate) fn address_of<O: Operation>(
     if let Ok(address) = operand.cast::<PyInt>() {
         return Ok((address.extract()?, None));
     }
-    let view = interop::view(operand, Some(stream))?;
+    let name = spec.as_ref().map_or("the operand", |spec| spec.name);
+    let (view, _) = interop::view(name, operand, Some(stream))?;
     if let Some(spec) = spec {
         check_one(&spec, &view, plan.execution().location()).or_raise(operand.py())?;
     }

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use crate::gil::release_gil;
 
 /// Statistics of the calling thread's plan cache.
-#[pyclass(frozen, get_all, module = "gpumath.bindings.core")]
-pub(crate) struct PlanCacheInfo {
+#[pyclass(frozen, get_all, name = "PlanCacheInfo", module = "gpumath.bindings.core")]
+pub(crate) struct PyPlanCacheInfo {
     /// Look-ups that found a plan.
     hits: u64,
     /// Look-ups that had to make one.
@@ -16,13 +16,14 @@ pub(crate) struct PlanCacheInfo {
     size: usize,
     /// Plans kept at most for each device; the CPU counts as one.
     limit: usize,
-    /// Bytes of device memory that cuFFT took when the plans kept now were made, on all devices together. What other
-    /// threads allocated at the same moment is in it; a workspace is not, as plans keep none.
+    /// Bytes of device memory that cuFFT took when the plans kept now were made, on all devices
+    /// together. What other threads allocated at the same moment is in it; a workspace is not, as
+    /// plans keep none.
     device_memory: usize,
 }
 
 #[pymethods]
-impl PlanCacheInfo {
+impl PyPlanCacheInfo {
     fn __repr__(&self) -> String {
         let Self { hits, misses, size, limit, device_memory } = self;
         format!(
@@ -36,7 +37,8 @@ impl PlanCacheInfo {
 /// Returns
 /// -------
 /// PlanCacheInfo
-///     Look-ups that found a plan and that did not, plans kept, the limit, and the device memory that the plans took.
+///     Look-ups that found a plan and that did not, plans kept, the limit, and the device memory
+///     that the plans took.
 ///
 /// Examples
 /// --------
@@ -48,9 +50,9 @@ impl PlanCacheInfo {
 /// >>> core.plan_cache_info()
 /// PlanCacheInfo(hits=1, misses=1, size=1, limit=16, device_memory=0)
 #[pyfunction]
-pub(crate) fn plan_cache_info() -> PlanCacheInfo {
+pub(crate) fn plan_cache_info() -> PyPlanCacheInfo {
     let cache::Info { hits, misses, size, limit, device_memory } = cache::info();
-    PlanCacheInfo { hits, misses, size, limit, device_memory }
+    PyPlanCacheInfo { hits, misses, size, limit, device_memory }
 }
 
 /// Drop the calling thread's cached plans and set its counts to zero.
@@ -71,8 +73,8 @@ pub(crate) fn plan_cache_clear(py: Python<'_>) {
 /// Parameters
 /// ----------
 /// limit : int
-///     Number of plans; the CPU counts as one device. The calling thread drops what is over it at once, the others when
-///     they next plan.
+///     Number of plans; the CPU counts as one device. The calling thread drops what is over it at
+///     once, the others when they next plan.
 ///
 /// Examples
 /// --------

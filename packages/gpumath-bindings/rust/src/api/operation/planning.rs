@@ -67,9 +67,12 @@ impl<O: Operation> Planning<'_, '_, O> {
         }
         let execution = self.execution;
         let plan = |problem: O::Problem| {
-            release_gil(py, || match cached {
-                true => Plan::cached(problem, execution),
-                false => Plan::new(problem, execution).map(Arc::new),
+            release_gil(py, || {
+                if cached {
+                    Plan::cached(problem, execution)
+                } else {
+                    Plan::new(problem, execution).map(Arc::new)
+                }
             })
         };
         match plan(problem.clone()) {

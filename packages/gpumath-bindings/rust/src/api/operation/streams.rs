@@ -1,4 +1,5 @@
-//! The streams of one piece of work: the one that the operands' library works on, and the one to use.
+//! The streams of one piece of work: the one that the operands' library works on, and the one to
+//! use.
 
 use gpumath_core::Error;
 use gpumath_core::device::StreamRef;
@@ -35,8 +36,9 @@ pub(crate) struct WorkStreams {
 }
 
 impl WorkStreams {
-    /// Finds the streams for operands at `location`, which are used on `device`. A stream that the user
-    /// named is made to wait for the library's current one, on which the operands may still be being written.
+    /// Finds the streams for operands at `location`, which are used on `device`. A stream that the
+    /// user named is made to wait for the library's current one, on which the operands may still be
+    /// being written.
     pub(crate) fn of(
         py: Python<'_>,
         library: ArrayLibrary,

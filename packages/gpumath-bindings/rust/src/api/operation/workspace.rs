@@ -1,4 +1,5 @@
-//! Device memory for executions: from the pool of the operands' library, or from the user's manager.
+//! Device memory for executions: from the pool of the operands' library, or from the user's
+//! manager.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,6 +18,7 @@ use pyo3::types::PyInt;
 
 use super::Invocation;
 use crate::error::OrRaise;
+use crate::gil::acquire_gil;
 use crate::interop::ArrayLibrary;
 
 /// Attributes in which the pointers of different libraries have their address.
@@ -174,7 +176,8 @@ impl PythonManager {
 /// The user's manager during one call.
 struct UserManager<'a> {
     manager: &'a PythonManager,
-    /// The object behind the stream, which has to outlive memory that is freed in the stream's order.
+    /// The object behind the stream, which has to outlive memory that is freed in the stream's
+    /// order.
     stream_object: Option<Py<PyAny>>,
 }
 
@@ -205,8 +208,8 @@ impl BaseCUDAMemoryManager for UserManager<'_> {
 fn owned_by(owner: Py<PyAny>, address: usize, size: usize) -> MemoryPointer {
     let drop_owner = move || {
         let mut owner = Some(owner);
-        Python::try_attach(|_| drop(owner.take()));
-        // Where there is no interpreter any more, the memory is left to the end of the process.
+        acquire_gil(|_| drop(owner.take()));
+        // Once the interpreter shuts down, the memory is left to the end of the process.
         std::mem::forget(owner);
     };
     MemoryPointer::new(address, size, Some(Box::new(drop_owner)))

@@ -1,4 +1,4 @@
-//! `resized`
+//! The function `resized`, which crops and pads.
 
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::crop_or_pad;
@@ -9,19 +9,21 @@ use pyo3::prelude::*;
 use crate::api::operation::{UserStream, WorkStreams};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{OperandProtocol, deferred_release};
+use crate::interop::{self, deferred_release};
 
-/// Copy an operand to a new array of another shape: cut where that is shorter, with zeros where it is longer.
+/// Copy an operand to a new array of another shape, cropped or padded with zeros.
+///
+/// Each dimension is cropped at its end if the new extent is shorter, and padded if it is longer.
 ///
 /// Parameters
 /// ----------
 /// operand : array
-///     What `TensorView` takes.
+///     Any operand of `TensorView`.
 /// shape : sequence of int
-///     Extent of each dimension.
+///     Extent of each dimension of the result.
 /// stream : int or stream object, optional
-///     CUDA stream that the work goes to, after the work on the current stream of the operand's library.
-///     By default that current stream, and the default stream where the library has none.
+///     CUDA stream to enqueue the work on, after the work on the current stream of the operand's
+///     library. By default that current stream, or the default stream if the library has none.
 ///
 /// Returns
 /// -------
@@ -51,19 +53,18 @@ pub(crate) fn resized<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let shape = Dims::from_vec(shape);
     let given = stream.map(UserStream::of).transpose()?;
-    let protocol = OperandProtocol::of(operand)?;
-    // Libraries without a current stream work on the default stream.
+    // A library without a current stream works on the default stream, whose handle is 0.
     let handle = given.as_ref().map_or(0, |stream| stream.handle);
-    let mut source = protocol.view(operand, Some(handle))?;
-    protocol.check_gradient(operand)?;
+    let (mut source, library) =
+        interop::view_without_gradient("the operand", operand, Some(handle))?;
     if shape.len() != source.layout.ndim() || shape.iter().any(|&extent| extent < 0) {
         return Err(PyValueError::new_err(format!(
-            "the shape {:?} was asked for, but the operand has {} dimensions; give as many extents, none of them negative",
+            "the shape {:?} was asked for, but the operand has {} dimensions; give as many extents, \
+             none of them negative",
             shape.as_slice(),
             source.layout.ndim()
         )));
     }
-    let library = protocol.library();
     let layout = Layout::packed(&shape, &source.layout.memory_order());
     let target = TensorView { layout, readonly: false, ..source.view.clone() };
     if target.span_in_memory().is_none() {
@@ -79,11 +80,11 @@ pub(crate) fn resized<'py>(
         .allocate(py, || library.empty(operand, &source, &target.layout, source.dtype, stream))?;
     let target = TensorView { ptr: new.ptr, ..target };
     let from = &source.view;
-    // Host memory has no stream.
+    // In host memory no work is enqueued, so the stream does not matter.
     let work = streams.work.unwrap_or(StreamRef::legacy_default(0));
-    // SAFETY: the new array has the target's layout, and both are alive for the call; what is borrowed
-    // is kept until the work is done.
+    // SAFETY: the new array has the target's layout. Both arrays are alive for the call, and the
+    // operand is kept until the work is done.
     release_gil(py, || unsafe { crop_or_pad(&target, from, work) }).or_raise(py)?;
-    deferred_release::keep(operand, &mut source, work).or_raise(py)?;
+    deferred_release::keep_until_done(operand, &mut source, work).or_raise(py)?;
     Ok(new.array)
 }
