@@ -73,7 +73,6 @@ pub(super) fn execute(
 
 /// Looks into an operand and the array for its result. A library without a current stream works on
 /// the default stream, unless `stream` is another.
-#[expect(clippy::type_complexity, reason = "what an invocation takes")]
 pub(super) fn operands<'py>(
     operand: &Bound<'py, PyAny>,
     out: Option<&Bound<'py, PyAny>>,
