@@ -10,6 +10,7 @@ pub(crate) mod c_api;
 pub(crate) mod device;
 pub(crate) mod fft;
 pub(crate) mod libraries;
+pub(crate) mod matmul;
 pub(crate) mod memory;
 pub(crate) mod operation;
 pub(crate) mod resize;

@@ -97,34 +97,48 @@ pub(crate) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> PyResul
     OperandProtocol::of(operand)?.view(operand, stream)
 }
 
-/// The same for what the result of an operation on `operand` is written to. Errors speak of `out`.
+/// Looks like [`view`] into what the result of an operation on `operand` is written to. Errors speak of `out`.
 pub(crate) fn out_view(
     operand: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
     stream: Option<usize>,
 ) -> PyResult<Operand> {
+    named_view("out", out, stream, || {
+        Ok(Some(("the operand", OperandProtocol::of(operand)?.library())))
+    })
+}
+
+/// Looks like [`view`] into the argument `name` of an operation, which errors then name. It has to be of the library of
+/// the `first` operand, whose name comes with it; `None` for that operand itself.
+pub(crate) fn named_view(
+    name: &str,
+    object: &Bound<'_, PyAny>,
+    stream: Option<usize>,
+    first: impl FnOnce() -> PyResult<Option<(&'static str, ArrayLibrary)>>,
+) -> PyResult<Operand> {
     let renamed = |error: PyErr| {
-        let py = out.py();
+        let py = object.py();
         if !error.is_instance_of::<PyTypeError>(py) && !error.is_instance_of::<PyValueError>(py) {
             return error;
         }
         let text = error.value(py).to_string();
-        let text = text.replace("the operand's", "out's").replace("the operand", "out");
-        let renamed = PyValueError::new_err(text.replace("the tensor", "out"));
+        let text = text.replace("the operand's", &format!("{name}'s")).replace("the operand", name);
+        let renamed = PyValueError::new_err(text.replace("the tensor", name));
         renamed.set_cause(py, Some(error));
         renamed
     };
-    let reader = OperandProtocol::of(out).map_err(renamed)?;
-    let (own, other) = (OperandProtocol::of(operand)?.library(), reader.library());
-    if own.name() != other.name() {
+    let reader = OperandProtocol::of(object).map_err(renamed)?;
+    if let Some((first, own)) = first()?
+        && own.name() != reader.library().name()
+    {
         return Err(PyValueError::new_err(format!(
-            "out is of the library {}, and the operand of {}; give an array of the operand's library",
-            other.name(),
+            "{name} is of the library {}, and {first} of {}; give an array of {first}'s library",
+            reader.library().name(),
             own.name()
         )));
     }
-    reader.check_gradient(out).map_err(renamed)?;
-    reader.view(out, stream).map_err(renamed)
+    reader.check_gradient(object).map_err(renamed)?;
+    reader.view(object, stream).map_err(renamed)
 }
 
 impl OperandProtocol {

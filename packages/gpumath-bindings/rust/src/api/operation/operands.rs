@@ -1,16 +1,22 @@
 //! Operands that were looked into, and whether they fit a plan.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use gpumath_core::error::{Error, Result};
 use gpumath_core::operation::{OperandSpec, Operation, Plan, Problem};
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
+use super::arguments::ExecutionArguments;
+use super::invocation::Invocation;
+use super::planning::{Planning, find_or_plan};
+use super::streams::UserStream;
+use super::workspace::PyWorkspace;
 use crate::error::OrRaise;
-use crate::interop::{self, Operand};
+use crate::interop::{self, ArrayLibrary, Operand, OperandProtocol};
 
 /// An array that a user gave, and what it is.
 pub(crate) struct Input<'py> {
@@ -23,6 +29,82 @@ impl Deref for Input<'_> {
 
     fn deref(&self) -> &TensorView {
         &self.operand.view
+    }
+}
+
+/// The arrays of one call: operands of one library, and perhaps one for the result.
+pub(crate) struct Operands<'py> {
+    library: ArrayLibrary,
+    inputs: Inputs<'py>,
+    out: Option<Input<'py>>,
+}
+
+impl<'py> Operands<'py> {
+    /// Looks into operands, which come with the names of the arguments, and into the argument `out`.
+    /// Work put on `stream` from now on waits for what makes their elements; `None` promises that
+    /// nobody looks at them.
+    pub(crate) fn look_into(
+        named: &[(&'static str, &Bound<'py, PyAny>)],
+        out: Option<&Bound<'py, PyAny>>,
+        stream: Option<usize>,
+    ) -> PyResult<Self> {
+        let mut first = None;
+        let mut inputs = Inputs::new();
+        for &(name, object) in named {
+            let operand = interop::named_view(name, object, stream, || Ok(first))?;
+            if first.is_none() {
+                first = Some((name, OperandProtocol::of(object)?.library()));
+            }
+            inputs.push(Input { object: object.clone(), operand });
+        }
+        let out = out
+            .map(|out| {
+                let operand = interop::named_view("out", out, stream, || Ok(first))?;
+                Ok::<_, PyErr>(Input { object: out.clone(), operand })
+            })
+            .transpose()?;
+        Ok(Self { library: first.map_or(ArrayLibrary::Other, |(_, library)| library), inputs, out })
+    }
+
+    /// Where the first operand is.
+    pub(crate) fn location(&self) -> MemoryLocation {
+        self.inputs.first().map_or(MemoryLocation::Host, |first| first.device)
+    }
+
+    /// What the array for the result is, if there is one.
+    pub(crate) fn out(&self) -> Option<&TensorView> {
+        self.out.as_deref()
+    }
+
+    /// Returns the plan from the calling thread's cache; a new plan is entered there.
+    pub(crate) fn plan<O: Operation>(
+        &self,
+        py: Python<'py>,
+        request: &O::Request,
+        chosen: &ExecutionArguments<'_>,
+        stream: Option<&UserStream<'py>>,
+    ) -> PyResult<Arc<Plan<O>>> {
+        let execution = chosen.resolve(py, self.location())?;
+        let (inputs, library) = (&views(&self.inputs), self.library);
+        find_or_plan(py, &Planning { request, inputs, execution, library, stream })
+    }
+
+    /// Checks the operands against the plan, executes it, and returns its one result.
+    pub(crate) fn run<O: Operation>(
+        self,
+        py: Python<'py>,
+        plan: &Arc<Plan<O>>,
+        arguments: O::Arguments,
+        stream: Option<UserStream<'py>>,
+        workspace: Option<&PyWorkspace>,
+        blocking: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Self { library, inputs, out } = self;
+        let outs = smallvec![out];
+        let invocation =
+            Invocation { plan, library, inputs, outs, arguments, stream, workspace, blocking };
+        invocation.check().or_raise(py)?;
+        Ok(invocation.run(py)?.swap_remove(0))
     }
 }
 
@@ -83,10 +165,13 @@ pub(super) fn check<O: Operation>(
         ));
     }
     let overwritten = problem.overwritten_input().and_then(|index| inputs.get(index));
-    if overwritten.is_some_and(|input| input.readonly) {
-        return Err(Error::InvalidValue(
-            "the operand is read-only, but would be overwritten".into(),
-        ));
+    for (spec, input) in problem.inputs().zip(inputs) {
+        if input.readonly && overwritten.is_some_and(|own| std::ptr::eq(own, input)) {
+            return Err(Error::InvalidValue(format!(
+                "{} is read-only, but would be overwritten",
+                spec.name
+            )));
+        }
     }
     for (index, (spec, out)) in problem.outputs().zip(outs).enumerate() {
         let Some(out) = out else { continue };
@@ -98,19 +183,19 @@ pub(super) fn check<O: Operation>(
             )));
         }
         let overwritten = overwritten.filter(|_| index == 0);
-        for input in inputs.iter().filter(|_| !problem.is_empty()) {
+        for (own, input) in problem.inputs().zip(inputs).filter(|_| !problem.is_empty()) {
             let may_share = overwritten.is_some_and(|own| std::ptr::eq(own, input));
             if may_share && out.ptr != input.ptr {
                 return Err(Error::InvalidValue(format!(
-                    "this plan works in place, but {} is not the memory of the operand; leave it out",
-                    spec.name
+                    "this plan works in place, but {} is not the memory of {}; leave it out",
+                    spec.name, own.name
                 )));
             }
             if !may_share && out.overlaps(input) {
                 return Err(Error::InvalidValue(format!(
-                    "{} and the operand overlap in memory, but this plan works out of place; give \
-                     memory of its own",
-                    spec.name
+                    "{} and {} overlap in memory, but this plan works out of place; give memory of \
+                     its own",
+                    spec.name, own.name
                 )));
             }
         }
