@@ -30,7 +30,7 @@ ORDERS = ["C", "F", "rows", "columns"]
 
 
 def matrix(shape: tuple[int, int], dtype: str, order: str = "C") -> np.ndarray:
-    """Return a matrix with fresh values: in C or Fortran order, or with gaps after rows or columns."""
+    """Return a matrix with fresh values, in C or Fortran order, or with gaps between its lines."""
     rows, columns = shape
     base_shape = {"rows": (rows, columns + 3), "columns": (columns, rows + 5)}.get(order, shape)
     base = np.random.default_rng().uniform(-1, 1, base_shape).astype(dtype)
@@ -42,7 +42,7 @@ def matrix(shape: tuple[int, int], dtype: str, order: str = "C") -> np.ndarray:
 
 
 def check_product(result: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    """Compare a result with the product in double precision, by the bound of its rounding errors."""
+    """Compare a result with the product in double precision, by the bound of rounding errors."""
     expected = np.matmul(a.astype(np.float64), b.astype(np.float64))
     assert result.shape == expected.shape
     assert result.dtype == a.dtype

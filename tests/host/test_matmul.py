@@ -48,7 +48,8 @@ def test_every_order(space: Space, orders: tuple[str, str], dtype: str) -> None:
 @pytest.mark.parametrize("orders", ["CC", "CF", "FC", "FF"])
 def test_out_in_every_order(space: Space, orders: str, order: str) -> None:
     for rows, depth, columns in [(6, 4, 9), (130, 20, 70), (3, 0, 2), (3, 2, 0), (1, 5, 1)]:
-        a, b = matrix((rows, depth), "float32", orders[0]), matrix((depth, columns), "float32", orders[1])
+        a = matrix((rows, depth), "float32", orders[0])
+        b = matrix((depth, columns), "float32", orders[1])
         out = space.array(matrix((rows, columns), "float32", order))
         write(out, nan_like((rows, columns), "float32"))
         before = gaps_of(out) if rows * columns else None
@@ -92,10 +93,7 @@ def scattered(
 def test_rows_that_share_memory(cpu_space: Space) -> None:
     line, b = matrix((1, 7), "float64"), matrix((7, 5), "float64")
     a = cpu_space.array(line)
-    if cpu_space.library == "torch":
-        many = a.expand(9, 7)
-    else:
-        many = np.broadcast_to(a, (9, 7))
+    many = a.expand(9, 7) if cpu_space.library == "torch" else np.broadcast_to(a, (9, 7))
     result = linalg.matmul(many, cpu_space.array(b))
     check_product(cpu_space.numpy(result), np.repeat(line, 9, 0), b)
 
@@ -176,7 +174,7 @@ REFUSED: list[tuple[Any, Any, list[str]]] = [
 @pytest.mark.parametrize("execution", [None, "cpu", "cuda"])
 def test_refused_operands(a: Any, b: Any, words: list[str], execution: Any) -> None:
     """Also for a GPU that is not there: nothing is asked of it before."""
-    with pytest.raises(ValueError, match="a|b") as caught:
+    with pytest.raises(ValueError, match=r"^[ab] is|out") as caught:
         linalg.matmul(a, b, execution=execution)
     for word in words:
         assert word in str(caught.value)
@@ -193,7 +191,7 @@ def test_operands_of_two_libraries() -> None:
 def test_tensors_that_are_more_than_their_elements() -> None:
     torch = library("torch")
     a, b = torch.ones(3, 4), torch.ones(4, 5, requires_grad=True)
-    with pytest.raises(ValueError, match="b requires a gradient|gradient.*b|b.*gradient"):
+    with pytest.raises(ValueError, match="b requires a gradient"):
         linalg.matmul(a, b)
 
 
@@ -226,7 +224,7 @@ def test_out_and_an_operand_overlap(space: Space) -> None:
         (other, whole, whole[2:6]),
         (whole[3:7], whole.T, whole[:4]),
     ]:
-        with pytest.raises(ValueError, match="out overlaps a or b in memory; give memory of its own"):
+        with pytest.raises(ValueError, match="out overlaps a or b in memory"):
             linalg.matmul(a, b, out=out, execution=space.execution)
     np.testing.assert_array_equal(space.numpy(whole), block)
     # Different parts of one block of memory.

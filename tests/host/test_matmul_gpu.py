@@ -62,7 +62,7 @@ def test_unsupported_layouts(
     if name == "b":
         pair.reverse()
         values.reverse()
-    with pytest.raises(linalg.UnsupportedLayoutError, match=f"^{name} has the shape.*copy") as caught:
+    with pytest.raises(linalg.UnsupportedLayoutError, match=rf"^{name} has .*copy") as caught:
         linalg.matmul(*pair)
     assert (caught.value.permutation, caught.value.axes) == ((0, 1), (0, 1))
     check_product(gpu_space.numpy(linalg.matmul(*pair, execution="cpu")), *values)
@@ -71,7 +71,7 @@ def test_unsupported_layouts(
 def test_an_unsupported_out(gpu_space: Space) -> None:
     a, b = matrix((6, 4), "float32"), matrix((4, 5), "float32")
     out = gpu_space.array(nan_like((6, 10), "float32"))
-    with pytest.raises(linalg.UnsupportedLayoutError, match="^out has"):
+    with pytest.raises(linalg.UnsupportedLayoutError, match=r"^out has"):
         linalg.matmul(gpu_space.array(a), gpu_space.array(b), out=out[:, ::2])
     assert np.isnan(gpu_space.numpy(out)).all()
 
@@ -247,9 +247,9 @@ def test_operands_in_two_memories() -> None:
         linalg.matmul(a, cupy.asarray(a))
     on_host = torch.from_numpy(a)
     for pair in [(on_host, on_host.cuda()), (on_host.cuda(), on_host)]:
-        with pytest.raises(ValueError, match="in host memory.*in the same memory"):
+        with pytest.raises(ValueError, match=r"in host memory.*in the same memory"):
             linalg.matmul(*pair)
-        with pytest.raises(ValueError, match="out is of.*in host memory|out is of.*on CUDA device"):
+        with pytest.raises(ValueError, match=r"out is of .*and the result of"):
             linalg.matmul(pair[0], pair[0], out=pair[1].clone())
 
 
@@ -261,7 +261,7 @@ def test_several_devices_are_refused() -> None:
         linalg.matmul(a, a, execution=linalg.ExecutionCUDA(device_ids=[0, 1]))
     torch = library("torch")
     first = torch.from_numpy(a).cuda(0)
-    with pytest.raises(ValueError, match="on CUDA device 1.*in the same memory"):
+    with pytest.raises(ValueError, match=r"on CUDA device 1.*in the same memory"):
         linalg.matmul(first, first.cuda(1))
     second = first.cuda(1)
     check_product(linalg.matmul(second, second).cpu().numpy(), a, a)
