@@ -159,21 +159,25 @@ def test_a_graph_outlives_the_plan(pair: Pair) -> None:
 
 @pytest.mark.parametrize("pair", WAYS, ids=str)
 def test_what_cannot_be_captured(pair: Pair) -> None:
-    a = matrix((31, 31), "float32")
+    """A refusal leaves the capture as it was: the product before it is replayed."""
+    a, b = matrix((31, 31), "float32"), matrix((8, 8), "float32")
     operand, out = pair.operand(a), pair.operand(a)
+    other, first, second = (pair.operand(b) for _ in range(3))
     stream = pair.stream()
+    argument = pair.argument(stream)
     core.plan_cache_clear()
-    with pair.capture(stream):
-        argument = pair.argument(stream)
+    linalg.matmul(other, other, out=first)
+    linalg.matmul(a, a, execution="cuda")
+    with pair.capture(stream) as captured:
+        linalg.matmul(other, other, out=second, stream=argument)
         with pytest.raises(errors.InvalidStateError, match="a plan is made"):
             linalg.matmul(operand, operand, out=out, stream=argument)
-    linalg.matmul(operand, operand, out=out)
-    linalg.matmul(a, a, execution="cuda")
-    with pair.capture(stream):
         with pytest.raises(errors.InvalidStateError, match="blocking=True waits"):
-            linalg.matmul(operand, operand, out=out, stream=argument, options={"blocking": True})
+            linalg.matmul(other, other, out=first, stream=argument, options={"blocking": True})
         with pytest.raises(errors.InvalidStateError, match="a is in host memory"):
             linalg.matmul(a, a, execution="cuda", stream=stream)
+    captured.replay()
+    check_product(read(second), b, b)
     linalg.matmul(operand, operand, out=out)
     check_product(read(out), a, a)
 
