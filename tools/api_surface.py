@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SNAPSHOTS = ROOT / "api-surface"
 TOP_MODULES = {
     "bindings": ("gpumath.bindings",),
-    "host": ("gpumath.fft", "gpumath.memory"),
+    "host": ("gpumath.fft", "gpumath.linalg", "gpumath.memory"),
     "device": ("gpumath.device",),
 }
 

@@ -1,4 +1,4 @@
-"""A driver, a runtime and a cuFFT without a GPU, which show what is ordered after what."""
+"""CUDA libraries without a GPU, which show what is ordered after what."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def start(library: Path, target: str, *arguments: Any) -> subprocess.CompletedPr
     tests/programs/support/ordering.py has what the program can ask the driver and tell it.
     """
     settings: dict[str, Path | str] = {
-        f"GPUMATH_{name}_PATH": library for name in ("DRIVER", "CUFFT", "RUNTIME")
+        f"GPUMATH_{name}_PATH": library for name in ("DRIVER", "CUBLASLT", "CUFFT", "RUNTIME")
     }
     return run_python(["-W", "ignore", *arguments_of(target, *arguments)], settings)

@@ -8,7 +8,7 @@ import inspect
 
 import pytest
 
-from gpumath import fft, memory
+from gpumath import fft, linalg, memory
 
 MODULES = [
     "gpumath.fft",
@@ -21,6 +21,8 @@ MODULES = [
     "gpumath.fft._key",
     "gpumath.fft._numpy_forms",
     "gpumath.fft._options",
+    "gpumath.linalg",
+    "gpumath.linalg._matmul",
     "gpumath._host.execution",
     "gpumath._host.limits",
 ]
@@ -36,7 +38,7 @@ def test_examples(name: str) -> None:
 def public_objects() -> list[tuple[str, object]]:
     return [
         (f"{module.__name__}.{name}", getattr(module, name))
-        for module in (fft, memory)
+        for module in (fft, linalg, memory)
         for name in module.__all__
     ]
 

@@ -27,6 +27,7 @@ def told(function: str, module: str) -> Any:
         ("gpumath.bindings.core", []),
         *((f"gpumath.bindings.{module}", []) for module in MODULES),
         ("gpumath.fft", ["numpy"]),
+        ("gpumath.linalg", ["numpy"]),
         ("gpumath.device", []),
     ],
 )

@@ -114,7 +114,7 @@ pub enum Error {
         message: String,
         /// Axis order of a copy whose layout is supported.
         permutation: Vec<usize>,
-        /// The transform axes of that copy.
+        /// The axes of that copy that the operation works along.
         axes: Vec<usize>,
     },
 }

@@ -7,6 +7,7 @@ pub mod fft;
 pub mod handle;
 mod kernels;
 pub mod loader;
+pub mod matmul;
 pub mod memory;
 pub mod operation;
 mod parallel;

@@ -3,7 +3,7 @@
 use super::callback::Callbacks;
 use super::problem::{FftProblem, Precision, TransformKind};
 use crate::error::{Error, Result};
-use crate::operation::{Execution, Request};
+use crate::operation::{Execution, Request, check_output as check_memory};
 use crate::tensor::{DType, Dims, Layout, TensorView};
 
 /// The choices that a user makes about a transform; everything else follows from the operand.
@@ -155,27 +155,8 @@ fn check_output(
     dtype: DType,
     inplace: bool,
 ) -> Result<()> {
-    if output.dtype != dtype
-        || output.layout.shape.as_slice() != shape
-        || output.device != operand.device
-    {
-        let layout = Layout::contiguous(shape);
-        let wanted = TensorView { dtype, layout, ..operand.clone() };
-        return Err(Error::InvalidValue(format!(
-            "out is of {}, and the result of {}; give an array like that, of any strides",
-            output.describe(),
-            wanted.describe()
-        )));
-    }
-    if output.readonly {
-        return Err(Error::InvalidValue("out is read-only; give an array that is writable".into()));
-    }
-    if !output.layout.is_injective() {
-        return Err(Error::InvalidValue(format!(
-            "out is of {}, so that its elements overlap; give an array whose elements do not",
-            output.describe()
-        )));
-    }
+    let layout = Layout::contiguous(shape);
+    check_memory(output, &TensorView { dtype, layout, ..operand.clone() })?;
     let is_operand = is_same(output, operand);
     if inplace && !is_operand {
         return Err(Error::InvalidValue(

@@ -7,6 +7,8 @@
 //! because settings such as the stream are state of the handle. A forked child has copies of its
 //! parent's handles, but can neither use them, because it cannot enter a context, nor destroy them.
 
+mod descriptor;
+
 use std::cell::RefCell;
 
 use gpumath_sys::generated::cublaslt;
@@ -15,6 +17,8 @@ use gpumath_sys::table::Function;
 use crate::device::{ContextGuard, RelaxedCapture, may_call_cuda_in_drop};
 use crate::error::Result;
 use crate::status::call;
+
+pub(crate) use descriptor::Descriptor;
 
 /// A library whose functions take a handle.
 #[derive(Debug)]

@@ -10,6 +10,7 @@
 //! - [`Workspace`] keeps the memory that executions work in.
 
 mod execution;
+mod output;
 mod placement;
 mod plan;
 pub mod plan_cache;
@@ -27,6 +28,7 @@ use crate::error::Result;
 use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
 
 pub use execution::Execution;
+pub use output::{MAX_ALIGNMENT, alignment, check_output};
 pub use plan::{Plan, PlanLookup};
 pub use plan_cache::PlanCache;
 pub use workspace::{Workspace, allocate_in_graph, captured};
@@ -47,10 +49,14 @@ pub trait Operation: Sized + 'static {
     fn plan(problem: &Self::Problem, execution: Execution) -> Result<Self::Engine>;
 
     /// Checks what does not need an engine: also for empty problems, before [`Self::plan`].
-    fn check_plan(problem: &Self::Problem, execution: Execution) -> Result<()>;
+    fn check_plan(_problem: &Self::Problem, _execution: Execution) -> Result<()> {
+        Ok(())
+    }
 
     /// Checks the arguments of an execution.
-    fn check_arguments(problem: &Self::Problem, arguments: Self::Arguments) -> Result<()>;
+    fn check_arguments(_problem: &Self::Problem, _arguments: Self::Arguments) -> Result<()> {
+        Ok(())
+    }
 
     /// Returns this thread's cache of the operation's plans, a `thread_local!` of its own.
     fn plan_cache() -> &'static LocalKey<RefCell<PlanCache<Self>>>;
@@ -78,7 +84,9 @@ pub trait Problem: Clone + Debug + Eq + Hash + Send + Sync + 'static {
     fn output(&self, index: usize) -> Option<OperandSpec<'_>>;
 
     /// The input that the first result overwrites, if the operation works in place.
-    fn overwritten_input(&self) -> Option<usize>;
+    fn overwritten_input(&self) -> Option<usize> {
+        None
+    }
 
     /// Whether there is nothing to compute and nothing to write.
     fn is_empty(&self) -> bool;
@@ -169,6 +177,35 @@ pub trait Engine: Debug + Send + Sync {
         context: Option<&ContextGuard>,
         call: &Call<'_, Self::Arguments>,
     ) -> Result<()>;
+}
+
+impl<Arguments> Engine for Box<dyn Engine<Arguments = Arguments>> {
+    type Arguments = Arguments;
+
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn workspace_size(&self) -> usize {
+        (**self).workspace_size()
+    }
+
+    fn device_memory(&self) -> usize {
+        (**self).device_memory()
+    }
+
+    fn library_calls(&self) -> usize {
+        (**self).library_calls()
+    }
+
+    unsafe fn execute(
+        &self,
+        context: Option<&ContextGuard>,
+        call: &Call<'_, Arguments>,
+    ) -> Result<()> {
+        // SAFETY: the caller guarantees what the engine requires.
+        unsafe { (**self).execute(context, call) }
+    }
 }
 
 /// One execution of a plan.

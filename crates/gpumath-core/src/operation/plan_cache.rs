@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use smallvec::SmallVec;
 
-use super::{Execution, Operation, Plan};
+use super::{Execution, MAX_ALIGNMENT, Operation, Plan};
 use crate::device::drop_released;
 use crate::error::Result;
 use crate::tensor::TensorView;
@@ -22,9 +22,6 @@ pub type Key<O> = (<O as Operation>::Problem, Execution);
 
 /// Requests that are kept together with their plans: enough for a loop over a few operations.
 const MAX_RECENT: usize = 4;
-
-/// No library asks more of the address of an element than to be a multiple of its size, in bytes.
-const ALIGNMENT_THAT_MATTERS: usize = 16;
 
 /// Plans that each thread keeps for each device, unless [`set_limit`] says otherwise.
 pub const DEFAULT_LIMIT: usize = 16;
@@ -112,7 +109,7 @@ fn is_alike(known: &TensorView, view: &TensorView) -> bool {
         && known.layout == view.layout
         && known.device == view.device
         && known.readonly == view.readonly
-        && known.ptr % ALIGNMENT_THAT_MATTERS == view.ptr % ALIGNMENT_THAT_MATTERS
+        && known.ptr % MAX_ALIGNMENT == view.ptr % MAX_ALIGNMENT
 }
 
 /// Keeps a request together with the plan that answers it.

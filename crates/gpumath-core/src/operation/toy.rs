@@ -31,10 +31,6 @@ impl Problem for Length {
         self.input(index)
     }
 
-    fn overwritten_input(&self) -> Option<usize> {
-        None
-    }
-
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -88,14 +84,6 @@ macro_rules! operation {
 
             fn plan(problem: &Length, _execution: Execution) -> Result<Times> {
                 Ok(Times($factor, problem.0.len() as usize))
-            }
-
-            fn check_plan(_problem: &Length, _execution: Execution) -> Result<()> {
-                Ok(())
-            }
-
-            fn check_arguments(_problem: &Length, _arguments: ()) -> Result<()> {
-                Ok(())
             }
 
             fn plan_cache() -> &'static LocalKey<RefCell<PlanCache<Self>>> {

@@ -106,7 +106,10 @@ impl TensorView {
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let ((low, size), (other_low, other_size)) = (self.span(), other.span());
-        self.device == other.device && low < other_low + other_size && other_low < low + size
+        self.device == other.device
+            && size.min(other_size) > 0
+            && low < other_low + other_size
+            && other_low < low + size
     }
 }
 

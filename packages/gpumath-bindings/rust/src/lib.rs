@@ -34,6 +34,8 @@ mod _core {
         #[pymodule_export]
         use crate::api::libraries::{PyLibrary, has, libraries, search_report};
         #[pymodule_export]
+        use crate::api::matmul::PyMatmulPlan;
+        #[pymodule_export]
         use crate::api::memory::{PyMemoryPointer, allocate, copy};
         #[pymodule_export]
         use crate::api::operation::PyWorkspace;

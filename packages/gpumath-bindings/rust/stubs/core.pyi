@@ -217,6 +217,40 @@ class FftPlan:
     ) -> Any: ...
     def empty_result(self, operand: object, stream: _Stream | None = None) -> Any: ...
 
+@final
+class MatmulPlan:
+    """The product of two matrices of some shapes, layouts and element type, ready to run. It holds no workspace."""
+
+    def __new__(
+        cls,
+        a: object,
+        b: object,
+        *,
+        execution: Literal["cpu", "cuda"] | None = None,
+        device_id: int | None = None,
+        device_ids: Sequence[int] | None = None,
+        num_threads: int | None = None,
+        out: object | None = None,
+        stream: _Stream | None = None,
+    ) -> MatmulPlan: ...
+    @property
+    def device_id(self) -> int | None: ...
+    @property
+    def device_ids(self) -> tuple[int, ...] | None: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def workspace_size(self) -> int: ...
+    def run(
+        self,
+        a: object,
+        b: object,
+        out: object | None = None,
+        stream: _Stream | None = None,
+        workspace: Workspace | None = None,
+        blocking: bool = False,
+    ) -> Any: ...
+
 @disjoint_base
 class FftExecutor:
     """Base of classes that execute one plan many times. What their users repeat costs no Python code."""

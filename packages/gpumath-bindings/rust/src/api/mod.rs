@@ -12,6 +12,7 @@ pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod fft;
 pub(crate) mod libraries;
+pub(crate) mod matmul;
 pub(crate) mod memory;
 pub(crate) mod operation;
 pub(crate) mod shutdown;

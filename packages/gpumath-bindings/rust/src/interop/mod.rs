@@ -141,22 +141,39 @@ pub(crate) fn out_view(
     out: &Bound<'_, PyAny>,
     stream: Option<usize>,
 ) -> PyResult<Operand> {
-    let py = out.py();
-    let protocol = OperandProtocol::of(out).map_err(Refusal::into_value).named(py, "out")?;
-    let library = OperandProtocol::of(operand).named(py, "the operand")?.library();
-    if library.name() != protocol.library().name() {
+    view_beside("out", out, stream, Some(("the operand", library_of(operand)?)))
+}
+
+/// Like [`view`], but reads an argument of an operation. It must require no gradient, and be of the
+/// library of the `first` operand, which comes with its name; `None` for that operand itself. A
+/// refusal is a `ValueError`.
+pub(crate) fn view_beside(
+    name: &str,
+    object: &Bound<'_, PyAny>,
+    stream: Option<usize>,
+    first: Option<(&str, ArrayLibrary)>,
+) -> PyResult<Operand> {
+    let py = object.py();
+    let protocol = OperandProtocol::of(object).map_err(Refusal::into_value).named(py, name)?;
+    if let Some((first, library)) = first
+        && library.name() != protocol.library().name()
+    {
         return Err(PyValueError::new_err(format!(
-            "out is of the library {}, but the operand is of {}; give an array of the operand's \
-             library",
+            "{name} is of the library {}, but {first} is of {}; give an array of {first}'s library",
             protocol.library().name(),
             library.name()
         )));
     }
     protocol
-        .check_gradient(out)
-        .and_then(|()| protocol.view(out, stream))
+        .check_gradient(object)
+        .and_then(|()| protocol.view(object, stream))
         .map_err(Refusal::into_value)
-        .named(py, "out")
+        .named(py, name)
+}
+
+/// Returns the library of an operand.
+pub(crate) fn library_of(operand: &Bound<'_, PyAny>) -> PyResult<ArrayLibrary> {
+    Ok(OperandProtocol::of(operand).named(operand.py(), "the operand")?.library())
 }
 
 impl OperandProtocol {

@@ -277,7 +277,7 @@ class UnsupportedLayoutError(GpumathError, ValueError):
     permutation : tuple of int
         Order of the axes in a copy of the operand that a plan covers.
     axes : tuple of int
-        Transform axes of that copy.
+        Axes of that copy that the operation works along.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ class ExecutionCPU:
     Parameters
     ----------
     num_threads : int, optional
-        Limit on the threads that compute a transform at once, the calling one included; ``None``
+        Limit on the threads that compute an operation at once, the calling one included; ``None``
         means one for each core that the process may use. The embedded engine's threads belong to
         one pool of the process, whose size does not depend on this limit.
 

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from gpumath._host.array_libraries import ArrayLibrary
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
@@ -20,6 +20,7 @@ __all__ = [
     "Plan",
     "StatefulOperation",
     "described_place",
+    "execution_choices",
     "logged_execution",
     "logger_of",
     "warn_of_ignored",
@@ -115,6 +116,16 @@ class StatefulOperation:
 
     def __exit__(self, *exc_info: object) -> None:
         self.free()
+
+
+def execution_choices(where: ExecutionCPU | ExecutionCUDA | None) -> dict[str, Any]:
+    """Return the arguments that tell the core's plans where to compute."""
+    choices: dict[str, Any] = {"execution": None if where is None else where.name}
+    if isinstance(where, ExecutionCUDA):
+        choices |= {"device_id": where.device_id, "device_ids": where.device_ids}
+    elif isinstance(where, ExecutionCPU):
+        choices["num_threads"] = where.num_threads
+    return choices
 
 
 def logger_of(options: OperationOptions) -> logging.Logger:

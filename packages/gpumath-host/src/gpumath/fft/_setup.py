@@ -8,9 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpumath._host.array_libraries import ArrayLibrary, library_of
-from gpumath._host.execution import Execution, ExecutionCPU, ExecutionCUDA, resolve_execution
+from gpumath._host.execution import Execution, resolve_execution
 from gpumath._host.limits import check_memory_limit
-from gpumath._host.operation import described_place, logger_of, warn_of_ignored
+from gpumath._host.operation import (
+    described_place,
+    execution_choices,
+    logger_of,
+    warn_of_ignored,
+)
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.fft._device_callable import resolve_callback
@@ -50,24 +55,19 @@ def set_up(
         )
         raise ValueError(msg)
     where = resolve_execution(execution)
-    target = None
-    if isinstance(where, ExecutionCUDA) and device_id is None:
-        # An operand in device memory, in contrast, brings its own device.
-        target = where.device_id
-    devices = where.device_ids if isinstance(where, ExecutionCUDA) else None
     choices: dict[str, Any] = {
         "axes": axes,
         "kind": kind or chosen.fft_type,
-        "execution": None if where is None else where.name,
-        "device_id": target,
-        "device_ids": devices,
-        "num_threads": where.num_threads if isinstance(where, ExecutionCPU) else None,
+        **execution_choices(where),
         "inplace": chosen.inplace,
         "last_axis_parity": chosen.last_axis_parity,
         "memory_limit": chosen.memory_limit,
         "prolog": resolve_callback("prolog", callbacks[0]),
         "epilog": resolve_callback("epilog", callbacks[1]),
     }
+    if device_id is not None:
+        # An operand in device memory brings its own device.
+        choices["device_id"] = None
     start = time.perf_counter()
     plan = make_plan(operand, **choices, out=out, stream=stream)
     library.check_dtype(plan.output_dtype)

@@ -9,10 +9,10 @@ use gpumath_core::operation::{Call, Problem};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::api::operation::{Input, address_of};
+use crate::api::operation::{Input, Operands, address_of};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{self, ArrayLibrary, deferred_release, stream_handle};
+use crate::interop::{self, deferred_release, stream_handle};
 
 /// Transforms `input` to `output`, as `FftPlan.execute` says. On CUDA the work is enqueued on the
 /// stream, and nothing waits for it.
@@ -77,7 +77,7 @@ pub(super) fn operands<'py>(
     operand: &Bound<'py, PyAny>,
     out: Option<&Bound<'py, PyAny>>,
     stream: usize,
-) -> PyResult<(ArrayLibrary, [Input<'py>; 1], [Option<Input<'py>>; 1])> {
+) -> PyResult<Operands<'py>> {
     let (view, library) = interop::view("the operand", operand, Some(stream))?;
     let input = Input { object: operand.clone(), operand: view };
     let out = match out {
@@ -87,5 +87,5 @@ pub(super) fn operands<'py>(
             Some(Input { object: out.clone(), operand: view })
         }
     };
-    Ok((library, [input], [out]))
+    Ok(Operands::unary(library, input, out))
 }

@@ -15,7 +15,7 @@ use super::execute::{execute, operands};
 use super::problem::PyFftProblem;
 use super::transform::TransformCall;
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
-use crate::api::operation::{Invocation, Planning, PyWorkspace, UserStream, find_or_plan};
+use crate::api::operation::{Planning, PyWorkspace, UserStream, find_or_plan};
 use crate::error::OrRaise;
 use crate::interop;
 
@@ -306,18 +306,8 @@ impl PyFftPlan {
     fn fits(&self, operand: &Bound<'_, PyAny>, out: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let direction = self.plan.problem().kind.only_direction().unwrap_or(Direction::Forward);
         let arguments = FftArguments { direction, factor: None };
-        let (library, mut inputs, mut outs) = operands(operand, out, 0)?;
-        let invocation = Invocation {
-            plan: &self.plan,
-            library,
-            inputs: &mut inputs,
-            outs: &mut outs,
-            arguments,
-            stream: None,
-            workspace: None,
-            blocking: false,
-        };
-        Ok(invocation.check().is_ok())
+        let mut operands = operands(operand, out, 0)?;
+        Ok(operands.invocation(&self.plan, arguments).check().is_ok())
     }
 
     /// Transform `input` to `output`.
@@ -431,19 +421,9 @@ impl PyFftPlan {
         Fft::check_arguments(self.plan.problem(), arguments).or_raise(py)?;
         let stream = stream.map(UserStream::of).transpose()?;
         let handle = stream.as_ref().map_or(0, |stream| stream.handle);
-        let (library, mut inputs, mut outs) = operands(operand, out, handle)?;
-        let invocation = Invocation {
-            plan: &self.plan,
-            library,
-            inputs: &mut inputs,
-            outs: &mut outs,
-            arguments,
-            stream: stream.as_ref(),
-            workspace: workspace.map(Bound::get),
-            blocking,
-        };
-        invocation.check().or_raise(py)?;
-        Ok(invocation.run(py)?.swap_remove(0))
+        let mut operands = operands(operand, out, handle)?;
+        let workspace = workspace.map(Bound::get);
+        operands.run(py, &self.plan, arguments, stream.as_ref(), workspace, blocking)
     }
 
     /// Make a new array for the plan's result, in the library of an operand.

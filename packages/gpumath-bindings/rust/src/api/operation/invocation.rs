@@ -182,17 +182,22 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         access: Access,
         stream: StreamRef,
     ) -> PyResult<CaptureStatus> {
+        let name = || self.plan.problem().input(0).map_or("the operand", |spec| spec.name);
         let refused = match access {
-            Access::Several => Some(("several devices work on the operand", "use one device")),
-            Access::Copied if self.plan.execution().device().is_none() => {
-                Some(("execution='cpu' copies and waits", "leave it out"))
+            Access::Several => {
+                Some((format!("several devices work on {}", name()), "use one device"))
             }
-            Access::Copied => Some(("the operand is in host memory", "copy it to the device")),
+            Access::Copied if self.plan.execution().device().is_none() => {
+                Some(("execution='cpu' copies and waits".into(), "leave it out"))
+            }
+            Access::Copied => {
+                Some((format!("{} is in host memory", name()), "copy it to the device"))
+            }
             Access::Direct if stream.is_legacy_default() => return Ok(CaptureStatus::NotCaptured),
             Access::Direct => None,
         };
         if let Some((what, cure)) = refused {
-            return refuse_capture(py, stream, what, cure).map(|()| CaptureStatus::NotCaptured);
+            return refuse_capture(py, stream, &what, cure).map(|()| CaptureStatus::NotCaptured);
         }
         let capture = stream.capture_status().or_raise(py)?;
         if !capture.is_capturing() {

@@ -17,7 +17,7 @@ mod workspace;
 
 pub(crate) use executor::{ExecutionLog, Executor, Prepared};
 pub(crate) use invocation::Invocation;
-pub(crate) use operands::{Input, address_of};
+pub(crate) use operands::{Input, Operands, address_of};
 pub(crate) use planning::{Planning, find_or_plan};
 pub(crate) use streams::{UserStream, WorkStreams};
 pub(crate) use workspace::PyWorkspace;

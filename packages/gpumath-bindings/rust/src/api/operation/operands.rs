@@ -1,16 +1,22 @@
 //! Operands that were looked into, and whether they fit a plan.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use gpumath_core::error::{Error, Result};
 use gpumath_core::operation::{OperandSpec, Operation, Plan, Problem};
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
+use super::arguments::ExecutionArguments;
+use super::invocation::Invocation;
+use super::planning::{Planning, find_or_plan};
+use super::streams::UserStream;
+use super::workspace::PyWorkspace;
 use crate::error::OrRaise;
-use crate::interop::{self, Operand};
+use crate::interop::{self, ArrayLibrary, Operand};
 
 /// An array that a user gave, and what it is.
 pub(crate) struct Input<'py> {
@@ -23,6 +29,102 @@ impl Deref for Input<'_> {
 
     fn deref(&self) -> &TensorView {
         &self.operand.view
+    }
+}
+
+/// The arrays of one call: operands of one library, and perhaps one for the result.
+pub(crate) struct Operands<'py> {
+    library: ArrayLibrary,
+    inputs: SmallVec<[Input<'py>; 2]>,
+    out: [Option<Input<'py>>; 1],
+}
+
+impl<'py> Operands<'py> {
+    /// Takes an operand that was read, and the array for its result.
+    pub(crate) fn unary(library: ArrayLibrary, input: Input<'py>, out: Option<Input<'py>>) -> Self {
+        Self { library, inputs: smallvec![input], out: [out] }
+    }
+
+    /// Reads operands, which come with the names of the arguments, and the argument `out`. They must
+    /// be of one library and require no gradient. Work enqueued on `stream` from now on waits for the
+    /// work that writes the elements. Pass `None` if the elements will not be used.
+    pub(crate) fn read(
+        named: &[(&'static str, &Bound<'py, PyAny>)],
+        out: Option<&Bound<'py, PyAny>>,
+        stream: Option<usize>,
+    ) -> PyResult<Self> {
+        let mut first = None;
+        let mut read = |name: &'static str, object: &Bound<'py, PyAny>| {
+            let operand = interop::view_beside(name, object, stream, first)?;
+            if first.is_none() {
+                first = Some((name, interop::library_of(object)?));
+            }
+            Ok::<_, PyErr>(Input { object: object.clone(), operand })
+        };
+        let mut inputs = SmallVec::new();
+        for &(name, object) in named {
+            inputs.push(read(name, object)?);
+        }
+        let out = out.map(|out| read("out", out)).transpose()?;
+        let library = first.map_or(ArrayLibrary::Other, |(_, library)| library);
+        Ok(Self { library, inputs, out: [out] })
+    }
+
+    /// Where the first operand is.
+    pub(crate) fn location(&self) -> MemoryLocation {
+        self.inputs.first().map_or(MemoryLocation::Host, |first| first.device)
+    }
+
+    /// The view of the array for the result, if there is one.
+    pub(crate) fn out(&self) -> Option<&TensorView> {
+        self.out[0].as_deref()
+    }
+
+    /// Returns the plan from the calling thread's cache; a new plan is entered there.
+    pub(crate) fn plan<O: Operation>(
+        &self,
+        py: Python<'py>,
+        request: &O::Request,
+        chosen: &ExecutionArguments<'_>,
+        stream: Option<&UserStream<'py>>,
+    ) -> PyResult<Arc<Plan<O>>> {
+        let execution = chosen.resolve(py, self.location())?;
+        let (inputs, library) = (&views(&self.inputs), self.library);
+        find_or_plan(py, &Planning { request, inputs, execution, library, stream })
+    }
+
+    /// Describes an execution of a plan on these operands.
+    pub(crate) fn invocation<'a, O: Operation>(
+        &'a mut self,
+        plan: &'a Arc<Plan<O>>,
+        arguments: O::Arguments,
+    ) -> Invocation<'a, 'py, O> {
+        Invocation {
+            plan,
+            library: self.library,
+            inputs: &mut self.inputs,
+            outs: &mut self.out,
+            arguments,
+            stream: None,
+            workspace: None,
+            blocking: false,
+        }
+    }
+
+    /// Checks the operands against the plan, executes it, and returns its one result.
+    pub(crate) fn run<O: Operation>(
+        &mut self,
+        py: Python<'py>,
+        plan: &Arc<Plan<O>>,
+        arguments: O::Arguments,
+        stream: Option<&UserStream<'py>>,
+        workspace: Option<&PyWorkspace>,
+        blocking: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let invocation = self.invocation(plan, arguments);
+        let invocation = Invocation { stream, workspace, blocking, ..invocation };
+        invocation.check().or_raise(py)?;
+        Ok(invocation.run(py)?.swap_remove(0))
     }
 }
 
@@ -83,10 +185,13 @@ pub(super) fn check<O: Operation>(
         ));
     }
     let overwritten = problem.overwritten_input().and_then(|index| inputs.get(index));
-    if overwritten.is_some_and(|input| input.readonly) {
-        return Err(Error::InvalidValue(
-            "the operand is read-only, but would be overwritten".into(),
-        ));
+    for (spec, input) in problem.inputs().zip(inputs) {
+        if input.readonly && overwritten.is_some_and(|own| std::ptr::eq(own, input)) {
+            return Err(Error::InvalidValue(format!(
+                "{} is read-only, but would be overwritten",
+                spec.name
+            )));
+        }
     }
     for (index, (spec, out)) in problem.outputs().zip(outs).enumerate() {
         let Some(out) = out else { continue };
@@ -98,19 +203,19 @@ pub(super) fn check<O: Operation>(
             )));
         }
         let overwritten = overwritten.filter(|_| index == 0);
-        for input in inputs.iter().filter(|_| !problem.is_empty()) {
+        for (own, input) in problem.inputs().zip(inputs).filter(|_| !problem.is_empty()) {
             let may_share = overwritten.is_some_and(|own| std::ptr::eq(own, input));
             if may_share && out.ptr != input.ptr {
                 return Err(Error::InvalidValue(format!(
-                    "this plan works in place, but {} is not the memory of the operand; leave it out",
-                    spec.name
+                    "this plan works in place, but {} is not the memory of {}; leave it out",
+                    spec.name, own.name
                 )));
             }
             if !may_share && out.overlaps(input) {
                 return Err(Error::InvalidValue(format!(
-                    "{} and the operand overlap in memory, but this plan works out of place; give \
-                     memory of its own",
-                    spec.name
+                    "{} and {} overlap in memory, but this plan works out of place; give memory of \
+                     its own",
+                    spec.name, own.name
                 )));
             }
         }

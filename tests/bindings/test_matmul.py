@@ -1,0 +1,48 @@
+"""Products on a GPU: what cuBLASLt is asked, on a stand-in that multiplies as it documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers import ordering_driver
+from tests.helpers.products import DTYPES, ORDERS, SIZES
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = ordering_driver.SOURCE.with_name("multiplying_driver.c")
+    return ordering_driver.build(tmp_path_factory.mktemp("driver"), source)
+
+
+def run(driver: Path, name: str) -> Any:
+    return ordering_driver.run(driver, f"multiplying.{name}")
+
+
+def test_every_size_and_order(driver: Path) -> None:
+    computed = [size for size in SIZES if 0 not in size]
+    products = 2 * len(DTYPES) * len(computed) * len(ORDERS) ** 2
+    assert run(driver, "every_size_and_order") == products
+
+
+def test_everything_is_freed(driver: Path) -> None:
+    """But for the handle of the thread that goes on."""
+    assert run(driver, "everything_is_freed") == [1, 1, 0, 0, 0]
+
+
+def test_refusals(driver: Path) -> None:
+    texts = run(driver, "refusals")
+    assert [text.partition(" ")[0] for text in texts[:4]] == ["a", "b", "out", "a"]
+    assert all("copy it in C order" in text for text in texts[:4])
+    assert "NOT_SUPPORTED" in texts[4]
+    assert len(texts) == 5
+
+
+def test_workspaces(driver: Path) -> None:
+    assert run(driver, "workspaces") == [1000, [[1000], 0], [[1000], 0], "refused"]
+
+
+def test_operands_on_the_device(driver: Path) -> None:
+    assert run(driver, "operands_on_the_device") == [16, 16, 8, 4, True, True]
