@@ -174,9 +174,9 @@ def test_both_capsules() -> None:
 
 REFUSED = [
     ({"copy": True}, "a copy was asked for"),
-    ({"dl_device": (2, 0)}, r"device \(2, 0\) was asked for, and the array is on \(1, 0\)"),
+    ({"dl_device": (2, 0)}, r"device \(2, 0\) was asked for, but the array is on \(1, 0\)"),
     ({"dl_device": (1, 1)}, r"device \(1, 1\) was asked for"),
-    ({"stream": 1}, "stream is 1, and the array is in host memory"),
+    ({"stream": 1}, "stream is 1, but the array is in host memory"),
     ({"stream": 0}, "stream is 0"),
 ]
 

@@ -63,9 +63,9 @@ def test_what_a_consumer_cannot_have(driver: Path) -> None:
     )
     assert ambiguous.startswith("stream is 0; a cudaStream_t, 1 (the legacy")
     assert negative.startswith("stream is -2; ")
-    assert host.startswith("the DLPack device (1, 0) was asked for, and the array is on (2, 0)")
+    assert host.startswith("the DLPack device (1, 0) was asked for, but the array is on (2, 0)")
     assert other.startswith("the DLPack device (2, 1) was asked for")
-    assert pinned.startswith("stream is 1, and the array is in host memory")
+    assert pinned.startswith("stream is 1, but the array is in host memory")
     assert elsewhere.startswith("the DLPack device (13, 1) was asked for")
     assert copy.startswith("a copy was asked for")
 
