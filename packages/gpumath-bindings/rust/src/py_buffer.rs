@@ -83,12 +83,14 @@ impl<'py> NumpyBufferGuard<'py> {
     }
 
     /// The `Py_buffer`, which `PyBUF_RECORDS_RO` has filled.
+    #[inline]
     pub(crate) fn raw(&self) -> &ffi::Py_buffer {
         &self.buffer
     }
 }
 
 impl Drop for NumpyBufferGuard<'_> {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: `of` has filled the `Py_buffer`, which is released only here. `_py` proves that
         // this thread has the GIL.

@@ -110,11 +110,10 @@ pub(crate) fn view(
     operand: &Bound<'_, PyAny>,
     stream: Option<usize>,
 ) -> PyResult<(Operand, ArrayLibrary)> {
-    let read = || {
-        let protocol = OperandProtocol::of(operand)?;
-        Ok((protocol.view(operand, stream)?, protocol.library()))
-    };
-    read().named(operand.py(), name)
+    let py = operand.py();
+    let protocol = OperandProtocol::of(operand).named(py, name)?;
+    let view = protocol.view(operand, stream).named(py, name)?;
+    Ok((view, protocol.library()))
 }
 
 /// Like [`view`], but refuses a tensor that requires a gradient, because a result without one would
@@ -124,13 +123,11 @@ pub(crate) fn view_without_gradient(
     operand: &Bound<'_, PyAny>,
     stream: Option<usize>,
 ) -> PyResult<(Operand, ArrayLibrary)> {
-    let read = || {
-        let protocol = OperandProtocol::of(operand)?;
-        let view = protocol.view(operand, stream)?;
-        protocol.check_gradient(operand)?;
-        Ok((view, protocol.library()))
-    };
-    read().named(operand.py(), name)
+    let py = operand.py();
+    let protocol = OperandProtocol::of(operand).named(py, name)?;
+    let view = protocol.view(operand, stream).named(py, name)?;
+    protocol.check_gradient(operand).named(py, name)?;
+    Ok((view, protocol.library()))
 }
 
 /// Like [`view`], but reads `out`, the array for the result of an operation on `operand`. It must
