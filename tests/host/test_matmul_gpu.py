@@ -247,7 +247,7 @@ def test_operands_in_two_memories() -> None:
     cupy = library("cupy")
     torch = library("torch")
     a = matrix((4, 4), "float32")
-    with pytest.raises(ValueError, match="b is of the library cupy, and a of numpy"):
+    with pytest.raises(ValueError, match="b is of the library cupy, but a is of numpy"):
         linalg.matmul(a, cupy.asarray(a))
     on_host = torch.from_numpy(a)
     for pair in [(on_host, on_host.cuda()), (on_host.cuda(), on_host)]:
