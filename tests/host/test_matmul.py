@@ -166,7 +166,7 @@ REFUSED: list[tuple[Any, Any, list[str]]] = [
     (1.0, B, ["a is a float"]),
     (A, None, ["b is a NoneType"]),
     (A, np.ma.asarray(B), ["b is a", "Masked"]),
-    (A, memoryview(B), ["b is of the library any other array class", "a of numpy"]),
+    (A, memoryview(B), ["b is of the library any other array class", "a is of numpy"]),
 ]
 
 
@@ -182,9 +182,9 @@ def test_refused_operands(a: Any, b: Any, words: list[str], execution: Any) -> N
 
 def test_operands_of_two_libraries() -> None:
     torch = library("torch")
-    with pytest.raises(ValueError, match="b is of the library torch, and a of numpy"):
+    with pytest.raises(ValueError, match="b is of the library torch, but a is of numpy"):
         linalg.matmul(A, torch.ones(4, 5, dtype=torch.float64))
-    with pytest.raises(ValueError, match="out is of the library numpy, and a of torch"):
+    with pytest.raises(ValueError, match="out is of the library numpy, but a is of torch"):
         linalg.matmul(torch.ones(3, 4), torch.ones(4, 5), out=np.ones((3, 5), np.float32))
 
 

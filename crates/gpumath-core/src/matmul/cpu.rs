@@ -1,5 +1,5 @@
-//! Products on the CPU, by the `gemm` crate. Each thread computes blocks of rows or of columns of the
-//! result, so all threads are those of [`crate::parallel`].
+//! Products on the CPU, by the `gemm` crate. Each thread computes blocks of rows or of columns of
+//! the result, so all threads are those of [`crate::parallel`].
 
 use std::num::NonZeroUsize;
 
@@ -30,12 +30,12 @@ impl CpuMatmul {
         Self { problem: problem.clone(), threads }
     }
 
-    /// Multiplies matrices with elements of type `T`, of which `one` is 1. Blocks until the result is
-    /// written.
+    /// Multiplies matrices with elements of type `T`, of which `one` is 1. Blocks until the result
+    /// is written.
     ///
     /// # Safety
-    /// - The addresses are those of elements (0, 0) of memory in the problem's layouts, the first two
-    ///   readable and the last one writable during the call.
+    /// - The addresses are those of elements (0, 0) of memory in the problem's layouts, the first
+    ///   two readable and the last one writable during the call.
     /// - The result overlaps neither operand, and no other thread uses it during the call.
     unsafe fn multiply<T: Copy + Sync + 'static>(
         &self,

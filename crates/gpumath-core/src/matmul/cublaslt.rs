@@ -1,8 +1,8 @@
 //! Products on a GPU, by cuBLASLt.
 //!
-//! cuBLASLt's matrices are in column-major order. It takes a matrix in C order for its transpose. So a
-//! result in C order is computed as the transposed product, `out.T = b.T @ a.T`, and an operand is
-//! transposed by cuBLASLt where its order is not that of the result.
+//! cuBLASLt's matrices are in column-major order. It takes a matrix in C order for its transpose.
+//! So a result in C order is computed as the transposed product, `out.T = b.T @ a.T`, and an
+//! operand is transposed by cuBLASLt where its order is not that of the result.
 
 use gpumath_sys::generated::{cublaslt, driver};
 
@@ -136,8 +136,8 @@ impl Product {
         alignment: u32,
     ) -> Result<Self> {
         let transposed = [left, right].map(|factor| i32::from(factor.are_rows != result.are_rows));
-        // SAFETY: the library writes one descriptor to each `to` and reads values of the attributes'
-        // types; all descriptors are alive.
+        // SAFETY: the library writes one descriptor to each `to` and reads values of the
+        // attributes' types; all descriptors are alive.
         unsafe {
             let operation = Descriptor::new(&cublaslt::MATMUL_DESC_DESTROY, |to| {
                 call!(cublaslt::MATMUL_DESC_CREATE, to, compute_type, data_type)

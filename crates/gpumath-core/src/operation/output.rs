@@ -32,8 +32,9 @@ pub fn check_output(out: &TensorView, wanted: &TensorView) -> Result<()> {
 }
 
 /// Returns the bytes that the addresses of all these operands are a multiple of, at most
-/// [`MAX_ALIGNMENT`], where an engine at `location` accesses them. Only operands that a GPU accesses
-/// where they are count: copies are aligned, and the CPU needs no more than the element type does.
+/// [`MAX_ALIGNMENT`], where an engine at `location` accesses them. Only operands that a GPU
+/// accesses where they are count: copies are aligned, and the CPU needs no more than the element
+/// type does.
 #[must_use]
 pub fn alignment<'a>(
     views: impl IntoIterator<Item = &'a TensorView>,

@@ -11,26 +11,31 @@ use pyo3::types::PyTuple;
 use super::operation::arguments::ExecutionArguments;
 use super::operation::{Operands, PyWorkspace, UserStream};
 
-/// The product of two matrices of some shapes, layouts and element type, ready to run. It holds no workspace.
+/// The product of two matrices of some shapes, layouts and element type, ready to run. It holds no
+/// workspace.
 ///
 /// Parameters
 /// ----------
 /// a, b : array
-///     What `TensorView` takes: two matrices of one library and one memory, with elements of type float32 or float64. They
-///     say shapes, strides, element type and device; their values do not matter, and they are not kept.
+///     What `TensorView` takes: two matrices of one library and one memory, with elements of type
+///     float32 or float64. They say shapes, strides, element type and device; their values do not
+///     matter, and they are not kept.
 /// execution : {'cpu', 'cuda'}, optional
 ///     By default where the operands are.
 /// device_id : int, optional
-///     CUDA device for operands in host memory, 0 by default. Operands on a device are multiplied there.
+///     CUDA device for operands in host memory, 0 by default. Operands on a device are multiplied
+///     there.
 /// device_ids : sequence of int, optional
 ///     Refused: a product is computed on one device.
 /// num_threads : int, optional
-///     Limit on the CPU threads that compute a product at once; by default one for each core that the process may use.
+///     Limit on the CPU threads that compute a product at once; by default one for each core that
+///     the process may use.
 /// out : array, optional
-///     What the result will be written to, on the operands' device and in any layout without overlaps.
+///     What the result will be written to, on the operands' device and in any layout without
+///     overlaps.
 /// stream : int or stream object, optional
-///     Stream that the plan will first run on, by default the current stream of the operands' library. A plan cannot be
-///     made while it is captured into a graph.
+///     Stream that the plan will first run on, by default the current stream of the operands'
+///     library. A plan cannot be made while it is captured into a graph.
 ///
 /// Raises
 /// ------
@@ -115,12 +120,14 @@ impl PyMatmulPlan {
     /// a, b : array
     ///     Operands of exactly the plan's layouts, element type and device.
     /// out : array, optional
-    ///     Array of the operands' library for the result, in exactly the plan's layout; by default a new one.
+    ///     Array of the operands' library for the result, in exactly the plan's layout; by default
+    ///     a new one.
     /// stream : int or stream object, optional
-    ///     CUDA stream that the work goes to. By default the current stream of the operands' library, and the default
-    ///     stream where it has none.
+    ///     CUDA stream that the work goes to. By default the current stream of the operands'
+    ///     library, and the default stream where it has none.
     /// workspace : Workspace, optional
-    ///     Keeps the device memory that the plan works in. By default the pool of the operands' library lends it.
+    ///     Keeps the device memory that the plan works in. By default the pool of the operands'
+    ///     library lends it.
     /// blocking : bool, default: False
     ///     Wait for the result.
     ///
@@ -134,7 +141,8 @@ impl PyMatmulPlan {
     /// ValueError
     ///     An array does not fit the plan.
     /// InvalidStateError
-    ///     The stream is captured into a graph, and `blocking` is asked for or the operands are in host memory.
+    ///     The stream is captured into a graph, and `blocking` is asked for or the operands are in
+    ///     host memory.
     /// cuBLASLtError
     ///     cuBLASLt refused.
     #[pyo3(

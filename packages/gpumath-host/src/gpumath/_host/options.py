@@ -70,7 +70,9 @@ def resolve_options(
 ) -> OptionsT:
     """Turn the user's ``options`` argument into an object of ``options_class`` that is checked."""
     if options is None:
-        defaults: OptionsT = _defaults(options_class)
+        # Classes are hashable, but mypy does not know that.
+        key: Any = options_class
+        defaults: OptionsT = _defaults(key)
         return defaults
     if isinstance(options, options_class):
         # Its fields may have been assigned to since it was made.

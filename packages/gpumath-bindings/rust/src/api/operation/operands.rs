@@ -45,9 +45,9 @@ impl<'py> Operands<'py> {
         Self { library, inputs: smallvec![input], out: [out] }
     }
 
-    /// Reads operands, which come with the names of the arguments, and the argument `out`. They must
-    /// be of one library and require no gradient. Work enqueued on `stream` from now on waits for the
-    /// work that writes the elements. Pass `None` if the elements will not be used.
+    /// Reads operands, which come with the names of the arguments, and the argument `out`. They
+    /// must be of one library and require no gradient. Work enqueued on `stream` from now on waits
+    /// for the work that writes the elements. Pass `None` if the elements will not be used.
     pub(crate) fn read(
         named: &[(&'static str, &Bound<'py, PyAny>)],
         out: Option<&Bound<'py, PyAny>>,
