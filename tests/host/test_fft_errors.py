@@ -183,9 +183,9 @@ def test_directions_of_transforms_that_have_only_one() -> None:
     for operand, kind, wrong in [(np.ones(4), "R2C", "inverse"), (A, "C2R", "forward")]:
         with fft.FFT(operand, options={"fft_type": kind}) as transform:
             transform.plan()
-            with pytest.raises(ValueError, match=f"and a {kind} transform is always"):
+            with pytest.raises(ValueError, match=f"but a {kind} transform is always"):
                 transform.execute(wrong)
-            with pytest.raises(ValueError, match=f"and a {kind} transform is always"):
+            with pytest.raises(ValueError, match=f"but a {kind} transform is always"):
                 transform.plan(direction=wrong)
 
 

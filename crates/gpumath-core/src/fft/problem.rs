@@ -284,23 +284,21 @@ impl Problem for FftProblem {
         self.input.is_empty()
     }
 
-    fn fits_addresses(
-        &self,
-        inputs: &[&TensorView],
-        outputs: &[&TensorView],
-        location: MemoryLocation,
-    ) -> bool {
-        // The CPU does not mind, and copies to a GPU are aligned there.
-        let unaligned = |view: &TensorView, is_unaligned: fn(&Self, usize) -> bool| {
-            location != MemoryLocation::Host
-                && view.device == location
-                && is_unaligned(self, view.ptr)
-        };
-        inputs.iter().all(|view| unaligned(view, Self::is_input_unaligned) == self.input_unaligned)
-            && outputs
-                .iter()
-                .all(|view| self.output_unaligned || !unaligned(view, Self::is_output_unaligned))
+    fn fits_input(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
+        let is_unaligned = is_read_by_gpu(view, location) && self.is_input_unaligned(view.ptr);
+        is_unaligned == self.input_unaligned
     }
+
+    fn fits_output(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
+        let is_unaligned = is_read_by_gpu(view, location) && self.is_output_unaligned(view.ptr);
+        !is_unaligned || self.output_unaligned
+    }
+}
+
+/// Whether an engine at `location` gets the address of this array, and minds how it is aligned. The
+/// CPU does not mind, and copies to a GPU are aligned there.
+fn is_read_by_gpu(view: &TensorView, location: MemoryLocation) -> bool {
+    location != MemoryLocation::Host && view.device == location
 }
 
 impl Precision {

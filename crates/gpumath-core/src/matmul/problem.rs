@@ -88,12 +88,11 @@ impl Problem for MatmulProblem {
         self.layouts[2].is_empty()
     }
 
-    fn fits_addresses(
-        &self,
-        inputs: &[&TensorView],
-        outputs: &[&TensorView],
-        location: MemoryLocation,
-    ) -> bool {
-        alignment(inputs.iter().chain(outputs).copied(), location) >= self.alignment
+    fn fits_input(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
+        alignment([view].into_iter(), location) >= self.alignment
+    }
+
+    fn fits_output(&self, index: usize, view: &TensorView, location: MemoryLocation) -> bool {
+        self.fits_input(index, view, location)
     }
 }

@@ -91,14 +91,14 @@ pub trait Problem: Clone + Debug + Eq + Hash + Send + Sync + 'static {
     /// Whether there is nothing to compute and nothing to write.
     fn is_empty(&self) -> bool;
 
-    /// Whether a plan for this problem fits the addresses of these operands, where an engine at
-    /// `location` accesses them itself. `outputs` are those that are given.
-    fn fits_addresses(
-        &self,
-        _inputs: &[&TensorView],
-        _outputs: &[&TensorView],
-        _location: MemoryLocation,
-    ) -> bool {
+    /// Whether a plan for this problem fits the address of an input that its engine, which is at
+    /// `location`, reads itself.
+    fn fits_input(&self, _index: usize, _view: &TensorView, _location: MemoryLocation) -> bool {
+        true
+    }
+
+    /// Like [`Self::fits_input`], for a given array that the engine writes itself.
+    fn fits_output(&self, _index: usize, _view: &TensorView, _location: MemoryLocation) -> bool {
         true
     }
 

@@ -80,15 +80,10 @@ impl<O: Operation> Plan<O> {
     /// where the plan reads them itself, alignment.
     #[must_use]
     pub fn accepts(&self, inputs: &[&TensorView]) -> bool {
-        self.problem.inputs().zip(inputs).all(|(spec, view)| spec.matches(view))
-            && self.fits_addresses(inputs, &[])
-    }
-
-    /// Whether the plan was made for operands of this alignment. That of operands which are copied
-    /// first does not matter.
-    #[must_use]
-    pub fn fits_addresses(&self, inputs: &[&TensorView], outputs: &[&TensorView]) -> bool {
-        self.problem.fits_addresses(inputs, outputs, self.execution.location())
+        let location = self.execution.location();
+        self.problem.inputs().zip(inputs).enumerate().all(|(index, (spec, view))| {
+            spec.matches(view) && self.problem.fits_input(index, view, location)
+        })
     }
 
     /// What is computed, and where: all that a plan depends on.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ def from_fields(
 
     Raise ``error`` if a field is not one of the class.
     """
-    known = cls.__dataclass_fields__  # type: ignore[attr-defined]  # every dataclass has it
+    known = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]  # it is one
     if unknown := [field for field in fields if field not in known]:
         names = ", ".join(map(repr, sorted(map(str, unknown))))
         msg = f"{name} has no field {names}; {cls.__name__} has {', '.join(known)}"

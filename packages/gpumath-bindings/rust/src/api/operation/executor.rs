@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::invocation::Results;
 use super::operands::views;
 use super::{Input, Invocation, PyWorkspace};
-use crate::interop::{Named, OperandProtocol};
+use crate::interop::{ArrayLibrary, Named, OperandProtocol};
 
 /// The level of `logging` at which executions are logged.
 const INFO: i32 = 20;
@@ -82,31 +82,35 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
             return Ok(None);
         }
         let mut inputs: SmallVec<[Input<'_>; 1]> = SmallVec::new();
-        let mut library = None;
+        let mut library = ArrayLibrary::Other;
         for (index, object) in operands.into_iter().enumerate() {
-            let name = prepared.plan.problem().input(index).map_or("the operand", |spec| spec.name);
-            let protocol = OperandProtocol::of(&object).named(py, name)?;
-            let operand = match known.as_ref().and_then(|known| known.get(index)) {
-                Some(known) => protocol.view_again(&object, known, Some(0)),
-                None => protocol.view(&object, Some(0)),
-            };
-            let operand = operand.named(py, name)?;
-            library.get_or_insert(protocol.library());
-            inputs.push(Input { object, operand });
-        }
-        let Some(library) = library else { return Ok(None) };
-        let mut given: SmallVec<[Option<Input<'_>>; 1]> = SmallVec::new();
-        for out in outs {
-            given.push(match out {
-                None => None,
-                Some(out) => match look_into_out(library.name(), &inputs, out) {
-                    Some(out) => Some(out),
-                    None => return Ok(None),
-                },
+            let name = || prepared.plan.problem().input(index).map_or("", |spec| spec.name);
+            let read = OperandProtocol::of(&object).and_then(|protocol| {
+                if index == 0 {
+                    library = protocol.library();
+                }
+                match known.as_ref().and_then(|known| known.get(index)) {
+                    Some(known) => protocol.view_again(&object, known, Some(0)),
+                    None => protocol.view(&object, Some(0)),
+                }
             });
+            match read {
+                Ok(operand) if operand.device == prepared.location => {
+                    inputs.push(Input { object, operand });
+                }
+                Ok(_) => return Ok(None),
+                Err(refusal) => return Err(refusal).named(py, name()),
+            }
         }
-        if inputs.iter().any(|input| input.device != prepared.location) {
-            return Ok(None);
+        let mut given: SmallVec<[Option<Input<'_>>; 1]> = SmallVec::new();
+        if outs.iter().any(Option::is_some) {
+            for out in outs {
+                given.push(match out.map(|out| look_into_out(library.name(), &inputs, out)) {
+                    None => None,
+                    Some(None) => return Ok(None),
+                    Some(given) => given,
+                });
+            }
         }
         if known.is_none() {
             self.note_views(&inputs);
@@ -234,8 +238,8 @@ impl ExecutionLog {
         Ok(Self { answers: answers.map(Bound::unbind), logger: logger.unbind() })
     }
 
-    /// Whether no executions are logged. The dictionary is private, but asking `isEnabledFor`, which is
-    /// Python code, takes @@FIGURE@@ longer in every execution.
+    /// Whether no executions are logged. The dictionary is private, but asking `isEnabledFor`, which
+    /// is Python code, takes @@FIGURE@@ longer in every execution.
     fn is_silent(&self, py: Python<'_>) -> PyResult<bool> {
         if let Some(answers) = &self.answers
             && let Some(answer) = answers.bind(py).get_item(INFO)?

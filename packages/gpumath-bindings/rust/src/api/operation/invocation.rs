@@ -23,7 +23,8 @@ pub(crate) struct Invocation<'a, 'py, O: Operation> {
     pub(crate) library: ArrayLibrary,
     /// In the order of the operation's arguments.
     pub(crate) inputs: &'a mut [Input<'py>],
-    /// The arrays that the user gave for the results; `None` for a new one.
+    /// The arrays that the user gave for the results. New ones are allocated for `None`, and for
+    /// those that are missing at the end.
     pub(crate) outs: &'a mut [Option<Input<'py>>],
     pub(crate) arguments: O::Arguments,
     /// By default the current stream of the inputs' library.
@@ -110,9 +111,9 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
                 workspace,
             };
             let plan = self.plan;
-            // SAFETY: the operands were checked against the plan, and their objects are alive for the
-            // call; the stream is the library's own, or the user vouches for it; the workspace was
-            // allocated for the plan on that stream.
+            // SAFETY: the operands were checked against the plan, and their objects are alive for
+            // the call; the stream is the library's own, or the user vouches for it; the workspace
+            // was allocated for the plan on that stream.
             release_gil(py, || unsafe { plan.execute(&call) }).or_raise(py)?;
             self.keep_until_done(py, stream)?;
         } else {
@@ -204,7 +205,9 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
             return Ok(capture);
         }
         let is_new = self.plan.problem().overwritten_input().is_none()
-            && self.outs.iter().any(Option::is_none);
+            && (0..)
+                .zip(self.plan.problem().outputs())
+                .any(|(index, _)| self.given(index).is_none());
         let refused = if self.blocking {
             Some(captured("blocking=True waits for the result", "leave it out"))
         } else if is_new && matches!(self.library, ArrayLibrary::Other) {
@@ -215,6 +218,11 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         refused.map_or(Ok(capture), Err).or_raise(py)
     }
 
+    /// The array that the user gave for a result.
+    fn given(&self, index: usize) -> Option<&Input<'py>> {
+        self.outs.get(index).and_then(Option::as_ref)
+    }
+
     /// The memory that the results go to: what the user gave, the input that is overwritten, or new
     /// arrays of the inputs' library.
     fn targets(
@@ -223,12 +231,11 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         streams: WorkStreams,
     ) -> PyResult<SmallVec<[Target<'py>; 1]>> {
         let overwritten = self.plan.problem().overwritten_input();
-        let results = self.plan.problem().outputs().zip(&*self.outs).enumerate();
         let mut targets = SmallVec::new();
-        for (index, (spec, out)) in results {
+        for (index, spec) in self.plan.problem().outputs().enumerate() {
             let overwritten =
                 overwritten.filter(|_| index == 0).and_then(|input| self.inputs.get(input));
-            targets.push(if let Some(array) = out.as_ref().or(overwritten) {
+            targets.push(if let Some(array) = self.given(index).or(overwritten) {
                 Target { array: array.object.clone(), ptr: array.ptr }
             } else {
                 let (first, stream) = (&self.inputs[0], self.stream.map(|stream| &stream.object));

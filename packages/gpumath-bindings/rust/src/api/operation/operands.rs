@@ -173,20 +173,14 @@ pub(super) fn check<O: Operation>(
     outs: &[Option<Input<'_>>],
 ) -> Result<()> {
     let problem = plan.problem();
-    for (spec, input) in problem.inputs().zip(inputs) {
+    let engine = plan.execution().location();
+    let overwritten = problem.overwritten_input();
+    for (index, (spec, input)) in problem.inputs().zip(inputs).enumerate() {
         check_one(&spec, input, location)?;
-    }
-    let given: SmallVec<[&TensorView; 1]> =
-        outs.iter().flatten().map(|out| &out.operand.view).collect();
-    if !plan.fits_addresses(&views(inputs), &given) {
-        return Err(Error::InvalidValue(
-            "the plan was made for operands of another alignment in memory; make another plan"
-                .into(),
-        ));
-    }
-    let overwritten = problem.overwritten_input().and_then(|index| inputs.get(index));
-    for (spec, input) in problem.inputs().zip(inputs) {
-        if input.readonly && overwritten.is_some_and(|own| std::ptr::eq(own, input)) {
+        if !problem.fits_input(index, input, engine) {
+            return Err(misaligned(&spec, input));
+        }
+        if input.readonly && overwritten == Some(index) {
             return Err(Error::InvalidValue(format!(
                 "{} is read-only, but would be overwritten",
                 spec.name
@@ -196,31 +190,42 @@ pub(super) fn check<O: Operation>(
     for (index, (spec, out)) in problem.outputs().zip(outs).enumerate() {
         let Some(out) = out else { continue };
         check_one(&spec, out, location)?;
+        if !problem.fits_output(index, out, engine) {
+            return Err(misaligned(&spec, out));
+        }
         if out.readonly {
             return Err(Error::InvalidValue(format!(
                 "{} is read-only; give an array that is writable",
                 spec.name
             )));
         }
-        let overwritten = overwritten.filter(|_| index == 0);
-        for (own, input) in problem.inputs().zip(inputs).filter(|_| !problem.is_empty()) {
-            let may_share = overwritten.is_some_and(|own| std::ptr::eq(own, input));
-            if may_share && out.ptr != input.ptr {
+        let own = overwritten.filter(|_| index == 0);
+        let inputs = problem.inputs().zip(inputs).enumerate();
+        for (position, (other, input)) in inputs.filter(|_| !problem.is_empty()) {
+            if own == Some(position) && out.ptr != input.ptr {
                 return Err(Error::InvalidValue(format!(
                     "this plan works in place, but {} is not the memory of {}; leave it out",
-                    spec.name, own.name
+                    spec.name, other.name
                 )));
             }
-            if !may_share && out.overlaps(input) {
+            if own != Some(position) && out.overlaps(input) {
                 return Err(Error::InvalidValue(format!(
                     "{} and {} overlap in memory, but this plan works out of place; give memory of \
                      its own",
-                    spec.name, own.name
+                    spec.name, other.name
                 )));
             }
         }
     }
     Ok(())
+}
+
+/// The error for an array whose address is aligned otherwise than the plan needs.
+fn misaligned(spec: &OperandSpec<'_>, view: &TensorView) -> Error {
+    Error::InvalidValue(format!(
+        "{} is at the address {:#x}, but the plan was made for another alignment; make another plan",
+        spec.name, view.ptr
+    ))
 }
 
 /// Checks one view against what a plan was made for.
