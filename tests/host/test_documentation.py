@@ -14,17 +14,17 @@ MODULES = [
     "gpumath.fft",
     "gpumath.fft._callbacks",
     "gpumath.fft._device_callable",
-    "gpumath.fft._fft",
+    "gpumath.fft._fft_class",
     "gpumath.fft._estimate",
     "gpumath.fft._frequencies",
     "gpumath.fft._functions",
     "gpumath.fft._key",
-    "gpumath.fft._numpy_forms",
+    "gpumath.fft._nd_functions",
     "gpumath.fft._options",
     "gpumath.linalg",
     "gpumath.linalg._matmul",
     "gpumath._host.execution",
-    "gpumath._host.limits",
+    "gpumath._host.memory_limit",
 ]
 
 

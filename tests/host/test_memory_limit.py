@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpumath import fft, memory
-from gpumath._host.limits import memory_limit_bytes
+from gpumath._host.memory_limit import memory_limit_bytes
 from gpumath.bindings import core, errors
 from tests.helpers.references import assert_close, random_values
 

@@ -89,7 +89,7 @@ impl Problem for MatmulProblem {
     }
 
     fn fits_input(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
-        alignment([view].into_iter(), location) >= self.alignment
+        alignment([view], location) >= self.alignment
     }
 
     fn fits_output(&self, index: usize, view: &TensorView, location: MemoryLocation) -> bool {

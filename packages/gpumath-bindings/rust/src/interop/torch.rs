@@ -103,8 +103,8 @@ fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> Result<(), Refu
 struct TensorPredicate {
     name: &'static str,
     /// The class of the first operand, and the C function of its method; `None` if the method has
-    /// no such function. Calling that function instead of the method saves 0.35 µs of each `fft.fft`
-    /// (of 7.6 µs; docs/performance.md).
+    /// no such function. Calling that function instead of the method saves 0.35 µs of each
+    /// `fft.fft` (of 7.6 µs; docs/performance.md).
     function: PyOnceLock<Option<(usize, ffi::PyCFunction)>>,
 }
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 from gpumath._host.fields import from_fields
-from gpumath._host.limits import memory_limit_bytes
+from gpumath._host.memory_limit import memory_limit_bytes
 from gpumath._host.memory_managers import (
     BaseCUDAMemoryManager,
     BaseCUDAMemoryManagerAsync,

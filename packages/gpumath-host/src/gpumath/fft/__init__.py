@@ -23,11 +23,11 @@ from gpumath.fft._callbacks import compile_epilog, compile_prolog
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._errors import InvalidFFTState
 from gpumath.fft._estimate import estimate_workspace_size
-from gpumath.fft._fft import FFT
+from gpumath.fft._fft_class import FFT
 from gpumath.fft._frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 from gpumath.fft._functions import fft, ifft, irfft, rfft
 from gpumath.fft._key import FFTKey
-from gpumath.fft._numpy_forms import fft2, fftn, ifft2, ifftn, irfft2, irfftn, rfft2, rfftn
+from gpumath.fft._nd_functions import fft2, fftn, ifft2, ifftn, irfft2, irfftn, rfft2, rfftn
 from gpumath.fft._options import FFTDirection, FFTOptions
 
 __all__ = [

@@ -12,10 +12,10 @@ from gpumath._host.execution import Execution
 from gpumath._host.operation import logged_execution, logger_of
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
+from gpumath.fft._crop_or_pad import lengths_of, resized
 from gpumath.fft._device_callable import DeviceCallable
-from gpumath.fft._lengths import lengths_of, resized
+from gpumath.fft._make_plan import set_up
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind, Norm, check_norm
-from gpumath.fft._setup import set_up
 
 __all__ = ["transform"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpumath._host.execution import Execution, resolve_execution
-from gpumath._host.limits import check_memory_limit
+from gpumath._host.memory_limit import check_memory_limit
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
 from gpumath._host.operation import (
     execution_choices,

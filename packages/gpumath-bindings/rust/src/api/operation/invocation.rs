@@ -164,8 +164,8 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         .or_raise(py)
     }
 
-    /// Keeps what was borrowed from operands until the work on `stream` is done, and waits for it if
-    /// the user wants that.
+    /// Keeps what was borrowed from operands until the work on `stream` is done, and waits for that
+    /// work if the user wants it.
     fn keep_until_done(self, py: Python<'py>, stream: Option<StreamRef>) -> PyResult<()> {
         let Some(stream) = stream else { return Ok(()) };
         for input in self.inputs.iter_mut().chain(self.outs.iter_mut().flatten()) {

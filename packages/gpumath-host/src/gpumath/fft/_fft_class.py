@@ -12,6 +12,7 @@ from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable, resolve_callback
 from gpumath.fft._errors import InvalidFFTState
 from gpumath.fft._key import FFTKey, key_from_metadata, key_of_operand, key_of_plan
+from gpumath.fft._make_plan import check_fits, has_same_strides, make_plan, set_up
 from gpumath.fft._options import (
     Direction,
     FFTDirection,
@@ -19,7 +20,6 @@ from gpumath.fft._options import (
     choose_direction,
     resolve_direction,
 )
-from gpumath.fft._setup import check_fits, has_same_strides, make_plan, set_up
 
 __all__ = ["FFT"]
 

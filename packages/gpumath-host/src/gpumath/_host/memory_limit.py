@@ -51,7 +51,7 @@ def memory_limit_bytes(limit: object, total: int) -> int:
 
     Examples
     --------
-    >>> from gpumath._host.limits import memory_limit_bytes
+    >>> from gpumath._host.memory_limit import memory_limit_bytes
     >>> memory_limit_bytes("80%", total=1000)
     800
     >>> memory_limit_bytes("0.5 GiB", total=1000)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gpumath._host.array_libraries import ArrayLibrary, library_of
 from gpumath._host.execution import Execution, resolve_execution
-from gpumath._host.limits import check_memory_limit
+from gpumath._host.memory_limit import check_memory_limit
 from gpumath._host.operation import (
     described_place,
     execution_choices,
