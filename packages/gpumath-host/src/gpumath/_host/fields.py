@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 __all__ = ["from_fields"]
 
 T = TypeVar("T")
+
+
+@cache
+def _field_names(cls: type[object]) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass, which `dataclasses.fields` lists slowly."""
+    return tuple(field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type]  # it is one
 
 
 def from_fields(
@@ -18,7 +25,7 @@ def from_fields(
 
     Raise ``error`` if a field is not one of the class.
     """
-    known = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]  # it is one
+    known = _field_names(cls)
     if unknown := [field for field in fields if field not in known]:
         names = ", ".join(map(repr, sorted(map(str, unknown))))
         msg = f"{name} has no field {names}; {cls.__name__} has {', '.join(known)}"

@@ -178,8 +178,8 @@ impl PyFftPlan {
         norm: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let call = TransformCall::of(py, operand, axes, kind, out, direction, norm, execution);
-        call.map_or(Ok(None), |call| call.run(py))
+        let mut call = TransformCall::of(py, operand, axes, kind, out, direction, norm, execution);
+        call.as_mut().map_or(Ok(None), |call| call.run(py))
     }
 
     /// "C2C", "R2C" or "C2R".

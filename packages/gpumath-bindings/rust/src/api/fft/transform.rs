@@ -1,6 +1,8 @@
 //! Plans and runs in one call, for the functions of the host library if only defaults are asked
 //! for.
 
+use std::slice;
+
 use gpumath_core::fft::{Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm};
 use gpumath_core::operation::{Execution, Operation, PlanLookup};
 use pyo3::prelude::*;
@@ -63,20 +65,14 @@ impl<'py> TransformCall<'py> {
 
     /// Finds or makes the plan, and runs it. `None` declines arguments that do not fit, before
     /// anything happens.
-    pub(super) fn run(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Self { request, operand, out, execution, library, direction, norm } = self;
-        let plan = match FftPlan::find(&request, &[&operand], execution) {
+    pub(super) fn run(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Self { ref request, execution, library, direction, norm, .. } = *self;
+        let plan = match FftPlan::find(request, &[&self.operand], execution) {
             Ok(PlanLookup::Cached(plan)) => plan,
             Ok(PlanLookup::Missing(problem)) => {
-                let inputs = [&operand.operand.view];
-                Planning::<Fft> {
-                    request: &request,
-                    inputs: &inputs,
-                    execution,
-                    library,
-                    stream: None,
-                }
-                .plan(py, *problem, true)?
+                let inputs = [&self.operand.operand.view];
+                Planning::<Fft> { request, inputs: &inputs, execution, library, stream: None }
+                    .plan(py, *problem, true)?
             }
             Err(_) => return Ok(None),
         };
@@ -84,8 +80,8 @@ impl<'py> TransformCall<'py> {
         let invocation = Invocation {
             plan: &plan,
             library,
-            inputs: &mut [operand],
-            outs: &mut [out],
+            inputs: slice::from_mut(&mut self.operand),
+            outs: slice::from_mut(&mut self.out),
             arguments: FftArguments { direction, factor },
             stream: None,
             workspace: None,
