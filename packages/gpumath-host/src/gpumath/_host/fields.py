@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 @cache
-def _field_names(cls: type[object]) -> tuple[str, ...]:
+def _field_names(cls: Any) -> tuple[str, ...]:
     """Return the names of the fields of a dataclass, which `dataclasses.fields` lists slowly."""
-    return tuple(field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type]  # it is one
+    return tuple(field.name for field in dataclasses.fields(cls))
 
 
 def from_fields(
@@ -25,7 +25,9 @@ def from_fields(
 
     Raise ``error`` if a field is not one of the class.
     """
-    known = _field_names(cls)
+    # Classes are hashable, but mypy does not know that.
+    key: Any = cls
+    known = _field_names(key)
     if unknown := [field for field in fields if field not in known]:
         names = ", ".join(map(repr, sorted(map(str, unknown))))
         msg = f"{name} has no field {names}; {cls.__name__} has {', '.join(known)}"
