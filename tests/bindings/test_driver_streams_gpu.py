@@ -25,7 +25,7 @@ def test_a_device_is_found_again_by_its_bus_id(gpu: Gpu) -> None:
     text = bytearray(32)
     driver.device_get_pci_bus_id(text, len(text), gpu.device)
     assert driver.device_get_by_pci_bus_id(text.split(b"\0")[0].decode()) == gpu.device
-    with pytest.raises(ValueError, match="16 bytes, 32"):
+    with pytest.raises(ValueError, match="has 16 bytes, but the call writes 32"):
         driver.device_get_pci_bus_id(bytearray(16), 32, gpu.device)
 
 
