@@ -144,8 +144,8 @@ impl fmt::Display for Error {
             }
             Self::Sticky(e) => write!(
                 f,
-                "CUDA cannot be used in this process any more, because {} returned status {}; start \
-                 a new process",
+                "CUDA cannot be used in this process any more, because {} returned status {}; \
+                 start a new process",
                 e.function, e.code
             ),
             Self::Foreign(error) => error.0.fmt(f),

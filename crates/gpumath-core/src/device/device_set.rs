@@ -25,7 +25,8 @@ impl Devices {
     pub fn new(given: &[i32]) -> Result<Self> {
         let refuse = |what: &str| {
             Err(Error::InvalidValue(format!(
-                "device_ids is {given:?}; {what}: give from 2 to {MAX} distinct ordinals of CUDA devices"
+                "device_ids is {given:?}; {what}: give from 2 to {MAX} distinct ordinals of CUDA \
+                 devices"
             )))
         };
         if given.len() < 2 || given.len() > MAX {
@@ -63,8 +64,8 @@ impl Devices {
             return Ok(());
         }
         Err(Error::NoDevice(format!(
-            "device_ids is {:?}, but this process sees {seen} CUDA device{}, numbered from 0 (CUDA_VISIBLE_DEVICES hides \
-             devices too); give fewer, or leave device_ids out",
+            "device_ids is {:?}, but this process sees {seen} CUDA device{}, numbered from 0 \
+             (CUDA_VISIBLE_DEVICES hides devices too); give fewer, or leave device_ids out",
             self.ordinals(),
             if seen == 1 { "" } else { "s" }
         )))

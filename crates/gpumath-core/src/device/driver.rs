@@ -23,8 +23,9 @@ pub(super) fn initialise() -> Result<()> {
     let (process, result) = INITIALISED.get_or_init(|| (std::process::id(), first_call()));
     if *process != std::process::id() {
         return Err(Error::InvalidState(
-            "CUDA was initialised before this process was forked, and cannot be used here; start worker processes \
-             with multiprocessing's \"spawn\" method, or fork before the first CUDA call"
+            "CUDA was initialised before this process was forked, and cannot be used here; start \
+             worker processes with multiprocessing's \"spawn\" method, or fork before the first \
+             CUDA call"
                 .into(),
         ));
     }
@@ -43,7 +44,8 @@ fn first_call() -> Result<()> {
     // SAFETY: cuInit(0) may be called at any time.
     match unsafe { init(0) } {
         NO_DEVICE => Err(Error::NoDevice(format!(
-            "the NVIDIA driver is there, but sees no CUDA device (CUDA_VISIBLE_DEVICES hides devices too); {cpu}"
+            "the NVIDIA driver is there, but sees no CUDA device (CUDA_VISIBLE_DEVICES hides \
+             devices too); {cpu}"
         ))),
         code => check(driver::INIT.symbol(), code, |_| String::new()),
     }

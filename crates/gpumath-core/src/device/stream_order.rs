@@ -28,7 +28,8 @@ impl StreamRef {
     pub fn order_after(self, first: Self) -> Result<()> {
         if self.device() != first.device() {
             return Err(Error::InvalidValue(format!(
-                "a stream of device {} cannot be made to wait for one of device {}; synchronize with that instead",
+                "a stream of device {} cannot be made to wait for one of device {}; synchronize \
+                 with that instead",
                 self.device(),
                 first.device()
             )));
@@ -42,8 +43,8 @@ impl StreamRef {
         }
         if first.capture_status_in(&context)?.is_capturing() {
             return Err(Error::InvalidState(String::from(
-                "the current stream is being captured into a graph, but the work was to go to another stream, which is \
-                 not; work on the captured stream",
+                "the current stream is being captured into a graph, but the work was to go to \
+                 another stream, which is not; work on the captured stream",
             )));
         }
         EVENTS.with_borrow_mut(|events| {

@@ -95,7 +95,9 @@ impl Callbacks {
         }
         if problem.precision == Precision::Half {
             return Err(Error::InvalidValue(
-                "cuFFT has no prolog and no epilog in half precision; convert the operand to single precision".into(),
+                "cuFFT has no prolog and no epilog in half precision; convert the operand to \
+                 single precision"
+                    .into(),
             ));
         }
         // Each call of cuFFT counts offsets from its own start.
@@ -113,8 +115,9 @@ impl Callbacks {
         for (name, side, fits, layout) in sides {
             if !fits {
                 let reason = format!(
-                    "a {name} gets each element's offset in memory, but cuFFT would have to be called once for each \
-                     slice of the {side} of strides {:?}, with offsets from the slice's start",
+                    "a {name} gets each element's offset in memory, but cuFFT would have to be \
+                     called once for each slice of the {side} of strides {:?}, with offsets from \
+                     the slice's start",
                     layout.strides.as_slice()
                 );
                 return Err(problem.unsupported_layout(&reason));
@@ -187,8 +190,8 @@ impl Callbacks {
         let linker = loader::library("nvjitlink").ok().and_then(|library| library.version);
         let version = linker.map_or_else(|| "?".to_owned(), |version| version.to_string());
         format!(
-            "; with {names}, which nvJitLink {version} links: it takes LTO-IR of compilers of its CUDA major that are \
-             not newer than it"
+            "; with {names}, which nvJitLink {version} links: it takes LTO-IR of compilers of its \
+             CUDA major that are not newer than it"
         )
     }
 }
@@ -249,9 +252,9 @@ fn check_length(problem: &FftProblem, version: Option<Version>) -> Result<()> {
         return Ok(());
     }
     Err(Error::InvalidValue(format!(
-        "cuFFT 12.3 (CUDA 13.3) computes wrong results with the {name} of a {:?} transform of {length} points, an even \
-         length with a prime factor above 127; use CUDA 13.4, apply the function on the complex side, or pad to \
-         another length",
+        "cuFFT 12.3 (CUDA 13.3) computes wrong results with the {name} of a {:?} transform of \
+         {length} points, an even length with a prime factor above 127; use CUDA 13.4, apply the \
+         function on the complex side, or pad to another length",
         problem.kind
     )))
 }

@@ -257,8 +257,8 @@ impl CufftPlan {
         ] {
             if address % alignment != 0 {
                 return Err(Error::InvalidValue(format!(
-                    "the {name}'s address {address:#x} is not a multiple of {alignment}, as cuFFT needs it here; copy \
-                     it first, or plan for the operand that has it"
+                    "the {name}'s address {address:#x} is not a multiple of {alignment}, as cuFFT \
+                     needs it here; copy it first, or plan for the operand that has it"
                 )));
             }
         }
@@ -275,8 +275,8 @@ fn check_half(problem: &FftProblem) -> Result<()> {
         let extent = problem.extent(position);
         if extent & (extent - 1) != 0 {
             return Err(Error::InvalidValue(format!(
-                "in half precision cuFFT transforms powers of two only, but axis {} has {extent} points; convert the \
-                 operand to single precision",
+                "in half precision cuFFT transforms powers of two only, but axis {} has {extent} \
+                 points; convert the operand to single precision",
                 problem.axes[position]
             )));
         }

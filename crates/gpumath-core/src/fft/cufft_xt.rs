@@ -77,8 +77,8 @@ impl CufftXtPlan {
             .map(|&extent| {
                 i32::try_from(extent).map_err(|_: std::num::TryFromIntError| {
                     Error::InvalidValue(format!(
-                        "cuFFT cannot spread {extent} points along one axis over devices: {} is the most; leave \
-                         device_ids out",
+                        "cuFFT cannot spread {extent} points along one axis over devices: {} is \
+                         the most; leave device_ids out",
                         i32::MAX
                     ))
                 })
@@ -183,8 +183,8 @@ impl CufftXtPlan {
                 let Some(stream) = stream.filter(|_| size >= self.part_size_in(index, format))
                 else {
                     return Err(Error::InvalidState(format!(
-                        "cuFFT gave {size} bytes on device {ordinal} for part {index}, which needs {} bytes on one of \
-                         the devices {:?}; use one device",
+                        "cuFFT gave {size} bytes on device {ordinal} for part {index}, which needs \
+                         {} bytes on one of the devices {:?}; use one device",
                         self.part_size_in(index, format),
                         self.handle.devices.ordinals()
                     )));

@@ -61,7 +61,8 @@ impl CufftXtHandle {
         match planned {
             Err(Error::Status(status)) if REFUSALS.contains(&status.code) => {
                 Err(Error::InvalidValue(format!(
-                    "cuFFT refuses to plan {} (status {}); give fewer devices, other lengths, or leave device_ids out",
+                    "cuFFT refuses to plan {} (status {}); give fewer devices, other lengths, or \
+                     leave device_ids out",
                     status.context, status.code
                 )))
             }

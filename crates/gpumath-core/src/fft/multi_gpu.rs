@@ -272,8 +272,8 @@ fn check(problem: &FftProblem, devices: Devices) -> Result<i64> {
     let refuse = |reason: String| Err(Error::InvalidValue(reason));
     if !problem.callbacks.is_empty() {
         return refuse(
-            "prolog and epilog work on one GPU only, but device_ids names several; leave it out, or apply the functions \
-             to the operand and to the result"
+            "prolog and epilog work on one GPU only, but device_ids names several; leave it out, \
+             or apply the functions to the operand and to the result"
                 .into(),
         );
     }
@@ -284,7 +284,8 @@ fn check(problem: &FftProblem, devices: Devices) -> Result<i64> {
         || problem.axes.last().is_some_and(|&axis| axis as usize == ndim - 1);
     if !are_last || !is_halved_last {
         return Err(problem.unsupported_layout(
-            "several devices transform the last axes only, for R2C and C2R with the last of all as the last one",
+            "several devices transform the last axes only, for R2C and C2R with the last of all as \
+             the last one",
         ));
     }
     for (name, layout) in [("its", &problem.input), ("out's", &problem.output)] {
@@ -308,8 +309,9 @@ fn check_cufft_xt(problem: &FftProblem, devices: Devices) -> Result<()> {
     let extents: Vec<i64> = (0..rank).map(|position| problem.extent(position)).collect();
     let refuse = |limit: &str| {
         Err(Error::InvalidValue(format!(
-            "cuFFT cannot spread one {:?} transform of {extents:?} points in {:?} precision over {count} devices: {limit}; \
-             several transforms at once, as a batch, can have any sizes; or leave device_ids out",
+            "cuFFT cannot spread one {:?} transform of {extents:?} points in {:?} precision over \
+             {count} devices: {limit}; several transforms at once, as a batch, can have any sizes; \
+             or leave device_ids out",
             problem.kind, problem.precision
         )))
     };
@@ -343,8 +345,8 @@ fn check_cufft_xt(problem: &FftProblem, devices: Devices) -> Result<()> {
             };
             if !extents.iter().all(|&extent| fits(extent)) {
                 return refuse(&format!(
-                    "each axis needs at least {MIN_EXTENT} points, and above {longest} a number without prime factors \
-                     above {MAX_PRIME}"
+                    "each axis needs at least {MIN_EXTENT} points, and above {longest} a number \
+                     without prime factors above {MAX_PRIME}"
                 ));
             }
         }

@@ -230,7 +230,8 @@ impl PassPlanner<'_> {
                     "its"
                 };
                 return Err(self.unsupported(&format!(
-                    "{whose} stride along axis {first} is {}, but cuFFT needs positive ones along transform axes",
+                    "{whose} stride along axis {first} is {}, but cuFFT needs positive ones along \
+                     transform axes",
                     layout.strides[first]
                 )));
             }
@@ -268,7 +269,8 @@ impl PassPlanner<'_> {
         let slices = |own| {
             Slices::new(&batches, own).map_err(|calls| {
                 self.unsupported(&format!(
-                    "cuFFT would have to be called {calls} times, once for each slice that its batches do not reach"
+                    "cuFFT would have to be called {calls} times, once for each slice that its \
+                     batches do not reach"
                 ))
             })
         };
@@ -300,7 +302,8 @@ impl PassPlanner<'_> {
             keeps_gaps = unaligned && has_gaps(&cut);
             if keeps_gaps && !is_dense {
                 return Err(self.problem.unsupported_layout(
-                    "cuFFT would have to write real numbers with gaps between them that are not aligned like complex ones",
+                    "cuFFT would have to write real numbers with gaps between them that are not \
+                     aligned like complex ones",
                 ));
             }
             bounce = unaligned.then(|| span(&cut));

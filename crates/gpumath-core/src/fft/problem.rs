@@ -151,7 +151,8 @@ impl FftProblem {
             let extent = self.extent(position);
             if extent < 1 {
                 return Err(Error::InvalidValue(format!(
-                    "axis {axis} would be transformed over {extent} points; a transform needs at least one"
+                    "axis {axis} would be transformed over {extent} points; a transform needs at \
+                     least one"
                 )));
             }
         }
@@ -165,7 +166,8 @@ impl FftProblem {
                         continue;
                     }
                     return Err(Error::InvalidValue(format!(
-                        "a C2R output of {output} points along axis {axis} needs {} complex inputs there, not {input}",
+                        "a C2R output of {output} points along axis {axis} needs {} complex inputs \
+                         there, not {input}",
                         output / 2 + 1
                     )));
                 }
@@ -173,7 +175,8 @@ impl FftProblem {
             };
             if output != expected {
                 return Err(Error::InvalidValue(format!(
-                    "the output has {output} points along axis {axis}; this transform gives {expected}"
+                    "the output has {output} points along axis {axis}; this transform gives \
+                     {expected}"
                 )));
             }
         }
@@ -232,9 +235,10 @@ impl FftProblem {
         let axes: Vec<usize> = (first..permutation.len()).collect();
         Error::UnsupportedLayout {
             message: format!(
-                "no cuFFT plan covers an operand of shape {:?} and strides {:?} transformed along axes {:?}: {reason}; \
-                 copy it with its axes in the order {permutation:?}, transform that along {axes:?} and transpose the \
-                 result back, or use execution=\"cpu\"",
+                "no cuFFT plan covers an operand of shape {:?} and strides {:?} transformed along \
+                 axes {:?}: {reason}; copy it with its axes in the order {permutation:?}, \
+                 transform that along {axes:?} and transpose the result back, or use \
+                 execution=\"cpu\"",
                 self.input.shape.as_slice(),
                 self.input.strides.as_slice(),
                 self.axes.as_slice(),

@@ -34,8 +34,9 @@ impl Request for FftRequest {
         let dtype = operand.dtype;
         let Some(precision) = Precision::of(dtype) else {
             return Err(Error::InvalidValue(format!(
-                "the operand's element type {dtype} is not supported; float16, float32, float64, complex32, complex64 \
-                 and complex128 in the machine's byte order are: convert it first"
+                "the operand's element type {dtype} is not supported; float16, float32, float64, \
+                 complex32, complex64 and complex128 in the machine's byte order are: convert it \
+                 first"
             )));
         };
         if layout.ndim() == 0 {
@@ -55,7 +56,8 @@ impl Request for FftRequest {
                 ("complex", "rfft")
             };
             return Err(Error::InvalidValue(format!(
-                "a {kind:?} transform needs a {wanted} operand, and this one is {dtype}; use {instead}, or convert it"
+                "a {kind:?} transform needs a {wanted} operand, and this one is {dtype}; use \
+                 {instead}, or convert it"
             )));
         }
         let axes = self.axes(layout.ndim())?;
@@ -82,12 +84,14 @@ impl Request for FftRequest {
         }
         if inplace && kind != TransformKind::C2C {
             return Err(Error::InvalidValue(format!(
-                "inplace=True works for C2C only: a {kind:?} result has another type and size than its operand"
+                "inplace=True works for C2C only: a {kind:?} result has another type and size than \
+                 its operand"
             )));
         }
         if inplace && !layout.is_injective() {
             return Err(Error::InvalidValue(format!(
-                "inplace=True needs an operand whose elements do not overlap; its shape is {:?} and its strides {:?}",
+                "inplace=True needs an operand whose elements do not overlap; its shape is {:?} \
+                 and its strides {:?}",
                 layout.shape.as_slice(),
                 layout.strides.as_slice()
             )));
@@ -165,7 +169,8 @@ fn check_output(
     }
     if output.overlaps(operand) && !is_operand {
         return Err(Error::InvalidValue(
-            "out and the operand overlap in memory; give the operand itself, for C2C, or memory of its own".into(),
+            "out and the operand overlap in memory; give the operand itself, for C2C, or memory of \
+             its own".into(),
         ));
     }
     Ok(())

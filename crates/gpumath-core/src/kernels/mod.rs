@@ -88,7 +88,8 @@ fn filled(numbers: &[i64]) -> Result<[i64; MAX_RANK]> {
     let mut array = [0; MAX_RANK];
     let Some(room) = array.get_mut(..numbers.len()) else {
         return Err(Error::InvalidValue(format!(
-            "an array of {} dimensions is too much for a kernel: {MAX_RANK} are the most; merge some of them",
+            "an array of {} dimensions is too much for a kernel: {MAX_RANK} are the most; merge \
+             some of them",
             numbers.len()
         )));
     };
@@ -124,7 +125,8 @@ pub(crate) unsafe fn scale(
         DType::Complex128 => c"scale_complex128",
         _ => {
             return Err(Error::InvalidValue(format!(
-                "an array of {dtype} cannot be scaled; float16, float32, float64 and the complex types can"
+                "an array of {dtype} cannot be scaled; float16, float32, float64 and the complex \
+                 types can"
             )));
         }
     };
@@ -158,7 +160,8 @@ pub(crate) unsafe fn crop_or_pad(
     for address in [to.ptr, from.ptr] {
         if !address.is_multiple_of(size) {
             return Err(Error::InvalidValue(format!(
-                "the address {address:#x} of an array of {} is not a multiple of {size}; copy it to new memory first",
+                "the address {address:#x} of an array of {} is not a multiple of {size}; copy it \
+                 to new memory first",
                 to.dtype
             )));
         }

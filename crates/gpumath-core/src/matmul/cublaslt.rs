@@ -84,8 +84,9 @@ impl Columns {
         }
         Err(Error::UnsupportedLayout {
             message: format!(
-                "{name} has the shape {:?} and the strides {:?}, but cuBLASLt needs one stride of 1, and another that is \
-                 not below the extent of that axis; copy it in C order, or use execution=\"cpu\"",
+                "{name} has the shape {:?} and the strides {:?}, but cuBLASLt needs one stride of \
+                 1, and another that is not below the extent of that axis; copy it in C order, or \
+                 use execution=\"cpu\"",
                 shape.as_slice(),
                 strides.as_slice()
             ),

@@ -17,7 +17,8 @@ pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: StreamRef)
     if to.dtype != from.dtype || to.device != from.device || to.layout.ndim() != from.layout.ndim()
     {
         return Err(Error::InvalidValue(format!(
-            "an array of {} cannot be filled with one of {}: element type, number of dimensions and device have to be equal",
+            "an array of {} cannot be filled with one of {}: element type, number of dimensions \
+             and device have to be equal",
             to.describe(),
             from.describe()
         )));
@@ -29,7 +30,8 @@ pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: StreamRef)
         && device != stream.device()
     {
         return Err(Error::InvalidValue(format!(
-            "the stream is of device {}, but the arrays are on device {device}; give a stream of that",
+            "the stream is of device {}, but the arrays are on device {device}; give a stream of \
+             that",
             stream.device()
         )));
     }

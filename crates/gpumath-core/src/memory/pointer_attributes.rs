@@ -16,7 +16,8 @@ const INVALID_CONTEXT: i32 = 201;
 pub fn device_of(address: usize) -> Result<i32> {
     if count()? == 0 {
         return Err(Error::NoDevice(format!(
-            "the operand says that it is in the memory of a GPU, at address {address:#x}, but there is no CUDA device"
+            "the operand says that it is in the memory of a GPU, at address {address:#x}, but \
+             there is no CUDA device"
         )));
     }
     check_sticky()?;

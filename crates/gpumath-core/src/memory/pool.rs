@@ -173,7 +173,8 @@ impl BaseCUDAMemoryManager for StreamOrderedPool {
         let device = self.device;
         if stream.device() != device {
             return Err(Error::InvalidValue(format!(
-                "the stream is of device {}, but the pool of device {device}; give a stream of that",
+                "the stream is of device {}, but the pool of device {device}; give a stream of \
+                 that",
                 stream.device()
             )));
         }
@@ -193,7 +194,8 @@ impl BaseCUDAMemoryManager for StreamOrderedPool {
             Err(Error::OutOfMemory(_)) => {
                 self.trim(0)?;
                 return Err(Error::OutOfMemory(format!(
-                    "device {device} has no {size} bytes of memory left; free some, or use smaller operands"
+                    "device {device} has no {size} bytes of memory left; free some, or use smaller \
+                     operands"
                 )));
             }
             other => other?,

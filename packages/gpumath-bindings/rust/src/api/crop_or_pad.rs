@@ -59,8 +59,8 @@ pub(crate) fn resized<'py>(
         interop::view_without_gradient("the operand", operand, Some(handle))?;
     if shape.len() != source.layout.ndim() || shape.iter().any(|&extent| extent < 0) {
         return Err(PyValueError::new_err(format!(
-            "the shape {:?} was asked for, but the operand has {} dimensions; give as many extents, \
-             none of them negative",
+            "the shape {:?} was asked for, but the operand has {} dimensions; give as many \
+             extents, none of them negative",
             shape.as_slice(),
             source.layout.ndim()
         )));

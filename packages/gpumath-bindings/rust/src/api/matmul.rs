@@ -65,7 +65,8 @@ pub(crate) struct PyMatmulPlan {
 impl PyMatmulPlan {
     #[new]
     #[pyo3(signature = (
-        a, b, *, execution=None, device_id=None, device_ids=None, num_threads=None, out=None, stream=None
+        a, b, *, execution=None, device_id=None, device_ids=None, num_threads=None, out=None,
+        stream=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new<'py>(

@@ -370,7 +370,8 @@ fn address_of(object: &Bound<'_, PyAny>, context: ArgumentContext) -> PyResult<u
     if object.hasattr(intern!(py, "__cuda_array_interface__"))? {
         let (name, found) = (context.name(), type_name(object));
         return Err(PyTypeError::new_err(format!(
-            "{name}: an address is required, not {found}: pass a.data.ptr (CuPy) or a.data_ptr() (PyTorch)"
+            "{name}: an address is required, not {found}: pass a.data.ptr (CuPy) or a.data_ptr() \
+             (PyTorch)"
         )));
     }
     slot_of(py, object.as_ptr(), Value::Address, context)

@@ -154,8 +154,8 @@ pub(super) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<&Bound<'_, P
     DTYPES.get(py, dtype, |name| {
         DTYPE.get(py)?.call1((name,)).map_err(|error| {
             let refusal = PyValueError::new_err(format!(
-                "NumPy and CuPy have no element type for a {name} result; convert the operand to single or double \
-                 precision, or use a PyTorch tensor on a GPU"
+                "NumPy and CuPy have no element type for a {name} result; convert the operand to \
+                 single or double precision, or use a PyTorch tensor on a GPU"
             ));
             refusal.set_cause(py, Some(error));
             refusal

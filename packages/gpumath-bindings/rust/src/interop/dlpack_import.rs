@@ -177,7 +177,7 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> Result<ImportedTensor, Refusal> {
         if name.is_null() { None } else { Some(CStr::from_ptr(name).to_string_lossy()) }
     };
     Err(Refusal::value(format!(
-        "'s __dlpack__() returned a capsule named {name:?}; {UNVERSIONED:?} or {VERSIONED:?} is needed, \
-         and one that was used before cannot be used again"
+        "'s __dlpack__() returned a capsule named {name:?}; {UNVERSIONED:?} or {VERSIONED:?} is \
+         needed, and one that was used before cannot be used again"
     )))
 }

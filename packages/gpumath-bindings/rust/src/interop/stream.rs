@@ -27,8 +27,8 @@ pub(crate) fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
         return if value.is_none() { Ok(0) } else { address(&value) };
     }
     Err(PyTypeError::new_err(format!(
-        "stream is a {}; an int (cudaStream_t), a stream of CuPy, PyTorch or Numba, or an object with \
-         __cuda_stream__() is accepted",
+        "stream is a {}; an int (cudaStream_t), a stream of CuPy, PyTorch or Numba, or an object \
+         with __cuda_stream__() is accepted",
         stream.get_type().fully_qualified_name()?
     )))
 }
@@ -38,7 +38,8 @@ fn address(handle: &Bound<'_, PyAny>) -> PyResult<usize> {
     handle.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(handle.py()) {
             PyValueError::new_err(format!(
-                "stream is {handle}; a cudaStream_t is an address, so it is neither negative nor that large"
+                "stream is {handle}; a cudaStream_t is an address, so it is neither negative nor \
+                 that large"
             ))
         } else {
             error

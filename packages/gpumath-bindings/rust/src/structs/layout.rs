@@ -52,8 +52,8 @@ impl PyStructLayout {
             || !size.is_multiple_of(alignment)
         {
             return Err(PyValueError::new_err(format!(
-                "size is {size} and alignment is {alignment}, but the size must be a multiple of the \
-                 alignment, which is a power of two up to 4096"
+                "size is {size} and alignment is {alignment}, but the size must be a multiple of \
+                 the alignment, which is a power of two up to 4096"
             )));
         }
         let mut fields = Vec::new();

@@ -50,7 +50,8 @@ impl Product {
             Self::Mkl => "pip install mkl",
             Self::Nvpl => "pip install nvpl-fft",
             Self::Fftw => {
-                "apt-get install libfftw3-double3 libfftw3-single3, or give the path of libfftw3.so.3"
+                "apt-get install libfftw3-double3 libfftw3-single3, or give the path of \
+                 libfftw3.so.3"
             }
         }
     }

@@ -455,8 +455,8 @@ impl PyArray {
     fn no_buffer(&self) -> String {
         if self.space == MemoryKind::Device {
             String::from(
-                "the elements are in device memory, where the CPU cannot read them; copy them to an \
-                 array of the kind \"host\" or \"pinned\", or use a managed array",
+                "the elements are in device memory, where the CPU cannot read them; copy them to \
+                 an array of the kind \"host\" or \"pinned\", or use a managed array",
             )
         } else {
             format!("the buffer protocol has no name for the element type {}", self.view.dtype)

@@ -42,8 +42,8 @@ fn callback(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Callback> {
     }
     let (Ok(address), Some(size @ 1..)) = (code.cast::<PyInt>(), size) else {
         return Err(PyValueError::new_err(format!(
-            "{name}: ltoir is {}, size is {size:?}; the code as bytes, or its address and a positive \
-             size, are needed",
+            "{name}: ltoir is {}, size is {size:?}; the code as bytes, or its address and a \
+             positive size, are needed",
             code.repr()?
         )));
     };

@@ -107,8 +107,8 @@ impl Hash for PyFftPlan {
 impl PyFftPlan {
     #[new]
     #[pyo3(signature = (
-        operand, axes=None, kind=None, *, execution=None, device_id=None, num_threads=None, inplace=false,
-        last_axis_parity="even", cached=true, out=None, stream=None,
+        operand, axes=None, kind=None, *, execution=None, device_id=None, num_threads=None,
+        inplace=false, last_axis_parity="even", cached=true, out=None, stream=None,
         prolog=None, epilog=None, device_ids=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
@@ -164,8 +164,11 @@ impl PyFftPlan {
     ///     would refuse.
     #[staticmethod]
     #[pyo3(
-        signature = (operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None),
-        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None)"
+        signature = (
+            operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None
+        ),
+        text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, norm=None, \
+                          execution=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "the arguments of one Python function")]
     fn transform<'py>(
@@ -340,7 +343,8 @@ impl PyFftPlan {
     // Without `text_signature`, PyO3 writes the default -1 as "...".
     #[pyo3(
         signature = (input, output, *, direction=-1, stream=None, workspace=0, norm=None),
-        text_signature = "($self, input, output, *, direction=-1, stream=None, workspace=0, norm=None)"
+        text_signature = "($self, input, output, *, direction=-1, stream=None, workspace=0, \
+                          norm=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "the arguments of one Python method")]
     fn execute(
@@ -400,8 +404,11 @@ impl PyFftPlan {
     /// cuFFTError
     ///     cuFFT refused.
     #[pyo3(
-        signature = (operand, out=None, direction=-1, stream=None, workspace=None, blocking=false, norm=None),
-        text_signature = "($self, operand, out=None, direction=-1, stream=None, workspace=None, blocking=False, norm=None)"
+        signature = (
+            operand, out=None, direction=-1, stream=None, workspace=None, blocking=false, norm=None
+        ),
+        text_signature = "($self, operand, out=None, direction=-1, stream=None, workspace=None, \
+                          blocking=False, norm=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "the arguments of one Python method")]
     fn run<'py>(

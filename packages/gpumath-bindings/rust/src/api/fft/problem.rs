@@ -77,7 +77,8 @@ impl PyFftProblem {
     ) -> PyResult<Self> {
         let dtype = DType::from_name(dtype).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "dtype is {dtype:?}; float16, float32, float64, complex32, complex64 and complex128 are transformed"
+                "dtype is {dtype:?}; float16, float32, float64, complex32, complex64 and \
+                 complex128 are transformed"
             ))
         })?;
         let operand = layout("", shape.into(), strides)?;
@@ -241,8 +242,8 @@ impl PyFftProblem {
 
     fn __repr__(&self) -> String {
         format!(
-            "FftProblem(kind={:?}, input_dtype={:?}, input_shape={:?}, input_strides={:?}, axes={:?}, \
-             output_shape={:?}, output_strides={:?}, inplace={}, unaligned={})",
+            "FftProblem(kind={:?}, input_dtype={:?}, input_shape={:?}, input_strides={:?}, \
+             axes={:?}, output_shape={:?}, output_strides={:?}, inplace={}, unaligned={})",
             self.kind(),
             self.input_dtype(),
             self.problem.input.shape.as_slice(),

@@ -38,8 +38,8 @@ impl ExecutionArguments<'_> {
             let device = match (location, self.device_id) {
                 (MemoryLocation::Device(operand), Some(asked)) if operand != asked => {
                     return Err(PyValueError::new_err(format!(
-                        "device_id is {asked}, but the operand is on device {operand}; copy it there, or leave \
-                         device_id out"
+                        "device_id is {asked}, but the operand is on device {operand}; copy it \
+                         there, or leave device_id out"
                     )));
                 }
                 (MemoryLocation::Device(operand), _) => operand,
@@ -71,8 +71,8 @@ impl ExecutionArguments<'_> {
             return Ok(execution);
         }
         Err(PyValueError::new_err(format!(
-            "the operand is {}, but device_ids is {:?}; copy it to one of them or to host memory, or \
-             name its device too",
+            "the operand is {}, but device_ids is {:?}; copy it to one of them or to host memory, \
+             or name its device too",
             location.describe(),
             devices.ordinals()
         )))

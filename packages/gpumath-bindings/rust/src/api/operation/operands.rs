@@ -223,7 +223,8 @@ pub(super) fn check<O: Operation>(
 /// The error for an array whose address is aligned otherwise than the plan needs.
 fn misaligned(spec: &OperandSpec<'_>, view: &TensorView) -> Error {
     Error::InvalidValue(format!(
-        "{} is at the address {:#x}, but the plan was made for another alignment; make another plan",
+        "{} is at the address {:#x}, but the plan was made for another alignment; make another \
+         plan",
         spec.name, view.ptr
     ))
 }

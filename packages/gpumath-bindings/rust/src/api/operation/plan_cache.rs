@@ -27,7 +27,8 @@ impl PyPlanCacheInfo {
     fn __repr__(&self) -> String {
         let Self { hits, misses, size, limit, device_memory } = self;
         format!(
-            "PlanCacheInfo(hits={hits}, misses={misses}, size={size}, limit={limit}, device_memory={device_memory})"
+            "PlanCacheInfo(hits={hits}, misses={misses}, size={size}, limit={limit}, \
+             device_memory={device_memory})"
         )
     }
 }

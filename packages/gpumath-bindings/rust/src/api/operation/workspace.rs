@@ -231,7 +231,8 @@ fn address_of(owner: &Bound<'_, PyAny>, manager: &Bound<'_, PyAny>) -> PyResult<
         let address: usize = PyInt::type_object(owner.py()).call1((value,))?.extract()?;
         if !address.is_multiple_of(ALIGNMENT) {
             return Err(PyValueError::new_err(format!(
-                "the allocator {} gave the address {address:#x}, which is not aligned to {ALIGNMENT} bytes",
+                "the allocator {} gave the address {address:#x}, which is not aligned to \
+                 {ALIGNMENT} bytes",
                 manager.repr()?
             )));
         }
