@@ -18,10 +18,10 @@ double get_version(get_version_t function, void *handle, int calls)
     return now() - start;
 }
 
-typedef int (*sgemm_t)(void *, int, int, int, int, int, const float *, const float *, int, const float *,
-                       int, const float *, float *, int);
-double sgemm(sgemm_t function, void *handle, int n, const float *scalars, const float *a, const float *b,
-             float *c, int calls)
+typedef int (*sgemm_t)(void *, int, int, int, int, int, const float *, const float *, int,
+                       const float *, int, const float *, float *, int);
+double sgemm(sgemm_t function, void *handle, int n, const float *scalars, const float *a,
+             const float *b, float *c, int calls)
 {
     double start = now();
     for (int i = 0; i < calls; ++i)
@@ -38,8 +38,8 @@ double exec_c2c(exec_t function, int plan, void *in, void *out, int calls)
     return now() - start;
 }
 
-typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                        void **, void **);
+typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        void *, void **, void **);
 double launch(launch_t function, void *kernel, void *stream, void **arguments, int calls)
 {
     double start = now();

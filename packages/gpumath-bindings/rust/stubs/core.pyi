@@ -129,7 +129,10 @@ class Workspace:
 
 @final
 class FftPlan:
-    """A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace."""
+    """A Fourier transform of one shape, layout and element type, ready to run.
+
+    It holds no workspace.
+    """
 
     def __new__(
         cls,
@@ -219,7 +222,10 @@ class FftPlan:
 
 @final
 class MatmulPlan:
-    """The product of two matrices of some shapes, layouts and element type, ready to run. It holds no workspace."""
+    """The product of two matrices of some shapes, layouts and element type, ready to run.
+
+    It holds no workspace.
+    """
 
     def __new__(
         cls,
@@ -253,7 +259,10 @@ class MatmulPlan:
 
 @disjoint_base
 class FftExecutor:
-    """Base of classes that execute one plan many times. What their users repeat costs no Python code."""
+    """Base of classes that execute one plan many times.
+
+    What their users repeat costs no Python code.
+    """
 
     def __new__(cls, *_arguments: object, **_keywords: object) -> Self: ...
     _operand: Any
@@ -282,7 +291,7 @@ def fft_direction(direction: object, kind: str) -> int: ...
 
 @final
 class FftProblem:
-    """A Fourier transform of operands of one shape, layout and element type: what a plan is made for."""
+    """What a plan is made for: a transform of operands of one shape, layout and element type."""
 
     def __new__(
         cls,
@@ -326,7 +335,7 @@ class FftProblem:
 
 @final
 class FftPass:
-    """One of the cuFFT plans that a transform is cut into, in the terms of cuFFT's advanced data layout."""
+    """One of the cuFFT plans of a transform, in the terms of cuFFT's advanced data layout."""
 
     @property
     def kind(self) -> str: ...

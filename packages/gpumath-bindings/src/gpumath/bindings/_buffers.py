@@ -35,7 +35,8 @@ def sized(row: Callable[_P, None], size: Callable[[Any], int]) -> Callable[_P, N
     def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
         given = dict(zip(parameters, args, strict=False)) | kwargs
         try:
-            length = memoryview(given.get(parameters[1])).nbytes  # type: ignore[arg-type]  # refused
+            buffer = given.get(parameters[1])
+            length = memoryview(buffer).nbytes  # type: ignore[arg-type]  # refused below
         except TypeError:  # an address, or an object that the row refuses
             pass
         else:

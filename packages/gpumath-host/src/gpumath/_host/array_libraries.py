@@ -71,7 +71,12 @@ class _Other:
     def check_dtype(self, dtype: str) -> None:
         """Accept all: gpumath arrays have every element type."""
 
-    def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:  # noqa: ARG002 - there is no function to call
+    def roll(
+        self,
+        operand: Any,
+        shifts: tuple[int, ...],  # noqa: ARG002 - there is no function to call
+        axes: tuple[int, ...],  # noqa: ARG002 - there is no function to call
+    ) -> Any:
         msg = (
             f"the operand is a {type(operand).__name__}, but a NumPy array, a CuPy array or a "
             "PyTorch tensor is needed, for example from cupy.asarray()"

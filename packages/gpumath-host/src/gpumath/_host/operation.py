@@ -169,7 +169,7 @@ def warn_of_ignored(
                 logger.warning("%s is ignored: no GPU takes part", name)
     if plan.device_ids is not None:
         if options.allocator is not None:
-            logger.warning("allocator is ignored: cuFFT and gpumath allocate on several devices")
+            logger.warning("allocator is ignored: it serves executions on one device only")
     elif isinstance(where, ExecutionCUDA) and device_id not in (None, where.device_id):
         logger.warning(
             "device_id %d is ignored: the operand is on CUDA device %d", where.device_id, device_id

@@ -194,7 +194,7 @@ def _check_integers(name: str, value: object) -> None:
     try:
         fits = not isinstance(value, str) and all(
             abs(index(item)) < 2**63
-            for item in value  # type: ignore[attr-defined]  # whether it is a sequence is the question
+            for item in value  # type: ignore[attr-defined]  # refused if it is no sequence
         )
     except TypeError:
         msg = f"{name} is {value!r}; a sequence of integers, such as [0, 1], is needed"
