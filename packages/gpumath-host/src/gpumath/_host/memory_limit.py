@@ -6,9 +6,13 @@ import math
 import re
 from fractions import Fraction
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 from gpumath.bindings import core
 from gpumath.bindings.errors import OutOfMemoryError
+
+if TYPE_CHECKING:
+    from gpumath._host.operation import Plan
 
 __all__ = ["check_memory_limit", "memory_limit_bytes"]
 
@@ -72,15 +76,18 @@ def memory_limit_bytes(limit: object, total: int) -> int:
     raise TypeError(msg)
 
 
-def check_memory_limit(limit: object, size: int, device_id: int) -> None:
-    """Raise OutOfMemoryError if a workspace of ``size`` bytes on a device exceeds the limit."""
+def check_memory_limit(limit: object, plan: Plan) -> None:
+    """Raise OutOfMemoryError if the workspace of a plan on a GPU exceeds the user's limit."""
+    if limit is None or plan.device_id is None:
+        return
+    size, device_id = plan.workspace_size, plan.device_id
     total = core.Device(device_id).total_memory
     allowed = memory_limit_bytes(limit, total)
     if size > allowed:
         msg = (
-            f"the transform needs a workspace of {size} bytes, and memory_limit={limit!r} allows "
-            f"{allowed} of the {total} bytes of CUDA device {device_id}; raise the limit, or "
-            "transform the operand in smaller batches"
+            f"a workspace of {size} bytes is needed, and memory_limit={limit!r} allows {allowed} "
+            f"of the {total} bytes of CUDA device {device_id}; raise the limit, or compute in "
+            "smaller parts"
         )
         raise OutOfMemoryError(msg)
 

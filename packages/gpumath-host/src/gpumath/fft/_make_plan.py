@@ -114,8 +114,7 @@ def make_plan(
 ) -> core.FftPlan:
     """Make or find a plan, and check it against the user's limit."""
     plan = core.FftPlan(operand, axes, kind, **choices)
-    if memory_limit is not None and plan.device_id is not None:
-        check_memory_limit(memory_limit, plan.workspace_size, plan.device_id)
+    check_memory_limit(memory_limit, plan)
     return plan
 
 

@@ -135,8 +135,7 @@ def matmul(
     chosen = resolve_options(MatmulOptions, options)
     where = resolve_execution(execution)
     plan = core.MatmulPlan(a, b, **execution_choices(where), out=out, stream=stream)
-    if chosen.memory_limit is not None and plan.device_id is not None:
-        check_memory_limit(chosen.memory_limit, plan.workspace_size, plan.device_id)
+    check_memory_limit(chosen.memory_limit, plan)
     device_id = core.TensorView(a).device_id
     logger = logger_of(chosen)
     warn_of_ignored(logger, plan, device_id, chosen, where, stream)

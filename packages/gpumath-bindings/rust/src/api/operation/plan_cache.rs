@@ -16,9 +16,9 @@ pub(crate) struct PyPlanCacheInfo {
     size: usize,
     /// Plans kept at most for each device; the CPU counts as one.
     limit: usize,
-    /// Bytes of device memory that cuFFT took when the plans kept now were made, on all devices
-    /// together. What other threads allocated at the same moment is in it; a workspace is not, as
-    /// plans keep none.
+    /// Bytes of device memory that libraries took when the plans kept now were made, on all
+    /// devices together. What other threads allocated at the same moment is in it; a workspace is
+    /// not, as plans keep none.
     device_memory: usize,
 }
 
