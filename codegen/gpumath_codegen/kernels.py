@@ -15,8 +15,8 @@ from pathlib import Path
 
 from gpumath_codegen import seal, wheels
 
-SOURCE = "crates/gpumath-core/src/kernels/scale_and_crop.cu"
-OUTPUT = "crates/gpumath-core/src/kernels/generated/scale_and_crop.ptx"
+SOURCE = "crates/gpumath-core/src/kernels/scale_and_copy.cu"
+OUTPUT = "crates/gpumath-core/src/kernels/generated/scale_and_copy.ptx"
 _RELEASE = "12.0"
 _OPTIONS = (b"--gpu-architecture=compute_50",)
 
@@ -24,7 +24,7 @@ _OPTIONS = (b"--gpu-architecture=compute_50",)
 def origin(source: str) -> str:
     """Return the origin of the PTX for its seal: the source and the compiler."""
     digest = hashlib.sha256(source.encode()).hexdigest()
-    return f"scale_and_crop.cu of sha256 {digest} by NVRTC {_RELEASE}"
+    return f"scale_and_copy.cu of sha256 {digest} by NVRTC {_RELEASE}"
 
 
 def generate(root: Path, repository: Path, cache: Path, check: bool) -> None:

@@ -22,10 +22,10 @@ def _checkout() -> None:
 def names() -> set[str]:
     source = (ROOT / SOURCE).read_text()
     scaled = re.findall(r"^SCALE\((\w+),", source, re.MULTILINE)
-    cropped = re.findall(r"^CROP_OR_PAD\((\w+),", source, re.MULTILINE)
+    copied = re.findall(r"^COPY\((\w+),", source, re.MULTILINE)
     assert scaled
-    assert cropped
-    return {f"scale_{name}" for name in scaled} | {f"crop_or_pad_{name}" for name in cropped}
+    assert copied
+    return {f"scale_{name}" for name in scaled} | {f"copy_{name}" for name in copied}
 
 
 def test_the_code_is_that_of_the_source() -> None:

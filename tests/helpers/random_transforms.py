@@ -178,26 +178,6 @@ class RandomTransform:
         steps = [stride * memory.itemsize for stride in strides]
         return np.ndarray(self.result_shape, memory.dtype, memory, 0, steps)
 
-    def may_be_refused(self, out: np.ndarray | None) -> bool:
-        """Whether there can be a reason for cuFFT not to cover these layouts, `out`'s included."""
-        arrays = [self.template] if out is None else [self.template, out]
-        steps = [min(array.strides[axis] for array in arrays) for axis in range(len(self.shape))]
-        if any(steps[axis] <= 0 for axis in self.axes if self.used_shape[axis] > 1):
-            return True
-        if self.repeated is not None and self.kind != "C2C":
-            return True  # it cannot be copied as it is
-        if self.kind == "C2R" and out is not None and not is_dense(out):
-            return True  # real numbers with gaps that are not aligned like complex ones
-        return any(self._most_calls(axis, steps) > MOST_CALLS for axis in self.axes)
-
-    def _most_calls(self, axis: int, steps: list[int]) -> int:
-        """Return the calls of cuFFT along an axis if no two of the other axes can be merged."""
-        batches = [1]
-        if self.kind == "C2C":  # real numbers may have to be aligned, slice by slice
-            others = (other for other in range(len(steps)) if other != axis)
-            batches += [self.used_shape[other] for other in others if steps[other] > 0]
-        return prod(self.used_shape) // (self.used_shape[axis] * max(batches))
-
     @property
     def options(self) -> dict[str, Any]:
         """Options for any form, without those that are default."""

@@ -133,10 +133,31 @@ EXECUTIONS = [
 ]
 
 
-def test_an_execution_without_a_name() -> None:
+def test_an_execution_without_a_name_is_the_operand_s() -> None:
     for use in (fft.fft, fft.FFT):
-        with pytest.raises(TypeError, match='a dictionary needs the key "name"'):
+        with pytest.raises(ValueError, match=r"'cpu' has no field 'device_id'"):
             use(A, execution={"device_id": 0})
+    key = fft.FFT.create_key(A, execution={"num_threads": 3})
+    assert key.execution == fft.ExecutionCPU(num_threads=3)
+    on_gpu = fft.FFT.create_key_from_metadata((8,), "complex64", "cuda", execution={"device_id": 2})
+    assert on_gpu.execution == fft.ExecutionCUDA(device_id=2)
+
+
+@pytest.mark.parametrize("name", ["CPU", "Cpu", {"name": "CPU"}])
+def test_names_of_executions_in_capitals(name: Any) -> None:
+    np.testing.assert_array_equal(fft.fft(A, execution=name), fft.fft(A, execution="cpu"))
+
+
+def test_directions_of_functions() -> None:
+    np.testing.assert_array_equal(fft.fft(A, direction="inverse"), fft.ifft(A))
+    np.testing.assert_array_equal(fft.ifft(A, direction=fft.FFTDirection.FORWARD), fft.fft(A))
+    np.testing.assert_array_equal(fft.rfft(A.real, direction=-1), fft.rfft(A.real))
+    np.testing.assert_array_equal(fft.irfft(A, direction="inverse"), fft.irfft(A))
+    for function, operand, direction in ((fft.rfft, A.real, "inverse"), (fft.irfft, A, "forward")):
+        with pytest.raises(ValueError, match="is always"):
+            function(operand, direction=direction)
+    with pytest.raises(ValueError, match="direction is 'sideways'"):
+        fft.fft(A, direction="sideways")
 
 
 @pytest.mark.parametrize(("execution", "message"), EXECUTIONS)

@@ -203,6 +203,15 @@ def test_no_key_of_a_freed_object() -> None:
         transform.get_key()
 
 
+def test_a_callback_means_the_gpu() -> None:
+    code = fft.DeviceCallable(b"code", 4)
+    for key in (
+        fft.FFT.create_key(np.ones(8), prolog=code),
+        fft.FFT.create_key_from_metadata((8,), "float64", "cpu", epilog=code),
+    ):
+        assert key.execution == fft.ExecutionCUDA()
+
+
 def test_the_cpu_needs_no_workspace() -> None:
     key = fft.FFT.create_key(np.ones(8))
     assert fft.estimate_workspace_size(key) == 0
@@ -220,9 +229,6 @@ def test_estimates_that_cannot_be() -> None:
     half = fft.FFT.create_key_from_metadata((8,), "complex32", "cuda")
     with pytest.raises(ValueError, match="no half precision; use technique='refined'"):
         fft.estimate_workspace_size(half)
-    backwards = fft.FFT.create_key_from_metadata((8,), "complex64", "cuda", strides=(-1,))
-    with pytest.raises(fft.UnsupportedLayoutError):
-        fft.estimate_workspace_size(backwards)
 
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -233,6 +239,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "four axes": {"shape": (6, 7, 5, 22)},
     "passes": {"shape": (6, 5, 32), "axes": [0, 2]},
     "three axes": {"shape": (31, 37, 41)},
+    "middle axis": {"shape": (60, 500, 70), "axes": [1]},
 }
 
 

@@ -17,11 +17,13 @@ from tests.helpers.processes import assert_quiet, start
 
 pytestmark = pytest.mark.gpu
 
-# A power of 2; a prime, for which cuFFT needs a workspace; axes that no single plan covers.
+# A power of 2; a prime, for which cuFFT needs a workspace; axes that no single plan covers; a
+# layout that cuFFT does not take, so that the operand is copied.
 LAYOUTS = {
     "1024": ((16, 1024), (1,)),
     "prime": ((5, 4099), (1,)),
     "passes": ((6, 5, 32), (0, 2)),
+    "copies": ((6, 50, 7), (1,)),
 }
 PAIRS_THAT_ALLOCATE = [pair for pair in PAIRS if pair.source.library in ("cupy", "torch")]
 
@@ -36,7 +38,10 @@ def layout(request: pytest.FixtureRequest) -> Any:
 def test_into_out(pair: Pair, kind: str, layout: Any) -> None:
     case, stream = Case(kind, *layout), pair.stream()
     operand, out = pair.operand(case.values()), pair.operand(case.blank())
-    with fft.FFT(operand, **case.keywords) as transform:
+    # The layout that `out` has, so that no other plan is needed.
+    keywords = {**case.keywords}
+    keywords["options"] = {**keywords.get("options", {}), "result_layout": "natural"}
+    with fft.FFT(operand, **keywords) as transform:
         transform.plan()
         with pair.capture(stream) as captured:
             result = transform.execute(stream=pair.argument(stream), out=out)

@@ -283,15 +283,3 @@ def test_another_device() -> None:
     operand = torch.ones(6, dtype=torch.complex64, device="cuda:0")
     with refused("CUDA device 0", "CUDA device 1"):
         fft.fft(operand, out=operand.to("cuda:1"))
-
-
-@pytest.mark.gpu
-def test_layouts_that_no_plan_of_cufft_covers(gpu_space: Space) -> None:
-    if gpu_space.library == "torch":
-        pytest.skip("PyTorch has no negative strides")
-    operand = gpu_space.array(random_values((4, 6), np.complex64))
-    out = gpu_space.array(np.full((4, 6), np.nan, np.complex64)[:, ::-1])
-    with pytest.raises(fft.UnsupportedLayoutError, match="positive") as caught:
-        fft.fft(operand, axes=[1], out=out)
-    assert re.search(r"\bout\b", str(caught.value))
-    assert np.isnan(gpu_space.numpy(out)).all()

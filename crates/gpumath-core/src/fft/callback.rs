@@ -2,8 +2,7 @@
 //! writes.
 //!
 //! A callback gets the element's offset from the start of the memory that a call of cuFFT works on.
-//! So a side with a callback allows one call only: layouts that need several are refused. Their
-//! code comes as LTO-IR, which cuFFT links with nvJitLink when it makes the plan. cuFFT keeps the
+//! So a side with a callback allows no copy to another layout (`route.rs`). The code comes as LTO-IR, which cuFFT links with nvJitLink when it makes the plan. cuFFT keeps the
 //! addresses that it was given until the plan is destroyed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +10,6 @@ use std::sync::Arc;
 
 use gpumath_sys::generated::{cufft, nvjitlink};
 
-use super::passes::Pass;
 use super::problem::{FftProblem, Precision, TransformKind};
 use crate::error::{Error, FunctionNotFound, Result};
 use crate::loader::{self, LibraryInfo};
@@ -87,41 +85,24 @@ impl Callbacks {
         self.prolog.is_none() && self.epilog.is_none()
     }
 
-    /// Refuses callbacks that no plan can have, before cuFFT is looked for.
-    pub(super) fn check(problem: &FftProblem, passes: &[Pass]) -> Result<()> {
-        let Self { prolog, epilog } = &problem.callbacks;
-        if problem.callbacks.is_empty() {
-            return Ok(());
+    /// Returns what there is, for messages; `None` without callbacks.
+    pub(super) const fn names(&self) -> Option<&'static str> {
+        match (&self.prolog, &self.epilog) {
+            (None, None) => None,
+            (Some(_), None) => Some("a prolog"),
+            (None, Some(_)) => Some("an epilog"),
+            (Some(_), Some(_)) => Some("a prolog and an epilog"),
         }
-        if problem.precision == Precision::Half {
+    }
+
+    /// Refuses callbacks that no plan can have, before cuFFT is looked for.
+    pub(super) fn check(problem: &FftProblem) -> Result<()> {
+        if !problem.callbacks.is_empty() && problem.precision == Precision::Half {
             return Err(Error::InvalidValue(
                 "cuFFT has no prolog and no epilog in half precision; convert the operand to \
                  single precision"
                     .into(),
             ));
-        }
-        // Each call of cuFFT counts offsets from its own start.
-        let from = |pass: &Pass| pass.offsets.iter().all(|&(input, _)| input == 0);
-        let to = |pass: &Pass| pass.offsets.iter().all(|&(_, output)| output == 0);
-        let sides = [
-            (
-                "prolog",
-                "input",
-                prolog.is_none() || passes.first().is_none_or(from),
-                &problem.input,
-            ),
-            ("epilog", "output", epilog.is_none() || passes.last().is_none_or(to), &problem.output),
-        ];
-        for (name, side, fits, layout) in sides {
-            if !fits {
-                let reason = format!(
-                    "a {name} gets each element's offset in memory, but cuFFT would have to be \
-                     called once for each slice of the {side} of strides {:?}, with offsets from \
-                     the slice's start",
-                    layout.strides.as_slice()
-                );
-                return Err(problem.unsupported_layout(&reason));
-            }
         }
         Ok(())
     }
@@ -176,12 +157,7 @@ impl Callbacks {
     /// Returns the part of a planning error with this status that is about the callbacks; empty
     /// without callbacks.
     pub(super) fn describe(&self, status: i32) -> String {
-        let names = match (&self.prolog, &self.epilog) {
-            (None, None) => return String::new(),
-            (Some(_), None) => "a prolog",
-            (None, Some(_)) => "an epilog",
-            (Some(_), Some(_)) => "a prolog and an epilog",
-        };
+        let Some(names) = self.names() else { return String::new() };
         if status == NOT_SUPPORTED {
             return format!(
                 "; with {names}, which cuFFT refuses for some lengths with prime factors above 127"

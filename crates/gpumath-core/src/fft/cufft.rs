@@ -1,7 +1,7 @@
 //! Plans of cuFFT on one GPU.
 //!
-//! A plan here is one cuFFT plan for each pass (`passes.rs`), plus a layout for the workspace
-//! (`workspace.rs`). It holds no workspace: cuFFT's automatic allocation is off, and each execution
+//! A plan here is the steps of a route (`route.rs`), with one cuFFT plan for each pass, plus a layout
+//! for the workspace (`workspace.rs`). It holds no workspace: cuFFT's automatic allocation is off, and each execution
 //! sets the work area that it was given. cuFFT refuses addresses that are not aligned like complex
 //! numbers, so they are checked before.
 
@@ -10,17 +10,18 @@ use std::sync::{Mutex, PoisonError};
 use gpumath_sys::generated::cufft;
 
 use super::callback::{AttachedCallbacks, Callbacks, PassPosition};
-use super::passes::{BufferRole, Pass, Passes};
+use super::passes::{BufferRole, Pass};
 use super::problem::{Direction, FftProblem, Precision, TransformKind};
+use super::route::{Route, Step};
 use super::transform::Transform;
 use super::workspace::WorkspaceLayout;
 use crate::device::{ContextGuard, Device, StreamRef, may_call_cuda_in_drop};
 use crate::error::{Error, Result};
-use crate::kernels::{self, Elements};
+use crate::kernels::{self, Elements, TiledCopy};
 use crate::loader;
-use crate::memory::{self, ALIGNMENT};
+use crate::memory::ALIGNMENT;
 use crate::status::call;
-use crate::tensor::DType;
+use crate::tensor::{DType, Dims};
 
 /// `CUFFT_INTERNAL_ERROR`
 const INTERNAL_ERROR: i32 = 5;
@@ -60,9 +61,7 @@ pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
 /// The cuFFT plans of a problem.
 #[derive(Debug)]
 pub struct CufftPlan {
-    passes: Vec<(CufftHandle, Pass)>,
-    /// Calls of cuFFT that one execution makes.
-    calls: usize,
+    steps: Vec<PlannedStep>,
     /// Bytes of an element of the input and of the output.
     sizes: (usize, usize),
     /// Bytes of the work area that the plans share.
@@ -76,6 +75,20 @@ pub struct CufftPlan {
     /// The stream and work area that the cuFFT plans are set to. They are state of the plans, so
     /// this lock is held while an execution is enqueued.
     bound: Mutex<Binding>,
+}
+
+/// One step of an execution, from one buffer to another.
+#[derive(Debug)]
+struct PlannedStep {
+    from: BufferRole,
+    to: BufferRole,
+    work: StepWork,
+}
+
+#[derive(Debug)]
+enum StepWork {
+    Transform(CufftHandle),
+    Copy(TiledCopy),
 }
 
 /// A stream and a work area.
@@ -95,11 +108,10 @@ impl CufftPlan {
 
     fn make(problem: &FftProblem, device: i32) -> Result<Self> {
         check_half(problem)?;
-        let passes = Passes::of(problem)?;
-        Callbacks::check(problem, &passes.passes)?;
+        let route = Route::of(problem)?;
+        Callbacks::check(problem)?;
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
-        let calls = passes.calls();
-        let layout = WorkspaceLayout::of(problem, &passes);
+        let layout = WorkspaceLayout::of(&route);
         let result = Box::new((problem.output_dtype(), Elements::of(&problem.output)?));
         // The context comes before the library, because without a GPU the error should not be about
         // the library.
@@ -111,25 +123,26 @@ impl CufftPlan {
         let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
         let free = free_memory(&[device])?;
         let mut work_size = 0;
-        let mut planned = Vec::with_capacity(passes.passes.len());
-        let last = passes.passes.len().saturating_sub(1);
-        for (index, pass) in passes.passes.into_iter().enumerate() {
-            let position = PassPosition { is_first: index == 0, is_last: index == last };
-            let (handle, size) = CufftHandle::plan(&context, &pass, problem, position)?;
-            work_size = work_size.max(size);
-            planned.push((handle, pass));
+        let mut steps = Vec::with_capacity(route.steps.len());
+        let (mut index, count) = (0, route.passes().count());
+        for step in route.steps {
+            let (from, to, work) = match step {
+                Step::Copy(copy) => {
+                    let tiled = TiledCopy::of(&copy.to.1, &copy.from.1, copy.size)?;
+                    (copy.from.0, copy.to.0, StepWork::Copy(tiled))
+                }
+                Step::Transform(pass) => {
+                    index += 1;
+                    let position = PassPosition { is_first: index == 1, is_last: index == count };
+                    let (handle, size) = CufftHandle::plan(&context, &pass, problem, position)?;
+                    work_size = work_size.max(size);
+                    (pass.input.buffer, pass.output.buffer, StepWork::Transform(handle))
+                }
+            };
+            steps.push(PlannedStep { from, to, work });
         }
         let device_memory = free.saturating_sub(free_memory(&[device])?);
-        Ok(Self {
-            passes: planned,
-            calls,
-            sizes,
-            work_size,
-            device_memory,
-            result,
-            layout,
-            bound: Mutex::default(),
-        })
+        Ok(Self { steps, sizes, work_size, device_memory, result, layout, bound: Mutex::default() })
     }
 
     /// Returns the bytes of device memory that planning took.
@@ -144,7 +157,14 @@ impl CufftPlan {
 
     /// Returns how many calls of cuFFT one execution makes.
     pub(crate) fn calls(&self) -> usize {
-        self.calls
+        self.handles().count()
+    }
+
+    fn handles(&self) -> impl Iterator<Item = &CufftHandle> {
+        self.steps.iter().filter_map(|step| match &step.work {
+            StepWork::Transform(handle) => Some(handle),
+            StepWork::Copy(_) => None,
+        })
     }
 
     /// Enqueues the transform on `stream`, in the context of the plan's device.
@@ -162,55 +182,20 @@ impl CufftPlan {
         self.check_alignment(input, output, workspace)?;
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         self.bind(&mut bound, stream.handle(), workspace)?;
-        let bounce = workspace + self.layout.bounce_start(self.work_size);
-        let mut copy = 0;
-        if let Some((copied, start)) = self.layout.copy(self.work_size) {
-            let start = workspace + start;
-            copy = start + copied.front;
-            // SAFETY: the source is the range of the input's layout, which the caller guarantees to
-            // be valid. The workspace has room for it at `start`.
+        let address = |role| match role {
+            BufferRole::Input => input,
+            BufferRole::Output => output,
+            BufferRole::StagedInput => workspace + self.layout.staged_input(self.work_size),
+            BufferRole::StagedOutput => workspace + self.layout.staged_output(self.work_size),
+        };
+        for step in &self.steps {
+            let (from, to) = (address(step.from), address(step.to));
+            // SAFETY: the steps have the layouts of the problem, whose memory the caller guarantees
+            // to be valid, and the workspace has room for the others.
             unsafe {
-                memory::copy_async_in(
-                    context,
-                    start,
-                    input.wrapping_sub(copied.front),
-                    copied.size,
-                    stream,
-                )
-            }?;
-        }
-        for (handle, pass) in &self.passes {
-            let address = |role| match role {
-                BufferRole::Input => (input, self.sizes.0),
-                BufferRole::Scratch => (copy, self.sizes.0),
-                BufferRole::Output => (output, self.sizes.1),
-            };
-            let (from, from_size) = address(pass.input.buffer);
-            let (to, to_size) = address(pass.output.buffer);
-            for &(from_offset, to_offset) in &pass.offsets {
-                let from = from.wrapping_add_signed(from_offset as isize * from_size as isize);
-                let to = to.wrapping_add_signed(to_offset as isize * to_size as isize);
-                // SAFETY: the offsets are inside the layouts of the problem, whose memory the
-                // caller guarantees to be valid, and the workspace has room for a slice at
-                // `bounce`.
-                unsafe {
-                    let copy = |destination, source, size| {
-                        memory::copy_async_in(context, destination, source, size, stream)
-                    };
-                    match (pass.kind, pass.bounce) {
-                        (TransformKind::R2C, Some(span)) => {
-                            copy(bounce, from, span as usize * from_size)?;
-                            handle.execute(bounce, to, direction)?;
-                        }
-                        (_, Some(span)) => {
-                            if pass.keeps_gaps {
-                                copy(bounce, to, span as usize * to_size)?;
-                            }
-                            handle.execute(from, bounce, direction)?;
-                            copy(to, bounce, span as usize * to_size)?;
-                        }
-                        (_, None) => handle.execute(from, to, direction)?,
-                    }
+                match &step.work {
+                    StepWork::Transform(handle) => handle.execute(from, to, direction)?,
+                    StepWork::Copy(copy) => kernels::copy(context, to, from, copy, stream)?,
                 }
             }
         }
@@ -227,14 +212,14 @@ impl CufftPlan {
     fn bind(&self, bound: &mut Binding, stream: usize, work_area: usize) -> Result<()> {
         if bound.stream != Some(stream) {
             bound.stream = None;
-            for (handle, _) in &self.passes {
+            for handle in self.handles() {
                 handle.set_stream(stream)?;
             }
             bound.stream = Some(stream);
         }
         if self.work_size > 0 && bound.work_area != work_area {
             bound.work_area = 0;
-            for (handle, _) in &self.passes {
+            for handle in self.handles() {
                 handle.set_work_area(work_area)?;
             }
             bound.work_area = work_area;
@@ -244,15 +229,17 @@ impl CufftPlan {
 
     /// Refuses addresses to which cuFFT itself answers "invalid value".
     fn check_alignment(&self, input: usize, output: usize, workspace: usize) -> Result<()> {
-        let needed = self.sizes.0.max(self.sizes.1);
-        let input = if self.layout.copy(0).is_some() { 0 } else { input };
-        let bounces = |(_, pass): &(CufftHandle, Pass)| {
-            pass.kind == TransformKind::C2R && pass.bounce.is_some()
+        // Copies need only what every array of this type has.
+        let complex = self.sizes.0.max(self.sizes.1);
+        let needed = |role, size| {
+            let is_transformed = self.steps.iter().any(|step| {
+                matches!(step.work, StepWork::Transform(_)) && [step.from, step.to].contains(&role)
+            });
+            if is_transformed { complex } else { size }
         };
-        let output = if self.passes.iter().any(bounces) { 0 } else { output };
         for (name, address, alignment) in [
-            ("input", input, needed),
-            ("output", output, needed),
+            ("input", input, needed(BufferRole::Input, self.sizes.0)),
+            ("output", output, needed(BufferRole::Output, self.sizes.1)),
             ("workspace", workspace, ALIGNMENT),
         ] {
             if address % alignment != 0 {
@@ -328,6 +315,9 @@ impl CufftHandle {
         // cuFFT's prototype takes these arrays as writable.
         let (mut n, mut input, mut output) =
             (pass.extents.clone(), pass.input.embed.clone(), pass.output.embed.clone());
+        // Long real transforms take cuFFT less time where it is not told that there are no gaps.
+        let is_packed = pass.input.is_packed && pass.output.is_packed;
+        let embed = |embed: &mut Dims| if is_packed { 0 } else { embed.as_mut_ptr() as usize };
         let describe = |status| {
             format!(
                 "{:?} of {:?} points, batch {}, {precision:?} precision, device {device}{}",
@@ -345,11 +335,11 @@ impl CufftHandle {
                 plan,
                 n.len() as i32,
                 n.as_mut_ptr() as usize,
-                input.as_mut_ptr() as usize,
+                embed(&mut input),
                 pass.input.stride,
                 pass.input.distance,
                 from,
-                output.as_mut_ptr() as usize,
+                embed(&mut output),
                 pass.output.stride,
                 pass.output.distance,
                 to,

@@ -1,28 +1,14 @@
-//! Cuts a problem into passes: cuFFT plans that together transform any strided layout.
+//! One call of cuFFT: what a plan of its advanced data layout can transform.
 //!
-//! One plan transforms up to three axes. In each buffer the strides of these axes have to nest
-//! (each a multiple of the next), and the batch is one dimension with one stride. A problem that
-//! does not fit into one plan becomes several passes: axes that do not nest are transformed one
-//! group after the other, and batch dimensions that do not merge into one become calls, up to a
-//! thousand of them. The rest, mainly negative or zero strides along a transform axis, is refused
-//! with the copy that helps, because gpumath does not copy silently.
-//!
-//! Three quirks of cuFFT are met here:
-//!
-//! - It refuses real numbers that are not aligned like complex ones. Such slices go through a
-//!   bounce buffer, and such an operand is copied to the workspace.
-//! - It overwrites the input of a C2R transform, so that one always works on a copy.
-//! - It writes to the padding between real rows that are as far apart as for a transform in place,
-//!   which may be memory of others. Such rows get one call each (`is_padded`).
+//! A plan transforms up to three axes. In each buffer the strides of these axes have to nest (each a
+//! multiple of the next), and the batch is one dimension with one stride. A route (`route.rs`)
+//! brings other layouts into such a form.
 
-use super::problem::{FftProblem, TransformKind};
-use crate::error::{Error, Result};
-use crate::tensor::{BatchDim, BatchDims, Dims, Layout};
+use super::problem::TransformKind;
+use crate::tensor::{BatchDims, Dims, Layout};
 
-/// Calls of cuFFT in a pass at most. Above that, a transposing copy costs less.
-const MAX_CALLS: i64 = 1024;
 /// Axes of a plan at most.
-const MAX_RANK: usize = 3;
+pub(super) const MAX_RANK: usize = 3;
 
 /// What a buffer is to the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +17,10 @@ pub(crate) enum BufferRole {
     Input,
     /// The result.
     Output,
-    /// A copy of the operand.
-    Scratch,
+    /// A copy of the operand, in the workspace.
+    StagedInput,
+    /// The result before it is copied to where it belongs, in the workspace.
+    StagedOutput,
 }
 
 /// One side of a pass, in the terms of cuFFT's [advanced data layout].
@@ -48,9 +36,11 @@ pub(crate) struct Side {
     pub(crate) stride: i64,
     /// Elements between transforms of the batch.
     pub(crate) distance: i64,
+    /// Whether the transforms follow each other without gaps.
+    pub(crate) is_packed: bool,
 }
 
-/// One plan of cuFFT, executed once for each pair of offsets.
+/// One plan of cuFFT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pass {
     pub(crate) kind: TransformKind,
@@ -58,290 +48,72 @@ pub(crate) struct Pass {
     pub(crate) extents: Dims,
     pub(crate) input: Side,
     pub(crate) output: Side,
-    /// Transforms that one call does.
+    /// Number of transforms.
     pub(crate) batch: i64,
-    /// Where each call starts in the input's and the output's buffer, in elements from index
-    /// (0, …, 0).
-    pub(crate) offsets: Vec<(i64, i64)>,
-    /// Elements of a slice of the real side, if slices go through the bounce buffer because some
-    /// are not aligned like complex numbers.
-    pub(crate) bounce: Option<i64>,
-    /// Whether the bounce buffer is filled from the output first. Other slices have elements in the
-    /// gaps of this one, and copying the buffer back must not change them.
-    pub(crate) keeps_gaps: bool,
 }
 
-/// The passes of a problem.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Passes {
-    /// Whether the operand is copied first: cuFFT overwrites the input of a C2R transform.
-    pub(crate) scratch: bool,
-    /// The passes in the order of execution.
-    pub(crate) passes: Vec<Pass>,
-}
-
-impl Passes {
-    /// Cuts `problem` into passes.
-    pub(crate) fn of(problem: &FftProblem) -> Result<Self> {
-        let cut = PassPlanner { problem };
-        let scratch = problem.kind == TransformKind::C2R || problem.input_unaligned;
-        if scratch && !problem.input.is_injective() {
-            return Err(cut.unsupported(
-                "its elements overlap, but this transform needs a copy of it to work on",
-            ));
-        }
-        let passes = match problem.kind {
-            TransformKind::C2C => cut.complex()?,
-            TransformKind::R2C => cut.real_to_complex()?,
-            TransformKind::C2R => cut.complex_to_real()?,
-        };
-        Ok(Self { scratch, passes })
-    }
-
-    /// Returns how many calls of cuFFT one execution makes.
-    pub(crate) fn calls(&self) -> usize {
-        self.passes.iter().map(|pass| pass.offsets.len()).sum()
-    }
-}
-
-/// Plans the passes of one problem.
-struct PassPlanner<'a> {
-    problem: &'a FftProblem,
-}
-
-impl PassPlanner<'_> {
-    fn complex(&self) -> Result<Vec<Pass>> {
-        let mut axes = self.nontrivial(&self.problem.axes);
-        if axes.is_empty() {
-            // All axes have one point. One of them remains, because a transform of one point
-            // copies.
-            axes.extend(self.problem.axes.last().map(|&axis| axis as usize));
-        }
-        sort_by_memory(&mut axes, &self.problem.input);
-        let mut passes = Vec::new();
-        let mut from = BufferRole::Input;
-        while !axes.is_empty() {
-            let input = self.layout(from);
-            let group = self.last_group(&axes, &[input, &self.problem.output], None)?;
-            passes.push(self.pass(TransformKind::C2C, &group, from, BufferRole::Output)?);
-            axes.truncate(axes.len() - group.len());
-            from = BufferRole::Output;
-        }
-        Ok(passes)
-    }
-
-    fn real_to_complex(&self) -> Result<Vec<Pass>> {
-        let from =
-            if self.problem.input_unaligned { BufferRole::Scratch } else { BufferRole::Input };
-        let (halved, mut others) = self.halved_and_others();
-        sort_by_memory(&mut others, &self.problem.input);
-        let group =
-            self.last_group(&others, &[&self.problem.input, &self.problem.output], Some(halved))?;
-        let mut passes = vec![self.pass(TransformKind::R2C, &group, from, BufferRole::Output)?];
-        others.retain(|axis| !group.contains(axis));
-        sort_by_memory(&mut others, &self.problem.output);
-        while !others.is_empty() {
-            let group = self.last_group(&others, &[&self.problem.output], None)?;
-            passes.push(self.pass(
-                TransformKind::C2C,
-                &group,
-                BufferRole::Output,
-                BufferRole::Output,
-            )?);
-            others.truncate(others.len() - group.len());
-        }
-        Ok(passes)
-    }
-
-    fn complex_to_real(&self) -> Result<Vec<Pass>> {
-        let (halved, mut others) = self.halved_and_others();
-        sort_by_memory(&mut others, &self.problem.input);
-        // For a result of one point the real part has to be taken last. cuFFT, given more axes at
-        // once, takes it first, which differs if the operand is not exactly Hermitian.
-        let together: &[usize] = if self.problem.output.shape[halved] == 1 { &[] } else { &others };
-        let layouts = [&self.problem.input, &self.problem.output];
-        let mut last = self.last_group(together, &layouts, Some(halved))?;
-        let output = &self.problem.output;
-        if let [.., outer, fastest] = *last.as_slice()
-            && is_padded(output, fastest, output.strides[outer])
-        {
-            last = vec![halved];
-        }
-        others.retain(|axis| !last.contains(axis));
-        let mut passes = Vec::new();
-        while !others.is_empty() {
-            let group = self.last_group(&others, &[&self.problem.input], None)?;
-            passes.push(self.pass(
-                TransformKind::C2C,
-                &group,
-                BufferRole::Scratch,
-                BufferRole::Scratch,
-            )?);
-            others.truncate(others.len() - group.len());
-        }
-        passes.push(self.pass(
-            TransformKind::C2R,
-            &last,
-            BufferRole::Scratch,
-            BufferRole::Output,
-        )?);
-        Ok(passes)
-    }
-
-    /// Returns the last transform axis, and the others of more than one point.
-    fn halved_and_others(&self) -> (usize, Vec<usize>) {
-        let (halved, others) = self.problem.axes.split_last().unwrap_or((&0, &[]));
-        (*halved as usize, self.nontrivial(others))
-    }
-
-    /// Returns the axes of more than one point.
-    fn nontrivial(&self, axes: &[i64]) -> Vec<usize> {
-        axes.iter()
-            .map(|&axis| axis as usize)
-            .filter(|&axis| self.problem.input.shape[axis] > 1)
-            .collect()
-    }
-
-    /// Returns the layout of a buffer.
-    fn layout(&self, buffer: BufferRole) -> &Layout {
-        match buffer {
-            BufferRole::Input | BufferRole::Scratch => &self.problem.input,
-            BufferRole::Output => &self.problem.output,
-        }
-    }
-
-    /// Returns the longest tail of `axes`, with `fastest` behind it, that one plan covers in all
-    /// `layouts`.
-    fn last_group(
-        &self,
-        axes: &[usize],
-        layouts: &[&Layout],
-        fastest: Option<usize>,
-    ) -> Result<Vec<usize>> {
-        let mut group: Vec<usize> = Vec::new();
-        let mut candidates = axes.iter().rev().copied();
-        let Some(first) = fastest.or_else(|| candidates.next()) else { return Ok(group) };
-        for layout in layouts {
-            if layout.shape[first] > 1 && layout.strides[first] <= 0 {
-                // Only an output that the user gave has such strides.
-                let whose = if std::ptr::eq(*layout, &raw const self.problem.output) {
-                    "out's"
-                } else {
-                    "its"
-                };
-                return Err(self.unsupported(&format!(
-                    "{whose} stride along axis {first} is {}, but cuFFT needs positive ones along \
-                     transform axes",
-                    layout.strides[first]
-                )));
-            }
-        }
-        group.push(first);
-        for axis in candidates {
-            let nests = layouts.iter().all(|layout| {
-                let inner = group[0];
-                let (stride, step) = (unit_stride(layout, inner), layout.strides[axis]);
-                step > 0 && step % stride == 0 && step / stride >= layout.shape[inner]
-            });
-            if group.len() == MAX_RANK || !nests {
-                break;
-            }
-            group.insert(0, axis);
-        }
-        Ok(group)
-    }
-
-    /// Plans the pass that transforms the axes of `group`.
-    fn pass(
-        &self,
+impl Pass {
+    /// Returns the pass that transforms `axes` between two layouts; `None` if one plan does not
+    /// cover that. The last of the axes is the halved one of R2C and C2R, and the fastest; for C2C
+    /// the order of the axes does not matter.
+    pub(super) fn new(
         kind: TransformKind,
-        group: &[usize],
-        from: BufferRole,
-        to: BufferRole,
-    ) -> Result<Pass> {
-        let (input, output) = (self.layout(from), self.layout(to));
-        let batches = merged_batches(input, output, group);
-        let steps = |batch: &Batch| batch.input > 0 && batch.output > 0;
-        // The batch of a call is the longest dimension that cuFFT can step through.
-        let longest = (0..batches.len())
-            .filter(|&index| steps(&batches[index]))
-            .max_by_key(|&index| batches[index].count);
-        let slices = |own| {
-            Slices::new(&batches, own).map_err(|calls| {
-                self.unsupported(&format!(
-                    "cuFFT would have to be called {calls} times, once for each slice that its \
-                     batches do not reach"
-                ))
-            })
-        };
-        let mut cut = slices(longest)?;
-        let (mut bounce, mut keeps_gaps) = (None, false);
-        let output_unaligned = kind == TransformKind::C2R && self.problem.output_unaligned;
-        if output_unaligned || cut.start_unaligned(kind) {
-            // The batch is the fastest dimension instead, so that the slices are blocks of memory.
-            cut = slices((0..batches.len()).rev().find(|&index| steps(&batches[index])))?;
-            let real = if kind == TransformKind::C2R { output } else { input };
-            let reach = |&axis: &usize| (real.shape[axis] - 1) * real.strides[axis];
-            let reach = 1 + group.iter().map(reach).sum::<i64>();
-            let elements = group.iter().map(|&axis| real.shape[axis]).product::<i64>();
-            let span = |cut: &Slices| {
-                let step =
-                    if kind == TransformKind::C2R { cut.batch.output } else { cut.batch.input };
-                reach + (cut.batch.count - 1) * step
-            };
-            let has_gaps = |cut: &Slices| {
-                kind == TransformKind::C2R && span(cut) != elements * cut.batch.count
-            };
-            let is_dense = output.is_dense();
-            if has_gaps(&cut) && !is_dense {
-                // The memory between the numbers belongs to others, so each transform gets a call
-                // of its own, which has no gaps if its numbers are dense.
-                cut = slices(None)?;
-            }
-            let unaligned = output_unaligned || cut.start_unaligned(kind);
-            keeps_gaps = unaligned && has_gaps(&cut);
-            if keeps_gaps && !is_dense {
-                return Err(self.problem.unsupported_layout(
-                    "cuFFT would have to write real numbers with gaps between them that are not \
-                     aligned like complex ones",
-                ));
-            }
-            bounce = unaligned.then(|| span(&cut));
-        }
-        if let (TransformKind::C2R, None, &[fastest]) = (kind, bounce, group)
-            && cut.batch.count > 1
-            && is_padded(output, fastest, cut.batch.output)
-        {
-            cut = slices(None)?;
-        }
-        let extents =
-            group
-                .iter()
-                .map(|&axis| {
-                    if kind == TransformKind::C2R { output.shape[axis] } else { input.shape[axis] }
+        axes: &[usize],
+        (from, input): (BufferRole, &Layout),
+        (to, output): (BufferRole, &Layout),
+    ) -> Option<Self> {
+        let mut axes = axes.to_vec();
+        let sorted = if kind == TransformKind::C2C { axes.len() } else { axes.len() - 1 };
+        axes[..sorted].sort_by_key(|&axis| std::cmp::Reverse(input.strides[axis].abs()));
+        let nest = |layout: &Layout| {
+            let is_positive = |&axis: &usize| layout.shape[axis] == 1 || layout.strides[axis] > 0;
+            axes.iter().all(is_positive)
+                && axes.windows(2).all(|pair| {
+                    let (step, stride) = (layout.strides[pair[0]], unit_stride(layout, pair[1]));
+                    step % stride == 0 && step / stride >= layout.shape[pair[1]]
                 })
-                .collect();
-        Ok(Pass {
+        };
+        let batch = BatchDims::outside(&axes, [input, output]);
+        let (batch, steps) = match batch[..] {
+            [] => (1, [0, 0]),
+            [dim] if dim.strides.iter().all(|&step| step > 0) => (dim.extent, dim.strides),
+            _ => return None,
+        };
+        let fastest = axes[axes.len() - 1];
+        let writes_beside = kind == TransformKind::C2R && {
+            let row = if axes.len() > 1 { output.strides[axes[axes.len() - 2]] } else { steps[1] };
+            (axes.len() > 1 || batch > 1) && is_padded(output, fastest, row)
+        };
+        if axes.len() > MAX_RANK || !nest(input) || !nest(output) || writes_beside {
+            return None;
+        }
+        let real = if kind == TransformKind::C2R { output } else { input };
+        Some(Self {
             kind,
-            extents,
-            input: side(from, input, group, cut.batch.input),
-            output: side(to, output, group, cut.batch.output),
-            batch: cut.batch.count,
-            offsets: cut.offsets,
-            bounce,
-            keeps_gaps,
+            extents: axes.iter().map(|&axis| real.shape[axis]).collect(),
+            input: Side::new(from, input, &axes, steps[0]),
+            output: Side::new(to, output, &axes, steps[1]),
+            batch,
         })
     }
-
-    fn unsupported(&self, reason: &str) -> Error {
-        self.problem.unsupported_layout(reason)
-    }
 }
 
-/// Sorts axes, slowest first. The order of complex transforms does not matter for the result, so
-/// memory decides.
-fn sort_by_memory(axes: &mut [usize], layout: &Layout) {
-    axes.sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis].abs()));
+impl Side {
+    /// `step` is the distance of the batch; 0 without one.
+    fn new(buffer: BufferRole, layout: &Layout, axes: &[usize], step: i64) -> Self {
+        let shape: Dims = axes.iter().map(|&axis| layout.shape[axis]).collect();
+        let mut embed = shape.clone();
+        for position in 1..axes.len() {
+            embed[position] =
+                layout.strides[axes[position - 1]] / unit_stride(layout, axes[position]);
+        }
+        let stride = unit_stride(layout, axes[axes.len() - 1]);
+        let size = embed.iter().product::<i64>();
+        let is_packed = stride == 1 && embed == shape && (step == 0 || step == size);
+        // Without a batch the distance does not matter, but cuFFT refuses 0.
+        let distance = if step == 0 { size * stride } else { step };
+        Self { buffer, embed, stride, distance, is_packed }
+    }
 }
 
 /// Returns the stride along an axis. For an axis of one element any stride will do, and 1 nests
@@ -350,86 +122,10 @@ fn unit_stride(layout: &Layout, axis: usize) -> i64 {
     if layout.shape[axis] == 1 { 1 } else { layout.strides[axis] }
 }
 
-fn side(buffer: BufferRole, layout: &Layout, group: &[usize], step: i64) -> Side {
-    let fastest = group[group.len() - 1];
-    let mut embed: Dims = group.iter().map(|&axis| layout.shape[axis]).collect();
-    for position in 1..group.len() {
-        embed[position] =
-            layout.strides[group[position - 1]] / unit_stride(layout, group[position]);
-    }
-    let stride = unit_stride(layout, fastest);
-    // Without a batch the distance does not matter, but cuFFT refuses 0.
-    let distance = if step == 0 { embed.iter().product::<i64>() * stride } else { step };
-    Side { buffer, embed, stride, distance }
-}
-
-/// A dimension that is not transformed: its extent, and its strides in elements.
-#[derive(Clone, Copy, Debug)]
-struct Batch {
-    count: i64,
-    input: i64,
-    output: i64,
-}
-
 /// Returns whether rows of a real output along an axis, `pitch` apart, are as far apart as for a
 /// transform in place, where each row has room for its complex numbers. cuFFT then writes to all of
-/// that room (seen with 12.0, up to 32 points), which may belong to others. A call for one row does
-/// not.
+/// that room (seen with 12.0, up to 32 points), which may belong to others.
 fn is_padded(output: &Layout, fastest: usize, pitch: i64) -> bool {
     let (points, stride) = (output.shape[fastest], output.strides[fastest]);
     points > 1 && pitch == 2 * (points / 2 + 1) * stride
 }
-
-/// Returns the dimensions outside `group`, slowest first. Neighbours are merged where the strides
-/// of both sides allow it.
-fn merged_batches(input: &Layout, output: &Layout, group: &[usize]) -> Vec<Batch> {
-    let dims = BatchDims::outside(group, [input, output]);
-    let batch = |dim: &BatchDim<2>| {
-        let [input, output] = dim.strides;
-        Batch { count: dim.extent, input, output }
-    };
-    dims.iter().map(batch).collect()
-}
-
-/// The batch of one call of cuFFT, and where each call starts.
-struct Slices {
-    batch: Batch,
-    offsets: Vec<(i64, i64)>,
-}
-
-impl Slices {
-    /// Puts the dimension `own` of `batches` into each call; the others become calls. Fails with
-    /// the number of calls if that is too large.
-    fn new(batches: &[Batch], own: Option<usize>) -> std::result::Result<Self, i64> {
-        let loops = || batches.iter().enumerate().filter(|&(index, _)| Some(index) != own);
-        let calls = loops().map(|(_, step)| step.count).product::<i64>();
-        if calls > MAX_CALLS {
-            return Err(calls);
-        }
-        let mut offsets = vec![(0, 0)];
-        for (_, step) in loops() {
-            offsets = offsets
-                .iter()
-                .flat_map(|&(input, output)| {
-                    (0..step.count).map(move |i| (input + i * step.input, output + i * step.output))
-                })
-                .collect();
-        }
-        let alone = Batch { count: 1, input: 0, output: 0 };
-        Ok(Self { batch: own.map_or(alone, |index| batches[index]), offsets })
-    }
-
-    /// Returns whether the real side of some call does not start at an even number of elements, as
-    /// complex numbers do.
-    fn start_unaligned(&self, kind: TransformKind) -> bool {
-        self.offsets.iter().any(|&(input, output)| match kind {
-            TransformKind::C2C => false,
-            TransformKind::R2C => input % 2 != 0,
-            TransformKind::C2R => output % 2 != 0,
-        })
-    }
-}
-
-#[cfg(test)]
-#[path = "passes_tests.rs"]
-mod tests;

@@ -1,8 +1,9 @@
 //! Describes the cuFFT plans of a problem without making them, for users who want to know or to
 //! keep plans of their own.
 
-use super::passes::{Passes, Side};
+use super::passes::Side;
 use super::problem::{FftProblem, TransformKind};
+use super::route::{Route, Step};
 use super::workspace::WorkspaceLayout;
 use crate::error::Result;
 use crate::tensor::{Dims, Layout};
@@ -29,10 +30,8 @@ pub struct PassInfo {
     pub input: AdvancedLayout,
     /// Layout of its output.
     pub output: AdvancedLayout,
-    /// Transforms that one call does.
+    /// Number of transforms.
     pub batch: i64,
-    /// Calls that one execution makes.
-    pub calls: usize,
 }
 
 /// The cuFFT plans of a problem, and the workspace that they need.
@@ -40,31 +39,35 @@ pub struct PassInfo {
 pub struct PlanDescription {
     /// The plans in the order of execution; none for an empty batch.
     pub passes: Vec<PassInfo>,
+    /// Number of copies to another layout, before and after the plans.
+    pub copies: usize,
     layout: WorkspaceLayout,
 }
 
 impl PlanDescription {
-    /// Describes the plans of `problem`. Fails if no plans cover its layouts.
+    /// Describes the plans of `problem`. Fails if callbacks do not allow any.
     pub fn of(problem: &FftProblem) -> Result<Self> {
         if problem.input.is_empty() {
-            return Ok(Self { passes: Vec::new(), layout: WorkspaceLayout::NONE });
+            return Ok(Self { passes: Vec::new(), copies: 0, layout: WorkspaceLayout::default() });
         }
-        let passes = Passes::of(problem)?;
-        let layout = WorkspaceLayout::of(problem, &passes);
+        let route = Route::of(problem)?;
         let advanced = |side: &Side| AdvancedLayout {
             embed: side.embed.clone(),
             stride: side.stride,
             distance: side.distance,
         };
-        let passes = passes.passes.iter().map(|pass| PassInfo {
+        let passes = route.passes().map(|pass| PassInfo {
             kind: pass.kind,
             extents: pass.extents.clone(),
             input: advanced(&pass.input),
             output: advanced(&pass.output),
             batch: pass.batch,
-            calls: pass.offsets.len(),
         });
-        Ok(Self { passes: passes.collect(), layout })
+        Ok(Self {
+            passes: passes.collect(),
+            copies: route.steps.iter().filter(|step| matches!(step, Step::Copy(_))).count(),
+            layout: WorkspaceLayout::of(&route),
+        })
     }
 
     /// Returns the bytes of the whole workspace if the largest work area of the plans has
@@ -118,6 +121,7 @@ mod tests {
             inplace: false,
             output: None,
             callbacks: crate::fft::Callbacks::default(),
+            result_layout: crate::fft::ResultLayout::default(),
             odd_output_length: false,
         };
         request.problem(&[&view], Execution::Cuda { device: 0 }).unwrap()
@@ -129,7 +133,7 @@ mod tests {
         let description = PlanDescription::of(&problem).unwrap();
         assert_eq!(description.passes.len(), 1);
         let pass = &description.passes[0];
-        assert_eq!((pass.extents.as_slice(), pass.batch, pass.calls), (&[8][..], 4, 1));
+        assert_eq!((pass.extents.as_slice(), pass.batch), (&[8][..], 4));
         assert_eq!(description.workspace_size(1000), 1000);
     }
 

@@ -251,21 +251,13 @@ impl FftProblem {
     /// Element type of the input.
     #[must_use]
     pub fn input_dtype(&self) -> DType {
-        if self.kind == TransformKind::R2C {
-            self.precision.real()
-        } else {
-            self.precision.complex()
-        }
+        self.precision.sides(self.kind)[0]
     }
 
     /// Element type of the output.
     #[must_use]
     pub fn output_dtype(&self) -> DType {
-        if self.kind == TransformKind::C2R {
-            self.precision.real()
-        } else {
-            self.precision.complex()
-        }
+        self.precision.sides(self.kind)[1]
     }
 }
 
@@ -323,6 +315,16 @@ impl Precision {
             Self::Half => DType::Complex32,
             Self::Single => DType::Complex64,
             Self::Double => DType::Complex128,
+        }
+    }
+
+    /// The element types of the input and of the output of transforms of one kind.
+    #[must_use]
+    pub const fn sides(self, kind: TransformKind) -> [DType; 2] {
+        match kind {
+            TransformKind::C2C => [self.complex(), self.complex()],
+            TransformKind::R2C => [self.real(), self.complex()],
+            TransformKind::C2R => [self.complex(), self.real()],
         }
     }
 

@@ -2,9 +2,21 @@
 
 use super::callback::Callbacks;
 use super::problem::{FftProblem, Precision, TransformKind};
+use super::route::transform_order;
 use crate::error::{Error, Result};
 use crate::operation::{Execution, Request, check_output as check_memory};
 use crate::tensor::{DType, Dims, Layout, TensorView};
+
+/// Which memory order a new result gets. It has no gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResultLayout {
+    /// The one that takes the least time. Where transforms are interleaved in the operand, or the
+    /// halved axis is not the fastest, the transform axes become the fastest ones.
+    #[default]
+    Optimized,
+    /// That of the operand.
+    Natural,
+}
 
 /// The choices that a user makes about a transform; everything else follows from the operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +31,8 @@ pub struct FftRequest {
     pub output: Option<TensorView>,
     /// What happens to the elements on their way in and out.
     pub callbacks: Callbacks,
+    /// The layout of new memory for the result.
+    pub result_layout: ResultLayout,
     /// Whether a C2R result has an odd number of points along its last transform axis.
     pub odd_output_length: bool,
 }
@@ -106,7 +120,7 @@ impl Request for FftRequest {
         } else if let Some(output) = &self.output {
             output.layout.clone()
         } else {
-            Layout::packed(&shape, &layout.memory_order())
+            Layout::packed(&shape, &self.result_order(layout, &axes, kind))
         };
         let mut problem = FftProblem::new(kind, precision, axes, layout.clone(), output, inplace)?;
         problem.callbacks = self.callbacks.clone();
@@ -125,6 +139,24 @@ impl Request for FftRequest {
 }
 
 impl FftRequest {
+    /// Returns the memory order of a new result, slowest dimension first.
+    fn result_order(&self, operand: &Layout, axes: &Dims, kind: TransformKind) -> Vec<usize> {
+        let axes: Vec<usize> = axes.iter().map(|&axis| axis as usize).collect();
+        let stride = |axis: &usize| operand.strides[*axis].unsigned_abs();
+        let slowest = axes.iter().map(stride).max();
+        let is_outside = |axis: &usize| !axes.contains(axis);
+        let is_interleaved = (0..operand.ndim()).filter(is_outside).map(|axis| stride(&axis)).min()
+            <= slowest
+            && axes.len() < operand.ndim();
+        let is_halved_slower =
+            kind != TransformKind::C2C && axes.last().map(stride) > axes.iter().map(stride).min();
+        if self.result_layout == ResultLayout::Optimized && (is_interleaved || is_halved_slower) {
+            transform_order(&axes, kind, operand)
+        } else {
+            operand.memory_order()
+        }
+    }
+
     fn axes(&self, ndim: usize) -> Result<Dims> {
         let ndim = ndim as i64;
         let Some(axes) = &self.axes else { return Ok((0..ndim).collect()) };

@@ -5,6 +5,8 @@
 //! is committed, so that no compiler is needed at run time or for a build. The driver compiles it
 //! for its device when a kernel is first launched there.
 
+mod tiled_copy;
+
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
@@ -14,10 +16,12 @@ use gpumath_sys::generated::driver;
 use crate::device::{ContextGuard, RelaxedCapture, StreamRef};
 use crate::error::{Error, Result};
 use crate::status::call;
-use crate::tensor::{BatchDims, DType, Dims, Layout, TensorView};
+use crate::tensor::{BatchDims, DType, Dims, Layout};
 
-/// The kernels of `scale_and_crop.cu`.
-const PTX: &str = concat!(include_str!("generated/scale_and_crop.ptx"), "\0");
+pub(crate) use tiled_copy::TiledCopy;
+
+/// The kernels of `scale_and_copy.cu`.
+const PTX: &str = concat!(include_str!("generated/scale_and_copy.ptx"), "\0");
 
 /// Dimensions at most. More of them, of two or more elements each, do not fit into any memory.
 const MAX_RANK: usize = 48;
@@ -25,7 +29,7 @@ const MAX_RANK: usize = 48;
 const BLOCK: u32 = 256;
 /// Elements that a thread of `scale` loads at a time.
 const UNROLLED: u64 = 4;
-/// Blocks at most. More do not fill a device better, so threads go on with further elements.
+/// Blocks at most. More do not fill a device better, so blocks go on with further parts.
 const MAX_BLOCKS: u64 = 1 << 16;
 
 /// The elements of a layout, as the kernels take them.
@@ -49,36 +53,6 @@ impl Elements {
             rank: dims().count() as i64,
             extents: filled(&dims().map(|dim| dim.extent).collect::<Dims>())?,
             strides: filled(&dims().map(|dim| dim.strides[0]).collect::<Dims>())?,
-        })
-    }
-}
-
-/// The argument of the kernels that crop or pad: the layout of the result, and that of the source
-/// in the same order.
-#[derive(Debug)]
-#[repr(C)]
-struct CropOrPad {
-    to: Elements,
-    extents: [i64; MAX_RANK],
-    strides: [i64; MAX_RANK],
-}
-
-impl CropOrPad {
-    fn of(to: &Layout, from: &Layout) -> Result<Self> {
-        let matters = |axis: &usize| to.shape[*axis] != 1 || from.shape[*axis] == 0;
-        let order: Vec<usize> = to.memory_order().into_iter().filter(matters).collect();
-        let ordered = |all: &[i64]| -> Result<[i64; MAX_RANK]> {
-            filled(&order.iter().map(|&axis| all[axis]).collect::<Vec<_>>())
-        };
-        Ok(Self {
-            to: Elements {
-                count: to.len() as u64,
-                rank: order.len() as i64,
-                extents: ordered(&to.shape)?,
-                strides: ordered(&to.strides)?,
-            },
-            extents: ordered(&from.shape)?,
-            strides: ordered(&from.strides)?,
         })
     }
 }
@@ -135,48 +109,45 @@ pub(crate) unsafe fn scale(
         &raw const factor as usize,
         std::ptr::from_ref(elements) as usize,
     ];
+    let blocks = elements.count.div_ceil(UNROLLED * u64::from(BLOCK));
     // SAFETY: the kernel takes an address, a factor and `Elements`; the caller guarantees that they
     // fit the memory.
-    unsafe { launch(context, name, elements.count.div_ceil(UNROLLED), &parameters, stream) }
+    unsafe { launch(context, name, blocks, &parameters, stream) }
 }
 
-/// Enqueues the work of [`crate::memory::crop_or_pad`] in device memory.
+/// Enqueues a copy on `stream`, in the context of the stream's device. The work can be captured into
+/// a graph.
 ///
 /// # Safety
-/// As for that function, with both arrays in memory of the stream's device.
-pub(crate) unsafe fn crop_or_pad(
-    to: &TensorView,
-    from: &TensorView,
+/// - The addresses are those of the elements with index (0, …, 0) of arrays with the layouts of
+///   `copy`, in memory of the stream's device, and valid until the work is done.
+/// - No two indices of the target share an element, and the arrays do not overlap.
+pub(crate) unsafe fn copy(
+    context: &ContextGuard,
+    to: usize,
+    from: usize,
+    copy: &TiledCopy,
     stream: StreamRef,
 ) -> Result<()> {
-    let size = to.dtype.size();
-    let name = match size {
-        1 => c"crop_or_pad_1",
-        2 => c"crop_or_pad_2",
-        4 => c"crop_or_pad_4",
-        8 => c"crop_or_pad_8",
-        _ => c"crop_or_pad_16",
-    };
-    for address in [to.ptr, from.ptr] {
+    let size = copy.element_size();
+    for address in [to, from] {
         if !address.is_multiple_of(size) {
             return Err(Error::InvalidValue(format!(
-                "the address {address:#x} of an array of {} is not a multiple of {size}; copy it \
-                 to new memory first",
-                to.dtype
+                "the address {address:#x} of an array of elements of {size} bytes is not a \
+                 multiple of {size}; copy it to new memory first"
             )));
         }
     }
-    let arguments = CropOrPad::of(&to.layout, &from.layout)?;
+    let arguments = copy.arguments();
     let parameters =
-        [&raw const to.ptr as usize, &raw const from.ptr as usize, &raw const arguments as usize];
-    let context = ContextGuard::enter(stream.device())?;
-    // SAFETY: the kernel takes two addresses and `CropOrPad`; the caller guarantees that they fit
-    // the memory, and the addresses are aligned.
-    unsafe { launch(&context, name, arguments.to.count, &parameters, stream) }
+        [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(arguments) as usize];
+    // SAFETY: the kernel takes two addresses and the arguments of a copy; the caller guarantees
+    // that they fit the memory, and the addresses are aligned.
+    unsafe { launch(context, copy.kernel(), copy.tiles(), &parameters, stream) }
 }
 
-/// Enqueues a kernel on `stream`, in the context of its device. If `threads` are too many, each
-/// thread of the kernel processes several elements.
+/// Enqueues a kernel on `stream`, in the context of its device. If `blocks` are too many, each block
+/// of the kernel processes several parts.
 ///
 /// # Safety
 /// - The parameters are the addresses of live values of the types that the kernel takes.
@@ -184,11 +155,11 @@ pub(crate) unsafe fn crop_or_pad(
 unsafe fn launch(
     context: &ContextGuard,
     name: &'static CStr,
-    threads: u64,
+    blocks: u64,
     parameters: &[usize; 3],
     stream: StreamRef,
 ) -> Result<()> {
-    let blocks = threads.div_ceil(u64::from(BLOCK)).min(MAX_BLOCKS) as u32;
+    let blocks = blocks.min(MAX_BLOCKS) as u32;
     let (kernel, _relaxed) = kernel(context, name)?;
     let (parameters, stream) = (parameters.as_ptr() as usize, stream.handle());
     // SAFETY: `kernel` is never unloaded; the caller guarantees that the parameters are right, and
@@ -241,7 +212,7 @@ fn kernel(context: &ContextGuard, name: &'static CStr) -> Result<(usize, Option<
 
 #[cfg(test)]
 mod tests {
-    use super::{CropOrPad, Elements, PTX};
+    use super::{Elements, PTX, TiledCopy};
     use crate::tensor::{Dims, Layout};
 
     #[test]
@@ -252,7 +223,8 @@ mod tests {
             assert!(PTX.contains(&parameter), "{parameter}");
         }
         for name in ["1", "2", "4", "8", "16"] {
-            let parameter = format!("crop_or_pad_{name}_param_2[{}]", size_of::<CropOrPad>());
+            let size = TiledCopy::ARGUMENTS_SIZE;
+            let parameter = format!("copy_{name}_param_2[{size}]");
             assert!(PTX.contains(&parameter), "{parameter}");
         }
     }

@@ -1,9 +1,9 @@
 //! Copies to an array of other extents: cropped where it is shorter, padded with zeros where it is
 //! longer.
 
-use crate::device::StreamRef;
+use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
-use crate::kernels;
+use crate::kernels::{self, TiledCopy};
 use crate::tensor::{MemoryLocation, TensorView};
 
 /// Sets every element of `to` to the element of `from` at the same index, or to zero if `from` has
@@ -39,7 +39,11 @@ pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: StreamRef)
     // size of the type.
     unsafe {
         match (to.device, to.dtype.size()) {
-            (MemoryLocation::Device(_), _) => return kernels::crop_or_pad(to, from, stream),
+            (MemoryLocation::Device(device), size) => {
+                let copy = TiledCopy::of(&to.layout, &from.layout, size)?;
+                let context = ContextGuard::enter(device)?;
+                return kernels::copy(&context, to.ptr, from.ptr, &copy, stream);
+            }
             (MemoryLocation::Host, 1) => crop_or_pad_on_host::<[u8; 1]>(to, from),
             (MemoryLocation::Host, 2) => crop_or_pad_on_host::<[u8; 2]>(to, from),
             (MemoryLocation::Host, 4) => crop_or_pad_on_host::<[u8; 4]>(to, from),

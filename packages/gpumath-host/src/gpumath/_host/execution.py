@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -98,7 +98,7 @@ class ExecutionCUDA:
 
 
 Execution: TypeAlias = (
-    ExecutionCPU | ExecutionCUDA | Literal["cpu", "cuda"] | Mapping[str, Any] | None
+    ExecutionCPU | ExecutionCUDA | Literal["cpu", "cuda", "CPU", "CUDA"] | Mapping[str, Any] | None
 )
 
 _CLASSES: dict[str, type[ExecutionCPU | ExecutionCUDA]] = {
@@ -107,29 +107,32 @@ _CLASSES: dict[str, type[ExecutionCPU | ExecutionCUDA]] = {
 }
 
 
-def resolve_execution(execution: object) -> ExecutionCPU | ExecutionCUDA | None:
-    """Turn a user's ``execution`` argument into an object; None runs where the operand is."""
+def resolve_execution(
+    execution: object, find_device: Callable[[], int | None]
+) -> ExecutionCPU | ExecutionCUDA | None:
+    """Turn a user's ``execution`` argument into an object; None runs where the operand is.
+
+    A dictionary without a name means the same as None, with these fields; ``find_device`` returns
+    the device of the operand, None in host memory.
+    """
     if execution is None or isinstance(execution, ExecutionCPU | ExecutionCUDA):
         return execution
     if isinstance(execution, str):
         return _class_for(execution)()
     if isinstance(execution, Mapping):
         fields = dict(execution)
-        if "name" not in fields:
-            msg = f'execution is {fields}; a dictionary needs the key "name", "cpu" or "cuda"'
-            raise TypeError(msg)
-        chosen = _class_for(fields.pop("name"))
+        chosen = _class_for(fields.pop("name", "cpu" if find_device() is None else "cuda"))
         return from_fields(chosen, f"execution {chosen.name!r}", fields, ValueError)
     msg = (
         f"execution is a {type(execution).__name__}; ExecutionCPU, ExecutionCUDA, 'cpu', 'cuda', "
-        "a dictionary with the key 'name', or None is accepted"
+        "a dictionary of their fields, or None is accepted"
     )
     raise ValueError(msg)
 
 
 def _class_for(name: object) -> type[ExecutionCPU | ExecutionCUDA]:
-    if isinstance(name, str) and name in _CLASSES:
-        return _CLASSES[name]
+    if isinstance(name, str) and name.lower() in _CLASSES:
+        return _CLASSES[name.lower()]
     msg = f"execution is {name!r}; 'cpu' and 'cuda' are allowed"
     raise ValueError(msg)
 

@@ -55,7 +55,7 @@ def estimate_workspace_size(
         ``key`` is not a key, ``technique`` is not an allowed value, ``handle`` is missing, or
         ``'default'`` does not support the transform.
     UnsupportedLayoutError
-        No plan covers the operand's strides.
+        Callbacks do not take the operand's strides.
     gpumath.bindings.errors.cuFFTError
         cuFFT reported an error, for example because there is no GPU.
 

@@ -10,12 +10,10 @@ import numpy.typing as npt
 
 from gpumath._host.execution import Execution
 from gpumath.fft._device_callable import DeviceCallable
-from gpumath.fft._options import FFTDirection, FFTOptions, Norm
+from gpumath.fft._options import Direction, FFTDirection, FFTOptions, Norm, resolve_direction
 from gpumath.fft._transform import transform
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]
-
-_FORWARD, _INVERSE = FFTDirection.FORWARD, FFTDirection.INVERSE
 
 _Complex = TypeVar("_Complex", np.complex64, np.complex128)
 
@@ -31,6 +29,7 @@ class _Keywords(TypedDict, total=False):
     n: int | None
     s: Sequence[int] | None
     norm: Norm | None
+    direction: Direction | None
 
 
 @overload
@@ -53,6 +52,7 @@ def fft(
     n: int | None = None,
     s: Sequence[int] | None = None,
     norm: Norm | None = None,
+    direction: Direction | None = None,
 ) -> Any:
     """Compute the forward transform of complex input.
 
@@ -96,6 +96,9 @@ def fft(
         ``'backward'`` divides inverse transforms by the number of points, ``'forward'`` divides
         forward transforms by it, and ``'ortho'`` divides both by its square root. By default
         nothing is scaled. The scaling follows after an epilog, which sees unscaled values.
+    direction : FFTDirection, {'forward', 'inverse'} or int, optional
+        Sign of the exponent; by default that of the function. `rfft` is always forward and `irfft`
+        always inverse.
 
     Returns
     -------
@@ -114,7 +117,8 @@ def fft(
     TypeError
         ``options`` or ``stream`` has a wrong type.
     UnsupportedLayoutError
-        No plan covers the operand's strides; the message says which copy helps.
+        Callbacks or several GPUs do not take the operand's strides; the message says which copy
+        helps.
     gpumath.bindings.errors.NoDeviceError
         ``execution`` asks for a GPU, but there is none, or fewer than it names.
 
@@ -132,8 +136,9 @@ def fft(
     >>> fft.fft(np.array([1, 1j, -1, -1j]))
     array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
     """
+    chosen = _chosen(direction, FFTDirection.FORWARD, "C2C")
     return transform(
-        operand, "C2C", _FORWARD, axes, n, s, norm, options, execution, out, prolog, epilog, stream
+        operand, "C2C", chosen, axes, n, s, norm, options, execution, out, prolog, epilog, stream
     )
 
 
@@ -157,6 +162,7 @@ def ifft(
     n: int | None = None,
     s: Sequence[int] | None = None,
     norm: Norm | None = None,
+    direction: Direction | None = None,
 ) -> Any:
     """Compute the inverse transform of complex input, unscaled by default.
 
@@ -176,8 +182,9 @@ def ifft(
     >>> fft.ifft(fft.fft(a), norm="backward")
     array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
     """
+    chosen = _chosen(direction, FFTDirection.INVERSE, "C2C")
     return transform(
-        operand, "C2C", _INVERSE, axes, n, s, norm, options, execution, out, prolog, epilog, stream
+        operand, "C2C", chosen, axes, n, s, norm, options, execution, out, prolog, epilog, stream
     )
 
 
@@ -205,6 +212,7 @@ def rfft(
     n: int | None = None,
     s: Sequence[int] | None = None,
     norm: Norm | None = None,
+    direction: Direction | None = None,
 ) -> Any:
     """Compute the forward transform of real input.
 
@@ -229,8 +237,9 @@ def rfft(
     array([[10.+0.j, -2.+2.j, -2.+0.j],
            [ 2.+0.j, -1.+1.j,  0.+0.j]])
     """
+    chosen = _chosen(direction, FFTDirection.FORWARD, "R2C")
     return transform(
-        operand, "R2C", _FORWARD, axes, n, s, norm, options, execution, out, prolog, epilog, stream
+        operand, "R2C", chosen, axes, n, s, norm, options, execution, out, prolog, epilog, stream
     )
 
 
@@ -258,6 +267,7 @@ def irfft(
     n: int | None = None,
     s: Sequence[int] | None = None,
     norm: Norm | None = None,
+    direction: Direction | None = None,
 ) -> Any:
     """Compute the inverse transform of Hermitian input to a real result, unscaled by default.
 
@@ -286,6 +296,12 @@ def irfft(
     >>> fft.irfft(fft.rfft(a), n=3, norm="backward")
     array([1., 2., 3.])
     """
+    chosen = _chosen(direction, FFTDirection.INVERSE, "C2R")
     return transform(
-        operand, "C2R", _INVERSE, axes, n, s, norm, options, execution, out, prolog, epilog, stream
+        operand, "C2R", chosen, axes, n, s, norm, options, execution, out, prolog, epilog, stream
     )
+
+
+def _chosen(direction: Direction | None, own: FFTDirection, kind: str) -> FFTDirection:
+    """Return the direction that a function's argument asks for, or the function's own."""
+    return own if direction is None else resolve_direction(direction, kind)

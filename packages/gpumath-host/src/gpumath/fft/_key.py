@@ -84,7 +84,7 @@ def key_of_operand(
     """Key of the plan that `FFT` would make for an operand."""
     library = library_of(operand)
     view = core.TensorView(operand)
-    where = resolve_execution(execution)
+    where = _with_callbacks(resolve_execution(execution, lambda: view.device_id), prolog, epilog)
     is_on_cuda = view.device_id is not None
     if view.device_id is not None and not isinstance(where, ExecutionCPU):
         # As for a transform: an operand in device memory brings its own device.
@@ -118,9 +118,18 @@ def key_from_metadata(
         msg = f"memory_space is {memory_space!r}; 'cpu' and 'cuda' are allowed"
         raise ValueError(msg)
     chosen = resolve_options(FFTOptions, options)
-    settled = _settle(resolve_execution(execution), memory_space)
+    given = resolve_execution(execution, lambda: None if memory_space == "cpu" else 0)
+    settled = _settle(_with_callbacks(given, prolog, epilog), memory_space)
     problem = _problem(shape, _dtype_name(dtype), strides, axes, chosen, unaligned=False)
     return _key(problem, settled, prolog, epilog)
+
+
+def _with_callbacks(
+    where: ExecutionCPU | ExecutionCUDA | None, prolog: object, epilog: object
+) -> ExecutionCPU | ExecutionCUDA | None:
+    """Return where to compute: by default on the GPU if there are callbacks, which need it."""
+    has_callback = prolog is not None or epilog is not None
+    return ExecutionCUDA() if where is None and has_callback else where
 
 
 def _settle(
@@ -151,6 +160,7 @@ def _problem(
         options.fft_type,
         inplace=options.inplace,
         last_axis_parity=options.last_axis_parity,
+        result_layout=options.result_layout,
         unaligned=unaligned,
     )
 

@@ -54,13 +54,14 @@ def set_up(
             "it out, or use the class FFT"
         )
         raise ValueError(msg)
-    where = resolve_execution(execution)
+    where = resolve_execution(execution, lambda: device_id)
     choices: dict[str, Any] = {
         "axes": axes,
         "kind": kind or chosen.fft_type,
         **execution_choices(where),
         "inplace": chosen.inplace,
         "last_axis_parity": chosen.last_axis_parity,
+        "result_layout": chosen.result_layout,
         "memory_limit": chosen.memory_limit,
         "prolog": resolve_callback("prolog", callbacks[0]),
         "epilog": resolve_callback("epilog", callbacks[1]),
@@ -97,9 +98,9 @@ def _log_passes(logger: logging.Logger, plan: core.FftPlan) -> None:
     passes = plan.problem.passes()
     for number, one in enumerate(passes, 1):
         logger.debug(
-            "cuFFT plan %d of %d: %s of %s points, %d at once, called %d times; strides %d and %d, "
-            "distances %d and %d, embedded in %s and %s",
-            *(number, len(passes), one.kind, one.extents, one.batch, one.calls),
+            "cuFFT plan %d of %d: %s of %s points, %d at once; strides %d and %d, distances %d and "
+            "%d, embedded in %s and %s",
+            *(number, len(passes), one.kind, one.extents, one.batch),
             *(one.input_stride, one.output_stride, one.input_distance, one.output_distance),
             *(one.input_embed, one.output_embed),
         )
@@ -148,6 +149,16 @@ def has_same_strides(first: core.FftPlan, second: core.FftPlan) -> bool:
     return 0 in first.output_shape or all(a == b for extent, a, b in axes if extent > 1)
 
 
+def _way(plan: core.FftPlan) -> str:
+    """Describe the way that a plan on one GPU takes, for the log."""
+    if plan.engine != "cufft" or plan.device_ids is not None:
+        return ""
+    copies = ("no copy", "one copy", "two copies")
+    count = plan.problem.copies
+    text = copies[count] if count < len(copies) else f"{count} copies"
+    return f"{plan.library_calls} cuFFT calls and {text} to another layout, "
+
+
 def _describe(plan: core.FftPlan) -> str:
     """One line about a plan, for the log."""
     place = "the CPU" if plan.execution == "cpu" else f"CUDA device {plan.device_id}"
@@ -156,5 +167,5 @@ def _describe(plan: core.FftPlan) -> str:
     return (
         f"{plan.kind} transform of {plan.input_dtype} operands of shape {plan.input_shape} and "
         f"strides {plan.input_strides} along axes {plan.axes}, by {plan.engine} on {place}, "
-        f"with a workspace of {plan.workspace_size} bytes"
+        f"{_way(plan)}with a workspace of {plan.workspace_size} bytes"
     )

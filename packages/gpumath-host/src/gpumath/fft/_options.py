@@ -88,8 +88,11 @@ class FFTOptions(OperationOptions):
         Whether a C2R result has ``2 * (n - 1)`` points along its last transform axis, or one more,
         where the operand has ``n``.
     result_layout : {'optimized', 'natural'}, default: 'optimized'
-        For programs that were written for nvmath-python; both keep the operand's order of axes in
-        memory. The result has no gaps. For another layout pass ``out``.
+        Memory order of the result, which has no gaps: the one that takes the least time, or the
+        operand's. They differ where transforms are interleaved in the operand, as along the first
+        axis of a C-contiguous array: the transform axes then become the fastest ones of an
+        optimized result, as they do in nvmath-python and in PyTorch. For another layout pass
+        ``out``.
     logger : logging.Logger, optional
         Where to log; the root logger by default.
     blocking : {'auto', True}, default: 'auto'

@@ -133,7 +133,7 @@ def matmul(
            [32., 77.]])
     """
     chosen = resolve_options(MatmulOptions, options)
-    where = resolve_execution(execution)
+    where = resolve_execution(execution, lambda: core.TensorView(a).device_id)
     plan = core.MatmulPlan(a, b, **execution_choices(where), out=out, stream=stream)
     check_memory_limit(chosen.memory_limit, plan)
     device_id = core.TensorView(a).device_id

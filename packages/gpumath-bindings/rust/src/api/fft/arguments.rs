@@ -1,6 +1,6 @@
 //! The words and numbers that users of transforms choose with.
 
-use gpumath_core::fft::{Direction, Norm, TransformKind};
+use gpumath_core::fft::{Direction, Norm, ResultLayout, TransformKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
@@ -96,6 +96,12 @@ pub(crate) fn fft_direction(direction: &Bound<'_, PyAny>, kind: &str) -> PyResul
 pub(super) fn parse_norm(norm: Option<&str>) -> PyResult<Option<Norm>> {
     let norms = [Norm::Backward, Norm::Ortho, Norm::Forward];
     norm.map(|norm| Ok(norms[choice("norm", norm, ["backward", "ortho", "forward"])?])).transpose()
+}
+
+/// Reads the memory order of a new result.
+pub(super) fn parse_result_layout(layout: &str) -> PyResult<ResultLayout> {
+    let layouts = [ResultLayout::Optimized, ResultLayout::Natural];
+    Ok(layouts[choice("result_layout", layout, ["optimized", "natural"])?])
 }
 
 /// Reads whether a C2R result has an odd number of points along its last axis.

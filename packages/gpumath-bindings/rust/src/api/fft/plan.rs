@@ -9,7 +9,9 @@ use gpumath_core::tensor::MemoryLocation;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::arguments::{kind_name, parse_direction, parse_kind, parse_norm, parse_parity};
+use super::arguments::{
+    kind_name, parse_direction, parse_kind, parse_norm, parse_parity, parse_result_layout,
+};
 use super::callback;
 use super::execute::{execute, operands};
 use super::problem::PyFftProblem;
@@ -46,6 +48,9 @@ use crate::interop;
 ///     Overwrite the operand; C2C only.
 /// last_axis_parity : {'even', 'odd'}, default: 'even'
 ///     Whether a C2R result has ``2 * (n - 1)`` points along its last axis, or one more.
+/// result_layout : {'optimized', 'natural'}, default: 'optimized'
+///     Memory order of a new result: the one that takes the least time, or the operand's. Where
+///     transforms are interleaved in the operand, the transform axes become the fastest ones.
 /// cached : bool, default: True
 ///     Take the plan from the calling thread's cache, or put it there.
 /// out : array, optional
@@ -108,8 +113,8 @@ impl PyFftPlan {
     #[new]
     #[pyo3(signature = (
         operand, axes=None, kind=None, *, execution=None, device_id=None, num_threads=None,
-        inplace=false, last_axis_parity="even", cached=true, out=None, stream=None,
-        prolog=None, epilog=None, device_ids=None
+        inplace=false, last_axis_parity="even", result_layout="optimized", cached=true, out=None,
+        stream=None, prolog=None, epilog=None, device_ids=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
@@ -122,6 +127,7 @@ impl PyFftPlan {
         num_threads: Option<usize>,
         inplace: bool,
         last_axis_parity: &str,
+        result_layout: &str,
         cached: bool,
         out: Option<&Bound<'_, PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
@@ -136,6 +142,7 @@ impl PyFftPlan {
             axes: parse_axes(axes)?,
             inplace,
             odd_output_length: parse_parity(last_axis_parity)?,
+            result_layout: parse_result_layout(result_layout)?,
             output: output.map(|out| out.view),
             callbacks: callback::callbacks(prolog, epilog)?,
         };

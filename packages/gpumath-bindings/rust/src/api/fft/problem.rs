@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::arguments::{kind_name, parse_kind, parse_parity};
+use super::arguments::{kind_name, parse_kind, parse_parity, parse_result_layout};
 use crate::api::operation::arguments::usable_cores as cores;
 use crate::error::OrRaise;
 
@@ -30,10 +30,10 @@ const MAX_ELEMENTS: i64 = 1 << 57;
 ///     Name of the operand's element type.
 /// strides : sequence of int, optional
 ///     Distance between neighbours along each dimension, in elements; by default those of C order.
-/// axes, kind, inplace, last_axis_parity
+/// axes, kind, inplace, last_axis_parity, result_layout
 ///     As for `FftPlan`.
 /// output_strides : sequence of int, optional
-///     Strides of the result, instead of the operand's memory order without gaps.
+///     Strides of the result, instead of those of `result_layout`.
 /// unaligned : bool, default: False
 ///     Whether the address of a real operand on a device is no multiple of the size of a complex
 ///     number. cuFFT's plan then works on a copy.
@@ -60,7 +60,7 @@ impl PyFftProblem {
     #[new]
     #[pyo3(signature = (
         shape, dtype, strides=None, axes=None, kind=None, *, inplace=false, last_axis_parity="even",
-        output_strides=None, unaligned=false
+        result_layout="optimized", output_strides=None, unaligned=false
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
@@ -72,6 +72,7 @@ impl PyFftProblem {
         kind: Option<&str>,
         inplace: bool,
         last_axis_parity: &str,
+        result_layout: &str,
         output_strides: Option<Vec<i64>>,
         unaligned: bool,
     ) -> PyResult<Self> {
@@ -94,6 +95,7 @@ impl PyFftProblem {
             axes: axes.map(Dims::from_vec),
             inplace,
             odd_output_length: parse_parity(last_axis_parity)?,
+            result_layout: parse_result_layout(result_layout)?,
             output: None,
             callbacks: Callbacks::default(),
         };
@@ -179,14 +181,14 @@ impl PyFftProblem {
     /// Raises
     /// ------
     /// UnsupportedLayoutError
-    ///     No plans of cuFFT cover the operand's strides.
+    ///     Callbacks need offsets in a layout that cuFFT does not take.
     ///
     /// Examples
     /// --------
     /// >>> from gpumath.bindings import core
     /// >>> problem = core.FftProblem((2, 4, 3, 5), "complex64")
-    /// >>> [(p.extents, p.batch, p.calls) for p in problem.passes()]
-    /// [((4, 3, 5), 2, 1), ((2,), 60, 1)]
+    /// >>> [(p.extents, p.batch) for p in problem.passes()]
+    /// [((4, 3, 5), 2), ((2,), 60)]
     fn passes(&self, py: Python<'_>) -> PyResult<Vec<PyFftPass>> {
         let tuple = |dims: &Dims| Ok::<_, PyErr>(PyTuple::new(py, dims)?.unbind());
         let outline = PlanDescription::of(&self.problem).or_raise(py)?;
@@ -204,10 +206,18 @@ impl PyFftProblem {
                     output_stride: pass.output.stride,
                     output_distance: pass.output.distance,
                     batch: pass.batch,
-                    calls: pass.calls,
                 })
             })
             .collect()
+    }
+
+    /// Number of copies to another layout that one execution on a GPU makes.
+    ///
+    /// They are made where cuFFT does not take a layout, or takes more time for it than for the
+    /// other layout and the copies together.
+    #[getter]
+    fn copies(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(PlanDescription::of(&self.problem).or_raise(py)?.copies)
     }
 
     /// Compute the bytes of a plan's workspace.
@@ -288,17 +298,15 @@ pub(crate) struct PyFftPass {
     output_stride: i64,
     /// Elements between outputs of the batch.
     output_distance: i64,
-    /// Number of transforms in one call.
+    /// Number of transforms.
     batch: i64,
-    /// Number of calls in one execution.
-    calls: usize,
 }
 
 #[pymethods]
 impl PyFftPass {
     fn __repr__(&self) -> String {
-        let Self { kind, extents, batch, calls, .. } = self;
-        format!("FftPass(kind={kind:?}, extents={extents}, batch={batch}, calls={calls})")
+        let Self { kind, extents, batch, .. } = self;
+        format!("FftPass(kind={kind:?}, extents={extents}, batch={batch})")
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::slice;
 
-use gpumath_core::fft::{Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm};
+use gpumath_core::fft::{Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm, ResultLayout};
 use gpumath_core::operation::{Execution, Operation, PlanLookup};
 use pyo3::prelude::*;
 
@@ -48,6 +48,7 @@ impl<'py> TransformCall<'py> {
             axes: parse_axes(axes)?,
             inplace: false,
             odd_output_length: false,
+            result_layout: ResultLayout::default(),
             output: out.as_ref().map(|out| out.operand.view.clone()),
             callbacks: Callbacks::default(),
         };

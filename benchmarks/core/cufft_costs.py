@@ -1,0 +1,220 @@
+"""Measures what cuFFT and gpumath's copies cost on each layout, for the planner of transforms.
+
+A cost is the time of a call divided by the time that a plain copy in device memory needs for as
+many bytes. Transforms follow each other or are interleaved, as they are where the batch is the last
+axis, in the input, in the output, or in both. `--write` replaces the planner's table,
+`crates/gpumath-core/src/fft/measured_costs.rs`; otherwise the table is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import datetime
+import statistics
+import struct
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import inf, log2, prod
+from pathlib import Path
+
+from gpumath.bindings import core, cufft, driver
+
+KERNELS = Path(__file__).parents[2] / "crates/gpumath-core/src/kernels/generated/scale_and_copy.ptx"
+BYTES = 1 << 28  # of each array: far more than fits into any cache
+# cudaDataTypes of the real and the complex numbers, by the bytes of a real number.
+TYPES = {2: (2, 6), 4: (0, 4), 8: (1, 5)}
+# Binary logarithms of the number of points, by the number of axes.
+POINTS = {
+    1: (2, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24),
+    2: (8, 10, 12, 14, 16, 18, 20, 22, 24),
+    3: (9, 12, 15, 18, 21, 24),
+}
+# Numbers of points that cuFFT has other ways for: with a large prime factor, odd for real numbers.
+ROUGH = {
+    "C2C": (127, 1009, 4099, 16411, 131101),
+    "R2C": (255, 1001, 4095, 16383, 98415),
+    "C2R": (255, 1001, 4095, 16383, 98415),
+}
+FEWEST_ELEMENTS = 22  # a binary logarithm; fewer are done before they are measured well
+SMALL_BATCHES = (1, 4, 8)  # binary logarithms, beside the largest that fits
+
+ROWS = (8192, 4096)  # the array that is copied
+MAX_RANK = 48
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path, help="file to write the table to")
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    driver.init(0)
+    driver.ctx_set_current(driver.device_primary_ctx_retain(0))
+    blocks = [core.allocate(2 * BYTES) for _ in range(2)]
+    source, target = (block.device_ptr for block in blocks)
+    copied = time_of(lambda: core.copy(target, source, BYTES), arguments.rounds)
+    per_byte = copied / (2 * BYTES)
+    lines = [
+        *header(),
+        "pub(super) const COPY_COSTS: &[(usize, [f32; 2])] = &[",
+        *copies(source, target, per_byte),
+        "];",
+        "",
+        "/// See [`PassCosts::new`] for the columns.",
+        "#[rustfmt::skip]",
+        '#[allow(clippy::approx_constant, reason = "a measured number may be near to a constant")]',
+        "pub(super) const PASS_COSTS: &[PassCosts] = &[",
+    ]
+    for kind in ROUGH:
+        for size in TYPES:
+            for extents, batch in problems(kind, size):
+                costs = [
+                    cost(kind, size, extents, batch, sides, (source, target), per_byte)
+                    for sides in ((0, 0), (1, 0), (0, 1), (1, 1))
+                ]
+                numbers = ", ".join(f"{min(value, 99):.2f}" for value in costs)
+                points, log_batch = round(log2(prod(extents))), round(log2(batch))
+                is_smooth = str(extents[-1] not in ROUGH[kind]).lower()
+                lines.append(
+                    f"    PassCosts::new(({kind}, {size}), {len(extents)}, {is_smooth}, "
+                    f"({points}, {log_batch}), [{numbers}]),"
+                )
+    text = "\n".join([*lines, "];", ""])
+    if arguments.write:
+        arguments.write.write_text(text)
+    else:
+        print(text)
+
+
+def header() -> list[str]:
+    today = datetime.date.today().isoformat()
+    device = core.Device(0).name
+    return [
+        f"//! Measured by `benchmarks/core/cufft_costs.py` on {today}: {device}, cuFFT "
+        f"{cufft.get_version()}.",
+        "",
+        "use super::costs::PassCosts;",
+        "use super::problem::TransformKind::{C2C, C2R, R2C};",
+        "",
+        "/// By the bytes of an element: the cost of a copy along one dimension of both arrays,",
+        "/// and of one along two dimensions.",
+        "#[rustfmt::skip]",
+    ]
+
+
+def problems(kind: str, size: int) -> Iterator[tuple[list[int], int]]:
+    """Yield the extents and the batch of each problem, for real numbers of ``size`` bytes."""
+    elements = (BYTES // (2 * size)).bit_length() - 1
+    for rank, all_points in POINTS.items():
+        for points in all_points:
+            largest = elements - points
+            small = [b for b in SMALL_BATCHES if b < largest and b + points >= FEWEST_ELEMENTS]
+            for batch in (*small, *([largest] if largest > 0 else [])):
+                bits = [(points + axis) // rank for axis in range(rank)]
+                yield [1 << bit for bit in bits], 1 << batch
+    for length in ROUGH[kind] if size > 2 else ():
+        yield [length], (1 << elements) // length
+
+
+def cost(
+    kind: str,
+    size: int,
+    extents: list[int],
+    batch: int,
+    interleaved: tuple[int, int],
+    addresses: tuple[int, int],
+    per_byte: float,
+) -> float:
+    """Return the cost of one plan of cuFFT; ``interleaved`` says which sides are."""
+    halved = [*extents[:-1], extents[-1] // 2 + 1]
+    shapes = (
+        halved if kind == "C2R" else extents,
+        halved if kind == "R2C" else extents,
+    )
+    layouts = [
+        (shape, batch, 1) if strided else (shape, 1, prod(shape))
+        for shape, strided in zip(shapes, interleaved, strict=True)
+    ]
+    sizes = (size if kind == "R2C" else 2 * size, size if kind == "C2R" else 2 * size)
+    moved = batch * sum(prod(shape) * one for shape, one in zip(shapes, sizes, strict=True))
+    real, complex_ = TYPES[size]
+    types = (real if kind == "R2C" else complex_, real if kind == "C2R" else complex_)
+    is_real_interleaved = interleaved[0 if kind == "R2C" else 1] == 1
+    if size == 2 and kind != "C2C" and is_real_interleaved:
+        return inf  # cuFFT transforms real numbers in half precision only if they are neighbours
+    direction = 1 if kind == "C2R" else -1
+    handle = cufft.create()
+    try:
+        cufft.xt_make_plan_many(
+            *(handle, len(extents), extents),
+            *(*layouts[0], types[0], *layouts[1], types[1], batch, complex_),
+        )
+        call = partial(cufft.xt_exec, handle, *addresses, direction)
+        return time_of(call, 3) / (per_byte * moved)
+    finally:
+        cufft.destroy(handle)
+
+
+def copies(source: int, target: int, per_byte: float) -> list[str]:
+    """Measure the kernel for copies: of rows, and of rows to columns."""
+    code = ctypes.create_string_buffer(KERNELS.read_bytes())
+    module = driver.module_load_data(ctypes.addressof(code))
+    rows, columns = ROWS
+    found = []
+    for size in (2, 4, 8, 16):
+        kernel = driver.module_get_function(module, f"copy_{size}")
+        costs = []
+        for is_turned in (0, 1):
+            extents, from_steps = (columns, rows, 1), (1, columns, 0)
+            bits = (5, 6, 0) if is_turned else (8, 3, 0)
+            tiles = [-(-extent >> bit) for extent, bit in zip(extents, bits, strict=True)]
+            to_steps = (rows, 1, 0) if is_turned else from_steps
+            threads = (bits[0], 8 - bits[0], 8 - bits[1], bits[1])
+            written = (0, 8 - bits[1]) if is_turned else (1, 8 - bits[0])
+            given = (
+                *(prod(tiles), 3, is_turned, *bits, *threads, 1, 8 - bits[0], *written),
+                *padded(extents),
+                *padded(extents),
+                *padded(from_steps),
+                *padded(to_steps),
+                *padded(tiles),
+            )
+            packed = struct.pack(f"<{len(given)}q", *given)
+            call = launcher(kernel, min(prod(tiles), 1 << 16), (target, source, packed))
+            costs.append(time_of(call, 5) / (per_byte * 2 * size * rows * columns))
+        found.append(f"    ({size}, [{costs[0]:.2f}, {costs[1]:.2f}]),")
+    return found
+
+
+def padded(numbers: tuple[int, ...] | list[int]) -> tuple[int, ...]:
+    return (*numbers, *[0] * (MAX_RANK - len(numbers)))
+
+
+def launcher(kernel: int, blocks: int, arguments: tuple[int, int, bytes]) -> Callable[[], object]:
+    to, source, packed = arguments
+    values = [ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.create_string_buffer(packed)]
+    pointers = (ctypes.c_void_p * 3)(*[ctypes.addressof(value) for value in values])
+
+    def call(_keep: object = values) -> None:
+        driver.launch_kernel(kernel, blocks, 1, 1, 256, 1, 1, 0, 0, ctypes.addressof(pointers), 0)
+
+    return call
+
+
+def time_of(call: Callable[[], object], rounds: int) -> float:
+    """Return the milliseconds of GPU time of one call, as a median over the rounds."""
+    call()
+    times = []
+    for _ in range(rounds):
+        start, end = core.Event(timing=True), core.Event(timing=True)
+        call()  # The GPU is busy with this call while the next one is submitted.
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_ms(end))
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    main()

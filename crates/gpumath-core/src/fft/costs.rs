@@ -1,0 +1,104 @@
+//! What the steps of a route cost, by a table that was measured on a GPU.
+//!
+//! Costs are bytes: as many as a plain copy in device memory reads and writes in the time of the
+//! step. The ratios between steps are much the same on all GPUs, because what counts is how well
+//! the memory is used. `benchmarks/core/cufft_costs.py` measures the table and writes it.
+
+use super::callback::largest_factor_is_at_most;
+use super::measured_costs::{COPY_COSTS, PASS_COSTS};
+use super::passes::{Pass, Side};
+use super::problem::{Precision, TransformKind};
+use crate::tensor::Layout;
+
+/// The cost of one kernel more: what a copy moves in two microseconds.
+const LAUNCH_COST: f64 = 8e6;
+
+/// Bytes that the memory moves at least for one element.
+const SECTOR: i64 = 32;
+
+/// The measured costs of transforms of one size, per byte that they read and write.
+#[derive(Debug)]
+pub(super) struct PassCosts {
+    kind: TransformKind,
+    /// Bytes of a real number.
+    size: i64,
+    /// Number of axes.
+    rank: usize,
+    /// Whether cuFFT transforms the length by small factors, and real numbers in pairs.
+    is_smooth: bool,
+    /// Binary logarithm of the number of points of a transform.
+    points: f64,
+    /// Binary logarithm of the number of transforms.
+    batch: f64,
+    /// The costs where the transforms follow each other on both sides; where they are interleaved
+    /// in the input; in the output; in both.
+    costs: [f32; 4],
+}
+
+impl PassCosts {
+    /// `kind` comes with the bytes of a real number, `points` with the number of transforms.
+    pub(super) const fn new(
+        (kind, size): (TransformKind, i64),
+        rank: usize,
+        is_smooth: bool,
+        (points, batch): (i32, i32),
+        costs: [f32; 4],
+    ) -> Self {
+        Self { kind, size, rank, is_smooth, points: points as f64, batch: batch as f64, costs }
+    }
+}
+
+/// Returns the cost of a call of cuFFT.
+pub(super) fn of_pass(pass: &Pass, precision: Precision) -> f64 {
+    let sides = precision.sides(pass.kind).map(|dtype| dtype.size() as i64);
+    let points = pass.extents.iter().product::<i64>();
+    let (mut input, mut output) = (points, points);
+    if let Some(&halved) = pass.extents.last() {
+        match pass.kind {
+            TransformKind::C2C => {}
+            TransformKind::R2C => output = points / halved * (halved / 2 + 1),
+            TransformKind::C2R => input = points / halved * (halved / 2 + 1),
+        }
+    }
+    let bytes = |side: &Side, elements: i64, size: i64| {
+        // Interleaved transforms are in the table. Other gaps are read along.
+        let gaps = if is_interleaved(side, pass) { 1 } else { side.stride.min(SECTOR / size) };
+        (elements * pass.batch * size * gaps.max(1)) as f64
+    };
+    let column = usize::from(is_interleaved(&pass.input, pass))
+        + 2 * usize::from(is_interleaved(&pass.output, pass));
+    let is_smooth = pass.extents.iter().all(|&extent| largest_factor_is_at_most(100, extent))
+        && (pass.kind == TransformKind::C2C || pass.extents.last().is_none_or(|n| n % 2 == 0));
+    let log2 = |number: i64| (number.max(1) as f64).log2();
+    let distance = |row: &&PassCosts| {
+        let other = row.kind != pass.kind || row.rank != pass.extents.len();
+        let is_other = (row.size != precision.real().size() as i64, row.is_smooth != is_smooth);
+        let (points, batch) = (log2(points) - row.points, log2(pass.batch) - row.batch);
+        (other, is_other, points.abs(), batch.abs())
+    };
+    let nearest = PASS_COSTS
+        .iter()
+        .min_by(|a, b| distance(a).partial_cmp(&distance(b)).unwrap_or(std::cmp::Ordering::Equal));
+    let cost = nearest.map_or(1.0, |row| f64::from(row.costs[column]));
+    LAUNCH_COST
+        + cost * (bytes(&pass.input, input, sides[0]) + bytes(&pass.output, output, sides[1]))
+}
+
+/// Returns the cost of a copy of elements of `size` bytes.
+pub(super) fn of_copy(to: &Layout, from: &Layout, size: usize) -> f64 {
+    let fastest = |layout: &Layout| {
+        (0..layout.ndim()).filter(|&axis| layout.shape[axis] > 1).min_by_key(|&axis| {
+            let stride = layout.strides[axis].unsigned_abs();
+            if stride == 0 { u64::MAX } else { stride }
+        })
+    };
+    let is_turned = fastest(to) != fastest(from);
+    let row = COPY_COSTS.iter().find(|&&(bytes, _)| bytes == size);
+    let cost = row.map_or(1.0, |(_, costs)| f64::from(costs[usize::from(is_turned)]));
+    LAUNCH_COST + cost * (2 * to.len() * size as i64) as f64
+}
+
+/// Whether neighbours in memory belong to different transforms.
+fn is_interleaved(side: &Side, pass: &Pass) -> bool {
+    pass.batch > 1 && side.distance < side.stride
+}

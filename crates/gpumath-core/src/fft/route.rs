@@ -1,0 +1,316 @@
+//! The route of a problem on one GPU: from the operand to the result through cuFFT plans and copies.
+//!
+//! cuFFT does not take every layout, and is slow at some that it takes. A copy by a kernel of
+//! gpumath's own brings the operand or the result into another layout, in the workspace or in the
+//! memory of the result. So there are a few ways for each group of axes: cuFFT on the strides as
+//! they are; with a copy before it, after it, or both. The one with the least costs is taken
+//! (`costs.rs`). Axes that do not fit into one plan are transformed one group after the other.
+//!
+//! Copies are also the answer to three quirks of cuFFT:
+//!
+//! - It refuses real numbers that are not aligned like complex ones.
+//! - It may overwrite the input of a C2R transform.
+//! - It writes to the padding between real rows (see `passes.rs`), which may be memory of others.
+
+use super::callback::Callbacks;
+use super::costs;
+use super::passes::{BufferRole, MAX_RANK, Pass};
+use super::problem::{FftProblem, Precision, TransformKind};
+use crate::error::Result;
+use crate::tensor::{DType, Layout};
+
+/// What one execution does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Route {
+    /// The steps in the order of execution.
+    pub(crate) steps: Vec<Step>,
+    /// Bytes of the operand's copy in the workspace; 0 without one.
+    pub(crate) staged_input: usize,
+    /// Bytes of the result's memory in the workspace; 0 without it.
+    pub(crate) staged_output: usize,
+}
+
+/// One step of a route.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// A call of cuFFT.
+    Transform(Pass),
+    /// A copy to a buffer of another layout.
+    Copy(Copy),
+}
+
+/// A copy of elements of `size` bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Copy {
+    pub(crate) from: (BufferRole, Layout),
+    pub(crate) to: (BufferRole, Layout),
+    pub(crate) size: usize,
+}
+
+/// A buffer on the route, and how its elements lie in it.
+#[derive(Clone, Debug)]
+struct Place {
+    buffer: BufferRole,
+    layout: Layout,
+    /// Whether a callback counts the offsets of the elements here.
+    has_callback: bool,
+    /// Whether cuFFT can read or write here.
+    is_usable: bool,
+}
+
+/// Some steps, and what they cost.
+#[derive(Default)]
+struct Way {
+    steps: Vec<Step>,
+    cost: f64,
+    /// Bytes of the operand's copy in the workspace, and of the result's memory there.
+    staged: [usize; 2],
+}
+
+impl Route {
+    /// Returns the route of least costs. Fails if callbacks do not allow any.
+    pub(crate) fn of(problem: &FftProblem) -> Result<Self> {
+        let planner = Planner { problem };
+        let Some(way) = planner.whole() else {
+            let names = problem.callbacks.names().unwrap_or("no callback");
+            return Err(problem.unsupported_layout(&format!(
+                "{names} gets each element's offset in memory, but cuFFT would have to work on a \
+                 copy in another layout, with other offsets"
+            )));
+        };
+        let Way { steps, staged: [staged_input, staged_output], .. } = way;
+        Ok(Self { steps, staged_input, staged_output })
+    }
+
+    /// The calls of cuFFT, in the order of execution.
+    pub(crate) fn passes(&self) -> impl Iterator<Item = &Pass> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Transform(pass) => Some(pass),
+            Step::Copy(_) => None,
+        })
+    }
+}
+
+/// Finds the route of one problem.
+struct Planner<'a> {
+    problem: &'a FftProblem,
+}
+
+impl Planner<'_> {
+    /// The cheapest way from the operand to the result.
+    fn whole(&self) -> Option<Way> {
+        let FftProblem { kind, callbacks: Callbacks { prolog, epilog }, .. } = self.problem;
+        let input = Place {
+            buffer: if self.problem.inplace { BufferRole::Output } else { BufferRole::Input },
+            layout: self.problem.input.clone(),
+            has_callback: prolog.is_some(),
+            is_usable: *kind != TransformKind::C2R && !self.problem.input_unaligned,
+        };
+        let output = Place {
+            buffer: BufferRole::Output,
+            layout: self.problem.output.clone(),
+            has_callback: epilog.is_some(),
+            is_usable: !self.problem.output_unaligned,
+        };
+        let halved = (*kind != TransformKind::C2C)
+            .then(|| self.problem.axes.last().map_or(0, |&axis| axis as usize));
+        let is_other = |&axis: &usize| Some(axis) != halved && self.problem.input.shape[axis] > 1;
+        let mut others: Vec<usize> =
+            self.problem.axes.iter().map(|&axis| axis as usize).filter(is_other).collect();
+        if others.is_empty() && halved.is_none() {
+            // All axes have one point. One of them remains, because a transform of one point
+            // copies.
+            others.extend(self.problem.axes.last().map(|&axis| axis as usize));
+        }
+        others.sort_by_key(|&axis| std::cmp::Reverse(input.layout.strides[axis].abs()));
+        // For a result of one point the real part has to be taken last. cuFFT, given more axes at
+        // once, takes it first, which differs if the operand is not exactly Hermitian.
+        let goes_alone = *kind == TransformKind::C2R
+            && halved.is_some_and(|halved| self.problem.output.shape[halved] == 1);
+        let most = if goes_alone { 1 } else { MAX_RANK };
+        let count = others.len() + usize::from(halved.is_some());
+        let mut best: Option<Way> = None;
+        for together in (1..=most.min(count)).rev() {
+            let way = match *kind {
+                TransformKind::C2R => self.halved_last(&others, halved?, together, &input, &output),
+                _ => self.halved_first(&others, halved, together, &input, &output),
+            };
+            if let Some(way) = way
+                && best.as_ref().is_none_or(|best| way.cost < best.cost)
+            {
+                best = Some(way);
+            }
+            // A copy and a transform at least are more than the one plan.
+            if together == count && best.as_ref().is_some_and(|best| best.steps.len() == 1) {
+                break;
+            }
+        }
+        best
+    }
+
+    /// The cheapest way that transforms `together` axes first, the halved one among them, and then
+    /// the others, in the memory of the result.
+    fn halved_first(
+        &self,
+        others: &[usize],
+        halved: Option<usize>,
+        together: usize,
+        input: &Place,
+        output: &Place,
+    ) -> Option<Way> {
+        let (kind, c2c) = (self.problem.kind, TransformKind::C2C);
+        let split = others.len() - (together - usize::from(halved.is_some()));
+        let (mut rest, first) = others.split_at(split);
+        let first: Vec<usize> = first.iter().copied().chain(halved).collect();
+        let between = Place { has_callback: false, ..output.clone() };
+        let to = if rest.is_empty() { output } else { &between };
+        let mut way = self.one_group(kind, &first, input, to)?;
+        while !rest.is_empty() {
+            let (before, group) = rest.split_at(rest.len().saturating_sub(together));
+            rest = before;
+            let to = if rest.is_empty() { output } else { &between };
+            way = way.then(self.one_group(c2c, group, &between, to)?);
+        }
+        Some(way)
+    }
+
+    /// The cheapest way that transforms `together` axes last, the halved one among them, and before
+    /// them the others, in a copy of the operand.
+    fn halved_last(
+        &self,
+        others: &[usize],
+        halved: usize,
+        together: usize,
+        input: &Place,
+        output: &Place,
+    ) -> Option<Way> {
+        let (mut rest, last) = others.split_at(others.len() - (together - 1));
+        let last: Vec<usize> = last.iter().copied().chain([halved]).collect();
+        if rest.is_empty() {
+            return self.one_group(TransformKind::C2R, &last, input, output);
+        }
+        let staged = Place {
+            buffer: BufferRole::StagedInput,
+            layout: Layout::packed(
+                &input.layout.shape,
+                &transform_order(&last, TransformKind::C2R, &input.layout),
+            ),
+            has_callback: false,
+            is_usable: true,
+        };
+        // What is left as it is needs no copy here: the result goes elsewhere.
+        let mut from = &Place { is_usable: true, ..input.clone() };
+        let mut way = Way::default();
+        while !rest.is_empty() {
+            let (before, group) = rest.split_at(rest.len().saturating_sub(MAX_RANK));
+            rest = before;
+            way = way.then(self.one_group(TransformKind::C2C, group, from, &staged)?);
+            from = &staged;
+        }
+        Some(way.then(self.one_group(TransformKind::C2R, &last, &staged, output)?))
+    }
+
+    /// The cheapest way to transform axes that one plan can take together.
+    fn one_group(
+        &self,
+        kind: TransformKind,
+        axes: &[usize],
+        input: &Place,
+        output: &Place,
+    ) -> Option<Way> {
+        // A layout for one plan, with the other axes in the order of `like`. A callback counts
+        // offsets in the layout that the user knows, so that one is kept.
+        let staged = |buffer, side: &Place, like: &Place| {
+            let layout = if side.has_callback {
+                side.layout.clone()
+            } else {
+                let order = transform_order(axes, kind, &like.layout);
+                Layout::packed(&side.layout.shape, &order)
+            };
+            Place { buffer, layout, is_usable: true, ..*side }
+        };
+        let (read, written) = (BufferRole::StagedInput, BufferRole::StagedOutput);
+        let staged_output = staged(written, output, input);
+        // Complex numbers are transformed in the memory that the copy is in.
+        let is_c2c = kind == TransformKind::C2C;
+        let copied = if is_c2c { output.clone() } else { staged(read, input, output) };
+        let both = if is_c2c { staged_output.clone() } else { staged(read, input, input) };
+        // No two elements of a copy are one, and the operand may have been copied already.
+        let can_copy_in = input.buffer != read
+            && !(input.has_callback && (is_c2c || !input.layout.is_injective()));
+        let has_callback = input.has_callback || output.has_callback;
+        let is_elsewhere = input.buffer != output.buffer;
+        [
+            (true, input, output),
+            (can_copy_in && (is_elsewhere || !is_c2c), &copied, output),
+            (true, input, &staged_output),
+            (if is_c2c { !has_callback } else { can_copy_in }, &both, &staged_output),
+        ]
+        .into_iter()
+        .filter(|(is_possible, from, to)| *is_possible && from.is_usable && to.is_usable)
+        .filter_map(|(_, from, to)| self.way(kind, axes, [input, from, to, output]))
+        .min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+
+    /// The way from `input` by a copy to `from`, by cuFFT to `to`, by a copy to `output`. There is
+    /// no copy where the buffer is the same.
+    fn way(&self, kind: TransformKind, axes: &[usize], places: [&Place; 4]) -> Option<Way> {
+        let [input, from, to, output] = places;
+        let (source, target) = ((from.buffer, &from.layout), (to.buffer, &to.layout));
+        let pass = Pass::new(kind, axes, source, target)?;
+        let is_half = self.problem.precision == Precision::Half;
+        let real = if kind == TransformKind::C2R { &pass.output } else { &pass.input };
+        if is_half && kind != TransformKind::C2C && real.stride != 1 {
+            // cuFFT transforms real numbers in half precision only if they are neighbours.
+            return None;
+        }
+        let sizes = self.problem.precision.sides(kind).map(DType::size);
+        let mut way = Way::default();
+        if input.buffer != from.buffer {
+            way = way.then(Way::copy(input, from, sizes[0]));
+        }
+        let cost = costs::of_pass(&pass, self.problem.precision);
+        let mut staged = [0, 0];
+        for (place, size) in [(from, sizes[0]), (to, sizes[1])] {
+            let bytes = (place.layout.offsets().1 + 1) as usize * size;
+            match place.buffer {
+                BufferRole::StagedInput => staged[0] = bytes,
+                BufferRole::StagedOutput => staged[1] = bytes,
+                BufferRole::Input | BufferRole::Output => {}
+            }
+        }
+        way = way.then(Way { steps: vec![Step::Transform(pass)], cost, staged });
+        if to.buffer != output.buffer {
+            way = way.then(Way::copy(to, output, sizes[1]));
+        }
+        Some(way)
+    }
+}
+
+impl Way {
+    fn copy(from: &Place, to: &Place, size: usize) -> Self {
+        let (from, to) = ((from.buffer, from.layout.clone()), (to.buffer, to.layout.clone()));
+        let cost = costs::of_copy(&to.1, &from.1, size);
+        Self { steps: vec![Step::Copy(Copy { from, to, size })], cost, ..Self::default() }
+    }
+
+    fn then(mut self, next: Self) -> Self {
+        self.steps.extend(next.steps);
+        let [input, output] = next.staged;
+        self.staged = [self.staged[0].max(input), self.staged[1].max(output)];
+        Self { cost: self.cost + next.cost, ..self }
+    }
+}
+
+/// The order of dimensions, slowest first, in which one plan takes `axes`: these are the fastest,
+/// with the halved one, which is their last, before all. Otherwise the order is that of `like`.
+pub(super) fn transform_order(axes: &[usize], kind: TransformKind, like: &Layout) -> Vec<usize> {
+    let halved = axes.last().filter(|_| kind != TransformKind::C2C);
+    let mut order = like.memory_order();
+    order.sort_by_key(|axis| if Some(axis) == halved { 2 } else { u8::from(axes.contains(axis)) });
+    order
+}
+
+#[cfg(test)]
+#[path = "route_tests.rs"]
+mod tests;

@@ -1,0 +1,234 @@
+//! Copies of one array to another of any strides, cropped or padded with zeros, in tiles.
+//!
+//! `scale_and_copy.cu` says how a block copies a tile. Here it is decided which dimensions a tile
+//! spans, and how far.
+
+use std::ffi::CStr;
+
+use super::{MAX_RANK, filled};
+use crate::error::{Error, Result};
+use crate::tensor::{BatchDim, BatchDims, Layout};
+
+/// Binary logarithm of the threads of a block, and of the elements of a tile.
+const THREAD_BITS: i64 = 8;
+const TILE_BITS: i64 = 11;
+/// A dimension of at most 2^2 elements is thin: a tile has all of them.
+const THIN_BITS: i64 = 2;
+/// Elements that a block reads in a row where it turns tiles, as a binary logarithm. They fill a
+/// cache line.
+const ROW_BITS: i64 = 5;
+
+/// The argument of the kernels.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Arguments {
+    tiles: u64,
+    rank: i64,
+    is_turned: i64,
+    tiling: Tiling,
+    extents: [i64; MAX_RANK],
+    given: [i64; MAX_RANK],
+    from: [i64; MAX_RANK],
+    to: [i64; MAX_RANK],
+    counts: [i64; MAX_RANK],
+}
+
+/// How a tile lies in the first three dimensions, and the threads in a tile, as binary logarithms.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Tiling {
+    bits: [i64; 3],
+    /// Threads along dimensions 0 and 1, for reading and for writing. The others are along
+    /// dimension 2.
+    read_threads: [i64; 2],
+    write_threads: [i64; 2],
+    /// Dimension along which a thread goes from one element to the next, and its steps.
+    read: [i64; 2],
+    write: [i64; 2],
+}
+
+/// A copy between arrays of two layouts.
+#[derive(Debug)]
+pub(crate) struct TiledCopy {
+    size: usize,
+    arguments: Box<Arguments>,
+}
+
+/// A dimension of both arrays.
+#[derive(Clone, Copy, Debug)]
+struct CopyDim {
+    extent: i64,
+    /// How many of these elements the source has.
+    given: i64,
+    from: i64,
+    to: i64,
+}
+
+/// What stands for a dimension that is not there.
+const NONE: CopyDim = CopyDim { extent: 1, given: 1, from: 0, to: 0 };
+
+impl TiledCopy {
+    /// Bytes of the argument of the kernels.
+    #[cfg(test)]
+    pub(super) const ARGUMENTS_SIZE: usize = size_of::<Arguments>();
+
+    /// Describes a copy of elements of `size` bytes. The layouts have the same number of dimensions.
+    pub(crate) fn of(to: &Layout, from: &Layout, size: usize) -> Result<Self> {
+        let mut dims = dims(to, from);
+        let target = position_of_least(&dims, |dim| dim.to);
+        let source = position_of_least(&dims, |dim| dim.from);
+        // Where the source is as fast along the target's dimension, nothing has to be turned.
+        let source = match (source, target) {
+            (Some(source), Some(target)) if dims[source].from.abs() < dims[target].from.abs() => {
+                source
+            }
+            (Some(source), Some(target)) if dims[target].from == 0 => source,
+            (_, target) => target.unwrap_or(0),
+        };
+        let is_turned = target.is_some_and(|target| target != source);
+        let second = target.filter(|_| is_turned).map(|target| dims[target]);
+        let first = dims.get(source).copied().unwrap_or(NONE);
+        let mut position = 0;
+        dims.retain(|_| {
+            position += 1;
+            position - 1 != source && !(is_turned && Some(position - 1) == target)
+        });
+        dims.sort_by_key(|dim| dim.extent);
+        let second = second.or_else(|| dims.pop()).unwrap_or(NONE);
+        let third = dims.pop().unwrap_or(NONE);
+        let tiling = Tiling::of(first, second, third, is_turned);
+        dims.splice(0..0, [first, second, third]);
+        let counts: Vec<i64> = dims
+            .iter()
+            .enumerate()
+            .map(|(index, dim)| match tiling.bits.get(index) {
+                Some(&bits) => (dim.extent + (1 << bits) - 1) >> bits,
+                None => dim.extent,
+            })
+            .collect();
+        let tiles = counts.iter().try_fold(1_u64, |tiles, &count| tiles.checked_mul(count as u64));
+        let Some(tiles) = tiles.filter(|&tiles| u32::try_from(tiles).is_ok()) else {
+            return Err(Error::InvalidValue(format!(
+                "a copy of an array of shape {:?} and strides {:?} is too much for a kernel: copy \
+                 parts of it",
+                from.shape.as_slice(),
+                from.strides.as_slice()
+            )));
+        };
+        let all = |of: fn(&CopyDim) -> i64| filled(&dims.iter().map(of).collect::<Vec<_>>());
+        let arguments = Arguments {
+            tiles,
+            rank: dims.len() as i64,
+            is_turned: i64::from(is_turned),
+            tiling,
+            extents: all(|dim| dim.extent)?,
+            given: all(|dim| dim.given)?,
+            from: all(|dim| dim.from)?,
+            to: all(|dim| dim.to)?,
+            counts: filled(&counts)?,
+        };
+        Ok(Self { size, arguments: Box::new(arguments) })
+    }
+
+    /// Bytes of an element.
+    pub(super) fn element_size(&self) -> usize {
+        self.size
+    }
+
+    /// Number of tiles, each of which is work for one block.
+    pub(super) fn tiles(&self) -> u64 {
+        self.arguments.tiles
+    }
+
+    pub(super) fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    /// Name of the kernel for elements of this size.
+    pub(super) fn kernel(&self) -> &'static CStr {
+        match self.size {
+            1 => c"copy_1",
+            2 => c"copy_2",
+            4 => c"copy_4",
+            8 => c"copy_8",
+            _ => c"copy_16",
+        }
+    }
+}
+
+/// Returns the dimensions of a copy: merged where both arrays have all elements, and without those
+/// of which there is one element only.
+fn dims(to: &Layout, from: &Layout) -> Vec<CopyDim> {
+    let axes = || (0..to.ndim()).filter(|&axis| to.shape[axis] != 1 || from.shape[axis] == 0);
+    let is_whole = |&axis: &usize| to.shape[axis] == from.shape[axis];
+    let whole = BatchDims::merged(axes().filter(is_whole).map(|axis| BatchDim {
+        extent: to.shape[axis],
+        strides: [from.strides[axis], to.strides[axis]],
+    }));
+    let cut = axes().filter(|axis| !is_whole(axis)).map(|axis| CopyDim {
+        extent: to.shape[axis],
+        given: from.shape[axis],
+        from: from.strides[axis],
+        to: to.strides[axis],
+    });
+    let whole = whole.iter().map(|&BatchDim { extent, strides: [from, to] }| CopyDim {
+        extent,
+        given: extent,
+        from,
+        to,
+    });
+    whole.chain(cut).collect()
+}
+
+/// Returns the position of the dimension with the least stride; a stride of 0 counts as the
+/// largest, because it leads to no neighbour.
+fn position_of_least(dims: &[CopyDim], stride: fn(&CopyDim) -> i64) -> Option<usize> {
+    (0..dims.len()).min_by_key(|&position| match stride(&dims[position]).unsigned_abs() {
+        0 => u64::MAX,
+        stride => stride,
+    })
+}
+
+impl Tiling {
+    fn of(first: CopyDim, second: CopyDim, third: CopyDim, is_turned: bool) -> Self {
+        // Shared memory has room for a column more in each row if rows have two columns at least.
+        let bits = |dim: CopyDim| {
+            let bits = (dim.extent as u64).next_power_of_two().trailing_zeros();
+            i64::from(bits.max(u32::from(is_turned)))
+        };
+        let (one, two) = (bits(first), bits(second));
+        if is_turned && one + two >= TILE_BITS && one.min(two) > THIN_BITS {
+            let two = two.min(TILE_BITS - one.min(ROW_BITS)).min(THREAD_BITS);
+            let one = TILE_BITS - two;
+            return Self {
+                bits: [one, two, 0],
+                read_threads: [one, THREAD_BITS - one],
+                write_threads: [THREAD_BITS - two, two],
+                read: [1, THREAD_BITS - one],
+                write: [0, THREAD_BITS - two],
+            };
+        }
+        // In all other cases a thread goes along one dimension, for reading and writing.
+        let (threads, dim) = if is_turned && one + two < TILE_BITS {
+            let two = two.min(THREAD_BITS - one.min(THREAD_BITS / 2));
+            ([one.min(THREAD_BITS - two), two], 2)
+        } else if is_turned && two <= THIN_BITS {
+            ([THREAD_BITS - two, two], 0)
+        } else if second.extent == 1 && third.extent == 1 {
+            ([THREAD_BITS, 0], 0)
+        } else if one + two <= THREAD_BITS {
+            ([one, two], 2)
+        } else {
+            let one = one.min(THREAD_BITS);
+            ([one, THREAD_BITS - one], 1)
+        };
+        let mut bits = [threads[0], threads[1], THREAD_BITS - threads[0] - threads[1]];
+        let step = [dim as i64, bits[dim]];
+        bits[dim] += TILE_BITS - THREAD_BITS;
+        Self { bits, read_threads: threads, write_threads: threads, read: step, write: step }
+    }
+}
+
+#[cfg(test)]
+#[path = "tiled_copy_tests.rs"]
+mod tests;
