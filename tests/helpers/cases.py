@@ -71,6 +71,11 @@ class Case:
         """Keywords of both forms."""
         return {"axes": list(self.axes), "options": self.options}
 
+    @property
+    def keywords_in_order(self) -> dict[str, Any]:
+        """Keywords for a result in the operand's memory order, which is that of `blank`."""
+        return {"axes": list(self.axes), "options": {**self.options, "result_layout": "natural"}}
+
     def values(self) -> np.ndarray:
         """Fresh operand."""
         if self.kind == "C2R":

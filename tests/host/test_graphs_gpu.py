@@ -38,10 +38,7 @@ def layout(request: pytest.FixtureRequest) -> Any:
 def test_into_out(pair: Pair, kind: str, layout: Any) -> None:
     case, stream = Case(kind, *layout), pair.stream()
     operand, out = pair.operand(case.values()), pair.operand(case.blank())
-    # The layout that `out` has, so that no other plan is needed.
-    keywords = {**case.keywords}
-    keywords["options"] = {**keywords.get("options", {}), "result_layout": "natural"}
-    with fft.FFT(operand, **keywords) as transform:
+    with fft.FFT(operand, **case.keywords_in_order) as transform:
         transform.plan()
         with pair.capture(stream) as captured:
             result = transform.execute(stream=pair.argument(stream), out=out)
