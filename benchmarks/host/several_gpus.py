@@ -19,6 +19,7 @@ from gpumath.bindings import core
 
 CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     # shape, transform axes
+    "64 x 2^20 (a batch)": ((64, 1 << 20), (1,)),
     "256 x 2^20 (a batch)": ((256, 1 << 20), (1,)),
     "1024 x 1024 x 1024": ((1024, 1024, 1024), (0, 1, 2)),
     "16384 x 16384": ((16384, 16384), (0, 1)),
@@ -52,7 +53,17 @@ def of_cupy(shape: tuple[int, ...]) -> tuple[Any, Any]:
     return cupy.ones(shape, "complex64"), cupy.empty(shape, "complex64")
 
 
-PLACES = {"pinned host memory": on_host, "gpumath, GPU 0": of_gpumath, "CuPy, GPU 0": of_cupy}
+def of_numpy(shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return an operand and a result in ordinary, pageable host memory."""
+    return np.ones(shape, np.complex64), np.ones(shape, np.complex64)
+
+
+PLACES = {
+    "pinned host memory": on_host,
+    "ordinary host memory": of_numpy,
+    "gpumath, GPU 0": of_gpumath,
+    "CuPy, GPU 0": of_cupy,
+}
 
 
 def planned(operand: Any, axes: tuple[int, ...], gpus: int) -> fft.FFT:

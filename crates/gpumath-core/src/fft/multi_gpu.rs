@@ -16,7 +16,8 @@ use super::transform::Transform;
 use crate::device::{ContextGuard, Devices, Stream, StreamRef};
 use crate::error::{Error, Result};
 use crate::memory::{
-    BaseCUDAMemoryManager, MemoryPointer, PitchedMemory, StreamOrderedPool, copy_pitched_async_in,
+    BaseCUDAMemoryManager, MemoryPointer, PitchedMemory, StreamOrderedPool, copy_from_host,
+    copy_pitched_async_in, copy_to_host,
 };
 use crate::tensor::{Dims, Layout, MemoryLocation};
 
@@ -126,8 +127,7 @@ impl MultiPlan {
                         // returns, which is after the stream's work is done.
                         memory.push(unsafe { part.begin(transform, location, stream) }?);
                     }
-                    // Only now, because a copy to ordinary host memory blocks until the device is
-                    // done.
+                    // Only now, because a copy to ordinary host memory blocks until it is done.
                     for ((part, stream), memory) in parts.iter().zip(&self.streams).zip(&memory) {
                         // SAFETY: the caller guarantees that the output is valid until this
                         // function returns, which is after the stream's work is done.
@@ -229,7 +229,11 @@ impl BatchPart {
         // SAFETY: the caller guarantees that the input is valid. The memory has room for the part
         // and the plan's workspace, and is freed in the order of the stream.
         unsafe {
-            copy_pitched_async_in(&context, to, from, (size, 1), stream)?;
+            if location == MemoryLocation::Host {
+                copy_from_host(to.address, from.address, size, stream)?;
+            } else {
+                copy_pitched_async_in(&context, to, from, (size, 1), stream)?;
+            }
             self.plan.execute(&context, transform, stream, memory.workspace.address())?;
         }
         Ok(memory)
@@ -255,6 +259,9 @@ impl BatchPart {
         unsafe {
             let stream = stream.stream_ref();
             let from = memory_of(&memory.output, size, stream);
+            if location == MemoryLocation::Host {
+                return copy_to_host(to.address, from.address, size, stream);
+            }
             copy_pitched_async_in(&context, to, from, (size, 1), stream)
         }
     }

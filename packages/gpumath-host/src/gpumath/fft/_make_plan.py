@@ -78,6 +78,12 @@ def set_up(
         if chosen.last_axis_parity != "even" and plan.kind != "C2R":
             logger.warning("last_axis_parity is ignored: a %s result has one length", plan.kind)
     if logger.isEnabledFor(logging.INFO):
+        if plan.device_ids is not None and device_id is not None:
+            logger.info(
+                "the operand is in the memory of CUDA device %d, which transforms it faster alone "
+                "if it has the memory for it",
+                device_id,
+            )
         elapsed = 1e3 * (time.perf_counter() - start)
         logger.info("specified: %s; planned in %.3f ms", _describe(plan), elapsed)
         logger.debug(
