@@ -2,8 +2,9 @@
 //! writes.
 //!
 //! A callback gets the element's offset from the start of the memory that a call of cuFFT works on.
-//! So a side with a callback allows no copy to another layout (`route.rs`). The code comes as LTO-IR, which cuFFT links with nvJitLink when it makes the plan. cuFFT keeps the
-//! addresses that it was given until the plan is destroyed.
+//! So a side with a callback allows no copy to another layout (`route.rs`). The code comes as
+//! LTO-IR, which cuFFT links with nvJitLink when it makes the plan. cuFFT keeps the addresses that
+//! it was given until the plan is destroyed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Plans of cuFFT on one GPU.
 //!
-//! A plan here is the steps of a route (`route.rs`), with one cuFFT plan for each pass, plus a layout
-//! for the workspace (`workspace.rs`). It holds no workspace: cuFFT's automatic allocation is off, and each execution
-//! sets the work area that it was given. cuFFT refuses addresses that are not aligned like complex
-//! numbers, so they are checked before.
+//! A plan here is the steps of a route (`route.rs`), with one cuFFT plan for each pass, plus a
+//! layout for the workspace (`workspace.rs`). It holds no workspace: cuFFT's automatic allocation
+//! is off, and each execution sets the work area that it was given. cuFFT refuses addresses that
+//! are not aligned like complex numbers, so they are checked before.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,7 +1,7 @@
 //! One call of cuFFT: what a plan of its advanced data layout can transform.
 //!
-//! A plan transforms up to three axes. In each buffer the strides of these axes have to nest (each a
-//! multiple of the next), and the batch is one dimension with one stride. A route (`route.rs`)
+//! A plan transforms up to three axes. In each buffer the strides of these axes have to nest (each
+//! a multiple of the next), and the batch is one dimension with one stride. A route (`route.rs`)
 //! brings other layouts into such a form.
 
 use super::problem::TransformKind;

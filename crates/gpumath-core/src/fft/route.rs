@@ -1,4 +1,4 @@
-//! The route of a problem on one GPU: from the operand to the result through cuFFT plans and copies.
+//! The route of a problem on one GPU, from the operand to the result: cuFFT plans and copies.
 //!
 //! cuFFT does not take every layout, and is slow at some that it takes. A copy by a kernel of
 //! gpumath's own brings the operand or the result into another layout, in the workspace or in the

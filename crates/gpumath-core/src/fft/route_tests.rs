@@ -169,7 +169,7 @@ fn difference(problem: &FftProblem, random: &mut Random) -> f64 {
     let route = Route::of(problem).unwrap();
     let sign = if problem.kind == TransformKind::C2R { 1.0 } else { -1.0 };
     let (mut input, in_zero) = buffer(&problem.input);
-    let (mut output, out_zero) = buffer(&problem.output);
+    let (output, out_zero) = buffer(&problem.output);
     let mut dense = Vec::new();
     for index in indices(&problem.input.shape) {
         let im = if problem.kind == TransformKind::R2C { 0.0 } else { random.unit() };
@@ -198,24 +198,14 @@ fn difference(problem: &FftProblem, random: &mut Random) -> f64 {
         dense = dft(&dense, &shape, axis, sign);
     }
     let given = input.clone();
-    let nothing = |bytes: usize| vec![Complex64::new(f64::NAN, 0.0); bytes];
     // Sizes are in bytes of at least one for each element.
-    let (mut staged_input, mut staged_output) =
-        (nothing(route.staged_input), nothing(route.staged_output));
-    let mut memory = |role: BufferRole| match role {
-        BufferRole::Input => (std::mem::take(&mut input), in_zero),
-        BufferRole::Output => (std::mem::take(&mut output), out_zero),
-        BufferRole::StagedInput => (std::mem::take(&mut staged_input), 0),
-        BufferRole::StagedOutput => (std::mem::take(&mut staged_output), 0),
-    };
-    let mut buffers: Vec<(BufferRole, Vec<Complex64>, i64)> =
-        [BufferRole::Input, BufferRole::Output, BufferRole::StagedInput, BufferRole::StagedOutput]
-            .into_iter()
-            .map(|role| {
-                let (values, zero) = memory(role);
-                (role, values, zero)
-            })
-            .collect();
+    let nothing = |bytes: usize| vec![Complex64::new(f64::NAN, 0.0); bytes];
+    let mut buffers = [
+        (BufferRole::Input, input, in_zero),
+        (BufferRole::Output, output, out_zero),
+        (BufferRole::StagedInput, nothing(route.staged_input), 0),
+        (BufferRole::StagedOutput, nothing(route.staged_output), 0),
+    ];
     for step in &route.steps {
         let (from, to) = match step {
             Step::Transform(pass) => (pass.input.buffer, pass.output.buffer),

@@ -115,8 +115,8 @@ pub(crate) unsafe fn scale(
     unsafe { launch(context, name, blocks, &parameters, stream) }
 }
 
-/// Enqueues a copy on `stream`, in the context of the stream's device. The work can be captured into
-/// a graph.
+/// Enqueues a copy on `stream`, in the context of the stream's device. The work can be captured
+/// into a graph.
 ///
 /// # Safety
 /// - The addresses are those of the elements with index (0, …, 0) of arrays with the layouts of
@@ -146,8 +146,8 @@ pub(crate) unsafe fn copy(
     unsafe { launch(context, copy.kernel(), copy.tiles(), &parameters, stream) }
 }
 
-/// Enqueues a kernel on `stream`, in the context of its device. If `blocks` are too many, each block
-/// of the kernel processes several parts.
+/// Enqueues a kernel on `stream`, in the context of its device. If `blocks` are too many, each
+/// block of the kernel processes several parts.
 ///
 /// # Safety
 /// - The parameters are the addresses of live values of the types that the kernel takes.

@@ -29,8 +29,8 @@ struct Elements {
 //
 // A tile has 2^bits elements along each of the first three dimensions, and one along each further
 // dimension. The threads read a part of it along dimension 0 first, then 1, then 2, and write it so
-// too if it is not turned; else along dimension 1 first, then 0, then 2. From one of its elements to
-// the next a thread takes a constant number of steps along one dimension.
+// too if it is not turned; else along dimension 1 first, then 0, then 2. From one of its elements
+// to the next a thread takes a constant number of steps along one dimension.
 struct TiledCopy {
     Count tiles;
     Integer rank;
@@ -138,8 +138,8 @@ __device__ Integer along(int dim, const Integer (&numbers)[3]) {
     return dim == 0 ? numbers[0] : dim == 1 ? numbers[1] : numbers[2];
 }
 
-// Returns how many elements of an array a thread has in a tile. It counts them from `at` in steps of
-// 2^shift along `dim`, and the array goes on for `left` elements along each dimension.
+// Returns how many elements of an array a thread has in a tile. It counts them from `at` in steps
+// of 2^shift along `dim`, and the array goes on for `left` elements along each dimension.
 __device__ int elements_of(const Position& at, const Integer (&left)[3], int dim, int shift) {
     if (at.index[0] >= left[0] || at.index[1] >= left[1] || at.index[2] >= left[2]) {
         return 0;

@@ -72,7 +72,7 @@ impl TiledCopy {
     #[cfg(test)]
     pub(super) const ARGUMENTS_SIZE: usize = size_of::<Arguments>();
 
-    /// Describes a copy of elements of `size` bytes. The layouts have the same number of dimensions.
+    /// Describes a copy of elements of `size` bytes. Both layouts have as many dimensions.
     pub(crate) fn of(to: &Layout, from: &Layout, size: usize) -> Result<Self> {
         let mut dims = dims(to, from);
         let target = position_of_least(&dims, |dim| dim.to);

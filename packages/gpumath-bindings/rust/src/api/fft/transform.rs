@@ -3,7 +3,9 @@
 
 use std::slice;
 
-use gpumath_core::fft::{Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm, ResultLayout};
+use gpumath_core::fft::{
+    Callbacks, Direction, Fft, FftArguments, FftPlan, FftRequest, Norm, ResultLayout,
+};
 use gpumath_core::operation::{Execution, Operation, PlanLookup};
 use pyo3::prelude::*;
 
