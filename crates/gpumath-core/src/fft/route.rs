@@ -36,12 +36,12 @@ pub(crate) enum Step {
     /// A call of cuFFT.
     Transform(Pass),
     /// A copy to a buffer of another layout.
-    Copy(Copy),
+    Copy(CopyStep),
 }
 
 /// A copy of elements of `size` bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Copy {
+pub(crate) struct CopyStep {
     pub(crate) from: (BufferRole, Layout),
     pub(crate) to: (BufferRole, Layout),
     pub(crate) size: usize,
@@ -291,7 +291,7 @@ impl Way {
     fn copy(from: &Place, to: &Place, size: usize) -> Self {
         let (from, to) = ((from.buffer, from.layout.clone()), (to.buffer, to.layout.clone()));
         let cost = costs::of_copy(&to.1, &from.1, size);
-        Self { steps: vec![Step::Copy(Copy { from, to, size })], cost, ..Self::default() }
+        Self { steps: vec![Step::Copy(CopyStep { from, to, size })], cost, ..Self::default() }
     }
 
     fn then(mut self, next: Self) -> Self {
