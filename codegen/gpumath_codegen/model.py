@@ -177,8 +177,8 @@ class Library:
 
 
 def load(root: Path, name: str) -> Library:
-    """Join ``api/<name>.toml`` and ``rules/<name>.toml``; exit if they do not agree."""
-    facts = api.read(root / "api" / f"{name}.toml")
+    """Join ``api/<name>.txt`` and ``rules/<name>.toml``; exit if they do not agree."""
+    facts = api.read(root / "api" / f"{name}.txt")
     rules = Rules(root / "rules" / f"{name}.toml", facts.functions)
     data = rules.data
     enums = [_enum(enum, data) for enum in _decided(facts.enums, data.get("enum", {}))]
