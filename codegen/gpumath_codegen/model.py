@@ -96,6 +96,8 @@ class Function:
     returns: str
     keep_gil: bool
     doc: str
+    # The C declaration, such as ``cufftResult cufftDestroy(cufftHandle plan)``.
+    declaration: str
     # The library's own versions that have this signature: the first, and the first that no longer
     # has it; "" is no bound.
     versions: tuple[str, str] = ("", "")
@@ -292,6 +294,7 @@ def _function(f: api.Function, key: str, rules: Rules, enum_names: dict[str, str
         _returns(f.return_kind, rules.data["status"]),
         rules.keeps_gil(key),
         rules.summary(key),
+        api.prototype(f),
         (first, last),
     )
 

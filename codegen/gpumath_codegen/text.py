@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from gpumath_codegen import api
 from gpumath_codegen.model import Function, Library, Parameter
 
 _MEANING = {
@@ -53,6 +54,19 @@ _BY_ROLE = {
 }
 
 
+# The same in one word or two, where a C type alone would not say it.
+_SHORT_ROLE = {
+    "seq": "a sequence",
+    "nested": "a sequence of sequences",
+    "texts": "texts",
+    "bytes": "data",
+    "buffer": "a buffer that C writes to",
+    "kernel_params": "arguments, or their addresses",
+    "kernel_extra": "may be left out",
+    "logger": "a callable",
+}
+
+
 def signature(f: Function) -> str:
     """Return ``exec_c2c(plan, idata, odata, direction)``, on several lines if it is long."""
     inputs = (f"{p.name}={p.default}" if p.default else p.name for p in f.inputs)
@@ -76,6 +90,22 @@ def docstring(lib: Library, f: Function) -> str:
     source = f"C function ``{f.c_name}``, in {lib.release_of} {versions}. See\n{lib.docs}"
     parts += _section("Notes", [source])
     return "\n".join(parts).strip()
+
+
+def hover(lib: Library, f: Function) -> str:
+    """Return what editors show beside the signature: meaning, C declaration, releases, roles."""
+    versions = f"{f.since} to {f.until}" if f.since != f.until else f.since
+    roles: dict[str, list[str]] = {}
+    for p in f.inputs:
+        length = f" of at least {p.length}" if p.length else ""
+        short = _SHORT_ROLE[p.role] + length if p.role in _SHORT_ROLE else p.enum
+        for words in filter(None, [short, "not 0" if p.not_null else ""]):
+            roles.setdefault(words, []).append(p.name)
+    facts = [f"{lib.release_of} {versions}"]
+    facts += [f"{', '.join(names)}: {words}" for words, names in roles.items()]
+    facts += [f"returns {', '.join(p.name for p in f.outputs)}"] if f.outputs else []
+    declaration = api.wrapped(f"{f.declaration};", "    ", 96)
+    return f"{textwrap.fill(f.doc, 93)}\n\n{declaration}\n{textwrap.fill('; '.join(facts), 92)}."
 
 
 def _section(title: str, entries: list[str]) -> list[str]:
