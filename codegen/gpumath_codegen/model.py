@@ -98,6 +98,8 @@ class Function:
     doc: str
     # The C declaration, such as ``cufftResult cufftDestroy(cufftHandle plan)``.
     declaration: str
+    # Whether the Rust core calls it, so that its exact C type is needed.
+    core_calls: bool
     # The library's own versions that have this signature: the first, and the first that no longer
     # has it; "" is no bound.
     versions: tuple[str, str] = ("", "")
@@ -295,6 +297,7 @@ def _function(f: api.Function, key: str, rules: Rules, enum_names: dict[str, str
         rules.keeps_gil(key),
         rules.summary(key),
         api.prototype(f),
+        rules.core_calls(key),
         (first, last),
     )
 

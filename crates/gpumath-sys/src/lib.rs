@@ -6,4 +6,5 @@
 
 pub mod dynlib;
 pub mod generated;
+mod shape;
 pub mod table;

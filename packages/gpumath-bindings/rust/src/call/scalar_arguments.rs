@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString};
 
-use super::{FunctionSpec, Parameter, Value};
+use super::specs::{FunctionSpec, Parameter, Value};
 
 /// The argument that is being converted, for error messages.
 #[derive(Clone, Copy)]
