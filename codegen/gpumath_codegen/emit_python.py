@@ -19,6 +19,7 @@ _BY_ROLE = {
     "bytes": "_Int | Buffer",
     "buffer": "_Int | Buffer",
     "str": "str",
+    "str_or_ptr": "str | _Int",
     "texts": "_Int | Sequence[str | bytes]",
     "nested": "_Int | Sequence[_Ints]",
     "kernel_params": (

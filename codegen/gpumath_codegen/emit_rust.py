@@ -87,6 +87,7 @@ def _kind(f: Function, p: Parameter) -> str:
         "in": "",
         "out": f"Output({value})",
         "str": "Utf8",
+        "str_or_ptr": "Utf8OrAddress",
         "kernel_params": "KernelParameters",
         "kernel_extra": "KernelExtra",
         "bytes": f"Bytes({length})",

@@ -33,7 +33,7 @@ _NEVER_OUTPUT = {
 _SCALAR = re.compile(r"[iuf]\d+")
 _BY_VALUE = re.compile(r"c64|c128|struct \d+\.\d+")
 _ROLES = {
-    "in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "logger",
+    "in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "str_or_ptr", "logger",
     "kernel_params", "kernel_extra",
 }  # fmt: skip
 # As in the bindings' module `call`.

@@ -11,6 +11,7 @@ from gpumath_codegen.model import Function, Library
 _SHORT_ROLE = {
     "seq": "a sequence",
     "nested": "a sequence of sequences",
+    "str_or_ptr": "text, or its address",
     "texts": "texts",
     "bytes": "data",
     "buffer": "a buffer that C writes to",

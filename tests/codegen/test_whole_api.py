@@ -28,6 +28,7 @@ MODULES = (
 # Whatever takes an address in the table may take more here, and still takes the address.
 WIDER = {
     "ptr": {"ptr", "seq", "nested", "texts", "bytes", "buffer", "logger"},
+    "str": {"str", "str_or_ptr"},
     "seq": {"seq", "texts", "bytes", "buffer"},
 }
 

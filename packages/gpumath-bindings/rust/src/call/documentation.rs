@@ -25,6 +25,8 @@ const KERNEL_EXTRA: (&str, &str) = (
     "int, array or list of int, or None, optional",
     "Names and values, ended by 0: an array or list of 64-bit integers, or its address.",
 );
+const TEXT_OR_ADDRESS: (&str, &str) =
+    ("str or int", "Text without NUL characters, or its address; 0 is none.");
 const LOGGER: (&str, &str) =
     ("callable, Logger, None or int", "Gets each message; or a C function's address.");
 
@@ -163,6 +165,7 @@ fn write_input(
             write!(out, "    What C writes to: a buffer{size}, or its address.")
         }
         ParameterKind::Utf8 => write!(out, "str\n    Text without NUL characters."),
+        ParameterKind::Utf8OrAddress => write_both(out, TEXT_OR_ADDRESS),
         ParameterKind::KernelParameters => write_both(out, KERNEL_PARAMETERS),
         ParameterKind::KernelExtra => write_both(out, KERNEL_EXTRA),
         ParameterKind::Logger => write_both(out, LOGGER),

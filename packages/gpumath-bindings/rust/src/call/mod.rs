@@ -32,7 +32,7 @@ use smallvec::SmallVec;
 use crate::error::OrRaise;
 use crate::gil::{release_gil, release_gil_for_c_call};
 use pointer_arguments::ArgumentGuard;
-use scalar_arguments::{output_object, slot_of, utf8_address};
+use scalar_arguments::{output_object, slot_of, text_or_address, utf8_address};
 use specs::{FunctionSpec, Length, ParameterKind, Returns, Value};
 
 // What the generated tables are written in.
@@ -131,6 +131,7 @@ fn call(
             }
             ParameterKind::Value(value) => slot_of(py, argument, value, context)?,
             ParameterKind::Utf8 => utf8_address(py, argument, context)?,
+            ParameterKind::Utf8OrAddress => text_or_address(py, argument, context)?,
             ParameterKind::Logger => {
                 let (address, target) = log_callbacks::target_of(py, argument, context)?;
                 loggers = target;

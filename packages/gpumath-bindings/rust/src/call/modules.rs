@@ -87,5 +87,5 @@ fn add_functions(module: &Bound<'_, PyModule>, library: &'static Library) -> PyR
         // Not `add`, which would also list it in `__all__`.
         module.setattr(spec.symbol.name, function)?;
     }
-    Ok(())
+    module.delattr("__getattr__")
 }

@@ -236,6 +236,21 @@ pub(super) fn utf8_address(
     if address.is_null() { Err(PyErr::fetch(py)) } else { Ok(address as u64) }
 }
 
+/// Returns the address of the text of a `str`, as [`utf8_address`] does, or the address that is
+/// given.
+pub(super) fn text_or_address(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    context: ArgumentContext,
+) -> PyResult<u64> {
+    // SAFETY: arguments and their items are live objects.
+    if unsafe { Bound::from_borrowed_ptr(py, argument) }.is_instance_of::<PyString>() {
+        utf8_address(py, argument, context)
+    } else {
+        slot_of(py, argument, Value::Address, context)
+    }
+}
+
 /// Returns the error for a 0 on which the library would crash.
 #[cold]
 pub(super) fn null_error(context: ArgumentContext) -> PyErr {

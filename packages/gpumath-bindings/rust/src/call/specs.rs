@@ -88,6 +88,8 @@ pub(crate) enum ParameterKind {
     Logger,
     /// A `str`, as UTF-8 with a NUL at the end.
     Utf8,
+    /// The same, or the address of such a text; 0 is none.
+    Utf8OrAddress,
     /// Not an argument of the Python function: C writes the value, Python returns it.
     Output(Value),
 }
