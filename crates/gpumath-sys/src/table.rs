@@ -157,7 +157,13 @@ impl<F: Copy> Function<F> {
         &self.symbol
     }
 
-    /// Returns the callable at `address`. For an [`Untyped`] function this does not compile.
+    /// Returns the callable at `address`. For an [`Untyped`] function this does not compile:
+    ///
+    /// ```compile_fail
+    /// let function = &gpumath_sys::generated::cufft::ESTIMATE1D;
+    /// // SAFETY: none, this is not compiled.
+    /// let _ = unsafe { function.at(1) };
+    /// ```
     ///
     /// # Safety
     /// - `address` is that of this function's own symbol in an open library.
