@@ -141,11 +141,13 @@ def write(path: Path, library: str, facts: Api) -> None:
     functions = facts.functions
     known = {r for f in functions for r in (f.since, f.until, *(f.exported or []))}
     releases = sorted(known, key=release)
-    kinds = {p.type: p.kind for f in functions for p in f.parameters}
-    kinds |= {f.returns: f.return_kind for f in functions}
+    kinds = {(p.type, p.kind) for f in functions for p in f.parameters}
+    kinds |= {(f.returns, f.return_kind) for f in functions}
+    if len({type_ for type_, _ in kinds}) != len(kinds):
+        raise SystemExit(f"{library}: a C type has two kinds, which the format cannot say")
     title = f"Facts about {library}, read by `extract` from the wheels in headers.lock.toml"
     out = [f"# {title}. Do not edit.", f"releases {' '.join(releases)}", ""]
-    out += [f"type {type_} = {kind}" for type_, kind in sorted(kinds.items())]
+    out += [f"type {type_} = {kind}" for type_, kind in sorted(kinds)]
     out += ["", *(wrapped(_line(f, releases), "    ") for f in functions)]
     for enum in facts.enums:
         spans = [f"{m.since}-{m.until}" for m in enum.members]

@@ -13,13 +13,12 @@ _VARIANT = {"ptr": "Address", "str": "Text"}
 
 def library(lib: Library) -> str:
     """Return ``<library>.rs``."""
-    types = {p.c_type: p for f in lib.functions for p in f.parameters}
-    # What passes a type by value, wherever one does.
-    types |= {p.c_type: p for f in lib.functions for p in f.parameters if p.role == "in"}
-    names = {_type_name(c_type) for c_type in types}
-    if len(names) != len(types):
-        raise SystemExit(f"{lib.name}: two C types would have one name in Rust")
-    lines = "".join(_type(types[c_type]) for c_type in sorted(types))
+    parameters = [p for f in lib.functions for p in f.parameters]
+    by_value = {p.c_type for p in parameters if p.role == "in"}
+    types = {_type(p) for p in parameters if p.role == "in" or p.c_type not in by_value}
+    if len({line.partition(" ")[0] for line in types}) != len(types):
+        raise SystemExit(f"{lib.name}: two C types, or two kinds of one, have one name in Rust")
+    lines = "".join(sorted(types))
     functions = "".join(_function(f) for f in lib.functions)
     texts = " ".join(f'"{text}"' for text in (lib.name, lib.error, lib.release_of, lib.docs))
     return f"""//! {lib.title}: its C types, and its functions as Python sees them.

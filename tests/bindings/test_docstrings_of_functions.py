@@ -68,7 +68,9 @@ def test_texts_data_and_buffers() -> None:
 
 def test_signatures_of_many_parameters_are_read_from_several_lines() -> None:
     assert len(inspect.signature(_core.cublas.gemm_ex).parameters) == 19
-    functions = [function for function in vars(_core.cublas).values() if inspect.isbuiltin(function)]
+    functions = [
+        function for function in vars(_core.cublas).values() if inspect.isbuiltin(function)
+    ]
     assert len(functions) > 500
     for function in functions:
         lines = f"{function.__name__}{function.__text_signature__}".split("\n")
