@@ -87,5 +87,6 @@ fn add_functions(module: &Bound<'_, PyModule>, library: &'static Library) -> PyR
         // Not `add`, which would also list it in `__all__`.
         module.setattr(spec.symbol.name, function)?;
     }
-    module.delattr("__getattr__")
+    // `__getattr__` stays, because another thread may be about to ask for it.
+    Ok(())
 }
