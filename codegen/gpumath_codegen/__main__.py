@@ -15,7 +15,7 @@ def main() -> None:
     """Run one command."""
     parser = argparse.ArgumentParser(prog="python -m gpumath_codegen", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    extract = commands.add_parser("extract", help="headers of the pinned wheels -> api/*.toml")
+    extract = commands.add_parser("extract", help="headers of the pinned wheels -> api/*.txt")
     extract.add_argument("library", nargs="*", help="such as cufft; all by default")
     emission = commands.add_parser("emit", help="api/ and rules/ -> Rust, Python, stubs")
     compilation = commands.add_parser("kernels", help="the core's CUDA C++ -> PTX")

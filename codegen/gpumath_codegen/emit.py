@@ -30,10 +30,10 @@ def outputs(root: Path, repository: Path) -> dict[str, str]:
     """Generate every file from ``root/api`` and ``root/rules``, formatted and sealed."""
     libraries = [model.load(root, name) for name in model.libraries(root)]
     names = [lib.name for lib in libraries]
-    everything = "api/*.toml rules/*.toml"
+    everything = "api/*.txt rules/*.toml"
     files: dict[str, tuple[str, str]] = {}
     for lib in libraries:
-        inputs = f"api/{lib.name}.toml rules/{lib.name}.toml"
+        inputs = f"api/{lib.name}.txt rules/{lib.name}.toml"
         files[f"{SYS}/{lib.rust}.rs"] = (emit_sys.library(lib), inputs)
         files[f"{RUST}/{lib.rust}.rs"] = (emit_rust.library(lib), inputs)
         files[f"{PYTHON}/{lib.name}.py"] = (emit_python.enums(lib), inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpumath_codegen import api
 from gpumath_codegen.model import Library
 
 _HEAD = """# Coverage
@@ -72,13 +73,9 @@ def _in_no_library(lib: Library) -> list[str]:
     return sorted({f.name for f in lib.facts.functions if f.exported == []})
 
 
-def _number(release: str) -> list[int]:
-    return [int(part) for part in release.split(".")]
-
-
 def _first(lib: Library) -> str:
-    return min((f.since for f in lib.facts.functions), key=_number)
+    return min((f.since for f in lib.facts.functions), key=api.release)
 
 
 def _last(lib: Library) -> str:
-    return max((f.until for f in lib.facts.functions), key=_number)
+    return max((f.until for f in lib.facts.functions), key=api.release)

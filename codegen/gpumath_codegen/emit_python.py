@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 
-from gpumath_codegen import text
+from gpumath_codegen import api, text
 from gpumath_codegen.model import Enum, Function, Library, Parameter
 
 _SUPPORTS = ("SupportsFloat", "SupportsIndex", "SupportsInt")
@@ -19,6 +19,7 @@ _BY_ROLE = {
     "bytes": "_Int | Buffer",
     "buffer": "_Int | Buffer",
     "str": "str",
+    "str_or_ptr": "str | _Int",
     "texts": "_Int | Sequence[str | bytes]",
     "nested": "_Int | Sequence[_Ints]",
     "kernel_params": (
@@ -76,6 +77,8 @@ from typing_extensions import Buffer
 _Int: TypeAlias = {_INT}
 _Ints: TypeAlias = _Int | Sequence[_Int] | Buffer
 {floats}
+# One function below the other, and not one parameter.
+# fmt: off
 {functions}'''
 
 
@@ -115,8 +118,9 @@ def _stub(lib: Library, f: Function) -> str:
     if f.returns not in ("status", "void"):
         outputs = [{"str": "str", "f32": "float", "f64": "float"}.get(f.returns, "int")]
     returns = {0: "None", 1: "".join(outputs)}.get(len(outputs), f"tuple[{', '.join(outputs)}]")
-    doc = textwrap.indent(f'"""{text.docstring(lib, f)}\n"""', "    ")
-    return f"def {f.name}({parameters}) -> {returns}:\n{doc}\n\n"
+    head = api.wrapped(f"def {f.name}({parameters}) -> {returns}:", " " * 8)
+    doc = textwrap.indent(f'"""{text.hover(lib, f)}"""', "    ")
+    return f"{head}\n{doc}\n"
 
 
 def _input(p: Parameter) -> str:

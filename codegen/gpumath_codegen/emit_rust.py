@@ -1,92 +1,101 @@
-"""Writes the rows from which call/ of the bindings makes Python functions."""
+"""Writes the specs from which call/ of the bindings makes Python functions."""
 
 from __future__ import annotations
 
-from gpumath_codegen import text
+import re
+
+from gpumath_codegen import api
 from gpumath_codegen.model import Function, Library, Parameter
 
-# `Row` and `Kind` are call::FunctionSpec and call::ParameterKind.
-_NAMES = ("Kind", "Length", "Parameter", "Returns", "Row", "Value")
+# The variants of call::specs::Value that are not called as the kind is.
 _VARIANT = {"ptr": "Address", "str": "Text"}
 
 
 def library(lib: Library) -> str:
     """Return ``<library>.rs``."""
-    rows = "".join(_row(lib, f) for f in lib.functions)
-    used = [name for name in _NAMES if f"{name}::" in rows or f"{name} {{" in rows]
-    return f"""//! {lib.title}: one row a function, as Python sees it.
+    parameters = [p for f in lib.functions for p in f.parameters]
+    by_value = {p.c_type for p in parameters if p.role == "in"}
+    types = {_type(p) for p in parameters if p.role == "in" or p.c_type not in by_value}
+    if len({line.partition(" ")[0] for line in types}) != len(types):
+        raise SystemExit(f"{lib.name}: two C types, or two kinds of one, have one name in Rust")
+    lines = "".join(sorted(types))
+    functions = "".join(_function(f) for f in lib.functions)
+    texts = " ".join(f'"{text}"' for text in (lib.name, lib.error, lib.release_of, lib.docs))
+    return f"""//! {lib.title}: its C types, and its functions as Python sees them.
 
-use gpumath_sys::generated::{{{lib.rust}, shapes}};
-
-use crate::call::{{{", ".join(used)}}};
-
-/// Every function of the module.
-pub(crate) static ROWS: &[Row] = &[{rows}];
+crate::call::library! {{
+{lib.rust} {texts}
+types {{
+{lines}}}
+functions {{
+{functions}}}
+}}
 """
 
 
 def module(names: list[str]) -> str:
     """Return ``mod.rs``."""
     lines = "".join(f"mod {name.lower()};\n" for name in sorted(names))
-    modules = ", ".join(f'("{name}", {name.lower()}::ROWS)' for name in sorted(names))
+    modules = ", ".join(f"&{name.lower()}::LIBRARY" for name in sorted(names))
     return f"""//! Written by `codegen/`; see `codegen/README.md`. Do not edit.
 
-use crate::call::Row;
+use crate::call::Library;
 
 {lines}
-/// Every module, by its Python name, and its functions.
-pub(crate) static MODULES: &[(&str, &[Row])] = &[{modules}];
+/// Every module.
+pub(crate) static LIBRARIES: &[&Library] = &[{modules}];
 """
 
 
-def _row(lib: Library, f: Function) -> str:
-    # CPython reads the signature from the text before the dashes.
-    doc = f"{text.signature(f)}\n--\n\n{text.docstring(lib, f)}"
-    doc = doc.replace("\\", r"\\").replace('"', r"\"")
-    parameters = ", ".join(_parameter(f, p) for p in f.parameters)
-    return f"""
-    Row {{
-        name: c"{f.name}",
-        doc: c"{doc}",
-        symbol: {lib.rust}::{f.static}.symbol(),
-        parameters: &[{parameters}],
-        inputs: {len(f.inputs)},
-        shape: shapes::{f.shape},
-        returns: Returns::{_returns(f.returns)},
-        keep_gil: {str(f.keep_gil).lower()},
-    }},"""
+def _type_name(c_type: str) -> str:
+    """Return ``const_float_p`` for ``const float *``, and ``int_a`` for ``int[]``."""
+    text = re.sub(r"\[\d*\]", " a", c_type.replace("*", " p"))
+    return "_".join(re.findall(r"\w+", re.sub(r"\bp p\b", "pp", text)))
+
+
+def _type(p: Parameter) -> str:
+    value = _variant(p.kind) if p.role == "in" and not p.kind.startswith("struct") else "Address"
+    enum = f' "{p.enum}"' if p.enum and p.role == "in" else ""
+    return f'{_type_name(p.c_type)} = {value} "{p.c_type}"{enum};\n'
+
+
+def _function(f: Function) -> str:
+    summary = f.doc.replace("\\", r"\\").replace('"', r"\"")
+    keep_gil = " keep_gil" if f.keep_gil else ""
+    parameters = api.wrapped(f"({', '.join(_parameter(f, p) for p in f.parameters)})", "    ")
+    returns = {"status": "", "void": " -> Returns::Void"}.get(
+        f.returns, f" -> Returns::Value({_variant(f.returns)})"
+    )
+    return f'{f.static} {f.shape}{keep_gil} "{summary}"\n    {parameters}{returns};\n'
 
 
 def _parameter(f: Function, p: Parameter) -> str:
-    not_null = str(p.not_null).lower()
-    return f'Parameter {{ name: "{p.name}", kind: {_kind(f, p)}, not_null: {not_null} }}'
+    null = " [not_null]" if p.not_null else ""
+    kind = _kind(f, p)
+    return f"{p.name} {_type_name(p.c_type)}{null}{f' = {kind}' if kind else ''}"
 
 
 def _kind(f: Function, p: Parameter) -> str:
+    """Return the variant of call::specs::ParameterKind, or nothing for one passed by value."""
     if p.kind.startswith("struct "):
-        return f"Kind::Struct({p.kind.split()[1].split('.')[0]})"
-    value = f"Value::{_variant(p.kind)}"
+        return f"Struct({p.kind.split()[1].split('.')[0]})"
+    value = _variant(p.kind)
     lengths = [q.name for q in f.inputs]
-    length = f"Length::Argument({lengths.index(p.length)})" if p.length else "Length::Unknown"
+    length = f"Argument({lengths.index(p.length)})" if p.length else "Unknown"
     return {
-        "in": f"Kind::Value({value})",
-        "out": f"Kind::Output({value})",
-        "str": "Kind::Text",
-        "kernel_params": "Kind::KernelParameters",
-        "kernel_extra": "Kind::KernelExtra",
-        "bytes": f"Kind::Bytes({length})",
-        "buffer": f"Kind::Buffer({value}, {length})",
-        "texts": f"Kind::Texts({length})",
-        "nested": f"Kind::Nested({value}, {length})",
-        "logger": "Kind::Logger",
-        "seq": f"Kind::Sequence({value}, {length})",
+        "in": "",
+        "out": f"Output({value})",
+        "str": "Utf8",
+        "str_or_ptr": "Utf8OrAddress",
+        "kernel_params": "KernelParameters",
+        "kernel_extra": "KernelExtra",
+        "bytes": f"Bytes({length})",
+        "buffer": f"Buffer({value}, {length})",
+        "texts": f"Texts({length})",
+        "nested": f"Nested({value}, {length})",
+        "logger": "Logger",
+        "seq": f"Sequence({value}, {length})",
     }[p.role]
-
-
-def _returns(returns: str) -> str:
-    if returns in ("status", "void"):
-        return returns.capitalize()
-    return f"Value(Value::{_variant(returns)})"
 
 
 def _variant(kind: str) -> str:

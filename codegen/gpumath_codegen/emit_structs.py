@@ -83,7 +83,7 @@ def _class(lib: Library, key: str, rule: dict[str, Any]) -> Class:
         raise SystemExit(f"{lib.name}: the rules name a struct that no header has: {key}")
     if "doc" not in rule or {*rule} - _KEYS:
         raise SystemExit(f"{lib.name}: the struct {key} needs a `doc`, and no more than {_KEYS}")
-    struct = max(layouts, key=lambda s: [int(part) for part in s.since.split(".")])
+    struct = max(layouts, key=lambda s: api.release(s.since))
     fields: list[tuple[str, str, api.Field]] = []
     for field in struct.fields:
         name = rule.get("rename", {}).get(field.name) or _python_name(field.name)

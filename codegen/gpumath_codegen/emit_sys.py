@@ -3,57 +3,64 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 from gpumath_codegen.model import Function, Library, letter
 
 _RUST = {"ptr": "usize", "handle": "usize", "str": "usize"}
 _BY_VALUE = {"c64": "Complex<f32>", "c128": "Complex<f64>"}
 _TOKEN = re.compile(r"s\d+a\d+|[a-z]")
-_SHAPE = {
-    "c": "i8",
-    "b": "u8",
-    "h": "i16",
-    "i": "i32",
-    "l": "u64",
-    "f": "f32",
-    "d": "f64",
-    "x": "Complex<f32>",
-    "z": "Complex<f64>",
-}
 
 
 def library(lib: Library) -> str:
     """Return ``<library>.rs``."""
-    statics = "".join(_static(lib, f) for f in lib.functions)
-    symbols = ", ".join(f"{f.static}.symbol()" for f in lib.functions)
-    names = [name for name in ("ByValueStruct", "Complex") if f"{name}<" in statics]
-    table = ", ".join([*names, "Function", "Release", "Symbol"])
-    return f"""//! {lib.title}: one row a function, with its exact C type.
+    lines = "".join(_symbol(f) for f in lib.functions)
+    names = [name for name in ("ByValueStruct", "Complex") if f"{name}<" in lines]
+    table = ", ".join([*names, "symbols"])
+    return f"""//! The functions of {lib.title}, and the {lib.release_of} releases that have them.
 
 use crate::table::{{{table}}};
 
-{statics}
-/// Every row.
-pub static SYMBOLS: &[&Symbol] = &[{symbols}];
+symbols! {{ "{lib.name}";
+{lines}}}
 """
 
 
 def shapes(functions: list[Function]) -> str:
     """Return ``shapes.rs``: one trampoline for every ABI shape that occurs."""
-    body = "".join(_shape(name) for name in sorted({f.shape for f in functions}))
-    used = ", ".join(name for name in ("ByValueStruct", "Complex") if f"{name}" in body)
-    table = f"use crate::table::{{{used}}};\n\n" if used else ""
+    names = sorted({f.shape for f in functions})
+    lines = "".join(_shape(name) for name in names)
+    structs = sorted({token for name in names for token in _TOKEN.findall(name) if token[1:]})
+    aliases = "".join(f"type {token} = {_by_value_struct(token)};\n" for token in structs)
+    used = "ByValueStruct, Complex" if structs else "Complex"
     return f"""//! Calls through an address, one function for every ABI shape.
 //!
 //! The name is the shape: what is returned, then one letter a parameter. `i` is a 32-bit integer,
 //! `l` a 64-bit integer or an address, `b` an unsigned and `c` a signed byte, `h` a 16-bit integer,
 //! `f` an `f32`, `d` an `f64`, `x` a complex number of two `f32`, `z` one of two `f64`, and `s24a8`
-//! a struct of 24 bytes that is aligned to 8 and holds no floating point numbers.
+//! a struct of 24 bytes that is aligned to 8 and holds no floating point numbers. `v` is nothing.
 //!
 //! Every argument lies in a 64-bit slot, in its low bits, and so does the value that is returned.
 //! Of `z` and structs the slot holds the address.
+#![allow(non_camel_case_types, dead_code, reason = "types are letters; not all of them may occur")]
 
-{table}{body}"""
+use crate::shape::shapes;
+use crate::table::{{{used}}};
+
+type b = u8;
+type c = i8;
+type d = f64;
+type f = f32;
+type h = i16;
+type i = i32;
+type l = u64;
+type v = ();
+type x = Complex<f32>;
+type z = Complex<f64>;
+{aliases}
+shapes! {{
+{lines}}}
+"""
 
 
 def module(names: list[str]) -> str:
@@ -71,18 +78,16 @@ pub static MODULES: &[(&str, &[&Symbol])] = &[{tables}];
 """
 
 
-def _static(lib: Library, f: Function) -> str:
-    types = ", ".join(_type(p.abi) for p in f.parameters)
-    returns = "" if f.return_kind == "void" else f" -> {_type(f.return_kind)}"
-    gate = ", ".join(f"Some({_release(text)})" if text else "None" for text in f.versions)
-    gate = f".within({gate})" if any(f.versions) else ""
-    texts = ", ".join(f'"{text}"' for text in (lib.name, f.name, f.c_name, f.symbol))
-    return f"""
-/// `{f.c_name}`, in {lib.release_of} {f.since} to {f.until}.
-pub static {f.static}: Function<unsafe extern "C" fn({types}){returns}> = Function::new(Symbol::new(
-    {texts}, {_release(f.since)}, {_release(f.until)},
-){gate});
-"""
+def _symbol(f: Function) -> str:
+    symbol = f" = {f.symbol}" if f.symbol != f.c_name else ""
+    line = f'{f.static} {f.name} {f.c_name}{symbol} "{f.since}" "{f.until}"'
+    if any(f.versions):
+        line += f' within("{f.versions[0]}", "{f.versions[1]}")'
+    if f.core_calls:
+        returns = "" if f.return_kind == "void" else f" -> {_type(f.return_kind)}"
+        line += f" fn({', '.join(_type(p.abi) for p in f.parameters)}){returns}"
+    wrapped = textwrap.wrap(f"{line};", 96, subsequent_indent="    ", break_on_hyphens=False)
+    return textwrap.indent("\n".join(wrapped), "    ") + "\n"
 
 
 def _type(kind: str) -> str:
@@ -97,51 +102,6 @@ def _by_value_struct(token: str) -> str:
     return f"ByValueStruct<[u{8 * alignment}; {size // alignment}]>"
 
 
-def _release(text: str) -> str:
-    major, minor, patch = [*text.split("."), "0"][:3]
-    return f"Release::new({major}, {minor}, {patch})"
-
-
 def _shape(name: str) -> str:
     returned, rest = name.split("_")
-    letters = _TOKEN.findall(rest)
-    types = ", ".join(_SHAPE.get(token) or _by_value_struct(token) for token in letters)
-    arguments = ", ".join(_argument(i, token) for i, token in enumerate(letters))
-    arrow, result = _RESULT[returned]
-    return f"""
-/// Calls the function of this shape at `address`.
-///
-/// # Safety
-/// `address` must be that of a C function of this very shape, the slots must hold its
-/// {len(letters)} arguments, and the call itself must be sound.
-#[must_use]
-pub unsafe fn {name}(address: usize, {"slots" if letters else "_"}: *const u64) -> u64 {{
-    // SAFETY: the caller vouches for the address, the slots and the call.
-    unsafe {{
-        let function: unsafe extern "C" fn({types}){arrow} = std::mem::transmute(address);
-        {result.replace("CALL", f"function({arguments})")}
-    }}
-}}
-"""
-
-
-def _argument(index: int, token: str) -> str:
-    slot = f"*slots.add({index})" if index else "*slots"
-    if token == "f":
-        return f"f32::from_bits({slot} as u32)"
-    if token == "d":
-        return f"f64::from_bits({slot})"
-    if token == "x":
-        return f"Complex::from_bits({slot})"
-    if token == "z" or token.startswith("s"):
-        return f"({slot} as *const {_SHAPE.get(token) or _by_value_struct(token)}).read_unaligned()"
-    return slot if token == "l" else f"{slot} as {_SHAPE[token]}"
-
-
-_RESULT = {
-    "v": ("", "CALL; 0"),
-    "i": (" -> i32", "CALL as u64"),
-    "l": (" -> u64", "CALL"),
-    "f": (" -> f32", "u64::from(CALL.to_bits())"),
-    "d": (" -> f64", "CALL.to_bits()"),
-}
+    return f"    {name}({' '.join(_TOKEN.findall(rest))}) -> {returned};\n"

@@ -48,7 +48,7 @@ class Release:
 
 
 def extract(root: Path, cache: Path, library: str) -> None:
-    """Write ``root/api/<library>.toml``."""
+    """Write ``root/api/<library>.txt``."""
     lock = tomllib.loads((root / "headers.lock.toml").read_text())
     entry = lock["libraries"][library]
     cache.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def extract(root: Path, cache: Path, library: str) -> None:
             symbols = wheels.exported(folders[0], entry["library"])
             for function in releases[cuda].functions.values():
                 function.exported = [cuda] if function.symbol in symbols else []
-    api.write(root / "api" / f"{library}.toml", library, merge(releases))
+    api.write(root / "api" / f"{library}.txt", library, merge(releases))
 
 
 def libraries(root: Path) -> list[str]:

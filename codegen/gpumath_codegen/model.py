@@ -33,7 +33,7 @@ _NEVER_OUTPUT = {
 _SCALAR = re.compile(r"[iuf]\d+")
 _BY_VALUE = re.compile(r"c64|c128|struct \d+\.\d+")
 _ROLES = {
-    "in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "logger",
+    "in", "out", "ptr", "seq", "nested", "texts", "bytes", "buffer", "str", "str_or_ptr", "logger",
     "kernel_params", "kernel_extra",
 }  # fmt: skip
 # As in the bindings' module `call`.
@@ -96,6 +96,10 @@ class Function:
     returns: str
     keep_gil: bool
     doc: str
+    # The C declaration, such as ``cufftResult cufftDestroy(cufftHandle plan)``.
+    declaration: str
+    # Whether the Rust core calls it, so that its exact C type is needed.
+    core_calls: bool
     # The library's own versions that have this signature: the first, and the first that no longer
     # has it; "" is no bound.
     versions: tuple[str, str] = ("", "")
@@ -177,8 +181,8 @@ class Library:
 
 
 def load(root: Path, name: str) -> Library:
-    """Join ``api/<name>.toml`` and ``rules/<name>.toml``; exit if they do not agree."""
-    facts = api.read(root / "api" / f"{name}.toml")
+    """Join ``api/<name>.txt`` and ``rules/<name>.toml``; exit if they do not agree."""
+    facts = api.read(root / "api" / f"{name}.txt")
     rules = Rules(root / "rules" / f"{name}.toml", facts.functions)
     data = rules.data
     enums = [_enum(enum, data) for enum in _decided(facts.enums, data.get("enum", {}))]
@@ -292,6 +296,8 @@ def _function(f: api.Function, key: str, rules: Rules, enum_names: dict[str, str
         _returns(f.return_kind, rules.data["status"]),
         rules.keeps_gil(key),
         rules.summary(key),
+        api.prototype(f),
+        rules.core_calls(key),
         (first, last),
     )
 

@@ -36,6 +36,7 @@ class Rules:
         self._summaries = self._matched(self.data["summary"])
         self._decisions = self._matched(self.data.get("function", {}))
         self._keep_gil = self._matched(dict.fromkeys(self.data.get("keep_gil", []), True))
+        self._core_calls = self._matched(dict.fromkeys(self.data.get("core_calls", []), True))
 
     def decision(self, key: str) -> dict[str, Any]:
         """Return the ``[function.X]`` table of a function, or an empty one."""
@@ -45,6 +46,10 @@ class Rules:
     def keeps_gil(self, key: str) -> bool:
         """Return whether a call is too short to pay for releasing the GIL."""
         return key in self._keep_gil
+
+    def core_calls(self, key: str) -> bool:
+        """Return whether gpumath-core calls the function itself."""
+        return key in self._core_calls
 
     def summary(self, key: str) -> str:
         """Return the first line of a function's documentation."""

@@ -166,6 +166,16 @@ def test_the_callback_function_of_the_right_cuda_is_called(
     assert text == f"{called} 5 load 0 255 0 {2**40} 0"
 
 
+def test_the_name_of_a_callback_is_text_or_where_that_is(library: Path) -> None:
+    for name, seen in {"'löad'": "löad", "ctypes.addressof(c_text)": "scale", "0": "NULL"}.items():
+        call = f"cufft.xt_set_jit_callback, 5, {name}, b'x', 0, 0, [1, 0]"
+        text, _ = recorded(library, call, RECORDER_MAJOR="13")
+        assert text == f"plain 5 {seen} 0 1 0"
+    for name, error in {"None": "TypeError", "b'x'": "TypeError", "-1": "OverflowError"}.items():
+        call = f"cufft.xt_set_jit_callback(5, {name}, b'x', 0, 0, [1, 0])"
+        assert recorder.run(library, "call.refused", call)[0] == error
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -289,6 +289,7 @@ def test_version_and_what_needs_a_gpu(cuda_major: int) -> None:
 SOURCE = """
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 int cusparseGetProperty(int which, int *value) {
     *value = which == 0 ? 12 : which == 1 ? MINOR : 0;
     return 0;
@@ -307,20 +308,36 @@ int cusparseSpMVOp_createDescr(void *h, intptr_t *d, int op, void *a, void *x, v
                                int type, void *buffer) {
     *d = (intptr_t)buffer + 2000 * type; return 0; }
 #endif
+int cusparseSpMVOp_setGlobalUserData(void *h, void *plan, const char *name, void *data, size_t n) {
+    return name == NULL ? 3 : strcmp(name, "scale") ? 10 : 0; }
 """
+
+
+def built(folder: Path, minor: int) -> Path:
+    """Compile the stand-in for cuSPARSE 12.`minor`, or skip."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler named cc")
+    (folder / "sparse.c").write_text(SOURCE)
+    library = folder / "libcusparse.so.12"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", f"-DMINOR={minor}", "-o", library, folder / "sparse.c"],
+        check=True,
+    )
+    return library
+
+
+def test_the_name_of_a_global_variable_is_text_or_where_that_is(tmp_path: Path) -> None:
+    statuses = in_fresh_process(
+        "cusparse.the_name_of_a_global_variable",
+        settings={"GPUMATH_CUSPARSE_PATH": built(tmp_path, 8)},
+    )
+    assert statuses == {"text": 0, "address": 0, "other": 10, "none": 3}
 
 
 @pytest.mark.parametrize("minor", [7, 8])
 def test_the_signature_that_changed_under_its_symbol(tmp_path: Path, minor: int) -> None:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("there is no C compiler named cc")
-    (tmp_path / "sparse.c").write_text(SOURCE)
-    library = tmp_path / "libcusparse.so.12"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", f"-DMINOR={minor}", "-o", library, tmp_path / "sparse.c"],
-        check=True,
-    )
+    library = built(tmp_path, minor)
     sizes, descriptors = in_fresh_process(
         "cusparse.the_signature_that_changed_under_its_symbol",
         settings={"GPUMATH_CUSPARSE_PATH": library},

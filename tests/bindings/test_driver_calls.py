@@ -52,7 +52,7 @@ def _value(index: int, kind: str) -> tuple[Any, str]:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_checkout()
-    facts = api.read(ROOT / "codegen" / "api" / "driver.toml").functions
+    facts = api.read(ROOT / "codegen" / "api" / "driver.txt").functions
     return fake_driver.build(tmp_path_factory.mktemp("driver"), facts)
 
 
@@ -64,7 +64,7 @@ def run(library: Path, target: str, *arguments: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def outcomes(library: Path) -> dict[str, tuple[Call, list[Any]]]:
-    facts = api.read(ROOT / "codegen" / "api" / "driver.toml").functions
+    facts = api.read(ROOT / "codegen" / "api" / "driver.txt").functions
     by_symbol = {f.symbol: f for f in facts}
     functions = model.load(ROOT / "codegen", "driver").functions
     calls = {f.name: Call(f, by_symbol[f.symbol]) for f in functions}

@@ -31,7 +31,7 @@ def test_output_is_up_to_date() -> None:
 
 def test_the_core_needs_no_newer_driver_than_cuda_12_0() -> None:
     functions = {f.static: f for f in model.load(CODEGEN, "driver").functions}
-    facts = api.read(CODEGEN / "api" / "driver.toml").functions
+    facts = api.read(CODEGEN / "api" / "driver.txt").functions
     declared = {
         symbol: [f for f in facts if f.symbol == symbol] for symbol in {f.symbol for f in facts}
     }
@@ -59,7 +59,7 @@ def test_driver_symbols_need_no_newer_driver_than_their_signature() -> None:
     # _v2 of this one exists only since CUDA 12.8.
     assert symbols["cuEventElapsedTime"] == "cuEventElapsedTime"
     first: dict[str, str] = {}
-    for f in api.read(CODEGEN / "api" / "driver.toml").functions:
+    for f in api.read(CODEGEN / "api" / "driver.txt").functions:
         first[f.symbol] = min(f.since, first.get(f.symbol, f.since), key=RELEASES.index)
     late = {f.name for f in functions if RELEASES.index(first[f.symbol]) > RELEASES.index(f.since)}
     assert late == set()

@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     releases = {
         release: extract.parse(["toy.h"], [TOY / "headers" / release]) for release in ("1.0", "2.0")
     }
-    api.write(root / "api" / "toy.toml", "toy", extract.merge(releases))
+    api.write(root / "api" / "toy.txt", "toy", extract.merge(releases))
     return root
 
 
@@ -53,14 +53,14 @@ def compare(name: str, text: str) -> None:
 
 
 def test_facts(root: Path) -> None:
-    compare("toy.toml", (root / "api" / "toy.toml").read_text())
+    compare("toy.txt", (root / "api" / "toy.txt").read_text())
 
 
 def test_facts_survive_reading_and_writing(root: Path, tmp_path: Path) -> None:
-    path = root / "api" / "toy.toml"
+    path = root / "api" / "toy.txt"
     facts = api.read(path)
-    api.write(tmp_path / "again.toml", "toy", facts)
-    assert (tmp_path / "again.toml").read_text() == path.read_text()
+    api.write(tmp_path / "again.txt", "toy", facts)
+    assert (tmp_path / "again.txt").read_text() == path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_changed_file_is_reported(files: dict[str, str], tmp_path: Path) -> No
         tmp_path / emit.CORE / "stray.pyi",
     )
     edited.write_text(edited.read_text() + "// by hand\n")
-    old.write_text(seal.sealed("// older\n", "//", "api/toy.toml"))
+    old.write_text(seal.sealed("// older\n", "//", "api/toy.txt"))
     gone.unlink()
     new.write_text("")
     report = emit.differences(tmp_path, files)

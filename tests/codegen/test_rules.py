@@ -41,7 +41,7 @@ doc = "Statuses."
 def load(root: Path, rules: str, functions: list[api.Function] | None = None) -> model.Library:
     for folder in ("api", "rules"):
         (root / folder).mkdir()
-    api.write(root / "api" / "toy.toml", "toy", api.Api(functions or FACTS[0], FACTS[1], []))
+    api.write(root / "api" / "toy.txt", "toy", api.Api(functions or FACTS[0], FACTS[1], []))
     (root / "rules" / "toy.toml").write_text(rules)
     return model.load(root, "toy")
 

@@ -19,7 +19,7 @@ def _checkout() -> None:
 
 
 def facts(module: str) -> dict[str, api.Function]:
-    functions = api.read(CODEGEN / "api" / f"{module}.toml").functions
+    functions = api.read(CODEGEN / "api" / f"{module}.txt").functions
     return {f.symbol: f for f in functions}
 
 

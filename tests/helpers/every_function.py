@@ -115,6 +115,9 @@ def wrong(p: dict[str, Any]) -> list[tuple[Any, type[Exception]]]:
     if role == "str":
         text = [(value, TypeError) for value in (None, 1, b"x", 1.5, ["x"])]
         return [*text, ("a\0b", ValueError), ("\ud800", UnicodeEncodeError)]
+    if role == "str_or_ptr":
+        wrong_numbers = [(-1, OverflowError), (2**64, OverflowError)]
+        return [(None, TypeError), (b"x", TypeError), ("a\0b", ValueError), *wrong_numbers]
     if role in ("kernel_params", "kernel_extra"):
         return [("text", TypeError)]
     if kind.startswith("struct "):

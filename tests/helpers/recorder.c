@@ -72,7 +72,7 @@ int cufftGetPlanPropertyInt64(int plan, int property, long long *value) {
 static int callback(const char *name, int plan, const char *symbol, const void *fatbin, size_t size,
                     int type, void **caller_info) {
     start(name);
-    number(plan); text(symbol);
+    number(plan); text(symbol ? symbol : "NULL");
     for (size_t i = 0; i < size; i++) number(((const unsigned char *)fatbin)[i]);
     number(type);
     number((long long)(size_t)caller_info[0]); number((long long)(size_t)caller_info[1]);

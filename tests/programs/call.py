@@ -17,6 +17,7 @@ from tests.programs.support.entry import main
 from tests.programs.support.recording import record, recorder
 
 c_array = (ctypes.c_int * 2)(300, 4)
+c_text = ctypes.create_string_buffer(b"scale")
 buffer = bytearray(b"\0\xff")
 address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
@@ -40,6 +41,7 @@ NAMES = {
     "driver": driver,
     "record": record,
     "c_array": c_array,
+    "c_text": c_text,
     "buffer": buffer,
     "address": address,
     "Has": Has,

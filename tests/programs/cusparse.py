@@ -34,5 +34,17 @@ def the_signature_that_changed_under_its_symbol() -> Any:
     return sizes, [descriptor - (1 << 40) for descriptor in descriptors]
 
 
+def the_name_of_a_global_variable() -> dict[str, int]:
+    kept = ctypes.create_string_buffer(b"scale")
+    names = {"text": "scale", "address": ctypes.addressof(kept), "other": "stale", "none": 0}
+    statuses = dict.fromkeys(names, 0)
+    for key, name in names.items():
+        try:
+            cusparse.sp_mv_op_set_global_user_data(1, 2, name, 3, 4)
+        except cusparse.cuSPARSEError as error:
+            statuses[key] = int(error.status)
+    return statuses
+
+
 if __name__ == "__main__":
     main(globals())

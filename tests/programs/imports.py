@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tests.programs.support.entry import main
@@ -26,6 +27,18 @@ def generated_modules(name: str) -> Any:
     """Import a module; return which generated modules are there then."""
     importlib.import_module(name)
     return [name for name in sys.modules if name.startswith("gpumath.bindings._generated.")]
+
+
+def a_module_that_is_filled_late() -> Any:
+    """Return what cuSPARSE's module has before and after a name that it lacks, and the error."""
+    module = importlib.import_module("gpumath.bindings._core.cusparse")
+    own = {*dir(ModuleType("module"))}
+    before = sorted({*vars(module)} - own)
+    try:
+        module.no_such_function  # noqa: B018 - asking is what is tested
+    except AttributeError as error:
+        missing = str(error)
+    return before, missing, sorted({*vars(module)} - own)
 
 
 if __name__ == "__main__":

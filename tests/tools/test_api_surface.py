@@ -52,3 +52,9 @@ def test_lines_of_a_module() -> None:
         "  VERSION: str",
         "  run(a, b=2)",
     ]
+
+
+def test_a_generated_class_is_one_line() -> None:
+    colour = sample_module().Colour
+    colour.__module__ = "gpumath.bindings._generated.paint"
+    assert api_surface.class_lines("Colour", colour) == ["  class Colour(IntEnum)"]

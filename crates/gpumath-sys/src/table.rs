@@ -22,6 +22,20 @@ impl Release {
     pub const fn new(major: u16, minor: u16, patch: u16) -> Self {
         Self { major, minor, patch }
     }
+
+    /// Reads two or three numbers with dots between them, such as `12.9`.
+    pub(crate) const fn parse(text: &str) -> Self {
+        let (bytes, mut numbers, mut index, mut position) = (text.as_bytes(), [0; 3], 0, 0);
+        while position < bytes.len() {
+            if bytes[position] == b'.' {
+                index += 1;
+            } else {
+                numbers[index] = 10 * numbers[index] + (bytes[position] - b'0') as u16;
+            }
+            position += 1;
+        }
+        Self::new(numbers[0], numbers[1], numbers[2])
+    }
 }
 
 impl Display for Release {
@@ -116,22 +130,24 @@ impl Symbol {
     }
 }
 
-/// A [`Symbol`] with its exact C type `F`, an `unsafe extern "C" fn`.
+/// A [`Symbol`] with its exact C type `F`, an `unsafe extern "C" fn`. For a function that
+/// `gpumath_core` does not call itself, `F` is [`Untyped`].
 #[derive(Debug)]
 pub struct Function<F> {
     symbol: Symbol,
     signature: PhantomData<F>,
 }
 
+/// In place of the C type of a function that is only called through its shape. `core_calls` in
+/// `codegen/rules` lists the functions that have their C type.
+#[derive(Clone, Copy, Debug)]
+pub struct Untyped;
+
 impl<F: Copy> Function<F> {
     /// Creates a row with its C type. `F` must be an `unsafe extern "C" fn` of the signature in the
-    /// header.
-    ///
-    /// # Panics
-    /// If `F` does not have the size of an address. In a `static` that is an error at compile time.
+    /// header, or [`Untyped`].
     #[must_use]
     pub const fn new(symbol: Symbol) -> Self {
-        assert!(size_of::<F>() == size_of::<usize>());
         Self { symbol, signature: PhantomData }
     }
 
@@ -141,15 +157,78 @@ impl<F: Copy> Function<F> {
         &self.symbol
     }
 
-    /// Returns the callable at `address`.
+    /// Returns the callable at `address`. For an [`Untyped`] function this does not compile:
+    ///
+    /// ```compile_fail
+    /// let function = &gpumath_sys::generated::cufft::ESTIMATE1D;
+    /// // SAFETY: none, this is not compiled.
+    /// let _ = unsafe { function.at(1) };
+    /// ```
     ///
     /// # Safety
     /// - `address` is that of this function's own symbol in an open library.
     /// - The library stays open as long as the callable is used.
     #[must_use]
     pub unsafe fn at(&self, address: usize) -> F {
-        // SAFETY: `new` checked that `F` has the size of an address. The caller guarantees that the
-        // function at `address` is this one, and `F` is its type.
+        const {
+            assert!(size_of::<F>() == size_of::<usize>(), "add the function to `core_calls`");
+        }
+        // SAFETY: `F` has the size of an address. The caller guarantees that the function at
+        // `address` is this one, and `F` is its type.
         unsafe { std::mem::transmute_copy(&address) }
     }
+}
+
+/// Defines the rows of a library, one line a function:
+///
+/// ```text
+/// STATIC python_name cName "since" "until";
+/// STATIC python_name cName = symbol "since" "until" within("from", "before") fn(i32) -> i32;
+/// ```
+///
+/// The symbol is there where it is not the C name, `within` where the signature has changed under
+/// one symbol (`""` is no limit), and the C type where `gpumath_core` calls the function.
+macro_rules! symbols {
+    ($library:literal; $(
+        $row:ident $name:ident $c_name:ident $(= $symbol:ident)? $since:literal $until:literal
+        $(within($from:literal, $before:literal))?
+        $(fn($($parameter:ty),*) $(-> $result:ty)?)? ;
+    )*) => {
+        $(
+            #[doc = concat!("`", stringify!($c_name), "`, ", $since, " to ", $until, ".")]
+            pub static $row: $crate::table::Function<
+                $crate::table::signature!($(fn($($parameter),*) $(-> $result)?)?)
+            > = $crate::table::Function::new($crate::table::Symbol::new(
+                $library,
+                stringify!($name),
+                stringify!($c_name),
+                $crate::table::last([stringify!($c_name) $(, stringify!($symbol))?]),
+                $crate::table::Release::parse($since),
+                $crate::table::Release::parse($until),
+            )$(.within($crate::table::limit($from), $crate::table::limit($before)))?);
+        )*
+
+        /// Every row.
+        pub static SYMBOLS: &[&$crate::table::Symbol] = &[$($row.symbol()),*];
+    };
+}
+pub(crate) use symbols;
+
+/// The type of a function, or [`Untyped`] if there is none.
+macro_rules! signature {
+    () => { $crate::table::Untyped };
+    (fn($($parameter:ty),*) $(-> $result:ty)?) => {
+        unsafe extern "C" fn($($parameter),*) $(-> $result)?
+    };
+}
+pub(crate) use signature;
+
+/// Returns the last of some texts.
+pub(crate) const fn last<const N: usize>(texts: [&'static str; N]) -> &'static str {
+    texts[N - 1]
+}
+
+/// Reads a release; an empty text is no limit.
+pub(crate) const fn limit(text: &str) -> Option<Release> {
+    if text.is_empty() { None } else { Some(Release::parse(text)) }
 }

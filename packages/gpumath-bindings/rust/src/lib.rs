@@ -73,6 +73,6 @@ mod _core {
             modules.set_item(full_name, nested)?;
         }
         module.getattr("core")?.setattr("_C_API", crate::api::c_api::capsule(module.py())?)?;
-        crate::call::add_modules(module, crate::generated::MODULES)
+        crate::call::modules::add_modules(module, crate::generated::LIBRARIES)
     }
 }

@@ -12,10 +12,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::scalar_arguments::as_i64;
-use super::{
-    FunctionSpec, MAX_PARAMETERS, ParameterKind, Returns, Value, invoke, set_exception, slow_path,
-    status_error,
-};
+use super::specs::{FunctionSpec, ParameterKind, Returns, Value};
+use super::{MAX_PARAMETERS, invoke, set_exception, slow_path, status_error};
 
 /// All that a call needs, in one cache line, because the C function that ran before has most likely
 /// evicted the rest.

@@ -13,11 +13,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
-use super::Value;
 use super::pointer_arguments::{
     ArgumentGuard, ArgumentGuards, has_buffer, integer_address, keep_words,
 };
 use super::scalar_arguments::{ArgumentContext, exact_integer, slot_of, type_name};
+use super::specs::Value;
 use crate::py_buffer::ArgumentBufferGuard;
 
 /// The objects that may have `None` in place of a type, for messages.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
-use super::{FunctionSpec, ParameterKind};
+use super::specs::{FunctionSpec, ParameterKind};
 
 /// A borrowed argument for each input, in C's order; NULL where an optional one was left out.
 pub(super) type BoundArguments = SmallVec<[*mut ffi::PyObject; 16]>;

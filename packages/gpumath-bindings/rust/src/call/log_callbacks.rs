@@ -8,8 +8,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::Value;
 use super::scalar_arguments::{ArgumentContext, slot_of, type_name};
+use super::specs::Value;
 use crate::gil::acquire_gil;
 
 /// The callable or the logger that gets a library's messages; `None` if Python gets none.

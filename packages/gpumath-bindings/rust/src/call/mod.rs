@@ -1,18 +1,21 @@
 //! Calls C functions from Python: converts the arguments to 64-bit slots, makes the call, and
 //! converts what C wrote to the result.
 //!
-//! A function is data, a static [`FunctionSpec`] from the generated tables. Its Python object has
-//! the spec in a capsule, as its `self`, so all functions share one entry: [`enter`]. Functions
-//! that take only integers and return only a status share a quicker one: [`fast_path::enter`].
+//! A function is data, a static [`FunctionSpec`] from the generated tables. Its Python object, made
+//! by [`modules`], has the spec in a capsule, as its `self`, so all functions share one entry:
+//! [`enter`]. Functions that take only integers and return only a status share a quicker one:
+//! [`fast_path::enter`].
 
+mod documentation;
 mod fast_path;
 mod kernel_arguments;
 mod keywords;
 mod log_callbacks;
+pub(crate) mod modules;
 mod pointer_arguments;
 mod scalar_arguments;
+pub(crate) mod specs;
 
-use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -24,194 +27,19 @@ use gpumath_sys::table::Symbol;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyModule;
 use smallvec::SmallVec;
 
 use crate::error::OrRaise;
 use crate::gil::{release_gil, release_gil_for_c_call};
 use pointer_arguments::ArgumentGuard;
-use scalar_arguments::{output_object, slot_of, utf8_address};
+use scalar_arguments::{output_object, slot_of, text_or_address, utf8_address};
+use specs::{FunctionSpec, Length, ParameterKind, Returns, Value};
 
-// The names that the generated tables use.
-pub(crate) use {FunctionSpec as Row, ParameterKind as Kind};
+// What the generated tables are written in.
+pub(crate) use {specs::Library, specs::library};
 
 /// The most parameters that a function may have; the generator refuses more.
 const MAX_PARAMETERS: usize = 32;
-
-/// All that the call of a C function depends on: one row of the generated tables.
-pub(crate) struct FunctionSpec {
-    /// Python name.
-    pub(crate) name: &'static CStr,
-    /// Signature, `--` and docstring, as `inspect.signature` reads them.
-    pub(crate) doc: &'static CStr,
-    /// The library and the exported symbol of the C function.
-    pub(crate) symbol: &'static Symbol,
-    /// All C parameters, in C's order.
-    pub(crate) parameters: &'static [Parameter],
-    /// Number of parameters that Python passes.
-    pub(crate) inputs: usize,
-    /// The trampoline of its ABI shape: calls an address with one slot for each parameter.
-    pub(crate) shape: unsafe fn(usize, *const u64) -> u64,
-    /// What the C function returns.
-    pub(crate) returns: Returns,
-    /// Whether the GIL is kept, because the call is shorter than releasing it.
-    pub(crate) keep_gil: bool,
-}
-
-/// A C parameter.
-pub(crate) struct Parameter {
-    /// Python name.
-    pub(crate) name: &'static str,
-    /// How Python and C exchange it.
-    pub(crate) kind: ParameterKind,
-    /// Whether 0 is refused, because the library would crash on it.
-    pub(crate) not_null: bool,
-}
-
-/// How Python and C exchange an argument.
-#[derive(Clone, Copy)]
-#[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
-pub(crate) enum ParameterKind {
-    /// A number or an address, by value.
-    Value(Value),
-    /// An address, or a sequence of numbers, which are copied for the call.
-    Sequence(Value, Length),
-    /// An address, or a sequence of items that C takes by address: each an address, or a sequence
-    /// of numbers, which are copied for the call.
-    Nested(Value, Length),
-    /// An address, or a sequence of `str` or `bytes`.
-    Texts(Length),
-    /// An address, or an object with a buffer: `bytes` are used in place, others are copied.
-    Bytes(Length),
-    /// An address, or an object with a writable buffer, to which C writes elements.
-    Buffer(Value, Length),
-    /// A struct of so many bytes, by value: its address, or an object with a buffer of that size.
-    Struct(usize),
-    /// `void **kernelParams` of a kernel launch: values and their types, or addresses.
-    KernelParameters,
-    /// `void **extra` of a kernel launch: addresses. It is the one argument that can be left out.
-    KernelExtra,
-    /// The callback for the library's log messages: a callable, a `logging.Logger` or an address.
-    Logger,
-    /// A `str`, as UTF-8 with a NUL at the end.
-    Text,
-    /// Not an argument of the Python function: C writes the value, Python returns it.
-    Output(Value),
-}
-
-/// A C type.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
-pub(crate) enum Value {
-    /// `signed char`
-    I8,
-    /// `unsigned char`
-    U8,
-    /// `short`
-    I16,
-    /// `unsigned short`
-    U16,
-    /// `int`, and every enum
-    I32,
-    /// `unsigned int`
-    U32,
-    /// `long long`
-    I64,
-    /// `size_t`
-    U64,
-    /// Pointers, handles and `CUdeviceptr`
-    Address,
-    /// `float`
-    F32,
-    /// `double`
-    F64,
-    /// `cuComplex`
-    C64,
-    /// `cuDoubleComplex`
-    C128,
-    /// A NUL-terminated string that C returns
-    Text,
-}
-
-/// How many elements of an array C reads or writes.
-#[derive(Clone, Copy)]
-pub(crate) enum Length {
-    /// No argument says how many.
-    Unknown,
-    /// As many as the Python argument with this index says.
-    Argument(usize),
-}
-
-/// What a C function returns.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
-pub(crate) enum Returns {
-    /// A status; other than 0 it becomes an exception.
-    Status,
-    /// A value for Python.
-    Value(Value),
-    /// Nothing.
-    Void,
-}
-
-impl FunctionSpec {
-    /// Returns the parameters that Python passes.
-    fn inputs(&self) -> impl Iterator<Item = &'static Parameter> {
-        self.parameters.iter().filter(|p| !matches!(p.kind, ParameterKind::Output(_)))
-    }
-
-    /// Returns the Python name for messages, such as `exec_c2c`.
-    fn display_name(&self) -> &'static str {
-        self.symbol.name
-    }
-}
-
-/// Adds to `parent` a module for each library, importable by its full name.
-pub(crate) fn add_modules(
-    parent: &Bound<'_, PyModule>,
-    modules: &'static [(&'static str, &'static [FunctionSpec])],
-) -> PyResult<()> {
-    let py = parent.py();
-    let loaded = py.import("sys")?.getattr("modules")?;
-    for (name, specs) in modules {
-        let full_name = format!("gpumath.bindings._core.{name}");
-        let module = PyModule::new(py, &full_name)?;
-        add_functions(&module, specs)?;
-        parent.add(*name, &module)?;
-        loaded.set_item(full_name, module)?;
-    }
-    Ok(())
-}
-
-/// Adds to `module` a function for each spec.
-fn add_functions(module: &Bound<'_, PyModule>, specs: &'static [FunctionSpec]) -> PyResult<()> {
-    let py = module.py();
-    let module_name = module.name()?;
-    for spec in specs {
-        let fast = fast_path::prepare(spec);
-        let method = Box::leak(Box::new(ffi::PyMethodDef {
-            ml_name: spec.name.as_ptr(),
-            ml_meth: ffi::PyMethodDefPointer {
-                PyCFunctionFastWithKeywords: if fast.is_some() { fast_path::enter } else { enter },
-            },
-            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-            ml_doc: spec.doc.as_ptr(),
-        }));
-        let own = fast.unwrap_or(ptr::from_ref(spec).cast_mut().cast::<c_void>());
-        // SAFETY: the spec is static, and the method and the `FastCall` are never freed. Both
-        // entries have the type that the flags announce. Both calls return a new reference, or NULL
-        // with an exception set.
-        let function = unsafe {
-            let capsule = ffi::PyCapsule_New(own, ptr::null(), None);
-            let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
-            let function = ffi::PyCFunction_NewEx(method, capsule.as_ptr(), module_name.as_ptr());
-            Bound::from_owned_ptr_or_err(py, function)?
-        };
-        // Not `add`, which would also list it in `__all__`.
-        module.setattr(spec.symbol.name, function)?;
-    }
-    Ok(())
-}
 
 /// The entry of all functions that do not have the fast path. `CPython` calls it.
 unsafe extern "C" fn enter(
@@ -220,7 +48,7 @@ unsafe extern "C" fn enter(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: `capsule` is the one that `add_functions` made from a static spec. CPython calls with
+    // SAFETY: `capsule` is the one that `modules` made from a static spec. CPython calls with
     // the GIL, and its protocol for METH_FASTCALL and METH_KEYWORDS is what `slow_path` asks for.
     unsafe {
         let spec = &*ffi::PyCapsule_GetPointer(capsule, ptr::null()).cast::<FunctionSpec>();
@@ -302,7 +130,8 @@ fn call(
                 pointer_arguments::complex_from(py, argument, value, context, &mut guards)?
             }
             ParameterKind::Value(value) => slot_of(py, argument, value, context)?,
-            ParameterKind::Text => utf8_address(py, argument, context)?,
+            ParameterKind::Utf8 => utf8_address(py, argument, context)?,
+            ParameterKind::Utf8OrAddress => text_or_address(py, argument, context)?,
             ParameterKind::Logger => {
                 let (address, target) = log_callbacks::target_of(py, argument, context)?;
                 loggers = target;
@@ -416,6 +245,7 @@ fn required_length(
     length: Length,
 ) -> PyResult<usize> {
     let Length::Argument(index) = length else { return Ok(0) };
+    let index = usize::from(index);
     let (Some(&argument), Some(parameter)) = (arguments.get(index), spec.inputs().nth(index))
     else {
         return Ok(0);

@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PySequence, PyString};
 use smallvec::SmallVec;
 
+use super::required_length;
 use super::scalar_arguments::{ArgumentContext, slot_of, type_name, utf8_address};
-use super::{ParameterKind, Value, required_length};
+use super::specs::{ParameterKind, Value};
 use crate::py_buffer::ArgumentBufferGuard;
 
 /// Keeps alive what C gets the address of.
@@ -56,7 +57,7 @@ pub(super) fn address_of<'py>(
             let size = needed(length)?.saturating_mul(size_of_element(value));
             buffer(&object, size, context, guards)
         }
-        ParameterKind::Struct(size) => by_value(&object, size, context, guards),
+        ParameterKind::Struct(size) => by_value(&object, size.into(), context, guards),
         _ => Ok(0),
     }
 }

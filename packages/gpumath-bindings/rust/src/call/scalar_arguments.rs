@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString};
 
-use super::{FunctionSpec, Parameter, Value};
+use super::specs::{FunctionSpec, Parameter, Value};
 
 /// The argument that is being converted, for error messages.
 #[derive(Clone, Copy)]
@@ -234,6 +234,21 @@ pub(super) fn utf8_address(
     // SAFETY: `argument` is a live `str`. The length is not asked for, so NULL is allowed.
     let address = unsafe { ffi::PyUnicode_AsUTF8AndSize(argument, std::ptr::null_mut()) };
     if address.is_null() { Err(PyErr::fetch(py)) } else { Ok(address as u64) }
+}
+
+/// Returns the address of the text of a `str`, as [`utf8_address`] does, or the address that is
+/// given.
+pub(super) fn text_or_address(
+    py: Python<'_>,
+    argument: *mut ffi::PyObject,
+    context: ArgumentContext,
+) -> PyResult<u64> {
+    // SAFETY: arguments and their items are live objects.
+    if unsafe { Bound::from_borrowed_ptr(py, argument) }.is_instance_of::<PyString>() {
+        utf8_address(py, argument, context)
+    } else {
+        slot_of(py, argument, Value::Address, context)
+    }
 }
 
 /// Returns the error for a 0 on which the library would crash.

@@ -30,7 +30,7 @@ check_status = cuFFTError.check
 
 def xt_set_jit_callback(
     plan: int,
-    lto_callback_symbol_name: str,
+    lto_callback_symbol_name: str | int,
     lto_callback_fatbin: "int | Buffer",
     lto_callback_fatbin_size: int,
     type: int,
@@ -42,8 +42,8 @@ def xt_set_jit_callback(
     ----------
     plan : int
         From `create`; no make_plan function may have been called with it.
-    lto_callback_symbol_name : str
-        Name of the device function.
+    lto_callback_symbol_name : str or int
+        Name of the device function, or its address; 0 is none.
     lto_callback_fatbin : int or bytes-like
         The LTO-IR, or its address.
     lto_callback_fatbin_size : int
