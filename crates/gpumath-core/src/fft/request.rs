@@ -7,7 +7,7 @@ use crate::operation::{Execution, Request, check_output as check_memory};
 use crate::tensor::{DType, Dims, Layout, TensorView};
 
 /// The choices that a user makes about a transform; everything else follows from the operand.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FftRequest {
     /// Kind of transform; `None` takes it from the operand: real means R2C, complex means C2C.
     pub kind: Option<TransformKind>,
