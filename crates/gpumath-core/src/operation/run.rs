@@ -34,7 +34,8 @@ pub struct Computed<Memory> {
 ///
 /// let a = [1.0, 2.0, 3.0, 4.0];
 /// let a = Operand::of_slice(&a, [2, 2])?;
-/// let product = compute::<Matmul, f64>(&MatmulRequest::default(), &[&a, &a], (), Execution::cpu())?;
+/// let request = MatmulRequest::default();
+/// let product = compute::<Matmul, f64>(&request, &[&a, &a], (), Execution::cpu())?;
 /// assert_eq!(product.memory, [7.0, 10.0, 15.0, 22.0]);
 /// # Ok::<(), gpumath_core::Error>(())
 /// ```

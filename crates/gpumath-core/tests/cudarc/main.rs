@@ -3,6 +3,7 @@
 //!
 //! Tests of products also run on a stand-in for the driver. All others need a CUDA device, and run
 //! with `--include-ignored`.
+#![cfg(feature = "cudarc")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 #![allow(clippy::many_single_char_names, reason = "m, n, k, a and b are the names of the field")]
 
