@@ -7,8 +7,8 @@
 //! - [`Plan`] makes plans, again without cached ones if memory is short, and executes them.
 //! - [`plan_cache`] keeps plans, for all operations of a thread under one limit.
 //! - `placement` copies operands to where the plan computes, and results back.
-//! - [`Operand`] is memory that is borrowed for an execution. [`Plan::run`] and [`compute`] are what
-//!   Rust programs call, without `unsafe`.
+//! - [`Operand`] is memory that is borrowed for an execution. Rust programs call [`Plan::run`] and
+//!   [`compute`], without `unsafe`.
 //! - [`Workspace`] keeps the memory that executions work in.
 
 mod check;
