@@ -126,8 +126,12 @@ def local(session: nox.Session) -> None:
 
 @nox.session
 def wheels(session: nox.Session) -> None:
-    """Build the three wheels into dist/."""
+    """Build the three wheels into dist/; `-- --release`: for other machines, into dist/release."""
     session.install("maturin>=1.14,<2", "hatchling>=1.27")
+    if "--release" in session.posargs:
+        session.install("auditwheel", "pip", "ziglang")
+        session.run("python", "-m", "tools.release")
+        return
     DIST.mkdir(exist_ok=True)
     for stale in DIST.glob("gpumath_*.whl"):
         stale.unlink()
@@ -183,6 +187,23 @@ def tests(session: nox.Session) -> None:
     session.install("-r", str(GENERATOR_REQUIREMENTS))
     cuda12 = download_once(session, "cuda12-libraries", *CUDA12_LIBRARIES)
     run_pytest(session, "-m", "not gpu", env={"GPUMATH_TEST_CU12": str(cuda12)})
+
+
+@nox.session(name="tests-release", python=["3.11", "3.14t"])
+def tests_release(session: nox.Session) -> None:
+    """Run the tests of the wheels in dist/release on the oldest and on the free-threaded Python."""
+    release = DIST / "release"
+    names = ("gpumath-bindings", "gpumath-host")
+    # The newest versions are there, and the installer chooses the wheel for its interpreter.
+    session.install("--find-links", str(release), *names, *TEST_REQUIREMENTS, *CUDA13_LIBRARIES)
+    settings = {"GPUMATH_TEST_DIST": str(release)}
+    run_pytest(session, "-m", "not gpu", folders=("bindings", "host"), env=settings)
+
+
+@nox.session
+def deny(session: nox.Session) -> None:
+    """Check licences, duplicates, sources and advisories of the crates with cargo-deny."""
+    session.run("cargo", "deny", "check", *(session.posargs or ["all"]), external=True)
 
 
 @nox.session(name="tests-cuda-libs", requires=["wheels"])

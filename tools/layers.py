@@ -73,8 +73,9 @@ CRATE_LAYERS = (
     CrateLayer("crates/gpumath-sys/Cargo.toml", ("libloading",)),
     CrateLayer(
         "crates/gpumath-core/Cargo.toml",
-        ("gemm", "gpumath-sys", "rayon", "rustfft", "realfft", "smallvec"),
+        ("cudarc", "gemm", "gpumath-sys", "rayon", "rustfft", "realfft", "smallvec"),
     ),
+    CrateLayer("examples/rust/Cargo.toml", ("cudarc", "gpumath-core")),
     CrateLayer(
         "packages/gpumath-bindings/rust/Cargo.toml",
         ("gpumath-core", "gpumath-sys", "pyo3", "smallvec"),

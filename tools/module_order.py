@@ -42,6 +42,7 @@ CORE = ModuleOrder(
         ("memory",),
         ("handle",),
         ("operation",),
+        ("cudarc",),
         # One module for each operation.
         ("fft", "matmul", "linalg", "random", "sparse", "contraction"),
     ),

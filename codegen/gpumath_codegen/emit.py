@@ -44,6 +44,7 @@ def outputs(root: Path, repository: Path) -> dict[str, str]:
             files[f"{PYTHON}/{lib.name}_structs.py"] = (emit_structs.module(lib), inputs)
     functions = [function for lib in libraries for function in lib.functions]
     files[f"{SYS}/shapes.rs"] = (emit_sys.shapes(functions), everything)
+    files[f"{SYS}/statuses.rs"] = (emit_sys.statuses(libraries), everything)
     files[f"{SYS}/mod.rs"] = (emit_sys.module(names), everything)
     files[f"{RUST}/mod.rs"] = (emit_rust.module(names), everything)
     files[f"{PYTHON}/__init__.py"] = ('"""Enums, one module a library."""\n', everything)

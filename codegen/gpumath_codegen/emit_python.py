@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 
 from gpumath_codegen import api, text
@@ -48,14 +47,9 @@ __all__: list[str] = [{names}]
 
 
 def _statuses(status: Enum) -> str:
-    meanings = "".join(
-        f"    {m.value}: {_quoted(m.meaning)},\n" for m in status.members if m.meaning
-    )
     return f"""
-# For the exceptions: the enum of the statuses, and what each usually means.
+# For the exceptions: the enum of the statuses.
 STATUS = {status.name}
-MEANINGS: dict[int, str] = {{
-{meanings}}}
 """
 
 
@@ -88,10 +82,6 @@ def package(modules: list[str]) -> str:
     return (
         f'"""The extension module; use `gpumath.bindings` and its public modules."""\n\n{lines}\n'
     )
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _base(enum: Enum) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 
-from gpumath_codegen.model import Function, Library, letter
+from gpumath_codegen.model import Enum, Function, Library, letter
 
 _RUST = {"ptr": "usize", "handle": "usize", "str": "usize"}
 _BY_VALUE = {"c64": "Complex<f32>", "c128": "Complex<f64>"}
@@ -63,9 +64,28 @@ shapes! {{
 """
 
 
+def statuses(libraries: list[Library]) -> str:
+    """Return ``statuses.rs``: the names of all statuses, and what each usually means."""
+    tables = "".join(
+        # One line a status, however long its text is.
+        f"#[rustfmt::skip]\nconst {lib.name.upper()}: &[StatusRow] = &[\n{_rows(lib.status)}];\n\n"
+        for lib in libraries
+        if lib.status
+    )
+    modules = ", ".join(f'("{lib.name}", {lib.status_from.upper()})' for lib in libraries)
+    return f"""//! The statuses that functions return.
+
+use crate::table::StatusRow;
+
+{tables}
+/// Every module, by its Python name, and the statuses of its functions.
+pub static STATUSES: &[(&str, &[StatusRow])] = &[{modules}];
+"""
+
+
 def module(names: list[str]) -> str:
     """Return ``mod.rs``."""
-    lines = "".join(f"pub mod {name.lower()};\n" for name in sorted([*names, "shapes"]))
+    lines = "".join(f"pub mod {name.lower()};\n" for name in sorted([*names, "shapes", "statuses"]))
     tables = ", ".join(f'("{name}", {name.lower()}::SYMBOLS)' for name in sorted(names))
     return f"""//! Written by `codegen/`; see `codegen/README.md`. Do not edit.
 #![allow(clippy::type_complexity, reason = "a C function with many parameters has a long type")]
@@ -76,6 +96,13 @@ use crate::table::Symbol;
 /// Every module, by its Python name, and its rows.
 pub static MODULES: &[(&str, &[&Symbol])] = &[{tables}];
 """
+
+
+def _rows(status: Enum) -> str:
+    return "".join(
+        f'    ({m.value}, "{m.c_name}", {json.dumps(m.meaning, ensure_ascii=False)}),\n'
+        for m in status.members
+    )
 
 
 def _symbol(f: Function) -> str:

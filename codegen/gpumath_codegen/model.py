@@ -164,8 +164,9 @@ class Library:
     error: str
     functions: list[Function]
     enums: list[Enum]
-    # None if another module has the enum.
+    # None if the module `status_from` has the enum.
     status: Enum | None
+    status_from: str
     # Whose releases `since` and `until` name: "CUDA", or the library.
     release_of: str
     facts: api.Api
@@ -207,6 +208,7 @@ def load(root: Path, name: str) -> Library:
         sorted(functions, key=lambda f: f.name.lstrip("_")),
         sorted(enums, key=lambda e: e.name),
         status,
+        data.get("status_from", name),
         data.get("release_of", "CUDA"),
         facts,
         {key: reason for key, reason in skipped.items() if reason},

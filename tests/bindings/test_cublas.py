@@ -56,7 +56,7 @@ def test_failures_become_exceptions(cuda_major: int) -> None:
         ["cublasSetVector", "MAPPING_ERROR"],
         ["cublasSetVector", "INVALID_VALUE"],
     ]
-    assert found[0][2].startswith("cublasCreate: NOT_INITIALIZED (1): ")
+    assert found[0][2].startswith("cublasCreate: CUBLAS_STATUS_NOT_INITIALIZED (1): ")
     assert "driver" in found[0][2]
 
 

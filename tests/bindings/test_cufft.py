@@ -86,7 +86,7 @@ def test_a_plan_without_a_gpu_is_a_clear_error(cuda_major: int) -> None:
         cuda_major, "cufft.a_plan_without_a_gpu_is_a_clear_error"
     )
     assert (name, function, name_again) == ("INTERNAL_ERROR", "cufftCreate", name)
-    assert text.startswith("cufftCreate: INTERNAL_ERROR (5): ")
+    assert text.startswith("cufftCreate: CUFFT_INTERNAL_ERROR (5): ")
     assert "driver" in text
     assert again == text
 

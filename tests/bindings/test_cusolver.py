@@ -45,7 +45,7 @@ def test_statuses_become_exceptions(cuda_major: int) -> None:
         ["cusolverDnIRSParamsSetMaxIters", "IRS_PARAMS_NOT_INITIALIZED"],
         ["cusolverDnSetAdvOptions", "INVALID_VALUE"],
     ]
-    assert found[0][2].startswith("cusolverDnCreate: NOT_INITIALIZED (1): ")
+    assert found[0][2].startswith("cusolverDnCreate: CUSOLVER_STATUS_NOT_INITIALIZED (1): ")
     assert "driver" in found[0][2]
 
 

@@ -118,7 +118,7 @@ def test_what_does_not_compile_raises_with_the_log() -> None:
     with program("\n\nint broken( {", "wrong.cu") as handle:
         error = fails(handle)
         assert error.status is Result.ERROR_COMPILATION
-        assert "nvrtcCompileProgram: ERROR_COMPILATION (6)" in str(error)
+        assert "nvrtcCompileProgram: NVRTC_ERROR_COMPILATION (6)" in str(error)
         assert "wrong.cu(3): error" in str(error)
         log = output(handle, "log")
         assert log.endswith(b"\0")

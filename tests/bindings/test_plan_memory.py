@@ -38,7 +38,8 @@ def test_internal_errors_where_memory_is_short(driver: Path, device_ids: list[in
     )
     left = MEBIBYTE - 3 * 4096
     assert short[0]
-    assert f"cuFFT failed inside, and device 0 has {left} bytes of memory left" in short[1]
+    assert "CUFFT_INTERNAL_ERROR (5)" in short[1]
+    assert f"device 0 has only {left} bytes of memory left" in short[1]
     assert other == "INTERNAL_ERROR"
     assert done
 

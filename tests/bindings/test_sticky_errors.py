@@ -27,7 +27,7 @@ def test_every_use_names_the_first_error(driver: Path) -> None:
         assert heard is not None, name
         kind, function, status, text = heard
         assert (kind, function, status) == ("StickyError", "cuStreamQuery", 700), name
-        assert "cuStreamQuery: ILLEGAL_ADDRESS (700)" in text
+        assert "cuStreamQuery: CUDA_ERROR_ILLEGAL_ADDRESS (700)" in text
         assert "Start a new process" in text
 
 

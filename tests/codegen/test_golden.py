@@ -68,6 +68,7 @@ def test_facts_survive_reading_and_writing(root: Path, tmp_path: Path) -> None:
     [
         (f"{emit.SYS}/toy.rs", "sys.rs.txt"),
         (f"{emit.SYS}/shapes.rs", "shapes.rs.txt"),
+        (f"{emit.SYS}/statuses.rs", "statuses.rs.txt"),
         (f"{emit.SYS}/mod.rs", "sys_mod.rs.txt"),
         (f"{emit.RUST}/toy.rs", "rows.rs.txt"),
         (f"{emit.RUST}/mod.rs", "rows_mod.rs.txt"),

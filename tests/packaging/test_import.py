@@ -44,6 +44,14 @@ def test_a_module_loads_no_enums_of_others(module: str) -> None:
     assert {*modules} <= {generated, f"{generated}_structs"}
 
 
+def test_the_package_has_every_module() -> None:
+    loaded, shown, names, refusal = result_of(start("imports.modules_on_first_use", timeout=60))
+    assert loaded == []
+    assert {*MODULES, "core", "errors"} <= {*shown}
+    assert names == [f"gpumath.bindings.{name}" for name in shown]
+    assert refusal == "module 'gpumath.bindings' has no attribute 'nothing'"
+
+
 @pytest.mark.parametrize("module", ["gpumath.bindings", "gpumath.fft", "gpumath.device"])
 def test_the_installed_package_is_tested(module: str) -> None:
     assert "site-packages" in str(told("probe", module)["file"])

@@ -20,6 +20,7 @@ def test_every_package_and_crate_has_a_layer() -> None:
     require_checkout()
     manifests = {p.relative_to(ROOT).as_posix() for p in ROOT.glob("crates/*/Cargo.toml")}
     manifests |= {p.relative_to(ROOT).as_posix() for p in ROOT.glob("packages/*/rust/Cargo.toml")}
+    manifests |= {p.relative_to(ROOT).as_posix() for p in ROOT.glob("examples/*/Cargo.toml")}
     assert manifests == {layer.manifest for layer in layers.CRATE_LAYERS}
     folders = [layer.folder for layer in layers.PYTHON_LAYERS]
     for package in (ROOT / "packages").iterdir():

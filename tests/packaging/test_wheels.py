@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from email.parser import Parser
 from pathlib import Path
 
@@ -114,6 +115,18 @@ def test_extras_give_floors_and_no_exact_pins(package: str) -> None:
     metadata = Parser().parsestr(wheel_text(package, ".dist-info/METADATA"))
     for line in metadata.get_all("Requires-Dist") or []:
         assert "==" not in line.split(";")[0], line
+
+
+def test_the_bindings_need_no_younger_c_library_than_their_tag_says() -> None:
+    path = wheel("gpumath-bindings")
+    tag = re.search(r"manylinux_2_(\d+)_", path.name)
+    assert tag, path.name
+    with zipfile.ZipFile(path) as archive:
+        extension = archive.read("gpumath/bindings/_core.abi3.so")
+    # The names of the versions of symbols: GLIBC_2.17, and some with three numbers.
+    needed = {int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", extension)}
+    assert needed
+    assert max(needed) <= int(tag[1])
 
 
 def test_the_bindings_are_small() -> None:

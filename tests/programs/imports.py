@@ -41,5 +41,18 @@ def a_module_that_is_filled_late() -> Any:
     return before, missing, sorted({*vars(module)} - own)
 
 
+def modules_on_first_use() -> Any:
+    """Import the package alone; return what is there, before and after a module is used."""
+    package = importlib.import_module("gpumath.bindings")
+    loaded = [name for name in sys.modules if name.startswith("gpumath.bindings.")]
+    shown = [name for name in dir(package) if not name.startswith("_")]
+    names = [getattr(package, name).__name__ for name in shown]
+    try:
+        _ = package.nothing
+    except AttributeError as error:
+        return loaded, shown, names, str(error)
+    return None
+
+
 if __name__ == "__main__":
     main(globals())

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use gpumath_sys::generated::statuses::STATUSES;
 use gpumath_sys::table::Release;
 
 /// A result with the core's [`Error`].
@@ -66,6 +67,43 @@ pub struct Status {
     pub code: i32,
     /// What was requested (shapes, sizes, device); empty if that says nothing more.
     pub context: String,
+}
+
+impl Status {
+    /// The status' name in the library's header.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        name_and_meaning(self.library, self.code).0
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&status_text(self.library, self.code, self.function, &self.context))
+    }
+}
+
+/// Returns the text of an error: `"cufftPlan1d: CUFFT_INVALID_SIZE (8): a transform size …"`.
+/// `library` is a module's name. `function` and `context`, which says what was asked, may be empty.
+#[must_use]
+pub fn status_text(library: &str, code: i32, function: &str, context: &str) -> String {
+    let (name, meaning) = name_and_meaning(library, code);
+    let mut text = format!("{name} ({code})");
+    if !function.is_empty() {
+        text = format!("{function}: {text}");
+    }
+    if !meaning.is_empty() {
+        text = format!("{text}: {meaning}");
+    }
+    if context.is_empty() { text } else { format!("{text} [{context}]") }
+}
+
+/// Returns a status' name in the library's header, and what it usually means.
+fn name_and_meaning(library: &str, code: i32) -> (&'static str, &'static str) {
+    let statuses = STATUSES.iter().find(|(module, _)| *module == library);
+    let row = statuses.and_then(|(_, rows)| rows.iter().find(|(number, ..)| *number == code));
+    // The library may be newer than the table.
+    row.map_or(("unknown status", ""), |(_, name, meaning)| (name, meaning))
 }
 
 /// An error of the caller's own code, on its way through the core.
@@ -138,15 +176,11 @@ impl fmt::Display for Error {
                  declare it",
                 e.function, e.symbol, e.path, e.version, e.versions
             ),
-            Self::Status(e) => {
-                write!(f, "{} returned status {}", e.function, e.code)?;
-                if e.context.is_empty() { Ok(()) } else { write!(f, " ({})", e.context) }
-            }
+            Self::Status(e) => e.fmt(f),
             Self::Sticky(e) => write!(
                 f,
-                "CUDA cannot be used in this process any more, because {} returned status {}; \
-                 start a new process",
-                e.function, e.code
+                "CUDA cannot be used in this process any more: an earlier call reported an error \
+                 that outlasts it ({e}). Start a new process"
             ),
             Self::Foreign(error) => error.0.fmt(f),
             Self::OutOfMemory(text)

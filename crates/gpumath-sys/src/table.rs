@@ -45,6 +45,10 @@ impl Display for Release {
     }
 }
 
+/// A status of a library: its number, its name in the header, and what it usually means (empty if
+/// the name says that).
+pub type StatusRow = (i32, &'static str, &'static str);
+
 /// A complex number with C's layout, the real part first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]

@@ -2,6 +2,7 @@
 
 from typing import Literal, assert_type
 
+import gpumath.bindings
 from gpumath.bindings import core, cufft, driver, errors
 
 assert_type(core.has("cufft.xt_exec"), bool)
@@ -31,6 +32,11 @@ finally:
     cufft.destroy(handle)
 driver.init(0)
 
+# The package alone has every module.
+assert_type(gpumath.bindings.cusparse.get_version(handle), int)
+assert_type(gpumath.bindings.core.Stream(), core.Stream)
+
 # Mistakes that the checkers must find: an unused suppression is an error too.
 cufft.get_version(1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+nothing = gpumath.bindings.nothing  # type: ignore[attr-defined]  # pyright: ignore
 core.Device("0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

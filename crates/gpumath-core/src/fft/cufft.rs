@@ -50,8 +50,7 @@ pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
             && free < ENOUGH_MEMORY
         {
             return Error::OutOfMemory(format!(
-                "{}: cuFFT failed inside, and device {device} has {free} bytes of memory left ({})",
-                status.function, status.context
+                "{status}; device {device} has only {free} bytes of memory left"
             ));
         }
     }

@@ -61,9 +61,8 @@ impl CufftXtHandle {
         match planned {
             Err(Error::Status(status)) if REFUSALS.contains(&status.code) => {
                 Err(Error::InvalidValue(format!(
-                    "cuFFT refuses to plan {} (status {}); give fewer devices, other lengths, or \
-                     leave device_ids out",
-                    status.context, status.code
+                    "cuFFT does not plan this on several devices: {status}; give fewer devices, \
+                     other lengths, or leave device_ids out"
                 )))
             }
             planned => planned.map(|()| work_sizes),

@@ -19,7 +19,7 @@ pub enum ResultLayout {
 }
 
 /// The choices that a user makes about a transform; everything else follows from the operand.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FftRequest {
     /// Kind of transform; `None` takes it from the operand: real means R2C, complex means C2C.
     pub kind: Option<TransformKind>,

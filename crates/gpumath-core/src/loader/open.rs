@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gpumath_sys::dynlib::DynamicLibrary;
 use gpumath_sys::table::{Release, Symbol};
 
-use crate::error::{Error, FunctionNotFound, Result};
+use crate::error::{Error, FunctionNotFound, Result, status_text};
 use crate::loader::catalog::{CUDA_MAJORS, DRIVER, LibrarySpec, VersionQuery};
 use crate::loader::{mapped_files, messages, preload};
 use crate::version::Version;
@@ -85,7 +85,7 @@ pub(super) fn open(
     // named the file in a setting for this library.
     let handle =
         unsafe { DynamicLibrary::open(file) }.map_err(|text| without_own_path(&text, file))?;
-    let version = query_version(&handle, library.version)?;
+    let version = query_version(library.name, &handle, library.version)?;
     let path = if file.is_absolute() {
         file.to_path_buf()
     } else {
@@ -134,6 +134,7 @@ const STUB_LIBRARY: c_int = 34;
 
 /// Calls the library's version function; `None` if the library does not have it.
 fn query_version(
+    module: &str,
     library: &DynamicLibrary,
     query: VersionQuery,
 ) -> std::result::Result<Option<Version>, String> {
@@ -186,7 +187,7 @@ fn query_version(
         return Err(String::from("is a stub that serves for linking only"));
     }
     if status != 0 {
-        return Err(format!("{} returned status {status}", query.symbol()));
+        return Err(status_text(module, status, query.symbol(), ""));
     }
     let [major, minor, patch] = numbers.map(|number| number as u32);
     Ok(Some(match query {

@@ -1,7 +1,8 @@
 //! Where an operation computes.
 
 use std::num::NonZeroUsize;
-use std::slice;
+use std::sync::OnceLock;
+use std::{slice, thread};
 
 use crate::device::{Device, Devices};
 use crate::error::Result;
@@ -28,6 +29,12 @@ pub enum Execution {
 }
 
 impl Execution {
+    /// On the CPU, on every core that this process may use.
+    #[must_use]
+    pub fn cpu() -> Self {
+        Self::Cpu { threads: usable_cores() }
+    }
+
     /// Ordinal of the CUDA device, of the first one of several; `None` for the CPU.
     #[must_use]
     pub const fn device(self) -> Option<i32> {
@@ -83,4 +90,12 @@ impl Execution {
             _ => self.location() == location,
         }
     }
+}
+
+/// Returns the cores that this process may use. They are counted once, because that reads the
+/// control group's files.
+#[must_use]
+pub fn usable_cores() -> NonZeroUsize {
+    static CORES: OnceLock<NonZeroUsize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
 }

@@ -7,13 +7,18 @@
 //! - [`Plan`] makes plans, again without cached ones if memory is short, and executes them.
 //! - [`plan_cache`] keeps plans, for all operations of a thread under one limit.
 //! - `placement` copies operands to where the plan computes, and results back.
+//! - [`Operand`] is memory that is borrowed for an execution. Rust programs call [`Plan::run`] and
+//!   [`compute`], without `unsafe`.
 //! - [`Workspace`] keeps the memory that executions work in.
 
+mod check;
 mod execution;
+mod operand;
 mod output;
 mod placement;
 mod plan;
 pub mod plan_cache;
+mod run;
 #[cfg(test)]
 mod toy;
 mod workspace;
@@ -27,10 +32,14 @@ use crate::device::{CaptureStatus, ContextGuard, StreamRef};
 use crate::error::Result;
 use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
 
-pub use execution::Execution;
+pub use execution::{Execution, usable_cores};
+pub use operand::Operand;
+#[cfg(feature = "cudarc")]
+pub(crate) use operand::check_range;
 pub use output::{MAX_ALIGNMENT, alignment, check_output};
 pub use plan::{Plan, PlanLookup};
 pub use plan_cache::PlanCache;
+pub use run::{Computed, compute};
 pub use workspace::{Workspace, allocate_in_graph, captured};
 
 /// One operation, such as the Fourier transform. The type has no values; it ties the others

@@ -17,23 +17,17 @@ pub(crate) use sticky::{check as check_sticky, is_set as is_sticky_error_set};
 
 const SUCCESS: i32 = 0;
 
-/// Statuses that mean "no memory": module name of the library, text of the error, numbers.
-const OUT_OF_MEMORY: [(&str, &str, &[i32]); 14] = [
-    ("driver", "the device is out of memory", &[2]),
-    ("runtime", "the device is out of memory", &[2]),
-    ("cublas", "cuBLAS could not allocate memory", &[3]),
-    ("cublasLt", "cuBLASLt could not allocate memory", &[3]),
-    ("cublasXt", "cuBLASXt could not allocate memory", &[3]),
-    ("cufft", "cuFFT could not allocate memory for its plan", &[2]),
-    ("curand", "cuRAND could not allocate memory", &[102]),
-    ("cusolver", "cuSOLVER could not allocate memory", &[2]),
-    ("cusolverDn", "cuSOLVER could not allocate memory", &[2]),
-    ("cusolverMg", "cuSOLVER could not allocate memory", &[2]),
-    ("cusolverRf", "cuSOLVER could not allocate memory", &[2]),
-    ("cusolverSp", "cuSOLVER could not allocate memory", &[2]),
-    // ALLOC_FAILED, and INSUFFICIENT_RESOURCES, which is about memory of the device too.
-    ("cusparse", "cuSPARSE could not allocate memory", &[2, 11]),
-    ("nvrtc", "NVRTC could not allocate memory", &[1]),
+/// Statuses that mean "no memory".
+const OUT_OF_MEMORY: [&str; 9] = [
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "CUFFT_ALLOC_FAILED",
+    "CURAND_STATUS_ALLOCATION_FAILED",
+    "CUSOLVER_STATUS_ALLOC_FAILED",
+    "CUSPARSE_STATUS_ALLOC_FAILED",
+    "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", // of the device's memory
+    "NVRTC_ERROR_OUT_OF_MEMORY",
+    "cudaErrorMemoryAllocation",
 ];
 
 /// Calls a function of a library's table and turns its status into a `Result<()>`. The call has to
@@ -67,15 +61,10 @@ pub(crate) fn check(
 
 #[cold]
 fn error(function: &Symbol, code: i32, context: String) -> Error {
-    let (library, c_name) = (function.library, function.c_name);
-    let row =
-        OUT_OF_MEMORY.iter().find(|(name, _, codes)| *name == library && codes.contains(&code));
-    if let Some((_, what, _)) = row {
-        let context = if context.is_empty() { context } else { format!(" ({context})") };
-        return Error::OutOfMemory(format!("{c_name}: {what}{context}"));
-    }
-    let status = Status { library, function: c_name, code, context };
-    if matches!(library, "driver" | "runtime") {
+    let status = Status { library: function.library, function: function.c_name, code, context };
+    if OUT_OF_MEMORY.contains(&status.name()) {
+        Error::OutOfMemory(status.to_string())
+    } else if matches!(status.library, "driver" | "runtime") {
         sticky::error(status)
     } else {
         Error::Status(Box::new(status))
@@ -84,12 +73,15 @@ fn error(function: &Symbol, code: i32, context: String) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use gpumath_sys::generated::{cublaslt, cufft, curand, cusparse, driver};
+    use gpumath_sys::generated::statuses::STATUSES;
+    use gpumath_sys::generated::{
+        cublas, cublaslt, cufft, curand, cusolverdn, cusparse, driver, nvrtc, runtime,
+    };
 
     use super::*;
     use crate::loader::catalog;
 
-    fn text(function: &'static Symbol, code: i32, context: &str) -> String {
+    fn checked(function: &'static Symbol, code: i32, context: &str) -> String {
         match check(function, code, |_| context.to_owned()) {
             Ok(()) => "fine".to_owned(),
             Err(Error::OutOfMemory(text)) => text,
@@ -100,27 +92,35 @@ mod tests {
     #[test]
     fn each_library_has_its_own_statuses_for_no_memory() {
         assert_eq!(
-            text(cufft::CREATE.symbol(), 2, "8 points"),
-            "cufftCreate: cuFFT could not allocate memory for its plan (8 points)"
+            checked(cufft::CREATE.symbol(), 2, "8 points"),
+            "cufftCreate: CUFFT_ALLOC_FAILED (2): cuFFT could not allocate device or host memory \
+             [8 points]"
         );
-        assert_eq!(
-            text(driver::MEM_ALLOC.symbol(), 2, ""),
-            "cuMemAlloc: the device is out of memory"
-        );
-        for (function, code) in [
-            (cublaslt::CREATE.symbol(), 3),
-            (cusparse::CREATE.symbol(), 2),
-            (cusparse::CREATE.symbol(), 11),
-            (curand::CREATE_GENERATOR.symbol(), 102),
+        for (function, code, name) in [
+            (driver::MEM_ALLOC.symbol(), 2, "CUDA_ERROR_OUT_OF_MEMORY"),
+            (runtime::MALLOC.symbol(), 2, "cudaErrorMemoryAllocation"),
+            (cublas::CREATE.symbol(), 3, "CUBLAS_STATUS_ALLOC_FAILED"),
+            (cublaslt::CREATE.symbol(), 3, "CUBLAS_STATUS_ALLOC_FAILED"),
+            (cusolverdn::CREATE.symbol(), 2, "CUSOLVER_STATUS_ALLOC_FAILED"),
+            (cusparse::CREATE.symbol(), 2, "CUSPARSE_STATUS_ALLOC_FAILED"),
+            (cusparse::CREATE.symbol(), 11, "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES"),
+            (curand::CREATE_GENERATOR.symbol(), 102, "CURAND_STATUS_ALLOCATION_FAILED"),
+            (nvrtc::CREATE_PROGRAM.symbol(), 1, "NVRTC_ERROR_OUT_OF_MEMORY"),
         ] {
-            assert!(text(function, code, "").contains("could not allocate"), "{}", function.c_name);
+            let expected = format!("{}: {name} ({code}): ", function.c_name);
+            let text = checked(function, code, "");
+            assert!(text.starts_with(&expected), "{text}");
         }
-        assert!(text(cublaslt::CREATE.symbol(), 2, "").starts_with("other"));
+        assert!(checked(cublaslt::CREATE.symbol(), 2, "").starts_with("other"));
     }
 
     #[test]
     fn other_statuses_stay_as_they_are() {
-        assert_eq!(text(cufft::CREATE.symbol(), 0, ""), "fine");
+        assert_eq!(checked(cufft::CREATE.symbol(), 0, ""), "fine");
+        assert_eq!(
+            checked(cublaslt::CREATE.symbol(), 77, "of mine"),
+            "other: cublasLtCreate: unknown status (77) [of mine]"
+        );
         assert!(matches!(
             check(cufft::CREATE.symbol(), 5, |code| format!("status {code}")),
             Err(Error::Status(status))
@@ -129,9 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_libraries_that_there_are() {
-        for (name, ..) in OUT_OF_MEMORY {
-            assert!(!catalog::symbols_of(name).is_empty(), "{name}");
+    fn every_library_has_its_statuses() {
+        for (module, statuses) in STATUSES {
+            assert!(!catalog::symbols_of(module).is_empty(), "{module}");
+            assert_eq!(statuses[0].0, SUCCESS, "{module}");
+        }
+        for name in OUT_OF_MEMORY {
+            let known = STATUSES.iter().flat_map(|(_, rows)| *rows);
+            assert!(known.into_iter().any(|row| row.1 == name), "{name}");
         }
     }
 }

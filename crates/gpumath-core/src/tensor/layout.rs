@@ -14,6 +14,13 @@ pub struct Layout {
     pub strides: Dims,
 }
 
+/// The C-contiguous layout of a shape.
+impl<const N: usize> From<[i64; N]> for Layout {
+    fn from(shape: [i64; N]) -> Self {
+        Self::contiguous(&shape)
+    }
+}
+
 impl Layout {
     /// Returns the C-contiguous layout of `shape`: gapless, with the last dimension fastest.
     #[must_use]

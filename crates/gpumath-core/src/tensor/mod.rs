@@ -2,10 +2,12 @@
 
 mod batch;
 mod dtype;
+mod element;
 mod layout;
 
 pub(crate) use batch::{BatchDim, BatchDims};
 pub use dtype::DType;
+pub use element::Element;
 pub use layout::{Dims, Layout};
 
 /// Where memory is.

@@ -4,5 +4,7 @@
 
 mod embedded;
 mod libraries;
+#[path = "../support/random.rs"]
+mod random;
 mod reference;
 mod threads;

@@ -57,6 +57,13 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call1(arguments)?))
 }
 
+/// Return the text of an error with this status, as the core writes it.
+#[pyfunction]
+pub(crate) fn _status_text(library: &str, status: i64, function: &str, context: &str) -> String {
+    // No library has a status that is not a C int.
+    gpumath_core::error::status_text(library, status as i32, function, context)
+}
+
 /// `?` from a result of the core to a result of PyO3.
 pub(crate) trait OrRaise<T> {
     /// Returns the value, or the error as an exception.

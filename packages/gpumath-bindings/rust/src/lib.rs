@@ -51,6 +51,8 @@ mod _core {
         };
         #[pymodule_export]
         use crate::api::tensor_view::PyTensorView;
+        #[pymodule_export]
+        use crate::error::_status_text;
     }
 
     /// The structs of the C APIs.

@@ -7,5 +7,71 @@
 - `gpumath.bindings.errors`: the exceptions
 - ``python -m gpumath.bindings``: a report of what is found on this machine and what is missing
 
-Importing a module opens no CUDA library; the first call does.
+``import gpumath.bindings`` is enough: a module is imported when its name is first used. Importing a
+module opens no CUDA library; the first call does.
+
+Examples
+--------
+>>> import gpumath.bindings
+>>> gpumath.bindings.cufft.Type.C2C
+<Type.C2C: 41>
 """
+
+# What type checkers take as true; the module `typing` would be a cost of every import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gpumath.bindings import (
+        core,
+        cublas,
+        cublasLt,
+        cublasXt,
+        cufft,
+        curand,
+        cusolver,
+        cusolverDn,
+        cusolverMg,
+        cusolverRf,
+        cusolverSp,
+        cusparse,
+        driver,
+        errors,
+        mathdx,
+        nvjitlink,
+        nvrtc,
+        runtime,
+    )
+
+__all__ = [
+    "core",
+    "cublas",
+    "cublasLt",
+    "cublasXt",
+    "cufft",
+    "curand",
+    "cusolver",
+    "cusolverDn",
+    "cusolverMg",
+    "cusolverRf",
+    "cusolverSp",
+    "cusparse",
+    "driver",
+    "errors",
+    "mathdx",
+    "nvjitlink",
+    "nvrtc",
+    "runtime",
+]
+
+if not TYPE_CHECKING:  # or else type checkers would accept any name
+
+    def __getattr__(name):
+        """Import the module of this name."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

@@ -9,7 +9,7 @@ Examples
 >>> error.status
 <Result.INVALID_SIZE: 8>
 >>> str(error)
-'cufftPlan1d: INVALID_SIZE (8): a transform size or a batch is not supported'
+'cufftPlan1d: CUFFT_INVALID_SIZE (8): a transform size or a batch is not supported'
 """
 
 from __future__ import annotations
@@ -134,7 +134,6 @@ class LibraryError(GpumathError):
             self.status = status
         self.function = function
         self.context = context
-        self._meaning: str = tables.MEANINGS.get(status, "")
 
     @classmethod
     def check(cls, status: int) -> None:
@@ -149,13 +148,8 @@ class LibraryError(GpumathError):
             raise cls(status)
 
     def __str__(self) -> str:
-        name = getattr(self.status, "name", "unknown status")
-        text = f"{name} ({int(self.status)})"
-        if self.function:
-            text = f"{self.function}: {text}"
-        if self._meaning:
-            text = f"{text}: {self._meaning}"
-        return f"{text} [{self.context}]" if self.context else text
+        text = import_module("gpumath.bindings._core").core._status_text
+        return str(text(self._statuses, self.status, self.function, self.context))
 
 
 class cuBLASError(LibraryError):  # noqa: N801 - the library's own spelling, as in nvmath-python

@@ -3,14 +3,13 @@
 use std::num::NonZeroUsize;
 
 use gpumath_core::fft::{Callbacks, FftProblem, FftRequest, PlanDescription, TransformKind};
-use gpumath_core::operation::{Execution, Request};
+use gpumath_core::operation::{self, Execution, Request};
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::arguments::{kind_name, parse_kind, parse_parity, parse_result_layout};
-use crate::api::operation::arguments::usable_cores as cores;
 use crate::error::OrRaise;
 
 /// Limit on the elements, which no memory reaches. Their size in bytes still fits into 64 bits.
@@ -351,5 +350,5 @@ fn layout(prefix: &str, shape: Dims, strides: Option<Vec<i64>>) -> PyResult<Layo
 /// True
 #[pyfunction]
 pub(crate) fn usable_cores() -> usize {
-    cores().get()
+    operation::usable_cores().get()
 }

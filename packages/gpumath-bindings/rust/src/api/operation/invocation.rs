@@ -8,7 +8,7 @@ use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use super::operands::{Input, check, location_of};
+use super::operands::Input;
 use super::streams::{UserStream, WorkStreams, refuse_capture};
 use super::workspace::{PyWorkspace, reserve};
 use crate::api::wait::wait_until;
@@ -63,8 +63,7 @@ struct Target<'py> {
 impl<'py, O: Operation> Invocation<'_, 'py, O> {
     /// Checks whether the plan can be executed on these operands, before anything happens.
     pub(crate) fn check(&self) -> gpumath_core::Result<()> {
-        let location = location_of(self.plan, self.inputs)?;
-        check(self.plan, location, self.inputs, self.outs)
+        self.plan.check(self.inputs, self.outs)
     }
 
     /// Executes, and returns the results. The caller has [checked](Self::check) the operands.

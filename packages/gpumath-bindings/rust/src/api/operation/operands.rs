@@ -3,8 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use gpumath_core::error::{Error, Result};
-use gpumath_core::operation::{OperandSpec, Operation, Plan, Problem};
+use gpumath_core::operation::{OperandSpec, Operation, Plan};
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -133,115 +132,6 @@ pub(super) fn views<'a>(inputs: &'a [Input<'_>]) -> SmallVec<[&'a TensorView; 4]
     inputs.iter().map(|input| &input.operand.view).collect()
 }
 
-/// Returns where all these inputs are; `InvalidValue` if they are not in the same memory, or are
-/// where the plan cannot get them from.
-pub(super) fn location_of<O: Operation>(
-    plan: &Plan<O>,
-    inputs: &[Input<'_>],
-) -> Result<MemoryLocation> {
-    let location = inputs.first().map_or(MemoryLocation::Host, |first| first.device);
-    let specs = plan.problem().inputs().zip(inputs);
-    for (spec, input) in specs {
-        if input.device != location {
-            return Err(Error::InvalidValue(format!(
-                "{} is {}, but other operands are {}; copy them to one place",
-                spec.name,
-                input.device.describe(),
-                location.describe()
-            )));
-        }
-    }
-    let execution = plan.execution();
-    // Operands are copied between host memory and one device, but not between devices.
-    let is_copied = execution.devices().is_none()
-        && (location == MemoryLocation::Host || execution.location() == MemoryLocation::Host);
-    if is_copied || execution.reaches(location) {
-        return Ok(location);
-    }
-    Err(Error::InvalidValue(format!(
-        "the plan was made for operands {}, but these are {}; copy them, or make another plan",
-        execution.location().describe(),
-        location.describe()
-    )))
-}
-
-/// Checks inputs and given results against a plan.
-pub(super) fn check<O: Operation>(
-    plan: &Plan<O>,
-    location: MemoryLocation,
-    inputs: &[Input<'_>],
-    outs: &[Option<Input<'_>>],
-) -> Result<()> {
-    let problem = plan.problem();
-    let engine = plan.execution().location();
-    let overwritten = problem.overwritten_input();
-    for (index, (spec, input)) in problem.inputs().zip(inputs).enumerate() {
-        check_one(&spec, input, location)?;
-        if !problem.fits_input(index, input, engine) {
-            return Err(misaligned(&spec, input));
-        }
-        if input.readonly && overwritten == Some(index) {
-            return Err(Error::InvalidValue(format!(
-                "{} is read-only, but would be overwritten",
-                spec.name
-            )));
-        }
-    }
-    for (index, (spec, out)) in problem.outputs().zip(outs).enumerate() {
-        let Some(out) = out else { continue };
-        check_one(&spec, out, location)?;
-        if !problem.fits_output(index, out, engine) {
-            return Err(misaligned(&spec, out));
-        }
-        if out.readonly {
-            return Err(Error::InvalidValue(format!(
-                "{} is read-only; give an array that is writable",
-                spec.name
-            )));
-        }
-        let own = overwritten.filter(|_| index == 0);
-        let inputs = problem.inputs().zip(inputs).enumerate();
-        for (position, (other, input)) in inputs.filter(|_| !problem.is_empty()) {
-            if own == Some(position) && out.ptr != input.ptr {
-                return Err(Error::InvalidValue(format!(
-                    "this plan works in place, but {} is not the memory of {}; leave it out",
-                    spec.name, other.name
-                )));
-            }
-            if own != Some(position) && out.overlaps(input) {
-                return Err(Error::InvalidValue(format!(
-                    "{} and {} overlap in memory, but this plan works out of place; give memory of \
-                     its own",
-                    spec.name, other.name
-                )));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The error for an array whose address is aligned otherwise than the plan needs.
-fn misaligned(spec: &OperandSpec<'_>, view: &TensorView) -> Error {
-    Error::InvalidValue(format!(
-        "{} is at the address {:#x}, but the plan was made for another alignment; make another \
-         plan",
-        spec.name, view.ptr
-    ))
-}
-
-/// Checks one view against what a plan was made for.
-fn check_one(spec: &OperandSpec<'_>, view: &TensorView, location: MemoryLocation) -> Result<()> {
-    if spec.matches(view) && view.device == location {
-        return Ok(());
-    }
-    Err(Error::InvalidValue(format!(
-        "{} is of {}, but the plan was made for {}; copy it to that, or make another plan",
-        spec.name,
-        view.describe(),
-        spec.view_at(0, location).describe()
-    )))
-}
-
 /// Returns the address of one side of a plan, and the operand to keep until the work is done. A
 /// bare address is taken as it is; an operand is checked against the plan.
 pub(crate) fn address_of<O: Operation>(
@@ -256,7 +146,7 @@ pub(crate) fn address_of<O: Operation>(
     let name = spec.as_ref().map_or("the operand", |spec| spec.name);
     let (view, _) = interop::view(name, operand, Some(stream))?;
     if let Some(spec) = spec {
-        check_one(&spec, &view, plan.execution().location()).or_raise(operand.py())?;
+        spec.check(&view, plan.execution().location()).or_raise(operand.py())?;
     }
     Ok((view.ptr, Some(view)))
 }
