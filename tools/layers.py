@@ -73,7 +73,7 @@ CRATE_LAYERS = (
     CrateLayer("crates/gpumath-sys/Cargo.toml", ("libloading",)),
     CrateLayer(
         "crates/gpumath-core/Cargo.toml",
-        ("gemm", "gpumath-sys", "rayon", "rustfft", "realfft", "smallvec"),
+        ("gemm", "gpumath-sys", "rustfft", "realfft", "smallvec"),
     ),
     CrateLayer(
         "packages/gpumath-bindings/rust/Cargo.toml",

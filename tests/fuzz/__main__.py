@@ -31,7 +31,7 @@ def modules() -> list[str]:
 
 def seconds_of(text: str) -> float:
     """Read a duration such as ``"30s"``, ``"10m"`` or ``"2h"``."""
-    unit = UNITS[text[-1]] if text[-1] in UNITS else 1
+    unit = UNITS.get(text[-1], 1)
     return float(text.rstrip("smh")) * unit
 
 

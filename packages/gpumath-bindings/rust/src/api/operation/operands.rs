@@ -208,9 +208,11 @@ pub(super) fn check<O: Operation>(
                     spec.name, other.name
                 )));
             }
-            if own != Some(position) && out.overlaps(input) {
+            if own != Some(position)
+                && let Some(overlap) = out.overlap(input).words()
+            {
                 return Err(Error::InvalidValue(format!(
-                    "{} and {} overlap in memory, but this plan works out of place; give memory of \
+                    "{} and {} {overlap} in memory, but this plan works out of place; give memory of \
                      its own",
                     spec.name, other.name
                 )));
