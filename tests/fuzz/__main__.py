@@ -65,7 +65,7 @@ def run(name: str, seconds: float, seed: int | None = None) -> str | None:
         try:
             process = subprocess.run(
                 [sys.executable, "-P", "-m", "tests.fuzz", *arguments],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(import_paths())},
+                env={**os.environ, "PYTHONPATH": python_path(), "OPENBLAS_NUM_THREADS": "1"},
                 timeout=seconds + LONGEST_ATTEMPT,
                 check=False,
             )
@@ -79,10 +79,10 @@ def run(name: str, seconds: float, seed: int | None = None) -> str | None:
     return f"{name} {outcome} in attempt {count}: to try it again, --seed {seed_text}"
 
 
-def import_paths() -> list[str]:
+def python_path() -> str:
     """Return PYTHONPATH with the checkout in it."""
-    given = [path for path in [os.environ.get("PYTHONPATH")] if path]
-    return [*given, str(FOLDER.parents[1])]
+    given = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([*([given] if given else []), str(FOLDER.parents[1])])
 
 
 def main() -> None:

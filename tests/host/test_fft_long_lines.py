@@ -13,7 +13,7 @@ from tests.helpers.references import assert_close, hermitian_values, random_valu
 # Grids, padded grids for large primes, and half of them for real lines; even and odd.
 LONG = [1 << 15, 3 * 16411, 2 * 16411, 65_537, 99_999, 2 * 65_536, 180_180]
 # Longer than what is transformed as a whole on one thread.
-LONGEST = [2 * (1 << 22) + 4, (1 << 22) + 1, 4_999_999]
+LONGEST = [(1 << 22) + 4, (1 << 22) + 1, 4_999_999]
 
 
 def transformed(kind: str, operand: np.ndarray, odd: bool, threads: int, out: Any = None) -> Any:
@@ -37,8 +37,8 @@ def test_lines_on_any_number_of_threads(kind: str, points: int) -> None:
     dtype = dtype if kind == "R2C" else f"f{2 * int(dtype[1])}"
     values = operand_of(kind, points, dtype)
     odd = points % 2 == 1
-    for threads in (1, 2, 3):
-        for step in (1, 3, -2):
+    for threads in (1, 3):
+        for step in (1, -2):
             # The operand, and the result, with gaps between their elements.
             spread = np.zeros((2, values.shape[1] * abs(step)), values.dtype)[:, ::step]
             spread[...] = values

@@ -7,6 +7,7 @@ import resource
 import signal
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def transforms_with_little_memory(length: int, mebibytes: list[int]) -> Any:
     operands = {"fft": real + 0j, "rfft": real, "irfft": real[: length // 2 + 1] + 0j}
     operands = {name: operand.astype(operand.dtype) for name, operand in operands.items()}
     return [
-        [name, left, with_address_space(left * MEBIBYTE, lambda: getattr(fft, name)(operand))]
+        [name, left, with_address_space(left * MEBIBYTE, partial(getattr(fft, name), operand))]
         for name, operand in operands.items()
         for left in mebibytes
     ]

@@ -34,11 +34,8 @@ fn start(pool: &'static HelperPool) -> io::Result<()> {
 }
 
 /// A pool of so many helpers, which stays until the end of the process.
-fn pool(
-    most: usize,
-    start: fn(&'static HelperPool) -> io::Result<()>,
-) -> Option<&'static HelperPool> {
-    Some(Box::leak(Box::new(HelperPool::new(most, start))))
+fn pool(most: usize, start: fn(&'static HelperPool) -> io::Result<()>) -> &'static HelperPool {
+    Box::leak(Box::new(HelperPool::new(most, start)))
 }
 
 #[test]
@@ -67,7 +64,7 @@ fn no_call_has_more_threads_than_it_asked_for() {
     let pool = pool(6, start);
     for asked in [2, 3, 50] {
         let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        parallel_for_with(pool, asked, 200, |indices| {
+        parallel_for_with(Some(pool), asked, 200, |indices| {
             most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             indices.for_each(|_| thread::yield_now());
             inside.fetch_sub(1, Ordering::SeqCst);
@@ -83,7 +80,7 @@ fn helpers_end_when_there_is_nothing_to_do() {
     let pool = pool(3, start);
     let all_come = || {
         let barrier = Barrier::new(4);
-        parallel_for_with(pool, 8, 500, |indices| {
+        parallel_for_with(Some(pool), 8, 500, |indices| {
             barrier.wait();
             indices.for_each(drop);
             Ok(())
@@ -92,9 +89,9 @@ fn helpers_end_when_there_is_nothing_to_do() {
     };
     for _ in 0..2 {
         all_come();
-        assert_eq!(pool.unwrap().alive(), 3);
+        assert_eq!(pool.alive(), 3);
         let end = Instant::now() + Duration::from_secs(60);
-        while pool.unwrap().alive() > 0 {
+        while pool.alive() > 0 {
             assert!(Instant::now() < end, "the helpers are still there");
             thread::sleep(Duration::from_millis(20));
         }
@@ -107,12 +104,12 @@ fn without_a_thread_the_caller_works_alone() {
     let caller = thread::current().id();
     for _ in 0..3 {
         assert_each_index_once(500, |work| {
-            parallel_for_with(pool, 8, 500, |indices| {
+            parallel_for_with(Some(pool), 8, 500, |indices| {
                 assert_eq!(thread::current().id(), caller);
                 work(indices)
             })
         });
-        assert_eq!(pool.unwrap().alive(), 0);
+        assert_eq!(pool.alive(), 0);
     }
 }
 
@@ -127,14 +124,14 @@ fn with_fewer_threads_than_wanted_those_help() {
     });
     // All three come, or none would get past the barrier.
     let barrier = Barrier::new(4);
-    parallel_for_with(pool, 8, 500, |indices| {
+    parallel_for_with(Some(pool), 8, 500, |indices| {
         barrier.wait();
         indices.for_each(drop);
         Ok(())
     })
     .unwrap();
-    assert_eq!(pool.unwrap().alive(), 3);
-    assert_each_index_once(500, |work| parallel_for_with(pool, 8, 500, work));
+    assert_eq!(pool.alive(), 3);
+    assert_each_index_once(500, |work| parallel_for_with(Some(pool), 8, 500, work));
 }
 
 #[test]
@@ -145,9 +142,9 @@ fn many_callers_and_nested_calls_end() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..20 {
-                    parallel_for_with(pool, 16, 10, |outer| {
+                    parallel_for_with(Some(pool), 16, 10, |outer| {
                         for _ in outer {
-                            parallel_for_with(pool, 16, 10, |inner| {
+                            parallel_for_with(Some(pool), 16, 10, |inner| {
                                 total.fetch_add(inner.count(), Ordering::Relaxed);
                                 Ok(())
                             })?;
@@ -160,7 +157,7 @@ fn many_callers_and_nested_calls_end() {
         }
     });
     assert_eq!(total.into_inner(), 8 * 20 * 10 * 10);
-    assert!(pool.unwrap().alive() <= 2);
+    assert!(pool.alive() <= 2);
 }
 
 #[test]
@@ -169,7 +166,7 @@ fn a_call_does_not_wait_for_busy_helpers() {
     let (begun, done) = (Barrier::new(3), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
-            parallel_for_with(pool, 2, 2, |_| {
+            parallel_for_with(Some(pool), 2, 2, |_| {
                 // The helper and its caller, which both stay until the other calls are done.
                 begun.wait();
                 while !done.load(Ordering::SeqCst) {
@@ -181,7 +178,7 @@ fn a_call_does_not_wait_for_busy_helpers() {
         });
         begun.wait();
         for _ in 0..1000 {
-            assert_each_index_once(5, |work| parallel_for_with(pool, 2, 5, work));
+            assert_each_index_once(5, |work| parallel_for_with(Some(pool), 2, 5, work));
         }
         done.store(true, Ordering::SeqCst);
     });
@@ -193,7 +190,7 @@ fn errors_and_panics_of_helpers_are_returned() {
     let caller = thread::current().id();
     let run = |on_helper: fn() -> Result<()>| {
         let barrier = Barrier::new(2);
-        parallel_for_with(pool, 2, 2, |_| {
+        parallel_for_with(Some(pool), 2, 2, |_| {
             barrier.wait();
             if thread::current().id() == caller { Ok(()) } else { on_helper() }
         })
@@ -208,7 +205,7 @@ fn errors_and_panics_of_helpers_are_returned() {
 fn an_error_ends_the_loop_of_all_threads() {
     let pool = pool(1, start);
     let seen = AtomicUsize::new(0);
-    let failed = parallel_for_with(pool, 2, 1_000_000, |indices| {
+    let failed = parallel_for_with(Some(pool), 2, 1_000_000, |indices| {
         for index in indices {
             seen.fetch_add(1, Ordering::Relaxed);
             if index == 1000 {

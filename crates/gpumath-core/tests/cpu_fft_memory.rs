@@ -122,8 +122,8 @@ fn where_memory_is_short_there_is_an_error() {
             let mut operands = Operands::new(points);
             let (mut refused, mut done) = (0, 0);
             for threads in [1, 2] {
-                for step in 0..60 {
-                    let left = points * 16 * step / 4;
+                for step in 0..24 {
+                    let left = points * 16 * step;
                     LIMIT.store(LIVE.load(Ordering::SeqCst) + left, Ordering::SeqCst);
                     let result =
                         plan(&problem, threads).and_then(|fft| operands.run(&problem, &fft));

@@ -29,9 +29,10 @@ pub(crate) fn zeroed<E: Pod>(len: usize, purpose: &str) -> Result<Vec<E>> {
     if first.is_null() {
         return Err(exhausted(layout.size(), purpose));
     }
-    // SAFETY: the memory was just allocated in the layout of a vector of this capacity, and its
-    // zeros are values of `E`.
-    Ok(unsafe { Vec::from_raw_parts(first.cast(), len, len) })
+    let elements = std::ptr::slice_from_raw_parts_mut(first.cast(), len);
+    // SAFETY: the memory was just allocated in the layout of such a box, and its zeros are values
+    // of `E`.
+    Ok(unsafe { Box::from_raw(elements) }.into_vec())
 }
 
 /// Returns `OutOfMemory` unless memory for `len` elements of `E` can be allocated now. It goes

@@ -106,7 +106,7 @@ impl HelperPool {
         // SAFETY: a helper calls `help` only while it is counted inside the loop. `TakeBack` waits,
         // also when `own` unwinds, until none is and none can come any more. So nobody uses `help`
         // after this function.
-        let help: *const Help = unsafe { std::mem::transmute(std::ptr::from_ref(help)) };
+        let help: &'static Help = unsafe { std::mem::transmute(help) };
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;

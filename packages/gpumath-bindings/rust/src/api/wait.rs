@@ -24,6 +24,7 @@ pub(crate) fn wait_until(
 /// Returns the exception that the handler of a signal raises, if one has come, as an error. Long
 /// work on the CPU ends with it.
 pub(crate) fn check_signals() -> Result<()> {
-    let checked = acquire_gil(|py| py.check_signals()).unwrap_or(Ok(()));
+    let mut checked = Ok(());
+    acquire_gil(|py| checked = py.check_signals());
     checked.map_err(|error| Error::Foreign(Foreign::new(error)))
 }

@@ -17,6 +17,7 @@ use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
 use super::line_tiles::{LineTiles, StridePair};
+use super::short_lines::MAX_POINTS;
 use super::tables::{PURPOSE, exp_i, fill_parallel, for_each_index};
 use crate::error::Result;
 use crate::fft::cpu::scratch::ScratchBuffer;
@@ -45,7 +46,10 @@ impl<T: Scalar> LongReal<T> {
         check_available::<T>(points, &format!("a transform of {points} points"))?;
         let is_even = points.is_multiple_of(2);
         let complex = if is_even { points / 2 } else { points };
-        let Some(shape) = GridShape::new(complex, lines, threads) else { return Ok(None) };
+        // Where there is a thread for each line, realfft is faster, also for large primes.
+        let is_shared = lines < threads.get() || points > MAX_POINTS;
+        let shape = GridShape::new(complex, lines, threads).filter(|_| is_shared);
+        let Some(shape) = shape else { return Ok(None) };
         let direction = if is_forward { FftDirection::Forward } else { FftDirection::Inverse };
         let fft = FourStepFft::new(shape, direction, threads)?;
         let mut turns = zeroed(if is_even { complex / 2 + 1 } else { 0 }, PURPOSE)?;
