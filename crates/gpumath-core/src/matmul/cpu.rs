@@ -1,6 +1,7 @@
 //! Products on the CPU, by the `gemm` crate. Each thread computes blocks of rows or of columns of
 //! the result, so all threads are those of [`crate::parallel`].
 
+use std::cell::Cell;
 use std::num::NonZeroUsize;
 
 use gemm::Parallelism;
@@ -25,8 +26,8 @@ const TILE: usize = 16;
 const MAX_SIDE: usize = 1024;
 const MAX_DEPTH: usize = 2048;
 
-/// Bytes that the kernel allocates for each thread, besides: a part of a block, as large as a
-/// cache.
+/// Bytes that the kernel allocates on the first use of a thread, at most: a part of a block, as
+/// large as a cache.
 const CACHE_BYTES: usize = 8 << 20;
 
 /// A product on the CPU, of operands with any strides.
@@ -71,11 +72,8 @@ impl CpuMatmul {
         };
         let (height, down) = cut(rows, if is_tall { shares } else { 1 });
         let (width, across) = cut(columns, if is_tall { 1 } else { shares });
-        let threads = self.threads.get().min(down * across);
-        // The crate ends the process where it cannot allocate.
-        let packed = height.max(width) * depth.min(MAX_DEPTH) + CACHE_BYTES / size_of::<T>();
-        check_available::<T>(packed * threads, "this product")?;
         parallel_for(self.threads, down * across, |mut blocks| {
+            check_memory::<T>(height.max(width) * depth.min(MAX_DEPTH))?;
             while let Some(block) = blocks.next() {
                 let (row, column) = (block / across * height, block % across * width);
                 // Without any depth, the block is set to zero.
@@ -113,6 +111,20 @@ impl CpuMatmul {
             Ok(())
         })
     }
+}
+
+/// Returns `OutOfMemory` unless there is memory for what a call of the kernel allocates, for so many
+/// elements of a block: the kernel would end the process.
+fn check_memory<T>(elements: usize) -> Result<()> {
+    thread_local! {
+        static HAS_CACHE: Cell<bool> = const { Cell::new(false) };
+    }
+    const PURPOSE: &str = "this product";
+    if !HAS_CACHE.get() {
+        check_available::<u8>(CACHE_BYTES, PURPOSE)?;
+        HAS_CACHE.set(true);
+    }
+    check_available::<T>(elements, PURPOSE)
 }
 
 impl Engine for CpuMatmul {

@@ -126,6 +126,9 @@ pub(super) fn find_recent<O: Operation>(
     inputs: &[&TensorView],
     execution: Execution,
 ) -> Option<Arc<Plan<O>>> {
+    if LIMIT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
     let plan = O::plan_cache().recent.with(|recent| {
         let recent = recent.0.borrow();
         let found = recent.entries.iter().find(|recent| {
