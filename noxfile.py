@@ -221,6 +221,15 @@ def tests_cuda_libs(session: nox.Session) -> None:
     run_pytest(session, "-m", "not gpu", folders=("bindings", "cuda_libs"), env=settings)
 
 
+@nox.session(requires=["wheels"])
+def fuzz(session: nox.Session) -> None:
+    """Try random things with the built wheels: `-- 10m` for each module, default one minute."""
+    libraries = (*CUDA13_LIBRARIES, "nvidia-nvvm")
+    session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, *libraries)
+    # The packages are those of the wheels: the checkout only has what is run.
+    session.run("python", "-P", "-m", "tests.fuzz", *session.posargs, env={"PYTHONPATH": str(ROOT)})
+
+
 @nox.session(name="tests-gpu")
 def tests_gpu(session: nox.Session) -> None:
     """Run the tests that need a GPU; with --no-venv against what is installed, with no network."""

@@ -177,13 +177,36 @@ def test_plan_cache() -> None:
         core.set_plan_cache_limit(limit)
 
 
-def test_each_thread_has_its_own_cache() -> None:
+def test_threads_share_the_cache() -> None:
+    core.plan_cache_clear()
     core.FftPlan(np.zeros(10, np.complex64))
-    sizes = []
-    thread = threading.Thread(target=lambda: sizes.append(core.plan_cache_info().size))
+    thread = threading.Thread(target=lambda: core.FftPlan(np.ones(10, np.complex64)))
     thread.start()
     thread.join()
-    assert sizes == [0]
+    info = core.plan_cache_info()
+    assert (info.hits, info.misses, info.size) == (1, 1, 1)
+
+
+def test_plans_share_a_limit_of_their_memory() -> None:
+    core.plan_cache_clear()
+    before = core.plan_cache_info()
+    try:
+        core.FftPlan(np.zeros(2003))
+        taken = core.plan_cache_info().host_memory
+        assert taken > 2003 * 16
+        core.set_plan_cache_limit(before.limit, memory_limit=10 * taken)
+        for length in range(2004, 2050):
+            core.FftPlan(np.zeros(length))
+            info = core.plan_cache_info()
+            assert info.host_memory <= info.memory_limit == 10 * taken
+        assert info.size > 5
+        core.FftPlan(np.zeros(1_000_003))
+        info = core.plan_cache_info()
+        assert (info.size, info.host_memory > info.memory_limit) == (1, True), "it is kept alone"
+        core.FftPlan(np.zeros(5))
+        assert core.plan_cache_info().size == 1
+    finally:
+        core.set_plan_cache_limit(before.limit, memory_limit=before.memory_limit)
 
 
 def test_one_plan_in_many_threads() -> None:

@@ -150,7 +150,7 @@ def test_the_same_question_is_answered_from_the_cache() -> None:
 def test_plans_in_use_stay_in_the_cache() -> None:
     core.plan_cache_clear()
     limit = core.plan_cache_info().limit
-    hot = random_values((50,), np.complex64)
+    hot = random_values((5000,), np.complex64)
     core.FftPlan.transform(hot)
     for length in range(2, 3 * limit):
         core.FftPlan.transform(random_values((length,), np.complex64))

@@ -49,6 +49,7 @@ class RandomTransform:
     resizes: bool = True
     """Whether lengths and scaling may be asked for."""
     extents: tuple[int, ...] = EXTENTS
+    most_elements: int = MOST_ELEMENTS
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -227,7 +228,7 @@ class RandomTransform:
         return bool(self.rng.random() < probability)
 
     def _random_shape(self) -> list[int]:
-        ndim, room = int(self.rng.integers(1, 6)), MOST_ELEMENTS
+        ndim, room = int(self.rng.integers(1, 6)), self.most_elements
         shape = []
         for _ in range(ndim):
             longest = max(room, 1) if ndim <= 2 else max(min(room, 600), 1)
@@ -261,7 +262,7 @@ class RandomTransform:
                 is_padded = False  # what is left would not be Hermitian
             if is_padded:
                 shape[axis] = int(self.rng.integers(1, extent))
-            elif self._chance(0.2) and prod(shape) < MOST_ELEMENTS:
+            elif self._chance(0.2) and prod(shape) < self.most_elements:
                 shape[axis] += int(self.rng.integers(1, 4))
             halved = self.kind == "C2R" and position == len(self.axes) - 1
             kept = shape[axis] == extent and not halved

@@ -1,4 +1,4 @@
-"""Functions in many threads, each on a stream of its own, and what their plan caches say then."""
+"""Functions in many threads, each on a stream of its own, and what the plan cache says then."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def source(request: pytest.FixtureRequest) -> Source:
 
 @pytest.fixture
 def limit() -> Iterator[int]:
+    core.plan_cache_clear()
     before = core.plan_cache_info().limit
     yield before
     core.set_plan_cache_limit(before)
@@ -61,9 +62,8 @@ def some_problems(source: Source) -> list[Problem]:
     return problems
 
 
-def run_threads(source: Source, problems: list[Problem], calls: int) -> list[core.PlanCacheInfo]:
-    """Call the functions in any order in many threads; return what each says of its cache."""
-    infos: list[core.PlanCacheInfo] = []
+def run_threads(source: Source, problems: list[Problem], calls: int) -> core.PlanCacheInfo:
+    """Call the functions in any order in many threads; return what the cache says then."""
     failures: list[object] = []
     start = threading.Barrier(THREADS)
     on_gpu = source.is_on_gpu
@@ -81,7 +81,6 @@ def run_threads(source: Source, problems: list[Problem], calls: int) -> list[cor
                 worker.judge(result, problem.expected, problem.case.limit)
             if not worker.worst_error() <= 1:
                 failures.append((number, worker.worst_error()))
-            infos.append(core.plan_cache_info())
         except BaseException as error:
             start.abort()
             failures.append(error)
@@ -92,34 +91,35 @@ def run_threads(source: Source, problems: list[Problem], calls: int) -> list[cor
     for thread in threads:
         thread.join()
     assert failures == []
-    return infos
+    return core.plan_cache_info()
 
 
-def test_each_thread_makes_each_plan_once(source: Source, limit: int) -> None:
+def test_threads_share_the_plans(source: Source, limit: int) -> None:
     problems = some_problems(source)
-    for info in run_threads(source, problems, CALLS):
-        assert (info.misses, info.hits) == (PROBLEMS, CALLS - PROBLEMS)
-        assert (info.size, info.limit) == (PROBLEMS, limit)
+    info = run_threads(source, problems, CALLS)
+    # Threads that want the same plan at once may each make it.
+    assert PROBLEMS <= info.misses <= PROBLEMS * THREADS
+    assert info.misses + info.hits == CALLS * THREADS
+    assert (info.size, info.limit) == (PROBLEMS, limit)
+    assert run_threads(source, problems, CALLS).misses == info.misses
 
 
 def test_fewer_plans_than_problems(source: Source, limit: int) -> None:
     assert limit > 2
     problems = some_problems(source)
     core.set_plan_cache_limit(2)
-    for info in run_threads(source, problems, CALLS // 10):
-        assert (info.size, info.limit) == (2, 2)
-        assert info.misses > 2
-        assert info.misses + info.hits == CALLS // 10
+    info = run_threads(source, problems, CALLS // 10)
+    assert (info.size, info.limit) == (2, 2)
+    assert info.misses > 2
+    assert info.misses + info.hits == CALLS // 10 * THREADS
 
 
 def test_no_cache(source: Source, limit: int) -> None:
     """A limit of 0 means a plan for each call."""
     problems = some_problems(source)
     core.set_plan_cache_limit(0)
-    for info in run_threads(source, problems, CALLS // 10):
-        assert (info.misses, info.hits) == (CALLS // 10, 0)
-        assert (info.size, info.limit) == (0, 0)
+    info = run_threads(source, problems, CALLS // 10)
+    assert (info.misses, info.hits) == (CALLS // 10 * THREADS, 0)
+    assert (info.size, info.limit) == (0, 0)
     core.set_plan_cache_limit(limit)
-    for info in run_threads(source, problems, CALLS // 10):
-        assert info.misses <= PROBLEMS
-        assert info.size == info.misses
+    assert run_threads(source, problems, CALLS // 10).size == PROBLEMS

@@ -43,6 +43,7 @@ def everything_is_freed() -> list[int]:
     thread = threading.Thread(target=lambda: linalg.matmul(a, a.T, execution="cuda"))
     thread.start()
     thread.join()
+    core.plan_cache_clear()
     seen()
     return [alive, driver.lt_alive(), blocks(), driver.driver_early_frees(), driver.driver_depth()]
 

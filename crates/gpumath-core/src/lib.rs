@@ -52,7 +52,7 @@ pub mod loader;
 pub mod matmul;
 pub mod memory;
 pub mod operation;
-mod parallel;
+pub mod parallel;
 pub mod status;
 pub mod tensor;
 pub mod version;

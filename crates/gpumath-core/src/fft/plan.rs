@@ -1,8 +1,6 @@
 //! Fourier transforms as an [`Operation`]: where one is planned, and what an execution takes.
 
-use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
-use std::thread::LocalKey;
 
 use super::cpu::{CpuFft, CpuLibrary};
 use super::cufft::CufftPlan;
@@ -13,7 +11,7 @@ use super::transform::Transform;
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::loader;
-use crate::operation::{Call, Engine, Execution, Operation, Plan, PlanCache};
+use crate::operation::{Call, Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 
 /// The Fourier transform.
 #[derive(Debug)]
@@ -84,10 +82,11 @@ impl Operation for Fft {
         }
     }
 
-    fn plan_cache() -> &'static LocalKey<RefCell<PlanCache<Self>>> {
+    fn plan_cache() -> &'static PlanCache<Self> {
         thread_local! {
-            static PLANS: RefCell<PlanCache<Fft>> = RefCell::default();
+            static RECENT: RecentPlans<Fft> = RecentPlans::default();
         }
+        static PLANS: PlanCache<Fft> = PlanCache::new(&RECENT);
         &PLANS
     }
 }
@@ -116,6 +115,13 @@ impl Engine for FftEngine {
             Self::Cpu(_) => 0,
             Self::Cufft(plan) => plan.device_memory(),
             Self::MultiGpu(plan) => plan.device_memory(),
+        }
+    }
+
+    fn host_memory(&self) -> usize {
+        match self {
+            Self::Cpu(plan) => plan.host_memory(),
+            Self::Cufft(_) | Self::MultiGpu(_) => 0,
         }
     }
 

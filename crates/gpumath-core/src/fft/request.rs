@@ -199,11 +199,11 @@ fn check_output(
             "out is not the operand, which inplace=True overwrites; leave one of them out".into(),
         ));
     }
-    if output.overlaps(operand) && !is_operand {
-        return Err(Error::InvalidValue(
-            "out and the operand overlap in memory; give the operand itself, for C2C, or memory of \
-             its own".into(),
-        ));
+    if !is_operand && let Some(overlap) = output.overlap(operand).words() {
+        return Err(Error::InvalidValue(format!(
+            "out and the operand {overlap} in memory; give the operand itself, for C2C, or memory \
+             of its own"
+        )));
     }
     Ok(())
 }

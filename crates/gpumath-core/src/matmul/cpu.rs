@@ -1,6 +1,7 @@
 //! Products on the CPU, by the `gemm` crate. Each thread computes blocks of rows or of columns of
 //! the result, so all threads are those of [`crate::parallel`].
 
+use std::cell::Cell;
 use std::num::NonZeroUsize;
 
 use gemm::Parallelism;
@@ -8,6 +9,7 @@ use gemm::Parallelism;
 use super::problem::MatmulProblem;
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
+use crate::memory::check_available;
 use crate::operation::{Call, Engine};
 use crate::parallel::parallel_for;
 use crate::tensor::{DType, Layout};
@@ -17,6 +19,16 @@ const WORTH_A_THREAD: usize = 1 << 18;
 
 /// Rows or columns that a kernel computes at once: blocks end at a multiple of it.
 const TILE: usize = 16;
+
+/// Most rows and columns of a block, and the most of the depth that is multiplied at once. They
+/// bound what the kernel allocates, a copy of its blocks, and how long a call of it takes: about a
+/// tenth of a second.
+const MAX_SIDE: usize = 1024;
+const MAX_DEPTH: usize = 2048;
+
+/// Bytes that the kernel allocates on the first use of a thread, at most: a part of a block, as
+/// large as a cache.
+const CACHE_BYTES: usize = 8 << 20;
 
 /// A product on the CPU, of operands with any strides.
 #[derive(Debug)]
@@ -50,44 +62,69 @@ impl CpuMatmul {
             let offset = row as isize * step(layout, 0) + column as isize * step(layout, 1);
             (first as *mut T).wrapping_offset(offset)
         };
+        // The longer side is shared by the threads, and both are cut into blocks of bounded work.
         let is_tall = rows >= columns;
-        let extent = rows.max(columns);
-        let blocks =
+        let shares =
             ((rows * columns).saturating_mul(depth) / WORTH_A_THREAD).clamp(1, self.threads.get());
-        let size = extent.div_ceil(blocks).next_multiple_of(TILE);
-        parallel_for(self.threads, extent.div_ceil(size), |indices| {
-            for start in indices.map(|index| index * size) {
-                let count = size.min(extent - start);
-                let (row, column) = if is_tall { (start, 0) } else { (0, start) };
-                // SAFETY: the caller guarantees that the memory is valid, and one thread alone
-                // claims each block of the result.
-                unsafe {
-                    gemm::gemm(
-                        if is_tall { count } else { rows },
-                        if is_tall { columns } else { count },
-                        depth,
-                        element(out, result, row, column),
-                        step(result, 1),
-                        step(result, 0),
-                        false,
-                        element(a, left, row, 0),
-                        step(left, 1),
-                        step(left, 0),
-                        element(b, right, 0, column),
-                        step(right, 1),
-                        step(right, 0),
-                        one,
-                        one,
-                        false,
-                        false,
-                        false,
-                        Parallelism::None,
-                    );
+        let cut = |extent: usize, shares: usize| {
+            let size = extent.div_ceil(shares).next_multiple_of(TILE).min(MAX_SIDE);
+            (size, extent.div_ceil(size))
+        };
+        let (height, down) = cut(rows, if is_tall { shares } else { 1 });
+        let (width, across) = cut(columns, if is_tall { 1 } else { shares });
+        parallel_for(self.threads, down * across, |mut blocks| {
+            check_memory::<T>(height.max(width) * depth.min(MAX_DEPTH))?;
+            while let Some(block) = blocks.next() {
+                let (row, column) = (block / across * height, block % across * width);
+                // Without any depth, the block is set to zero.
+                for first in (0..depth.max(1)).step_by(MAX_DEPTH) {
+                    if blocks.is_over() {
+                        return Ok(());
+                    }
+                    // SAFETY: the caller guarantees that the memory is valid, and one thread alone
+                    // claims each block of the result.
+                    unsafe {
+                        gemm::gemm(
+                            height.min(rows - row),
+                            width.min(columns - column),
+                            MAX_DEPTH.min(depth - first),
+                            element(out, result, row, column),
+                            step(result, 1),
+                            step(result, 0),
+                            first > 0,
+                            element(a, left, row, first),
+                            step(left, 1),
+                            step(left, 0),
+                            element(b, right, first, column),
+                            step(right, 1),
+                            step(right, 0),
+                            one,
+                            one,
+                            false,
+                            false,
+                            false,
+                            Parallelism::None,
+                        );
+                    }
                 }
             }
             Ok(())
         })
     }
+}
+
+/// Returns `OutOfMemory` unless there is memory for what a call of the kernel allocates, for so many
+/// elements of a block: the kernel would end the process.
+fn check_memory<T>(elements: usize) -> Result<()> {
+    thread_local! {
+        static HAS_CACHE: Cell<bool> = const { Cell::new(false) };
+    }
+    const PURPOSE: &str = "this product";
+    if !HAS_CACHE.get() {
+        check_available::<u8>(CACHE_BYTES, PURPOSE)?;
+        HAS_CACHE.set(true);
+    }
+    check_available::<T>(elements, PURPOSE)
 }
 
 impl Engine for CpuMatmul {

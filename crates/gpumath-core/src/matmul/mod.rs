@@ -4,11 +4,8 @@ mod cpu;
 mod cublaslt;
 mod problem;
 
-use std::cell::RefCell;
-use std::thread::LocalKey;
-
 use crate::error::{Error, Result};
-use crate::operation::{Engine, Execution, Operation, Plan, PlanCache};
+use crate::operation::{Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 
 pub use problem::{MatmulProblem, MatmulRequest};
 
@@ -38,10 +35,11 @@ impl Operation for Matmul {
         }
     }
 
-    fn plan_cache() -> &'static LocalKey<RefCell<PlanCache<Self>>> {
+    fn plan_cache() -> &'static PlanCache<Self> {
         thread_local! {
-            static PLANS: RefCell<PlanCache<Matmul>> = RefCell::default();
+            static RECENT: RecentPlans<Matmul> = RecentPlans::default();
         }
+        static PLANS: PlanCache<Matmul> = PlanCache::new(&RECENT);
         &PLANS
     }
 }

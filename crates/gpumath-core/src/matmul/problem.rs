@@ -55,10 +55,12 @@ impl Request for MatmulRequest {
         let wanted = TensorView { layout, ..a.clone() };
         if let Some(out) = &self.output {
             check_output(out, &wanted)?;
-            if out.overlaps(a) || out.overlaps(b) {
-                return Err(Error::InvalidValue(
-                    "out overlaps a or b in memory; give memory of its own".into(),
-                ));
+            for (name, view) in [("a", a), ("b", b)] {
+                if let Some(overlap) = out.overlap(view).words() {
+                    return Err(Error::InvalidValue(format!(
+                        "out and {name} {overlap} in memory; give memory of its own"
+                    )));
+                }
             }
         }
         let views = [a, b].into_iter().chain(&self.output);

@@ -6,6 +6,7 @@
 
 mod copy;
 mod crop_or_pad;
+mod host;
 mod kind;
 mod managed;
 mod manager;
@@ -18,6 +19,7 @@ mod strided_copy;
 pub use copy::copy_async;
 pub(crate) use copy::{PitchedMemory, copy_async_in, copy_pitched_async_in};
 pub use crop_or_pad::crop_or_pad;
+pub(crate) use host::{Pod, check_available, zeroed};
 pub use kind::MemoryKind;
 pub use managed::{Advice, advise, prefetch};
 pub use manager::BaseCUDAMemoryManager;

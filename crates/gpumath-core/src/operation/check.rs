@@ -83,9 +83,11 @@ impl<O: Operation> Plan<O> {
                         spec.name, other.name
                     )));
                 }
-                if own != Some(position) && out.overlaps(input) {
+                if own != Some(position)
+                    && let Some(overlap) = out.overlap(input).words()
+                {
                     return Err(Error::InvalidValue(format!(
-                        "{} and {} overlap in memory, but this plan works out of place; give \
+                        "{} and {} {overlap} in memory, but this plan works out of place; give \
                          memory of its own",
                         spec.name, other.name
                     )));

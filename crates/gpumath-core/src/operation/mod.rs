@@ -5,7 +5,7 @@
 //! skeleton does the rest, and knows no operation:
 //!
 //! - [`Plan`] makes plans, again without cached ones if memory is short, and executes them.
-//! - [`plan_cache`] keeps plans, for all operations of a thread under one limit.
+//! - [`plan_cache`] keeps plans, for all operations and threads under one limit.
 //! - `placement` copies operands to where the plan computes, and results back.
 //! - [`Operand`] is memory that is borrowed for an execution. Rust programs call [`Plan::run`] and
 //!   [`compute`], without `unsafe`.
@@ -23,10 +23,8 @@ mod run;
 mod toy;
 mod workspace;
 
-use std::cell::RefCell;
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::thread::LocalKey;
 
 use crate::device::{CaptureStatus, ContextGuard, StreamRef};
 use crate::error::Result;
@@ -38,7 +36,7 @@ pub use operand::Operand;
 pub(crate) use operand::check_range;
 pub use output::{MAX_ALIGNMENT, alignment, check_output};
 pub use plan::{Plan, PlanLookup};
-pub use plan_cache::PlanCache;
+pub use plan_cache::{PlanCache, RecentPlans};
 pub use run::{Computed, compute};
 pub use workspace::{Workspace, allocate_in_graph, captured};
 
@@ -67,8 +65,8 @@ pub trait Operation: Sized + 'static {
         Ok(())
     }
 
-    /// Returns this thread's cache of the operation's plans, a `thread_local!` of its own.
-    fn plan_cache() -> &'static LocalKey<RefCell<PlanCache<Self>>>;
+    /// Returns the cache of the operation's plans, a `static` of its own.
+    fn plan_cache() -> &'static PlanCache<Self>;
 }
 
 /// The choices that a user makes; everything else follows from the operands.
@@ -167,6 +165,11 @@ pub trait Engine: Debug + Send + Sync {
         0
     }
 
+    /// About how many bytes of host memory the engine itself takes.
+    fn host_memory(&self) -> usize {
+        0
+    }
+
     /// How many calls of the library one execution makes.
     fn library_calls(&self) -> usize {
         1
@@ -201,6 +204,10 @@ impl<Arguments> Engine for Box<dyn Engine<Arguments = Arguments>> {
 
     fn device_memory(&self) -> usize {
         (**self).device_memory()
+    }
+
+    fn host_memory(&self) -> usize {
+        (**self).host_memory()
     }
 
     fn library_calls(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Plans of any operation.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::plan_cache;
 use super::{Call, Engine, Execution, Operation, Problem, Request};
@@ -16,6 +17,8 @@ pub struct Plan<O: Operation> {
     execution: Execution,
     /// `None` for an empty problem: there is nothing to compute.
     engine: Option<O::Engine>,
+    /// When the plan cache last gave it out, on the cache's clock.
+    pub(super) last_use: AtomicU64,
 }
 
 /// An answer of [`Plan::find`].
@@ -28,8 +31,8 @@ pub enum PlanLookup<O: Operation> {
 }
 
 impl<O: Operation> Plan<O> {
-    /// Plans `problem`. If memory is short, frees what gpumath itself keeps, which is this thread's
-    /// plans of all operations and the idle memory of its pools, and tries once more.
+    /// Plans `problem`. If memory is short, frees what gpumath itself keeps, which is the
+    /// cached plans of all operations and the idle memory of its pools, and tries once more.
     pub fn new(problem: O::Problem, execution: Execution) -> Result<Self> {
         drop_released();
         O::check_plan(&problem, execution)?;
@@ -48,10 +51,10 @@ impl<O: Operation> Plan<O> {
             }
             planned => planned,
         }?;
-        Ok(Self { problem, execution, engine })
+        Ok(Self { problem, execution, engine, last_use: AtomicU64::new(0) })
     }
 
-    /// Looks up what `request` asks of `inputs` in this thread's cache.
+    /// Looks up what `request` asks of `inputs` in the cache.
     pub fn find(
         request: &O::Request,
         inputs: &[&TensorView],
@@ -71,7 +74,7 @@ impl<O: Operation> Plan<O> {
         Ok(PlanLookup::Cached(plan))
     }
 
-    /// Returns the plan from this thread's cache, which gets it first if it is not there.
+    /// Returns the plan from the cache, which gets it first if it is not there.
     pub fn cached(problem: O::Problem, execution: Execution) -> Result<Arc<Self>> {
         plan_cache::get_or_insert::<O>((problem, execution))
     }
@@ -128,6 +131,12 @@ impl<O: Operation> Plan<O> {
     #[must_use]
     pub fn device_memory(&self) -> usize {
         self.engine.as_ref().map_or(0, Engine::device_memory)
+    }
+
+    /// About how many bytes of host memory the plan takes.
+    #[must_use]
+    pub fn host_memory(&self) -> usize {
+        self.engine.as_ref().map_or(0, Engine::host_memory)
     }
 
     /// How many calls of the engine's library one execution makes.

@@ -1,34 +1,49 @@
-//! The plan cache: one a thread, least recently used plan first out, one limit for all operations.
+//! The plan cache of the process: least recently used plan first out, one limit for all operations
+//! and threads.
 //!
 //! Each operation keeps its plans in a [`PlanCache`] of its own, because their types differ. A
-//! cache enters itself into the thread's list when it gets its first plan, so that the limit, the
+//! cache enters itself into the process's list when it gets its first plan, so that the limits, the
 //! statistics, [`clear`] and memory pressure reach the plans of every operation.
+//!
+//! A forked child starts with an empty cache: a lock may have been held during the fork.
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::LocalKey;
 
 use smallvec::SmallVec;
 
 use super::{Execution, MAX_ALIGNMENT, Operation, Plan};
 use crate::device::drop_released;
 use crate::error::Result;
+use crate::parallel::PerProcess;
 use crate::tensor::TensorView;
 
 /// What a plan is found by.
 pub type Key<O> = (<O as Operation>::Problem, Execution);
 
-/// Requests that are kept together with their plans: enough for a loop over a few operations.
+/// Requests that a thread keeps together with their plans: enough for a loop over a few operations.
 const MAX_RECENT: usize = 4;
 
-/// Plans that each thread keeps for each device, unless [`set_limit`] says otherwise.
-pub const DEFAULT_LIMIT: usize = 16;
+/// Plans that are kept for each device, unless [`set_limit`] says otherwise.
+pub const DEFAULT_LIMIT: usize = 64;
+
+/// Bytes that the plans kept take in host memory, and on each device, unless [`set_memory_limit`]
+/// says otherwise.
+pub const DEFAULT_MEMORY_LIMIT: usize = 256 << 20;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
+static MEMORY_LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_MEMORY_LIMIT);
+static HITS: AtomicU64 = AtomicU64::new(0);
+static MISSES: AtomicU64 = AtomicU64::new(0);
+/// Counts the look-ups; plans keep the value of their last use.
+static CLOCK: AtomicU64 = AtomicU64::new(0);
+static CACHES: PerProcess<Mutex<Vec<&'static dyn AnyPlanCache>>> = PerProcess::new();
 
-/// Statistics of the calling thread's cache.
+/// Statistics of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     /// Look-ups that found a plan.
@@ -39,33 +54,31 @@ pub struct Info {
     pub size: usize,
     /// Plans kept at most for each device; the CPU counts as one.
     pub limit: usize,
+    /// About how many bytes of host memory the plans kept now take.
+    pub host_memory: usize,
     /// Bytes of device memory that making the plans kept now took: see [`Plan::device_memory`].
     pub device_memory: usize,
+    /// Bytes that plans may take in host memory, and on each device. The plan used last may take
+    /// more.
+    pub memory_limit: usize,
 }
 
-thread_local! {
-    /// Counts the look-ups; plans keep the value of their last use.
-    static CLOCK: Cell<u64> = const { Cell::new(0) };
-    static HITS: Cell<u64> = const { Cell::new(0) };
-    static MISSES: Cell<u64> = const { Cell::new(0) };
-    static CACHES: RefCell<Vec<&'static dyn AnyPlanCache>> = const { RefCell::new(Vec::new()) };
-}
-
-/// The plans of one operation and thread.
-#[derive(Debug)]
+/// The plans of one operation.
 pub struct PlanCache<O: Operation> {
-    plans: HashMap<Key<O>, Kept<O>>,
-    /// Compared before a problem is posed, which takes several times as long.
-    recent: Vec<Recent<O>>,
-    /// Which of the recent requests is replaced next.
-    oldest_recent: usize,
-    is_listed: bool,
+    plans: PerProcess<Mutex<Plans<O>>>,
+    recent: &'static LocalKey<RecentPlans<O>>,
 }
 
+/// A lock-free way to the plans that a thread used last: requests, which are compared before a
+/// problem is posed, because that takes several times as long.
 #[derive(Debug)]
-struct Kept<O: Operation> {
-    plan: Arc<Plan<O>>,
-    last_use: u64,
+pub struct RecentPlans<O: Operation>(RefCell<RecentList<O>>);
+
+#[derive(Debug)]
+struct RecentList<O: Operation> {
+    entries: Vec<Recent<O>>,
+    /// Which of them is replaced next.
+    oldest: usize,
 }
 
 #[derive(Debug)]
@@ -73,33 +86,60 @@ struct Recent<O: Operation> {
     request: O::Request,
     inputs: SmallVec<[TensorView; 1]>,
     execution: Execution,
-    plan: Arc<Plan<O>>,
-    last_use: u64,
+    /// The cache owns the plan, so that no thread keeps it when the cache gives it up.
+    plan: Weak<Plan<O>>,
 }
 
-impl<O: Operation> Default for PlanCache<O> {
+#[derive(Debug)]
+struct Plans<O: Operation> {
+    by_key: HashMap<Key<O>, Arc<Plan<O>>>,
+    is_listed: bool,
+}
+
+impl<O: Operation> Default for RecentPlans<O> {
     fn default() -> Self {
-        Self { plans: HashMap::new(), recent: Vec::new(), oldest_recent: 0, is_listed: false }
+        Self(RefCell::new(RecentList { entries: Vec::new(), oldest: 0 }))
     }
 }
 
-/// Returns the plan that answered the same request a moment ago.
+impl<O: Operation> Default for Plans<O> {
+    fn default() -> Self {
+        Self { by_key: HashMap::new(), is_listed: false }
+    }
+}
+
+impl<O: Operation> PlanCache<O> {
+    /// Makes an empty cache. `recent` is a `thread_local!` of the operation.
+    #[must_use]
+    pub const fn new(recent: &'static LocalKey<RecentPlans<O>>) -> Self {
+        Self { plans: PerProcess::new(), recent }
+    }
+
+    fn lock(&'static self) -> MutexGuard<'static, Plans<O>> {
+        self.plans.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the plan that answered the same request of this thread a moment ago.
 pub(super) fn find_recent<O: Operation>(
     request: &O::Request,
     inputs: &[&TensorView],
     execution: Execution,
 ) -> Option<Arc<Plan<O>>> {
-    O::plan_cache().with_borrow_mut(|cache| {
-        let recent = cache.recent.iter_mut().find(|recent| {
+    if LIMIT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let plan = O::plan_cache().recent.with(|recent| {
+        let recent = recent.0.borrow();
+        let found = recent.entries.iter().find(|recent| {
             recent.request == *request
                 && recent.execution == execution
                 && recent.inputs.len() == inputs.len()
                 && recent.inputs.iter().zip(inputs).all(|(known, view)| is_alike(known, view))
         })?;
-        recent.last_use = tick();
-        count(&HITS);
-        Some(Arc::clone(&recent.plan))
-    })
+        found.plan.upgrade()
+    })?;
+    Some(hit(plan))
 }
 
 /// Whether one problem is posed for both inputs: they differ in their addresses at most, and these
@@ -119,259 +159,208 @@ pub(super) fn remember<O: Operation>(
     execution: Execution,
     plan: &Arc<Plan<O>>,
 ) {
-    let recent = Recent {
+    let entry = Recent {
         request: request.clone(),
         inputs: inputs.iter().map(|&view| view.clone()).collect(),
         execution,
-        plan: Arc::clone(plan),
-        last_use: CLOCK.get(),
+        plan: Arc::downgrade(plan),
     };
-    // The replaced request is dropped when the cache is no longer borrowed.
-    let _replaced = O::plan_cache().with_borrow_mut(|cache| {
-        if cache.recent.len() < MAX_RECENT {
-            cache.recent.push(recent);
+    // The replaced request is dropped when the list is no longer borrowed.
+    let _replaced = O::plan_cache().recent.with(|recent| {
+        let mut recent = recent.0.borrow_mut();
+        if recent.entries.len() < MAX_RECENT {
+            recent.entries.push(entry);
             return None;
         }
-        cache.oldest_recent = (cache.oldest_recent + 1) % MAX_RECENT;
-        Some(std::mem::replace(&mut cache.recent[cache.oldest_recent], recent))
+        let oldest = recent.oldest;
+        recent.oldest = (oldest + 1) % MAX_RECENT;
+        Some(std::mem::replace(&mut recent.entries[oldest], entry))
     });
 }
 
 /// Returns the cached plan for `key`.
 pub(super) fn find<O: Operation>(key: &Key<O>) -> Option<Arc<Plan<O>>> {
-    O::plan_cache().with_borrow_mut(|cache| {
-        let kept = cache.plans.get_mut(key)?;
-        kept.last_use = tick();
-        count(&HITS);
-        Some(Arc::clone(&kept.plan))
-    })
+    let plan = O::plan_cache().lock().by_key.get(key).cloned();
+    plan.map(hit)
 }
 
-/// Returns the cached plan for `key`, or makes one, which is then kept.
+/// Notes a look-up that found a plan.
+fn hit<O: Operation>(plan: Arc<Plan<O>>) -> Arc<Plan<O>> {
+    HITS.fetch_add(1, Ordering::Relaxed);
+    plan.last_use.store(tick(), Ordering::Relaxed);
+    plan
+}
+
+/// Returns the cached plan for `key`, or makes one, which is then kept. No lock is held meanwhile:
+/// threads that want the same plan at once may each make it, and use the first one.
 pub(super) fn get_or_insert<O: Operation>(key: Key<O>) -> Result<Arc<Plan<O>>> {
     if let Some(plan) = find(&key) {
         return Ok(plan);
     }
-    count(&MISSES);
+    MISSES.fetch_add(1, Ordering::Relaxed);
     let plan = Arc::new(Plan::new(key.0.clone(), key.1)?);
-    let limit = LIMIT.load(Ordering::Relaxed);
-    drop(evict(key.1.device(), limit.saturating_sub(1)));
-    if limit > 0 {
-        let kept = Kept { plan: Arc::clone(&plan), last_use: tick() };
-        let (is_listed, _replaced) = O::plan_cache().with_borrow_mut(|cache| {
-            (std::mem::replace(&mut cache.is_listed, true), cache.plans.insert(key, kept))
-        });
-        if !is_listed {
-            CACHES.with_borrow_mut(|caches| caches.push(&CacheOf::<O>::THE));
-        }
+    plan.last_use.store(tick(), Ordering::Relaxed);
+    if LIMIT.load(Ordering::Relaxed) == 0 {
+        return Ok(plan);
     }
-    Ok(plan)
+    let (kept, is_listed) = {
+        let mut plans = O::plan_cache().lock();
+        let kept = Arc::clone(plans.by_key.entry(key).or_insert_with(|| Arc::clone(&plan)));
+        (kept, std::mem::replace(&mut plans.is_listed, true))
+    };
+    if !is_listed {
+        lock_caches().push(O::plan_cache());
+    }
+    drop(plan);
+    evict();
+    Ok(kept)
 }
 
-/// Returns the statistics of the calling thread.
+/// Returns the statistics.
 #[must_use]
 pub fn info() -> Info {
-    let caches = caches();
+    let entries = entries();
     Info {
-        hits: HITS.get(),
-        misses: MISSES.get(),
-        size: caches.iter().map(|cache| cache.len()).sum(),
+        hits: HITS.load(Ordering::Relaxed),
+        misses: MISSES.load(Ordering::Relaxed),
+        size: entries.len(),
         limit: LIMIT.load(Ordering::Relaxed),
-        device_memory: caches.iter().map(|cache| cache.device_memory()).sum(),
+        host_memory: entries.iter().map(|(entry, _)| entry.host_memory).sum(),
+        device_memory: entries.iter().map(|(entry, _)| entry.device_memory).sum(),
+        memory_limit: MEMORY_LIMIT.load(Ordering::Relaxed),
     }
 }
 
-/// Drops the calling thread's plans of all operations, for the memory that they hold.
+/// Drops the plans of all operations, for the memory that they hold.
 pub(super) fn drop_plans() {
     for cache in caches() {
-        drop(cache.take());
+        drop(cache.take_all());
     }
 }
 
-/// Drops the calling thread's plans and sets its counts to zero. Also drops the plans of graphs
-/// that have been destroyed.
+/// Drops all plans and sets the counts to zero. Also drops the plans of graphs that have been
+/// destroyed.
 pub fn clear() {
     drop_plans();
-    HITS.set(0);
-    MISSES.set(0);
+    HITS.store(0, Ordering::Relaxed);
+    MISSES.store(0, Ordering::Relaxed);
     drop_released();
 }
 
-/// Sets how many plans each thread keeps for each device from now on; 0 switches the cache off.
-/// The calling thread drops plans over the limit at once, the others when they next plan.
+/// Sets how many plans are kept for each device from now on; 0 switches the cache off.
 pub fn set_limit(limit: usize) {
     LIMIT.store(limit, Ordering::Relaxed);
-    let mut devices: Vec<_> = caches().iter().flat_map(|cache| cache.devices()).collect();
+    if limit == 0 {
+        drop_plans();
+    }
+    evict();
+}
+
+/// Sets how many bytes the plans kept may take, in host memory and on each device, from now on.
+pub fn set_memory_limit(bytes: usize) {
+    MEMORY_LIMIT.store(bytes, Ordering::Relaxed);
+    evict();
+}
+
+/// Drops the least recently used plans that are over a limit. The plan used last stays.
+fn evict() {
+    let memory_limit = MEMORY_LIMIT.load(Ordering::Relaxed);
+    let mut entries = entries();
+    entries.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.last_use));
+    let mut devices: Vec<_> = entries.iter().map(|(entry, _)| entry.device).collect();
     devices.sort_unstable();
     devices.dedup();
     for device in devices {
-        drop(evict(device, limit));
+        let is_here = |entry: &Entry| entry.device == device;
+        let limit = LIMIT.load(Ordering::Relaxed);
+        drop_oldest(&mut entries, limit, |entry| usize::from(is_here(entry)));
+        drop_oldest(&mut entries, memory_limit, |entry| {
+            if is_here(entry) { entry.device_memory } else { 0 }
+        });
+    }
+    drop_oldest(&mut entries, memory_limit, |entry| entry.host_memory);
+}
+
+/// Drops the last of these plans that have a share in a sum, but never the first plan, until the
+/// sum is within the limit.
+fn drop_oldest(
+    entries: &mut Vec<(Entry, &'static dyn AnyPlanCache)>,
+    limit: usize,
+    share: impl Fn(&Entry) -> usize,
+) {
+    while entries.iter().map(|(entry, _)| share(entry)).sum::<usize>() > limit {
+        let oldest = entries.iter().skip(1).rposition(|(entry, _)| share(entry) > 0);
+        let Some(oldest) = oldest else { break };
+        let (entry, cache) = entries.remove(1 + oldest);
+        drop(cache.take(&entry));
     }
 }
 
-/// Takes the least recently used plans for `device` out of the thread's caches until `keep` are
-/// left. The caller drops them.
-fn evict(device: Option<i32>, keep: usize) -> Vec<Box<dyn Any>> {
-    let caches = caches();
-    let mut evicted = Vec::new();
-    while caches.iter().map(|cache| cache.count(device)).sum::<usize>() > keep {
-        let oldest = caches.iter().filter_map(|cache| Some((cache.oldest_use(device)?, cache)));
-        let Some((_, cache)) = oldest.min_by_key(|&(last_use, _)| last_use) else { break };
-        evicted.push(cache.take_oldest(device));
-    }
-    evicted
+/// What the limits are about, for one plan.
+struct Entry {
+    last_use: u64,
+    device: Option<i32>,
+    host_memory: usize,
+    device_memory: usize,
 }
 
-/// The thread's caches that have had a plan.
+/// All plans, with the caches that they are in.
+fn entries() -> Vec<(Entry, &'static dyn AnyPlanCache)> {
+    let of = |cache: &'static dyn AnyPlanCache| {
+        cache.entries().into_iter().map(move |entry| (entry, cache))
+    };
+    caches().into_iter().flat_map(of).collect()
+}
+
+fn lock_caches() -> MutexGuard<'static, Vec<&'static dyn AnyPlanCache>> {
+    CACHES.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The caches that have had a plan.
 fn caches() -> Vec<&'static dyn AnyPlanCache> {
-    // A thread that is ending has none.
-    CACHES.try_with(|caches| caches.borrow().clone()).unwrap_or_default()
+    lock_caches().clone()
 }
 
 fn tick() -> u64 {
-    CLOCK.set(CLOCK.get() + 1);
-    CLOCK.get()
+    CLOCK.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-fn count(counter: &'static std::thread::LocalKey<Cell<u64>>) {
-    counter.set(counter.get() + 1);
-}
-
-/// The calling thread's cache of any operation. What it takes out is dropped by the caller, because
-/// dropping a plan may come back here.
+/// The cache of any operation. What it takes out is dropped by the caller, without the lock,
+/// because dropping a plan may come back here.
 trait AnyPlanCache: Sync {
-    fn len(&self) -> usize;
-    fn device_memory(&self) -> usize;
-    fn devices(&self) -> Vec<Option<i32>>;
-    /// Number of plans for a device.
-    fn count(&self, device: Option<i32>) -> usize;
-    /// When the least recently used plan for a device was used.
-    fn oldest_use(&self, device: Option<i32>) -> Option<u64>;
-    /// Takes that plan out, and the recent requests, which may hold it too.
-    fn take_oldest(&self, device: Option<i32>) -> Box<dyn Any>;
+    fn entries(&self) -> Vec<Entry>;
+    /// Takes a plan out, unless it was used meanwhile.
+    fn take(&self, entry: &Entry) -> Box<dyn Any>;
     /// Takes everything out.
-    fn take(&self) -> Box<dyn Any>;
+    fn take_all(&self) -> Box<dyn Any>;
 }
 
-/// Stands for the calling thread's cache of one operation.
-struct CacheOf<O>(std::marker::PhantomData<fn() -> O>);
-
-impl<O: Operation> CacheOf<O> {
-    const THE: Self = Self(std::marker::PhantomData);
-}
-
-impl<O: Operation> AnyPlanCache for CacheOf<O> {
-    fn len(&self) -> usize {
-        O::plan_cache().with_borrow(|cache| cache.plans.len())
+impl<O: Operation> AnyPlanCache for PlanCache<O>
+where
+    Self: 'static,
+{
+    fn entries(&self) -> Vec<Entry> {
+        let of = |plan: &Arc<Plan<O>>| Entry {
+            last_use: plan.last_use.load(Ordering::Relaxed),
+            device: plan.execution().device(),
+            host_memory: plan.host_memory(),
+            device_memory: plan.device_memory(),
+        };
+        O::plan_cache().lock().by_key.values().map(of).collect()
     }
 
-    fn device_memory(&self) -> usize {
-        O::plan_cache()
-            .with_borrow(|cache| cache.plans.values().map(|kept| kept.plan.device_memory()).sum())
+    fn take(&self, entry: &Entry) -> Box<dyn Any> {
+        let mut plans = O::plan_cache().lock();
+        let is_it = |plan: &Arc<Plan<O>>| plan.last_use.load(Ordering::Relaxed) == entry.last_use;
+        let key = plans.by_key.iter().find(|(_, plan)| is_it(plan)).map(|(key, _)| key.clone());
+        Box::new(key.and_then(|key| plans.by_key.remove(&key)))
     }
 
-    fn devices(&self) -> Vec<Option<i32>> {
-        O::plan_cache().with_borrow(|cache| cache.plans.keys().map(|key| key.1.device()).collect())
-    }
-
-    fn count(&self, device: Option<i32>) -> usize {
-        O::plan_cache()
-            .with_borrow(|cache| cache.plans.keys().filter(|key| key.1.device() == device).count())
-    }
-
-    fn oldest_use(&self, device: Option<i32>) -> Option<u64> {
-        O::plan_cache().with_borrow_mut(|cache| {
-            cache.note_recent_uses();
-            cache.oldest(device).map(|(_, last_use)| last_use)
-        })
-    }
-
-    fn take_oldest(&self, device: Option<i32>) -> Box<dyn Any> {
-        O::plan_cache().with_borrow_mut(|cache| {
-            let key = cache.oldest(device).map(|(key, _)| key.clone());
-            let plan = key.and_then(|key| cache.plans.remove(&key));
-            Box::new((plan, std::mem::take(&mut cache.recent)))
-        })
-    }
-
-    fn take(&self) -> Box<dyn Any> {
-        O::plan_cache().with_borrow_mut(|cache| {
-            Box::new((std::mem::take(&mut cache.plans), std::mem::take(&mut cache.recent)))
-        })
-    }
-}
-
-impl<O: Operation> PlanCache<O> {
-    /// Notes when plans were last used by way of recent requests.
-    fn note_recent_uses(&mut self) {
-        for recent in &self.recent {
-            let is_same = |kept: &&mut Kept<O>| Arc::ptr_eq(&kept.plan, &recent.plan);
-            if let Some(kept) = self.plans.values_mut().find(is_same) {
-                kept.last_use = kept.last_use.max(recent.last_use);
-            }
-        }
-    }
-
-    fn oldest(&self, device: Option<i32>) -> Option<(&Key<O>, u64)> {
-        self.plans
-            .iter()
-            .filter(|(key, _)| key.1.device() == device)
-            .map(|(key, kept)| (key, kept.last_use))
-            .min_by_key(|&(_, last_use)| last_use)
+    fn take_all(&self) -> Box<dyn Any> {
+        Box::new(std::mem::take(&mut O::plan_cache().lock().by_key))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
-
-    use std::num::NonZeroUsize;
-
-    use super::*;
-    use crate::operation::toy::{Copying, Doubling, Length};
-
-    const CPU: Execution = Execution::Cpu { threads: NonZeroUsize::MIN };
-
-    fn plan<O: Operation<Problem = Length>>(length: i64) -> Arc<Plan<O>> {
-        Plan::cached(Length::new(length), CPU).unwrap()
-    }
-
-    #[test]
-    fn the_most_recently_used_plans_are_kept() {
-        clear();
-        let first = plan::<Copying>(3);
-        for length in 4..DEFAULT_LIMIT as i64 + 3 {
-            plan::<Copying>(length);
-        }
-        assert_eq!(info().size, DEFAULT_LIMIT);
-        assert!(Arc::ptr_eq(&first, &plan(3)));
-        plan::<Copying>(1000);
-        assert!(Arc::ptr_eq(&first, &plan(3)), "just used, so the plan for 4 had to go");
-        let misses = info().misses;
-        plan::<Copying>(4);
-        assert_eq!(info().misses, misses + 1);
-        clear();
-        assert_eq!(info(), Info { limit: DEFAULT_LIMIT, ..Info::default() });
-    }
-
-    #[test]
-    fn operations_share_the_limit_and_are_cleared_together() {
-        clear();
-        let first = plan::<Copying>(3);
-        for length in 0..DEFAULT_LIMIT as i64 {
-            plan::<Doubling>(length + 1);
-        }
-        assert_eq!(info().size, DEFAULT_LIMIT);
-        assert!(!Arc::ptr_eq(&first, &plan(3)), "the oldest plan of all operations had to go");
-        drop_plans();
-        assert_eq!(info().size, 0);
-    }
-
-    #[test]
-    fn each_thread_has_its_own() {
-        clear();
-        let here = plan::<Copying>(5);
-        let there = std::thread::spawn(|| plan::<Copying>(5)).join().unwrap();
-        assert!(!Arc::ptr_eq(&here, &there));
-    }
-}
+#[path = "plan_cache_tests.rs"]
+mod tests;

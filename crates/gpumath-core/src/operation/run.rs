@@ -208,9 +208,10 @@ impl<O: Operation> Plan<O> {
             let Some(view) = given.get(index).copied().flatten().or(own.copied()) else {
                 return Err(Error::InvalidValue(format!("there is no memory for {}", spec.name)));
             };
-            if results.iter().any(|other| other.overlaps(view)) {
+            let overlap = results.iter().find_map(|other| other.overlap(view).words());
+            if let Some(overlap) = overlap {
                 return Err(Error::InvalidValue(format!(
-                    "{} overlaps another result in memory; give memory of its own",
+                    "{} and another result {overlap} in memory; give memory of its own",
                     spec.name
                 )));
             }

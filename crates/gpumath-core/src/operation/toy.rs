@@ -1,9 +1,9 @@
-//! Two operations on nothing but a length, for tests of the skeleton.
+//! Two operations on nothing but a length, for tests of the skeleton. Their plans say that they
+//! take as many bytes as the length.
 
-use std::cell::RefCell;
-use std::thread::LocalKey;
-
-use super::{Call, Engine, Execution, OperandSpec, Operation, PlanCache, Problem, Request};
+use super::{
+    Call, Engine, Execution, OperandSpec, Operation, PlanCache, Problem, RecentPlans, Request,
+};
 use crate::device::ContextGuard;
 use crate::error::Result;
 use crate::tensor::{DType, Layout, TensorView};
@@ -61,6 +61,10 @@ impl Engine for Times {
         "toy"
     }
 
+    fn host_memory(&self) -> usize {
+        self.1
+    }
+
     unsafe fn execute(&self, _context: Option<&ContextGuard>, call: &Call<'_, ()>) -> Result<()> {
         let (from, to) = (call.inputs[0] as *const f64, call.outputs[0] as *mut f64);
         for index in 0..self.1 {
@@ -86,11 +90,12 @@ macro_rules! operation {
                 Ok(Times($factor, problem.0.len() as usize))
             }
 
-            fn plan_cache() -> &'static LocalKey<RefCell<PlanCache<Self>>> {
+            fn plan_cache() -> &'static PlanCache<Self> {
                 thread_local! {
-                    static CACHE: RefCell<PlanCache<$name>> = RefCell::default();
+                    static RECENT: RecentPlans<$name> = RecentPlans::default();
                 }
-                &CACHE
+                static PLANS: PlanCache<$name> = PlanCache::new(&RECENT);
+                &PLANS
             }
         }
     };

@@ -4,11 +4,13 @@ mod batch;
 mod dtype;
 mod element;
 mod layout;
+mod overlap;
 
 pub(crate) use batch::{BatchDim, BatchDims};
 pub use dtype::DType;
 pub use element::Element;
 pub use layout::{Dims, Layout};
+pub use overlap::Overlap;
 
 /// Where memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,17 +103,6 @@ impl TensorView {
             as_tuple(&self.layout.strides),
             self.device.describe()
         )
-    }
-
-    /// Returns whether the memory ranges of both views, as [`Self::span`] gives them, have bytes in
-    /// common.
-    #[must_use]
-    pub fn overlaps(&self, other: &Self) -> bool {
-        let ((low, size), (other_low, other_size)) = (self.span(), other.span());
-        self.device == other.device
-            && size.min(other_size) > 0
-            && low < other_low + other_size
-            && other_low < low + size
     }
 }
 

@@ -67,6 +67,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         gpumath_core::loader::set_search_hook(crate::api::libraries::search_paths);
+        gpumath_core::parallel::set_interrupt_check(crate::api::wait::check_signals);
         let modules = module.py().import("sys")?.getattr("modules")?;
         for name in ["core", "pod"] {
             let nested = module.getattr(name)?;

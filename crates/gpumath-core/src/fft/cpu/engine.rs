@@ -15,6 +15,8 @@ use crate::fft::{Direction, FftProblem};
 pub struct CpuFft {
     engine: CpuEngine,
     inplace: bool,
+    /// About how many bytes its tables take.
+    table_bytes: usize,
     /// Bytes that the addresses of operands are multiples of.
     alignment: usize,
 }
@@ -55,7 +57,22 @@ impl CpuFft {
                 CpuEngine::Embedded(Box::new(EmbeddedFft::new(problem, threads)?))
             }
         };
-        Ok(Self { engine, inplace: problem.inplace, alignment: problem.precision.real().size() })
+        let element = problem.precision.complex().size();
+        let table_bytes = match &engine {
+            CpuEngine::Embedded(fft) => fft.table_bytes(),
+            // Libraries do not say. They keep about two factors for each point of an axis.
+            CpuEngine::Fftw(_) => (0..problem.axes.len())
+                .map(|position| 2 * element * problem.extent(position) as usize)
+                .sum(),
+        };
+        let alignment = problem.precision.real().size();
+        Ok(Self { engine, inplace: problem.inplace, table_bytes, alignment })
+    }
+
+    /// Returns about how many bytes of host memory the plan takes.
+    #[must_use]
+    pub fn host_memory(&self) -> usize {
+        self.table_bytes
     }
 
     /// Returns `"embedded"`, `"mkl"`, `"nvpl"` or `"fftw"`.

@@ -6,8 +6,8 @@ use std::ops::Mul;
 
 use rustfft::num_complex::Complex;
 
-use super::scratch::Pod;
 use crate::error::Result;
+use crate::memory::Pod;
 use crate::parallel::{SyncPtr, parallel_for};
 use crate::tensor::{BatchDims, DType, Layout};
 

@@ -4,7 +4,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::memory::{Pod, zeroed};
 
 /// A cache line. Buffers are allocated in this unit, which aligns them for any vector instruction.
 #[derive(Clone, Copy)]
@@ -38,18 +39,8 @@ fn swap_large(put: Option<Vec<CacheLine>>) -> Vec<CacheLine> {
     *unsafe { Box::from_raw(kept) }
 }
 
-/// Types for which every bit pattern is a value.
-///
-/// # Safety
-/// The type has no padding, no invalid bit patterns and no destructor.
-pub(super) unsafe trait Pod: Copy {}
-
-// SAFETY: every bit pattern is an `f32`.
-unsafe impl Pod for f32 {}
-// SAFETY: every bit pattern is an `f64`.
-unsafe impl Pod for f64 {}
-// SAFETY: a complex number is two values of `T` side by side, without padding.
-unsafe impl<T: Pod> Pod for rustfft::num_complex::Complex<T> {}
+// SAFETY: every bit pattern is an array of bytes.
+unsafe impl Pod for CacheLine {}
 
 /// Initialized memory with any contents, aligned to a cache line. Dropping it keeps it for the next
 /// transform, unless it is too large.
@@ -71,7 +62,7 @@ impl ScratchBuffer {
             return Ok(Self { lines: kept });
         }
         drop(kept);
-        Ok(Self { lines: zeroed(count)? })
+        Ok(Self { lines: zeroed(count, "a transform on the CPU")? })
     }
 
     /// Returns the address of the first byte.
@@ -107,7 +98,7 @@ pub(super) struct ScratchPieces<'a> {
 impl<'a> ScratchPieces<'a> {
     /// Returns the bytes that [`Self::next`] takes for `len` elements of `E`.
     pub(super) fn bytes<E>(len: usize) -> usize {
-        (len * size_of::<E>()).next_multiple_of(size_of::<CacheLine>())
+        len.saturating_mul(size_of::<E>()).div_ceil(size_of::<CacheLine>()) * size_of::<CacheLine>()
     }
 
     /// Returns the next `len` elements, or fewer if the buffer is too small.
@@ -123,18 +114,4 @@ impl<'a> ScratchPieces<'a> {
         // once.
         unsafe { std::slice::from_raw_parts_mut(piece.as_mut_ptr().cast::<E>(), len) }
     }
-}
-
-/// Allocates cache lines of zeros.
-fn zeroed(count: usize) -> Result<Vec<CacheLine>> {
-    let mut lines = Vec::new();
-    lines.try_reserve_exact(count).map_err(|_| {
-        Error::OutOfMemory(format!(
-            "the CPU engine needs {} bytes of work memory for this transform, but the system has \
-             no more memory; transform fewer batches at a time",
-            count.saturating_mul(size_of::<CacheLine>())
-        ))
-    })?;
-    lines.resize(count, CacheLine([0; 64]));
-    Ok(lines)
 }

@@ -29,7 +29,7 @@ use super::operation::{Operands, PyWorkspace, UserStream};
 ///     Refused: a product is computed on one device.
 /// num_threads : int, optional
 ///     Limit on the CPU threads that compute a product at once; by default one for each core that
-///     the process may use.
+///     the process may use. Results for different limits may differ in their last bits.
 /// out : array, optional
 ///     What the result will be written to, on the operands' device and in any layout without
 ///     overlaps.

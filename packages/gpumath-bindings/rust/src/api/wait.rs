@@ -1,11 +1,12 @@
 //! Waits that signals such as Ctrl-C can end.
 
-use gpumath_core::Result;
 use gpumath_core::device::PollingWait;
+use gpumath_core::error::Foreign;
+use gpumath_core::{Error, Result};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
-use crate::gil::release_gil;
+use crate::gil::{acquire_gil, release_gil};
 
 /// Blocks until `is_done` says so, or until the handler of a signal raises an exception such as
 /// `KeyboardInterrupt`. The exception ends the wait, but not the work of the GPU.
@@ -18,4 +19,12 @@ pub(crate) fn wait_until(
         py.check_signals()?;
     }
     Ok(())
+}
+
+/// Returns the exception that the handler of a signal raises, if one has come, as an error. Long
+/// work on the CPU ends with it.
+pub(crate) fn check_signals() -> Result<()> {
+    let mut checked = Ok(());
+    acquire_gil(|py| checked = py.check_signals());
+    checked.map_err(|error| Error::Foreign(Foreign::new(error)))
 }

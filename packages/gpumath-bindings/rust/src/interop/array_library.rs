@@ -3,13 +3,13 @@
 use gpumath_core::device;
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{IntoPyObjectExt, intern, prelude::*};
 
 use super::dlpack_abi::Exchange;
-use super::{Named, cupy, numpy};
+use super::{Named, cupy, numpy, torch};
 use crate::api::array::PyArray;
 use crate::error::OrRaise;
 
@@ -182,8 +182,29 @@ fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<
         NDARRAY.get(py)?.call1((shape, dtype_object, py.None(), 0, strides))
     };
     let array = array?;
-    let ptr = numpy::view(&array).named(py, "the new array")?.ptr;
-    Ok(NewArray { array, ptr })
+    let view = numpy::view(&array).named(py, "the new array")?;
+    checked_new(array, &view, layout, dtype, "NumPy")
+}
+
+/// Returns a new array, unless it is not what was asked for: a function of its library may have
+/// been replaced, and what is written to it must not go beyond its memory.
+fn checked_new<'py>(
+    array: Bound<'py, PyAny>,
+    view: &TensorView,
+    layout: &Layout,
+    dtype: DType,
+    library: &str,
+) -> PyResult<NewArray<'py>> {
+    if view.dtype == dtype && view.layout.is_equivalent(layout) && !view.readonly {
+        return Ok(NewArray { array, ptr: view.ptr });
+    }
+    let wanted = TensorView { dtype, layout: layout.clone(), ..view.clone() };
+    Err(PyRuntimeError::new_err(format!(
+        "{library} was asked for a new array of {}, and returned one of {}; has one of its \
+         functions been replaced?",
+        wanted.describe(),
+        view.describe()
+    )))
 }
 
 fn cupy_array<'py>(
@@ -215,7 +236,17 @@ fn cupy_array<'py>(
         other.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
         memory?
     };
-    let ptr = memory.getattr(intern!(py, "ptr"))?.extract()?;
+    let ptr: usize = memory.getattr(intern!(py, "ptr"))?.extract()?;
+    // The allocator may be the user's own.
+    let owner = memory.getattr(intern!(py, "mem"))?;
+    let start: usize = owner.getattr(intern!(py, "ptr"))?.extract()?;
+    let room: usize = owner.getattr(intern!(py, "size"))?.extract()?;
+    if size > 0 && (ptr < start || size > room.saturating_sub(ptr - start)) {
+        return Err(PyRuntimeError::new_err(format!(
+            "CuPy was asked for {size} bytes, and its allocator returned {room}; has it been \
+             replaced?"
+        )));
+    }
     let shape = PyTuple::new(py, &layout.shape)?;
     let strides =
         if layout.is_contiguous() { None } else { Some(byte_strides(py, layout, dtype)?) };
@@ -246,9 +277,10 @@ fn torch_tensor<'py>(
         let shape = PyTuple::new(py, &layout.shape)?;
         EMPTY.get(py)?.call((shape, PyTuple::new(py, &layout.strides)?), Some(&keywords))?
     };
-    let ptr = match exchange {
-        Some(exchange) => exchange.tensor(&array).named(py, "the new tensor")?.address(),
-        None => array.call_method0(intern!(py, "data_ptr"))?.extract()?,
+    let view = match exchange {
+        Some(exchange) => torch::exchanged_view_again(&array, exchange).map(|(view, _)| view),
+        None => torch::view(&array),
     };
-    Ok(NewArray { array, ptr })
+    let view = view.named(py, "the new tensor")?;
+    checked_new(array, &view, layout, dtype, "PyTorch")
 }

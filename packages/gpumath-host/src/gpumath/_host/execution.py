@@ -20,7 +20,8 @@ class ExecutionCPU:
     num_threads : int, optional
         Limit on the threads that compute an operation at once, the calling one included; ``None``
         means one for each core that the process may use. The embedded engine's threads belong to
-        one pool of the process, whose size does not depend on this limit.
+        one pool of the process, whose size does not depend on this limit. Results for different
+        limits may differ in their last bits.
 
     Examples
     --------

@@ -52,17 +52,17 @@ def resized(
     wanted = tuple(lengths.get(axis, extent) for axis, extent in enumerate(shape))
     if wanted == shape:
         return operand
+    if inplace:
+        msg = (
+            f"inplace=True overwrites the operand, of shape {shape}, but n or s asks for the shape "
+            f"{wanted}; cut or pad the operand first, or leave one of them out"
+        )
+        raise ValueError(msg)
     if all(map(le, wanted, shape)):
         try:
             return operand[tuple(map(slice, wanted))]
         except (TypeError, NotImplementedError, ValueError):
             pass
-    if inplace:
-        msg = (
-            f"inplace=True would overwrite a copy: the operand has the shape {shape} and has to be "
-            f"copied for the shape {wanted}; do that first, or leave one of them out"
-        )
-        raise ValueError(msg)
     device_id = view.device_id
     if device_id is None:
         return core.resized(operand, wanted)

@@ -83,6 +83,9 @@ def _resize(
     lengths = lengths_of(n, s, axes, ndim)
     chosen = resolve_options(FFTOptions, options)
     last = ndim - 1 if axes is None else axes[-1] % ndim
+    if s is not None:
+        # An entry of -1 means as many points as the operand has, of whatever kind: as in NumPy.
+        lengths.setdefault(last, view.shape[last])
     if kind == "C2R" and last in lengths:
         parity: Literal["even", "odd"] = "odd" if lengths[last] % 2 else "even"
         lengths[last] = lengths[last] // 2 + 1

@@ -4,11 +4,13 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftDirection, FftPlanner};
+use rustfft::{Fft, FftDirection};
 
 use super::Scalar;
-use super::four_step::{FourStepFft, GridShape};
+use super::four_step::FourStepFft;
+use super::grid_shape::GridShape;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter, tile_width};
+use super::short_lines::{plan_line, table_bytes};
 use crate::error::Result;
 use crate::fft::Direction;
 use crate::fft::cpu::scale::scale_slice;
@@ -27,8 +29,8 @@ struct ComplexKernel<T: Scalar> {
     points: usize,
     /// The grid of the four-step algorithm; `None` if rustfft transforms whole lines.
     grid: Option<GridShape>,
-    forward: OnceLock<Result<PlannedKernel<T>>>,
-    inverse: OnceLock<Result<PlannedKernel<T>>>,
+    forward: OnceLock<PlannedKernel<T>>,
+    inverse: OnceLock<PlannedKernel<T>>,
 }
 
 enum PlannedKernel<T: Scalar> {
@@ -37,19 +39,30 @@ enum PlannedKernel<T: Scalar> {
 }
 
 impl<T: Scalar> ComplexKernel<T> {
-    /// Returns the transform in a direction. The first call for a direction plans it.
+    /// Returns the transform in a direction. The first call for a direction plans it; after an
+    /// error the next call tries again.
     fn get(&self, direction: Direction, threads: NonZeroUsize) -> Result<&PlannedKernel<T>> {
         let (cell, direction) = match direction {
             Direction::Forward => (&self.forward, FftDirection::Forward),
             Direction::Inverse => (&self.inverse, FftDirection::Inverse),
         };
-        let planned = cell.get_or_init(|| match self.grid {
-            None => Ok(PlannedKernel::Line(FftPlanner::new().plan_fft(self.points, direction))),
+        if let Some(planned) = cell.get() {
+            return Ok(planned);
+        }
+        // Threads that come at once may all plan, because no lock is held during long work. The
+        // first to be done prevails.
+        let planned = match self.grid {
+            None => PlannedKernel::Line(plan_line(self.points, direction)?),
             Some(grid) => {
-                Ok(PlannedKernel::FourStep(Box::new(FourStepFft::new(grid, direction, threads)?)))
+                PlannedKernel::FourStep(Box::new(FourStepFft::new(grid, direction, threads)?))
             }
-        });
-        planned.as_ref().map_err(Clone::clone)
+        };
+        Ok(cell.get_or_init(|| planned))
+    }
+
+    /// Returns about how many bytes the tables of both directions take.
+    fn table_bytes(&self) -> usize {
+        2 * self.grid.map_or_else(|| table_bytes::<T>(self.points), FourStepFft::<T>::table_bytes)
     }
 }
 
@@ -87,6 +100,11 @@ impl<T: Scalar> ComplexPass<T> {
         let kernel =
             ComplexKernel { points, grid, forward: OnceLock::new(), inverse: OnceLock::new() };
         Self { kernel, lines, inplace, layout }
+    }
+
+    /// Returns about how many bytes the tables of both directions take.
+    pub(super) fn table_bytes(&self) -> usize {
+        self.kernel.table_bytes()
     }
 
     /// Transforms every line, and multiplies the result by the factor if there is one.

@@ -13,78 +13,17 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftDirection, FftPlanner};
+use rustfft::{Fft, FftDirection};
 
 use super::Scalar;
+use super::grid_shape::{GridShape, TILE_WIDTH};
 use super::line_tiles::{BufferLayout, gather, scatter};
+use super::short_lines::{plan_line, table_bytes};
+use super::tables::{PURPOSE, Twiddles, exp_i, fill_parallel, for_each_index, sign};
 use crate::error::Result;
 use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
+use crate::memory::zeroed;
 use crate::parallel::{SyncPtr, parallel_for};
-
-/// Columns, or rows, that a thread works on together: their equal points fill two cache lines, or
-/// four in double precision.
-const TILE_WIDTH: usize = 16;
-
-/// Points of the shortest line for which several passes over memory are worth while.
-const MIN_POINTS: usize = 1 << 14;
-
-/// The grid that a long line is laid out as.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct GridShape {
-    /// Points of the line: rows times columns, or fewer where the grid is padded.
-    points: usize,
-    rows: usize,
-    columns: usize,
-}
-
-impl GridShape {
-    /// Returns the grid for `lines` lines of `points`, or `None` if rustfft transforms whole lines
-    /// faster.
-    pub(super) fn new(points: usize, lines: usize, threads: NonZeroUsize) -> Option<Self> {
-        if points < MIN_POINTS {
-            return None;
-        }
-        let largest = largest_prime_factor(points);
-        if largest > 1000 && points / largest <= 8 {
-            let (rows, columns) = padded_grid(2 * points - 1)?;
-            return Some(Self { points, rows, columns });
-        }
-        if largest > 31 || lines >= threads.get() {
-            return None;
-        }
-        let rows = (1..=points.isqrt()).rev().find(|rows| points.is_multiple_of(*rows))?;
-        let columns = points / rows;
-        (columns <= 8 * rows).then_some(Self { points, rows, columns })
-    }
-}
-
-fn largest_prime_factor(mut number: usize) -> usize {
-    let mut largest = 1;
-    let mut factor = 2;
-    while factor * factor <= number {
-        while number.is_multiple_of(factor) {
-            number /= factor;
-            largest = factor;
-        }
-        factor += 1;
-    }
-    largest.max(number)
-}
-
-/// Returns the sides of the smallest grid of at least `least` points whose sides have fast
-/// transforms and are near each other.
-fn padded_grid(least: usize) -> Option<(usize, usize)> {
-    let low = (least / 2).isqrt();
-    let fast = |side: usize| side.is_multiple_of(TILE_WIDTH) && largest_prime_factor(side) <= 5;
-    let sides: Vec<usize> = (low..=4 * low).filter(|side| fast(*side)).collect();
-    sides
-        .iter()
-        .filter_map(|&rows| {
-            let columns = *sides.iter().find(|&&columns| rows * columns >= least)?;
-            (columns <= 2 * rows).then_some((rows, columns))
-        })
-        .min_by_key(|(rows, columns)| rows * columns)
-}
 
 /// A planned transform of one long line in one direction.
 pub(super) struct FourStepFft<T: Scalar> {
@@ -115,33 +54,37 @@ impl<T: Scalar> FourStepFft<T> {
         direction: FftDirection,
         threads: NonZeroUsize,
     ) -> Result<Self> {
-        let mut planner = FftPlanner::new();
         let grid = shape.rows * shape.columns;
-        let padded = grid != shape.points;
+        let padded = shape.is_padded();
         // The convolution is the same in both directions, but the wave differs.
         let first = if padded { FftDirection::Forward } else { direction };
         let mut fft = Self {
             shape,
-            columns: planner.plan_fft(shape.rows, first),
-            rows: planner.plan_fft(shape.columns, first),
+            columns: plan_line(shape.rows, first)?,
+            rows: plan_line(shape.columns, first)?,
             twiddles: Twiddles::new(shape, sign(first), threads)?,
             chirp: None,
         };
         if padded {
-            let mut wave = vec![Complex::new(T::zero(), T::zero()); shape.points];
+            let mut wave = zeroed(shape.points, PURPOSE)?;
             let turn = sign(direction) * PI / shape.points as f64;
             let period = 2 * shape.points as u128;
             fill_parallel(&mut wave, threads, |j| {
                 exp_i((j as u128 * j as u128 % period) as f64 * turn)
             })?;
-            let zero = Complex::new(T::zero(), T::zero());
             let scale = T::from_f64(1.0 / grid as f64).unwrap_or_else(T::one);
-            let mut mirrored = vec![zero; grid];
-            for (j, value) in wave.iter().enumerate() {
-                mirrored[j] = value.conj() * scale;
-                mirrored[(grid - j) % grid] = mirrored[j];
-            }
-            let mut spectrum = vec![zero; shape.rows * Self::pitch(shape)];
+            let mut mirrored = zeroed::<Complex<T>>(grid, PURPOSE)?;
+            let at = SyncPtr::new(mirrored.as_mut_ptr());
+            for_each_index(shape.points, threads, |j| {
+                let value = wave[j].conj() * scale;
+                // SAFETY: both indices are below the length, and no other `j` has them, because the
+                // grid has at least `2 * points - 1` points.
+                unsafe {
+                    *at.get().add(j) = value;
+                    *at.get().add((grid - j) % grid) = value;
+                }
+            })?;
+            let mut spectrum = zeroed(shape.rows * Self::pitch(shape), PURPOSE)?;
             let at = SyncPtr::new(spectrum.as_mut_ptr());
             // SAFETY: `mirrored` and `spectrum` have room for the grid, and belong to this
             // function.
@@ -154,11 +97,24 @@ impl<T: Scalar> FourStepFft<T> {
             fft.chirp = Some(Chirp {
                 wave,
                 spectrum,
-                inverse_columns: planner.plan_fft_inverse(shape.rows),
-                inverse_rows: planner.plan_fft_inverse(shape.columns),
+                inverse_columns: plan_line(shape.rows, FftDirection::Inverse)?,
+                inverse_rows: plan_line(shape.columns, FftDirection::Inverse)?,
             });
         }
         Ok(fft)
+    }
+
+    /// Returns about how many bytes the tables take of such a transform, in one direction.
+    pub(super) fn table_bytes(shape: GridShape) -> usize {
+        let element = size_of::<Complex<T>>();
+        let sides = table_bytes::<T>(shape.rows) + table_bytes::<T>(shape.columns);
+        let twiddles = Twiddles::<T>::len(shape) * element;
+        if shape.is_padded() {
+            let chirp = shape.points + shape.rows * Self::pitch(shape);
+            2 * sides + twiddles + chirp * element
+        } else {
+            sides + twiddles
+        }
     }
 
     /// Transforms one line, and multiplies the result by the factor if there is one. Input and
@@ -401,85 +357,8 @@ impl<T: Scalar> FourStepFft<T> {
     }
 }
 
-/// The twiddle factors between the two passes over a grid: exp(∓2πi·column·k1/points), as the
-/// product of a factor for the first column of a tile and one for the column within the tile. These
-/// two tables are small, but a table of the products would be as large as the grid.
-struct Twiddles<T: Scalar> {
-    rows: usize,
-    /// The factors for the first column of each tile, by tile and row.
-    tiles: Vec<Complex<T>>,
-    /// The factors for each column of a tile, by column and row.
-    within: Vec<Complex<T>>,
-}
-
-impl<T: Scalar> Twiddles<T> {
-    fn new(shape: GridShape, sign: f64, threads: NonZeroUsize) -> Result<Self> {
-        let rows = shape.rows;
-        let turn = sign * 2.0 * PI / (rows * shape.columns) as f64;
-        let zero = Complex::new(T::zero(), T::zero());
-        let mut tiles = vec![zero; shape.columns.div_ceil(TILE_WIDTH) * rows];
-        let mut within = vec![zero; TILE_WIDTH * rows];
-        fill_parallel(&mut tiles, threads, |at| {
-            exp_i((at / rows * TILE_WIDTH * (at % rows)) as f64 * turn)
-        })?;
-        fill_parallel(&mut within, threads, |at| exp_i((at / rows * (at % rows)) as f64 * turn))?;
-        Ok(Self { rows, tiles, within })
-    }
-
-    /// Multiplies the columns of a tile by their factors, or by the conjugates of these.
-    fn apply<const CONJUGATE: bool>(
-        &self,
-        tile: usize,
-        lines: &mut [Complex<T>],
-        layout: BufferLayout,
-    ) {
-        let tile = &self.tiles[tile * self.rows..][..self.rows];
-        for (line, within) in
-            lines.chunks_exact_mut(layout.pitch).zip(self.within.chunks_exact(self.rows))
-        {
-            for ((value, tile), within) in line.iter_mut().zip(tile).zip(within) {
-                let factor = *tile * *within;
-                *value = *value * if CONJUGATE { factor.conj() } else { factor };
-            }
-        }
-    }
-}
-
 fn multiply<T: Scalar>(line: &mut [Complex<T>], by: &[Complex<T>]) {
     for (value, by) in line.iter_mut().zip(by) {
         *value = *value * *by;
     }
-}
-
-/// Returns the sign of the exponent.
-fn sign(direction: FftDirection) -> f64 {
-    if direction == FftDirection::Forward { -1.0 } else { 1.0 }
-}
-
-/// Returns exp(i·angle).
-fn exp_i<T: Scalar>(angle: f64) -> Complex<T> {
-    let (sin, cos) = angle.sin_cos();
-    let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
-    Complex::new(number(cos), number(sin))
-}
-
-/// Sets every element to `value` of its index, on several threads.
-fn fill_parallel<T: Scalar>(
-    values: &mut [Complex<T>],
-    threads: NonZeroUsize,
-    value: impl Fn(usize) -> Complex<T> + Sync,
-) -> Result<()> {
-    const CHUNK: usize = 4096;
-    let len = values.len();
-    let values = SyncPtr::new(values.as_mut_ptr());
-    parallel_for(threads, len.div_ceil(CHUNK), |numbers| {
-        for number in numbers {
-            for at in number * CHUNK..len.min((number + 1) * CHUNK) {
-                // SAFETY: the index is below the length of the slice, in a chunk that no other
-                // thread has.
-                unsafe { *values.get().add(at) = value(at) };
-            }
-        }
-        Ok(())
-    })
 }

@@ -5,8 +5,12 @@
 
 mod complex_pass;
 mod four_step;
+mod grid_shape;
 mod line_tiles;
+mod long_real;
 mod real_pass;
+mod short_lines;
+mod tables;
 
 use std::num::NonZeroUsize;
 
@@ -20,6 +24,7 @@ use super::scale::RealParts;
 use super::scratch::ScratchBuffer;
 use crate::error::Result;
 use crate::fft::{Direction, FftProblem, Precision, TransformKind};
+use crate::memory::check_available;
 use crate::tensor::Layout;
 
 /// Points times levels below which one thread finishes a transform before a second one would be
@@ -40,9 +45,17 @@ pub(super) enum EmbeddedFft {
 impl EmbeddedFft {
     pub(super) fn new(problem: &FftProblem, threads: NonZeroUsize) -> Result<Self> {
         match problem.precision {
-            Precision::Single => Ok(Self::Single(AxisPasses::new(problem, threads))),
-            Precision::Double => Ok(Self::Double(AxisPasses::new(problem, threads))),
+            Precision::Single => Ok(Self::Single(AxisPasses::new(problem, threads)?)),
+            Precision::Double => Ok(Self::Double(AxisPasses::new(problem, threads)?)),
             Precision::Half => Err(super::half_precision_error()),
+        }
+    }
+
+    /// Returns about how many bytes the tables take, those of both directions where there are two.
+    pub(super) fn table_bytes(&self) -> usize {
+        match self {
+            Self::Single(passes) => passes.table_bytes(),
+            Self::Double(passes) => passes.table_bytes(),
         }
     }
 
@@ -89,7 +102,7 @@ pub(super) struct AxisPasses<T: Scalar> {
 }
 
 impl<T: Scalar> AxisPasses<T> {
-    fn new(problem: &FftProblem, threads: NonZeroUsize) -> Self {
+    fn new(problem: &FftProblem, threads: NonZeroUsize) -> Result<Self> {
         let (input, output) = (&problem.input, &problem.output);
         let empty = input.is_empty() || output.is_empty();
         let mut passes = Self {
@@ -101,7 +114,7 @@ impl<T: Scalar> AxisPasses<T> {
             intermediate: 0,
         };
         if empty {
-            return passes;
+            return Ok(passes);
         }
         let mut axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
         let points = |axis: usize| input.shape[axis] as usize;
@@ -115,28 +128,18 @@ impl<T: Scalar> AxisPasses<T> {
                 let mut inplace = problem.inplace;
                 for axis in axes {
                     let lines = LineTiles::new(axis, from, output);
-                    passes.complex.push(ComplexPass::new(
-                        points(axis),
-                        lines,
-                        inplace,
-                        passes.threads,
-                    ));
+                    passes.add(points(axis), lines, inplace)?;
                     (from, inplace) = (output, true);
                 }
             }
             TransformKind::R2C => {
                 if let Some(axis) = axes.pop() {
                     let lines = LineTiles::new(axis, input, output);
-                    passes.real = Some(RealPass::forward(points(axis), lines));
+                    passes.real = Some(RealPass::new(points(axis), true, lines, passes.threads)?);
                 }
                 for axis in axes {
                     let lines = LineTiles::new(axis, output, output);
-                    passes.complex.push(ComplexPass::new(
-                        points(axis),
-                        lines,
-                        true,
-                        passes.threads,
-                    ));
+                    passes.add(points(axis), lines, true)?;
                 }
             }
             TransformKind::C2R => {
@@ -146,23 +149,33 @@ impl<T: Scalar> AxisPasses<T> {
                 for axis in axes {
                     let inplace = std::ptr::eq(from, &raw const intermediate);
                     let lines = LineTiles::new(axis, from, &intermediate);
-                    passes.complex.push(ComplexPass::new(
-                        points(axis),
-                        lines,
-                        inplace,
-                        passes.threads,
-                    ));
+                    passes.add(points(axis), lines, inplace)?;
                     passes.intermediate = intermediate.len() as usize;
                     from = &intermediate;
                 }
                 if let Some(axis) = halved {
                     let lines = LineTiles::new(axis, from, output);
                     let points = output.shape[axis] as usize;
-                    passes.real = Some(RealPass::inverse(points, lines));
+                    passes.real = Some(RealPass::new(points, false, lines, passes.threads)?);
                 }
             }
         }
-        passes
+        Ok(passes)
+    }
+
+    /// Adds a pass over complex lines.
+    fn add(&mut self, points: usize, lines: LineTiles, inplace: bool) -> Result<()> {
+        // A line's work memory, in which it is transformed, is at least as long as the line. What
+        // cannot be had is refused before the length is looked into.
+        check_available::<Complex<T>>(points, &format!("a transform of {points} points"))?;
+        self.complex.push(ComplexPass::new(points, lines, inplace, self.threads));
+        Ok(())
+    }
+
+    /// Returns about how many bytes the tables of all passes take.
+    fn table_bytes(&self) -> usize {
+        let complex: usize = self.complex.iter().map(ComplexPass::table_bytes).sum();
+        complex + self.real.as_ref().map_or(0, RealPass::table_bytes)
     }
 
     /// Returns `threads`, or 1 where waking other threads would cost more than they save.

@@ -4,14 +4,17 @@ use std::num::NonZeroUsize;
 use std::ops::Mul;
 use std::sync::Arc;
 
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+use realfft::{ComplexToReal, RealToComplex};
 use rustfft::num_complex::Complex;
 
 use super::Scalar;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter, tile_width};
+use super::long_real::LongReal;
+use super::short_lines::{plan_half_line, plan_real_line, table_bytes};
 use crate::error::Result;
 use crate::fft::cpu::scale::{RealParts, scale_slice};
-use crate::fft::cpu::scratch::{Pod, ScratchBuffer, ScratchPieces};
+use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
+use crate::memory::Pod;
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// The transform of one line.
@@ -84,22 +87,37 @@ pub(super) struct RealPass<T: Scalar> {
 enum RealKernel<T: Scalar> {
     Forward(R2cKernel<T>),
     Inverse(C2rKernel<T>),
+    /// One line at a time, on several threads.
+    Long(Box<LongReal<T>>),
 }
 
 impl<T: Scalar> RealPass<T> {
-    pub(super) fn forward(points: usize, lines: LineTiles) -> Self {
-        let kernel = R2cKernel(RealFftPlanner::new().plan_fft_forward(points));
-        Self::new(RealKernel::Forward(kernel), points, lines)
+    /// Plans a transform of real lines of `points`, or of complex ones to such lines.
+    pub(super) fn new(
+        points: usize,
+        is_forward: bool,
+        mut lines: LineTiles,
+        threads: NonZeroUsize,
+    ) -> Result<Self> {
+        let kernel = match LongReal::new(points, is_forward, lines.count(), threads)? {
+            Some(long) => RealKernel::Long(Box::new(long)),
+            None if is_forward => RealKernel::Forward(R2cKernel(plan_real_line(points)?)),
+            None => RealKernel::Inverse(C2rKernel(plan_half_line(points)?)),
+        };
+        lines.cut_into_tiles(match kernel {
+            RealKernel::Long(_) => 1,
+            _ => tile_width(points * size_of::<T>()),
+        });
+        Ok(Self { kernel, lines })
     }
 
-    pub(super) fn inverse(points: usize, lines: LineTiles) -> Self {
-        let kernel = C2rKernel(RealFftPlanner::new().plan_fft_inverse(points));
-        Self::new(RealKernel::Inverse(kernel), points, lines)
-    }
-
-    fn new(kernel: RealKernel<T>, points: usize, mut lines: LineTiles) -> Self {
-        lines.cut_into_tiles(tile_width(points * size_of::<T>()));
-        Self { kernel, lines }
+    /// Returns about how many bytes the tables take.
+    pub(super) fn table_bytes(&self) -> usize {
+        match &self.kernel {
+            RealKernel::Forward(kernel) => table_bytes::<T>(kernel.lengths().0),
+            RealKernel::Inverse(kernel) => table_bytes::<T>(kernel.lengths().1),
+            RealKernel::Long(long) => long.table_bytes(),
+        }
     }
 
     /// Transforms every line, and multiplies the result by the factor if there is one. The input is
@@ -125,6 +143,7 @@ impl<T: Scalar> RealPass<T> {
                 RealKernel::Inverse(kernel) => {
                     run_lines(kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
                 }
+                RealKernel::Long(long) => long.run_lines(&self.lines, (from, to), factor, threads),
             }
         }
     }

@@ -43,7 +43,7 @@ use crate::interop;
 ///     result is there.
 /// num_threads : int, optional
 ///     Limit on the CPU threads of one transform; by default one for each core that the process may
-///     use.
+///     use. Results for different limits may differ in their last bits.
 /// inplace : bool, default: False
 ///     Overwrite the operand; C2C only.
 /// last_axis_parity : {'even', 'odd'}, default: 'even'
@@ -52,7 +52,7 @@ use crate::interop;
 ///     Memory order of a new result: the one that takes the least time, or the operand's. Where
 ///     transforms are interleaved in the operand, the transform axes become the fastest ones.
 /// cached : bool, default: True
-///     Take the plan from the calling thread's cache, or put it there.
+///     Take the plan from the plan cache, or put it there.
 /// out : array, optional
 ///     Array for the result, on the operand's device and in any layout without overlaps. Its
 ///     strides become the result's. The operand itself makes the plan work in place.

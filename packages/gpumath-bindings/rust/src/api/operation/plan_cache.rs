@@ -1,11 +1,11 @@
-//! The plan cache of the calling thread.
+//! The plan cache of the process.
 
 use gpumath_core::operation::plan_cache as cache;
 use pyo3::prelude::*;
 
 use crate::gil::release_gil;
 
-/// Statistics of the calling thread's plan cache.
+/// Statistics of the plan cache, which all threads share.
 #[pyclass(frozen, get_all, name = "PlanCacheInfo", module = "gpumath.bindings.core")]
 pub(crate) struct PyPlanCacheInfo {
     /// Look-ups that found a plan.
@@ -16,30 +16,36 @@ pub(crate) struct PyPlanCacheInfo {
     size: usize,
     /// Plans kept at most for each device; the CPU counts as one.
     limit: usize,
+    /// About how many bytes of host memory the plans kept now take.
+    host_memory: usize,
     /// Bytes of device memory that libraries took when the plans kept now were made, on all
     /// devices together. What other threads allocated at the same moment is in it; a workspace is
     /// not, as plans keep none.
     device_memory: usize,
+    /// Bytes that the plans kept may take in host memory, and on each device. Only the plan that
+    /// was used last may take more.
+    memory_limit: usize,
 }
 
 #[pymethods]
 impl PyPlanCacheInfo {
     fn __repr__(&self) -> String {
-        let Self { hits, misses, size, limit, device_memory } = self;
+        let Self { hits, misses, size, limit, host_memory, device_memory, memory_limit } = self;
         format!(
             "PlanCacheInfo(hits={hits}, misses={misses}, size={size}, limit={limit}, \
-             device_memory={device_memory})"
+             host_memory={host_memory}, device_memory={device_memory}, \
+             memory_limit={memory_limit})"
         )
     }
 }
 
-/// Give the statistics of the calling thread's plan cache.
+/// Give the statistics of the plan cache.
 ///
 /// Returns
 /// -------
 /// PlanCacheInfo
-///     Look-ups that found a plan and that did not, plans kept, the limit, and the device memory
-///     that the plans took.
+///     Look-ups that found a plan and that did not, plans kept, the memory that they take, and the
+///     limits.
 ///
 /// Examples
 /// --------
@@ -48,15 +54,17 @@ impl PyPlanCacheInfo {
 /// >>> core.plan_cache_clear()
 /// >>> plan = core.FftPlan(np.zeros(100))
 /// >>> same = core.FftPlan(np.ones(100))
-/// >>> core.plan_cache_info()
-/// PlanCacheInfo(hits=1, misses=1, size=1, limit=16, device_memory=0)
+/// >>> info = core.plan_cache_info()
+/// >>> info.hits, info.misses, info.size
+/// (1, 1, 1)
 #[pyfunction]
 pub(crate) fn plan_cache_info() -> PyPlanCacheInfo {
-    let cache::Info { hits, misses, size, limit, device_memory } = cache::info();
-    PyPlanCacheInfo { hits, misses, size, limit, device_memory }
+    let cache::Info { hits, misses, size, limit, host_memory, device_memory, memory_limit } =
+        cache::info();
+    PyPlanCacheInfo { hits, misses, size, limit, host_memory, device_memory, memory_limit }
 }
 
-/// Drop the calling thread's cached plans and set its counts to zero.
+/// Drop all cached plans and set the counts to zero.
 ///
 /// Examples
 /// --------
@@ -69,21 +77,31 @@ pub(crate) fn plan_cache_clear(py: Python<'_>) {
     release_gil(py, cache::clear);
 }
 
-/// Set how many plans each thread keeps for each device; 0 switches the cache off.
+/// Set how many plans are kept, and how much memory they may take.
+///
+/// The least recently used plans over a limit are dropped at once.
 ///
 /// Parameters
 /// ----------
 /// limit : int
-///     Number of plans; the CPU counts as one device. The calling thread drops what is over it at
-///     once, the others when they next plan.
+///     Number of plans for each device; the CPU counts as one. 0 switches the cache off.
+/// memory_limit : int, optional
+///     Bytes that the plans may take together in host memory, and on each device. Only the plan
+///     that was used last may take more. By default the limit stays as it is.
 ///
 /// Examples
 /// --------
 /// >>> from gpumath.bindings import core
-/// >>> limit = core.plan_cache_info().limit
-/// >>> core.set_plan_cache_limit(100)
-/// >>> core.set_plan_cache_limit(limit)
+/// >>> info = core.plan_cache_info()
+/// >>> core.set_plan_cache_limit(100, memory_limit=2**30)
+/// >>> core.set_plan_cache_limit(info.limit, memory_limit=info.memory_limit)
 #[pyfunction]
-pub(crate) fn set_plan_cache_limit(py: Python<'_>, limit: usize) {
-    release_gil(py, || cache::set_limit(limit));
+#[pyo3(signature = (limit, *, memory_limit=None))]
+pub(crate) fn set_plan_cache_limit(py: Python<'_>, limit: usize, memory_limit: Option<usize>) {
+    release_gil(py, || {
+        if let Some(bytes) = memory_limit {
+            cache::set_memory_limit(bytes);
+        }
+        cache::set_limit(limit);
+    });
 }

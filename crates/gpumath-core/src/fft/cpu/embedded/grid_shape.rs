@@ -1,0 +1,117 @@
+//! Which lines are laid out as a grid, and as which.
+
+use std::num::NonZeroUsize;
+
+use super::short_lines::MAX_POINTS;
+
+/// Columns, or rows, that a thread works on together: their equal points fill two cache lines, or
+/// four in double precision.
+pub(super) const TILE_WIDTH: usize = 16;
+
+/// Points of the shortest line for which several passes over memory are worth while.
+const MIN_POINTS: usize = 1 << 14;
+
+/// Most columns for each row: longer rows have tables, and a pass, that are too large for a cache.
+const MAX_ASPECT: usize = 64;
+
+/// The grid that a long line is laid out as.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GridShape {
+    /// Points of the line: rows times columns, or fewer where the grid is padded.
+    pub(super) points: usize,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+}
+
+impl GridShape {
+    /// Returns the grid for `lines` lines of `points`, or `None` if rustfft transforms whole lines
+    /// faster. Beyond [`MAX_POINTS`] there is always one.
+    pub(super) fn new(points: usize, lines: usize, threads: NonZeroUsize) -> Option<Self> {
+        if points < MIN_POINTS {
+            return None;
+        }
+        let is_too_long = points > MAX_POINTS;
+        let largest = largest_prime_factor(points);
+        if largest > 1000 && points / largest <= 8 {
+            return Some(Self::padded(points));
+        }
+        if !is_too_long && (largest > 31 || lines >= threads.get()) {
+            return None;
+        }
+        let rows = (1..=points.isqrt()).rev().find(|rows| points.is_multiple_of(*rows))?;
+        let columns = points / rows;
+        let aspect = if is_too_long { MAX_ASPECT } else { 8 };
+        if columns <= MAX_POINTS && columns <= rows.saturating_mul(aspect) {
+            return Some(Self { points, rows, columns });
+        }
+        is_too_long.then(|| Self::padded(points))
+    }
+
+    /// Returns the smallest grid of at least `2 * points - 1` points whose sides have fast
+    /// transforms and are near each other.
+    fn padded(points: usize) -> Self {
+        let least = 2 * points - 1;
+        let low = (least / 2).isqrt();
+        let sides: Vec<usize> =
+            (low..=4 * low + TILE_WIDTH).filter(|side| is_fast(*side)).collect();
+        let grids = sides.iter().filter_map(|&rows| {
+            let columns = *sides.iter().find(|&&columns| rows * columns >= least)?;
+            (columns <= 2 * rows).then_some((rows, columns))
+        });
+        // There is always one: the lines here are long enough for a fast side near any length.
+        let (rows, columns) =
+            grids.min_by_key(|(rows, columns)| rows * columns).unwrap_or_else(|| {
+                let side = least.isqrt().next_power_of_two();
+                (side, side)
+            });
+        Self { points, rows, columns }
+    }
+
+    /// Whether the grid has more points than the line.
+    pub(super) fn is_padded(self) -> bool {
+        self.rows * self.columns != self.points
+    }
+}
+
+/// Whether a side of a padded grid is a multiple of a tile and has no prime factor above 5.
+fn is_fast(side: usize) -> bool {
+    let mut rest = side;
+    for factor in [2, 3, 5] {
+        while rest.is_multiple_of(factor) {
+            rest /= factor;
+        }
+    }
+    rest == 1 && side.is_multiple_of(TILE_WIDTH)
+}
+
+pub(super) fn largest_prime_factor(mut number: usize) -> usize {
+    let mut largest = 1;
+    let mut factor = 2;
+    while factor * factor <= number {
+        while number.is_multiple_of(factor) {
+            number /= factor;
+            largest = factor;
+        }
+        factor += 1;
+    }
+    largest.max(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_have_a_grid_with_short_sides() {
+        let mut points = MAX_POINTS + 1;
+        while points < 1 << 40 {
+            let grid = GridShape::new(points, 1000, NonZeroUsize::MIN);
+            assert!(grid.is_some_and(|grid| {
+                let GridShape { rows, columns, .. } = grid;
+                let is_large_enough = !grid.is_padded() || rows * columns >= 2 * points - 1;
+                is_large_enough && columns.max(rows) <= MAX_POINTS && columns <= MAX_ASPECT * rows
+            }));
+            points += points / 3 + 1;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Plans of rustfft and realfft, for lines that are short enough to be transformed as a whole.
+//!
+//! Both crates end the process where memory is short. So they get only lines whose tables are
+//! small, and only after a look whether there is memory for them.
+
+use std::sync::Arc;
+
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftDirection, FftPlanner};
+
+use super::Scalar;
+use super::grid_shape::largest_prime_factor;
+use crate::error::Result;
+use crate::memory::check_available;
+
+/// Points of the longest line that is transformed as a whole. Planning it takes less than a second.
+pub(super) const MAX_POINTS: usize = 1 << 22;
+
+/// Plans a complex transform.
+pub(super) fn plan_line<T: Scalar>(
+    points: usize,
+    direction: FftDirection,
+) -> Result<Arc<dyn Fft<T>>> {
+    check::<T>(points)?;
+    Ok(FftPlanner::new().plan_fft(points, direction))
+}
+
+/// Plans a real-to-complex transform.
+pub(super) fn plan_real_line<T: Scalar>(points: usize) -> Result<Arc<dyn RealToComplex<T>>> {
+    check::<T>(points)?;
+    Ok(RealFftPlanner::new().plan_fft_forward(points))
+}
+
+/// Plans a complex-to-real transform.
+pub(super) fn plan_half_line<T: Scalar>(points: usize) -> Result<Arc<dyn ComplexToReal<T>>> {
+    check::<T>(points)?;
+    Ok(RealFftPlanner::new().plan_fft_inverse(points))
+}
+
+fn check<T: Scalar>(points: usize) -> Result<()> {
+    check_available::<u8>(table_bytes::<T>(points), &format!("a transform of {points} points"))
+}
+
+/// Returns the most bytes that planning a line takes, which is a little more than its tables.
+pub(super) fn table_bytes<T: Scalar>(points: usize) -> usize {
+    // Lengths with a large prime factor become a convolution of up to four times the length, which
+    // has a table of its own and is planned by a transform of it.
+    let times = if largest_prime_factor(points) > 11 { 20 } else { 3 };
+    (times * points + 256) * size_of::<Complex<T>>()
+}

@@ -1,0 +1,44 @@
+"""Functions of array libraries that were replaced, as tools for tests and debugging do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.programs.support.entry import main
+
+
+def numpy_empty(how: str) -> Any:
+    original = np.empty
+
+    def empty(shape: Any, dtype: Any = float, *rest: Any, **keywords: Any) -> Any:
+        if how == "smaller":
+            return original((1,) * len(shape), dtype)
+        if how == "other type":
+            return original(shape, np.float32)
+        if how == "read-only":
+            array = original(shape, dtype)
+            array.flags.writeable = False
+            return array
+        assert how == "other strides"
+        return original(shape[::-1], dtype).T
+
+    np.empty = empty  # type: ignore[assignment]
+    from gpumath import fft, linalg
+
+    messages = []
+    for call in (
+        lambda: fft.fft(np.ones((300, 100), complex), axes=[0]),
+        lambda: fft.irfft(np.ones((300, 100), complex), axes=[1]),
+        lambda: linalg.matmul(np.ones((90, 80)), np.ones((80, 70))),
+    ):
+        try:
+            call()
+        except RuntimeError as error:
+            messages.append(str(error))
+    return messages
+
+
+if __name__ == "__main__":
+    main(globals())
