@@ -11,6 +11,7 @@ pub mod matmul;
 pub mod memory;
 pub mod operation;
 mod parallel;
+pub mod process;
 pub mod status;
 pub mod tensor;
 pub mod version;

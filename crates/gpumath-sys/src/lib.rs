@@ -4,6 +4,12 @@
 //! casts that turn an address into a call. It does not decide which file is opened, because that is
 //! the task of `gpumath_core::loader`.
 
+#[cfg(unix)]
+mod damage;
 pub mod dynlib;
+#[cfg(unix)]
+mod elf;
 pub mod generated;
+#[cfg(unix)]
+mod ld_cache;
 pub mod table;

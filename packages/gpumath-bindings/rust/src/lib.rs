@@ -7,6 +7,7 @@ mod error;
 mod generated;
 mod gil;
 mod interop;
+mod once;
 mod py_buffer;
 mod structs;
 

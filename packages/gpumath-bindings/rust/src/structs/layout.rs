@@ -3,12 +3,13 @@
 use std::ffi::CString;
 use std::fmt::Write;
 
+use gpumath_core::process::SetOnce;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use super::field::{FieldKind, PyField};
+use crate::once::intern;
 
 /// The attribute of a class that holds its layout.
 const ATTRIBUTE: &str = "_layout";
@@ -28,14 +29,14 @@ pub(super) struct PyStructLayout {
     /// there.
     parts: Vec<usize>,
     /// NumPy's description, once it has been asked for.
-    dtype: PyOnceLock<Py<PyAny>>,
+    dtype: SetOnce<Py<PyAny>>,
 }
 
 impl PyStructLayout {
     /// Returns the layout of a subclass of `StructArray`.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Py<Self>> {
         let py = class.py();
-        let layout = class.getattr_opt(pyo3::intern!(py, ATTRIBUTE))?;
+        let layout = class.getattr_opt(intern!(py, ATTRIBUTE))?;
         if let Some(Ok(layout)) = layout.map(Bound::cast_into) {
             return Ok(layout.unbind());
         }
@@ -83,7 +84,7 @@ impl PyStructLayout {
         }
         parts.sort_by_key(|&part| fields.get(part).map_or(0, |(_, field)| field.get().offset));
         let format = format_of(py, size, &fields, &parts)?;
-        let layout = Self { size, alignment, format, fields, parts, dtype: PyOnceLock::new() };
+        let layout = Self { size, alignment, format, fields, parts, dtype: SetOnce::new() };
         class.setattr(ATTRIBUTE, Py::new(py, layout)?)
     }
 
@@ -124,7 +125,7 @@ impl PyStructLayout {
             description.set_item("itemsize", self.size)?;
             Ok::<_, PyErr>(numpy.getattr("dtype")?.call1((description,))?.unbind())
         };
-        Ok(self.dtype.get_or_try_init(py, make)?.clone_ref(py))
+        Ok(self.dtype.get_or_try_init(make)?.clone_ref(py))
     }
 }
 

@@ -4,14 +4,15 @@ use gpumath_core::device::StreamRef;
 use gpumath_core::memory::{ALIGNMENT, MemoryKind};
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
 use pyo3::types::PyString;
-use pyo3::{intern, prelude::*};
 
 use super::PyArray;
 use super::storage::ArrayMemory;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::{self, deferred_release, stream_handle};
+use crate::once::intern;
 
 /// The kinds of memory by the names that users give them.
 pub(super) const KINDS: [(&str, MemoryKind); 4] = [

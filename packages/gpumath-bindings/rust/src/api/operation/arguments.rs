@@ -1,10 +1,10 @@
 //! The words and numbers that users choose with.
 
 use std::num::NonZeroUsize;
-use std::sync::OnceLock;
 
 use gpumath_core::device::Devices;
 use gpumath_core::operation::Execution;
+use gpumath_core::process::SetOnce;
 use gpumath_core::tensor::{Dims, MemoryLocation};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -82,7 +82,7 @@ impl ExecutionArguments<'_> {
 /// Returns the cores that this process may use. They are counted once, because that reads the
 /// control group's files.
 pub(crate) fn usable_cores() -> NonZeroUsize {
-    static CORES: OnceLock<NonZeroUsize> = OnceLock::new();
+    static CORES: SetOnce<NonZeroUsize> = SetOnce::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
 }
 
