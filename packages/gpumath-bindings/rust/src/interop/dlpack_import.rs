@@ -175,10 +175,14 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> Result<ImportedTensor, Refusal> {
     // the capsule does.
     let name = unsafe {
         let name = ffi::PyCapsule_GetName(raw);
-        if name.is_null() { None } else { Some(CStr::from_ptr(name).to_string_lossy()) }
+        if name.is_null() {
+            String::from("without a name")
+        } else {
+            format!("named {:?}", CStr::from_ptr(name).to_string_lossy())
+        }
     };
     Err(Refusal::value(format!(
-        "'s __dlpack__() returned a capsule named {name:?}; {UNVERSIONED:?} or {VERSIONED:?} is \
+        "'s __dlpack__() returned a capsule {name}; {UNVERSIONED:?} or {VERSIONED:?} is \
          needed, and one that was used before cannot be used again"
     )))
 }

@@ -9,3 +9,11 @@
 
 Importing a module opens no CUDA library; the first call does.
 """
+
+from zipimport import zipimporter as _zipimporter  # every interpreter has imported it
+
+if isinstance(__loader__, _zipimporter):  # or else the error would be about a missing module
+    raise ImportError(
+        f"gpumath cannot be imported from a zip file ({__loader__.archive}): its compiled part has "
+        "to be a file of its own; unpack the archive, or install gpumath with pip"
+    )

@@ -152,6 +152,15 @@ fn parse_dims(name: &str, dims: &Bound<'_, PyAny>) -> PyResult<Dims> {
 /// Reads the name of an element type, or a type of NumPy, `ml_dtypes` or PyTorch.
 fn parse_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
+    if !dtype.is_instance_of::<PyString>()
+        && let Some(is_native) = dtype.getattr_opt(intern!(py, "isnative"))?
+        && !is_native.is_truthy()?
+    {
+        return Err(PyValueError::new_err(format!(
+            "dtype is {}, whose bytes are in the other order; give dtype.newbyteorder('=')",
+            dtype.repr()?
+        )));
+    }
     let mut name =
         if let Ok(name) = dtype.cast::<PyString>() { Some(name.to_string()) } else { None };
     for attribute in [intern!(py, "name"), intern!(py, "__name__")] {

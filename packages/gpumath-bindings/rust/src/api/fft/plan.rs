@@ -1,6 +1,7 @@
 //! The class `FftPlan`.
 
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gpumath_core::fft::{Direction, Fft, FftArguments, FftPlan, FftRequest};
@@ -14,7 +15,7 @@ use super::callback;
 use super::execute::{execute, operands};
 use super::problem::PyFftProblem;
 use super::transform::TransformCall;
-use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
+use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes, thread_limit};
 use crate::api::operation::{Planning, PyWorkspace, UserStream, find_or_plan};
 use crate::error::OrRaise;
 use crate::interop;
@@ -119,7 +120,7 @@ impl PyFftPlan {
         kind: Option<&str>,
         execution: Option<&str>,
         device_id: Option<i32>,
-        num_threads: Option<usize>,
+        #[pyo3(from_py_with = thread_limit)] num_threads: Option<NonZeroUsize>,
         inplace: bool,
         last_axis_parity: &str,
         cached: bool,

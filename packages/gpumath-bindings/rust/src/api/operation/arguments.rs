@@ -20,8 +20,8 @@ pub(crate) struct ExecutionArguments<'a> {
     pub(crate) device_id: Option<i32>,
     /// Several devices that work together.
     pub(crate) device_ids: Option<Vec<i32>>,
-    /// Threads on the CPU.
-    pub(crate) num_threads: Option<usize>,
+    /// Threads on the CPU, from [`thread_limit`].
+    pub(crate) num_threads: Option<NonZeroUsize>,
 }
 
 impl ExecutionArguments<'_> {
@@ -47,16 +47,7 @@ impl ExecutionArguments<'_> {
             };
             return Ok(Execution::Cuda { device });
         }
-        let threads = match self.num_threads {
-            None => usable_cores(),
-            Some(count) => NonZeroUsize::new(count).ok_or_else(|| {
-                PyValueError::new_err(
-                    "num_threads is 0, but at least one thread is needed; None means one for each \
-                     usable core",
-                )
-            })?,
-        };
-        Ok(Execution::Cpu { threads })
+        Ok(Execution::Cpu { threads: self.num_threads.unwrap_or_else(usable_cores) })
     }
 
     fn on_several(&self, devices: Devices, location: MemoryLocation) -> PyResult<Execution> {
@@ -84,6 +75,29 @@ impl ExecutionArguments<'_> {
 pub(crate) fn usable_cores() -> NonZeroUsize {
     static CORES: SetOnce<NonZeroUsize> = SetOnce::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+}
+
+/// Reads the argument `num_threads`: an integer, or None for one thread for each usable core.
+pub(crate) fn thread_limit(given: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
+    if given.is_none() {
+        return Ok(None);
+    }
+    match given.extract::<i32>().map(|count| usize::try_from(count).map(NonZeroUsize::new)) {
+        Ok(Ok(Some(count))) => Ok(Some(count)),
+        Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
+            Err(PyTypeError::new_err(format!(
+                "num_threads is {}; an integer of at least 1, or None for one thread for each \
+                 usable core, is needed",
+                given.repr()?
+            )))
+        }
+        _ => Err(PyValueError::new_err(format!(
+            "num_threads is {}, but at least one thread and at most {} are possible; None means \
+             one for each usable core",
+            given.repr()?,
+            i32::MAX
+        ))),
+    }
 }
 
 /// Returns the position of `value` among `allowed`.
