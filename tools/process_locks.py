@@ -1,7 +1,7 @@
 """Check that no static is a lock that a forked child could find held.
 
-`gpumath_core::process` has what statics may be instead. `python -m tools.process_locks` prints every
-other one and fails if there is one.
+`gpumath_core::process` has what statics may be instead. `python -m tools.process_locks` prints
+every other one and fails if there is one.
 """
 
 from __future__ import annotations

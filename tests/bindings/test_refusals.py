@@ -62,7 +62,9 @@ def test_other_integers_are_asked_for_once(number: Any) -> None:
     assert number.asked == 1
 
 
-@pytest.mark.parametrize("array", [np.zeros(4, np.complex64), np.ones(1), np.zeros(1, np.int64), [7]])
+@pytest.mark.parametrize(
+    "array", [np.zeros(4, np.complex64), np.ones(1), np.zeros(1, np.int64), [7]]
+)
 def test_an_array_is_no_address(array: Any) -> None:
     found = type(array).__name__
     text = rf"exec_c2c\(\) argument 'idata': an address is required, not {found}; .*ctypes\.data"
@@ -107,7 +109,7 @@ def test_errors_have_a_text_for_every_status(kind: type[errors.LibraryError]) ->
         assert str(int(status)) in str(error)
         assert "function" in repr(pickle.loads(pickle.dumps(error)))
     for status in ("x", None, [], 2.5):
-        with pytest.raises(TypeError, match="status is .*; the number of a status is needed"):
+        with pytest.raises(TypeError, match=r"status is .*; the number of a status is needed"):
             kind(status)  # type: ignore[arg-type]
 
 
@@ -120,7 +122,7 @@ def test_numbers_of_threads(count: Any) -> None:
 @pytest.mark.parametrize("count", [0, -1, 2**31, 2**70, 2.0, "2"])
 def test_other_numbers_of_threads_are_refused(count: Any) -> None:
     error = TypeError if isinstance(count, float | str) else ValueError
-    with pytest.raises(error, match="^num_threads is "):
+    with pytest.raises(error, match=r"^num_threads is "):
         core.FftPlan(np.zeros(8, complex), num_threads=count)
 
 
@@ -192,11 +194,13 @@ def test_views_keep_the_layout_of_their_memory() -> None:
 
 
 def test_a_count_of_fields_is_named() -> None:
-    with pytest.raises(ValueError, match=f"count is 0 and offset is 5, but"):
+    with pytest.raises(ValueError, match="count is 0 and offset is 5, but"):
         Field("i32", 5, 0)
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
 def test_an_empty_slice_can_be_copied(copied: Any) -> None:
     empty = copied(Point(3)[:0])
     assert (type(empty), len(empty), bytes(empty)) == (Point, 0, b"")
@@ -207,7 +211,7 @@ def test_an_empty_slice_can_be_copied(copied: Any) -> None:
 def test_structs_of_any_length_do_not_end_the_process() -> None:
     one = np.zeros(1, Point.dtype)
     endless = Point.from_data(np.lib.stride_tricks.as_strided(one, (1 << 55,), (0,)))
-    for copied in (bytes, lambda structs: structs == structs[:], copy.copy):  # noqa: PLR0124
+    for copied in (bytes, lambda structs: structs == structs[:], copy.copy):
         with pytest.raises(MemoryError, match="no memory for a copy"):
             copied(endless)
 

@@ -30,7 +30,7 @@ def call(name: str, *arguments: Any, **keywords: Any) -> Any:
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("norm", ["", 0, False, [], (), {}, b"", "none"])
 def test_norm_is_a_name_or_none(name: str, norm: Any) -> None:
-    with pytest.raises(ValueError, match="^norm is .* are allowed"):
+    with pytest.raises(ValueError, match=r"^norm is .* are allowed"):
         call(name, norm=norm)
     call(name, norm=None)
 
@@ -68,7 +68,7 @@ def test_numpy_integers_are_integers(count: Any) -> None:
 
 @pytest.mark.parametrize("count", [0, -1, True, 2.0, "2", 2**31, 2**70])
 def test_other_numbers_of_threads_are_refused(count: Any) -> None:
-    with pytest.raises(ValueError, match="ExecutionCPU: num_threads is .*; an integer "):
+    with pytest.raises(ValueError, match=r"ExecutionCPU: num_threads is .*; an integer "):
         fft.ExecutionCPU(num_threads=count)
 
 

@@ -1,4 +1,4 @@
-"""Children that are forked while other threads search for libraries and import for the first time."""
+"""Children that are forked while other threads search for libraries, and transform."""
 
 from __future__ import annotations
 

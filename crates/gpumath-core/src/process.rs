@@ -2,8 +2,8 @@
 //!
 //! A fork copies the memory but only one thread. A lock that another thread held is locked for ever
 //! in the child, and what it guards may be half written. So a child never touches the locks of its
-//! parent: every lock of the whole process is in a [`PerProcess`], of which the child makes its own.
-//! A value that never changes once it is set is a [`SetOnce`], which nothing has to wait for.
+//! parent: every lock of the whole process is in a [`PerProcess`], of which the child makes its
+//! own. A value that never changes once it is set is a [`SetOnce`], which nothing has to wait for.
 //! `tools/process_locks.py` finds statics that are locks of another kind.
 
 use std::marker::PhantomData;

@@ -6,6 +6,7 @@ mod call;
 mod error;
 mod generated;
 mod gil;
+mod integers;
 mod interop;
 mod once;
 mod py_buffer;

@@ -11,6 +11,7 @@ use pyo3::types::PyTuple;
 
 use super::operation::arguments::{ExecutionArguments, thread_limit};
 use super::operation::{Operands, PyWorkspace, UserStream};
+use crate::integers::Integers;
 
 /// The product of two matrices of some shapes, layouts and element type, ready to run. It holds no
 /// workspace.
@@ -76,7 +77,7 @@ impl PyMatmulPlan {
         b: &Bound<'py, PyAny>,
         execution: Option<&str>,
         device_id: Option<i32>,
-        device_ids: Option<Vec<i32>>,
+        device_ids: Option<Integers<i32>>,
         #[pyo3(from_py_with = thread_limit)] num_threads: Option<NonZeroUsize>,
         out: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,

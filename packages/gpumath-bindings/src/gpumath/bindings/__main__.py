@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 from importlib import metadata
-from typing import Any
+from typing import Any, TextIO
 
 from gpumath.bindings import core
 from gpumath.bindings.errors import GpumathError
@@ -130,12 +130,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _print(text: str) -> None:
     """Print a text to any stdout: one that cannot write every character, or that nobody reads."""
-    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    stdout: TextIO | None = sys.stdout
+    if stdout is None:  # it was closed before Python started
+        return
+    encoding = getattr(stdout, "encoding", None) or "ascii"
     try:
-        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+        stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stdout.flush()
     except BrokenPipeError:
         # The interpreter flushes stdout once more when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
 
 
 def _library(library: core.Library) -> dict[str, Any]:

@@ -185,7 +185,9 @@ def _dtype_name(dtype: Any) -> str:
     if isinstance(dtype, str):
         return dtype
     if not getattr(dtype, "isnative", True):
-        msg = f"dtype is {dtype!r}, whose bytes are in the other order; give dtype.newbyteorder('=')"
+        msg = (
+            f"dtype is {dtype!r}, whose bytes are in the other order; give dtype.newbyteorder('=')"
+        )
         raise ValueError(msg)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     return str(name).rpartition(".")[2]

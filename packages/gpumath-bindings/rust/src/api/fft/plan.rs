@@ -18,6 +18,7 @@ use super::transform::TransformCall;
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes, thread_limit};
 use crate::api::operation::{Planning, PyWorkspace, UserStream, find_or_plan};
 use crate::error::OrRaise;
+use crate::integers::Integers;
 use crate::interop;
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
@@ -128,7 +129,7 @@ impl PyFftPlan {
         stream: Option<&Bound<'_, PyAny>>,
         prolog: Option<&Bound<'_, PyAny>>,
         epilog: Option<&Bound<'_, PyAny>>,
-        device_ids: Option<Vec<i32>>,
+        device_ids: Option<Integers<i32>>,
     ) -> PyResult<Self> {
         let (view, library) = interop::view_without_gradient("the operand", operand, None)?;
         let output = out.map(|out| interop::out_view(operand, out, None)).transpose()?;

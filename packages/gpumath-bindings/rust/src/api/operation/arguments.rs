@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
+use crate::integers::Integers;
 
 /// Where to compute, as a user says it; `None` leaves the choice to the operand.
 #[derive(Default)]
@@ -19,7 +20,7 @@ pub(crate) struct ExecutionArguments<'a> {
     /// Device for operands in host memory.
     pub(crate) device_id: Option<i32>,
     /// Several devices that work together.
-    pub(crate) device_ids: Option<Vec<i32>>,
+    pub(crate) device_ids: Option<Integers<i32>>,
     /// Threads on the CPU, from [`thread_limit`].
     pub(crate) num_threads: Option<NonZeroUsize>,
 }
@@ -28,7 +29,7 @@ impl ExecutionArguments<'_> {
     /// Decides where operands at `location` are computed.
     pub(crate) fn resolve(&self, py: Python<'_>, location: MemoryLocation) -> PyResult<Execution> {
         if let Some(ids) = &self.device_ids {
-            return self.on_several(Devices::new(ids).or_raise(py)?, location);
+            return self.on_several(Devices::new(&ids.0).or_raise(py)?, location);
         }
         let on_cuda = match self.execution {
             Some(name) => choice("execution", name, ["cpu", "cuda"])? == 1,
@@ -114,8 +115,8 @@ pub(crate) fn choice<const N: usize>(
 /// Reads a sequence of axes; `None` means all axes.
 pub(crate) fn axes(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Dims>> {
     let Some(given) = given else { return Ok(None) };
-    match given.extract::<Vec<i64>>() {
-        Ok(axes) => Ok(Some(Dims::from_vec(axes))),
+    match given.extract::<Integers<i64>>() {
+        Ok(axes) => Ok(Some(Dims::from_vec(axes.0))),
         Err(error) => {
             let message = format!(
                 "axes is {}; a sequence of integers, such as [0, 1], or None is needed",
