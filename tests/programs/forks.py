@@ -36,7 +36,9 @@ def children(count: int) -> Any:
             fft.fft(values)
             core.plan_cache_clear()
 
-    threads = [threading.Thread(target=target) for target in (search, search, transform)]
+    threads = [
+        threading.Thread(target=target, daemon=True) for target in (search, search, transform)
+    ]
     for thread in threads:
         thread.start()
     statuses = []

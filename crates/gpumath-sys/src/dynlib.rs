@@ -8,6 +8,9 @@ use libloading::os::unix as os;
 #[cfg(windows)]
 use libloading::os::windows as os;
 
+#[cfg(unix)]
+use crate::fork::Region;
+
 /// The handle of an open shared library.
 ///
 /// Dropping it does not close the library, so addresses taken from it stay valid until the process
@@ -31,6 +34,8 @@ impl DynamicLibrary {
     /// # Safety
     /// - The file is the library that its name says, because opening it runs its constructors.
     pub unsafe fn open(path: &Path) -> Result<Self, String> {
+        #[cfg(unix)]
+        let _no_fork = Region::enter();
         check(path)?;
         // SAFETY: the caller guarantees that the file is what its name says.
         let opened = unsafe { open(path) };
@@ -51,6 +56,7 @@ impl DynamicLibrary {
     /// - The file is the library that its name says, because opening it runs its constructors.
     #[cfg(unix)]
     pub unsafe fn open_global(path: &Path) -> Result<Self, String> {
+        let _no_fork = Region::enter();
         check(path)?;
         // SAFETY: the caller guarantees that the file is what its name says.
         match unsafe { os::Library::open(Some(path), os::RTLD_NOW | os::RTLD_GLOBAL) } {
@@ -76,6 +82,8 @@ impl DynamicLibrary {
     /// Returns the address of an exported symbol, or `None` if the library does not have it.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<usize> {
+        #[cfg(unix)]
+        let _no_fork = Region::enter();
         // SAFETY: any symbol may be taken as a `*mut ()`. The pointer is converted into a number,
         // but nothing is read or called through it.
         let symbol = unsafe { self.handle.get::<*mut ()>(name) }.ok()?;
@@ -105,6 +113,8 @@ pub fn kind_that_is_no_library(path: &Path) -> Option<&'static str> {
 /// What is wrong with a file whose opening would wait for ever or end the process. A file that is
 /// absent or of another format is no error here.
 pub fn check(path: &Path) -> Result<(), String> {
+    #[cfg(unix)]
+    let _no_fork = Region::enter();
     #[cfg(unix)]
     return crate::damage::check(path);
     #[cfg(not(unix))]

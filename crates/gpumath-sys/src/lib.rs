@@ -9,6 +9,8 @@ mod damage;
 pub mod dynlib;
 #[cfg(unix)]
 mod elf;
+#[cfg(unix)]
+mod fork;
 pub mod generated;
 #[cfg(unix)]
 mod ld_cache;

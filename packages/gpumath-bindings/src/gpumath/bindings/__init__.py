@@ -12,8 +12,8 @@ Importing a module opens no CUDA library; the first call does.
 
 from zipimport import zipimporter as _zipimporter  # every interpreter has imported it
 
-if isinstance(__loader__, _zipimporter):  # or else the error would be about a missing module
+if isinstance(__spec__.loader, _zipimporter):  # or else an error about a missing module follows
     raise ImportError(
-        f"gpumath cannot be imported from a zip file ({__loader__.archive}): its compiled part has "
-        "to be a file of its own; unpack the archive, or install gpumath with pip"
+        f"gpumath cannot be imported from a zip file ({__spec__.loader.archive}): its compiled "
+        "part has to be a file of its own; unpack the archive, or install gpumath with pip"
     )
