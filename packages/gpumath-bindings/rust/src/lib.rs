@@ -66,6 +66,7 @@ mod _core {
     /// not importable otherwise.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::once::make_objects_of_pyo3(module.py())?;
         gpumath_core::loader::set_search_hook(crate::api::libraries::search_paths);
         let modules = module.py().import("sys")?.getattr("modules")?;
         for name in ["core", "pod"] {

@@ -134,7 +134,9 @@ fn integer_of<'py>(
     }
     let (name, found) = (context.name(), type_name(object));
     if object.hasattr("__len__")? && !object.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err(if value == Value::Address {
+        let is_array =
+            object.hasattr("__dlpack__")? || object.hasattr("__cuda_array_interface__")?;
+        return Err(PyTypeError::new_err(if is_array && value == Value::Address {
             format!(
                 "{name}: an address is required, not {found}; give the address of an array's \
                  memory: .ctypes.data in NumPy, .data.ptr in CuPy, .data_ptr() in PyTorch"
