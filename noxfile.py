@@ -350,6 +350,7 @@ def lint(session: nox.Session) -> None:
         "layers",
         "module_order",
         "gil_release",
+        "process_locks",
         "file_sizes",
         "comment_widths",
         "pins",

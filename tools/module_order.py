@@ -33,7 +33,7 @@ class ModuleOrder:
 CORE = ModuleOrder(
     "crates/gpumath-core/src",
     (
-        ("error", "version"),
+        ("error", "version", "process"),
         ("loader",),
         ("status",),
         ("device",),

@@ -153,8 +153,8 @@ def test_direction_vectors_of_every_dimension(bits: int) -> None:
         (curand.create_generator_host, (2**40,), OverflowError, "int"),
         (curand.create_generator_host, (None,), TypeError, "int"),
         (curand.set_generator_offset, (0, -1), OverflowError, "int"),
-        (curand.generate_uniform, (0, 0, 1), errors.cuRANDError, "NOT_INITIALIZED"),
-        (curand.generate_binomial, (0, 0, 1, 2, 0.5), errors.FunctionNotFoundError, "Binomial"),
+        (curand.generate_uniform, (0, 8, 1), errors.cuRANDError, "NOT_INITIALIZED"),
+        (curand.generate_binomial, (0, 8, 1, 2, 0.5), errors.FunctionNotFoundError, "Binomial"),
     ],
 )
 def test_bad_arguments(function: Any, arguments: Any, error: type[Exception], text: str) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from pathlib import Path
+from typing import Any
 
+import gpumath
 from gpumath import fft
 from tests.programs.support.entry import main
 
@@ -23,6 +27,22 @@ def compiled_without(module: str) -> str:
     os.environ["GPUMATH_CACHE_DIR"] = "off"
     sys.modules[module] = None  # type: ignore[assignment]  # so an import fails
     return compiled()
+
+
+def without_device() -> Any:
+    """Return class and text of the error where gpumath-device is not installed."""
+    os.environ["GPUMATH_CACHE_DIR"] = "off"
+    with tempfile.TemporaryDirectory() as folder:
+        for package in [package for place in gpumath.__path__ for package in Path(place).iterdir()]:
+            link = Path(folder) / package.name
+            if package.name != "device" and not link.exists():
+                link.symlink_to(package)
+        gpumath.__path__ = [folder]  # type: ignore[attr-defined]
+        try:
+            fft.compile_prolog(len, "float32", "float32", compute_capability="90")
+        except Exception as error:
+            return type(error).__name__, str(error)
+    return "no error", ""
 
 
 if __name__ == "__main__":

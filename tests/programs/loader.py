@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 from typing import Any
+
+import numpy as np
 
 from gpumath.bindings import core
 from tests.programs.support.entry import main
@@ -63,6 +67,14 @@ def threads_may_search_at_once() -> Any:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(search, range(8)))
     return [answers[0::2], answers[1::2]]
+
+
+def in_folder(folder: str, entries: list[str]) -> Any:
+    """Return the CPU engine with a current directory, and with entries in sys.path."""
+    os.chdir(folder)
+    sys.path[:0] = entries
+    core.search_report()
+    return core.FftPlan(np.ones(4, np.complex64)).engine
 
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ pub mod matmul;
 pub mod memory;
 pub mod operation;
 pub mod parallel;
+pub mod process;
 pub mod status;
 pub mod tensor;
 pub mod version;

@@ -16,49 +16,12 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use self::helpers::HelperPool;
 use self::interrupt::InterruptClock;
 pub use self::interrupt::set_interrupt_check;
 use crate::error::{Error, Result};
-
-/// A value of which each process makes its own, also a forked child, because threads do not survive
-/// a fork and locks may have been held during it.
-pub(crate) struct PerProcess<T: 'static> {
-    current: AtomicPtr<(u32, T)>,
-}
-
-impl<T: Send + Sync> PerProcess<T> {
-    pub(crate) const fn new() -> Self {
-        Self { current: AtomicPtr::new(std::ptr::null_mut()) }
-    }
-
-    /// Returns this process's value, which the first call makes with `init`. A forked child leaves
-    /// its parent's value alone.
-    pub(crate) fn get(&'static self, init: fn() -> T) -> &'static T {
-        let pid = std::process::id();
-        let mut seen = self.current.load(Ordering::Acquire);
-        loop {
-            // SAFETY: only pointers from `Box::into_raw` below are stored, and none is freed after
-            // that.
-            if let Some((owner, value)) = unsafe { seen.as_ref() }
-                && *owner == pid
-            {
-                return value;
-            }
-            let made = Box::into_raw(Box::new((pid, init())));
-            match self.current.compare_exchange(seen, made, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => seen = made,
-                Err(newer) => {
-                    // SAFETY: `made` came from Box::into_raw just above and was not stored.
-                    drop(unsafe { Box::from_raw(made) });
-                    seen = newer;
-                }
-            }
-        }
-    }
-}
 
 /// Calls `work` on up to `threads` threads, the calling one among them, until the indices
 /// `0..count` are used up.

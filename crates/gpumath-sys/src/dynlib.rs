@@ -8,6 +8,9 @@ use libloading::os::unix as os;
 #[cfg(windows)]
 use libloading::os::windows as os;
 
+#[cfg(unix)]
+use crate::fork::Region;
+
 /// The handle of an open shared library.
 ///
 /// Dropping it does not close the library, so addresses taken from it stay valid until the process
@@ -25,11 +28,15 @@ impl DynamicLibrary {
     /// loader.
     ///
     /// # Errors
-    /// The dynamic loader's message.
+    /// The dynamic loader's message. Or what is wrong with the file, if opening it would wait for
+    /// ever or end the process.
     ///
     /// # Safety
     /// - The file is the library that its name says, because opening it runs its constructors.
     pub unsafe fn open(path: &Path) -> Result<Self, String> {
+        #[cfg(unix)]
+        let _no_fork = Region::enter();
+        check(path)?;
         // SAFETY: the caller guarantees that the file is what its name says.
         let opened = unsafe { open(path) };
         match opened {
@@ -43,12 +50,14 @@ impl DynamicLibrary {
     /// become available.
     ///
     /// # Errors
-    /// The dynamic loader's message.
+    /// As for [`open`](Self::open).
     ///
     /// # Safety
     /// - The file is the library that its name says, because opening it runs its constructors.
     #[cfg(unix)]
     pub unsafe fn open_global(path: &Path) -> Result<Self, String> {
+        let _no_fork = Region::enter();
+        check(path)?;
         // SAFETY: the caller guarantees that the file is what its name says.
         match unsafe { os::Library::open(Some(path), os::RTLD_NOW | os::RTLD_GLOBAL) } {
             Ok(handle) => Ok(Self { handle: ManuallyDrop::new(handle) }),
@@ -73,6 +82,8 @@ impl DynamicLibrary {
     /// Returns the address of an exported symbol, or `None` if the library does not have it.
     #[must_use]
     pub fn symbol(&self, name: &str) -> Option<usize> {
+        #[cfg(unix)]
+        let _no_fork = Region::enter();
         // SAFETY: any symbol may be taken as a `*mut ()`. The pointer is converted into a number,
         // but nothing is read or called through it.
         let symbol = unsafe { self.handle.get::<*mut ()>(name) }.ok()?;
@@ -81,6 +92,33 @@ impl DynamicLibrary {
             address => Some(address),
         }
     }
+}
+
+/// Says what a path is if something is there that can be no library; `None` for regular files and
+/// where nothing is.
+#[must_use]
+pub fn kind_that_is_no_library(path: &Path) -> Option<&'static str> {
+    let kind = std::fs::metadata(path).ok()?.file_type();
+    match (kind.is_file(), kind.is_dir()) {
+        (true, _) => None,
+        (_, true) => Some("is a folder, not a file"),
+        _ => Some("is not a regular file"),
+    }
+}
+
+/// Looks at the file that would be opened for a path or a bare file name, and at those that it
+/// needs, without opening them as libraries. [`DynamicLibrary::open`] does so itself.
+///
+/// # Errors
+/// What is wrong with a file whose opening would wait for ever or end the process. A file that is
+/// absent or of another format is no error here.
+pub fn check(path: &Path) -> Result<(), String> {
+    #[cfg(unix)]
+    let _no_fork = Region::enter();
+    #[cfg(unix)]
+    return crate::damage::check(path);
+    #[cfg(not(unix))]
+    return kind_that_is_no_library(path).map_or(Ok(()), |what| Err(what.to_owned()));
 }
 
 /// Opens a file for [`DynamicLibrary::open`].

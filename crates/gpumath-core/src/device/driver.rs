@@ -1,27 +1,30 @@
 //! The driver as a whole: its initialisation, and when it must be left alone.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use gpumath_sys::generated::driver;
 
 use crate::error::{Error, Result};
 use crate::loader;
+use crate::process::SetOnce;
 use crate::status::{call, check, is_sticky_error_set};
 
 /// `CUDA_ERROR_NO_DEVICE`
 const NO_DEVICE: i32 = 100;
 
-/// The process that initialised CUDA, and the result of that.
-static INITIALISED: OnceLock<(u32, Result<()>)> = OnceLock::new();
+/// The process that initialised CUDA, or is about to; 0 before that.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+/// The result of that.
+static INITIALISED: SetOnce<Result<()>> = SetOnce::new();
 /// Whether the process is about to end.
 static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
 
 /// Initialises the driver, once for the process. Fails with `InvalidState` in a child that was
-/// forked after that.
+/// forked after that, or while a thread of its parent did it.
 pub(super) fn initialise() -> Result<()> {
-    let (process, result) = INITIALISED.get_or_init(|| (std::process::id(), first_call()));
-    if *process != std::process::id() {
+    let result = INITIALISED.get();
+    // Where CUDA could not be initialised, there is nothing that a child cannot use.
+    if !matches!(result, Some(Err(_))) && !owns_cuda() {
         return Err(Error::InvalidState(
             "CUDA was initialised before this process was forked, and cannot be used here; start \
              worker processes with multiprocessing's \"spawn\" method, or fork before the first \
@@ -29,7 +32,14 @@ pub(super) fn initialise() -> Result<()> {
                 .into(),
         ));
     }
-    result.clone()
+    result.unwrap_or_else(|| INITIALISED.get_or_init(first_call)).clone()
+}
+
+/// Returns whether this process is the one that initialised CUDA, or may become it.
+fn owns_cuda() -> bool {
+    let process = std::process::id();
+    let owner = OWNER.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+    owner.map_or_else(|owner| owner == process, |_| true)
 }
 
 fn first_call() -> Result<()> {
@@ -82,5 +92,6 @@ pub fn begin_shutdown() {
 pub(crate) fn may_call_cuda_in_drop() -> bool {
     !SHUTTING_DOWN.load(Ordering::Relaxed)
         && !is_sticky_error_set()
-        && INITIALISED.get().is_some_and(|&(process, _)| process == std::process::id())
+        && INITIALISED.get().is_some()
+        && OWNER.load(Ordering::Relaxed) == std::process::id()
 }

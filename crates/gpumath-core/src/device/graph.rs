@@ -14,7 +14,7 @@
 //! they allocate is allowed by a relaxed capture mode of the calling thread ([`RelaxedCapture`]).
 
 use std::any::Any;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gpumath_sys::generated::driver;
 
@@ -22,6 +22,7 @@ use super::context::ContextGuard;
 use super::driver::may_call_cuda_in_drop;
 use super::stream::StreamRef;
 use crate::error::{Error, Result};
+use crate::process::PerProcess;
 use crate::status::call;
 
 /// `CUstreamCaptureStatus`: `NONE`, `ACTIVE`, and 2 for `INVALIDATED`.
@@ -129,7 +130,7 @@ type Kept = Box<dyn Any + Send>;
 
 /// Objects kept by graphs that have been destroyed. The driver calls `release` on a thread that
 /// must not call CUDA, so they wait here for [`drop_released`].
-static RELEASED: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+static RELEASED: PerProcess<Mutex<Vec<Kept>>> = PerProcess::new();
 
 /// If `stream` is being captured, keeps `object()` for as long as the graph lives, or a graph that
 /// is made from it. `capture` is the stream's status if the caller knows it; otherwise the driver
@@ -192,13 +193,12 @@ pub fn keep_with_graph(
 }
 
 /// Drops the objects that were kept by graphs that have been destroyed. Does nothing where
-/// destructors must not call CUDA: a forked child could find the lock held by a thread that it does
-/// not have.
+/// destructors must not call CUDA, as in a forked child.
 pub fn drop_released() {
     if !may_call_cuda_in_drop() {
         return;
     }
-    let released = std::mem::take(&mut *RELEASED.lock().unwrap_or_else(PoisonError::into_inner));
+    let released = std::mem::take(&mut *RELEASED.lock());
     drop(released);
 }
 
@@ -206,5 +206,5 @@ extern "C" fn release(address: *mut Kept) {
     // SAFETY: `keep_with_graph` made the address by `Box::into_raw`, and the driver calls this
     // function once.
     let kept = unsafe { Box::from_raw(address) };
-    RELEASED.lock().unwrap_or_else(PoisonError::into_inner).push(*kept);
+    RELEASED.lock().push(*kept);
 }

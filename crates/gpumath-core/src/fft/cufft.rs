@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::kernels::{self, Elements, TiledCopy};
 use crate::loader;
 use crate::memory::ALIGNMENT;
+use crate::process::PerProcess;
 use crate::status::call;
 use crate::tensor::{DType, Dims};
 
@@ -30,7 +31,7 @@ const INTERNAL_ERROR: i32 = 5;
 const ENOUGH_MEMORY: usize = 256 << 20;
 
 /// Held while a plan is made. cuFFT's own caches are not made for several planning threads.
-pub(super) static PLANNING: Mutex<()> = Mutex::new(());
+pub(super) static PLANNING: PerProcess<Mutex<()>> = PerProcess::new();
 
 /// Returns the bytes of memory that are free on all of these devices together. Planning takes the
 /// difference between two such sums.
@@ -119,7 +120,7 @@ impl CufftPlan {
         // Python.
         loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
         Callbacks::prepare(problem)?;
-        let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _planning = PLANNING.lock();
         let free = free_memory(&[device])?;
         let mut work_size = 0;
         let mut steps = Vec::with_capacity(route.steps.len());

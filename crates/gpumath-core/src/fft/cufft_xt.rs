@@ -89,7 +89,7 @@ impl CufftXtPlan {
         loader::function(&cufft::CREATE)?;
         let _context = ContextGuard::enter_pushed(devices.first())?;
         let handle = CufftXtHandle::new(devices)?;
-        let _planning = PLANNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _planning = PLANNING.lock();
         let free = free_memory(devices.ordinals())?;
         let work_sizes = peer_access::create(|| handle.plan(problem, &n))?;
         let device_memory = free.saturating_sub(free_memory(devices.ordinals())?);

@@ -15,21 +15,22 @@
 //!    execution needs. The plan is put into a list, which the last execution works off.
 //! 4. Whoever destroys a plan enables peer access again, because other libraries may count on it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 
 use gpumath_sys::generated::cufft;
 
 use crate::device::{ContextGuard, Devices, may_call_cuda_in_drop};
 use crate::error::Result;
 use crate::memory::grant_peer_access;
+use crate::process::PerProcess;
 use crate::status::call;
 use crate::tensor::MemoryLocation;
 
 /// Read by executions, written by who creates or destroys a plan.
-static EXECUTIONS: RwLock<()> = RwLock::new(());
+static EXECUTIONS: PerProcess<RwLock<()>> = PerProcess::new();
 
 /// Plans that are not used any more, but not destroyed yet.
-static UNUSED: Mutex<Vec<(i32, Devices)>> = Mutex::new(Vec::new());
+static UNUSED: PerProcess<Mutex<Vec<(i32, Devices)>>> = PerProcess::new();
 
 /// Keeps peer access enabled between devices. Dropping it destroys unused plans, if no other
 /// execution runs.
@@ -40,7 +41,7 @@ impl PeerAccessGuard {
     /// operand and the result, if `location` is a device. Blocks while a plan is created or
     /// destroyed.
     pub(super) fn new(devices: Devices, location: MemoryLocation) -> Result<Self> {
-        let guard = Self(Some(EXECUTIONS.read().unwrap_or_else(PoisonError::into_inner)));
+        let guard = Self(Some(executions().read().unwrap_or_else(PoisonError::into_inner)));
         devices.enable_peer_access()?;
         if let MemoryLocation::Device(device) = location {
             for &peer in devices.ordinals().iter().filter(|&&peer| peer != device) {
@@ -60,7 +61,7 @@ impl Drop for PeerAccessGuard {
 
 /// Creates a plan. Blocks until no execution runs.
 pub(super) fn create<T>(plan: impl FnOnce() -> T) -> T {
-    let alone = EXECUTIONS.write().unwrap_or_else(PoisonError::into_inner);
+    let alone = executions().write().unwrap_or_else(PoisonError::into_inner);
     let created = plan();
     drop(alone);
     destroy_unused();
@@ -70,24 +71,24 @@ pub(super) fn create<T>(plan: impl FnOnce() -> T) -> T {
 /// Destroys a plan now if no execution runs, otherwise after the last one. Does not wait for that.
 pub(super) fn destroy_when_idle(plan: i32, devices: Devices) {
     if may_call_cuda_in_drop() {
-        unused().push((plan, devices));
+        UNUSED.lock().push((plan, devices));
         destroy_unused();
     }
 }
 
-fn unused() -> MutexGuard<'static, Vec<(i32, Devices)>> {
-    UNUSED.lock().unwrap_or_else(PoisonError::into_inner)
+fn executions() -> &'static RwLock<()> {
+    EXECUTIONS.get(RwLock::default)
 }
 
 fn destroy_unused() {
-    while may_call_cuda_in_drop() && !unused().is_empty() {
-        let _alone = match EXECUTIONS.try_write() {
+    while may_call_cuda_in_drop() && !UNUSED.lock().is_empty() {
+        let _alone = match executions().try_write() {
             Ok(alone) => alone,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
             // Whoever holds the lock calls this function afterwards.
             Err(TryLockError::WouldBlock) => return,
         };
-        let plans = std::mem::take(&mut *unused());
+        let plans = std::mem::take(&mut *UNUSED.lock());
         for (plan, devices) in plans {
             if let Ok(_context) = ContextGuard::enter_pushed(devices.first()) {
                 // A failure leaves the plan to the end of the process.

@@ -1,6 +1,6 @@
 //! Fourier transforms as an [`Operation`]: where one is planned, and what an execution takes.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::cpu::{CpuFft, CpuLibrary};
 use super::cufft::CufftPlan;
@@ -12,6 +12,7 @@ use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::loader;
 use crate::operation::{Call, Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
+use crate::process::SetOnce;
 
 /// The Fourier transform.
 #[derive(Debug)]
@@ -163,7 +164,7 @@ impl Engine for FftEngine {
 /// The library with FFTW's interface that CPU plans use, if any. The first plan settles it for the
 /// process.
 fn cpu_library() -> Result<Option<Arc<CpuLibrary>>> {
-    static CHOSEN: OnceLock<Option<Arc<CpuLibrary>>> = OnceLock::new();
+    static CHOSEN: SetOnce<Option<Arc<CpuLibrary>>> = SetOnce::new();
     if let Some(chosen) = CHOSEN.get() {
         return Ok(chosen.clone());
     }

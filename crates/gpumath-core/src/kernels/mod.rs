@@ -9,12 +9,13 @@ mod tiled_copy;
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gpumath_sys::generated::driver;
 
 use crate::device::{ContextGuard, RelaxedCapture, StreamRef};
 use crate::error::{Error, Result};
+use crate::process::PerProcess;
 use crate::status::call;
 use crate::tensor::{BatchDims, DType, Dims, Layout};
 
@@ -170,6 +171,7 @@ unsafe fn launch(
 }
 
 /// The modules and kernels that were loaded. None is ever unloaded.
+#[derive(Default)]
 struct Loaded {
     /// The module of each device.
     modules: BTreeMap<i32, usize>,
@@ -177,8 +179,7 @@ struct Loaded {
     kernels: BTreeMap<(i32, &'static CStr), usize>,
 }
 
-static LOADED: Mutex<Loaded> =
-    Mutex::new(Loaded { modules: BTreeMap::new(), kernels: BTreeMap::new() });
+static LOADED: PerProcess<Mutex<Loaded>> = PerProcess::new();
 
 /// Returns the handle of a kernel in a device's context. The first call for a device and kernel
 /// also returns a
@@ -186,7 +187,7 @@ static LOADED: Mutex<Loaded> =
 /// then, and during a stream capture it may do that only in relaxed mode.
 fn kernel(context: &ContextGuard, name: &'static CStr) -> Result<(usize, Option<RelaxedCapture>)> {
     let device = context.device();
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut loaded = LOADED.lock();
     if let Some(&kernel) = loaded.kernels.get(&(device, name)) {
         return Ok((kernel, None));
     }

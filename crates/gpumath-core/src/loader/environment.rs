@@ -10,7 +10,7 @@ use crate::loader::mapped_files;
 /// Folders where the language that embeds this crate keeps its packages.
 #[derive(Clone, Debug, Default)]
 pub struct SearchPaths {
-    /// Folders from which packages are imported (Python: `sys.path`).
+    /// Absolute folders from which packages are imported (Python: `sys.path`).
     pub package_folders: Vec<PathBuf>,
     /// Root folder of the installation (Python: `sys.prefix`).
     pub prefix: Option<PathBuf>,
@@ -68,8 +68,6 @@ impl Environment {
 }
 
 /// Returns the path made absolute, without a look at the file system.
-pub(super) fn absolute(path: &Path) -> PathBuf {
-    // In `sys.path`, an empty string means the current folder.
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -6,7 +6,8 @@
 //!
 //! One lock guards the search and the list of open libraries. An address that is known already is
 //! returned without it. Every other look-up may block: until the searches of other threads are
-//! done, and while the search hook waits.
+//! done, and while the search hook waits. A forked child starts with an empty list: what its parent
+//! has opened is mapped, so a search finds that first.
 
 pub mod catalog;
 mod environment;
@@ -20,33 +21,40 @@ mod preload;
 mod report;
 mod resolver;
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use gpumath_sys::table::{Function, Symbol};
 
 use crate::error::{Error, Result};
 use crate::loader::catalog::DRIVER;
+use crate::process::{PerProcess, SetOnce};
 
 pub use environment::{Environment, SearchPaths};
 pub use open::LibraryInfo;
 pub use report::Report;
 pub use resolver::Resolver;
 
-static RESOLVER: Mutex<Option<Resolver>> = Mutex::new(None);
-static SEARCH_HOOK: OnceLock<fn() -> SearchPaths> = OnceLock::new();
+static RESOLVER: PerProcess<Mutex<Resolver>> = PerProcess::new();
+static SEARCH_HOOK: SetOnce<fn() -> SearchPaths> = SetOnce::new();
 
 /// Sets the function that says where packages are. Only the first call has an effect.
 ///
 /// The hook is called at each search, on the thread that searches and without the loader's lock.
 /// A search for the driver does not call it.
 pub fn set_search_hook(hook: fn() -> SearchPaths) {
-    let _ = SEARCH_HOOK.set(hook);
+    SEARCH_HOOK.set(hook);
 }
 
 /// Returns where packages are now, as the hook says. Without a hook there are no places.
+///
+/// Relative places are left out: what a current directory holds, such as a folder of data, must not
+/// be opened as a library.
 #[must_use]
 pub fn search_paths() -> SearchPaths {
-    SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default()
+    let mut paths = SEARCH_HOOK.get().map(|hook| hook()).unwrap_or_default();
+    paths.package_folders.retain(|folder| folder.is_absolute());
+    paths.prefix = paths.prefix.filter(|prefix| prefix.is_absolute());
+    paths
 }
 
 /// Returns the callable for a table row. Opens its library first unless it is open.
@@ -73,11 +81,11 @@ pub fn address_of(name: &str) -> Result<usize> {
 
 /// Opens a library unless it is open, and returns what is known of it.
 pub fn library(name: &str) -> Result<LibraryInfo> {
-    let open = resolver().as_ref().and_then(|resolver| resolver.library_if_open(name).cloned());
+    let open = resolver().library_if_open(name).cloned();
     open.map_or_else(
         || {
             let environment = environment_for(name);
-            resolver().get_or_insert_default().library(name, &environment).cloned()
+            resolver().library(name, &environment).cloned()
         },
         Ok,
     )
@@ -93,7 +101,7 @@ pub fn libraries() -> Vec<LibraryInfo> {
 #[must_use]
 pub fn report() -> Report {
     let environment = environment();
-    Report::of(resolver().get_or_insert_default(), &environment)
+    Report::of(&mut resolver(), &environment)
 }
 
 /// Returns whether a library (`"cufft"`) or a function (`"cufft.xt_exec"`) can be used here.
@@ -124,10 +132,10 @@ fn is_available<T>(found: Result<T>) -> Result<bool> {
 /// Looks an address up, and stores it in the row for later calls.
 #[cold]
 fn look_up(symbol: &'static Symbol) -> Result<usize> {
-    let open = resolver().as_ref().and_then(|resolver| resolver.address_if_open(symbol));
+    let open = resolver().address_if_open(symbol);
     let address = open.unwrap_or_else(|| {
         let environment = environment_for(symbol.library);
-        resolver().get_or_insert_default().address(symbol, &environment)
+        resolver().address(symbol, &environment)
     })?;
     symbol.set_address(address);
     Ok(address)
@@ -149,6 +157,6 @@ fn environment_for(library: &str) -> Environment {
 ///
 /// Take the environment before this lock. The search hook can wait for Python's interpreter lock,
 /// and the thread that has that lock may be waiting for this one.
-fn resolver() -> MutexGuard<'static, Option<Resolver>> {
-    RESOLVER.lock().unwrap_or_else(PoisonError::into_inner)
+fn resolver() -> MutexGuard<'static, Resolver> {
+    RESOLVER.lock()
 }

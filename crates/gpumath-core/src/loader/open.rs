@@ -91,7 +91,7 @@ pub(super) fn open(
     } else {
         path_in_process(&handle, library, file)
     };
-    preload::after_open(library, &path, version);
+    preload::after_open(library, &path, version)?;
     let by_version = version.and_then(|version| library.cuda_major_of_version(version));
     let name = path.file_name().and_then(|name| name.to_str());
     let cuda_major = by_version.or_else(|| library.cuda_major_of_file(name?));

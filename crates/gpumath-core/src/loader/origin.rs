@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::loader::catalog::{CATALOG, CUDA_MAJORS, LibrarySpec};
-use crate::loader::environment::{Environment, ROOT_VARIABLE, absolute};
+use crate::loader::environment::{Environment, ROOT_VARIABLE};
 
 /// One step of the search. The variants are in the order of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +175,7 @@ fn loaded(environment: &Environment) -> Origin {
 fn wheels(environment: &Environment) -> Origin {
     let mut layouts = Vec::new();
     for folder in &environment.paths.package_folders {
-        let nvidia = absolute(folder).join("nvidia");
+        let nvidia = folder.join("nvidia");
         let layout = FolderLayout::Wheels(nvidia.clone());
         if nvidia.is_dir() && !layouts.contains(&layout) {
             layouts.push(layout);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gpumath_sys::dynlib::DynamicLibrary;
+use gpumath_sys::dynlib::{DynamicLibrary, check};
 
 use crate::loader::catalog::LibrarySpec;
 use crate::loader::mapped_files;
@@ -27,16 +27,25 @@ pub(super) fn before_open(library: &LibrarySpec) {
 /// Completes the opening of a library: for NVRTC, opens the `libnvrtc-builtins` beside it.
 ///
 /// NVRTC opens that file by its bare name when it first compiles, and some releases do not find it
-/// unless it is open already. Errors are ignored here because NVRTC reports them when it compiles.
-pub(super) fn after_open(library: &LibrarySpec, path: &Path, version: Option<Version>) {
+/// unless it is open already. NVRTC reports most errors when it compiles, so they are ignored here;
+/// but a file that would end the process then is an error now.
+pub(super) fn after_open(
+    library: &LibrarySpec,
+    path: &Path,
+    version: Option<Version>,
+) -> Result<(), String> {
     let ("nvrtc", Some(folder), Some(Version { major, minor, .. })) =
         (library.name, path.parent(), version)
     else {
-        return;
+        return Ok(());
     };
     let file = folder.join(format!("libnvrtc-builtins.so.{major}.{minor}"));
-    if file.is_absolute() && file.is_file() {
+    if file.is_absolute() {
+        check(&file).map_err(|damage| {
+            format!("needs {}, which cannot be used: {damage}", file.display())
+        })?;
         // SAFETY: the file lies beside NVRTC and has the name that NVRTC itself would open.
         let _ = unsafe { DynamicLibrary::open(&file) };
     }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gpumath_sys::dynlib::kind_that_is_no_library;
 use gpumath_sys::table::Symbol;
 
 use crate::error::{Attempt, Result};
@@ -188,8 +189,7 @@ impl Resolver {
         environment: &Environment,
     ) -> std::result::Result<OpenLibrary, String> {
         if file.is_absolute() && !file.is_file() {
-            let what = if file.is_dir() { "is a folder, not a file" } else { messages::ABSENT };
-            return Err(what.to_owned());
+            return Err(kind_that_is_no_library(file).unwrap_or(messages::ABSENT).to_owned());
         }
         let dependent = Dependent { file, step, cuda_major };
         for dependency in library.dependencies.iter().filter_map(|name| catalog::find(name)) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpumath_sys::generated::driver;
 
@@ -10,6 +10,7 @@ use super::manager::BaseCUDAMemoryManager;
 use super::pointer::MemoryPointer;
 use crate::device::{ContextGuard, RelaxedCapture, StreamRef, may_call_cuda_in_drop};
 use crate::error::{Error, Result};
+use crate::process::PerProcess;
 use crate::status::call;
 
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`
@@ -48,7 +49,7 @@ struct Access {
 }
 
 /// The pools created so far, by device.
-static POOLS: Mutex<BTreeMap<i32, Arc<StreamOrderedPool>>> = Mutex::new(BTreeMap::new());
+static POOLS: PerProcess<Mutex<BTreeMap<i32, Arc<StreamOrderedPool>>>> = PerProcess::new();
 
 /// A memory pool of one device, gpumath's own, which keeps some of the freed memory for the next
 /// request.
@@ -66,7 +67,7 @@ pub struct StreamOrderedPool {
 impl StreamOrderedPool {
     /// Returns the pool of a device, which the first call creates.
     pub fn of(device: i32) -> Result<Arc<Self>> {
-        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = POOLS.lock();
         if let Some(pool) = pools.get(&device) {
             return Ok(Arc::clone(pool));
         }
@@ -139,7 +140,7 @@ impl StreamOrderedPool {
 
 /// Returns the pool of a device, if it was created.
 fn known(device: i32) -> Option<Arc<StreamOrderedPool>> {
-    POOLS.lock().unwrap_or_else(PoisonError::into_inner).get(&device).cloned()
+    POOLS.lock().get(&device).cloned()
 }
 
 /// Frees the memory that gpumath's pool of a device keeps for later requests.

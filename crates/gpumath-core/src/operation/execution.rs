@@ -1,11 +1,11 @@
 //! Where an operation computes.
 
 use std::num::NonZeroUsize;
-use std::sync::OnceLock;
 use std::{slice, thread};
 
 use crate::device::{Device, Devices};
 use crate::error::Result;
+use crate::process::SetOnce;
 use crate::tensor::MemoryLocation;
 
 /// Where an operation computes.
@@ -96,6 +96,6 @@ impl Execution {
 /// control group's files.
 #[must_use]
 pub fn usable_cores() -> NonZeroUsize {
-    static CORES: OnceLock<NonZeroUsize> = OnceLock::new();
+    static CORES: SetOnce<NonZeroUsize> = SetOnce::new();
     *CORES.get_or_init(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
 }

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use super::{Execution, MAX_ALIGNMENT, Operation, Plan};
 use crate::device::drop_released;
 use crate::error::Result;
-use crate::parallel::PerProcess;
+use crate::process::PerProcess;
 use crate::tensor::TensorView;
 
 /// What a plan is found by.

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{hint, io, thread};
 
-use super::PerProcess;
+use crate::process::PerProcess;
 
 /// How long a helper waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(1);

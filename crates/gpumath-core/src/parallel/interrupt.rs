@@ -1,15 +1,15 @@
 //! Whether the user wants to end long work on the CPU, such as by Ctrl-C.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
+use crate::process::SetOnce;
 
 /// Time between two checks. A check may have to wait for other threads of the program.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-static CHECK: OnceLock<fn() -> Result<()>> = OnceLock::new();
+static CHECK: SetOnce<fn() -> Result<()>> = SetOnce::new();
 
 /// Sets what long work on the CPU calls several times a second, on the thread that asked for the
 /// work. If it returns an error, the work ends, and returns that error. Only the first call has an

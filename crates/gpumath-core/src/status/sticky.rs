@@ -8,9 +8,8 @@
 //! `ContextGuard::enter` checks for one, so that every later use of CUDA names the first error.
 //! Destructors then leave CUDA alone.
 
-use std::sync::OnceLock;
-
 use crate::error::{Error, Result, Status};
+use crate::process::SetOnce;
 
 /// `CUDA_ERROR_CONTEXT_IS_DESTROYED`
 const CONTEXT_IS_DESTROYED: i32 = 709;
@@ -34,7 +33,7 @@ const STICKY: [i32; 14] = [
 ];
 
 /// The first sticky error. Reading it costs one atomic load.
-static FIRST: OnceLock<Status> = OnceLock::new();
+static FIRST: SetOnce<Status> = SetOnce::new();
 
 /// Returns the error for a status that the core's own call of the driver or the runtime returned.
 pub(super) fn error(status: Status) -> Error {
@@ -58,12 +57,7 @@ pub fn note(status: &Status) {
 
 /// Keeps `status` if it is the first sticky error; otherwise fails with the first one.
 fn keep(status: Status) -> Result<()> {
-    let mut is_first = false;
-    FIRST.get_or_init(|| {
-        is_first = true;
-        status
-    });
-    if is_first { Ok(()) } else { check() }
+    if FIRST.set(status) { Ok(()) } else { check() }
 }
 
 /// Fails with `Error::Sticky` after the first sticky error.

@@ -2,6 +2,7 @@
 //! their own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A test stops where it fails.
 
+mod damage;
 mod failures;
 mod fake;
 mod global;

@@ -6,7 +6,9 @@ mod call;
 mod error;
 mod generated;
 mod gil;
+mod integers;
 mod interop;
+mod once;
 mod py_buffer;
 mod structs;
 
@@ -66,6 +68,7 @@ mod _core {
     /// not importable otherwise.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::once::make_objects_of_pyo3(module.py())?;
         gpumath_core::loader::set_search_hook(crate::api::libraries::search_paths);
         gpumath_core::parallel::set_interrupt_check(crate::api::wait::check_signals);
         let modules = module.py().import("sys")?.getattr("modules")?;

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::{Deref, Range};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
 use super::{MemoryKind, MemoryPointer, copy_async_in, is_cuda_memory_in};
@@ -31,6 +31,7 @@ use crate::device::{
 };
 use crate::error::Result;
 use crate::parallel::parallel_for;
+use crate::process::PerProcess;
 use chunks::Chunks;
 
 /// Bytes below which the driver's own copy is used.
@@ -272,10 +273,8 @@ struct StagingPool {
     count: usize,
 }
 
-/// The pools by device. A forked child must not lock them, because a thread that it does not have
-/// could hold the lock. Copies do not come there, because the child cannot enter a context;
-/// [`free_idle_staging_buffers`] checks.
-static POOLS: Mutex<BTreeMap<i32, StagingPool>> = Mutex::new(BTreeMap::new());
+/// The pools by device.
+static POOLS: PerProcess<Mutex<BTreeMap<i32, StagingPool>>> = PerProcess::new();
 
 /// A buffer set taken from the pool; dropping it returns the set. The device may still be reading
 /// then, so the next user waits for a buffer's event before it overwrites that buffer.
@@ -326,7 +325,7 @@ pub fn free_idle_staging_buffers() {
     if !may_call_cuda_in_drop() {
         return;
     }
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pools = POOLS.lock();
     let idle: Vec<StagingBuffers> = pools
         .values_mut()
         .flat_map(|pool| {
@@ -339,6 +338,6 @@ pub fn free_idle_staging_buffers() {
 }
 
 fn with_pool<T>(device: i32, change: impl FnOnce(&mut StagingPool) -> T) -> T {
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pools = POOLS.lock();
     change(pools.entry(device).or_default())
 }

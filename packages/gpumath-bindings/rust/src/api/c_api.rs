@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use gpumath_core::process::PerProcess;
 use gpumath_core::{Error, Result, loader};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -53,7 +54,7 @@ thread_local! {
 }
 
 /// Paths of libraries that C code has got. They are never freed, as libraries are never closed.
-static PATHS: Mutex<BTreeMap<&'static str, &'static CStr>> = Mutex::new(BTreeMap::new());
+static PATHS: PerProcess<Mutex<BTreeMap<&'static str, &'static CStr>>> = PerProcess::new();
 
 /// Returns the capsule with the table.
 pub(crate) fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
@@ -88,7 +89,7 @@ unsafe extern "C" fn library_path(name: *const c_char, path: *mut *const c_char)
     answer(|| {
         let path = path?;
         let library = loader::library(name?)?;
-        let mut paths = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut paths = PATHS.lock();
         let kept = paths.entry(library.name).or_insert_with(|| {
             Box::leak(c_string(library.path.into_os_string().into_encoded_bytes()).into())
         });

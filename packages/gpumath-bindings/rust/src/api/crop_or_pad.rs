@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use crate::api::operation::{UserStream, WorkStreams};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
+use crate::integers::Integers;
 use crate::interop::{self, deferred_release};
 
 /// Copy an operand to a new array of another shape, cropped or padded with zeros.
@@ -48,10 +49,10 @@ use crate::interop::{self, deferred_release};
 pub(crate) fn resized<'py>(
     py: Python<'py>,
     operand: &Bound<'py, PyAny>,
-    shape: Vec<i64>,
+    shape: Integers<i64>,
     stream: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let shape = Dims::from_vec(shape);
+    let shape = Dims::from_vec(shape.0);
     let given = stream.map(UserStream::of).transpose()?;
     // A library without a current stream works on the default stream, whose handle is 0.
     let handle = given.as_ref().map_or(0, |stream| stream.handle);

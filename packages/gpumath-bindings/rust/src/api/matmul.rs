@@ -1,5 +1,6 @@
 //! Products of two matrices, for Python.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gpumath_core::matmul::{Matmul, MatmulPlan, MatmulRequest};
@@ -8,8 +9,9 @@ use gpumath_core::tensor::MemoryLocation;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::operation::arguments::ExecutionArguments;
+use super::operation::arguments::{ExecutionArguments, thread_limit};
 use super::operation::{Operands, PyWorkspace, UserStream};
+use crate::integers::Integers;
 
 /// The product of two matrices of some shapes, layouts and element type, ready to run. It holds no
 /// workspace.
@@ -75,8 +77,8 @@ impl PyMatmulPlan {
         b: &Bound<'py, PyAny>,
         execution: Option<&str>,
         device_id: Option<i32>,
-        device_ids: Option<Vec<i32>>,
-        num_threads: Option<usize>,
+        device_ids: Option<Integers<i32>>,
+        #[pyo3(from_py_with = thread_limit)] num_threads: Option<NonZeroUsize>,
         out: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Self> {

@@ -123,12 +123,12 @@ impl PyTensorView {
 
     fn __repr__(&self) -> String {
         format!(
-            "TensorView(ptr={:#x}, dtype={:?}, shape={:?}, strides={:?}, device={:?})",
+            "TensorView(ptr={:#x}, dtype={:?}, shape={:?}, strides={:?}, device_id={})",
             self.view.ptr,
             self.view.dtype.name(),
             self.view.layout.shape.as_slice(),
             self.view.layout.strides.as_slice(),
-            self.view.device
+            self.device_id().map_or_else(|| String::from("None"), |id| id.to_string())
         )
     }
 }

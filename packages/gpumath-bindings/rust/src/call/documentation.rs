@@ -37,7 +37,7 @@ pub(super) fn texts(library: &Library) -> impl Iterator<Item = (&'static CStr, &
     let mut places = Vec::with_capacity(library.functions.len());
     for spec in library.functions {
         let name = all.len();
-        all.push_str(spec.display_name());
+        all.push_str(spec.symbol.name);
         all.push('\0');
         let doc = all.len();
         // Writing to a `String` does not fail.
@@ -55,7 +55,7 @@ pub(super) fn texts(library: &Library) -> impl Iterator<Item = (&'static CStr, &
 /// Writes `exec_c2c(plan, idata, odata, direction)`, on several lines if it is long.
 fn write_signature(out: &mut String, spec: &FunctionSpec) -> std::fmt::Result {
     let mut line = out.len();
-    write!(out, "{}(", spec.display_name())?;
+    write!(out, "{}(", spec.symbol.name)?;
     let mut separator = "";
     for p in spec.inputs() {
         out.push_str(separator);

@@ -6,11 +6,10 @@
 
 use std::ffi::{CStr, c_int, c_long, c_ulong};
 
+use gpumath_core::process::SetOnce;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
 
 use super::pointer_arguments::{
@@ -18,6 +17,7 @@ use super::pointer_arguments::{
 };
 use super::scalar_arguments::{ArgumentContext, exact_integer, slot_of, type_name};
 use super::specs::Value;
+use crate::once::intern;
 use crate::py_buffer::ArgumentBufferGuard;
 
 /// The objects that may have `None` in place of a type, for messages.
@@ -48,11 +48,11 @@ struct CtypesClasses {
     enumeration: Py<PyType>,
 }
 
-static TYPES: PyOnceLock<CtypesClasses> = PyOnceLock::new();
+static TYPES: SetOnce<CtypesClasses> = SetOnce::new();
 
 impl CtypesClasses {
     fn get(py: Python<'_>) -> PyResult<&CtypesClasses> {
-        TYPES.get_or_try_init(py, || Self::import(py))
+        TYPES.get_or_try_init(|| Self::import(py))
     }
 
     #[cold]

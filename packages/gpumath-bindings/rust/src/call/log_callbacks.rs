@@ -2,8 +2,9 @@
 //! `logging.Logger`.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use gpumath_core::process::PerProcess;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -17,8 +18,8 @@ type LogTarget = Option<Py<PyAny>>;
 
 /// The libraries that take a log callback. [`callback_of`] has the same order.
 const LIBRARIES: [&str; 4] = ["cublas", "cublasLt", "cusparse", "cusolverDn"];
-/// The target of each library.
-static TARGETS: Mutex<[LogTarget; LIBRARIES.len()]> = Mutex::new([const { None }; LIBRARIES.len()]);
+/// The target of each library. A forked child has none: it would need a new handle to log anything.
+static TARGETS: PerProcess<Mutex<[LogTarget; LIBRARIES.len()]>> = PerProcess::new();
 
 /// Returns the address of a library's C callback. Each library has its own, because a callback is
 /// not told which library calls it.
@@ -61,7 +62,7 @@ pub(super) fn target_of(
 pub(super) fn set_target(py: Python<'_>, library: &str, target: LogTarget) {
     let Some(index) = LIBRARIES.iter().position(|name| *name == library) else { return };
     // Another thread may hold the lock for a message, but it waits for nothing while it does.
-    let mut targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut targets = TARGETS.lock();
     let old = targets.get_mut(index).map(|slot| std::mem::replace(slot, target));
     drop(targets);
     // Dropped after the lock is released, because the drop may run Python code.
@@ -84,7 +85,7 @@ extern "C" fn with_level<const INDEX: usize>(
 /// the library cannot report it.
 fn dispatch(index: usize, origin: Option<(c_int, *const c_char)>, message: *const c_char) {
     acquire_gil(|py| {
-        let targets = TARGETS.lock().unwrap_or_else(PoisonError::into_inner);
+        let targets = TARGETS.lock();
         let target = targets.get(index).and_then(|slot| slot.as_ref().map(|t| t.clone_ref(py)));
         drop(targets);
         let Some(target) = target else { return };

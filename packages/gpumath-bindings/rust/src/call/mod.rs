@@ -110,6 +110,9 @@ fn call(
     let mut outputs = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut guards: SmallVec<[ArgumentGuard; 4]> = SmallVec::new();
     let mut loggers = None;
+    let mut has_arrays = false;
+    // Numbers come first, each converted once, because objects may answer differently the next
+    // time: the length that an array is checked for is the one that C gets.
     let mut given = arguments.iter();
     for ((parameter, slot), cell) in spec.parameters.iter().zip(&mut slots).zip(&mut outputs) {
         if let ParameterKind::Output(_) = parameter.kind {
@@ -117,40 +120,66 @@ fn call(
             continue;
         }
         let Some(&argument) = given.next() else { break };
-        if let ParameterKind::Value(value) = parameter.kind
-            && let Some(number) = scalar_arguments::exact_integer(argument, value)
+        let ParameterKind::Value(value) = parameter.kind else {
+            slot.write(0);
+            has_arrays = true;
+            continue;
+        };
+        if let Some(number) = scalar_arguments::exact_integer(argument, value)
             && (number != 0 || !parameter.not_null)
         {
             slot.write(number);
             continue;
         }
         let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
-        let value = match parameter.kind {
-            ParameterKind::Value(value @ (Value::C64 | Value::C128)) => {
+        let number = match value {
+            Value::C64 | Value::C128 => {
                 pointer_arguments::complex_from(py, argument, value, context, &mut guards)?
             }
-            ParameterKind::Value(value) => slot_of(py, argument, value, context)?,
-            ParameterKind::Utf8 => utf8_address(py, argument, context)?,
-            ParameterKind::Utf8OrAddress => text_or_address(py, argument, context)?,
-            ParameterKind::Logger => {
-                let (address, target) = log_callbacks::target_of(py, argument, context)?;
-                loggers = target;
-                address
-            }
-            ParameterKind::KernelParameters => {
-                kernel_arguments::kernel_parameters(py, argument, context, &mut guards)?
-            }
-            ParameterKind::KernelExtra => {
-                kernel_arguments::kernel_extra(py, argument, context, &mut guards)?
-            }
-            other => {
-                pointer_arguments::address_of(py, argument, other, arguments, context, &mut guards)?
-            }
+            _ => slot_of(py, argument, value, context)?,
         };
-        if parameter.not_null && value == 0 && is_used(py, spec, arguments, parameter.kind)? {
+        if parameter.not_null && number == 0 {
             return Err(scalar_arguments::null_error(context));
         }
-        slot.write(value);
+        slot.write(number);
+    }
+    if has_arrays {
+        let inputs = spec.parameters.iter().enumerate();
+        let inputs = inputs.filter(|(_, parameter)| !parameter.is_output());
+        for ((place, parameter), &argument) in inputs.zip(arguments) {
+            if matches!(parameter.kind, ParameterKind::Value(_)) {
+                continue;
+            }
+            let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
+            let length = parameter.kind.length();
+            let needed = required_length(spec, &slots, length)?;
+            let value = match parameter.kind {
+                ParameterKind::Utf8 => utf8_address(py, argument, context)?,
+                ParameterKind::Utf8OrAddress => text_or_address(py, argument, context)?,
+                ParameterKind::Logger => {
+                    let (address, target) = log_callbacks::target_of(py, argument, context)?;
+                    loggers = target;
+                    address
+                }
+                ParameterKind::KernelParameters => {
+                    kernel_arguments::kernel_parameters(py, argument, context, &mut guards)?
+                }
+                ParameterKind::KernelExtra => {
+                    kernel_arguments::kernel_extra(py, argument, context, &mut guards)?
+                }
+                kind => {
+                    pointer_arguments::address_of(py, argument, kind, needed, context, &mut guards)?
+                }
+            };
+            // C does not look at an array of which it reads or writes no element.
+            let is_used = needed != 0 || !matches!(length, Some(Length::Argument(_)));
+            if parameter.not_null && value == 0 && is_used {
+                return Err(scalar_arguments::null_error(context));
+            }
+            if let Some(slot) = slots.get_mut(place) {
+                slot.write(value);
+            }
+        }
     }
     let address = match spec.symbol.address() {
         Some(address) => address,
@@ -216,44 +245,23 @@ fn results(
     Ok(pyo3::types::PyTuple::new(py, objects)?.into_ptr())
 }
 
-/// Returns false for an array of which C neither reads nor writes an element.
-#[cold]
-fn is_used(
-    py: Python<'_>,
-    spec: &'static FunctionSpec,
-    arguments: &[*mut ffi::PyObject],
-    kind: ParameterKind,
-) -> PyResult<bool> {
-    match kind {
-        ParameterKind::Sequence(_, length)
-        | ParameterKind::Nested(_, length)
-        | ParameterKind::Texts(length)
-        | ParameterKind::Bytes(length)
-        | ParameterKind::Buffer(_, length) => {
-            Ok(matches!(length, Length::Unknown)
-                || required_length(py, spec, arguments, length)? != 0)
-        }
-        _ => Ok(true),
-    }
-}
-
 /// Returns how many elements an array must have, 0 if no argument says so.
 fn required_length(
-    py: Python<'_>,
     spec: &'static FunctionSpec,
-    arguments: &[*mut ffi::PyObject],
-    length: Length,
+    slots: &[MaybeUninit<u64>; MAX_PARAMETERS],
+    length: Option<Length>,
 ) -> PyResult<usize> {
-    let Length::Argument(index) = length else { return Ok(0) };
-    let index = usize::from(index);
-    let (Some(&argument), Some(parameter)) = (arguments.get(index), spec.inputs().nth(index))
-    else {
-        return Ok(0);
-    };
-    let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
-    let number = slot_of(py, argument, Value::I64, context)? as i64;
+    let Some(Length::Argument(index)) = length else { return Ok(0) };
+    let mut inputs = spec.parameters.iter().zip(slots).filter(|(p, _)| !p.is_output());
+    let Some((parameter, slot)) = inputs.nth(index) else { return Ok(0) };
+    // SAFETY: `call` has written the slots of all numbers, and 0 to those of all other inputs.
+    let slot = unsafe { slot.assume_init() };
+    if matches!(parameter.kind, ParameterKind::Value(Value::U64 | Value::Address)) {
+        return Ok(usize::try_from(slot).unwrap_or(usize::MAX));
+    }
+    let number = slot as i64;
     usize::try_from(number).map_err(|_| {
-        let name = context.name();
+        let name = scalar_arguments::ArgumentContext { spec, parameter, index: None }.name();
         PyValueError::new_err(format!(
             "{name} is {number}, but a number of elements is not negative"
         ))

@@ -49,7 +49,7 @@ fn filled_attribute(
     let py = arguments.py();
     let name = arguments.get_item(0)?;
     let module = py.import(full_name(library))?;
-    library.filled.get_or_try_init(py, || add_functions(&module, library))?;
+    library.filled.get_or_try_init(|| add_functions(&module, library))?;
     match module.dict().get_item(&name)? {
         Some(found) => Ok(found.unbind()),
         None => Err(PyAttributeError::new_err(format!(

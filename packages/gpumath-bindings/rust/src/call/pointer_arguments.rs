@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PySequence, PyString};
 use smallvec::SmallVec;
 
-use super::required_length;
 use super::scalar_arguments::{ArgumentContext, slot_of, type_name, utf8_address};
 use super::specs::{ParameterKind, Value};
 use crate::py_buffer::ArgumentBufferGuard;
@@ -25,36 +24,31 @@ pub(super) enum ArgumentGuard<'py> {
 /// Keeps alive all that the arguments of one call point to.
 pub(super) type ArgumentGuards<'py> = SmallVec<[ArgumentGuard<'py>; 4]>;
 
-/// Returns the address for an array, a buffer or a struct by value.
+/// Returns the address for an array, a buffer or a struct by value. C uses `needed` elements.
 pub(super) fn address_of<'py>(
     py: Python<'py>,
     argument: *mut ffi::PyObject,
     kind: ParameterKind,
-    arguments: &[*mut ffi::PyObject],
+    needed: usize,
     context: ArgumentContext,
     guards: &mut ArgumentGuards<'py>,
 ) -> PyResult<u64> {
     // SAFETY: arguments are live objects.
     let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
-    let needed = |length| required_length(py, context.spec, arguments, length);
+    let fits = check_length(needed, context);
     match kind {
-        ParameterKind::Sequence(value, length) => {
-            let fits = check_length(needed(length)?, context);
-            numbers(&object, value, fits, context, guards)
-        }
-        ParameterKind::Nested(value, length) => {
-            let fits = check_length(needed(length)?, context);
+        ParameterKind::Sequence(value, _) => numbers(&object, value, fits, context, guards),
+        ParameterKind::Nested(value, _) => {
             address_array(&object, "a sequence of sequences of numbers", fits, context, guards, {
                 |item, context, guards| numbers(item, value, |_| Ok(()), context, guards)
             })
         }
-        ParameterKind::Texts(length) => {
-            let fits = check_length(needed(length)?, context);
+        ParameterKind::Texts(_) => {
             address_array(&object, "a sequence of str or bytes", fits, context, guards, text)
         }
-        ParameterKind::Bytes(length) => bytes(&object, needed(length)?, context, guards),
-        ParameterKind::Buffer(value, length) => {
-            let size = needed(length)?.saturating_mul(size_of_element(value));
+        ParameterKind::Bytes(_) => bytes(&object, needed, context, guards),
+        ParameterKind::Buffer(value, _) => {
+            let size = needed.saturating_mul(size_of_element(value));
             buffer(&object, size, context, guards)
         }
         ParameterKind::Struct(size) => by_value(&object, size.into(), context, guards),

@@ -88,13 +88,22 @@ pub(super) fn slot_of(
     if matches!(value, Value::F32 | Value::F64) {
         return float_slot(py, argument, value, context);
     }
+    // SAFETY: arguments and their items are live objects.
+    if unsafe { ffi::PyLong_Check(argument) } == 0 {
+        // Attached as PyO3 counts it, so that PyO3 does not put off the drop of exceptions.
+        return Python::attach(|py| {
+            // SAFETY: arguments and their items are live objects.
+            let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
+            let integer = integer_of(&object, value, context)?;
+            slot_of(py, integer.as_ptr(), value, context)
+        });
+    }
     // SAFETY: arguments and their items are live objects, and `py` says that this thread has the
     // GIL.
     let number = unsafe { as_i64(argument) };
     // SAFETY: `py` says that this thread has the GIL.
     if number == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
-        // Attached as PyO3 counts it, so that PyO3 does not put off the drop of exceptions.
-        return Python::attach(|py| unusual_integer(py, argument, value, context));
+        return Python::attach(|py| large_integer(py, argument, value, context));
     }
     let fits = match value {
         Value::I32 => i32::try_from(number).is_ok(),
@@ -105,44 +114,69 @@ pub(super) fn slot_of(
     if fits { Ok(number as u64) } else { Err(out_of_range(&number, value, context)) }
 }
 
-/// Returns the slot of what [`as_i64`] refuses: numbers above 63 bits, whole floats, and objects
-/// that have only `__int__`. The exception of `as_i64` must be set.
+/// Returns the number that an object of another class stands for: by `__index__`, or `__int__`
+/// unless it has a part behind the point or holds several numbers. Either is called once.
 #[cold]
-fn unusual_integer(
+fn integer_of<'py>(
+    object: &Bound<'py, PyAny>,
+    value: Value,
+    context: ArgumentContext,
+) -> PyResult<Bound<'py, PyInt>> {
+    let py = object.py();
+    // SAFETY: `object` is alive. The call returns a new reference, or NULL with an exception set.
+    let index = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(object.as_ptr())) };
+    let error = match index {
+        Ok(integer) => return Ok(integer.cast_into::<PyInt>()?),
+        Err(error) => error,
+    };
+    if !error.is_instance_of::<PyTypeError>(py) {
+        return Err(error);
+    }
+    let (name, found) = (context.name(), type_name(object));
+    if object.hasattr("__len__")? && !object.is_instance_of::<PyString>() {
+        let is_array =
+            object.hasattr("__dlpack__")? || object.hasattr("__cuda_array_interface__")?;
+        return Err(PyTypeError::new_err(if is_array && value == Value::Address {
+            format!(
+                "{name}: an address is required, not {found}; give the address of an array's \
+                 memory: .ctypes.data in NumPy, .data.ptr in CuPy, .data_ptr() in PyTorch"
+            )
+        } else {
+            format!("{name}: an integer is required, not {found}")
+        }));
+    }
+    let convertible = !object.is_instance_of::<PyString>() && object.hasattr("__int__")?;
+    let whole = object.cast::<PyFloat>().map_or(Ok(true), |number| {
+        number.call_method0("is_integer").and_then(|answer| answer.is_truthy())
+    })?;
+    if !convertible || !whole {
+        let found = if convertible { object.repr()?.to_string() } else { found };
+        return Err(PyTypeError::new_err(format!("{name}: an integer is required, not {found}")));
+    }
+    Ok(object.call_method0("__int__")?.cast_into::<PyInt>()?)
+}
+
+/// Returns the slot of an `int` of more than 63 bits. The exception of [`as_i64`] must be set.
+#[cold]
+fn large_integer(
     py: Python<'_>,
     argument: *mut ffi::PyObject,
     value: Value,
     context: ArgumentContext,
 ) -> PyResult<u64> {
-    let error = PyErr::fetch(py);
+    drop(PyErr::take(py));
     // SAFETY: arguments and their items are live objects.
-    let object = unsafe { Bound::from_borrowed_ptr(py, argument) };
-    let integer = if error.is_instance_of::<PyOverflowError>(py) {
-        object.call_method0("__index__")?
-    } else {
-        if !error.is_instance_of::<PyTypeError>(py) {
-            return Err(error);
-        }
-        let convertible = !object.is_instance_of::<PyString>() && object.hasattr("__int__")?;
-        let whole = object.cast::<PyFloat>().map_or(Ok(true), |number| {
-            number.call_method0("is_integer").and_then(|answer| answer.is_truthy())
-        })?;
-        if !convertible || !whole {
-            let found = if convertible { object.repr()?.to_string() } else { type_name(&object) };
-            return Err(PyTypeError::new_err(format!(
-                "{}: an integer is required, not {found}",
-                context.name()
-            )));
-        }
-        object.call_method0("__int__")?
-    };
-    let integer = integer.cast_into::<PyInt>()?;
+    let integer = unsafe { Bound::from_borrowed_ptr(py, argument) };
     let number = integer.extract::<u64>().map(i128::from);
-    let number = number.or_else(|_| integer.extract::<i64>().map(i128::from));
     match number.ok().and_then(|number| in_range(number, value)) {
         Some(slot) => Ok(slot),
-        None => Err(out_of_range(&integer.str()?, value, context)),
+        None => Err(out_of_range(&text_of(&integer), value, context)),
     }
+}
+
+/// Returns the digits of an `int`, unless it has more of them than Python writes.
+fn text_of(integer: &Bound<'_, PyAny>) -> String {
+    integer.str().map_or_else(|_| String::from("the number"), |text| text.to_string())
 }
 
 /// Returns the slot of a number that the type can hold.

@@ -1,7 +1,7 @@
 //! What the generated tables are made of: the specs of the C functions.
 
+use gpumath_core::process::SetOnce;
 use gpumath_sys::table::Symbol;
-use pyo3::sync::PyOnceLock;
 
 /// A module of C functions, with what their documentation needs.
 pub(crate) struct Library {
@@ -18,7 +18,7 @@ pub(crate) struct Library {
     /// The functions.
     pub(crate) functions: &'static [FunctionSpec],
     /// Whether the module has its functions already.
-    pub(crate) filled: PyOnceLock<()>,
+    pub(crate) filled: SetOnce<()>,
 }
 
 /// A C type.
@@ -61,6 +61,12 @@ pub(crate) struct Parameter {
     pub(crate) c_type: u16,
 }
 
+impl Parameter {
+    pub(super) fn is_output(&self) -> bool {
+        matches!(self.kind, ParameterKind::Output(_))
+    }
+}
+
 /// How Python and C exchange an argument.
 #[derive(Clone, Copy)]
 #[allow(dead_code, reason = "which of them occur depends on the libraries that are generated")]
@@ -92,6 +98,20 @@ pub(crate) enum ParameterKind {
     Utf8OrAddress,
     /// Not an argument of the Python function: C writes the value, Python returns it.
     Output(Value),
+}
+
+impl ParameterKind {
+    /// Returns what an array's length depends on; `None` if this is no array.
+    pub(super) fn length(self) -> Option<Length> {
+        match self {
+            Self::Sequence(_, length)
+            | Self::Nested(_, length)
+            | Self::Texts(length)
+            | Self::Bytes(length)
+            | Self::Buffer(_, length) => Some(length),
+            _ => None,
+        }
+    }
 }
 
 /// A C type.
@@ -152,12 +172,13 @@ pub(crate) enum Returns {
 impl FunctionSpec {
     /// Returns the parameters that Python passes.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &'static Parameter> {
-        self.parameters.iter().filter(|p| !matches!(p.kind, ParameterKind::Output(_)))
+        self.parameters.iter().filter(|parameter| !parameter.is_output())
     }
 
-    /// Returns the Python name for messages, such as `exec_c2c`.
+    /// Returns the public name for messages, such as `exec_c2c`. A private function has a public
+    /// one around it.
     pub(crate) fn display_name(&self) -> &'static str {
-        self.symbol.name
+        self.symbol.name.trim_start_matches('_')
     }
 }
 
@@ -220,7 +241,7 @@ macro_rules! library {
                     keep_gil: any(&[$(stringify!($keep_gil))?]),
                 }
             }),*],
-            filled: pyo3::sync::PyOnceLock::new(),
+            filled: gpumath_core::process::SetOnce::new(),
         };
     };
 }

@@ -2,16 +2,17 @@
 
 use gpumath_core::device;
 use gpumath_core::memory::MemoryKind;
+use gpumath_core::process::SetOnce;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
-use pyo3::{IntoPyObjectExt, intern, prelude::*};
+use pyo3::{IntoPyObjectExt, prelude::*};
 
 use super::dlpack_abi::Exchange;
 use super::{Named, cupy, numpy, torch};
 use crate::api::array::PyArray;
 use crate::error::OrRaise;
+use crate::once::intern;
 
 /// The library of a class of operands.
 #[derive(Clone, Copy)]
@@ -111,28 +112,28 @@ impl ArrayLibrary {
 pub(super) struct LazyAttribute {
     module: &'static str,
     name: &'static str,
-    value: PyOnceLock<Py<PyAny>>,
+    value: SetOnce<Py<PyAny>>,
 }
 
 impl LazyAttribute {
     pub(super) const fn new(module: &'static str, name: &'static str) -> Self {
-        Self { module, name, value: PyOnceLock::new() }
+        Self { module, name, value: SetOnce::new() }
     }
 
     pub(super) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         let value = self
             .value
-            .get_or_try_init(py, || py.import(self.module)?.getattr(self.name).map(Bound::unbind));
+            .get_or_try_init(|| py.import(self.module)?.getattr(self.name).map(Bound::unbind));
         value.map(|value| value.bind(py))
     }
 }
 
 /// The dtype objects of a library for our element types, in the order of [`DType::ALL`].
-struct DTypeObjects([PyOnceLock<Py<PyAny>>; DType::ALL.len()]);
+struct DTypeObjects([SetOnce<Py<PyAny>>; DType::ALL.len()]);
 
 impl DTypeObjects {
     const fn new() -> Self {
-        Self([const { PyOnceLock::new() }; DType::ALL.len()])
+        Self([const { SetOnce::new() }; DType::ALL.len()])
     }
 
     fn get<'py>(
@@ -142,7 +143,7 @@ impl DTypeObjects {
         find: impl FnOnce(&'static str) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<&Bound<'py, PyAny>> {
         let found =
-            self.0[dtype as usize].get_or_try_init(py, || find(dtype.name()).map(Bound::unbind));
+            self.0[dtype as usize].get_or_try_init(|| find(dtype.name()).map(Bound::unbind));
         found.map(|dtype| dtype.bind(py))
     }
 }

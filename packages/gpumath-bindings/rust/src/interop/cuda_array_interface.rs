@@ -5,14 +5,15 @@
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::{MemoryKind, device_of};
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
+use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use pyo3::{intern, prelude::*};
 
 use super::{
     KeepAlive, Operand, Refusal, checked, dims, layout_from_bytes, plausible, unsupported_dtype,
 };
 use crate::error::OrRaise;
 use crate::gil::release_gil;
+use crate::once::intern;
 
 /// Reads an operand through its `__cuda_array_interface__`, with `stream` as for [`super::view`].
 pub(super) fn view(operand: &Bound<'_, PyAny>, stream: Option<usize>) -> Result<Operand, Refusal> {

@@ -4,13 +4,14 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use gpumath_core::process::SetOnce;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::sync::PyOnceLock;
+use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyTuple};
-use pyo3::{intern, prelude::*};
 
 use super::array_library::numpy_dtype;
 use super::{Refusal, checked, dims, layout_from_bytes, unsupported_dtype};
+use crate::once::intern;
 
 /// Reads a CuPy array.
 pub(super) fn view(array: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
@@ -71,8 +72,8 @@ fn is_shape(tuple: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<bool> {
 
 /// Returns the handle of CuPy's current stream; `None` if only its Python function can tell.
 pub(super) fn current_stream(py: Python<'_>, device: i32) -> PyResult<Option<usize>> {
-    static FUNCTION: PyOnceLock<Option<CupyCurrentStream>> = PyOnceLock::new();
-    let found = FUNCTION.get_or_init(py, || current_stream_function(py).ok());
+    static FUNCTION: SetOnce<Option<CupyCurrentStream>> = SetOnce::new();
+    let found = FUNCTION.get_or_init(|| current_stream_function(py).ok());
     let Some(function) = found else { return Ok(None) };
     // SAFETY: CuPy exports this function for calls with the GIL, which `py` proves.
     let handle = unsafe { function(device) };
@@ -107,8 +108,8 @@ pub(super) fn ndarray<'py>(
     py: Python<'py>,
     arguments: Arguments<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    static DIRECT: PyOnceLock<Option<DirectNdarray>> = PyOnceLock::new();
-    match DIRECT.get_or_init(py, || DirectNdarray::find(py, arguments).ok().flatten()) {
+    static DIRECT: SetOnce<Option<DirectNdarray>> = SetOnce::new();
+    match DIRECT.get_or_init(|| DirectNdarray::find(py, arguments).ok().flatten()) {
         Some(direct) => direct.ndarray(py, arguments),
         None => py.import("cupy")?.getattr("ndarray")?.call1(arguments),
     }
@@ -159,9 +160,9 @@ impl DirectNdarray {
 fn known_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     const FREQUENT: [DType; 4] =
         [DType::Complex64, DType::Float32, DType::Complex128, DType::Float64];
-    static OBJECTS: PyOnceLock<[usize; 4]> = PyOnceLock::new();
+    static OBJECTS: SetOnce<[usize; 4]> = SetOnce::new();
     let py = dtype.py();
-    let objects = OBJECTS.get_or_try_init(py, || {
+    let objects = OBJECTS.get_or_try_init(|| {
         let mut objects = [0; 4];
         for (object, dtype) in objects.iter_mut().zip(FREQUENT) {
             *object = numpy_dtype(py, dtype)?.as_ptr() as usize;

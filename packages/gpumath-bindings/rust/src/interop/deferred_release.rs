@@ -5,10 +5,11 @@
 //! Nothing waits for the end of the work or of the capture. [`release_finished`] looks whether they
 //! have ended, whenever memory is allocated or borrowed, and when the interpreter exits.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gpumath_core::device::{Event, RelaxedCapture, StreamRef};
 use gpumath_core::memory::MemoryPointer;
+use gpumath_core::process::PerProcess;
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::prelude::*;
 
@@ -40,13 +41,14 @@ impl Entry {
     }
 }
 
-static ENTRIES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+/// A forked child leaves the entries of its parent alone: it cannot use CUDA.
+static ENTRIES: PerProcess<Mutex<Vec<Entry>>> = PerProcess::new();
 
 /// Releases the operands whose work is done, and the memory whose capture has ended. Does not wait.
 pub(crate) fn release_finished() {
     let mut finished = Vec::new();
     {
-        let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = ENTRIES.lock();
         if entries.is_empty() {
             return;
         }
@@ -97,5 +99,5 @@ pub(crate) fn free_or_defer(block: MemoryPointer, stream: Option<Py<PyAny>>) {
 }
 
 fn push(entry: Entry) {
-    ENTRIES.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    ENTRIES.lock().push(entry);
 }

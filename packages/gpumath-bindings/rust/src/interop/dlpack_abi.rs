@@ -10,13 +10,14 @@ use std::ptr::NonNull;
 use gpumath_core::device::StreamRef;
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
+use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
-use pyo3::{intern, prelude::*};
 
 use super::dlpack_import::ImportedTensor;
 use super::{Refusal, unsupported_dtype};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
+use crate::once::intern;
 
 /// Names of capsules before and after a consumer has taken the tensor.
 pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::exceptions::PyTypeError;
 use pyo3::types::{PyCapsule, PyDict};
-use pyo3::{ffi, intern, prelude::*};
+use pyo3::{ffi, prelude::*};
 
 use super::dlpack_abi::{
     CUDA, CUDA_MANAGED, DlManagedTensor, DlManagedTensorVersioned, Exchange, IS_COPIED, READ_ONLY,
@@ -14,6 +14,7 @@ use super::dlpack_abi::{
 };
 use super::{KeepAlive, Operand, Refusal, checked, plausible};
 use crate::gil::acquire_gil;
+use crate::once::intern;
 
 /// A tensor that was taken out of its capsule. Dropping it calls the producer's deleter, with the
 /// GIL.
@@ -174,10 +175,14 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> Result<ImportedTensor, Refusal> {
     // the capsule does.
     let name = unsafe {
         let name = ffi::PyCapsule_GetName(raw);
-        if name.is_null() { None } else { Some(CStr::from_ptr(name).to_string_lossy()) }
+        if name.is_null() {
+            String::from("without a name")
+        } else {
+            format!("named {:?}", CStr::from_ptr(name).to_string_lossy())
+        }
     };
     Err(Refusal::value(format!(
-        "'s __dlpack__() returned a capsule named {name:?}; {UNVERSIONED:?} or {VERSIONED:?} is \
+        "'s __dlpack__() returned a capsule {name}; {UNVERSIONED:?} or {VERSIONED:?} is \
          needed, and one that was used before cannot be used again"
     )))
 }

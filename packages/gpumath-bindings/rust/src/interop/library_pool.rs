@@ -2,12 +2,13 @@
 
 use gpumath_core::device::{StreamRef, is_current};
 use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use pyo3::{intern, prelude::*};
 use smallvec::SmallVec;
 
 use super::array_library::{ArrayLibrary, LazyAttribute};
 use crate::error::OrRaise;
+use crate::once::intern;
 
 impl ArrayLibrary {
     /// Whether [`Self::allocate`] knows a pool of device memory of the library.

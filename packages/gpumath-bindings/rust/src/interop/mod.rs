@@ -18,16 +18,17 @@ mod stream;
 mod torch;
 
 use std::ops::Deref;
-use std::sync::OnceLock;
 
 use gpumath_core::memory::MemoryKind;
+use gpumath_core::process::SetOnce;
 use gpumath_core::tensor::{Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyTuple, PyType};
-use pyo3::{ffi, intern, prelude::*};
+use pyo3::{ffi, prelude::*};
 
 use crate::api::array::PyArray;
+use crate::once::intern;
 use crate::py_buffer::PyBufferGuard;
 
 pub(crate) use array_library::ArrayLibrary;
@@ -92,8 +93,8 @@ pub(crate) enum OperandProtocol {
 
 /// The classes met so far, by their addresses; empty places come last. The classes are never freed,
 /// so no other class can get one of these addresses.
-static PROTOCOL_BY_CLASS: [OnceLock<(usize, OperandProtocol)>; MAX_REMEMBERED] =
-    [const { OnceLock::new() }; MAX_REMEMBERED];
+static PROTOCOL_BY_CLASS: [SetOnce<(usize, OperandProtocol)>; MAX_REMEMBERED] =
+    [const { SetOnce::new() }; MAX_REMEMBERED];
 
 /// JAX's and DLPack's number for the legacy default stream.
 const LEGACY_STREAM: usize = 1;
@@ -274,7 +275,7 @@ fn remember(
 ) -> Result<OperandProtocol, Refusal> {
     let protocol = classify(operand, class)?;
     let entry = (class.as_ptr() as usize, protocol);
-    if PROTOCOL_BY_CLASS.iter().any(|place| place.set(entry).is_ok()) {
+    if PROTOCOL_BY_CLASS.iter().any(|place| place.set(entry)) {
         // The entry is valid as long as no other class can have this address.
         std::mem::forget(class.clone());
     }

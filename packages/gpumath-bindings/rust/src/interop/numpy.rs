@@ -3,10 +3,11 @@
 use std::ffi::CStr;
 
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::{intern, prelude::*};
+use pyo3::prelude::*;
 
 use super::buffer::{dtype_from_format, layout};
 use super::{Refusal, checked, dims, layout_from_bytes, unsupported_dtype};
+use crate::once::intern;
 use crate::py_buffer::NumpyBufferGuard;
 
 /// Reads a NumPy array.

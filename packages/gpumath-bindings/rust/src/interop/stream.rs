@@ -1,8 +1,10 @@
 //! Reads streams of any library.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
-use pyo3::{intern, prelude::*};
+
+use crate::once::intern;
 
 /// Returns the `cudaStream_t` of an int, of an object with `__cuda_stream__`, or of a stream of
 /// CuPy, Numba or an older PyTorch.

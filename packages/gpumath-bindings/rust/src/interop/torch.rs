@@ -1,12 +1,13 @@
 //! Reads PyTorch tensors.
 
 use gpumath_core::memory::MemoryKind;
+use gpumath_core::process::SetOnce;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
-use pyo3::sync::PyOnceLock;
-use pyo3::{ffi, intern, prelude::*};
+use pyo3::{ffi, prelude::*};
 
 use super::dlpack_abi::Exchange;
 use super::{Refusal, checked, dims, unsupported_dtype};
+use crate::once::intern;
 
 /// Reads a tensor through the DLPack C exchange API.
 pub(super) fn exchanged_view(
@@ -84,9 +85,9 @@ pub(super) fn view(operand: &Bound<'_, PyAny>) -> Result<TensorView, Refusal> {
 /// memory of the original, and only a mark tells the difference.
 fn refuse_lazy_bits(operand: &Bound<'_, PyAny>, dtype: DType) -> Result<(), Refusal> {
     static IS_CONJUGATED: TensorPredicate =
-        TensorPredicate { name: "is_conj", function: PyOnceLock::new() };
+        TensorPredicate { name: "is_conj", function: SetOnce::new() };
     static IS_NEGATED: TensorPredicate =
-        TensorPredicate { name: "is_neg", function: PyOnceLock::new() };
+        TensorPredicate { name: "is_neg", function: SetOnce::new() };
     // Each test takes half the time of the rest of a view, so real numbers skip the first.
     for (test, possible, cure) in [
         (&IS_CONJUGATED, dtype.is_complex(), "conjugation: call its resolve_conj()"),
@@ -105,14 +106,14 @@ struct TensorPredicate {
     /// The class of the first operand, and the C function of its method; `None` if the method has
     /// no such function. Calling that function instead of the method saves 0.35 µs of each
     /// `fft.fft` (of 7.6 µs; docs/performance.md).
-    function: PyOnceLock<Option<(usize, ffi::PyCFunction)>>,
+    function: SetOnce<Option<(usize, ffi::PyCFunction)>>,
 }
 
 impl TensorPredicate {
     fn of(&self, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = operand.py();
         let class = operand.get_type_ptr() as usize;
-        let known = self.function.get_or_try_init(py, || {
+        let known = self.function.get_or_try_init(|| {
             let method = operand.getattr(self.name)?;
             let object = method.as_ptr();
             // SAFETY: the two other functions need an object of the class that `PyCFunction_Check`

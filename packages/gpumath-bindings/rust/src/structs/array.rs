@@ -7,11 +7,11 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyMemoryView, PySlice, PyType};
+use pyo3::types::{PyBool, PyBytes, PyMemoryView, PySlice, PyTuple, PyType};
 
 use super::buffer::BufferExport;
 use super::layout::PyStructLayout;
-use super::memory::StructMemory;
+use super::memory::{StructMemory, reserve_bytes};
 use super::number::{integer, wrong};
 
 /// An array of C structs of one kind, all zero at first.
@@ -249,7 +249,10 @@ impl PyStructArray {
     fn __getitem__(slf: &Bound<'_, Self>, index: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let (start, length, step) = slf.get().chosen(index)?;
         let array = slf.get();
-        array.view(&slf.get_type(), array.at(start), length, array.stride.wrapping_mul(step))
+        // The layout is that of the memory, even if the class was exchanged.
+        let layout = array.layout.clone_ref(slf.py());
+        let stride = array.stride.wrapping_mul(step);
+        array.view(&slf.get_type(), layout, array.at(start), length, stride)
     }
 
     fn __setitem__(
@@ -271,19 +274,19 @@ impl PyStructArray {
         }
         let target =
             Self::part(array, array.at(start), length, array.stride.wrapping_mul(step), slf.py());
-        target.fill(&given.get().bytes());
+        target.fill(&given.get().bytes()?);
         Ok(())
     }
 
-    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> Py<PyAny> {
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let py = slf.py();
         let array = slf.get();
         let Some(other) = other.cast::<Self>().ok().filter(|v| v.get().layout.is(&array.layout))
         else {
-            return py.NotImplemented();
+            return Ok(py.NotImplemented());
         };
-        let equal = array.length == other.get().length && array.bytes() == other.get().bytes();
-        PyBool::new(py, equal).to_owned().into_any().unbind()
+        let equal = array.length == other.get().length && array.bytes()? == other.get().bytes()?;
+        Ok(PyBool::new(py, equal).to_owned().into_any().unbind())
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -309,13 +312,19 @@ impl PyStructArray {
     }
 
     /// The bytes of all structs.
-    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.bytes())
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.bytes()?))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py> {
-        let array = slf.get();
-        (slf.get_type(), (array.length.max(1),), array.__bytes__(slf.py()))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, array, class) = (slf.py(), slf.get(), slf.get_type());
+        if array.length > 0 {
+            return (class, (array.length,), array.__bytes__(py)?).into_pyobject(py);
+        }
+        // A class makes no empty array, but an empty slice of an array is one.
+        let select = py.import("operator")?.getattr("getitem")?;
+        (select, (class.call_method1("__new__", (&class,))?, PySlice::new(py, 0, 0, 1)))
+            .into_pyobject(py)
     }
 
     /// Restore the bytes that ``__reduce__`` returned.
@@ -352,9 +361,6 @@ impl PyStructArray {
     }
 }
 
-/// Class, arguments and state, as `pickle` wants them.
-type Reduced<'py> = (Bound<'py, PyType>, (usize,), Bound<'py, PyBytes>);
-
 impl PyStructArray {
     /// Returns an array of structs one behind another.
     fn whole(
@@ -380,18 +386,23 @@ impl PyStructArray {
         Ok(class.call_method1("__new__", (class, seed))?.unbind())
     }
 
-    /// Returns a view of structs of any class in the same memory.
+    /// Returns a view of structs of any class in the same memory, where `layout` has room.
     pub(super) fn view(
         &self,
         class: &Bound<'_, PyType>,
+        layout: Py<PyStructLayout>,
         address: usize,
         length: usize,
         stride: isize,
     ) -> PyResult<Py<PyAny>> {
         let memory = Arc::clone(&self.memory);
-        let layout = PyStructLayout::of(class)?;
         Self { memory, layout, address, length, stride, shape: [length as isize] }
             .into_object(class)
+    }
+
+    /// Returns whether the structs have this layout.
+    pub(super) fn has_layout(&self, layout: &Py<PyStructLayout>) -> bool {
+        self.layout.is(layout)
     }
 
     pub(super) fn layout(&self) -> &PyStructLayout {
@@ -418,9 +429,9 @@ impl PyStructArray {
     }
 
     /// Returns a copy of the bytes of all structs.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> PyResult<Vec<u8>> {
         let size = self.layout().size;
-        let mut bytes = Vec::with_capacity(self.length * size);
+        let mut bytes = reserve_bytes(self.length.checked_mul(size))?;
         for index in 0..self.length {
             // SAFETY: `index` is below the length, so the struct is in `memory`, which this array
             // keeps alive.
@@ -428,7 +439,7 @@ impl PyStructArray {
                 std::slice::from_raw_parts(self.at(index) as *const u8, size)
             });
         }
-        bytes
+        Ok(bytes)
     }
 
     /// Copies `bytes` to the structs, in order.

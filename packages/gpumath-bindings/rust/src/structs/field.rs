@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyMemoryView, PyString, PyTuple, PyType};
 use super::array::PyStructArray;
 use super::buffer::BufferExport;
 use super::layout::PyStructLayout;
+use super::memory::reserve_bytes;
 use super::number::{Number, wrong};
 
 /// The type of a field's elements.
@@ -19,8 +20,8 @@ pub(super) enum FieldKind {
     Number(Number),
     /// `char[n]`, read as a text that ends with a NUL.
     Text,
-    /// Another struct.
-    Struct(Py<PyType>),
+    /// Another struct: its class, and the layout that the class had when the field was made.
+    Struct(Py<PyType>, Py<PyStructLayout>),
 }
 
 /// A field of a struct, by its C type and its place.
@@ -52,8 +53,9 @@ impl PyField {
     #[pyo3(signature = (kind, offset, count = 1))]
     fn new(kind: &Bound<'_, PyAny>, offset: usize, count: usize) -> PyResult<Self> {
         let (kind, element_size) = if let Ok(class) = kind.cast::<PyType>() {
-            let size = PyStructLayout::of(class)?.get().size;
-            (FieldKind::Struct(class.clone().unbind()), size)
+            let layout = PyStructLayout::of(class)?;
+            let size = layout.get().size;
+            (FieldKind::Struct(class.clone().unbind(), layout), size)
         } else {
             let name = kind.extract::<&str>()?;
             match Number::named(name) {
@@ -69,10 +71,10 @@ impl PyField {
         };
         let end = count.checked_mul(element_size).and_then(|size| size.checked_add(offset));
         if count == 0 || end.is_none_or(|end| isize::try_from(end).is_err()) {
-            return Err(PyValueError::new_err(
+            return Err(PyValueError::new_err(format!(
                 "count is {count} and offset is {offset}, but a field has at least 1 element and \
-                 ends within the address space",
-            ));
+                 ends within the address space"
+            )));
         }
         Ok(Self { kind, offset, count, element_size, name: OnceLock::new() })
     }
@@ -95,7 +97,7 @@ impl PyField {
         match &self.kind {
             FieldKind::Number(number) => PyString::new(py, number.name()).into_any().unbind(),
             FieldKind::Text => PyString::new(py, "text").into_any().unbind(),
-            FieldKind::Struct(class) => class.clone_ref(py).into_any(),
+            FieldKind::Struct(class, _) => class.clone_ref(py).into_any(),
         }
     }
 
@@ -173,7 +175,7 @@ impl PyField {
         let parts = array.get();
         let address = parts.address.wrapping_add(self.offset);
         match &self.kind {
-            FieldKind::Struct(class) => {
+            FieldKind::Struct(class, layout) => {
                 let (length, stride) = match (parts.length, self.count) {
                     (_, 1) => (parts.length, parts.stride),
                     (1, count) => (count, self.element_size as isize),
@@ -182,7 +184,8 @@ impl PyField {
                         return Err(PyTypeError::new_err(text));
                     }
                 };
-                parts.view(class.bind(py), address, length, stride)
+                let layout = layout.clone_ref(py);
+                parts.view(class.bind(py), layout, address, length, stride)
             }
             FieldKind::Number(number) if parts.length == 1 && self.count == 1 => {
                 // SAFETY: `array` checked that the field ends within the struct.
@@ -240,18 +243,21 @@ impl PyField {
     fn write(&self, array: &PyStructArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
         array.check_writable()?;
         let size = self.count * self.element_size;
-        let mut bytes = Vec::with_capacity(array.length * size);
-        if let FieldKind::Struct(class) = &self.kind {
+        let mut bytes = reserve_bytes(array.length.checked_mul(size))?;
+        if let FieldKind::Struct(class, layout) = &self.kind {
             let class = class.bind(value.py());
             if !value.is_instance(class)? {
                 return Err(wrong(value, self.name(), &class.name()?.to_string()));
             }
             let given = value.cast::<PyStructArray>()?.get();
+            if !given.has_layout(layout) {
+                return Err(wrong(value, self.name(), &class.name()?.to_string()));
+            }
             let wanted = array.length * self.count;
             if given.length != wanted && given.length != 1 {
                 return Err(self.wrong_length(given.length, wanted));
             }
-            bytes = given.bytes();
+            bytes = given.bytes()?;
         } else if array.length == 1 || Self::is_one(value) {
             self.pack(value, &mut bytes)?;
         } else {
@@ -264,10 +270,10 @@ impl PyField {
             }
         }
         // There is a value for each place, or one, which is repeated.
-        if bytes.len() < array.length * size {
-            bytes = bytes.repeat(array.length * size / bytes.len().max(1));
+        if bytes.len() < size {
+            bytes = bytes.repeat(size / bytes.len().max(1));
         }
-        for (index, part) in bytes.chunks(size).enumerate().take(array.length) {
+        for (index, part) in bytes.chunks(size).cycle().take(array.length).enumerate() {
             let target = array.at(index).wrapping_add(self.offset);
             // SAFETY: `array` checked for `__set__` that the field ends within the struct. `part`
             // is a copy.
@@ -332,7 +338,7 @@ impl PyField {
                     number.pack(&value.get_item(index)?, self.name(), bytes)?;
                 }
             }
-            FieldKind::Struct(_) => {}
+            FieldKind::Struct(..) => {}
         }
         // Zeros fill what a short text or short bytes leave.
         bytes.resize(end, 0);

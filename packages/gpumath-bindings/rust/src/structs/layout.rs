@@ -3,12 +3,13 @@
 use std::ffi::CString;
 use std::fmt::Write;
 
+use gpumath_core::process::SetOnce;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
 use super::field::{FieldKind, PyField};
+use crate::once::intern;
 
 /// The attribute of a class that holds its layout.
 const ATTRIBUTE: &str = "_layout";
@@ -28,14 +29,14 @@ pub(super) struct PyStructLayout {
     /// there.
     parts: Vec<usize>,
     /// NumPy's description, once it has been asked for.
-    dtype: PyOnceLock<Py<PyAny>>,
+    dtype: SetOnce<Py<PyAny>>,
 }
 
 impl PyStructLayout {
     /// Returns the layout of a subclass of `StructArray`.
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Py<Self>> {
         let py = class.py();
-        let layout = class.getattr_opt(pyo3::intern!(py, ATTRIBUTE))?;
+        let layout = class.getattr_opt(intern!(py, ATTRIBUTE))?;
         if let Some(Ok(layout)) = layout.map(Bound::cast_into) {
             return Ok(layout.unbind());
         }
@@ -56,8 +57,15 @@ impl PyStructLayout {
                  the alignment, which is a power of two up to 4096"
             )));
         }
+        let own = class.getattr("__dict__")?;
+        if own.contains(ATTRIBUTE)? {
+            let name = class.name()?;
+            return Err(PyTypeError::new_err(format!(
+                "{name} has its fields already; define another class"
+            )));
+        }
         let mut fields = Vec::new();
-        for item in class.getattr("__dict__")?.call_method0("items")?.try_iter()? {
+        for item in own.call_method0("items")?.try_iter()? {
             let (name, value) = item?.extract::<(String, Bound<'_, PyAny>)>()?;
             if let Ok(field) = value.cast_into::<PyField>() {
                 if !field.get().fits(size) {
@@ -82,8 +90,8 @@ impl PyStructLayout {
             }
         }
         parts.sort_by_key(|&part| fields.get(part).map_or(0, |(_, field)| field.get().offset));
-        let format = format_of(py, size, &fields, &parts)?;
-        let layout = Self { size, alignment, format, fields, parts, dtype: PyOnceLock::new() };
+        let format = format_of(size, &fields, &parts)?;
+        let layout = Self { size, alignment, format, fields, parts, dtype: SetOnce::new() };
         class.setattr(ATTRIBUTE, Py::new(py, layout)?)
     }
 
@@ -104,9 +112,7 @@ impl PyStructLayout {
                         numpy.getattr("dtype")?.call1((number.letter(),))?
                     }
                     FieldKind::Text => numpy.getattr("dtype")?.call1(("B",))?,
-                    FieldKind::Struct(class) => {
-                        Self::of(class.bind(py))?.get().dtype(py)?.into_bound(py)
-                    }
+                    FieldKind::Struct(_, layout) => layout.get().dtype(py)?.into_bound(py),
                 };
                 names.push(name.as_str());
                 let pair = (element, (field.count,));
@@ -124,17 +130,12 @@ impl PyStructLayout {
             description.set_item("itemsize", self.size)?;
             Ok::<_, PyErr>(numpy.getattr("dtype")?.call1((description,))?.unbind())
         };
-        Ok(self.dtype.get_or_try_init(py, make)?.clone_ref(py))
+        Ok(self.dtype.get_or_try_init(make)?.clone_ref(py))
     }
 }
 
 /// Returns the format of a struct for the buffer protocol.
-fn format_of(
-    py: Python<'_>,
-    size: usize,
-    fields: &[(String, Py<PyField>)],
-    parts: &[usize],
-) -> PyResult<CString> {
+fn format_of(size: usize, fields: &[(String, Py<PyField>)], parts: &[usize]) -> PyResult<CString> {
     let mut text = String::from("T{");
     let mut end = 0;
     for (name, field) in parts.iter().filter_map(|&part| fields.get(part)) {
@@ -148,8 +149,8 @@ fn format_of(
                 let _ = write!(text, "<{}", number.letter());
             }
             FieldKind::Text => text.push_str("<B"),
-            FieldKind::Struct(class) => {
-                text.push_str(&PyStructLayout::of(class.bind(py))?.get().format.to_string_lossy());
+            FieldKind::Struct(_, layout) => {
+                text.push_str(&layout.get().format.to_string_lossy());
             }
         }
         let _ = write!(text, ":{name}:");

@@ -73,3 +73,13 @@ impl Drop for StructMemory {
         }
     }
 }
+
+/// Returns an empty vector with room for so many bytes; `None` stands for more than there are
+/// addresses. An array in foreign memory may claim any length.
+pub(super) fn reserve_bytes(count: Option<usize>) -> PyResult<Vec<u8>> {
+    let mut room = Vec::new();
+    let found = count.is_some_and(|count| room.try_reserve_exact(count).is_ok());
+    let size = || count.map_or_else(|| String::from("so many"), |count| count.to_string());
+    let error = || PyMemoryError::new_err(format!("no memory for a copy of {} bytes", size()));
+    if found { Ok(room) } else { Err(error()) }
+}

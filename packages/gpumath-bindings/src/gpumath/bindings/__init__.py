@@ -75,3 +75,10 @@ if not TYPE_CHECKING:  # or else type checkers would accept any name
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})
+from zipimport import zipimporter as _zipimporter  # every interpreter has imported it
+
+if isinstance(__spec__.loader, _zipimporter):  # or else an error about a missing module follows
+    raise ImportError(
+        f"gpumath cannot be imported from a zip file ({__spec__.loader.archive}): its compiled "
+        "part has to be a file of its own; unpack the archive, or install gpumath with pip"
+    )

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 from importlib import metadata
-from typing import Any
+from typing import Any, TextIO
 
 from gpumath.bindings import core
 from gpumath.bindings.errors import GpumathError
@@ -123,8 +124,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     as_json = parser.parse_args(arguments).json
     found = collect()
-    sys.stdout.write((json.dumps(found, indent=2) if as_json else render(found)) + "\n")
+    _print(json.dumps(found, indent=2) if as_json else render(found))
     return 0
+
+
+def _print(text: str) -> None:
+    """Print a text to any stdout: one that cannot write every character, or that nobody reads."""
+    stdout: TextIO | None = sys.stdout
+    if stdout is None:  # it was closed before Python started
+        return
+    encoding = getattr(stdout, "encoding", None) or "ascii"
+    try:
+        stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
 
 
 def _library(library: core.Library) -> dict[str, Any]:

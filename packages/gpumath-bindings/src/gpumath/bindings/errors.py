@@ -15,6 +15,7 @@ Examples
 from __future__ import annotations
 
 from importlib import import_module
+from operator import index
 
 __all__ = [
     "CUDAError",
@@ -126,6 +127,14 @@ class LibraryError(GpumathError):
     _statuses = ""
 
     def __init__(self, status: int, function: str = "", context: str = "") -> None:
+        if not self._statuses:
+            msg = f"{type(self).__name__} is the base of the libraries' classes; make one of those"
+            raise TypeError(msg)
+        try:
+            status = index(status)
+        except TypeError:
+            msg = f"status is {status!r}; the number of a status is needed"
+            raise TypeError(msg) from None
         super().__init__(status, function, context)
         tables = import_module(f"gpumath.bindings._generated.{self._statuses}")
         try:

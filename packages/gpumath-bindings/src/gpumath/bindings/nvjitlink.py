@@ -23,6 +23,7 @@ Two pieces of LTO-IR to machine code, where nvJitLink is installed::
 """
 
 import functools as _functools
+import os as _os
 import re as _re
 from collections.abc import Callable as _Callable
 from collections.abc import Iterable as _Iterable
@@ -47,6 +48,8 @@ from gpumath.bindings._core.nvjitlink import (
     _get_linked_ltoir,
     _get_linked_ptx,
 )
+from gpumath.bindings._elf import MAGIC as _ELF
+from gpumath.bindings._elf import damage as _damage
 from gpumath.bindings._generated.nvjitlink import *
 from gpumath.bindings.errors import nvJitLinkError as nvJitLinkError
 
@@ -83,8 +86,43 @@ def _logged(row: _Callable[_P, None]) -> _Callable[_P, None]:
     return call
 
 
-add_data = _logged(_add_data)
-add_file = _logged(_add_file)
+def _checked(row: _Callable[_P, None], place: int, name: str) -> _Callable[_P, None]:
+    """Wrap ``row`` so that it refuses a damaged ELF file, on which the library would crash."""
+
+    @_functools.wraps(row)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        given = args[place] if place < len(args) else kwargs.get(name)
+        if damage := _damage_of(given):
+            raise ValueError(f"{row.__name__.strip('_')}() argument {name!r} is damaged: {damage}")
+        row(*args, **kwargs)
+
+    return call
+
+
+def _damage_of(given: object) -> str | None:
+    """Return what is damaged in a file of this name or in bytes; None for an address."""
+    if isinstance(given, str):
+        try:
+            with open(given, "rb", opener=_open_without_waiting) as file:
+                start = file.read(len(_ELF))
+                return _damage(start + file.read()) if start == _ELF else None
+        except OSError:  # the library says it
+            return None
+    try:
+        view = memoryview(given)  # type: ignore[arg-type]  # refused below
+    except TypeError:  # an address, or an object that the row refuses
+        return None
+    is_elf = view.contiguous and view.nbytes > len(_ELF) and view.cast("B")[: len(_ELF)] == _ELF
+    return _damage(view.tobytes()) if is_elf else None
+
+
+def _open_without_waiting(name: str, flags: int) -> int:
+    # To open a FIFO would wait for someone who writes to it.
+    return _os.open(name, flags | getattr(_os, "O_NONBLOCK", 0))
+
+
+add_data = _logged(_checked(_add_data, 2, "data"))
+add_file = _logged(_checked(_add_file, 2, "file_name"))
 complete = _logged(_complete)
 
 

@@ -105,7 +105,7 @@ def from_dlpack(x: Any, /, *, stream: Any = None) -> core.Array:
     array([7., 0., 0.])
     """
     library_of(x)
-    device_id = core.TensorView(x).device_id
-    if device_id is not None:
-        order_after_current(x, device_id, 0 if stream is None else stream)
-    return core.Array.borrow(x, stream=stream)
+    array = core.Array.borrow(x, stream=stream)
+    if array.device_id is not None:
+        order_after_current(x, array.device_id, 0 if stream is None else stream)
+    return array

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -70,7 +71,7 @@ def _own_version() -> str:
 def _read(file: Path) -> bytes | None:
     """Return the code in a file; None if the file is absent or damaged."""
     try:
-        content = file.read_bytes()
+        content = _content(file)
     except OSError:
         return None
     start = len(_MAGIC) + _DIGEST_SIZE
@@ -81,6 +82,19 @@ def _read(file: Path) -> bytes | None:
     with contextlib.suppress(OSError):
         os.utime(file)
     return code
+
+
+def _content(file: Path) -> bytes:
+    """Return the bytes of a regular file; none of what is something else."""
+    # To open a FIFO would wait for someone who writes to it.
+    number = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            return b""
+        with open(number, "rb", closefd=False) as opened:
+            return opened.read()
+    finally:
+        os.close(number)
 
 
 def _write(file: Path, code: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from gpumath._host.fields import from_fields
@@ -36,7 +37,8 @@ class ExecutionCPU:
     def __post_init__(self) -> None:
         """Raise ValueError for a number of threads that is not allowed."""
         if self.num_threads is not None:
-            _check_count("ExecutionCPU", "num_threads", self.num_threads, lowest=1)
+            count = _checked_count("ExecutionCPU", "num_threads", self.num_threads, lowest=1)
+            object.__setattr__(self, "num_threads", count)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -84,7 +86,8 @@ class ExecutionCUDA:
         if self.device_ids is None:
             if self.device_id is None:
                 object.__setattr__(self, "device_id", 0)
-            _check_count("ExecutionCUDA", "device_id", self.device_id, lowest=0)
+            ordinal = _checked_count("ExecutionCUDA", "device_id", self.device_id, lowest=0)
+            object.__setattr__(self, "device_id", ordinal)
             return
         if self.device_id is not None:
             msg = "ExecutionCUDA: device_id and device_ids are both given; leave one of them out"
@@ -138,17 +141,24 @@ def _class_for(name: object) -> type[ExecutionCPU | ExecutionCUDA]:
     raise ValueError(msg)
 
 
-def _check_count(owner: str, field: str, value: object, lowest: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
+def _checked_count(owner: str, field: str, value: Any, lowest: int) -> int:
+    """Return a count as an int, also one of NumPy; ValueError if it is not allowed."""
+    try:
+        count = lowest - 1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        count = lowest - 1
+    if not lowest <= count < 2**31:
         msg = f"{owner}: {field} is {value!r}; an integer of at least {lowest} is needed"
+        if count > lowest:
+            msg = f"{owner}: {field} is {value!r}; an integer below 2**31 is needed"
         raise ValueError(msg)
+    return count
 
 
 def _distinct_ordinals(given: object) -> tuple[int, ...]:
     """Return the ordinals of several devices as a tuple; ValueError if they are not allowed."""
-    ordinals = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
-    for ordinal in ordinals:
-        _check_count("ExecutionCUDA", "device_ids", ordinal, lowest=0)
+    listed = given if isinstance(given, Sequence) and not isinstance(given, str) else ()
+    ordinals = tuple(_checked_count("ExecutionCUDA", "device_ids", one, lowest=0) for one in listed)
     if len(ordinals) < 2 or len(set(ordinals)) < len(ordinals):
         msg = (
             f"ExecutionCUDA: device_ids is {given!r}; a sequence of at least two distinct ordinals "

@@ -32,6 +32,9 @@ _C_TYPES = {name: cpp for name, (cpp, _, _) in _NAMES.items()} | {
     "uint64": "unsigned long long",
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*", re.ASCII)
+# Without these words, the preprocessor reads no file. It joins split lines first.
+_READS_FILES = re.compile(r"(?:\b|_)(?:include|import|embed)(?:\b|_)")
+_SPLIT_LINE = re.compile(r"\\\s*\n")
 _FIRST_CUFFT = 11300
 # Part of the cache key. Since cuFFT 11.3, offsets are `unsigned long long`; the preview before it
 # had `size_t`.
@@ -70,7 +73,8 @@ class Callback(NamedTuple):
         """Return the code of a Python function, compiled now or taken from the cache."""
         check_cufft()
         try:
-            from gpumath import device
+            # Not "from gpumath", for which an absent package is a name that cannot be imported.
+            import gpumath.device as device
         except ModuleNotFoundError as error:
             raise RuntimeError(_NO_NUMBA.format(missing=error.name)) from error
 
@@ -102,7 +106,10 @@ class Callback(NamedTuple):
         # The namespace keeps functions of the same name in a prolog and an epilog from clashing.
         whole = f'namespace {{\n#line 1 "{self._file}"\n{source}\n}}\n{self._entry(name)}'
         compiler = "NVRTC {}.{}".format(*nvrtc.version())
-        return cached_code(self._key(compiler, whole), lambda: self._compiled(whole))
+        # NVRTC does not tell which files it has read, so only code that needs none is cached.
+        reads_files = _READS_FILES.search(_SPLIT_LINE.sub("", source))
+        key = None if reads_files else self._key(compiler, whole)
+        return cached_code(key, lambda: self._compiled(whole))
 
     def _entry(self, name: str) -> str:
         """Return the source of the function that cuFFT calls; it calls the user's function."""
@@ -147,7 +154,7 @@ class Callback(NamedTuple):
                 f"{known[0]} and newer"
             )
             raise ValueError(msg)
-        # Do not search the source's folder for headers, because the cache key does not cover them.
+        # Do not search the current directory for headers.
         options = [f"-arch=compute_{older[-1]}", "-no-source-include", "-rdc=true", "-std=c++17"]
         if self.representation == "ltoir":
             options.append("-dlto")

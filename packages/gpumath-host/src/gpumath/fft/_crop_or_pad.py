@@ -21,6 +21,9 @@ def lengths_of(
         raise ValueError(msg)
     name, given = ("n", (n,)) if s is None else ("s", tuple(s))
     chosen = range(ndim) if axes is None else axes
+    if len(chosen) == 0:
+        msg = "axes is empty; name at least one axis"
+        raise ValueError(msg)
     if len(given) != len(chosen):
         msg = (
             f"{name} has {len(given)} lengths, and the transform is along {len(chosen)} axes; give "
@@ -33,6 +36,12 @@ def lengths_of(
             continue
         if index(length) < 1:
             msg = f"{name} is {n if s is None else tuple(s)}; lengths are positive"
+            raise ValueError(msg)
+        if index(length) >= 2**63:
+            msg = (
+                f"{name} is {n if s is None else tuple(s)}; so many elements are larger than the "
+                "address space"
+            )
             raise ValueError(msg)
         if not -ndim <= axis < ndim:
             msg = f"axis {axis} is out of range for an operand with {ndim} dimensions"

@@ -194,6 +194,11 @@ def _dtype_name(dtype: Any) -> str:
     # A NumPy dtype has a name, its type a __name__, and PyTorch's prints as "torch.complex64".
     if isinstance(dtype, str):
         return dtype
+    if not getattr(dtype, "isnative", True):
+        msg = (
+            f"dtype is {dtype!r}, whose bytes are in the other order; give dtype.newbyteorder('=')"
+        )
+        raise ValueError(msg)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     return str(name).rpartition(".")[2]
 

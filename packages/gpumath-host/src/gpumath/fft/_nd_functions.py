@@ -309,8 +309,12 @@ def _transform(
 ) -> Any:
     if s is not None and axes is None:
         ndim = len(core.TensorView(operand).shape)
+        if len(s) > ndim:
+            msg = f"s has {len(s)} lengths, but the operand has only {ndim} dimensions"
+            raise ValueError(msg)
         axes = range(ndim - len(s), ndim)
-    norm = norm or "backward"
+    if norm is None:
+        norm = "backward"
     return transform(
         operand,
         kind,

@@ -1,12 +1,12 @@
 //! The functions of FFTW's interface that gpumath calls, in one precision.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gpumath_sys::dynlib::DynamicLibrary;
 
 use crate::fft::Precision;
-use crate::parallel::PerProcess;
+use crate::process::PerProcess;
 
 /// C struct `fftw_iodim64`: an extent, and a stride in the input and in the output, in elements.
 #[repr(C)]
@@ -68,8 +68,7 @@ static PLANNER_LOCK: PerProcess<Mutex<()>> = PerProcess::new();
 /// Calls `work` while no other call of this function in the process runs. Blocks until the others
 /// are done.
 pub(super) fn with_planner_lock<R>(work: impl FnOnce() -> R) -> R {
-    let lock = PLANNER_LOCK.get(Mutex::default);
-    let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = PLANNER_LOCK.lock();
     work()
 }
 

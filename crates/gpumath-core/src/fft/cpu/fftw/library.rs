@@ -2,13 +2,14 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use gpumath_sys::dynlib::DynamicLibrary;
+use gpumath_sys::dynlib::{DynamicLibrary, check};
 
 use super::api::{FftwApi, function_at};
 use crate::error::{Attempt, Error, LibraryNotFound, Result};
 use crate::fft::Precision;
+use crate::process::SetOnce;
 
 /// The environment variable that names the library to use: a path, `mkl`, `nvpl`, `fftw` or
 /// `embedded`.
@@ -76,8 +77,8 @@ pub struct CpuLibrary {
     /// The files that have the functions, the main one first.
     files: Vec<DynamicLibrary>,
     /// The functions of each precision once they have been looked up, or a symbol that is missing.
-    single: OnceLock<std::result::Result<FftwApi, String>>,
-    double: OnceLock<std::result::Result<FftwApi, String>>,
+    single: SetOnce<std::result::Result<FftwApi, String>>,
+    double: SetOnce<std::result::Result<FftwApi, String>>,
 }
 
 impl CpuLibrary {
@@ -151,7 +152,7 @@ impl CpuLibrary {
         search.iter().find_map(|folder| {
             product.files().iter().find_map(|file| {
                 let path = folder.join(file);
-                if path.is_file() {
+                if path.exists() {
                     return Self::at(product, &path, "wheel", requested, tried);
                 }
                 let place = path.display().to_string();
@@ -184,8 +185,8 @@ impl CpuLibrary {
                 requested,
                 opened_by: std::process::id(),
                 files,
-                single: OnceLock::new(),
-                double: OnceLock::new(),
+                single: SetOnce::new(),
+                double: SetOnce::new(),
             })),
             Err(outcome) => {
                 tried.push(Attempt { step, place: path.display().to_string(), outcome });
@@ -303,14 +304,27 @@ fn has_threads(part: &str) -> impl Fn(&DynamicLibrary) -> bool {
     move |file| file.symbol(symbol).is_some()
 }
 
-/// Returns an error if a file is absent that MKL loads later, because MKL ends the process then.
+/// Returns an error if a file is absent or damaged that MKL loads later, because MKL ends the
+/// process then.
 fn check_mkl(path: &Path) -> std::result::Result<(), String> {
     let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else { return Ok(()) };
     if folder.as_os_str().is_empty() {
         return Ok(());
     }
     let core = folder.join(file.to_string_lossy().replacen("mkl_rt", "mkl_core", 1));
-    if core.is_file() { Ok(()) } else { Err(format!("{} is absent", core.display())) }
+    if !core.is_file() {
+        return Err(format!("{} is absent", core.display()));
+    }
+    let entries = folder.read_dir().map_err(|error| error.to_string())?;
+    for part in entries.flatten().map(|entry| entry.path()) {
+        let name = part.file_name().unwrap_or_default().to_string_lossy();
+        if name.contains("mkl_") && part.extension().is_some_and(|end| end != "a") {
+            check(&part).map_err(|damage| {
+                format!("needs {}, which cannot be used: {damage}", part.display())
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes MKL run on one thread if Intel's OpenMP is absent, which its threads need by default.

@@ -4,14 +4,15 @@ use gpumath_core::device::StreamRef;
 use gpumath_core::memory::{ALIGNMENT, MemoryKind};
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
 use pyo3::types::PyString;
-use pyo3::{intern, prelude::*};
 
 use super::PyArray;
 use super::storage::ArrayMemory;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::{self, deferred_release, stream_handle};
+use crate::once::intern;
 
 /// The kinds of memory by the names that users give them.
 pub(super) const KINDS: [(&str, MemoryKind); 4] = [
@@ -151,6 +152,15 @@ fn parse_dims(name: &str, dims: &Bound<'_, PyAny>) -> PyResult<Dims> {
 /// Reads the name of an element type, or a type of NumPy, `ml_dtypes` or PyTorch.
 fn parse_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
+    if !dtype.is_instance_of::<PyString>()
+        && let Some(is_native) = dtype.getattr_opt(intern!(py, "isnative"))?
+        && !is_native.is_truthy()?
+    {
+        return Err(PyValueError::new_err(format!(
+            "dtype is {}, whose bytes are in the other order; give dtype.newbyteorder('=')",
+            dtype.repr()?
+        )));
+    }
     let mut name =
         if let Ok(name) = dtype.cast::<PyString>() { Some(name.to_string()) } else { None };
     for attribute in [intern!(py, "name"), intern!(py, "__name__")] {

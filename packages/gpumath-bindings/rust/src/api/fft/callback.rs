@@ -42,9 +42,10 @@ fn callback(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Callback> {
     }
     let (Ok(address), Some(size @ 1..)) = (code.cast::<PyInt>(), size) else {
         return Err(PyValueError::new_err(format!(
-            "{name}: ltoir is {}, size is {size:?}; the code as bytes, or its address and a \
-             positive size, are needed",
-            code.repr()?
+            "{name}: ltoir is {}, size is {}; the code as bytes, or its address and a positive \
+             size, are needed",
+            code.repr()?,
+            size.map_or_else(|| String::from("None"), |size| size.to_string())
         )));
     };
     let address: usize = address.extract()?;

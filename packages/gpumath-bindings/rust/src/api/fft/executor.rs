@@ -5,12 +5,13 @@ use std::sync::Arc;
 use gpumath_core::fft::{Direction, Fft, FftArguments};
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use pyo3::{intern, prelude::*};
 
 use super::arguments::{parse_direction, read_direction};
 use super::plan::PyFftPlan;
 use crate::api::operation::{ExecutionLog, Executor, Prepared, PyWorkspace};
+use crate::once::intern;
 
 /// Base of classes that execute one plan many times. What their users repeat costs no Python code.
 ///

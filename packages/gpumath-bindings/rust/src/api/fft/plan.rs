@@ -1,6 +1,7 @@
 //! The class `FftPlan`.
 
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use gpumath_core::fft::{Direction, Fft, FftArguments, FftPlan, FftRequest};
@@ -16,9 +17,10 @@ use super::callback;
 use super::execute::{execute, operands};
 use super::problem::PyFftProblem;
 use super::transform::TransformCall;
-use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
+use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes, thread_limit};
 use crate::api::operation::{Planning, PyWorkspace, UserStream, find_or_plan};
 use crate::error::OrRaise;
+use crate::integers::Integers;
 use crate::interop;
 
 /// A Fourier transform of one shape, layout and element type, ready to run. It holds no workspace.
@@ -124,7 +126,7 @@ impl PyFftPlan {
         kind: Option<&str>,
         execution: Option<&str>,
         device_id: Option<i32>,
-        num_threads: Option<usize>,
+        #[pyo3(from_py_with = thread_limit)] num_threads: Option<NonZeroUsize>,
         inplace: bool,
         last_axis_parity: &str,
         result_layout: &str,
@@ -133,7 +135,7 @@ impl PyFftPlan {
         stream: Option<&Bound<'_, PyAny>>,
         prolog: Option<&Bound<'_, PyAny>>,
         epilog: Option<&Bound<'_, PyAny>>,
-        device_ids: Option<Vec<i32>>,
+        device_ids: Option<Integers<i32>>,
     ) -> PyResult<Self> {
         let (view, library) = interop::view_without_gradient("the operand", operand, None)?;
         let output = out.map(|out| interop::out_view(operand, out, None)).transpose()?;

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::arguments::{kind_name, parse_kind, parse_parity, parse_result_layout};
 use crate::error::OrRaise;
+use crate::integers::Integers;
 
 /// Limit on the elements, which no memory reaches. Their size in bytes still fits into 64 bits.
 const MAX_ELEMENTS: i64 = 1 << 57;
@@ -64,15 +65,15 @@ impl PyFftProblem {
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
         py: Python<'_>,
-        shape: Vec<i64>,
+        shape: Integers<i64>,
         dtype: &str,
-        strides: Option<Vec<i64>>,
-        axes: Option<Vec<i64>>,
+        strides: Option<Integers<i64>>,
+        axes: Option<Integers<i64>>,
         kind: Option<&str>,
         inplace: bool,
         last_axis_parity: &str,
         result_layout: &str,
-        output_strides: Option<Vec<i64>>,
+        output_strides: Option<Integers<i64>>,
         unaligned: bool,
     ) -> PyResult<Self> {
         let dtype = DType::from_name(dtype).ok_or_else(|| {
@@ -81,7 +82,7 @@ impl PyFftProblem {
                  complex128 are transformed"
             ))
         })?;
-        let operand = layout("", shape.into(), strides)?;
+        let operand = layout("", shape.0.into(), strides.map(|strides| strides.0))?;
         let view = TensorView {
             ptr: 0,
             dtype,
@@ -91,7 +92,7 @@ impl PyFftProblem {
         };
         let request = FftRequest {
             kind: parse_kind(kind)?,
-            axes: axes.map(Dims::from_vec),
+            axes: axes.map(|axes| Dims::from_vec(axes.0)),
             inplace,
             odd_output_length: parse_parity(last_axis_parity)?,
             result_layout: parse_result_layout(result_layout)?,
@@ -101,7 +102,7 @@ impl PyFftProblem {
         let execution = Execution::Cpu { threads: NonZeroUsize::MIN };
         let mut problem = request.problem(&[&view], execution).or_raise(py)?;
         if let Some(strides) = output_strides {
-            let output = layout("output_", problem.output.shape, Some(strides))?;
+            let output = layout("output_", problem.output.shape, Some(strides.0))?;
             let FftProblem { kind, precision, axes, input, inplace, .. } = problem;
             problem =
                 FftProblem::new(kind, precision, axes, input, output, inplace).or_raise(py)?;

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
+use crate::integers::Integers;
 
 /// Where to compute, as a user says it; `None` leaves the choice to the operand.
 #[derive(Default)]
@@ -18,16 +19,16 @@ pub(crate) struct ExecutionArguments<'a> {
     /// Device for operands in host memory.
     pub(crate) device_id: Option<i32>,
     /// Several devices that work together.
-    pub(crate) device_ids: Option<Vec<i32>>,
-    /// Threads on the CPU.
-    pub(crate) num_threads: Option<usize>,
+    pub(crate) device_ids: Option<Integers<i32>>,
+    /// Threads on the CPU, from [`thread_limit`].
+    pub(crate) num_threads: Option<NonZeroUsize>,
 }
 
 impl ExecutionArguments<'_> {
     /// Decides where operands at `location` are computed.
     pub(crate) fn resolve(&self, py: Python<'_>, location: MemoryLocation) -> PyResult<Execution> {
         if let Some(ids) = &self.device_ids {
-            return self.on_several(Devices::new(ids).or_raise(py)?, location);
+            return self.on_several(Devices::new(&ids.0).or_raise(py)?, location);
         }
         let on_cuda = match self.execution {
             Some(name) => choice("execution", name, ["cpu", "cuda"])? == 1,
@@ -46,16 +47,7 @@ impl ExecutionArguments<'_> {
             };
             return Ok(Execution::Cuda { device });
         }
-        let threads = match self.num_threads {
-            None => usable_cores(),
-            Some(count) => NonZeroUsize::new(count).ok_or_else(|| {
-                PyValueError::new_err(
-                    "num_threads is 0, but at least one thread is needed; None means one for each \
-                     usable core",
-                )
-            })?,
-        };
-        Ok(Execution::Cpu { threads })
+        Ok(Execution::Cpu { threads: self.num_threads.unwrap_or_else(usable_cores) })
     }
 
     fn on_several(&self, devices: Devices, location: MemoryLocation) -> PyResult<Execution> {
@@ -78,6 +70,29 @@ impl ExecutionArguments<'_> {
     }
 }
 
+/// Reads the argument `num_threads`: an integer, or None for one thread for each usable core.
+pub(crate) fn thread_limit(given: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
+    if given.is_none() {
+        return Ok(None);
+    }
+    match given.extract::<i32>().map(|count| usize::try_from(count).map(NonZeroUsize::new)) {
+        Ok(Ok(Some(count))) => Ok(Some(count)),
+        Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
+            Err(PyTypeError::new_err(format!(
+                "num_threads is {}; an integer of at least 1, or None for one thread for each \
+                 usable core, is needed",
+                given.repr()?
+            )))
+        }
+        _ => Err(PyValueError::new_err(format!(
+            "num_threads is {}, but at least one thread and at most {} are possible; None means \
+             one for each usable core",
+            given.repr()?,
+            i32::MAX
+        ))),
+    }
+}
+
 /// Returns the position of `value` among `allowed`.
 pub(crate) fn choice<const N: usize>(
     name: &str,
@@ -92,8 +107,8 @@ pub(crate) fn choice<const N: usize>(
 /// Reads a sequence of axes; `None` means all axes.
 pub(crate) fn axes(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Dims>> {
     let Some(given) = given else { return Ok(None) };
-    match given.extract::<Vec<i64>>() {
-        Ok(axes) => Ok(Some(Dims::from_vec(axes))),
+    match given.extract::<Integers<i64>>() {
+        Ok(axes) => Ok(Some(Dims::from_vec(axes.0))),
         Err(error) => {
             let message = format!(
                 "axes is {}; a sequence of integers, such as [0, 1], or None is needed",

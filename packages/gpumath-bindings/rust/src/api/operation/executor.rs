@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gpumath_core::operation::{Operation, Plan, Problem};
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
-use pyo3::{intern, prelude::*};
 use smallvec::SmallVec;
 
 use super::invocation::Results;
 use super::operands::views;
 use super::{Input, Invocation, PyWorkspace};
 use crate::interop::{ArrayLibrary, Named, OperandProtocol};
+use crate::once::intern;
 
 /// The level of `logging` at which executions are logged.
 const INFO: i32 = 20;

@@ -11,7 +11,6 @@ use gpumath_core::tensor::MemoryLocation;
 use gpumath_core::{Error, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
 use pyo3::types::PyInt;
@@ -20,6 +19,7 @@ use super::Invocation;
 use crate::error::OrRaise;
 use crate::gil::acquire_gil;
 use crate::interop::ArrayLibrary;
+use crate::once::intern;
 
 /// Attributes in which the pointers of different libraries have their address.
 const ADDRESS_NAMES: [&str; 4] = ["device_ptr", "device_pointer", "ptr", "pointer"];

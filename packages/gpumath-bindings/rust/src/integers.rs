@@ -1,0 +1,39 @@
+//! Reads sequences of integers, such as shapes and axes.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// No argument has more numbers; a sequence may have more than memory holds, or never end.
+const MOST: usize = 1000;
+
+/// The integers of a Python sequence. `Vec` itself would trust the length that an object claims.
+pub(crate) struct Integers<T>(pub(crate) Vec<T>);
+
+impl<'py, T> FromPyObject<'_, 'py> for Integers<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // SAFETY: `given` is alive.
+        let is_sequence = unsafe { ffi::PySequence_Check(given.as_ptr()) } != 0;
+        if !is_sequence || given.is_instance_of::<PyString>() {
+            let found = given.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "a sequence of integers is required, not {found}"
+            )));
+        }
+        let mut integers = Vec::new();
+        for item in given.try_iter()? {
+            if integers.len() == MOST {
+                let message = format!("a sequence has more than {MOST} integers");
+                return Err(PyValueError::new_err(message));
+            }
+            integers.push(item?.extract::<T>()?);
+        }
+        Ok(Self(integers))
+    }
+}
