@@ -113,8 +113,8 @@ impl CpuMatmul {
     }
 }
 
-/// Returns `OutOfMemory` unless there is memory for what a call of the kernel allocates, for so many
-/// elements of a block: the kernel would end the process.
+/// Returns `OutOfMemory` unless there is memory for what a call of the kernel allocates, for so
+/// many elements of a block: the kernel would end the process.
 fn check_memory<T>(elements: usize) -> Result<()> {
     thread_local! {
         static HAS_CACHE: Cell<bool> = const { Cell::new(false) };

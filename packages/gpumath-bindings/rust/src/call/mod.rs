@@ -253,7 +253,7 @@ fn required_length(
 ) -> PyResult<usize> {
     let Some(Length::Argument(index)) = length else { return Ok(0) };
     let mut inputs = spec.parameters.iter().zip(slots).filter(|(p, _)| !p.is_output());
-    let Some((parameter, slot)) = inputs.nth(index) else { return Ok(0) };
+    let Some((parameter, slot)) = inputs.nth(index.into()) else { return Ok(0) };
     // SAFETY: `call` has written the slots of all numbers, and 0 to those of all other inputs.
     let slot = unsafe { slot.assume_init() };
     if matches!(parameter.kind, ParameterKind::Value(Value::U64 | Value::Address)) {
