@@ -10,8 +10,8 @@ const CPU: Execution = Execution::Cpu { threads: NonZeroUsize::MIN };
 
 /// Empties the cache, and keeps other tests out until the result is dropped.
 fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    static ALONE: PerProcess<Mutex<()>> = PerProcess::new();
+    let alone = ALONE.lock();
     set_limit(DEFAULT_LIMIT);
     set_memory_limit(DEFAULT_MEMORY_LIMIT);
     clear();

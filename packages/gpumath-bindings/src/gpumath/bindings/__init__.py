@@ -17,6 +17,14 @@ Examples
 <Type.C2C: 41>
 """
 
+from zipimport import zipimporter as _zipimporter  # every interpreter has imported it
+
+if isinstance(__spec__.loader, _zipimporter):  # or else an error about a missing module follows
+    raise ImportError(
+        f"gpumath cannot be imported from a zip file ({__spec__.loader.archive}): its compiled "
+        "part has to be a file of its own; unpack the archive, or install gpumath with pip"
+    )
+
 # What type checkers take as true; the module `typing` would be a cost of every import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,10 +83,3 @@ if not TYPE_CHECKING:  # or else type checkers would accept any name
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})
-from zipimport import zipimporter as _zipimporter  # every interpreter has imported it
-
-if isinstance(__spec__.loader, _zipimporter):  # or else an error about a missing module follows
-    raise ImportError(
-        f"gpumath cannot be imported from a zip file ({__spec__.loader.archive}): its compiled "
-        "part has to be a file of its own; unpack the archive, or install gpumath with pip"
-    )
