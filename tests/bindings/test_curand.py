@@ -233,3 +233,25 @@ def test_version_and_what_needs_a_gpu(cuda_major: int) -> None:
     )
     assert version == raw == major * 1000 + minor * 100 + patch
     assert statuses == ["INITIALIZATION_FAILED", "PREEXISTING_FAILURE"]
+
+
+def test_an_object_with_an_index_is_an_address() -> None:
+    """Such as memory of a device, which has no buffer."""
+
+    class Memory:
+        def __init__(self, array: np.ndarray) -> None:
+            self.address = array.ctypes.data
+
+        def __index__(self) -> int:
+            return self.address
+
+    by_address, by_buffer = np.zeros((2, 100), np.float32)
+    for memory in (Memory(by_address), by_buffer):
+        generator = curand.create_generator_host(RngType.PSEUDO_PHILOX4_32_10)
+        try:
+            curand.set_pseudo_random_generator_seed(generator, 7)
+            curand.generate_uniform(generator, memory, 100)
+        finally:
+            curand.destroy_generator(generator)
+    assert np.array_equal(by_address, by_buffer)
+    assert by_address.any()

@@ -240,7 +240,7 @@ HOSTILE = [
     (Hostile(None), TypeError, "returned a NoneType; it has to be a capsule"),
     (Hostile(3), TypeError, "returned a int; it has to be a capsule"),
     (Hostile(np.zeros(3)), TypeError, "returned a numpy.ndarray"),
-    (Hostile(new_capsule(8, b"something")), ValueError, 'capsule named Some."something"'),
+    (Hostile(new_capsule(8, b"something")), ValueError, 'capsule named "something"'),
     (Hostile(KeyError("mine")), KeyError, "mine"),
     (Hostile(TypeError("mine")), TypeError, "mine"),
     (Hostile(KeyboardInterrupt("mine")), KeyboardInterrupt, "mine"),

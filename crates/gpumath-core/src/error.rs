@@ -73,20 +73,20 @@ impl Status {
     /// The status' name in the library's header.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        name_and_meaning(self.library, self.code).0
+        name_and_meaning(self.library, self.code.into()).0
     }
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&status_text(self.library, self.code, self.function, &self.context))
+        f.write_str(&status_text(self.library, self.code.into(), self.function, &self.context))
     }
 }
 
 /// Returns the text of an error: `"cufftPlan1d: CUFFT_INVALID_SIZE (8): a transform size …"`.
 /// `library` is a module's name. `function` and `context`, which says what was asked, may be empty.
 #[must_use]
-pub fn status_text(library: &str, code: i32, function: &str, context: &str) -> String {
+pub fn status_text(library: &str, code: i128, function: &str, context: &str) -> String {
     let (name, meaning) = name_and_meaning(library, code);
     let mut text = format!("{name} ({code})");
     if !function.is_empty() {
@@ -99,9 +99,10 @@ pub fn status_text(library: &str, code: i32, function: &str, context: &str) -> S
 }
 
 /// Returns a status' name in the library's header, and what it usually means.
-fn name_and_meaning(library: &str, code: i32) -> (&'static str, &'static str) {
+fn name_and_meaning(library: &str, code: i128) -> (&'static str, &'static str) {
     let statuses = STATUSES.iter().find(|(module, _)| *module == library);
-    let row = statuses.and_then(|(_, rows)| rows.iter().find(|(number, ..)| *number == code));
+    let row =
+        statuses.and_then(|(_, rows)| rows.iter().find(|(number, ..)| i128::from(*number) == code));
     // The library may be newer than the table.
     row.map_or(("unknown status", ""), |(_, name, meaning)| (name, meaning))
 }

@@ -4,6 +4,8 @@
 //! step. The ratios between steps are much the same on all GPUs, because what counts is how well
 //! the memory is used. `benchmarks/core/cufft_costs.py` measures the table and writes it.
 
+use std::cmp::Ordering;
+
 use super::callback::largest_factor_is_at_most;
 use super::measured_costs::{COPY_COSTS, PASS_COSTS};
 use super::passes::{Pass, Side};
@@ -70,15 +72,16 @@ pub(super) fn of_pass(pass: &Pass, precision: Precision) -> f64 {
     let is_smooth = pass.extents.iter().all(|&extent| largest_factor_is_at_most(100, extent))
         && (pass.kind == TransformKind::C2C || pass.extents.last().is_none_or(|n| n % 2 == 0));
     let log2 = |number: i64| (number.max(1) as f64).log2();
+    let (log_points, log_batch) = (log2(points), log2(pass.batch));
+    let size = precision.real().size() as i64;
     let distance = |row: &&PassCosts| {
-        let other = row.kind != pass.kind || row.rank != pass.extents.len();
-        let is_other = (row.size != precision.real().size() as i64, row.is_smooth != is_smooth);
-        let (points, batch) = (log2(points) - row.points, log2(pass.batch) - row.batch);
-        (other, is_other, points.abs(), batch.abs())
+        let is_other = (row.size != size, row.is_smooth != is_smooth);
+        (is_other, (log_points - row.points).abs(), (log_batch - row.batch).abs())
     };
     let nearest = PASS_COSTS
         .iter()
-        .min_by(|a, b| distance(a).partial_cmp(&distance(b)).unwrap_or(std::cmp::Ordering::Equal));
+        .filter(|row| row.kind == pass.kind && row.rank == pass.extents.len())
+        .min_by(|a, b| distance(a).partial_cmp(&distance(b)).unwrap_or(Ordering::Equal));
     let cost = nearest.map_or(1.0, |row| f64::from(row.costs[column]));
     LAUNCH_COST
         + cost * (bytes(&pass.input, input, sides[0]) + bytes(&pass.output, output, sides[1]))

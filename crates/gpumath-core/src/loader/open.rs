@@ -187,7 +187,7 @@ fn query_version(
         return Err(String::from("is a stub that serves for linking only"));
     }
     if status != 0 {
-        return Err(status_text(module, status, query.symbol(), ""));
+        return Err(status_text(module, status.into(), query.symbol(), ""));
     }
     let [major, minor, patch] = numbers.map(|number| number as u32);
     Ok(Some(match query {

@@ -59,9 +59,8 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 
 /// Return the text of an error with this status, as the core writes it.
 #[pyfunction]
-pub(crate) fn _status_text(library: &str, status: i64, function: &str, context: &str) -> String {
-    // No library has a status that is not a C int.
-    gpumath_core::error::status_text(library, status as i32, function, context)
+pub(crate) fn _status_text(library: &str, status: i128, function: &str, context: &str) -> String {
+    gpumath_core::error::status_text(library, status, function, context)
 }
 
 /// `?` from a result of the core to a result of PyO3.

@@ -277,7 +277,8 @@ pub(super) fn integer_address(
     other: &str,
     context: ArgumentContext,
 ) -> PyResult<u64> {
-    if !object.is_instance_of::<PyString>() && object.hasattr("__int__")? {
+    let is_number = object.hasattr("__index__")? || object.hasattr("__int__")?;
+    if is_number && !object.is_instance_of::<PyString>() {
         return slot_of(object.py(), object.as_ptr(), Value::Address, context);
     }
     let (name, found) = (context.name(), type_name(object));
