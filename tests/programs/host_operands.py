@@ -117,23 +117,22 @@ def without_pinned_memory() -> Any:
 
 def gaps_stay() -> Any:
     result = []
-    for rows in (5, 300_000):
+    for rows in (5, 40_000):
         for index in (np.s_[:, 1], np.s_[::-1, 1]):
-            base = operand(values(rows * 3 * 8)).reshape(rows, 3)
+            base = operand(values(rows * 3 * 64)).reshape(rows, 3, 8)
             kept = base.copy()
             x = base[index]
             inverse = ~np.ascontiguousarray(kept[index]).view(np.uint8)
             inverse = inverse.view(np.complex64)
-            # Long operands and negative strides take a copy by a kernel, which is no part of the
-            # stand-in for the driver.
-            if x.strides[0] > 0 and rows == 5:
+            # Negative strides take a copy by a kernel, which the stand-in has not.
+            if x.strides[0] > 0:
                 plan(x, inplace=True).run(x)
             else:
                 x[...] = inverse
             kept[index] = inverse
             result.append(base.tobytes() == kept.tobytes())
-            target = operand(values(rows * 3 * 8)).reshape(rows, 3)
-            kept, source = target.copy(), operand(values(rows * 8))
+            target = operand(values(rows * 3 * 64)).reshape(rows, 3, 8)
+            kept, source = target.copy(), operand(values(rows * 64)).reshape(rows, 8)
             out = target[:, 1]
             plan(source, out=out).run(source, out)
             kept[:, 1] = target[:, 1]
