@@ -38,8 +38,8 @@ double exec_c2c(exec_t function, int plan, void *in, void *out, int calls)
     return now() - start;
 }
 
-typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                        void *, void **, void **);
+typedef int (*launch_t)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, void *, void **, void **);
 double launch(launch_t function, void *kernel, void *stream, void **arguments, int calls)
 {
     double start = now();

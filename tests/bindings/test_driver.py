@@ -24,7 +24,8 @@ from tests.helpers.cuda_wheels import driver_cuda_major
     ],
 )
 def test_outputs_are_no_parameters(function: object, parameters: list[str]) -> None:
-    assert list(inspect.signature(function).parameters) == parameters  # type: ignore[arg-type] # a builtin
+    signature = inspect.signature(function)  # type: ignore[arg-type]  # a builtin
+    assert list(signature.parameters) == parameters
 
 
 def test_statuses_have_the_numbers_of_cuda() -> None:

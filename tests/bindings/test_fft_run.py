@@ -94,7 +94,10 @@ def test_other_norms_are_refused() -> None:
     kept = values.copy()
     for call in (
         lambda: plan.run(values, norm="both"),  # type: ignore[arg-type]  # what is tested
-        lambda: plan.execute(values, np.empty_like(values), norm="both"),  # type: ignore[arg-type]  # what is tested
+        lambda: plan.execute(
+            *(values, np.empty_like(values)),
+            norm="both",  # type: ignore[arg-type]  # what is tested
+        ),
     ):
         with pytest.raises(ValueError, match="allowed are backward, ortho, forward"):
             call()

@@ -285,7 +285,10 @@ def test_lists_are_checked_before_the_call() -> None:
         with pytest.raises(OverflowError, match="out of range"):
             set_list(handle, CublasdxOperatorType.SIZE, 1, [2**63])
         with pytest.raises(TypeError, match="array"):
-            set_list(handle, CublasdxOperatorType.SIZE, 1, None)  # type: ignore[arg-type]  # what is tested
+            set_list(
+                *(handle, CublasdxOperatorType.SIZE, 1),
+                None,  # type: ignore[arg-type]  # what is tested
+            )
 
 
 def test_names_of_members() -> None:

@@ -122,7 +122,11 @@ def test_what_is_read_is_checked_before_the_call() -> None:
             nvjitlink.add_data(handle, InputType.PTX, b"1234", 5, "short")
         for wrong in ("text", None, 1.5, ["1"]):
             with pytest.raises(TypeError, match="data"):
-                nvjitlink.add_data(handle, InputType.PTX, wrong, 1, "wrong")  # type: ignore[arg-type]  # what is tested
+                nvjitlink.add_data(
+                    *(handle, InputType.PTX),
+                    wrong,  # type: ignore[arg-type]  # what is tested
+                    *(1, "wrong"),
+                )
         with pytest.raises(TypeError, match="missing"):
             nvjitlink.add_data(handle)  # type: ignore[call-arg]  # what is tested
 

@@ -103,7 +103,11 @@ def test_arguments_are_checked_before_the_call() -> None:
     with pytest.raises(ValueError, match="but the C struct has 32"):
         runtime.memset3d(bytes(31), 0, runtime.Extent())
     with pytest.raises(TypeError, match="grid_dim"):
-        runtime.launch_kernel(0, None, bytes(12), [], 0, 0)  # type: ignore[arg-type]  # what is tested
+        runtime.launch_kernel(
+            0,
+            None,  # type: ignore[arg-type]  # what is tested
+            *(bytes(12), [], 0, 0),
+        )
     with pytest.raises(ValueError, match="has 1 elements, but the call reads 3"):
         runtime.graph_add_empty_node(0, [1], 3)
     with pytest.raises(ValueError, match="has 12 bytes, but the call writes 13"):

@@ -7,6 +7,7 @@ import struct
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,12 @@ def kernel(source: str, name: str) -> Iterator[int]:
     runtime.library_unload(library)
 
 
-def launch(function: int, blocks: int, threads: int, values: Sequence[ctypes._SimpleCData]) -> None:  # type: ignore[type-arg]  # of any type
+def launch(
+    function: int,
+    blocks: int,
+    threads: int,
+    values: Sequence[ctypes._SimpleCData[Any]],
+) -> None:
     addresses = [ctypes.addressof(value) for value in values]
     grid, block = struct.pack("3I", blocks, 1, 1), struct.pack("3I", threads, 1, 1)
     runtime.launch_kernel(function, grid, block, addresses, 0, 0)

@@ -136,18 +136,9 @@ impl<T> Drop for SetOnce<T> {
 #[cfg(unix)]
 mod fork {
     use super::{AtomicU32, Ordering};
-    use std::ffi::c_int;
     use std::sync::atomic::AtomicBool;
 
-    type Handler = extern "C" fn();
-
-    unsafe extern "C" {
-        fn pthread_atfork(
-            before: Option<Handler>,
-            in_parent: Option<Handler>,
-            in_child: Option<Handler>,
-        ) -> c_int;
-    }
+    use gpumath_sys::fork::call_at_fork;
 
     /// Forks between the process that loaded gpumath and this one; how far each fork counts does
     /// not matter.
@@ -163,12 +154,9 @@ mod fork {
     /// Makes forks count from now on.
     pub(super) fn start_counting() {
         if !COUNTING.load(Ordering::Relaxed) {
-            // SAFETY: the handler touches one atomic number only. The code is never unloaded,
-            // because an extension module stays to the end of the process.
-            let status = unsafe { pthread_atfork(None, None, Some(increase)) };
             // Threads that come here at the same time each register it, so that none goes on
             // before that is done.
-            COUNTING.store(status == 0, Ordering::Relaxed);
+            COUNTING.store(call_at_fork(None, None, Some(increase)), Ordering::Relaxed);
         }
     }
 

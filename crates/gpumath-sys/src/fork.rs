@@ -31,11 +31,9 @@ pub(crate) struct Region {
 impl Region {
     pub(crate) fn enter() -> Self {
         if !REGISTERED.load(Ordering::Acquire) {
-            // SAFETY: the handlers touch atomic and thread-local numbers only, in each thread as
-            // often to enter as to leave, however often they are registered. The code is never
-            // unloaded, because an extension module stays to the end of the process.
-            let status = unsafe { pthread_atfork(Some(enter), Some(leave), Some(leave)) };
-            REGISTERED.store(status == 0, Ordering::Release);
+            // They enter as often as they leave in each thread, however often they are registered.
+            REGISTERED
+                .store(call_at_fork(Some(enter), Some(leave), Some(leave)), Ordering::Release);
         }
         enter();
         Self { _not_send: PhantomData }
@@ -48,7 +46,8 @@ impl Drop for Region {
     }
 }
 
-type Handler = extern "C" fn();
+/// What a fork calls. It may touch atomic and thread-local numbers only.
+pub type Handler = extern "C" fn();
 
 unsafe extern "C" {
     fn pthread_atfork(
@@ -56,6 +55,19 @@ unsafe extern "C" {
         in_parent: Option<Handler>,
         in_child: Option<Handler>,
     ) -> c_int;
+}
+
+/// Makes every fork call handlers: before it, and after it in the parent and in the child. Returns
+/// whether it will.
+#[must_use]
+pub fn call_at_fork(
+    before: Option<Handler>,
+    in_parent: Option<Handler>,
+    in_child: Option<Handler>,
+) -> bool {
+    // SAFETY: the handlers are functions of this process that any thread can call. Their code is
+    // never unloaded, because an extension module stays to the end of the process.
+    unsafe { pthread_atfork(before, in_parent, in_child) == 0 }
 }
 
 extern "C" fn enter() {

@@ -10,7 +10,7 @@ pub mod dynlib;
 #[cfg(unix)]
 mod elf;
 #[cfg(unix)]
-mod fork;
+pub mod fork;
 pub mod generated;
 #[cfg(unix)]
 mod ld_cache;

@@ -64,5 +64,9 @@ fft.fft(  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     single,
     norm="both",  # pyright: ignore[reportArgumentType]
 )
-fft.compile_prolog(1, "float32", None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+fft.compile_prolog(
+    1,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    "float32",
+    None,
+)
 fft.FFT(single, stream=0, threads=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

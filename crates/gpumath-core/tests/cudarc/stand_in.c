@@ -4,7 +4,9 @@
 
 enum { NO_CONTEXT = 201 };
 
-int cuDeviceGetAttribute(int *value, int attribute, int device) { return *value = attribute > 0, device; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    return *value = attribute > 0, device;
+}
 int cuDevicePrimaryCtxRelease_v2(int device) { return device; }
 int cuCtxSetCurrent(Handle context) { return current_ = context, SUCCESS; }
 int cuCtxSynchronize(void) {

@@ -15,6 +15,8 @@ from gpumath.fft._transform import transform
 
 __all__ = ["fft", "ifft", "irfft", "rfft"]
 
+_FORWARD, _INVERSE = FFTDirection.FORWARD, FFTDirection.INVERSE
+
 _Complex = TypeVar("_Complex", np.complex64, np.complex128)
 
 
@@ -136,7 +138,7 @@ def fft(
     >>> fft.fft(np.array([1, 1j, -1, -1j]))
     array([0.+0.j, 4.+0.j, 0.+0.j, 0.+0.j])
     """
-    chosen = _chosen(direction, FFTDirection.FORWARD, "C2C")
+    chosen = _FORWARD if direction is None else resolve_direction(direction, "C2C")
     return transform(
         operand, "C2C", chosen, axes, n, s, norm, options, execution, out, prolog, epilog, stream
     )
@@ -182,7 +184,7 @@ def ifft(
     >>> fft.ifft(fft.fft(a), norm="backward")
     array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
     """
-    chosen = _chosen(direction, FFTDirection.INVERSE, "C2C")
+    chosen = _INVERSE if direction is None else resolve_direction(direction, "C2C")
     return transform(
         operand, "C2C", chosen, axes, n, s, norm, options, execution, out, prolog, epilog, stream
     )
@@ -237,7 +239,7 @@ def rfft(
     array([[10.+0.j, -2.+2.j, -2.+0.j],
            [ 2.+0.j, -1.+1.j,  0.+0.j]])
     """
-    chosen = _chosen(direction, FFTDirection.FORWARD, "R2C")
+    chosen = _FORWARD if direction is None else resolve_direction(direction, "R2C")
     return transform(
         operand, "R2C", chosen, axes, n, s, norm, options, execution, out, prolog, epilog, stream
     )
@@ -296,12 +298,7 @@ def irfft(
     >>> fft.irfft(fft.rfft(a), n=3, norm="backward")
     array([1., 2., 3.])
     """
-    chosen = _chosen(direction, FFTDirection.INVERSE, "C2R")
+    chosen = _INVERSE if direction is None else resolve_direction(direction, "C2R")
     return transform(
         operand, "C2R", chosen, axes, n, s, norm, options, execution, out, prolog, epilog, stream
     )
-
-
-def _chosen(direction: Direction | None, own: FFTDirection, kind: str) -> FFTDirection:
-    """Return the direction that a function's argument asks for, or the function's own."""
-    return own if direction is None else resolve_direction(direction, kind)

@@ -101,7 +101,7 @@ def _log_passes(logger: logging.Logger, plan: core.FftPlan) -> None:
     if plan.device_id is None:
         logger.debug("library calls for one execution: %d", plan.library_calls)
         return
-    passes = plan.problem.passes()
+    passes = plan.passes()
     for number, one in enumerate(passes, 1):
         logger.debug(
             "cuFFT plan %d of %d: %s of %s points, %d at once; strides %d and %d, distances %d and "
@@ -160,7 +160,7 @@ def _way(plan: core.FftPlan) -> str:
     if plan.engine != "cufft" or plan.device_ids is not None:
         return ""
     copies = ("no copy", "one copy", "two copies")
-    count = plan.problem.copies
+    count = plan.copies
     text = copies[count] if count < len(copies) else f"{count} copies"
     return f"{plan.library_calls} cuFFT calls and {text} to another layout, "
 

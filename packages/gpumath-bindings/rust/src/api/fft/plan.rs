@@ -15,7 +15,7 @@ use super::arguments::{
 };
 use super::callback;
 use super::execute::{execute, operands};
-use super::problem::PyFftProblem;
+use super::problem::{PyFftPass, PyFftProblem, copies_of, on_one_gpu, passes_of};
 use super::transform::TransformCall;
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes, thread_limit};
 use crate::api::operation::{Planning, PyWorkspace, UserStream, find_or_plan};
@@ -300,6 +300,22 @@ impl PyFftPlan {
     #[getter]
     fn library_calls(&self) -> usize {
         self.plan.library_calls()
+    }
+
+    /// List the cuFFT plans that one execution on a GPU runs, in their order.
+    ///
+    /// Returns
+    /// -------
+    /// list of FftPass
+    ///     Empty on the CPU, for several GPUs, and for an empty batch.
+    fn passes(&self, py: Python<'_>) -> PyResult<Vec<PyFftPass>> {
+        on_one_gpu(&self.plan).map_or(Ok(Vec::new()), |problem| passes_of(py, problem))
+    }
+
+    /// Number of copies to another layout that one execution on a GPU makes; 0 elsewhere.
+    #[getter]
+    fn copies(&self, py: Python<'_>) -> PyResult<usize> {
+        on_one_gpu(&self.plan).map_or(Ok(0), |problem| copies_of(py, problem))
     }
 
     /// Say whether the plan fits an operand on a device, or in host memory if `device_id` is None.

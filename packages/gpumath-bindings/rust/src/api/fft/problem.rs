@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use gpumath_core::fft::{Callbacks, FftProblem, FftRequest, PlanDescription, TransformKind};
+use gpumath_core::fft::{
+    Callbacks, FftPlan, FftProblem, FftRequest, PassInfo, PlanDescription, TransformKind,
+};
 use gpumath_core::operation::{self, Execution, Request};
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
@@ -190,25 +192,7 @@ impl PyFftProblem {
     /// >>> [(p.extents, p.batch) for p in problem.passes()]
     /// [((4, 3, 5), 2), ((2,), 60)]
     fn passes(&self, py: Python<'_>) -> PyResult<Vec<PyFftPass>> {
-        let tuple = |dims: &Dims| Ok::<_, PyErr>(PyTuple::new(py, dims)?.unbind());
-        let outline = PlanDescription::of(&self.problem).or_raise(py)?;
-        outline
-            .passes
-            .iter()
-            .map(|pass| {
-                Ok(PyFftPass {
-                    kind: kind_name(pass.kind),
-                    extents: tuple(&pass.extents)?,
-                    input_embed: tuple(&pass.input.embed)?,
-                    input_stride: pass.input.stride,
-                    input_distance: pass.input.distance,
-                    output_embed: tuple(&pass.output.embed)?,
-                    output_stride: pass.output.stride,
-                    output_distance: pass.output.distance,
-                    batch: pass.batch,
-                })
-            })
-            .collect()
+        passes_of(py, &self.problem)
     }
 
     /// Number of copies to another layout that one execution on a GPU makes.
@@ -217,7 +201,7 @@ impl PyFftProblem {
     /// other layout and the copies together.
     #[getter]
     fn copies(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(PlanDescription::of(&self.problem).or_raise(py)?.copies)
+        copies_of(py, &self.problem)
     }
 
     /// Compute the bytes of a plan's workspace.
@@ -308,6 +292,37 @@ impl PyFftPass {
         let Self { kind, extents, batch, .. } = self;
         format!("FftPass(kind={kind:?}, extents={extents}, batch={batch})")
     }
+}
+
+/// Returns the problem of a plan, with its callbacks, if one GPU computes it.
+pub(super) fn on_one_gpu(plan: &FftPlan) -> Option<&FftProblem> {
+    let execution = plan.execution();
+    let is_one = execution.device().is_some() && execution.devices().is_none();
+    is_one.then(|| plan.problem())
+}
+
+/// Counts the copies to another layout for a problem.
+pub(super) fn copies_of(py: Python<'_>, problem: &FftProblem) -> PyResult<usize> {
+    Ok(PlanDescription::of(problem).or_raise(py)?.copies)
+}
+
+/// Lists the cuFFT plans of a problem.
+pub(super) fn passes_of(py: Python<'_>, problem: &FftProblem) -> PyResult<Vec<PyFftPass>> {
+    let tuple = |dims: &Dims| Ok::<_, PyErr>(PyTuple::new(py, dims)?.unbind());
+    let pass = |pass: &PassInfo| {
+        Ok(PyFftPass {
+            kind: kind_name(pass.kind),
+            extents: tuple(&pass.extents)?,
+            input_embed: tuple(&pass.input.embed)?,
+            input_stride: pass.input.stride,
+            input_distance: pass.input.distance,
+            output_embed: tuple(&pass.output.embed)?,
+            output_stride: pass.output.stride,
+            output_distance: pass.output.distance,
+            batch: pass.batch,
+        })
+    };
+    PlanDescription::of(problem).or_raise(py)?.passes.iter().map(pass).collect()
 }
 
 /// Returns the layout of a shape and strides, whose argument is called `{prefix}strides`.
