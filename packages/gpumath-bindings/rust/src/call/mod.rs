@@ -144,42 +144,7 @@ fn call(
         slot.write(number);
     }
     if has_arrays {
-        let inputs = spec.parameters.iter().enumerate();
-        let inputs = inputs.filter(|(_, parameter)| !parameter.is_output());
-        for ((place, parameter), &argument) in inputs.zip(arguments) {
-            if matches!(parameter.kind, ParameterKind::Value(_)) {
-                continue;
-            }
-            let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
-            let length = parameter.kind.length();
-            let needed = required_length(spec, &slots, length)?;
-            let value = match parameter.kind {
-                ParameterKind::Utf8 => utf8_address(py, argument, context)?,
-                ParameterKind::Utf8OrAddress => text_or_address(py, argument, context)?,
-                ParameterKind::Logger => {
-                    let (address, target) = log_callbacks::target_of(py, argument, context)?;
-                    loggers = target;
-                    address
-                }
-                ParameterKind::KernelParameters => {
-                    kernel_arguments::kernel_parameters(py, argument, context, &mut guards)?
-                }
-                ParameterKind::KernelExtra => {
-                    kernel_arguments::kernel_extra(py, argument, context, &mut guards)?
-                }
-                kind => {
-                    pointer_arguments::address_of(py, argument, kind, needed, context, &mut guards)?
-                }
-            };
-            // C does not look at an array of which it reads or writes no element.
-            let is_used = needed != 0 || !matches!(length, Some(Length::Argument(_)));
-            if parameter.not_null && value == 0 && is_used {
-                return Err(scalar_arguments::null_error(context));
-            }
-            if let Some(slot) = slots.get_mut(place) {
-                slot.write(value);
-            }
-        }
+        convert_arrays(py, spec, arguments, &mut slots, &mut guards, &mut loggers)?;
     }
     let address = match spec.symbol.address() {
         Some(address) => address,
@@ -199,6 +164,53 @@ fn call(
         Returns::Value(value) => output_object(py, value, returned),
         Returns::Status | Returns::Void => results(py, spec, &outputs),
     }
+}
+
+/// Converts the arguments that are not numbers, after those: the numbers say how long arrays are.
+#[inline(never)] // which keeps the calls without arrays short
+fn convert_arrays<'py>(
+    py: Python<'py>,
+    spec: &'static FunctionSpec,
+    arguments: &[*mut ffi::PyObject],
+    slots: &mut [MaybeUninit<u64>; MAX_PARAMETERS],
+    guards: &mut SmallVec<[ArgumentGuard<'py>; 4]>,
+    loggers: &mut Option<log_callbacks::LogTarget>,
+) -> PyResult<()> {
+    let inputs = spec.parameters.iter().enumerate();
+    let inputs = inputs.filter(|(_, parameter)| !parameter.is_output());
+    for ((place, parameter), &argument) in inputs.zip(arguments) {
+        if matches!(parameter.kind, ParameterKind::Value(_)) {
+            continue;
+        }
+        let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
+        let length = parameter.kind.length();
+        let needed = required_length(spec, slots, length)?;
+        let value = match parameter.kind {
+            ParameterKind::Utf8 => utf8_address(py, argument, context)?,
+            ParameterKind::Utf8OrAddress => text_or_address(py, argument, context)?,
+            ParameterKind::Logger => {
+                let (address, target) = log_callbacks::target_of(py, argument, context)?;
+                *loggers = target;
+                address
+            }
+            ParameterKind::KernelParameters => {
+                kernel_arguments::kernel_parameters(py, argument, context, guards)?
+            }
+            ParameterKind::KernelExtra => {
+                kernel_arguments::kernel_extra(py, argument, context, guards)?
+            }
+            kind => pointer_arguments::address_of(py, argument, kind, needed, context, guards)?,
+        };
+        // C does not look at an array of which it reads or writes no element.
+        let is_used = needed != 0 || !matches!(length, Some(Length::Argument(_)));
+        if parameter.not_null && value == 0 && is_used {
+            return Err(scalar_arguments::null_error(context));
+        }
+        if let Some(slot) = slots.get_mut(place) {
+            slot.write(value);
+        }
+    }
+    Ok(())
 }
 
 /// Calls the C function, without the GIL unless the spec keeps it. Returns its result.
