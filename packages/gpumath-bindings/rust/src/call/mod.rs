@@ -97,6 +97,9 @@ fn set_exception(error: PyErr) -> *mut ffi::PyObject {
     ptr::null_mut()
 }
 
+/// Arguments, and the indices of their parameters.
+type Arrays = SmallVec<[(usize, *mut ffi::PyObject); 4]>;
+
 /// Converts the arguments, calls the C function and returns its result as a new reference.
 fn call(
     py: Python<'_>,
@@ -110,11 +113,13 @@ fn call(
     let mut outputs = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut guards: SmallVec<[ArgumentGuard; 4]> = SmallVec::new();
     let mut loggers = None;
-    let mut has_arrays = false;
+    // The arguments that are no numbers, and the indices of their parameters.
+    let mut arrays: Arrays = SmallVec::new();
     // Numbers come first, each converted once, because objects may answer differently the next
     // time: the length that an array is checked for is the one that C gets.
     let mut given = arguments.iter();
-    for ((parameter, slot), cell) in spec.parameters.iter().zip(&mut slots).zip(&mut outputs) {
+    let cells = slots.iter_mut().zip(&mut outputs).enumerate();
+    for (parameter, (place, (slot, cell))) in spec.parameters.iter().zip(cells) {
         if let ParameterKind::Output(_) = parameter.kind {
             slot.write(ptr::from_mut(cell.write(0)) as u64);
             continue;
@@ -122,7 +127,7 @@ fn call(
         let Some(&argument) = given.next() else { break };
         let ParameterKind::Value(value) = parameter.kind else {
             slot.write(0);
-            has_arrays = true;
+            arrays.push((place, argument));
             continue;
         };
         if let Some(number) = scalar_arguments::exact_integer(argument, value)
@@ -143,8 +148,8 @@ fn call(
         }
         slot.write(number);
     }
-    if has_arrays {
-        convert_arrays(py, spec, arguments, &mut slots, &mut guards, &mut loggers)?;
+    if !arrays.is_empty() {
+        convert_arrays(py, spec, &arrays, &mut slots, &mut guards, &mut loggers)?;
     }
     let address = match spec.symbol.address() {
         Some(address) => address,
@@ -171,17 +176,13 @@ fn call(
 fn convert_arrays<'py>(
     py: Python<'py>,
     spec: &'static FunctionSpec,
-    arguments: &[*mut ffi::PyObject],
+    arrays: &Arrays,
     slots: &mut [MaybeUninit<u64>; MAX_PARAMETERS],
     guards: &mut SmallVec<[ArgumentGuard<'py>; 4]>,
     loggers: &mut Option<log_callbacks::LogTarget>,
 ) -> PyResult<()> {
-    let inputs = spec.parameters.iter().enumerate();
-    let inputs = inputs.filter(|(_, parameter)| !parameter.is_output());
-    for ((place, parameter), &argument) in inputs.zip(arguments) {
-        if matches!(parameter.kind, ParameterKind::Value(_)) {
-            continue;
-        }
+    for &(place, argument) in arrays {
+        let Some(parameter) = spec.parameters.get(place) else { continue };
         let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
         let length = parameter.kind.length();
         let needed = required_length(spec, slots, length)?;
