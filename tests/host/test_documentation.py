@@ -21,6 +21,7 @@ MODULES = [
     "gpumath.fft._key",
     "gpumath.fft._nd_functions",
     "gpumath.fft._options",
+    "gpumath.fft._scipy_backend",
     "gpumath.linalg",
     "gpumath.linalg._matmul",
     "gpumath._host.execution",

@@ -29,6 +29,7 @@ from gpumath.fft._functions import fft, ifft, irfft, rfft
 from gpumath.fft._key import FFTKey
 from gpumath.fft._nd_functions import fft2, fftn, ifft2, ifftn, irfft2, irfftn, rfft2, rfftn
 from gpumath.fft._options import FFTDirection, FFTOptions
+from gpumath.fft._scipy_backend import ScipyBackend, scipy_backend
 
 __all__ = [
     "FFT",
@@ -39,6 +40,7 @@ __all__ = [
     "FFTKey",
     "FFTOptions",
     "InvalidFFTState",
+    "ScipyBackend",
     "UnsupportedLayoutError",
     "compile_epilog",
     "compile_prolog",
@@ -59,4 +61,5 @@ __all__ = [
     "rfft2",
     "rfftfreq",
     "rfftn",
+    "scipy_backend",
 ]
