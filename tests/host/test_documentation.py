@@ -13,6 +13,7 @@ from gpumath import fft, linalg, memory
 MODULES = [
     "gpumath.fft",
     "gpumath.fft._callbacks",
+    "gpumath.fft._convolution",
     "gpumath.fft._device_callable",
     "gpumath.fft._fft_class",
     "gpumath.fft._estimate",

@@ -5,6 +5,7 @@ SciPy computes lists and integers in float64, and half precision in float32.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,17 @@ import numpy as np
 from gpumath._host.array_libraries import library_of
 from gpumath.bindings import core
 
-__all__ = ["as_array", "as_complex", "as_floating", "conjugated", "dtype_of", "to_dtype"]
+__all__ = [
+    "as_array",
+    "as_complex",
+    "as_floating",
+    "conjugated",
+    "dtype_of",
+    "empty",
+    "reversed_along",
+    "to_dtype",
+    "windows",
+]
 
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _FLOATING = (*_COMPLEX, *_COMPLEX.values())
@@ -40,12 +51,12 @@ def dtype_of(array: Any) -> str:
 
 
 def to_dtype(array: Any, dtype: str) -> Any:
-    """Convert an array to another element type of the native byte order."""
+    """Convert an array to another element type of the native byte order, if it has another."""
     if library_of(array).name == "torch":
         import torch
 
         return array.to(getattr(torch, dtype))
-    return array.astype(dtype)
+    return array.astype(dtype, copy=False)
 
 
 def as_floating(array: Any) -> Any:
@@ -83,3 +94,44 @@ def conjugated(array: Any) -> Any:
     if library_of(array).name == "torch":
         return array.conj().resolve_conj()
     return array.conj()
+
+
+def reversed_along(array: Any, axes: tuple[int, ...]) -> Any:
+    """Return an array with its elements in reverse order along ``axes``."""
+    if library_of(array).name == "torch":
+        return array.flip(axes)
+    return array[tuple(slice(None, None, -1 if i in axes else 1) for i in range(array.ndim))]
+
+
+def empty(like: Any, shape: Sequence[int], dtype: str) -> Any:
+    """Allocate an array of the library and on the device of ``like``."""
+    name = library_of(like).name
+    if name == "torch":
+        import torch
+
+        return torch.empty(tuple(shape), dtype=getattr(torch, dtype), device=like.device)
+    if name == "cupy":
+        import cupy
+
+        with like.device:
+            return cupy.empty(tuple(shape), dtype)
+    return np.empty(shape, dtype)
+
+
+def windows(array: Any, axis: int, length: int, step: int) -> Any:
+    """Return a view of the pieces of an array along one axis, every ``step`` elements.
+
+    The axis counts the pieces, and a new last axis the elements of each.
+    """
+    name = library_of(array).name
+    if name == "torch":
+        return array.unfold(axis, length, step)
+    count = (array.shape[axis] - length) // step + 1
+    stride = array.strides[axis]
+    shape, strides = [*array.shape, length], [*array.strides, stride]
+    shape[axis], strides[axis] = count, step * stride
+    if name == "cupy":
+        from cupy.lib.stride_tricks import as_strided
+
+        return as_strided(array, shape, strides)
+    return np.lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
