@@ -54,8 +54,8 @@ PYTHON_LAYERS = (
         ),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
         only_in=(("cupy", f"{HOST}/_host"), ("torch", f"{HOST}/_host")),
-        # To compile callbacks written in Python.
-        lazily=("gpumath.device",),
+        # To compile callbacks written in Python, and to answer programs that use SciPy.
+        lazily=("gpumath.device", "scipy"),
     ),
     PythonLayer(
         DEVICE,

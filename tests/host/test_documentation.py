@@ -13,6 +13,7 @@ from gpumath import fft, linalg, memory
 MODULES = [
     "gpumath.fft",
     "gpumath.fft._callbacks",
+    "gpumath.fft._convolution",
     "gpumath.fft._device_callable",
     "gpumath.fft._fft_class",
     "gpumath.fft._estimate",
@@ -21,6 +22,7 @@ MODULES = [
     "gpumath.fft._key",
     "gpumath.fft._nd_functions",
     "gpumath.fft._options",
+    "gpumath.fft._scipy_backend",
     "gpumath.linalg",
     "gpumath.linalg._matmul",
     "gpumath._host.execution",
