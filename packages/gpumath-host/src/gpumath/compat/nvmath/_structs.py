@@ -22,7 +22,7 @@ class _NumpyFields:
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
         if type(value) is cublasLt.MatmulAlgo:
-            return MatmulAlgo.from_data(np.asarray(self)[name])
+            return np.asarray(self)[name].view(np.recarray)
         is_array = isinstance(value, tuple | memoryview)
         return np.asarray(self)[name] if is_array and name in _FIELDS else value
 
