@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 
@@ -35,6 +36,14 @@ CUDA12_LIBRARIES = (
     "nvidia-cufft-cu12",
     "nvidia-curand-cu12",
     "nvidia-nvjitlink-cu12",
+)
+# What gpumath.compat.nvmath is compared with, and the library that it computes with on the CPU.
+NVMATH = (
+    "nvmath-python==1.0.0",
+    "cuda-bindings",
+    "cuda-core",
+    "cuda-pathfinder",
+    "mkl; platform_machine == 'x86_64'",
 )
 LARGE_CUDA13_LIBRARIES = ("nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse")
 LARGE_CUDA12_LIBRARIES = (
@@ -186,7 +195,11 @@ def tests(session: nox.Session) -> None:
     session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, "jax", *libraries)
     session.install("-r", str(GENERATOR_REQUIREMENTS))
     cuda12 = download_once(session, "cuda12-libraries", *CUDA12_LIBRARIES)
-    run_pytest(session, "-m", "not gpu", env={"GPUMATH_TEST_CU12": str(cuda12)})
+    # Without its own copy of NumPy, and without the threads of MKL.
+    version = "{}.{}".format(*sys.version_info)
+    nvmath = download_once(session, f"nvmath-for-python{version}", "--no-deps", *NVMATH)
+    folders = {"GPUMATH_TEST_CU12": str(cuda12), "GPUMATH_TEST_NVMATH": str(nvmath)}
+    run_pytest(session, "-m", "not gpu", env=folders)
 
 
 @nox.session(name="tests-release", python=["3.11", "3.14t"])

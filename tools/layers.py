@@ -50,10 +50,14 @@ PYTHON_LAYERS = (
         (
             *("numpy", "cupy", "torch", "gpumath.bindings", "gpumath.fft", "gpumath.linalg"),
             *("gpumath.sparse", "gpumath.tensor", "gpumath.random", "gpumath.memory"),
-            "gpumath._host",
+            *("gpumath._host", "gpumath.compat", "cuda"),
         ),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
-        only_in=(("cupy", f"{HOST}/_host"), ("torch", f"{HOST}/_host")),
+        only_in=(
+            ("cuda", f"{HOST}/compat"),
+            ("cupy", f"{HOST}/_host"),
+            ("torch", f"{HOST}/_host"),
+        ),
         # To compile callbacks written in Python, and to answer programs that use SciPy.
         lazily=("gpumath.device", "scipy"),
     ),

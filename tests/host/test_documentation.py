@@ -26,6 +26,8 @@ MODULES = [
     "gpumath.linalg",
     "gpumath.linalg._matmul",
     "gpumath._host.execution",
+    "gpumath.compat.nvmath",
+    "gpumath.compat.nvmath._facade",
     "gpumath._host.memory_limit",
 ]
 

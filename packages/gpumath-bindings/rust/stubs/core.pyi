@@ -1,7 +1,7 @@
 """Devices, memory, operand views and compiled plans: what the host library is built on."""
 
 from collections.abc import Callable, Sequence
-from logging import Logger
+from logging import Logger, LoggerAdapter
 from typing import Any, Literal, Self, final
 
 from typing_extensions import disjoint_base
@@ -279,7 +279,7 @@ class FftExecutor:
         is_free: bool,
         workspace: Workspace,
         blocking: bool,
-        logger: Logger,
+        logger: Logger | LoggerAdapter[Any],
     ) -> None: ...
     def _unprepare(self) -> None: ...
     def execute(

@@ -38,6 +38,10 @@ def transform(
     stream: Any,
 ) -> Any:
     """Transform as `gpumath.fft.fft` does."""
+    if options is not None and kind == "C2C" and direction is FFTDirection.INVERSE:
+        options = resolve_options(FFTOptions, options)
+        if options.fft_type == "C2R":
+            kind = "C2R"
     if n is not None or s is not None:
         check_norm(norm)
         operand = _resolve(operand, options)
