@@ -28,6 +28,7 @@ extensions = [
     "sphinx_external_toc",
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
+    "plots",
     "reference",
 ]
 external_toc_path = "docs/_toc.yml"
