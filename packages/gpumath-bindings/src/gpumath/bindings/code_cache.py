@@ -28,7 +28,8 @@ CACHE_VARIABLE = "GPUMATH_CACHE_DIR"
 # A file holds this header, then the digest of the code, then the code.
 _MAGIC = b"gpumath code 1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
-_SUFFIX, _LOCK_SUFFIX, _PART_SUFFIX = ".code", ".lock", ".part"
+_SUFFIX = ".code"
+_LEFTOVERS = _LOCK_SUFFIX, _PART_SUFFIX = ".lock", ".part"
 # They limit the cache, because a program may compile new functions again and again.
 _MAX_FILES = 1000
 _MAX_BYTES = 1 << 30
@@ -182,14 +183,14 @@ def _locked(file: Path) -> Iterator[None]:
 def _remove_oldest(place: Path) -> None:
     """Remove what was not used for the longest time, if the cache is over one of its limits."""
     files = []
+    abandoned_since = time.time() - _ABANDONED_SECONDS
     for entry in os.scandir(place):
         with contextlib.suppress(FileNotFoundError):  # another process removed it
+            state = entry.stat()
             if entry.name.endswith(_SUFFIX):
-                state = entry.stat()
                 files.append((state.st_mtime_ns, state.st_size, Path(entry)))
-            elif entry.name.endswith((_LOCK_SUFFIX, _PART_SUFFIX)):
-                if time.time() - entry.stat().st_mtime > _ABANDONED_SECONDS:
-                    os.unlink(entry)
+            elif entry.name.endswith(_LEFTOVERS) and state.st_mtime < abandoned_since:
+                os.unlink(entry)
     size = sum(size for _, size, _ in files)
     if len(files) <= _MAX_FILES and size <= _MAX_BYTES:
         return
