@@ -5,10 +5,9 @@ The code is in the cache on disk that all packages share. The last few pieces st
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from gpumath.bindings import mathdx, nvrtc
@@ -16,11 +15,19 @@ from gpumath.bindings.code_cache import cached_code
 
 __all__ = ["cached"]
 
-# One piece of LTO-IR is about 2 MB.
-_MAX_IN_MEMORY = 64
 
-_in_memory: OrderedDict[str, bytes] = OrderedDict()
-_lock = threading.Lock()
+@dataclass(frozen=True)
+class _Request:
+    """A key, and how to make what belongs to it; the key alone is compared."""
+
+    key: str
+    produce: Callable[[], bytes] = field(compare=False)
+
+
+# One piece of LTO-IR is about 2 MB.
+@lru_cache(maxsize=64)
+def _load(request: _Request) -> bytes:
+    return cached_code(request.key, request.produce)
 
 
 def cached(
@@ -42,18 +49,7 @@ def cached(
         Whether libmathdx makes it, and not NVRTC alone.
     """
     versions = (_own_version(), _compilers() if libmathdx else nvrtc.version())
-    text = repr((versions, kind, key))
-    with _lock:
-        found = _in_memory.get(text)
-        if found is not None:
-            _in_memory.move_to_end(text)
-            return found
-    code = cached_code(text, produce)
-    with _lock:
-        _in_memory[text] = code
-        while len(_in_memory) > _MAX_IN_MEMORY:
-            _in_memory.popitem(last=False)
-    return code
+    return _load(_Request(repr((versions, kind, key)), produce))
 
 
 @cache
