@@ -1,0 +1,530 @@
+"""Fourier transforms inside kernels, by cuFFTDx: what to compute, its traits, and its code."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import count, islice
+from typing import Any, Literal
+
+from gpumath.bindings import mathdx
+from gpumath.bindings.mathdx import (
+    CommondxExecution,
+    CufftdxApi,
+    CufftdxComplexLayout,
+    CufftdxDirection,
+    CufftdxKnobType,
+    CufftdxRealMode,
+    CufftdxType,
+)
+from gpumath.device._architecture import (
+    Code,
+    CodeType,
+    ComputeCapability,
+    Dim3,
+    as_compute_capability,
+)
+from gpumath.device._arguments import as_code_type, as_count, one_of
+from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, produce_ltoir
+from gpumath.device._types import (
+    REAL_NP_TYPES,
+    as_precision,
+    mathdx_precision,
+    precision_name,
+    value_type_of,
+)
+
+__all__ = ["FFT", "compile_fft_execute"]
+
+_DIRECTIONS = {"r2c": "forward", "c2r": "inverse"}
+_APIS = {"register_memory": CufftdxApi.LMEM, "shared_memory": CufftdxApi.SMEM}
+_LAYOUTS = {layout.name.lower(): layout for layout in CufftdxComplexLayout}
+_MODES = {mode.name.lower(): mode for mode in CufftdxRealMode}
+_KNOBS = {knob.name.lower(): knob for knob in CufftdxKnobType}
+
+
+class FFT:
+    """A Fourier transform that a thread, or the threads of a block, compute inside a kernel.
+
+    The object is used in a kernel as it is: its traits are constants there, and its method
+    ``execute`` transforms what the threads hold. Nothing has to be linked. Transforms are not
+    scaled.
+
+    Parameters
+    ----------
+    size : int
+        Number of points.
+    precision : {numpy.float16, numpy.float32, numpy.float64}
+        Type of real and imaginary parts.
+    fft_type : {'c2c', 'r2c', 'c2r'}
+        Complex to complex, real to complex or complex to real.
+    execution : {'Block', 'Thread'}
+        Whether the threads of a block work on a transform together, or each thread on its own.
+    sm : ComputeCapability or int, optional
+        GPUs to compile for, such as ``ComputeCapability(9, 0)`` or 90. Default: the current GPU.
+    direction : {'forward', 'inverse'}, optional
+        Needed for ``'c2c'``.
+    ffts_per_block : int or 'suggested', optional
+        How many transforms a block computes at once. Default: 1, or 2 in half precision.
+    elements_per_thread : int or 'suggested', optional
+        How many points each thread of a block holds. Default: what cuFFTDx suggests.
+    real_fft_options : dict, optional
+        ``complex_layout`` (``'natural'``, ``'packed'`` or ``'full'``) and ``real_mode``
+        (``'normal'`` or ``'folded'``) of a real transform.
+
+    Attributes
+    ----------
+    storage_size : int
+        Length of a thread's array, in elements of ``value_type``.
+    value_type, input_type, output_type : type, Complex or Vector
+        Types of the elements of a thread's array, and of those that it reads and writes.
+    stride : int
+        Distance of the points of a thread: thread t holds points t, t + stride, ….
+    block_dim : Dim3 or None
+        Threads of a block.
+    shared_memory_size : int or None
+        Bytes of shared memory that a block needs.
+    implicit_type_batching : int
+        How many transforms share an element of ``value_type``: 2 in half precision.
+
+    Raises
+    ------
+    ValueError
+        An argument is not allowed, or cuFFTDx does not support this transform on these GPUs; the
+        message names the nearest that works.
+    gpumath.bindings.errors.LibraryNotFoundError
+        libmathdx or NVRTC is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import device
+    >>> fft = device.FFT(
+    ...     size=128,
+    ...     precision=np.float32,
+    ...     fft_type="c2c",
+    ...     execution="Block",
+    ...     direction="forward",
+    ...     elements_per_thread=8,
+    ...     sm=90,
+    ... )
+    >>> fft.block_dim, fft.storage_size, fft.shared_memory_size
+    (Dim3(x=16, y=1, z=1), 8, 1024)
+    """
+
+    def __init__(
+        self,
+        size: int,
+        precision: Any,
+        fft_type: Literal["c2c", "r2c", "c2r"],
+        execution: Literal["Block", "Thread"],
+        *,
+        sm: ComputeCapability | int | None = None,
+        direction: Literal["forward", "inverse"] | None = None,
+        ffts_per_block: int | Literal["suggested"] | None = None,
+        elements_per_thread: int | Literal["suggested"] | None = None,
+        real_fft_options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._sm = as_compute_capability(sm)
+        self._size = as_count("size", size)
+        self._precision = as_precision(precision, "precision", REAL_NP_TYPES)
+        self._fft_type = one_of("fft_type", fft_type, ("c2c", "r2c", "c2r"))
+        self._execution = one_of("execution", execution, ("Block", "Thread"))
+        self._direction = self._checked_direction(direction)
+        self._real_fft_options = self._checked_options(real_fft_options)
+        knobs = {"ffts_per_block": ffts_per_block, "elements_per_thread": elements_per_thread}
+        given = {
+            name: value if value == "suggested" else as_count(name, value)
+            for name, value in knobs.items()
+            if value is not None
+        }
+        if given and self._execution == "Thread":
+            msg = f"{' and '.join(given)} is given, but with execution='Thread' there is no block"
+            raise ValueError(msg)
+        self._knobs: dict[str, int] = {k: v for k, v in given.items() if v != "suggested"}
+        self._check_supported()
+        if given.get("elements_per_thread") == "suggested":
+            self._knobs["elements_per_thread"] = self._descriptor.integer("ELEMENTS_PER_THREAD")
+            del self._descriptor
+        if given.get("ffts_per_block") == "suggested":
+            suggested = self._descriptor.integer("SUGGESTED_FFTS_PER_BLOCK")
+            self._knobs["ffts_per_block"] = suggested
+            del self._descriptor
+
+    def _checked_direction(self, direction: str | None) -> str:
+        only = _DIRECTIONS.get(self._fft_type)
+        if direction is None and only is None:
+            msg = "direction is needed for fft_type='c2c': 'forward' or 'inverse'"
+            raise ValueError(msg)
+        chosen = one_of("direction", direction or only, ("forward", "inverse"))
+        if only not in (None, chosen):
+            msg = f"direction is {chosen!r}, but fft_type={self._fft_type!r} is always {only!r}"
+            raise ValueError(msg)
+        return chosen
+
+    def _checked_options(self, options: Mapping[str, str] | None) -> dict[str, str] | None:
+        if options is None:
+            return None
+        if self._fft_type == "c2c":
+            msg = "real_fft_options is given, but fft_type='c2c' is no real transform"
+            raise ValueError(msg)
+        allowed = {"complex_layout": tuple(_LAYOUTS), "real_mode": tuple(_MODES)}
+        if set(options) != set(allowed):
+            msg = f"real_fft_options has the keys {sorted(options)}; {sorted(allowed)} are needed"
+            raise ValueError(msg)
+        return {
+            name: one_of(f"real_fft_options[{name!r}]", options[name], values)
+            for name, values in allowed.items()
+        }
+
+    def _operators(self, api: str = "register_memory", **changes: int) -> dict[str, Any]:
+        operators: dict[str, Any] = {
+            "API": int(_APIS[api]),
+            "SM": self._sm.integer,
+            "SIZE": self._size,
+            "PRECISION": int(mathdx_precision(self._precision)),
+            "TYPE": int(CufftdxType[self._fft_type.upper()]),
+            "DIRECTION": int(CufftdxDirection[self._direction.upper()]),
+            "EXECUTION": int(CommondxExecution[self._execution.upper()]),
+        }
+        if self._real_fft_options:
+            layout, mode = self._real_fft_options.values()
+            operators["REAL_FFT_OPTIONS"] = (int(_LAYOUTS[layout]), int(_MODES[mode]))
+        operators |= {name.upper(): value for name, value in self._knobs.items()}
+        return operators | changes
+
+    @cached_property
+    def _descriptor(self) -> Descriptor:
+        return Descriptor("cufftdx", self._operators())
+
+    def _check_supported(self) -> None:
+        if _is_supported(self._operators()):
+            return
+        without_knobs = self._operators()
+        for name in _KNOBS:
+            without_knobs.pop(name.upper(), None)
+        if self._knobs and _is_supported(without_knobs):
+            valid = _knob_values(Descriptor("cufftdx", without_knobs), list(self._knobs))
+            advice = f"valid {tuple(self._knobs)}: {', '.join(map(str, sorted(valid)))}"
+        elif self._real_fft_options and _is_supported(_without(without_knobs, "REAL_FFT_OPTIONS")):
+            advice = "without real_fft_options, it is supported"
+        else:
+            advice = _nearest_sizes(without_knobs)
+        msg = f"cuFFTDx does not support {self!r}; {advice}"
+        raise ValueError(msg)
+
+    def __repr__(self) -> str:
+        options = {"direction": self._direction, **self._knobs}
+        if self._real_fft_options:
+            options["real_fft_options"] = self._real_fft_options
+        more = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        return (
+            f"FFT({self._size}, {precision_name(self._precision)}, {self._fft_type!r}, "
+            f"{self._execution!r}, sm={self._sm}, {more})"
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return self._size
+
+    @property
+    def precision(self) -> Any:
+        """Type of real and imaginary parts."""
+        return self._precision
+
+    @property
+    def fft_type(self) -> str:
+        """``'c2c'``, ``'r2c'`` or ``'c2r'``."""
+        return self._fft_type
+
+    @property
+    def execution(self) -> str:
+        """``'Block'`` or ``'Thread'``."""
+        return self._execution
+
+    @property
+    def direction(self) -> str:
+        """``'forward'`` or ``'inverse'``."""
+        return self._direction
+
+    @property
+    def sm(self) -> ComputeCapability:
+        """GPUs that the code is compiled for."""
+        return self._sm
+
+    @property
+    def real_fft_options(self) -> dict[str, str] | None:
+        """Layout and mode of a real transform, if they were given."""
+        return self._real_fft_options
+
+    @cached_property
+    def elements_per_thread(self) -> int:
+        """Number of points that a thread holds."""
+        return self._descriptor.integer("ELEMENTS_PER_THREAD")
+
+    @cached_property
+    def ffts_per_block(self) -> int | None:
+        """Number of transforms that a block computes at once."""
+        return self._block_trait("FFTS_PER_BLOCK")
+
+    @cached_property
+    def shared_memory_size(self) -> int | None:
+        """Bytes of shared memory that a block needs."""
+        return self._block_trait("SHARED_MEMORY_SIZE")
+
+    @cached_property
+    def block_dim(self) -> Dim3 | None:
+        """Threads of a block."""
+        if self._execution == "Thread":
+            return None
+        return Dim3(*self._descriptor.integers("BLOCK_DIM", 3))
+
+    @cached_property
+    def storage_size(self) -> int:
+        """Length of a thread's array, in elements of ``value_type``."""
+        return self._descriptor.integer("STORAGE_SIZE")
+
+    @cached_property
+    def stride(self) -> int:
+        """Distance of the points of a thread."""
+        return self._descriptor.integer("STRIDE")
+
+    @cached_property
+    def implicit_type_batching(self) -> int:
+        """How many transforms share an element of ``value_type``."""
+        return self._descriptor.integer("IMPLICIT_TYPE_BATCHING")
+
+    @cached_property
+    def input_length(self) -> int:
+        """How many elements of ``input_type`` a transform reads."""
+        return self._descriptor.integer("INPUT_LENGTH")
+
+    @cached_property
+    def output_length(self) -> int:
+        """How many elements of ``output_type`` a transform writes."""
+        return self._descriptor.integer("OUTPUT_LENGTH")
+
+    @cached_property
+    def input_elements_per_thread(self) -> int:
+        """How many elements of ``input_type`` a thread reads at most."""
+        return self._descriptor.integer("INPUT_ELEMENTS_PER_THREAD")
+
+    @cached_property
+    def output_elements_per_thread(self) -> int:
+        """How many elements of ``output_type`` a thread writes at most."""
+        return self._descriptor.integer("OUTPUT_ELEMENTS_PER_THREAD")
+
+    @property
+    def value_type(self) -> Any:
+        """Type of the elements of a thread's array."""
+        return self._value_type("VALUE_TYPE")
+
+    @property
+    def input_type(self) -> Any:
+        """Type of the elements that a transform reads."""
+        return self._value_type("INPUT_TYPE")
+
+    @property
+    def output_type(self) -> Any:
+        """Type of the elements that a transform writes."""
+        return self._value_type("OUTPUT_TYPE")
+
+    @property
+    def extensions(self) -> Any:
+        """Not supported, as in nvmath-python: an ``FFT`` needs no extensions of Numba's.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        msg = "an FFT has no extensions; it is used in a kernel without any"
+        raise NotImplementedError(msg)
+
+    def valid(self, *knobs: str) -> list[tuple[int, ...]]:
+        """Return the values that cuFFTDx supports for knobs of a block's transform.
+
+        Parameters
+        ----------
+        *knobs : {'ffts_per_block', 'elements_per_thread'}
+            Knobs.
+
+        Returns
+        -------
+        list of tuple of int
+            Combinations of their values, the best first.
+
+        Raises
+        ------
+        ValueError
+            A knob has another name, or a thread computes the transform.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpumath import device
+        >>> fft = device.FFT(128, np.float32, "c2c", "Block", direction="forward", sm=90)
+        >>> (8,) in fft.valid("elements_per_thread")
+        True
+        """
+        for knob in knobs:
+            one_of("knob", knob, tuple(_KNOBS))
+        if not knobs or self._execution == "Thread":
+            msg = "valid() needs a knob" if not knobs else "execution='Thread' has no knobs"
+            raise ValueError(msg)
+        return _knob_values(self._descriptor, knobs)
+
+    def execute(self, thread_data: Any, shared: Any = None) -> None:
+        """Transform what the threads hold, inside a kernel.
+
+        Parameters
+        ----------
+        thread_data : array
+            Array of the thread with ``storage_size`` elements of ``value_type``. It holds the input
+            before and the result afterwards.
+        shared : array, optional
+            Shared memory of the block, ``shared_memory_size`` bytes. Without it, the function has
+            its own.
+
+        Raises
+        ------
+        RuntimeError
+            It is called outside of a kernel.
+        """
+        del thread_data, shared
+        msg = "FFT.execute is called inside kernels that numba.cuda.jit compiles"
+        raise RuntimeError(msg)
+
+    def _block_trait(self, name: str) -> int | None:
+        return None if self._execution == "Thread" else self._descriptor.integer(name)
+
+    def _value_type(self, trait: str) -> Any:
+        number = mathdx.CufftdxTraitType[trait]
+        handle = self._descriptor.handle
+        return value_type_of(mathdx.cufftdx_get_trait_commondx_data_type(handle, number))
+
+    def _code(self, api: str, target: ComputeCapability | None = None) -> CompiledCode:
+        """Return the code of `execute`, with or without shared memory of its own."""
+        target = target or self._sm
+        operators = self._operators(api)
+
+        def compile_now() -> tuple[Sequence[str], Any, bytes]:
+            descriptor = Descriptor("cufftdx", operators)
+            handle = descriptor.handle
+            finalize = mathdx.cufftdx_finalize_code
+            isa, ltoir = produce_ltoir(target, lambda code: finalize(code, handle))
+            return [descriptor.text("SYMBOL_NAME")], isa, ltoir
+
+        return compiled("fft", tuple(sorted(operators.items())), target, compile_now)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return (*sorted(self._operators().items()), str(self._sm))
+
+    @property
+    def _numba_type_(self) -> Any:
+        from gpumath.device import _numba
+
+        return _numba.type_of(self)
+
+    _constants = frozenset(
+        {
+            *("size", "precision", "fft_type", "execution", "direction", "sm"),
+            *("ffts_per_block", "elements_per_thread", "storage_size", "shared_memory_size"),
+            *("stride", "block_dim", "implicit_type_batching"),
+            *("value_type", "input_type", "output_type", "input_length", "output_length"),
+            *("input_elements_per_thread", "output_elements_per_thread"),
+        }
+    )
+
+
+def compile_fft_execute(
+    fft: FFT,
+    code_type: CodeType | Sequence[Any],
+    execute_api: Literal["register_memory", "shared_memory"] | None = None,
+) -> tuple[Code, str]:
+    """Compile a transform to LTO-IR, for kernels that another compiler makes.
+
+    The function has C's calling convention. Its arguments are addresses: of the thread's array,
+    and with ``'register_memory'`` and a block also of shared memory.
+
+    Parameters
+    ----------
+    fft : FFT
+        The transform.
+    code_type : CodeType
+        ``CodeType("lto", ComputeCapability(9, 0))`` or a tuple like it.
+    execute_api : {'register_memory', 'shared_memory'}, optional
+        Of a block's transform: whether the caller passes shared memory, or the function has its
+        own. Default: ``'register_memory'``.
+
+    Returns
+    -------
+    code : Code
+        The LTO-IR.
+    symbol : str
+        Name of the function in it.
+
+    Raises
+    ------
+    ValueError
+        An argument is not allowed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import device
+    >>> fft = device.FFT(8, np.float32, "c2c", "Thread", direction="forward", sm=90)
+    >>> code, symbol = device.compile_fft_execute(fft, ("lto", (9, 0)))
+    >>> symbol in code.data.decode(errors="replace")
+    True
+    """
+    wanted = as_code_type(code_type)
+    if execute_api is not None:
+        if fft.execution == "Thread":
+            msg = f"execute_api is {execute_api!r}, but it is for execution='Block' only"
+            raise ValueError(msg)
+        one_of("execute_api", execute_api, tuple(_APIS))
+    code = fft._code(execute_api or "register_memory", wanted.cc)
+    return Code(wanted, code.isa_version, code.ltoir), code.symbols[0]
+
+
+def _without(operators: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in operators.items() if key != name}
+
+
+def _is_supported(operators: Mapping[str, Any]) -> bool:
+    try:
+        descriptor = Descriptor("cufftdx", operators)
+    except mathdx.LibMathDxError:
+        return False
+    supported = ctypes.c_int(0)
+    mathdx.cufftdx_is_supported(descriptor.handle, ctypes.addressof(supported))
+    return bool(supported.value)
+
+
+def _knob_values(descriptor: Descriptor, knobs: Sequence[str]) -> list[tuple[int, ...]]:
+    numbers = [int(_KNOBS[knob]) for knob in knobs]
+    size = mathdx.cufftdx_get_knob_int64size(descriptor.handle, len(numbers), numbers)
+    values = array("q", [0] * size)
+    mathdx.cufftdx_get_knob_int64s(descriptor.handle, len(numbers), numbers, size, values)
+    return list(zip(*([iter(values)] * len(numbers)), strict=True))
+
+
+def _nearest_sizes(operators: dict[str, Any]) -> str:
+    """Say which sizes next to one that is not supported are."""
+    size: int = operators["SIZE"]
+
+    def first(sizes: Callable[[], Any]) -> int | None:
+        return next(
+            (n for n in sizes() if _is_supported(operators | {"SIZE": n})),
+            None,
+        )
+
+    larger = first(lambda: islice(count(size + 1), 2000))
+    smaller = first(lambda: range(min(size, 40000) - 1, 1, -1))
+    found = " and ".join(str(n) for n in (smaller, larger) if n)
+    return f"the nearest sizes that it supports are {found}" if found else "no size works there"
