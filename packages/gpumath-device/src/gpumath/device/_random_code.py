@@ -24,12 +24,12 @@ _ALL = _PSEUDO + _SOBOL
 class Function(NamedTuple):
     """A function in the source files, which takes a state last or, in C, first.
 
-    The types are C's. ``word`` stands for u64 in generators of 64 bits, and for u32 in the others.
+    The types are C's; ``width`` is how many numbers it returns. ``word`` stands for u64 in generators of 64 bits, and for u32 in the others.
     """
 
     generators: tuple[str, ...]
     result: str = "void"
-    count: int = 1
+    width: int = 1
     parameters: tuple[str, ...] = ()
 
 
@@ -121,7 +121,7 @@ def _exports() -> list[str]:
             given = [f"a{number}" for number in range(len(types))]
             declared = [f"{kind} {a}" for kind, a in zip(types, given, strict=True)]
             result = c_type(function.result, generator)
-            out = [f"{result} *out"] if function.count > 1 else []
+            out = [f"{result} *out"] if function.width > 1 else []
             parameters = ", ".join([*declared, *out, f"{generator} *s"])
             state_last = name.startswith(_STATE_LAST)
             passed = [*given, "*s"] if state_last else ["*s", *given]
@@ -202,7 +202,9 @@ def _matrix_powers(matrix: Matrix, modulus: int, first: int) -> list[Matrix]:
             powers.append(matrix)
         columns = tuple(zip(*matrix, strict=True))
         matrix = tuple(
-            tuple(sum(a * b for a, b in zip(row, column, strict=True)) % modulus for column in columns)
+            tuple(
+                sum(a * b for a, b in zip(row, column, strict=True)) % modulus for column in columns
+            )
             for row in matrix
         )
     return powers
