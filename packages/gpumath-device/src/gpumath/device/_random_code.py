@@ -24,7 +24,8 @@ _ALL = _PSEUDO + _SOBOL
 class Function(NamedTuple):
     """A function in the source files, which takes a state last or, in C, first.
 
-    The types are C's; ``width`` is how many numbers it returns. ``word`` stands for u64 in generators of 64 bits, and for u32 in the others.
+    The types are C's; ``width`` is how many numbers it returns. ``word`` stands for u64 in
+    generators of 64 bits, and for u32 in the others.
     """
 
     generators: tuple[str, ...]
