@@ -26,6 +26,7 @@ from gpumath.device._architecture import (
 )
 from gpumath.device._callbacks import compile_fft_callback, function_fingerprint
 from gpumath.device._fft import FFT, compile_fft_execute
+from gpumath.device._functions import fft
 from gpumath.device._types import (
     INT_NP_TYPES,
     REAL_NP_TYPES,
@@ -87,6 +88,7 @@ __all__ = [
     "complex128",
     "current_device_lto",
     "current_device_sm",
+    "fft",
     "float8_e4m3fn",
     "float8_e5m2",
     "function_fingerprint",

@@ -57,14 +57,14 @@ def device_function(function: Callable[..., Any]) -> Callable[[Resolver], Resolv
     return decorate
 
 
-def device_method(type_class: type, name: str) -> Callable[[Resolver], Resolver]:
+def device_method(type_class: type, name: str) -> Callable[[Resolver], type]:
     """Make a method of a type callable in kernels.
 
     The decorated function gets the type of the object first. Otherwise it is as `device_function`
-    says.
+    says. Its name stands for the template of the method then.
     """
 
-    def decorate(resolve: Resolver) -> Resolver:
+    def decorate(resolve: Resolver) -> type:
         key = f"{type_class.__module__}.{type_class.__name__}.{name}"
         template = _template(key, resolve, bound=True)
 
@@ -76,7 +76,7 @@ def device_method(type_class: type, name: str) -> Callable[[Resolver], Resolver]
 
         infer_getattr(Method)
         lower_builtin(key, type_class, types.VarArg(types.Any))(_lowering(resolve))
-        return resolve
+        return template
 
     return decorate
 
