@@ -19,7 +19,8 @@ class CallableFFT(FFT):
         """Code for ``numba.cuda.jit(link=...)``, which links it also if it is not named there."""
         from gpumath.device._numba import _calls
 
-        return [_calls.ltoir(self._code("register_memory").ltoir)]
+        code = self._code("register_memory")
+        return [_calls.link_of(code.symbols[0], code.ltoir)]
 
     def __call__(self, thread_data: Any, shared: Any = None) -> None:
         """Transform what the threads hold, inside a kernel, as `FFT.execute` does."""

@@ -7,7 +7,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
 
-from gpumath.device._numba._calls import Builder, array_address, call, device_method, ltoir
+from gpumath.device._numba._calls import Builder, array_address, call, device_method, link_of
 from gpumath.device._numba._objects import ObjectType
 from gpumath.device._numba._vectors import array_type
 
@@ -46,7 +46,7 @@ def _execute(fft: FFTType, thread_data: Any, shared: Any = None) -> tuple[Any, B
             for given, value in zip(arrays.values(), values[1:], strict=True)
         ]
         arguments = (types.CPointer(element),) * len(pointers)
-        link = ltoir(code.ltoir)
+        link = link_of(code.symbols[0], code.ltoir)
         call(context, builder, code.symbols[0], types.void, arguments, pointers, link)
 
     return types.void, build
