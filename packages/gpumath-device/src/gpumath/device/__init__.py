@@ -26,6 +26,16 @@ from gpumath.device._architecture import (
 )
 from gpumath.device._callbacks import compile_fft_callback, function_fingerprint
 from gpumath.device._fft import FFT, compile_fft_execute
+from gpumath.device._functions import fft
+from gpumath.device._matmul import Matmul, compile_blas_execute
+from gpumath.device._matmul_types import (
+    Alignment,
+    Arrangement,
+    LeadingDimension,
+    Precision,
+    SharedStorageCalc,
+    TransposeMode,
+)
 from gpumath.device._types import (
     INT_NP_TYPES,
     REAL_NP_TYPES,
@@ -71,15 +81,23 @@ __all__ = [
     "INT_NP_TYPES",
     "MAX_SUPPORTED_CC",
     "REAL_NP_TYPES",
+    "Alignment",
+    "Arrangement",
     "Code",
     "CodeType",
     "Complex",
     "ComputeCapability",
     "Dim3",
     "ISAVersion",
+    "LeadingDimension",
+    "Matmul",
+    "Precision",
+    "SharedStorageCalc",
     "SmallFloat",
+    "TransposeMode",
     "Vector",
     "bfloat16",
+    "compile_blas_execute",
     "compile_fft_callback",
     "compile_fft_execute",
     "complex32",
@@ -87,6 +105,7 @@ __all__ = [
     "complex128",
     "current_device_lto",
     "current_device_sm",
+    "fft",
     "float8_e4m3fn",
     "float8_e5m2",
     "function_fingerprint",

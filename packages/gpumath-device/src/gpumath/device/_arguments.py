@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from gpumath.device._architecture import CodeType, as_compute_capability
 
-__all__ = ["as_code_type", "as_count", "one_of"]
+__all__ = ["as_code_type", "as_count", "as_tuple", "one_of"]
 
 _T = TypeVar("_T")
 
@@ -42,3 +42,11 @@ def as_code_type(value: Any) -> CodeType:
     if isinstance(capability, Sequence):
         capability = tuple(capability)
     return CodeType("lto", as_compute_capability(capability, "code_type.cc"))
+
+
+def as_tuple(name: str, value: Any, length: int) -> tuple[Any, ...]:
+    """Return a sequence of a given length as a tuple."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != length:
+        msg = f"{name} is {value!r}; {length} values are needed"
+        raise ValueError(msg)
+    return tuple(value)

@@ -11,6 +11,7 @@ from gpumath.bindings.mathdx import CommondxPrecision, CommondxValueType
 __all__ = [
     "INT_NP_TYPES",
     "REAL_NP_TYPES",
+    "SMALL_FLOATS",
     "Complex",
     "SmallFloat",
     "Vector",
@@ -19,6 +20,7 @@ __all__ = [
     "complex32",
     "complex64",
     "complex128",
+    "complex_of",
     "float8_e4m3fn",
     "float8_e5m2",
     "half2",
@@ -77,6 +79,7 @@ bfloat16 = SmallFloat("bfloat16", np.uint16)
 float8_e4m3fn = SmallFloat("float8_e4m3fn", np.uint8)
 float8_e5m2 = SmallFloat("float8_e5m2", np.uint8)
 tfloat32 = SmallFloat("tfloat32", np.float32)
+SMALL_FLOATS = [bfloat16, tfloat32, float8_e4m3fn, float8_e5m2]
 
 
 class Complex:
@@ -253,7 +256,12 @@ def value_type_of(value: int) -> Any:
         return half2 if name == "R_16F2" else half4
     kind, _, real = name.partition("_")
     number = _VALUES[real]
-    return number if kind == "R" else _COMPLEX.setdefault(number, Complex(number))
+    return number if kind == "R" else complex_of(number)
+
+
+def complex_of(number: Any) -> Complex:
+    """Return the type of complex numbers whose parts are of a type."""
+    return _COMPLEX.setdefault(number, Complex(number))
 
 
 def _numba_class(value: Any) -> Any:

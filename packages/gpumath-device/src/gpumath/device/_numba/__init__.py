@@ -9,14 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from gpumath.device._fft import FFT
+from gpumath.device._functions import CallableFFT
+from gpumath.device._matmul import Matmul
 from gpumath.device._numba import _compiler  # checks what is installed, before anything else
-from gpumath.device._numba._fft import FFTType
+from gpumath.device._numba._fft import CallableFFTType, FFTType
+from gpumath.device._numba._matmul import MatmulType
 from gpumath.device._numba._objects import ObjectType
 from gpumath.device._numba._vectors import number_class
 
 __all__ = ["number_class", "type_of"]
 
-_TYPES: dict[type, type[ObjectType]] = {FFT: FFTType}
+_TYPES: dict[type, type[ObjectType]] = {
+    FFT: FFTType,
+    CallableFFT: CallableFFTType,
+    Matmul: MatmulType,
+}
 
 _compiler.refresh()
 

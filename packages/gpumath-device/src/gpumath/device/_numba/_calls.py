@@ -23,13 +23,15 @@ from numba.cuda.typing.templates import (
     signature,
 )
 
+from gpumath.device._numba._vectors import VectorType, pair
+
 __all__ = [
     "Builder",
     "array_address",
     "call",
     "device_function",
     "device_method",
-    "ltoir",
+    "link_of",
     "value_address",
 ]
 
@@ -57,14 +59,14 @@ def device_function(function: Callable[..., Any]) -> Callable[[Resolver], Resolv
     return decorate
 
 
-def device_method(type_class: type, name: str) -> Callable[[Resolver], Resolver]:
+def device_method(type_class: type, name: str) -> Callable[[Resolver], Any]:
     """Make a method of a type callable in kernels.
 
     The decorated function gets the type of the object first. Otherwise it is as `device_function`
-    says.
+    says. Its name stands for the template of the method then.
     """
 
-    def decorate(resolve: Resolver) -> Resolver:
+    def decorate(resolve: Resolver) -> Any:
         key = f"{type_class.__module__}.{type_class.__name__}.{name}"
         template = _template(key, resolve, bound=True)
 
@@ -76,25 +78,29 @@ def device_method(type_class: type, name: str) -> Callable[[Resolver], Resolver]
 
         infer_getattr(Method)
         lower_builtin(key, type_class, types.VarArg(types.Any))(_lowering(resolve))
-        return resolve
+        return template
 
     return decorate
 
 
-def _template(name: Any, resolve: Resolver, *, bound: bool) -> type:
+def _template(name: Any, resolve: Resolver, *, bound: bool) -> Any:
     parameters = list(inspect.signature(resolve).parameters.values())[bound:]
     python_signature = inspect.Signature(parameters)
+    has_star = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
 
     class Template(AbstractTemplate):
         key = name
 
         def generic(self, args: Any, kws: Any) -> Any:
+            receiver = (self.this,) if bound else ()
+            if has_star:
+                result, _ = resolve(*receiver, *args)
+                return signature(result, *args, recvr=self.this)
             given = python_signature.bind(*args, **kws)
             given.apply_defaults()
             arguments = tuple(
                 types.Omitted(None) if value is None else value for value in given.args
             )
-            receiver = (self.this,) if bound else ()
             result, _ = resolve(*receiver, *_given(arguments))
             typed = signature(result, *arguments, recvr=self.this if bound else None)
             return typed.replace(pysig=python_signature)
@@ -121,10 +127,13 @@ def _lowering(resolve: Resolver) -> Callable[..., Any]:
     return lower
 
 
-@cache
-def ltoir(code: bytes) -> Any:
-    """Return LTO-IR as what Numba links, the same for equal code, so that it is linked once."""
-    return cuda.LTOIR(code)
+# What the functions of libmathdx are linked with, by their names, which depend on all that they do.
+_LINKS: dict[str, Any] = {}
+
+
+def link_of(symbol: str, code: bytes) -> Any:
+    """Return LTO-IR as what Numba links, the same for the same function: it is linked once."""
+    return _LINKS.setdefault(symbol, cuda.LTOIR(code))
 
 
 @cache
@@ -156,7 +165,7 @@ def call(
     values : list
         LLVM values of the arguments.
     *link : LinkableCode
-        Code of the function, such as what `ltoir` returns.
+        Code of the function, such as what `link_of` returns.
     """
     function = _declare(symbol, result, arguments, link)
     return context.get_function(function, result(*arguments))(builder, values)
@@ -172,4 +181,8 @@ def array_address(context: Any, builder: Any, array_type: Any, array: Any) -> An
 
 def value_address(context: Any, builder: Any, given: Any, value: Any, wanted: Any) -> Any:
     """Convert a number, and return the address of the result, in a kernel."""
-    return cgutils.alloca_once_value(builder, context.cast(builder, value, given, wanted))
+    if isinstance(wanted, VectorType) and given != wanted:
+        value = pair(context, builder, wanted, given, value)
+    else:
+        value = context.cast(builder, value, given, wanted)
+    return cgutils.alloca_once_value(builder, value)

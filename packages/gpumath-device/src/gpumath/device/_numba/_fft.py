@@ -7,7 +7,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
 
-from gpumath.device._numba._calls import Builder, array_address, call, device_method, ltoir
+from gpumath.device._numba._calls import Builder, array_address, call, device_method, link_of
 from gpumath.device._numba._objects import ObjectType
 from gpumath.device._numba._vectors import array_type
 
@@ -39,13 +39,28 @@ def _execute(fft: FFTType, thread_data: Any, shared: Any = None) -> tuple[Any, B
             raise TypingError(msg)
 
     def build(context: Any, builder: Any, values: list[Any]) -> None:
-        code = transform._code("register_memory" if "shared" in arrays else "shared_memory")
+        has_own = transform.execution == "Block" and "shared" not in arrays
+        code = transform._code("shared_memory" if has_own else "register_memory")
         pointers = [
             array_address(context, builder, given, value)
             for given, value in zip(arrays.values(), values[1:], strict=True)
         ]
         arguments = (types.CPointer(element),) * len(pointers)
-        link = ltoir(code.ltoir)
+        link = link_of(code.symbols[0], code.ltoir)
         call(context, builder, code.symbols[0], types.void, arguments, pointers, link)
 
     return types.void, build
+
+
+class CallableFFTType(types.Callable, FFTType):
+    """Type of a transform that kernels call as a function."""
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        return types.BoundFunction(_execute, self).get_call_type(context, args, kws)
+
+    def get_call_signatures(self) -> Any:
+        return (), True
+
+    def get_impl_key(self, typed: Any) -> Any:
+        del typed
+        return _execute.key

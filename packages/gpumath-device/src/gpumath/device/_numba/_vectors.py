@@ -25,7 +25,7 @@ from numba.cuda.typing.templates import AttributeTemplate
 from gpumath.device._types import Complex, SmallFloat, Vector, bfloat16
 
 __all__ = [
-    *("VectorType", "array_type", "number_class"),
+    *("VectorType", "array_type", "holds", "number_class", "pair"),
     *("float16x2", "float16x4", "float32x2", "float32x4", "float64x2", "float64x4", "uint32x4"),
     *("float16x2_type", "float16x4_type", "float32x2_type", "float32x4_type"),
     *("float64x2_type", "float64x4_type", "uint32x4_type"),
@@ -121,11 +121,15 @@ for _index, _name in enumerate("xyzw"):
         return _part(builder, value, index)
 
 
+def _allow_in_arrays(number: Any) -> None:
+    # Numba asks this set whether a type may be that of an array in a kernel.
+    types.number_domain |= frozenset([number])
+
+
 def vector_type(number: Any, count: int) -> tuple[Any, VectorType]:
     """Make a type of vectors, and the function that makes such a vector in a kernel."""
     vector = VectorType(number, count)
-    # Numba asks this set whether a type may be that of an array in a kernel.
-    types.number_domain |= frozenset([vector])
+    _allow_in_arrays(vector)
 
     class make:  # noqa: N801 - users see the name of the type
         """Makes a vector of numbers of its parts, inside kernels."""
@@ -165,12 +169,22 @@ def vector_type(number: Any, count: int) -> tuple[Any, VectorType]:
     return make, vector
 
 
+def pair(context: Any, builder: Any, vector: VectorType, given: Any, value: Any) -> Any:
+    """Convert a number, which may be complex, to a pair."""
+    if isinstance(given, VectorType):
+        parts, number = [_part(builder, value, index) for index in range(2)], given.dtype
+    elif isinstance(given, types.Complex):
+        both = context.make_complex(builder, given, value=value)
+        parts, number = [both.real, both.imag], given.underlying_float
+    else:
+        parts, number = [value, context.get_constant_null(given)], given
+    casts = [context.cast(builder, part, number, vector.dtype) for part in parts]
+    return _packed(context, builder, vector, casts)
+
+
 @lower_cast(types.Complex, VectorType)
 def _complex_to_vector(context: Any, builder: Any, given: Any, vector: Any, value: Any) -> Any:
-    pair = context.make_complex(builder, given, value=value)
-    real = given.underlying_float
-    parts = [context.cast(builder, part, real, vector.dtype) for part in (pair.real, pair.imag)]
-    return _packed(context, builder, vector, parts)
+    return pair(context, builder, vector, given, value)
 
 
 @lower_cast(VectorType, types.Complex)
@@ -189,6 +203,7 @@ float32x4, float32x4_type = vector_type(types.float32, 4)
 float64x2, float64x2_type = vector_type(types.float64, 2)
 float64x4, float64x4_type = vector_type(types.float64, 4)
 uint32x4, uint32x4_type = vector_type(types.uint32, 4)
+_allow_in_arrays(types.bfloat16)
 
 _PAIRS = {
     types.float16: float16x2_type,
@@ -220,6 +235,16 @@ def array_type(value: Any) -> Any:
     if isinstance(value, SmallFloat):
         return from_dtype(value.dtype)
     return from_dtype(np.dtype(value))
+
+
+def holds(element: Any, value: Any) -> bool:
+    """Return whether an array with these elements can hold the numbers of an operand.
+
+    Integers of the same size can hold the bits of numbers that Numba does not have.
+    """
+    wanted = array_type(value)
+    small = isinstance(value, SmallFloat) and isinstance(element, types.Integer | types.Float)
+    return element == wanted or (small and element.bitwidth == 8 * value.dtype.itemsize)
 
 
 def number_class(value: Any) -> Any:
