@@ -12,7 +12,12 @@ from gpumath.bindings import curand
 from gpumath.device import random, random_helpers
 from tests.helpers.callbacks import require_numba
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    # Numba's advice on speed.
+    pytest.mark.filterwarnings("ignore:.*Host array used in CUDA kernel"),
+    pytest.mark.filterwarnings("ignore:.*under-utilization due to low occupancy"),
+]
 
 THREADS, BLOCKS = 64, 64
 COUNT = THREADS * BLOCKS

@@ -36,6 +36,21 @@ from gpumath.device._matmul_types import (
     SharedStorageCalc,
     TransposeMode,
 )
+from gpumath.device._orthogonal import (
+    LeastSquaresSolver,
+    LQFactorize,
+    LQMultiply,
+    QRFactorize,
+    QRMultiply,
+)
+from gpumath.device._solver import Solver
+from gpumath.device._solver_classes import (
+    CholeskySolver,
+    LUPivotSolver,
+    LUSolver,
+    TriangularSolver,
+)
+from gpumath.device._solver_code import compile_solver_execute, solver_fatbin
 from gpumath.device._types import (
     INT_NP_TYPES,
     REAL_NP_TYPES,
@@ -83,23 +98,34 @@ __all__ = [
     "REAL_NP_TYPES",
     "Alignment",
     "Arrangement",
+    "CholeskySolver",
     "Code",
     "CodeType",
     "Complex",
     "ComputeCapability",
     "Dim3",
     "ISAVersion",
+    "LQFactorize",
+    "LQMultiply",
+    "LUPivotSolver",
+    "LUSolver",
     "LeadingDimension",
+    "LeastSquaresSolver",
     "Matmul",
     "Precision",
+    "QRFactorize",
+    "QRMultiply",
     "SharedStorageCalc",
     "SmallFloat",
+    "Solver",
     "TransposeMode",
+    "TriangularSolver",
     "Vector",
     "bfloat16",
     "compile_blas_execute",
     "compile_fft_callback",
     "compile_fft_execute",
+    "compile_solver_execute",
     "complex32",
     "complex64",
     "complex128",
@@ -113,6 +139,7 @@ __all__ = [
     "half4",
     "np_float16x2",
     "np_float16x4",
+    "solver_fatbin",
     "tfloat32",
 ]
 

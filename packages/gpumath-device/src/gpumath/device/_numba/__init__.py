@@ -15,6 +15,7 @@ from gpumath.device._numba import _compiler  # checks what is installed, before 
 from gpumath.device._numba._fft import CallableFFTType, FFTType
 from gpumath.device._numba._matmul import MatmulType
 from gpumath.device._numba._objects import ObjectType
+from gpumath.device._numba._solver import SOLVER_TYPES
 from gpumath.device._numba._vectors import number_class
 
 __all__ = ["number_class", "type_of"]
@@ -23,6 +24,7 @@ _TYPES: dict[type, type[ObjectType]] = {
     FFT: FFTType,
     CallableFFT: CallableFFTType,
     Matmul: MatmulType,
+    **SOLVER_TYPES,
 }
 
 _compiler.refresh()

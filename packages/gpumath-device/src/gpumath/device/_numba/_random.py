@@ -15,7 +15,7 @@ from numba.cuda.np.numpy_support import from_dtype
 
 from gpumath.device import _random_code, random
 from gpumath.device._numba import _compiler
-from gpumath.device._numba._calls import Builder, array_address, call, device_function, ltoir
+from gpumath.device._numba._calls import Builder, array_address, call, device_function, link_of
 from gpumath.device._numba._vectors import (
     float32x2_type,
     float32x4_type,
@@ -89,7 +89,7 @@ def _resolve(public_name: str, name: str, given: list[Any]) -> tuple[Any, Builde
         passed.append(_generic(builder, values[-1]))
         returned = types.void if vector is not None else result
         symbol = _random_code.symbol(name, generator)
-        code = ltoir(_random_code.compiled())
+        code = link_of("gpumath_random", _random_code.compiled())
         value = call(context, builder, symbol, returned, tuple(kinds), passed, code)
         if slot is not None:
             return builder.load(slot)
