@@ -62,7 +62,7 @@ def _rounded(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("precision", TOLERANCES)
 @pytest.mark.parametrize(("fft_type", "direction"), KINDS)
-@pytest.mark.parametrize("size", [8, 63, 128, 1000, 8192])
+@pytest.mark.parametrize("size", [8, 81, 128, 1000, 8192])
 def test_blocks(size: int, fft_type: Any, direction: Any, precision: Any) -> None:
     check(device.FFT(size, precision, fft_type, "Block", direction=direction))
 
@@ -74,11 +74,16 @@ def test_threads(size: int, fft_type: Any, direction: Any, precision: Any) -> No
     check(device.FFT(size, precision, fft_type, "Thread", direction=direction))
 
 
-@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("precision", TOLERANCES)
-def test_several_transforms_a_block(precision: Any, shared: bool) -> None:
+def test_several_transforms_a_block(precision: Any) -> None:
     options: Any = {"direction": "forward", "ffts_per_block": 4, "elements_per_thread": 4}
-    check(device.FFT(64, precision, "c2c", "Block", **options), shared=shared)
+    check(device.FFT(64, precision, "c2c", "Block", **options))
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_points_in_shared_memory(precision: Any) -> None:
+    fft = device.FFT(128, precision, "c2c", "Block", direction="forward", ffts_per_block=2)
+    check(fft, in_shared_memory=True)
 
 
 def test_suggested_knobs() -> None:

@@ -20,7 +20,7 @@ class FFT(FFTOperators):
     """A Fourier transform that a thread, or the threads of a block, compute inside a kernel.
 
     The object is used in a kernel as it is: its traits are constants there, and its method
-    ``execute`` transforms what the threads hold. Nothing has to be linked. Transforms are not
+    `execute` transforms what the threads hold. Nothing has to be linked. Transforms are not
     scaled.
 
     Parameters
@@ -202,24 +202,29 @@ class FFT(FFTOperators):
             raise ValueError(msg)
         return knob_values(self._descriptor, knobs)
 
-    def execute(self, thread_data: Any, shared: Any = None) -> None:
+    def execute(self, data: Any, shared: Any = None) -> None:
         """Transform what the threads hold, inside a kernel.
+
+        A thread transforms its own array, ``execute(thread_data)``. A block transforms what its
+        threads hold in their arrays, ``execute(thread_data, shared)``, or what is in shared memory,
+        ``execute(shared)``, where each transform's points stand in their order.
 
         Parameters
         ----------
-        thread_data : array
-            Array of the thread with ``storage_size`` elements of ``value_type``. It holds the input
-            before and the result afterwards.
+        data : array
+            Array of the thread with ``storage_size`` elements of ``value_type``, or of a block
+            without the second argument its shared memory. It holds the input before, and the result
+            afterwards.
         shared : array, optional
-            Shared memory of the block, ``shared_memory_size`` bytes. Without it, the function has
-            its own.
+            Shared memory of the block, ``shared_memory_size`` bytes, that the threads exchange
+            points through.
 
         Raises
         ------
         RuntimeError
             It is called outside of a kernel.
         """
-        del thread_data, shared
+        del data, shared
         msg = "FFT.execute is called inside kernels that numba.cuda.jit compiles"
         raise RuntimeError(msg)
 
@@ -273,8 +278,8 @@ def compile_fft_execute(
 ) -> tuple[Code, str]:
     """Compile a transform to LTO-IR, for kernels that another compiler makes.
 
-    The function has C's calling convention. Its arguments are addresses: of the thread's array,
-    and with ``'register_memory'`` and a block also of shared memory.
+    The function has C's calling convention. Its arguments are the addresses of the thread's array,
+    and of a block's shared memory; with ``'shared_memory'`` only that of shared memory.
 
     Parameters
     ----------
@@ -283,8 +288,8 @@ def compile_fft_execute(
     code_type : CodeType
         ``CodeType("lto", ComputeCapability(9, 0))`` or a tuple like it.
     execute_api : {'register_memory', 'shared_memory'}, optional
-        Of a block's transform: whether the caller passes shared memory, or the function has its
-        own. Default: ``'register_memory'``.
+        Whether a block transforms what is in the arrays of its threads, or in shared memory.
+        Default: ``'register_memory'``.
 
     Returns
     -------

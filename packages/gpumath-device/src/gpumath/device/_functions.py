@@ -22,9 +22,9 @@ class CallableFFT(FFT):
         code = self._code("register_memory")
         return [_calls.link_of(code.symbols[0], code.ltoir)]
 
-    def __call__(self, thread_data: Any, shared: Any = None) -> None:
+    def __call__(self, data: Any, shared: Any = None) -> None:
         """Transform what the threads hold, inside a kernel, as `FFT.execute` does."""
-        self.execute(thread_data, shared)
+        self.execute(data, shared)
 
 
 def fft(

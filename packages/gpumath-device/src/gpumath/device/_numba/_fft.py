@@ -19,10 +19,10 @@ class FFTType(ObjectType):
 
 
 @device_method(FFTType, "execute")
-def _execute(fft: FFTType, thread_data: Any, shared: Any = None) -> tuple[Any, Builder]:
+def _execute(fft: FFTType, data: Any, shared: Any = None) -> tuple[Any, Builder]:
     transform = fft.value
     element = array_type(transform.value_type)
-    arrays = {"thread_data": thread_data}
+    arrays = {"data": data}
     if shared is not None:
         arrays["shared"] = shared
         if transform.execution == "Thread":
@@ -39,8 +39,8 @@ def _execute(fft: FFTType, thread_data: Any, shared: Any = None) -> tuple[Any, B
             raise TypingError(msg)
 
     def build(context: Any, builder: Any, values: list[Any]) -> None:
-        has_own = transform.execution == "Block" and "shared" not in arrays
-        code = transform._code("shared_memory" if has_own else "register_memory")
+        in_shared_memory = transform.execution == "Block" and "shared" not in arrays
+        code = transform._code("shared_memory" if in_shared_memory else "register_memory")
         pointers = [
             array_address(context, builder, given, value)
             for given, value in zip(arrays.values(), values[1:], strict=True)

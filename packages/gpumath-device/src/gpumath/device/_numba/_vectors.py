@@ -227,7 +227,10 @@ def array_type(value: Any) -> Any:
         Type of numbers, as a trait of a descriptor says it.
     """
     if isinstance(value, Complex):
-        return _pair_of(array_type(value.real_dtype))
+        number = value.real_dtype
+        small = isinstance(number, SmallFloat)
+        # Vectors of numbers that Numba does not have hold their bits.
+        return _pair_of(from_dtype(number.dtype) if small else array_type(number))
     if isinstance(value, Vector):
         return float16x2_type if value.size == 2 else float16x4_type
     if value is bfloat16:
