@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpumath.bindings import nvjitlink
 from gpumath.bindings.nvjitlink import InputType
+from tests.helpers.compiler import linked
 
 
 def cubin_of(
@@ -18,18 +18,9 @@ def cubin_of(
     codes, _ = cuda.compile_all(
         kernel, signature, device=False, abi="numba", cc=capability, output="ltoir"
     )
-    architecture = capability[0] * 10 + capability[1]
-    options = ["-lto", f"-arch=sm_{architecture}", "-optimize-unused-variables"]
-    handle = nvjitlink.create(len(options), options)
-    try:
-        for code in codes:
-            data = code if isinstance(code, bytes) else code.data
-            is_fatbin = type(code).__name__ == "Fatbin"
-            kind = InputType.FATBIN if is_fatbin else InputType.LTOIR
-            nvjitlink.add_data(handle, kind, data, len(data), type(code).__name__)
-        nvjitlink.complete(handle)
-        machine_code = bytearray(nvjitlink.get_linked_cubin_size(handle))
-        nvjitlink.get_linked_cubin(handle, machine_code)
-        return bytes(machine_code)
-    finally:
-        nvjitlink.destroy(handle)
+    inputs = []
+    for code in codes:
+        kind = InputType.FATBIN if type(code).__name__ == "Fatbin" else InputType.LTOIR
+        inputs.append((kind, code if isinstance(code, bytes) else code.data))
+    architecture = f"-arch=sm_{capability[0]}{capability[1]}"
+    return linked(inputs, "-lto", architecture, "-optimize-unused-variables")

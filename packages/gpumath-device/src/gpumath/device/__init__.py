@@ -43,6 +43,7 @@ from gpumath.device._orthogonal import (
     QRFactorize,
     QRMultiply,
 )
+from gpumath.device._precompile import precompile
 from gpumath.device._solver import Solver
 from gpumath.device._solver_classes import (
     CholeskySolver,
@@ -139,6 +140,7 @@ __all__ = [
     "half4",
     "np_float16x2",
     "np_float16x4",
+    "precompile",
     "solver_fatbin",
     "tfloat32",
 ]
