@@ -6,6 +6,7 @@
 
 use gpumath_sys::generated::{cublaslt, driver};
 
+use super::MatmulArguments;
 use super::problem::MatmulProblem;
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
@@ -31,7 +32,7 @@ const PREFERENCE_MIN_ALIGNMENTS: std::ops::RangeInclusive<i32> = 5..=8;
 
 /// A product on one GPU.
 #[derive(Debug)]
-pub(super) struct CublasltMatmul {
+pub struct CublasltMatmul {
     /// Bytes of an element, and the bits of the number 1 in the element type.
     element: (usize, u64),
     result: Columns,
@@ -108,12 +109,14 @@ impl Columns {
 impl CublasltMatmul {
     /// Plans the product.
     pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
-        let (types, one) = match problem.dtype {
+        problem.check_plain("cuBLASLt")?;
+        let (types, one) = match problem.types.a {
             DType::Float32 => (FLOAT32, u64::from(1.0_f32.to_bits())),
             _ => (FLOAT64, 1.0_f64.to_bits()),
         };
-        let [a, b, out] = &problem.layouts;
-        let (element, result) = ((problem.dtype.size(), one), Columns::of("out", out)?);
+        let (a, b) = (&problem.inputs[0].layout, &problem.inputs[1].layout);
+        let out = &problem.outputs[0].layout;
+        let (element, result) = ((problem.types.a.size(), one), Columns::of("out", out)?);
         if a.shape[1] == 0 {
             ContextGuard::enter(device)?;
             return Ok(Self { element, result, product: None });
@@ -187,7 +190,7 @@ impl Product {
 }
 
 impl Engine for CublasltMatmul {
-    type Arguments = ();
+    type Arguments = MatmulArguments;
 
     fn name(&self) -> &'static str {
         "cublaslt"
@@ -197,7 +200,11 @@ impl Engine for CublasltMatmul {
         self.product.as_ref().map_or(0, |product| product.algorithm.workspace_size)
     }
 
-    unsafe fn execute(&self, context: Option<&ContextGuard>, call: &Call<'_, ()>) -> Result<()> {
+    unsafe fn execute(
+        &self,
+        context: Option<&ContextGuard>,
+        call: &Call<'_, MatmulArguments>,
+    ) -> Result<()> {
         let (&[a, b], &[out], Some(context), Some(stream)) =
             (call.inputs, call.outputs, context, call.stream)
         else {

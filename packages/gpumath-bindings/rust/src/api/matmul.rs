@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use gpumath_core::matmul::{Matmul, MatmulPlan, MatmulRequest};
+use gpumath_core::matmul::{Matmul, MatmulArguments, MatmulPlan, MatmulRequest};
 use gpumath_core::operation::Problem;
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::prelude::*;
@@ -85,7 +85,8 @@ impl PyMatmulPlan {
         let operands = Operands::read(&[("a", a), ("b", b)], out, None)?;
         let device_id = device_id.filter(|_| operands.location() == MemoryLocation::Host);
         let chosen = ExecutionArguments { execution, device_id, device_ids, num_threads };
-        let request = MatmulRequest { output: operands.out().cloned() };
+        let output = operands.out().cloned();
+        let request = MatmulRequest { output, ..MatmulRequest::default() };
         let stream = stream.map(UserStream::of).transpose()?;
         let plan = operands.plan::<Matmul>(py, &request, &chosen, stream.as_ref())?;
         Ok(Self { plan })
@@ -166,7 +167,9 @@ impl PyMatmulPlan {
         let stream = stream.map(UserStream::of).transpose()?;
         let handle = stream.as_ref().map_or(0, |stream| stream.handle);
         let mut operands = Operands::read(&[("a", a), ("b", b)], out, Some(handle))?;
-        operands.run(py, &self.plan, (), stream.as_ref(), workspace.map(Bound::get), blocking)
+        let workspace = workspace.map(Bound::get);
+        let arguments = MatmulArguments::default();
+        operands.run(py, &self.plan, arguments, stream.as_ref(), workspace, blocking)
     }
 
     fn __repr__(&self) -> String {
