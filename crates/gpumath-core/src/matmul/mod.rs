@@ -12,6 +12,7 @@ use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::operation::{Call, Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 
+pub use cublaslt::FoundAlgorithm;
 pub use epilog::{AuxKind, Epilog};
 pub use problem::{InputRole, MatmulOperand, MatmulProblem, OutputRole};
 pub use request::{AlgorithmSearch, MatmulRequest};
@@ -23,6 +24,24 @@ pub struct Matmul;
 
 /// A planned product of matrices.
 pub type MatmulPlan = Plan<Matmul>;
+
+/// Returns what cuBLASLt found for a product on a GPU, the best algorithm first.
+#[must_use]
+pub fn algorithms(plan: &MatmulPlan) -> &[FoundAlgorithm] {
+    match plan.engine() {
+        Some(MatmulEngine::Cublaslt(engine)) => engine.algorithms(),
+        _ => &[],
+    }
+}
+
+/// Returns how many matrices an execution copies to a layout that cuBLASLt takes.
+#[must_use]
+pub fn copies(plan: &MatmulPlan) -> usize {
+    match plan.engine() {
+        Some(MatmulEngine::Cublaslt(engine)) => engine.copies(),
+        _ => 0,
+    }
+}
 
 /// What an execution of a product takes besides its operands: complex numbers, of which real
 /// products use the real part.

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::epilog::{AuxKind, Epilog};
-use super::geometry::Geometry;
+use super::geometry::{Geometry, MATRICES};
 use super::request::{AlgorithmSearch, ProductShape};
 use super::types::{MatmulTypes, is_narrow};
 use crate::error::{Error, Result};
@@ -115,6 +115,18 @@ impl MatmulProblem {
         self.epilog
     }
 
+    /// m, n and k: the extents of the result, and the common one of the factors.
+    #[must_use]
+    pub fn extents(&self) -> [i64; 3] {
+        [self.shape.rows, self.shape.columns, self.shape.depth]
+    }
+
+    /// Whether the operands behind `a` and `b` are these, in this order.
+    #[must_use]
+    pub fn has_inputs(&self, further: impl Iterator<Item = InputRole>) -> bool {
+        self.inputs.iter().skip(2).map(|input| input.role).eq(further)
+    }
+
     /// What each result is, in their order.
     pub fn output_roles(&self) -> impl Iterator<Item = OutputRole> {
         self.outputs.iter().map(|output| output.role)
@@ -148,6 +160,29 @@ impl MatmulProblem {
             "{engine} takes matrices of type float32 or float64 only; convert or reshape the \
              operands first"
         )))
+    }
+
+    /// Element types of the matrices of a [`Geometry`], in their order; `None` for those that are
+    /// not there.
+    pub(super) fn matrix_dtypes(&self) -> [Option<DType>; MATRICES] {
+        let input = |role| self.input_index(role).map(|index| self.inputs[index].dtype);
+        let output = |role| self.output_index(role).map(|index| self.outputs[index].dtype);
+        [
+            input(InputRole::Bias).or(output(OutputRole::Sums)),
+            input(InputRole::Aux).or(output(OutputRole::Aux)),
+            Some(self.types.a),
+            Some(self.types.b),
+            input(InputRole::C),
+            Some(self.types.result),
+        ]
+    }
+
+    /// The number of elements of the vector that the epilog adds or writes.
+    pub(super) fn vector_length(&self) -> i64 {
+        match self.epilog {
+            Epilog::Bgradb => self.shape.columns,
+            _ => self.shape.rows,
+        }
     }
 
     /// The matrices that engines compute with.
