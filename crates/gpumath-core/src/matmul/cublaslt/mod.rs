@@ -44,6 +44,7 @@ pub struct CublasltMatmul {
     /// Bytes of an element of each matrix.
     sizes: [usize; MATRICES],
     scale: DType,
+    addend_is_like_result: bool,
     user_handle: usize,
 }
 
@@ -55,7 +56,7 @@ impl CublasltMatmul {
         let find = |handle: usize| {
             let product = Product::new(problem, &route)?;
             let limit = max_workspace(problem, device)?;
-            let algorithms = product.find_algorithms(problem, handle, limit)?;
+            let algorithms = product.find_algorithms(problem, &route, handle, limit)?;
             Ok((product, algorithms))
         };
         let user_handle = problem.search.handle;
@@ -85,6 +86,7 @@ impl CublasltMatmul {
             places,
             sizes: problem.matrix_dtypes().map(|dtype| dtype.map_or(0, DType::size)),
             scale: problem.types.scale,
+            addend_is_like_result: problem.types.c == problem.types.result,
             user_handle,
         })
     }
@@ -121,7 +123,14 @@ impl CublasltMatmul {
         let has_addend = self.places[Matrix::C as usize].is_some();
         let alpha = scalar(self.scale, call.arguments.alpha);
         let beta = scalar(self.scale, if has_addend { call.arguments.beta } else { [0.0; 2] });
-        let addend = if has_addend { address(Matrix::C) } else { result };
+        // Without an addend, there is no address where its type is not that of the result.
+        let addend = if has_addend {
+            address(Matrix::C)
+        } else if self.addend_is_like_result {
+            result
+        } else {
+            0
+        };
         let algorithm = &self.algorithms[0];
         let pointers =
             self.has_pointers.then(|| self.pointers.lock().unwrap_or_else(PoisonError::into_inner));

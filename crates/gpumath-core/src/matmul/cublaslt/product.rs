@@ -8,6 +8,7 @@ use super::codes::{data_type, layout, operation, preference, transpose};
 use super::route::{Columns, Route};
 use crate::error::{Error, Result};
 use crate::handle::Descriptor;
+use crate::operation::MAX_ALIGNMENT;
 use crate::status::call;
 use crate::tensor::DType;
 
@@ -117,10 +118,18 @@ impl Product {
     pub(super) fn find_algorithms(
         &self,
         problem: &MatmulProblem,
+        route: &Route,
         handle: usize,
         max_workspace: u64,
     ) -> Result<Vec<FoundAlgorithm>> {
         let search = &problem.search;
+        let (left, right) =
+            if route.is_transposed { (Matrix::B, Matrix::A) } else { (Matrix::A, Matrix::B) };
+        // Copies are aligned.
+        let alignments = [left, right, Matrix::C, Matrix::Result].map(|matrix| {
+            let is_copy = route.staged(matrix).is_some();
+            if is_copy { MAX_ALIGNMENT as u32 } else { problem.alignment as u32 }
+        });
         if let Some(algorithm) = search.algorithm {
             let mut checked = FoundAlgorithm::default();
             // SAFETY: the descriptors are alive, and the library reads one algorithm and writes one
@@ -150,8 +159,8 @@ impl Product {
             })?;
             let set = &cublaslt::MATMUL_PREFERENCE_SET_ATTRIBUTE;
             preference.set(set, preference::MAX_WORKSPACE, max_workspace)?;
-            for attribute in preference::MIN_ALIGNMENTS {
-                preference.set(set, attribute, problem.alignment as u32)?;
+            for (attribute, alignment) in preference::MIN_ALIGNMENTS.zip(alignments) {
+                preference.set(set, attribute, alignment)?;
             }
             if let Some(mask) = search.reduction_schemes {
                 preference.set(set, preference::REDUCTION_SCHEMES, mask)?;
