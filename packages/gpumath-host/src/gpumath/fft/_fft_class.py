@@ -163,7 +163,8 @@ class FFT(core.FftExecutor, FFTAttributes):
     def _fit(self, operand: Any) -> None:
         """Make the plan fit ``operand``, whose batch may have another shape, or raise ValueError.
 
-        Two shapes with the same library calls had one plan if plans did not know their shapes.
+        Programs of nvmath-python give such operands, because the key there does not tell shapes
+        apart that the same call of cuFFT transforms.
         """
         plan = plan_of_same_calls(
             self._library, self._plan, self._device_id, operand, self._choices
