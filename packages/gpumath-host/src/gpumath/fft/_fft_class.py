@@ -57,6 +57,9 @@ class FFT(core.FftExecutor, FFTAttributes):
 
     Notes
     -----
+    Properties tell what an object was made for: `axes`, `options`, `execution_options`, `operand`,
+    `logger` and others, of the names that nvmath-python has.
+
     The operand of a C2R transform is left as it is, so it can be executed again without
     `reset_operand`; nvmath-python raises RuntimeError there.
 
