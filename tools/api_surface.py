@@ -41,6 +41,8 @@ def public_modules(top: str) -> list[ModuleType]:
         if error.name != top:
             raise
         return []
+    if type(module) is not ModuleType:
+        return []  # another name of a module that is described under its own
     modules = [module]
     for info in pkgutil.iter_modules(getattr(module, "__path__", [])):
         if not info.name.startswith("_"):

@@ -229,3 +229,9 @@ def test_default_formats_are_refused_by_name_where_cufft_lacks_them() -> None:
     with pytest.raises(errors.FunctionNotFoundError, match="only cuFFTMp has it") as caught:
         cufft.xt_set_subformat_default(1, cufft.XtSubFormat.FORMAT_INPLACE, 0)
     assert caught.value.symbol == "cufftXtSetSubformatDefault"
+
+
+def test_what_gpumath_imports_itself_is_not_served(nvmath: Any) -> None:
+    assert nvmath.bindings.core.Device.__name__ == "Device"
+    assert not hasattr(nvmath.bindings.core, "os")
+    assert not hasattr(nvmath.bindings.cublasLt, "_rows")

@@ -86,6 +86,32 @@ def test_a_program_runs_as_by_the_interpreter(folder: Path, how: tuple[str, ...]
     assert run(*how, "exit", folder=folder).returncode == 5
 
 
+SPAWNING = """\
+import multiprocessing
+import numpy as np
+import nvmath
+
+def transform(a):
+    return nvmath.fft.fft(a), __name__
+
+if __name__ == "__main__":
+    a = np.arange(8.0) + 0j
+    for method in ("spawn", "forkserver", "fork"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            (result, name), = pool.map(transform, [a])
+        assert np.allclose(result, np.fft.fft(a))
+        print(method, name)
+"""
+
+
+def test_processes_of_a_program(tmp_path: Path) -> None:
+    (tmp_path / "spawning.py").write_text(SPAWNING)
+    done = run("spawning.py", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = ["spawn __mp_main__", "forkserver __mp_main__", "fork __main__"]
+    assert done.stdout.splitlines() == names
+
+
 def test_the_report_counts_what_the_program_called(folder: Path) -> None:
     done = run("--report", "program.py", folder=folder)
     assert done.returncode == 0

@@ -28,7 +28,13 @@ def import_nvmath(package: str) -> Any:
 def names(package: str, modules: list[str]) -> dict[str, Any]:
     """Describe the public names of some modules of nvmath: by module, by name."""
     import_nvmath(package)
-    return {module: dict(described(importlib.import_module(module))) for module in modules}
+    found = {}
+    for module in modules:
+        try:
+            found[module] = dict(described(importlib.import_module(module)))
+        except ModuleNotFoundError:
+            found[module] = {}
+    return found
 
 
 def described(module: Any) -> Iterator[tuple[str, Any]]:
@@ -61,10 +67,14 @@ def parameters(value: Callable[..., Any]) -> list[list[str]]:
         return [[text.partition("=")[0].split()[-1], "?", "?"] for text in texts]
     listed = signature.parameters.values()
     return [
-        [one.name, one.kind.name, "" if one.default is one.empty else repr(one.default)]
+        [one.name, one.kind.name, "" if one.default is one.empty else default(one.default)]
         for one in listed
         if one.name != "self"
     ]
+
+
+def default(value: object) -> str:
+    return repr(value.value if isinstance(value, enum.Enum) else value)
 
 
 def attribute_dtypes(package: str) -> dict[str, str]:

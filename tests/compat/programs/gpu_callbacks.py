@@ -35,3 +35,22 @@ with nvmath.fft.FFT(a, axes=[1]) as transform:
     assert cp.allclose(transform.execute(), cp.fft.fft(a * window))
     with_callback = transform.get_key(prolog={"ltoir": prolog, "data": window.data.ptr})
     assert with_callback != transform.get_key()
+
+# The result of a batch in the last dimension has another order in memory than the operand.
+n1, n2, b = 16, 32, 8
+c = cp.random.standard_normal((n1, n2, b)) + 0j
+response = cp.sin(c)
+
+
+def filter_(data_out, offset, element, response, reserved):
+    data_out[offset] = element * response[offset]
+
+
+code = nvmath.fft.compile_epilog(filter_, "complex128", "complex128")
+with nvmath.fft.FFT(c, axes=(0, 1)) as transform:
+    shape, strides = transform.get_output_layout()
+    assert tuple(shape) == c.shape
+    assert tuple(strides) == (n2, 1, n1 * n2)
+    same_order = response.transpose((2, 0, 1)).copy()
+    transform.plan(epilog={"ltoir": code, "data": same_order.data.ptr})
+    assert cp.allclose(transform.execute(), cp.fft.fft2(c, axes=(0, 1)) * response)

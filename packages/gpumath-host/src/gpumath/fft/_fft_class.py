@@ -57,6 +57,9 @@ class FFT(core.FftExecutor, FFTAttributes):
 
     Notes
     -----
+    Properties tell what an object was made for: `axes`, `options`, `execution_options`, `operand`,
+    `logger` and others, of the names that nvmath-python has.
+
     The operand of a C2R transform is left as it is, so it can be executed again without
     `reset_operand`; nvmath-python raises RuntimeError there.
 
@@ -163,7 +166,8 @@ class FFT(core.FftExecutor, FFTAttributes):
     def _fit(self, operand: Any) -> None:
         """Make the plan fit ``operand``, whose batch may have another shape, or raise ValueError.
 
-        Two shapes with the same library calls had one plan if plans did not know their shapes.
+        Programs of nvmath-python give such operands, because the key there does not tell shapes
+        apart that the same call of cuFFT transforms.
         """
         plan = plan_of_same_calls(
             self._library, self._plan, self._device_id, operand, self._choices

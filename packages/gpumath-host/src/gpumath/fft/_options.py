@@ -80,7 +80,8 @@ class FFTOptions(OperationOptions):
     Parameters
     ----------
     fft_type : {'C2C', 'R2C', 'C2R'}, optional
-        Kind of transform. By default a complex operand means C2C and a real one R2C.
+        Kind of transform. By default a complex operand means C2C and a real one R2C. The functions
+        `rfft` and `irfft` ignore it; `ifft` with ``"C2R"`` is `irfft`.
     inplace : bool, default: False
         Overwrite the operand with the result. C2C only, for operands whose elements do not share
         memory with each other.

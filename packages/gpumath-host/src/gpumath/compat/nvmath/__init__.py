@@ -26,8 +26,10 @@ from gpumath.compat.nvmath._facade import install, uninstall
 # What type checkers take as true; the module `typing` would be a cost of every import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpumath import bindings, fft, linalg, memory
-    from gpumath import device as device
+    import gpumath.bindings as bindings
+    import gpumath.fft as fft
+    import gpumath.linalg as linalg
+    import gpumath.memory as memory
     from gpumath.compat.nvmath._enums import ComputeType, CudaDataType, LibraryPropertyType
     from gpumath.compat.nvmath._memory import BaseCUDAMemoryManagerAsync
     from gpumath.memory import BaseCUDAMemoryManager, MemoryPointer

@@ -88,7 +88,9 @@ def _value_of(path: str, name: str) -> Any:
         return getattr(import_module(module), attribute_name)
     target = _target_of(path)
     if target is not None and hasattr(target, name) and not name.startswith("_"):
-        return getattr(target, name)
+        value = getattr(target, name)
+        if not isinstance(value, ModuleType) or value.__name__ == f"{target.__name__}.{name}":
+            return value  # and not what gpumath's module has imported itself
     below = _target_of(whole)
     if below is None:
         raise AttributeError(name)

@@ -7,6 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
+from gpumath.bindings import core
+
 __all__ = ["BaseCUDAMemoryManagerAsync"]
 
 
@@ -42,7 +44,7 @@ def _with_stream_object(allocate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _stream_object(stream: Any) -> Any:
-    if type(stream).__name__ != "BorrowedStream":
+    if not isinstance(stream, core.BorrowedStream):
         return stream  # the program called the method itself
     try:
         from cuda.core import Stream

@@ -6,12 +6,17 @@ import io
 import os
 import runpy
 import sys
-from importlib.machinery import SourceFileLoader
-from types import ModuleType, TracebackType
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from types import CodeType, ModuleType, TracebackType
 
 from gpumath.compat.nvmath import _facade
+from gpumath.compat.nvmath._facade import install
 
-__all__ = ["main"]
+__all__ = ["PROGRAM", "code_of", "install", "main"]
+
+PROGRAM = "GPUMATH_COMPAT_PROGRAM"
+"""The environment variable that tells spawned processes which program they belong to."""
+_SPAWNED = "gpumath.compat.nvmath._spawned"
 
 _USAGE = """\
 usage: python -m gpumath.compat.nvmath [--report] (program.py | -m module) [arguments]
@@ -41,7 +46,7 @@ def main(arguments: list[str]) -> int:
 
         report = Report()
         _facade.set_observer(report.observe)
-    _facade.install()
+    install()
     try:
         if is_module:
             _run_module(rest[1], rest[2:])
@@ -69,20 +74,28 @@ def _run_module(name: str, arguments: list[str]) -> None:
 def _run_file(file: str, arguments: list[str]) -> None:
     """Run a file in the real ``__main__``, where pickles and threads look for its names."""
     try:
-        with io.open_code(os.path.abspath(file)) as opened:
-            source = opened.read()
+        code = code_of(file)
     except OSError as error:
         sys.stderr.write(f"python: can't open file {file!r}: {error.strerror}\n")
         raise SystemExit(2) from None
     sys.argv = [file, *arguments]
+    os.environ[PROGRAM] = os.path.abspath(file)
     if not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.abspath(file))
     module = ModuleType("__main__")
     module.__file__ = file
     module.__loader__ = SourceFileLoader("__main__", file)
+    # Nobody but multiprocessing asks: it imports this in the processes that it spawns.
+    module.__spec__ = ModuleSpec(_SPAWNED, None)
     vars(module)["__builtins__"] = __builtins__
     sys.modules["__main__"] = module
-    exec(compile(source, file, "exec", dont_inherit=True), vars(module))
+    exec(code, vars(module))
+
+
+def code_of(file: str) -> CodeType:
+    """Compile the program in a file; its tracebacks name the file as it is given."""
+    with io.open_code(os.path.abspath(file)) as opened:
+        return compile(opened.read(), file, "exec", dont_inherit=True)
 
 
 def _of_program(traceback: TracebackType | None) -> TracebackType | None:

@@ -1,1 +1,0 @@
-from gpumath.bindings import *

@@ -1,1 +1,0 @@
-from gpumath.fft import *
