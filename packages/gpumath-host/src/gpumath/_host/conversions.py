@@ -17,6 +17,7 @@ __all__ = [
     "as_array",
     "as_complex",
     "as_floating",
+    "as_operand",
     "conjugated",
     "dtype_of",
     "empty",
@@ -41,6 +42,19 @@ def as_array(operand: Any) -> Any:
         # Views that are conjugated or negated when they are read.
         return operand.resolve_conj().resolve_neg()
     return operand if name == "cupy" else np.asarray(operand)
+
+
+def as_operand(operand: Any) -> Any:
+    """Like `as_array`, but arrays of other libraries are refused, not copied to NumPy."""
+    if not isinstance(operand, int | float | complex | list | tuple | np.generic):
+        library = library_of(operand)
+        if library.name not in ("numpy", "cupy", "torch"):
+            msg = (
+                f"the operand is a {type(operand).__name__}, but a NumPy array, a CuPy array or a "
+                "PyTorch tensor is needed, for example from cupy.asarray()"
+            )
+            raise ValueError(msg)
+    return as_array(operand)
 
 
 def dtype_of(array: Any) -> str:

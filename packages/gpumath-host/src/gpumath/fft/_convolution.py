@@ -10,7 +10,7 @@ import numpy as np
 
 from gpumath._host.array_libraries import library_of
 from gpumath._host.conversions import (
-    as_array,
+    as_operand,
     conjugated,
     dtype_of,
     empty,
@@ -18,7 +18,6 @@ from gpumath._host.conversions import (
     to_dtype,
 )
 from gpumath.bindings import core
-from gpumath.fft._axes import integers, lengths_and_axes
 from gpumath.fft._convolution_direct import by_shifts, shifts_cost
 from gpumath.fft._convolution_fft import (
     Pieces,
@@ -29,6 +28,7 @@ from gpumath.fft._convolution_fft import (
     pieces_of,
     transforms_cost,
 )
+from gpumath.fft._scipy_arguments import integers, lengths_and_axes
 
 __all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
 
@@ -115,7 +115,7 @@ def correlate(
     array([0.5, 2. , 3.5, 3. , 0. ])
     """
     _check_choice("method", method, ("auto", "direct", "fft"))
-    in2 = as_array(in2)
+    in2 = as_operand(in2)
     chosen = lengths_and_axes(in2.shape, None, integers("axes", axes))[1]
     turned = reversed_along(in2, chosen)
     if dtype_of(in2).startswith("complex"):
@@ -242,7 +242,7 @@ def _is_exact_in_float64(product: Product) -> bool:
 
 
 def _operands(in1: Any, in2: Any) -> _Operands:
-    in1, in2 = as_array(in1), as_array(in2)
+    in1, in2 = as_operand(in1), as_operand(in2)
     names = []
     for name, array in (("in1", in1), ("in2", in2)):
         dtype = dtype_of(array)
