@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _timing import medians, report
 
 from gpumath import fft
+
+sys.path.append(str(Path(__file__).parent))
+from _timing import medians, report
 
 SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
     ("dct", (1024,), {}),

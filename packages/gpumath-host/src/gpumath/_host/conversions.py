@@ -26,6 +26,8 @@ __all__ = [
     "windows",
 ]
 
+# NumPy takes microseconds to say the name of a type.
+_NAMES = {np.dtype(name): name for name in ("float32", "float64", "complex64", "complex128")}
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _FLOATING = (*_COMPLEX, *_COMPLEX.values())
 _WIDER = {"float16": "float32", "bfloat16": "float32", "complex32": "complex64"}
@@ -60,7 +62,8 @@ def as_operand(operand: Any) -> Any:
 def dtype_of(array: Any) -> str:
     """Return the name of an element type, without its byte order."""
     if isinstance(array, np.ndarray):
-        return str(array.dtype.name)
+        name = _NAMES.get(array.dtype)
+        return name if name is not None else str(array.dtype.name)
     return core.TensorView(array).dtype
 
 

@@ -18,8 +18,9 @@ from gpumath._host.conversions import (
     to_dtype,
 )
 from gpumath.bindings import core
-from gpumath.fft._convolution_direct import by_shifts, shifts_cost
+from gpumath.fft._convolution_direct import by_shifts, is_short, shifts_cost
 from gpumath.fft._convolution_fft import (
+    OVERHEAD,
     Pieces,
     Product,
     by_pieces,
@@ -91,6 +92,9 @@ def convolve(
     array([3, 5])
     """
     _check_choice("method", method, ("auto", "direct", "fft"))
+    _check_choice("mode", mode, ("full", "valid", "same"))
+    if method != "fft" and axes is None and is_short(in1, in2):
+        return np.convolve(in1, in2, mode)
     return _convolved(in1, in2, mode, method, axes)
 
 
@@ -216,18 +220,16 @@ def _way(product: Product, method: str, is_on_gpu: bool) -> tuple[str, Pieces | 
         return method, None
     if method == "whole":
         return "fft", None
-    pieces = pieces_of(product)
     if method == "pieces":
-        return "fft", pieces
-    cost = transforms_cost(product)
+        return "fft", pieces_of(product)
+    direct = shifts_cost(product, is_on_gpu) if method == "auto" else math.inf
+    if direct < OVERHEAD:
+        return "direct", None
+    cost, pieces = transforms_cost(product), pieces_of(product)
     if pieces is not None:
-        if pieces_cost(product, pieces) < cost:
-            cost = pieces_cost(product, pieces)
-        else:
-            pieces = None
-    if method == "auto" and (
-        shifts_cost(product, is_on_gpu) < cost or not _is_exact_in_float64(product)
-    ):
+        cost_of_pieces = pieces_cost(product, pieces)
+        pieces, cost = (pieces, cost_of_pieces) if cost_of_pieces < cost else (None, cost)
+    if direct < cost or (method == "auto" and not _is_exact_in_float64(product)):
         return "direct", None
     return "fft", pieces
 
