@@ -39,7 +39,7 @@ CORE = ModuleOrder(
         ("device",),
         ("tensor", "parallel"),
         ("kernels",),
-        ("memory",),
+        ("memory", "cosine"),
         ("handle",),
         ("operation",),
         ("cudarc",),

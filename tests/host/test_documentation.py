@@ -14,6 +14,7 @@ MODULES = [
     "gpumath.fft",
     "gpumath.fft._callbacks",
     "gpumath.fft._convolution",
+    "gpumath.fft._dct",
     "gpumath.fft._device_callable",
     "gpumath.fft._fft_class",
     "gpumath.fft._estimate",

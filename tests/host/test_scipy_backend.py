@@ -21,11 +21,13 @@ FUNCTIONS = [f"{name}{n}" for name, n in product(("fft", "rfft", "hfft"), ("", "
 FUNCTIONS += [f"i{name}" for name in FUNCTIONS]
 
 
-def both(name: str, x: Any, values: np.ndarray, **keywords: Any) -> tuple[Any, np.ndarray]:
+def both(
+    name: str, x: Any, values: np.ndarray, *rest: Any, **keywords: Any
+) -> tuple[Any, np.ndarray]:
     """Call a function of SciPy's with gpumath on ``x``, and SciPy's own on the same numbers."""
     with scipy.fft.set_backend(fft.scipy_backend, only=True):
-        result = getattr(scipy.fft, name)(x, **keywords)
-    return result, getattr(scipy.fft, name)(values, **keywords)
+        result = getattr(scipy.fft, name)(x, *rest, **keywords)
+    return result, getattr(scipy.fft, name)(values, *rest, **keywords)
 
 
 def takes(name: str, dtype: Any) -> bool:
@@ -81,10 +83,26 @@ def test_what_scipy_converts_is_converted() -> None:
         np.testing.assert_array_equal(result, expected)
 
 
+def test_cosine_and_sine_transforms(direct_space: Space) -> None:
+    values = random_values((6, 7, 5), np.float64)
+    operand = direct_space.array(values)
+    for name in ("dct", "idct", "dst", "idst"):
+        for where in ({}, {"type": 3, "n": 4, "axis": 1, "norm": "ortho", "workers": 2}):
+            result, expected = both(name, operand, values, **where)
+            np.testing.assert_allclose(direct_space.numpy(result), expected, atol=1e-12)
+        result, expected = both(f"{name}n", operand, values, 4, s=(3, 8), axes=(0, 2))
+        direct_space.assert_is_alike(result)
+        np.testing.assert_allclose(direct_space.numpy(result), expected, atol=1e-11)
+
+
 def test_what_is_not_built_is_scipys() -> None:
     values = np.random.default_rng().standard_normal(16)
     result, expected = both("fht", values, values, dln=0.1, mu=0.5)
     np.testing.assert_allclose(result, expected, atol=1e-13)
+    wide = values.astype(np.longdouble)
+    result, expected = both("dct", wide, wide)
+    assert result.dtype == np.longdouble
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_overwrite_x_works_in_the_operand() -> None:
@@ -152,6 +170,6 @@ def test_numpy_arrays_on_the_gpu() -> None:
 
 
 def test_scipys_own_tests_pass() -> None:
-    passed, failed = result_of(start("scipy_suite.run"))
+    passed, failed = result_of(start("scipy_suite.run", timeout=280))
     assert failed == []
     assert passed > 1000, "SciPy's tests were not found"

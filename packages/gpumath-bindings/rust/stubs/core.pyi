@@ -453,6 +453,21 @@ class FftPass:
     @property
     def batch(self) -> int: ...
 
+def cosine_step(
+    operand: object,
+    transform: int,
+    points: int,
+    axis: int,
+    is_before: bool,
+    *,
+    is_sine: bool = False,
+    scale: float = 1.0,
+    first: float = 1.0,
+    last: float = 1.0,
+    has_parts: bool = False,
+    num_threads: int | None = None,
+    stream: _Stream | None = None,
+) -> Any: ...
 def resized(operand: object, shape: Sequence[int], *, stream: _Stream | None = None) -> Any: ...
 def usable_cores() -> int: ...
 

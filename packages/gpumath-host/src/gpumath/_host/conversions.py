@@ -17,6 +17,7 @@ __all__ = [
     "as_array",
     "as_complex",
     "as_floating",
+    "as_operand",
     "conjugated",
     "dtype_of",
     "empty",
@@ -25,6 +26,8 @@ __all__ = [
     "windows",
 ]
 
+# NumPy takes microseconds to say the name of a type.
+_NAMES = {np.dtype(name): name for name in ("float32", "float64", "complex64", "complex128")}
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _FLOATING = (*_COMPLEX, *_COMPLEX.values())
 _WIDER = {"float16": "float32", "bfloat16": "float32", "complex32": "complex64"}
@@ -43,10 +46,24 @@ def as_array(operand: Any) -> Any:
     return operand if name == "cupy" else np.asarray(operand)
 
 
+def as_operand(operand: Any) -> Any:
+    """Like `as_array`, but arrays of other libraries are refused, not copied to NumPy."""
+    if not isinstance(operand, int | float | complex | list | tuple | np.generic):
+        library = library_of(operand)
+        if library.name not in ("numpy", "cupy", "torch"):
+            msg = (
+                f"the operand is a {type(operand).__name__}, but a NumPy array, a CuPy array or a "
+                "PyTorch tensor is needed, for example from cupy.asarray()"
+            )
+            raise ValueError(msg)
+    return as_array(operand)
+
+
 def dtype_of(array: Any) -> str:
     """Return the name of an element type, without its byte order."""
     if isinstance(array, np.ndarray):
-        return str(array.dtype.name)
+        name = _NAMES.get(array.dtype)
+        return name if name is not None else str(array.dtype.name)
     return core.TensorView(array).dtype
 
 

@@ -23,6 +23,7 @@ from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
 from gpumath.bindings.errors import UnsupportedLayoutError
 from gpumath.fft._callbacks import compile_epilog, compile_prolog
 from gpumath.fft._convolution import convolve, correlate, fftconvolve, oaconvolve
+from gpumath.fft._dct import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._errors import InvalidFFTState
 from gpumath.fft._estimate import estimate_workspace_size
@@ -49,6 +50,10 @@ __all__ = [
     "compile_prolog",
     "convolve",
     "correlate",
+    "dct",
+    "dctn",
+    "dst",
+    "dstn",
     "estimate_workspace_size",
     "fft",
     "fft2",
@@ -56,6 +61,10 @@ __all__ = [
     "fftfreq",
     "fftn",
     "fftshift",
+    "idct",
+    "idctn",
+    "idst",
+    "idstn",
     "ifft",
     "ifft2",
     "ifftn",

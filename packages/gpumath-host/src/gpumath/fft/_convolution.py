@@ -10,7 +10,7 @@ import numpy as np
 
 from gpumath._host.array_libraries import library_of
 from gpumath._host.conversions import (
-    as_array,
+    as_operand,
     conjugated,
     dtype_of,
     empty,
@@ -18,9 +18,9 @@ from gpumath._host.conversions import (
     to_dtype,
 )
 from gpumath.bindings import core
-from gpumath.fft._axes import integers, lengths_and_axes
-from gpumath.fft._convolution_direct import by_shifts, shifts_cost
+from gpumath.fft._convolution_direct import by_shifts, is_short, shifts_cost
 from gpumath.fft._convolution_fft import (
+    OVERHEAD,
     Pieces,
     Product,
     by_pieces,
@@ -29,6 +29,7 @@ from gpumath.fft._convolution_fft import (
     pieces_of,
     transforms_cost,
 )
+from gpumath.fft._scipy_arguments import integers, lengths_and_axes
 
 __all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
 
@@ -91,6 +92,9 @@ def convolve(
     array([3, 5])
     """
     _check_choice("method", method, ("auto", "direct", "fft"))
+    _check_choice("mode", mode, ("full", "valid", "same"))
+    if method != "fft" and axes is None and is_short(in1, in2):
+        return np.convolve(in1, in2, mode)
     return _convolved(in1, in2, mode, method, axes)
 
 
@@ -115,7 +119,7 @@ def correlate(
     array([0.5, 2. , 3.5, 3. , 0. ])
     """
     _check_choice("method", method, ("auto", "direct", "fft"))
-    in2 = as_array(in2)
+    in2 = as_operand(in2)
     chosen = lengths_and_axes(in2.shape, None, integers("axes", axes))[1]
     turned = reversed_along(in2, chosen)
     if dtype_of(in2).startswith("complex"):
@@ -216,18 +220,16 @@ def _way(product: Product, method: str, is_on_gpu: bool) -> tuple[str, Pieces | 
         return method, None
     if method == "whole":
         return "fft", None
-    pieces = pieces_of(product)
     if method == "pieces":
-        return "fft", pieces
-    cost = transforms_cost(product)
+        return "fft", pieces_of(product)
+    direct = shifts_cost(product, is_on_gpu) if method == "auto" else math.inf
+    if direct < OVERHEAD:
+        return "direct", None
+    cost, pieces = transforms_cost(product), pieces_of(product)
     if pieces is not None:
-        if pieces_cost(product, pieces) < cost:
-            cost = pieces_cost(product, pieces)
-        else:
-            pieces = None
-    if method == "auto" and (
-        shifts_cost(product, is_on_gpu) < cost or not _is_exact_in_float64(product)
-    ):
+        cost_of_pieces = pieces_cost(product, pieces)
+        pieces, cost = (pieces, cost_of_pieces) if cost_of_pieces < cost else (None, cost)
+    if direct < cost or (method == "auto" and not _is_exact_in_float64(product)):
         return "direct", None
     return "fft", pieces
 
@@ -242,7 +244,7 @@ def _is_exact_in_float64(product: Product) -> bool:
 
 
 def _operands(in1: Any, in2: Any) -> _Operands:
-    in1, in2 = as_array(in1), as_array(in2)
+    in1, in2 = as_operand(in1), as_operand(in2)
     names = []
     for name, array in (("in1", in1), ("in2", in2)):
         dtype = dtype_of(array)

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gpumath._host.conversions import empty, windows
+from gpumath.bindings import core
 from gpumath.fft._fast_lengths import fast_length
 from gpumath.fft._options import FFTDirection, Kind
 from gpumath.fft._transform import transform
 
 __all__ = [
+    "OVERHEAD",
     "Pieces",
     "Product",
     "by_pieces",
@@ -131,7 +133,7 @@ def pieces_of(product: Product, least: int = 8) -> Pieces | None:
 
 def transforms_cost(product: Product) -> float:
     """Return about how many nanoseconds `by_transforms` takes on a CPU."""
-    return _OVERHEAD + 3 * _batch(product) * _transform_cost(product.lengths())
+    return OVERHEAD + 3 * _batch(product) * _transform_cost(product.lengths())
 
 
 def pieces_cost(product: Product, pieces: Pieces) -> float:
@@ -140,11 +142,11 @@ def pieces_cost(product: Product, pieces: Pieces) -> float:
     lengths = product.lengths()
     at = product.axes.index(pieces.axis)
     lengths = (*lengths[:at], pieces.length, *lengths[at + 1 :])
-    return 2 * _OVERHEAD + 2 * _batch(product) * count * _transform_cost(lengths)
+    return 2 * OVERHEAD + 2 * _batch(product) * count * _transform_cost(lengths)
 
 
 # Nanoseconds that the Python code of a convolution takes.
-_OVERHEAD = 40_000
+OVERHEAD = 40_000
 
 
 def _transform_cost(lengths: Sequence[int]) -> float:
@@ -167,10 +169,12 @@ class _Pair(NamedTuple):
 
     def spectrum(self, array: Any) -> Any:
         """Transform, padded with zeros."""
+        shape = list(array.shape)
+        for axis, length in zip(self.axes, self.lengths, strict=True):
+            shape[axis] = length
+        padded = array if shape == list(array.shape) else core.resized(array, shape)
         kind: Kind = "R2C" if self.is_real else "C2C"
-        same = all(array.shape[a] == n for a, n in zip(self.axes, self.lengths, strict=True))
-        arguments = (self.axes, None, None if same else self.lengths, *(None,) * 7)
-        return transform(array, kind, FFTDirection.FORWARD, *arguments)
+        return transform(padded, kind, FFTDirection.FORWARD, self.axes, *(None,) * 9)
 
     def filter_spectrum(self, h: Any) -> Any:
         """Transform the shorter array, scaled so that the inverse transform need not be."""
@@ -185,7 +189,7 @@ class _Pair(NamedTuple):
             spectrum = spectrum * filter_spectrum
         kind: Kind = "C2R" if self.is_real else "C2C"
         out = None if self.is_real else spectrum
-        arguments = (self.axes, None, None, None, None, None, out, None, None, None)
+        arguments = (self.axes, *(None,) * 5, out, None, None, None)
         return transform(spectrum, kind, FFTDirection.INVERSE, *arguments)
 
 

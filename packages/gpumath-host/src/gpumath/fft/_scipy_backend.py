@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, NamedTuple
@@ -12,8 +11,9 @@ import numpy as np
 from gpumath._host.conversions import as_array, as_complex, as_floating, conjugated, dtype_of
 from gpumath._host.execution import Execution, ExecutionCPU, resolve_execution
 from gpumath.bindings import core
-from gpumath.fft._axes import integers, lengths_and_axes
+from gpumath.fft._dct import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from gpumath.fft._options import FFTDirection, Kind, Norm, check_norm
+from gpumath.fft._scipy_arguments import integers, lengths_and_axes, threads_of
 from gpumath.fft._transform import transform
 
 __all__ = ["ScipyBackend", "scipy_backend"]
@@ -22,14 +22,15 @@ __all__ = ["ScipyBackend", "scipy_backend"]
 class ScipyBackend:
     """A backend for `scipy.fft.set_backend` and `scipy.fft.set_global_backend`.
 
-    With it, the functions of `scipy.fft`, from ``fft`` to ``ihfftn``, are computed by gpumath, with
+    With it, the functions of `scipy.fft`, from ``fft`` to ``idstn``, are computed by gpumath, with
     SciPy's arguments and results. `scipy_backend` is one that transforms where an operand is. SciPy
     computes ``fht`` and extended precision itself.
 
     Parameters
     ----------
     execution : ExecutionCUDA, ExecutionCPU, {'cuda', 'cpu'} or dict, optional
-        Where to compute, as for `fft`. With ``'cuda'``, transforms of NumPy arrays run on the GPU.
+        Where to compute, as for `fft`. With ``'cuda'``, Fourier transforms of NumPy arrays run on
+        the GPU. Cosine and sine transforms run where the operand is.
 
     Raises
     ------
@@ -68,6 +69,8 @@ class ScipyBackend:
     ) -> Any:
         """Compute a function of `scipy.fft`."""
         name = method.__name__
+        if name in _COSINE:
+            return _cosine(_COSINE[name], method, args, kwargs)
         kind_and_sign = _KINDS.get(name.rstrip("2n"))
         if kind_and_sign is None:
             return _by_scipy(method, args, kwargs)
@@ -76,6 +79,28 @@ class ScipyBackend:
         if isinstance(array, np.ndarray) and array.dtype in (np.longdouble, np.clongdouble):
             return _by_scipy(method, args, kwargs)
         return _transformed(array, asked, *kind_and_sign, self._execution)
+
+
+_COSINE: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (dct, dctn, dst, dstn, idct, idctn, idst, idstn)
+}
+
+
+def _cosine(
+    function: Callable[..., Any],
+    method: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Compute a cosine or sine transform; the arguments have SciPy's names and order."""
+    second, third = ("s", "axes") if method.__name__.endswith("n") else ("n", "axis")
+    names = ("x", "type", second, third, "norm", "overwrite_x", "workers", "orthogonalize")
+    keywords = dict(zip(names, args, strict=False)) | kwargs
+    array = as_array(keywords.pop("x"))
+    if isinstance(array, np.ndarray) and array.dtype in (np.longdouble, np.clongdouble):
+        return _by_scipy(method, args, kwargs)
+    keywords["workers"] = _threads(keywords.get("workers"))
+    return function(array, **keywords)
 
 
 def _by_scipy(method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -256,24 +281,22 @@ def _is_on_host(array: Any) -> bool:
     return isinstance(array, np.ndarray) or core.TensorView(array).device_id is None
 
 
-def _where(execution: Execution, workers: int | None) -> Execution:
-    """Return where operands in host memory are transformed, and by how many threads."""
+def _threads(workers: int | None) -> int | None:
+    """Return what limits the threads on the CPU; None means one for each core."""
     import scipy.fft
 
-    if workers is None:
+    if workers is None and scipy.fft.get_workers() != 1:
         workers = scipy.fft.get_workers()
-        if workers == 1:
-            return execution
-    workers = index(workers)
-    cores = os.cpu_count() or 1
-    if workers == 0:
-        msg = "workers must not be zero; give a number of threads, or -1 for one for each core"
-        raise ValueError(msg)
-    if workers < -cores:
-        msg = f"workers value out of range: {workers} is less than -{cores}, where -1 is all cores"
-        raise ValueError(msg)
+    return threads_of(workers)
+
+
+def _where(execution: Execution, workers: int | None) -> Execution:
+    """Return where operands in host memory are transformed, and by how many threads."""
+    threads = _threads(workers)
+    if threads is None:
+        return execution
     if execution is None or isinstance(resolve_execution(execution, lambda: None), ExecutionCPU):
-        return ExecutionCPU(num_threads=workers if workers > 0 else cores + 1 + workers)
+        return ExecutionCPU(num_threads=threads)
     return execution
 
 

@@ -1,11 +1,12 @@
-"""Axes and lengths as SciPy's functions take them: numbers or sequences, with SciPy's defaults."""
+"""Arguments as SciPy's functions take them: axes, lengths, and the number of threads."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from operator import index
 
-__all__ = ["integers", "lengths_and_axes"]
+__all__ = ["integers", "lengths_and_axes", "threads_of"]
 
 
 def integers(name: str, given: Sequence[int] | int | None) -> tuple[int, ...] | None:
@@ -48,3 +49,17 @@ def lengths_and_axes(
         raise ValueError(msg)
     points = tuple(shape[at] if n == -1 else n for n, at in zip(lengths, chosen, strict=True))
     return points, chosen
+
+
+def threads_of(workers: int | None) -> int | None:
+    """Return the number of threads that SciPy's ``workers`` means; -1 is one for each core."""
+    if workers is None:
+        return None
+    workers, cores = index(workers), os.cpu_count() or 1
+    if workers == 0:
+        msg = "workers must not be zero; give a number of threads, or -1 for one for each core"
+        raise ValueError(msg)
+    if workers < -cores:
+        msg = f"workers value out of range: {workers} is less than -{cores}, where -1 is all cores"
+        raise ValueError(msg)
+    return workers if workers > 0 else cores + 1 + workers
