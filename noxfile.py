@@ -399,6 +399,7 @@ def docs(session: nox.Session) -> None:
     session.chdir(ROOT)
     session.run(
         *("python", "-P", "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"),
+        "--fresh-env",  # Sphinx does not see changes of the docstrings and extensions
         *("--jobs", "auto", "--conf-dir", "docs", ".", str(site)),
     )
     session.log(f"built {(site / 'index.html').relative_to(ROOT)}")

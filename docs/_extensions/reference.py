@@ -24,6 +24,8 @@ from tools.api_surface import TOP_MODULES, public_modules, public_names
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "generated" / "reference"
 C_NAMES = re.compile(r"C (?:function|name)s?:? ((?:``\w+``(?:, | and )?)+)")
+# Their own members are described by Python.
+FOREIGN_BASES = ("object", "int", "tuple", "Exception", "Protocol", "ValueError", "RuntimeError")
 SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
 ENTRY = re.compile(r"^(\S.*)\n((?: .*\n?)*)", re.MULTILINE)
 
@@ -61,6 +63,8 @@ def write_pages(app: Sphinx) -> None:
     tops = (top for names in TOP_MODULES.values() for top in names)
     modules = [module for top in tops for module in public_modules(top)]
     homes = homes_of_classes(modules)
+    for stale in {*PAGES.iterdir()} - {PAGES / f"{module.__name__}.rst" for module in modules}:
+        stale.unlink()
     for module in modules:
         path = PAGES / f"{module.__name__}.rst"
         text = "\n".join(page(module, homes)) + "\n"
@@ -116,6 +120,7 @@ def described(name: str, value: Any, homes: dict[type, str]) -> Iterator[str]:
         yield from (f".. autoclass:: {name}", "   :no-members:", "", *members(value))
     elif inspect.isclass(value):
         yield from (f".. autoclass:: {name}", "   :members:")
+        yield f"   :inherited-members: {', '.join(FOREIGN_BASES)}"
     else:
         yield f".. autofunction:: {name}" if callable(value) else f".. autodata:: {name}"
 
