@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,10 +55,13 @@ def main(arguments: list[str] | None = None) -> int:
     subjects = gpu_subjects() if execution == "cuda" else cpu_subjects(options.threads)
     timer = gpu_ms if execution == "cuda" else cpu_ms
     found = []
+    logging.disable()  # some libraries log what they refuse, which is a dash here
     for row in with_progress(rows, "measuring"):
         found.append((row.name, measured(row, subjects, timer, options.rounds)))
         forget_plans()
-    result = _report.figures(found, execution, options.threads)
+    logging.disable(logging.NOTSET)
+    command = ["python -m gpumath.bench", *(sys.argv[1:] if arguments is None else arguments)]
+    result = _report.figures(found, execution, options.threads, " ".join(command))
     print(_report.table(result))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
