@@ -83,13 +83,11 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 
-GALLERY = "docs/generated/examples/index"
-
 sphinx_gallery_conf = {
-    "examples_dirs": ["examples/host/fft"],
-    "gallery_dirs": ["docs/generated/examples"],
+    "examples_dirs": ["examples/host/fft", "examples/bindings"],
+    "gallery_dirs": ["docs/generated/examples/fft", "docs/generated/examples/bindings"],
     # The others need a GPU, and are shown only.
-    "filename_pattern": r"/0[1-3]|/06",
+    "filename_pattern": r"fft/0[1-3]|fft/06|bindings/02",
     "abort_on_example_error": True,
     "reset_argv": lambda _gallery, _variables: [str(ROOT / "docs" / "generated" / "saved")],
     "ignore_pattern": r"^_",
@@ -104,7 +102,13 @@ sphinx_gallery_conf = {
 }
 
 
-FOLDERS = {"examples": GALLERY, "api-surface": "docs/reference"}
+FOLDERS = {
+    "examples": "docs/examples",
+    "examples/host/fft": "docs/generated/examples/fft/index",
+    "examples/bindings": "docs/generated/examples/bindings/index",
+    "examples/rust": "crates/gpumath-core/README",
+    "api-surface": "docs/reference",
+}
 
 
 def link_to_folders(_app: Sphinx, doctree: document) -> None:

@@ -21,7 +21,7 @@ CUFFT = "docs/generated/reference/gpumath.bindings.cufft.html"
 PAGES = [
     "docs/index.html",
     "docs/performance.html",
-    "docs/generated/examples/01_sunspots.html",
+    "docs/generated/examples/fft/01_sunspots.html",
     "docs/generated/reference/gpumath.fft.html",
     CUFFT,
 ]
