@@ -236,7 +236,7 @@ def tests_cuda_libs(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Try random things with the built wheels: `-- 10m` for each module, default one minute."""
     libraries = (*CUDA13_LIBRARIES, "nvidia-nvvm")
-    session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, *libraries)
+    session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, "tqdm", *libraries)
     # The packages are those of the wheels: the checkout only has what is run.
     session.run("python", "-P", "-m", "tests.fuzz", *session.posargs, env={"PYTHONPATH": str(ROOT)})
 

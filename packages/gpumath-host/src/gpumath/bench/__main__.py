@@ -17,7 +17,7 @@ from gpumath._host.progress import with_progress
 from gpumath.bench import _report
 from gpumath.bench._measure import cpu_ms, gpu_ms, measured
 from gpumath.bench._rows import CPU_ROWS, GPU_ROWS
-from gpumath.bench._subjects import cpu_subjects, forget_plans, gpu_subjects, usable_cores
+from gpumath.bench._subjects import cpu_subjects, forget_plans, gpu_subjects
 from gpumath.bindings import core
 
 __all__ = ["main"]
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure transforms and products here, beside the libraries installed here.",
     )
     parser.add_argument("--execution", choices=("cuda", "cpu"), help="default: the GPU, if any")
-    parser.add_argument("--threads", type=int, default=usable_cores(), help="on the CPU")
+    parser.add_argument("--threads", type=int, default=core.usable_cores(), help="on the CPU")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each library")
     parser.add_argument("--rows", default="", metavar="TEXT", help="only rows with this name")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
