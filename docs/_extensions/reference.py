@@ -26,7 +26,8 @@ PAGES = ROOT / "docs" / "generated" / "reference"
 C_NAMES = re.compile(r"C (?:function|name)s?:? ((?:``\w+``(?:, | and )?)+)")
 # Their own members are described by Python.
 FOREIGN_BASES = ("object", "int", "tuple", "Exception", "Protocol", "ValueError", "RuntimeError")
-SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
+SHORT_FORM = {"Parameters", "Attributes", "Returns", "Raises", "Notes"}
+SECTION = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
 ENTRY = re.compile(r"^(\S.*)\n((?: .*\n?)*)", re.MULTILINE)
 
 
@@ -114,7 +115,7 @@ def described(name: str, value: Any, homes: dict[type, str]) -> Iterator[str]:
     if inspect.isclass(value) and homes[value] != name:
         yield from opening("class", name)
         yield f"   Is :py:class:`{homes[value]}`."
-    elif C_NAMES.search(inspect.getdoc(value) or ""):
+    elif stands_for_c(name, value):
         yield from of_c(name, value)
     elif inspect.isclass(value) and issubclass(value, enum.Enum):
         yield from (f".. autoclass:: {name}", "   :no-members:", "", *members(value))
@@ -123,6 +124,13 @@ def described(name: str, value: Any, homes: dict[type, str]) -> Iterator[str]:
         yield f"   :inherited-members: {', '.join(FOREIGN_BASES)}"
     else:
         yield f".. autofunction:: {name}" if callable(value) else f".. autodata:: {name}"
+
+
+def stands_for_c(name: str, value: object) -> bool:
+    """Say whether a name of the bindings has a description of the short form."""
+    text = inspect.getdoc(value) or ""
+    short = set(SECTION.findall(text)) <= SHORT_FORM
+    return name.startswith("gpumath.bindings.") and short and bool(C_NAMES.search(text))
 
 
 def opening(kind: str, name: str, signature: str = "") -> Iterator[str]:
