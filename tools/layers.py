@@ -52,16 +52,17 @@ PYTHON_LAYERS = (
             *("gpumath.sparse", "gpumath.tensor", "gpumath.random", "gpumath.memory"),
             "gpumath._host",
             # Measurements beside them, and their plots.
-            *("gpumath.bench", "matplotlib", "nvmath", "scipy"),
+            *("gpumath.bench", "matplotlib", "nvmath"),
         ),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
         only_in=(
             ("cupy", (f"{HOST}/_host", f"{HOST}/bench")),
             ("torch", (f"{HOST}/_host", f"{HOST}/bench")),
-            *((name, (f"{HOST}/bench",)) for name in ("matplotlib", "nvmath", "scipy")),
+            *((name, (f"{HOST}/bench",)) for name in ("matplotlib", "nvmath")),
         ),
-        # To compile callbacks written in Python; to show the progress of long measurements.
-        lazily=("gpumath.device", "tqdm"),
+        # To compile callbacks written in Python; to show the progress of long measurements; to
+        # measure beside SciPy.
+        lazily=("gpumath.device", "tqdm", "scipy"),
     ),
     PythonLayer(
         DEVICE,
