@@ -249,7 +249,7 @@ def tests_cuda_libs(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Try random things with the built wheels: `-- 10m` for each module, default one minute."""
     libraries = (*CUDA13_LIBRARIES, "nvidia-nvvm")
-    session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, *libraries)
+    session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, "tqdm", *libraries)
     # The packages are those of the wheels: the checkout only has what is run.
     session.run("python", "-P", "-m", "tests.fuzz", *session.posargs, env={"PYTHONPATH": str(ROOT)})
 
@@ -412,6 +412,7 @@ def docs(session: nox.Session) -> None:
     session.chdir(ROOT)
     session.run(
         *("python", "-P", "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"),
+        "--fresh-env",  # Sphinx does not see changes of the docstrings and extensions
         *("--jobs", "auto", "--conf-dir", "docs", ".", str(site)),
     )
     session.log(f"built {(site / 'index.html').relative_to(ROOT)}")

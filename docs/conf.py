@@ -17,6 +17,8 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_extensions")]
 
+import toc  # noqa: E402 # from there
+
 project = "gpumath"
 copyright = "the gpumath developers"
 version = release = version_of("gpumath-host")
@@ -31,7 +33,7 @@ extensions = [
     "plots",
     "reference",
 ]
-external_toc_path = "docs/_toc.yml"
+external_toc_path = toc.write(ROOT)
 root_doc = "docs/index"
 include_patterns = [
     "ARCHITECTURE.md",
@@ -46,7 +48,7 @@ exclude_patterns = [
     *(".*", "benchmarks", "crates/*/src", "demo-output", "dist", "target", "tests"),
     *("packages/*/src", "packages/*/rust", "docs/generated/**.py", "docs/generated/**.ipynb"),
 ]
-# _toc.yml has places for pages that do not exist yet; the gallery has a list of its own pages.
+# _toc.yml has places for pages that do not exist yet; the gallery lists its own pages.
 suppress_warnings = ["etoc.glob", "etoc.toctree", "config.cache"]
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
@@ -81,13 +83,11 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 
-GALLERY = "docs/generated/examples/index"
-
 sphinx_gallery_conf = {
-    "examples_dirs": ["examples/host/fft"],
-    "gallery_dirs": ["docs/generated/examples"],
+    "examples_dirs": ["examples/host/fft", "examples/bindings"],
+    "gallery_dirs": ["docs/generated/examples/fft", "docs/generated/examples/bindings"],
     # The others need a GPU, and are shown only.
-    "filename_pattern": r"/0[1-3]|/06",
+    "filename_pattern": r"fft/0[1-3]|fft/06|bindings/02",
     "abort_on_example_error": True,
     "reset_argv": lambda _gallery, _variables: [str(ROOT / "docs" / "generated" / "saved")],
     "ignore_pattern": r"^_",
@@ -102,15 +102,25 @@ sphinx_gallery_conf = {
 }
 
 
-def link_to_gallery(_app: Sphinx, doctree: document) -> None:
-    """Let links to the folder of the examples lead to their gallery."""
+FOLDERS = {
+    "examples": "docs/examples",
+    "examples/host/fft": "docs/generated/examples/fft/index",
+    "examples/bindings": "docs/generated/examples/bindings/index",
+    "examples/rust": "crates/gpumath-core/README",
+    "api-surface": "docs/reference",
+}
+
+
+def link_to_folders(_app: Sphinx, doctree: document) -> None:
+    """Let links to folders, which a code host can show, lead to the pages about them."""
     for node in doctree.findall(addnodes.pending_xref):
-        if node["reftarget"] in ("../examples", "../../examples"):
-            node.attributes |= {"refdomain": "doc", "reftarget": GALLERY, "reftargetid": None}
+        page = FOLDERS.get(node["reftarget"].replace("../", ""))
+        if page is not None:
+            node.attributes |= {"refdomain": "doc", "reftarget": page, "reftargetid": None}
 
 
 def setup(app: Sphinx) -> None:
     """Connect what is defined here."""
-    app.connect("doctree-read", link_to_gallery)
+    app.connect("doctree-read", link_to_folders)
     # It only reads the pages' settings, but does not declare that.
     app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True

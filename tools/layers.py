@@ -61,8 +61,8 @@ PYTHON_LAYERS = (
             ("torch", (f"{HOST}/_host", f"{HOST}/bench")),
             *((name, (f"{HOST}/bench",)) for name in ("matplotlib", "nvmath")),
         ),
-        # To compile callbacks written in Python, to answer programs that use SciPy, and to show the
-        # progress of long measurements.
+        # To compile callbacks written in Python, to answer programs that use SciPy and measure beside
+        # it, and to show the progress of long measurements.
         lazily=("gpumath.device", "scipy", "tqdm"),
     ),
     PythonLayer(

@@ -24,7 +24,10 @@ from tools.api_surface import TOP_MODULES, public_modules, public_names
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "generated" / "reference"
 C_NAMES = re.compile(r"C (?:function|name)s?:? ((?:``\w+``(?:, | and )?)+)")
-SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
+# Their own members are described by Python.
+FOREIGN_BASES = ("object", "int", "tuple", "Exception", "Protocol", "ValueError", "RuntimeError")
+SHORT_FORM = {"Parameters", "Attributes", "Returns", "Raises", "Notes"}
+SECTION = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
 ENTRY = re.compile(r"^(\S.*)\n((?: .*\n?)*)", re.MULTILINE)
 
 
@@ -61,6 +64,8 @@ def write_pages(app: Sphinx) -> None:
     tops = (top for names in TOP_MODULES.values() for top in names)
     modules = [module for top in tops for module in public_modules(top)]
     homes = homes_of_classes(modules)
+    for stale in {*PAGES.iterdir()} - {PAGES / f"{module.__name__}.rst" for module in modules}:
+        stale.unlink()
     for module in modules:
         path = PAGES / f"{module.__name__}.rst"
         text = "\n".join(page(module, homes)) + "\n"
@@ -110,14 +115,22 @@ def described(name: str, value: Any, homes: dict[type, str]) -> Iterator[str]:
     if inspect.isclass(value) and homes[value] != name:
         yield from opening("class", name)
         yield f"   Is :py:class:`{homes[value]}`."
-    elif C_NAMES.search(inspect.getdoc(value) or ""):
+    elif stands_for_c(name, value):
         yield from of_c(name, value)
     elif inspect.isclass(value) and issubclass(value, enum.Enum):
         yield from (f".. autoclass:: {name}", "   :no-members:", "", *members(value))
     elif inspect.isclass(value):
         yield from (f".. autoclass:: {name}", "   :members:")
+        yield f"   :inherited-members: {', '.join(FOREIGN_BASES)}"
     else:
         yield f".. autofunction:: {name}" if callable(value) else f".. autodata:: {name}"
+
+
+def stands_for_c(name: str, value: object) -> bool:
+    """Say whether a name of the bindings has a description of the short form."""
+    text = inspect.getdoc(value) or ""
+    short = set(SECTION.findall(text)) <= SHORT_FORM
+    return name.startswith("gpumath.bindings.") and short and bool(C_NAMES.search(text))
 
 
 def opening(kind: str, name: str, signature: str = "") -> Iterator[str]:

@@ -21,7 +21,7 @@ CUFFT = "docs/generated/reference/gpumath.bindings.cufft.html"
 PAGES = [
     "docs/index.html",
     "docs/performance.html",
-    "docs/generated/examples/01_sunspots.html",
+    "docs/generated/examples/fft/01_sunspots.html",
     "docs/generated/reference/gpumath.fft.html",
     CUFFT,
 ]
@@ -148,8 +148,8 @@ def test_pages_are_readable(page: Any, scheme: str, width: int) -> None:
         ("Your first transform", "fft.rfft(signal)"),
         ("A library is not found", "LibraryNotFoundError"),
         ("It is slower than I thought", "the first call loads libraries and plans"),
-        ("Reference", "gpumath.linalg"),
-        ("architecture", "The life of a call"),
+        ("reference", "gpumath.linalg"),
+        ("explanation", "the life of a call"),
     ],
 )
 def test_one_click_from_the_front_page(page: Any, link: str, expected: str) -> None:

@@ -61,6 +61,7 @@ def test_libraries_compute_the_same_on_the_cpu(row: Row) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:ComplexHalf support")
 @pytest.mark.parametrize("row", ROWS + GPU_ONLY, ids=lambda row: row.name)
 def test_libraries_compute_the_same_on_the_gpu(row: Row) -> None:
     results = {}
@@ -91,6 +92,7 @@ def test_figures_table_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert row["times"]["gpumath"] > 0
     assert row["times"]["NumPy"] > 0
     assert found["machine"].endswith(", 1 threads")
+    assert found["command"].startswith("python -m gpumath.bench --execution cpu --rows 4×7×9")
     assert found["versions"]["NumPy"] == np.__version__
     table = capsys.readouterr().out.splitlines()
     assert table[-1].startswith("| 4×7×9×11, (1, 2) | ")

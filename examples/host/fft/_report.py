@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -86,4 +87,4 @@ def save_plot(figure: Figure, name: str) -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path.cwd()
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / name, dpi=120)
-    print(f"plot     : {folder / name}")
+    print(f"plot     : {os.path.relpath(folder / name)}")

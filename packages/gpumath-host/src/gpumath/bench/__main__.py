@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ from gpumath._host.progress import with_progress
 from gpumath.bench import _report
 from gpumath.bench._measure import cpu_ms, gpu_ms, measured
 from gpumath.bench._rows import CPU_ROWS, GPU_ROWS
-from gpumath.bench._subjects import cpu_subjects, forget_plans, gpu_subjects, usable_cores
+from gpumath.bench._subjects import cpu_subjects, forget_plans, gpu_subjects
 from gpumath.bindings import core
 
 __all__ = ["main"]
@@ -54,10 +55,13 @@ def main(arguments: list[str] | None = None) -> int:
     subjects = gpu_subjects() if execution == "cuda" else cpu_subjects(options.threads)
     timer = gpu_ms if execution == "cuda" else cpu_ms
     found = []
+    logging.disable()  # some libraries log what they refuse, which is a dash here
     for row in with_progress(rows, "measuring"):
         found.append((row.name, measured(row, subjects, timer, options.rounds)))
         forget_plans()
-    result = _report.figures(found, execution, options.threads)
+    logging.disable(logging.NOTSET)
+    command = ["python -m gpumath.bench", *(sys.argv[1:] if arguments is None else arguments)]
+    result = _report.figures(found, execution, options.threads, " ".join(command))
     print(_report.table(result))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
@@ -72,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure transforms and products here, beside the libraries installed here.",
     )
     parser.add_argument("--execution", choices=("cuda", "cpu"), help="default: the GPU, if any")
-    parser.add_argument("--threads", type=int, default=usable_cores(), help="on the CPU")
+    parser.add_argument("--threads", type=int, default=core.usable_cores(), help="on the CPU")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each library")
     parser.add_argument("--rows", default="", metavar="TEXT", help="only rows with this name")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")

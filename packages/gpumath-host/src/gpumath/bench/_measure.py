@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+import warnings
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -20,6 +21,13 @@ _ROUND_SECONDS = 0.1
 
 def measured(row: Row, subjects: Subjects, timer: Timer, rounds: int) -> dict[str, float | None]:
     """Return the median milliseconds of each subject; None where it refuses the row."""
+    with warnings.catch_warnings():
+        # Some libraries warn of what they measure here, such as half precision.
+        warnings.simplefilter("ignore")
+        return _medians(row, subjects, timer, rounds)
+
+
+def _medians(row: Row, subjects: Subjects, timer: Timer, rounds: int) -> dict[str, float | None]:
     calls: dict[str, Call] = {}
     for name, make in subjects.items():
         try:

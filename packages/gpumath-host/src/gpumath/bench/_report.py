@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -18,10 +17,11 @@ __all__ = ["figures", "plot", "ratio", "table"]
 Times = Mapping[str, float | None]
 
 
-def figures(rows: Sequence[tuple[str, Times]], execution: str, threads: int) -> dict[str, Any]:
+def figures(
+    rows: Sequence[tuple[str, Times]], execution: str, threads: int, command: str
+) -> dict[str, Any]:
     """Return all that has to be known about a run as plain data."""
-    packages = {"gpumath": "gpumath-host"}
-    versions = {name: _version(package) for name, package in packages.items()} | installed()
+    versions = {"gpumath": _version("gpumath-host"), **installed()}
     if execution == "cuda":
         device = core.Device(0).name
         versions |= {lib.name: lib.version for lib in core.libraries() if lib.version}
@@ -32,7 +32,7 @@ def figures(rows: Sequence[tuple[str, Times]], execution: str, threads: int) -> 
         "machine": device,
         "versions": {"Python": platform.python_version(), **versions},
         "date": date.today().isoformat(),
-        "command": " ".join(["python -m gpumath.bench", *sys.argv[1:]]),
+        "command": command,
         "unit": "ms",
         "rows": [{"name": name, "times": dict(times)} for name, times in rows],
     }

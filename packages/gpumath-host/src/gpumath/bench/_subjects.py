@@ -5,7 +5,6 @@ A subject raises where its library is not installed or refuses the row; it is le
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,7 +23,6 @@ __all__ = [
     "forget_plans",
     "gpu_subjects",
     "installed",
-    "usable_cores",
 ]
 
 Call: TypeAlias = Callable[[], object]
@@ -209,8 +207,3 @@ def _device_values(shape: tuple[int, ...], dtype: str) -> memory.Array:
     core.copy(array.ptr, values.ctypes.data, array.nbytes)
     core.Device(array.device_id or 0).synchronize()
     return array
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))
