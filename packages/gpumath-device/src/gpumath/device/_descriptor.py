@@ -145,18 +145,22 @@ def compiled(
 
 
 @contextmanager
-def explained(asked: str) -> Iterator[None]:
+def explained(asked: str, advice: Callable[[], str] | None = None) -> Iterator[None]:
     """Turn a refusal of libmathdx into a ValueError that says what was asked and why not.
 
     Parameters
     ----------
     asked : str
         What the user asked for.
+    advice : callable, optional
+        Returns what works instead. It is called only after a refusal.
     """
     try:
         yield
     except LibMathDxError as error:
-        msg = f"libmathdx cannot compile {asked}: {_reason(_last_error()) or error}"
+        reason = _reason(_last_error()) or str(error)
+        parts = [reason] if advice is None else [advice(), reason]
+        msg = f"libmathdx cannot compile {asked}: {' '.join(parts)}"
         raise ValueError(msg) from error
 
 
