@@ -19,13 +19,12 @@ from tests.helpers.numba_kernels import cubin_of
 
 
 @pytest.fixture(autouse=True)
-def libmathdx(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skip without libmathdx, and keep code out of the user's own folder."""
+def libmathdx() -> None:
+    """Skip without libmathdx."""
     try:
         mathdx.get_version_ex()
     except errors.LibraryNotFoundError:
         pytest.skip("libmathdx is not installed")
-    monkeypatch.setenv("GPUMATH_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "code"))
 
 
 def solver(function: str, size: tuple[int, ...] = (8, 8, 2), **options: Any) -> device.Solver:
