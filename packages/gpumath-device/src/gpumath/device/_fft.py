@@ -11,6 +11,7 @@ from gpumath.device._architecture import Code, CodeType, ComputeCapability, Dim3
 from gpumath.device._arguments import as_code_type, one_of
 from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, produce_ltoir
 from gpumath.device._fft_operators import APIS, KNOBS, FFTOperators, knob_values
+from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._types import value_type_of
 
 __all__ = ["FFT", "compile_fft_execute"]
@@ -225,8 +226,7 @@ class FFT(FFTOperators):
             It is called outside of a kernel.
         """
         del data, shared
-        msg = "FFT.execute is called inside kernels that numba.cuda.jit compiles"
-        raise RuntimeError(msg)
+        only_in_kernels("FFT.execute")
 
     def _block_trait(self, name: str) -> int | None:
         return None if self._execution == "Thread" else self._descriptor.integer(name)
