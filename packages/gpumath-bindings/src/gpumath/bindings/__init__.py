@@ -5,6 +5,7 @@
   `driver`, `runtime`, `nvrtc`, `nvjitlink`, `mathdx`
 - `gpumath.bindings.core`: libraries, devices, streams, memory, operand views and FFT plans
 - `gpumath.bindings.errors`: the exceptions
+- `gpumath.bindings.code_cache`: the cache on disk of what the packages compile
 - ``python -m gpumath.bindings``: a report of what is found on this machine and what is missing
 
 ``import gpumath.bindings`` is enough: a module is imported when its name is first used. Importing a
@@ -29,6 +30,7 @@ if isinstance(__spec__.loader, _zipimporter):  # or else an error about a missin
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpumath.bindings import (
+        code_cache,
         core,
         cublas,
         cublasLt,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "code_cache",
     "core",
     "cublas",
     "cublasLt",

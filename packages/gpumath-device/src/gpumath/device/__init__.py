@@ -38,6 +38,22 @@ from gpumath.device._matmul_types import (
     SharedStorageCalc,
     TransposeMode,
 )
+from gpumath.device._orthogonal import (
+    LeastSquaresSolver,
+    LQFactorize,
+    LQMultiply,
+    QRFactorize,
+    QRMultiply,
+)
+from gpumath.device._precompile import precompile
+from gpumath.device._solver import Solver
+from gpumath.device._solver_classes import (
+    CholeskySolver,
+    LUPivotSolver,
+    LUSolver,
+    TriangularSolver,
+)
+from gpumath.device._solver_code import compile_solver_execute, solver_fatbin
 from gpumath.device._tensors import Layout
 from gpumath.device._types import (
     INT_NP_TYPES,
@@ -101,20 +117,30 @@ __all__ = [
     "Accumulator",
     "Alignment",
     "Arrangement",
+    "CholeskySolver",
     "Code",
     "CodeType",
     "Complex",
     "ComputeCapability",
     "Dim3",
     "ISAVersion",
+    "LQFactorize",
+    "LQMultiply",
+    "LUPivotSolver",
+    "LUSolver",
     "Layout",
     "LeadingDimension",
+    "LeastSquaresSolver",
     "Matmul",
     "OpaqueTensor",
     "Precision",
+    "QRFactorize",
+    "QRMultiply",
     "SharedStorageCalc",
     "SmallFloat",
+    "Solver",
     "TransposeMode",
+    "TriangularSolver",
     "Vector",
     "axpby",
     "bfloat16",
@@ -122,6 +148,7 @@ __all__ = [
     "compile_blas_execute",
     "compile_fft_callback",
     "compile_fft_execute",
+    "compile_solver_execute",
     "complex32",
     "complex64",
     "complex128",
@@ -140,6 +167,8 @@ __all__ = [
     "make_tensor",
     "np_float16x2",
     "np_float16x4",
+    "precompile",
+    "solver_fatbin",
     "tfloat32",
 ]
 

@@ -1,30 +1,66 @@
-"""Keeps what libmathdx has compiled, because a compilation takes seconds."""
+"""Keeps what libmathdx and NVRTC have compiled, because a compilation takes seconds.
+
+The code is in the cache on disk that all packages share. The last few pieces stay in memory, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.metadata import PackageNotFoundError, version
+
+from gpumath.bindings import mathdx, nvrtc
+from gpumath.bindings.code_cache import cached_code
 
 __all__ = ["cached"]
 
-_CACHE: dict[tuple[object, ...], bytes] = {}
+
+@dataclass(frozen=True)
+class _Request:
+    """A key, and how to make what belongs to it; the key alone is compared."""
+
+    key: str
+    produce: Callable[[], bytes] = field(compare=False)
 
 
-def cached(kind: str, key: tuple[object, ...], produce: Callable[[], bytes]) -> bytes:
+# One piece of LTO-IR is about 2 MB.
+@lru_cache(maxsize=64)
+def _load(request: _Request) -> bytes:
+    return cached_code(request.key, request.produce)
+
+
+def cached(
+    kind: str, key: tuple[object, ...], produce: Callable[[], bytes], *, libmathdx: bool = True
+) -> bytes:
     """Return the result of an earlier call with this kind and key, or produce it now.
 
     Parameters
     ----------
     kind : str
-        What the bytes are, such as ``'ltoir'``. The format of the bytes is the caller's.
+        What the bytes are, such as ``'fft'``. The format of the bytes is the caller's.
     key : tuple
         All that the result depends on: numbers, texts, None, and tuples of them. The versions of
-        libmathdx and NVRTC are added here.
+        this package, of NVRTC and of libmathdx are added here.
     produce : callable
-        Makes the result, and takes long. It may be called by several threads at once, without the
-        GIL while it waits for libmathdx.
+        Makes the result, and takes long. Threads and processes that ask for the same result at once
+        wait for one of them to produce it; for different results, they do not wait.
+    libmathdx : bool, default: True
+        Whether libmathdx makes it, and not NVRTC alone.
     """
-    full_key = (kind, *key)
-    found = _CACHE.get(full_key)
-    if found is None:
-        found = _CACHE.setdefault(full_key, produce())
-    return found
+    versions = (_own_version(), _compilers() if libmathdx else nvrtc.version())
+    return _load(_Request(repr((versions, kind, key)), produce))
+
+
+@cache
+def _compilers() -> tuple[object, ...]:
+    # The commit tells builds of the same version apart.
+    return nvrtc.version(), mathdx.get_version_ex(), mathdx.mathdx_get_commit()
+
+
+@cache
+def _own_version() -> str:
+    try:
+        return f"gpumath-device {version('gpumath-device')}"
+    except PackageNotFoundError:  # not installed, but found on PYTHONPATH
+        return "gpumath-device"

@@ -15,6 +15,7 @@ from gpumath.device._matmul import Matmul
 from gpumath.device._numba import _accumulators as _accumulators
 from gpumath.device._numba._fft import CallableFFTType, FFTType
 from gpumath.device._numba._matmul import MatmulType
+from gpumath.device._numba._solver import SOLVER_TYPES
 from gpumath.device._numba._tensors import LayoutType
 from gpumath.device._numba._vectors import number_class
 from gpumath.device._tensors import Layout
@@ -25,6 +26,7 @@ _TYPES: dict[type, Any] = {
     FFT: FFTType,
     CallableFFT: CallableFFTType,
     Matmul: MatmulType,
+    **SOLVER_TYPES,
     Layout: LayoutType,
 }
 

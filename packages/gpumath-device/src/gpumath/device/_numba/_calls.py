@@ -14,6 +14,7 @@ from typing import Any
 from llvmlite import ir
 from numba import cuda
 from numba.cuda import cgutils, types
+from numba.cuda.core.errors import TypingError
 from numba.cuda.extending import infer, infer_getattr, lower_builtin
 from numba.cuda.typing.templates import (
     AbstractTemplate,
@@ -97,7 +98,10 @@ def _template(name: Any, resolve: Resolver, *, bound: bool) -> Any:
             if has_star:
                 result, _ = resolve(*receiver, *args)
                 return signature(result, *args, recvr=self.this)
-            given = python_signature.bind(*args, **kws)
+            try:
+                given = python_signature.bind(*args, **kws)
+            except TypeError as error:
+                raise TypingError(str(error)) from None
             given.apply_defaults()
             arguments = tuple(
                 types.Omitted(None) if value is None else value for value in given.args
