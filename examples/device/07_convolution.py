@@ -1,6 +1,6 @@
 """Filter rows in one kernel: a forward transform, a product in frequency space, an inverse one.
 
-The transforms are in the older form, which kernels call as functions; `device.FFT` is the newer one.
+The transforms are in the older form, which kernels call as functions; `device.FFT` is newer.
 
 python examples/device/07_convolution.py
 """
@@ -40,6 +40,7 @@ STRIDE, ELEMENTS = forward.stride, forward.elements_per_thread
 
 @cuda.jit(link=forward.files + inverse.files)
 def convolve(data: Any, weights: Any) -> None:
+    """Filter a row by each block."""
     thread_data = cuda.local.array(shape=(STORAGE_SIZE,), dtype=VALUE_TYPE)
     shared_memory = cuda.shared.array(shape=(0,), dtype=VALUE_TYPE)
     row = cuda.blockIdx.x
