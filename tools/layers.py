@@ -72,7 +72,10 @@ PYTHON_LAYERS = (
     ),
     PythonLayer(
         "examples",
-        ("numpy", "cupy", "matplotlib", "torch", "gpumath", "_kernels", "_report"),
+        (
+            *("numpy", "cupy", "matplotlib", "numba", "torch", "gpumath"),
+            *("_kernels", "_plot", "_report"),
+        ),
         forbidden=("gpumath._host", "gpumath.bindings._core", "gpumath.bindings._generated"),
     ),
 )

@@ -63,7 +63,7 @@ def test_integers(signs: tuple[str, str, str]) -> None:
     check(device.Matmul((32, 32, 32), precision, "real", arrangement=(ROWS, COLUMNS, ROWS)), 0)
 
 
-@pytest.mark.parametrize("arrangement", product((ROWS, COLUMNS), repeat=3))
+@pytest.mark.parametrize("arrangement", list(product((ROWS, COLUMNS), repeat=3)))
 def test_arrangements(arrangement: Any) -> None:
     check(device.Matmul((13, 7, 21), np.float32, "real", arrangement=arrangement), 1e-5)
 

@@ -18,14 +18,13 @@ from tests.helpers.numba_kernels import cubin_of
 
 
 @pytest.fixture(autouse=True)
-def compilers(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skip without compilers, and keep code out of the user's own folder."""
+def compilers() -> None:
+    """Skip without compilers."""
     require_numba()
     try:
         nvrtc.version()
     except errors.LibraryNotFoundError:
         pytest.skip("NVRTC is not installed")
-    monkeypatch.setenv("GPUMATH_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "code"))
 
 
 def kernel_with(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

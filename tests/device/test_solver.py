@@ -19,13 +19,12 @@ from tests.helpers.numba_kernels import cubin_of
 
 
 @pytest.fixture(autouse=True)
-def libmathdx(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skip without libmathdx, and keep code out of the user's own folder."""
+def libmathdx() -> None:
+    """Skip without libmathdx."""
     try:
         mathdx.get_version_ex()
     except errors.LibraryNotFoundError:
         pytest.skip("libmathdx is not installed")
-    monkeypatch.setenv("GPUMATH_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "code"))
 
 
 def solver(function: str, size: tuple[int, ...] = (8, 8, 2), **options: Any) -> device.Solver:
@@ -86,6 +85,14 @@ def test_attributes() -> None:
         (lambda: solver("potrf", fill_mode=None), "fill_mode is needed for 'potrf'"),
         (lambda: solver("geqrf", side="left"), "side is given, but 'geqrf' has none"),
         (lambda: solver("geqrf", transpose_mode="transposed"), "one of 'non_transposed'"),
+        (
+            lambda: solver("gels", transpose_mode="conj_transposed"),
+            "cuSOLVERDx does not have for real numbers",
+        ),
+        (
+            lambda: solver("gels", transpose_mode="transposed", data_type="complex"),
+            "cuSOLVERDx does not have for complex numbers",
+        ),
         (lambda: solver("htev", job="overwrite_vectors"), "one of 'no_vectors', 'all_vectors'"),
         (lambda: solver("geqrf", (8, 0)), r"size\[1\] is 0; a positive integer is needed"),
         (lambda: solver("geqrf", (8, 8, 8, 8)), "a sequence of 1 to 3 positive integers"),

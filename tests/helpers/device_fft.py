@@ -28,7 +28,8 @@ def transform_on_gpu(fft: Any, x: np.ndarray, *, in_shared_memory: bool = False)
     else:
         kernel = _in_shared_memory(fft) if in_shared_memory else _of_blocks(fft)
         grid, block = len(x) // fft.ffts_per_block, tuple(fft.block_dim)
-        dynamic = fft.shared_memory_size
+        points = fft.ffts_per_block * fft.size * np.dtype(fft.value_type.dtype).itemsize
+        dynamic = max(fft.shared_memory_size, points if in_shared_memory else 0)
     on_gpu = cuda.to_device(np.ascontiguousarray(x)), cuda.to_device(out)
     cuda.jit(kernel)[grid, block, 0, dynamic](*on_gpu)
     return on_gpu[1].copy_to_host()
@@ -119,8 +120,8 @@ def _access(fft: Any) -> tuple[Any, Any]:
 
     def store_half(data: Any, i: Any, y: Any, row: Any, index: Any) -> None:
         new = data[i]
-        y[row, index] = complex(float(new.x), float(new.z))
-        y[row + 1, index] = complex(float(new.y), float(new.w))
+        y[row, index] = complex(np.float64(new.x), np.float64(new.z))
+        y[row + 1, index] = complex(np.float64(new.y), np.float64(new.w))
 
     def store_real(data: Any, i: Any, y: Any, row: Any, index: Any) -> None:
         y[row, index] = data[i // 2].y if i % 2 else data[i // 2].x

@@ -27,7 +27,8 @@ def test_there_are_blocks() -> None:
 
 def needs_gpu(block: str) -> bool:
     """Whether a block has arrays on a device."""
-    return re.search(r"^import cupy|\"cuda\"", block, re.MULTILINE) is not None
+    pattern = r"^import cupy|\"cuda\"|^from numba import cuda"
+    return re.search(pattern, block, re.MULTILINE) is not None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ Importing this package does not import Numba. Names that only kernels can use im
 are first read.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from gpumath.device._architecture import (
@@ -26,7 +27,8 @@ from gpumath.device._architecture import (
 )
 from gpumath.device._callbacks import compile_fft_callback, function_fingerprint
 from gpumath.device._fft import FFT, compile_fft_execute
-from gpumath.device._functions import fft
+from gpumath.device._functions import fft, matmul
+from gpumath.device._kernel_functions import Accumulator, OpaqueTensor
 from gpumath.device._matmul import Matmul, compile_blas_execute
 from gpumath.device._matmul_types import (
     Alignment,
@@ -52,6 +54,7 @@ from gpumath.device._solver_classes import (
     TriangularSolver,
 )
 from gpumath.device._solver_code import compile_solver_execute, solver_fatbin
+from gpumath.device._tensors import Layout
 from gpumath.device._types import (
     INT_NP_TYPES,
     REAL_NP_TYPES,
@@ -76,7 +79,21 @@ _NUMBA_NAMES = (
     *("float16x2_type", "float16x4_type", "float32x2_type", "float32x4_type"),
     *("float64x2_type", "float64x4_type", "uint32x4_type"),
 )
+_KERNEL_FUNCTIONS = (
+    *("axpby", "clear", "copy", "copy_fragment", "copy_wait"),
+    *("make_fragment_like", "make_tensor"),
+)
 if TYPE_CHECKING:
+    from gpumath.device._kernel_functions import (
+        axpby,
+        clear,
+        copy,
+        copy_fragment,
+        copy_wait,
+        make_fragment_like,
+        make_tensor,
+    )
+
     float16x2: Any
     float16x4: Any
     float32x2: Any
@@ -97,6 +114,7 @@ __all__ = [
     "INT_NP_TYPES",
     "MAX_SUPPORTED_CC",
     "REAL_NP_TYPES",
+    "Accumulator",
     "Alignment",
     "Arrangement",
     "CholeskySolver",
@@ -110,9 +128,11 @@ __all__ = [
     "LQMultiply",
     "LUPivotSolver",
     "LUSolver",
+    "Layout",
     "LeadingDimension",
     "LeastSquaresSolver",
     "Matmul",
+    "OpaqueTensor",
     "Precision",
     "QRFactorize",
     "QRMultiply",
@@ -122,7 +142,9 @@ __all__ = [
     "TransposeMode",
     "TriangularSolver",
     "Vector",
+    "axpby",
     "bfloat16",
+    "clear",
     "compile_blas_execute",
     "compile_fft_callback",
     "compile_fft_execute",
@@ -130,6 +152,9 @@ __all__ = [
     "complex32",
     "complex64",
     "complex128",
+    "copy",
+    "copy_fragment",
+    "copy_wait",
     "current_device_lto",
     "current_device_sm",
     "fft",
@@ -138,6 +163,9 @@ __all__ = [
     "function_fingerprint",
     "half2",
     "half4",
+    "make_fragment_like",
+    "make_tensor",
+    "matmul",
     "np_float16x2",
     "np_float16x4",
     "precompile",
@@ -147,12 +175,20 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NUMBA_NAMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    from gpumath.device._numba import _vectors
+    if name in _NUMBA_NAMES:
+        from gpumath.device._numba import _vectors
 
-    return getattr(_vectors, name)
+        return getattr(_vectors, name)
+    if name in _KERNEL_FUNCTIONS:
+        from gpumath.device import _kernel_functions
+
+        # Numba must know of these functions before it compiles a kernel that calls one.
+        if find_spec("numba_cuda"):
+            from gpumath.device import _numba as _numba
+
+        return getattr(_kernel_functions, name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from gpumath.bindings import mathdx
 from gpumath.device._architecture import Code, CodeType, ComputeCapability, Dim3
 from gpumath.device._arguments import as_code_type, as_count, one_of
 from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, explained, produce_ltoir
+from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._matmul_operators import APIS, MatmulOperators
 from gpumath.device._matmul_types import (
     Alignment,
@@ -17,6 +18,7 @@ from gpumath.device._matmul_types import (
     SharedStorageCalc,
     element_size,
 )
+from gpumath.device._tensors import Layout
 
 __all__ = ["Matmul", "compile_blas_execute"]
 
@@ -226,16 +228,69 @@ class Matmul(MatmulOperators):
             calculator.add(alignment, element_size(value_type), span)
         return calculator.get()
 
+    def get_layout_gmem_a(self, leading_dimension: int | None = None) -> Layout:
+        """Return the layout of a in global memory, where columns or rows may be further apart."""
+        return Layout(self, "gmem_a", leading_dimension)
+
+    def get_layout_gmem_b(self, leading_dimension: int | None = None) -> Layout:
+        """Return the layout of b in global memory, where columns or rows may be further apart."""
+        return Layout(self, "gmem_b", leading_dimension)
+
+    def get_layout_gmem_c(self, leading_dimension: int | None = None) -> Layout:
+        """Return the layout of c in global memory, where columns or rows may be further apart."""
+        return Layout(self, "gmem_c", leading_dimension)
+
+    def get_layout_smem_a(self) -> Layout:
+        """Return the plain layout of a in shared memory."""
+        return Layout(self, "smem_a")
+
+    def get_layout_smem_b(self) -> Layout:
+        """Return the plain layout of b in shared memory."""
+        return Layout(self, "smem_b")
+
+    def get_layout_smem_c(self) -> Layout:
+        """Return the plain layout of c in shared memory."""
+        return Layout(self, "smem_c")
+
+    def get_layout_rmem_c(self) -> Layout:
+        """Return the layout of c in registers, for plain layouts of a and b."""
+        return Layout(self, "rmem_c")
+
+    def suggest_layout_smem_a(self) -> Layout:
+        """Return the fastest layout of a in shared memory."""
+        return Layout(self, "suggested_smem_a")
+
+    def suggest_layout_smem_b(self) -> Layout:
+        """Return the fastest layout of b in shared memory."""
+        return Layout(self, "suggested_smem_b")
+
+    def suggest_layout_smem_c(self) -> Layout:
+        """Return the fastest layout of c in shared memory."""
+        return Layout(self, "suggested_smem_c")
+
+    def suggest_layout_rmem_c(self) -> Layout:
+        """Return the layout of c in registers, for the fastest layouts of a and b."""
+        return Layout(self, "suggested_rmem_c")
+
+    def get_accumulator(self) -> Any:
+        """Return an `Accumulator` for plain layouts of a and b, inside a kernel."""
+        only_in_kernels("Matmul.get_accumulator")
+
+    def suggest_accumulator(self) -> Any:
+        """Return an `Accumulator` for the fastest layouts of a and b, inside a kernel."""
+        only_in_kernels("Matmul.suggest_accumulator")
+
     def execute(self, *operands: Any) -> None:
         """Compute the product, inside a kernel.
 
-        It is called as ``execute(alpha, a, b, beta, c)`` with arrays in shared memory, or as
-        ``execute(alpha, a, lda, b, ldb, beta, c, ldc)`` with leading dimensions that are known when
-        the kernel runs.
+        It is called as ``execute(alpha, a, b, beta, c)`` with arrays or tensors in shared memory;
+        as ``execute(alpha, a, lda, b, ldb, beta, c, ldc)`` with arrays, and leading dimensions that
+        are known when the kernel runs; or as ``execute(a, b, accumulator)`` with tensors in shared
+        memory, which adds the product to an accumulator or a fragment.
 
         Parameters
         ----------
-        *operands : array or number
+        *operands : array, tensor or number
             The matrices, and the numbers alpha and beta.
 
         Raises
@@ -244,8 +299,7 @@ class Matmul(MatmulOperators):
             It is called outside of a kernel.
         """
         del operands
-        msg = "Matmul.execute is called inside kernels that numba.cuda.jit compiles"
-        raise RuntimeError(msg)
+        only_in_kernels("Matmul.execute")
 
     def _code(self, api: str, target: ComputeCapability | None = None) -> CompiledCode:
         """Return the code of `execute`, with leading dimensions that are fixed or arguments."""
@@ -253,7 +307,7 @@ class Matmul(MatmulOperators):
         operators = self._operators(api)
 
         def compile_now() -> tuple[Sequence[str], Any, bytes]:
-            with explained(repr(self), lambda: "cuBLASDx does not support it on these GPUs."):
+            with explained(repr(self)):
                 descriptor = Descriptor("cublasdx", operators)
                 handle = descriptor.handle
                 finalize = mathdx.cublasdx_finalize_code

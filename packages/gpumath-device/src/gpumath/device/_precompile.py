@@ -49,9 +49,9 @@ def precompile(*objects: Any) -> None:
     --------
     >>> import numpy as np
     >>> from gpumath import device
-    >>> fft = device.FFT(64, np.float32, "c2c", "Block", direction="forward", sm=90)
     >>> lu = device.Solver("getrf_no_pivot", (8,), np.float32, "Block", sm=90)
-    >>> device.precompile(fft, (lu, "runtime_leading_dim"))
+    >>> qr = device.Solver("geqrf", (8, 8), np.float32, "Block", sm=90)
+    >>> device.precompile(lu, (qr, "runtime_leading_dim"))
     """
     work = [job for described in objects for job in _jobs(described)]
     if not work:

@@ -86,7 +86,8 @@ class Solver:
     arrangement : sequence of {'col_major', 'row_major'}, optional
         Order of A, and of B or C. Default: ``'col_major'``.
     transpose_mode : {'non_transposed', 'transposed', 'conj_transposed'}, optional
-        How A is used by LU solvers, ``'unmqr'``, ``'unmlq'``, ``'gels'`` and ``'trsm'``.
+        How A is used by LU solvers, ``'unmqr'``, ``'unmlq'``, ``'gels'`` and ``'trsm'``. Of real
+        numbers ``'transposed'``, of complex ones ``'conj_transposed'``.
     side : {'left', 'right'}, optional
         Side of A or Q in the product: for ``'trsm'``, ``'unmqr'`` and ``'unmlq'``, which need it.
     diag : {'unit', 'non_unit'}, optional
@@ -155,6 +156,13 @@ class Solver:
             fill_mode=fill_mode,
             job=job,
         )
+        unused = "conj_transposed" if self._data_type == "real" else "transposed"
+        if transpose_mode == unused:
+            msg = (
+                f"transpose_mode is {unused!r}, which cuSOLVERDx does not have for "
+                f"{self._data_type} numbers; 'non_transposed' or the other one is needed"
+            )
+            raise ValueError(msg)
         self._arrangement: tuple[str, str] = as_pair("arrangement", arrangement, ("col_major",) * 2)
         for order in self._arrangement:
             one_of("arrangement", order, _ARRANGEMENTS)

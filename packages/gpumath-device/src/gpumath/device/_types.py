@@ -30,6 +30,8 @@ __all__ = [
     "np_float16x4",
     "precision_name",
     "tfloat32",
+    "value_type_like",
+    "value_type_number",
     "value_type_of",
 ]
 
@@ -257,6 +259,28 @@ def value_type_of(value: int) -> Any:
     kind, _, real = name.partition("_")
     number = _VALUES[real]
     return number if kind == "R" else complex_of(number)
+
+
+def value_type_number(value_type: Any) -> int:
+    """Return libmathdx's number for the type of the elements of an operand."""
+    is_complex = isinstance(value_type, Complex)
+    number = value_type.real_dtype if is_complex else value_type
+    real = next(name for name, known in _VALUES.items() if known is number)
+    return int(CommondxValueType[f"{'C' if is_complex else 'R'}_{real}"])
+
+
+def value_type_like(value_type: Any, name: str) -> Any:
+    """Return a type of elements with another type of numbers: complex if ``value_type`` is.
+
+    Parameters
+    ----------
+    value_type : type, SmallFloat or Complex
+        A type of elements.
+    name : str
+        Name of the type of numbers, such as ``'float32'``; or of vectors of them, with ``'x2'``.
+    """
+    number = _BY_NAME[name.partition("x")[0]]
+    return complex_of(number) if isinstance(value_type, Complex) else number
 
 
 def complex_of(number: Any) -> Complex:

@@ -8,28 +8,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpumath.device._check_numba import refresh  # before all that imports Numba
 from gpumath.device._fft import FFT
-from gpumath.device._functions import CallableFFT
+from gpumath.device._functions import CallableFFT, CallableMatmul
 from gpumath.device._matmul import Matmul
-from gpumath.device._numba import _compiler  # checks what is installed, before anything else
+from gpumath.device._numba import _accumulators as _accumulators
 from gpumath.device._numba._fft import CallableFFTType, FFTType
-from gpumath.device._numba._matmul import MatmulType
-from gpumath.device._numba._objects import ObjectType
+from gpumath.device._numba._matmul import CallableMatmulType, MatmulType
 from gpumath.device._numba._solver import SOLVER_TYPES
+from gpumath.device._numba._tensors import LayoutType
 from gpumath.device._numba._vectors import number_class
+from gpumath.device._tensors import Layout
 
 __all__ = ["number_class", "type_of"]
 
-_TYPES: dict[type, type[ObjectType]] = {
+_TYPES: dict[type, Any] = {
     FFT: FFTType,
     CallableFFT: CallableFFTType,
     Matmul: MatmulType,
+    CallableMatmul: CallableMatmulType,
     **SOLVER_TYPES,
+    Layout: LayoutType,
 }
 
-_compiler.refresh()
+refresh()
 
 
-def type_of(value: Any) -> ObjectType:
+def type_of(value: Any) -> Any:
     """Return Numba's type of an object that kernels use as it is."""
     return _TYPES[type(value)](value)

@@ -37,7 +37,7 @@ __device__ void uniform2_double(Philox4_32_10 &s, double *out)
     for (int i = 0; i < 2; i++) out[i] = fine_double(s);
 }
 
-// ---- Normal numbers: pairs by Box and Muller, or the inverse of the distribution for Sobol points.
+// ---- Normal numbers: pairs by Box and Muller, or the inverse of the distribution for Sobol.
 
 template <class S> __device__ void normal2(S &s, float *out)
 {

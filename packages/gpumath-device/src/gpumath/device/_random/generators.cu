@@ -171,7 +171,7 @@ __device__ void init(u64 seed, u64 subsequence, u64 offset, MRG32k3a &s)
     skipahead(offset, s);
 }
 
-// ---- Philox4x32-10: a counter of 128 bits, encrypted under the seed; STATE is the place in output.
+// ---- Philox4x32-10: a counter of 128 bits, encrypted under the seed; STATE is a place in output.
 
 __device__ void encrypt(Philox4_32_10 &s)
 {
