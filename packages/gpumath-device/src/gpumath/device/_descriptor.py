@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import weakref
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from gpumath.bindings import mathdx
+from gpumath.bindings import mathdx, nvrtc
 from gpumath.bindings.mathdx import CommondxArchModifier, CommondxOption, LibMathDxError
 from gpumath.device._architecture import ComputeCapability, ISAVersion
 from gpumath.device._code_cache import cached
@@ -144,22 +145,39 @@ def compiled(
 
 
 @contextmanager
-def explained(asked: str, advice: Callable[[], str]) -> Iterator[None]:
-    """Turn a refusal of libmathdx into a ValueError that says what was asked and what works.
+def explained(asked: str, advice: Callable[[], str] | None = None) -> Iterator[None]:
+    """Turn a refusal of libmathdx into a ValueError that says what was asked and why not.
 
     Parameters
     ----------
     asked : str
         What the user asked for.
-    advice : callable
-        Returns what is wrong and what works instead. It is called only after a refusal.
+    advice : callable, optional
+        Returns what works instead. It is called only after a refusal.
     """
     try:
         yield
     except LibMathDxError as error:
-        log = _last_error()
-        msg = f"{asked} is not possible: {advice()}\n{error}{log and chr(10)}{log}"
+        reason = _reason(_last_error()) or str(error)
+        parts = [reason] if advice is None else [advice(), reason]
+        msg = f"libmathdx cannot compile {asked}: {' '.join(parts)}"
         raise ValueError(msg) from error
+
+
+def _reason(log: str) -> str:
+    """Return what the log of a compilation says, in short."""
+    assertion = re.search(r'static assertion failed with "([^"]*)"', log)
+    if assertion:
+        return assertion[1]
+    if "cannot open source file" in log:
+        version = mathdx.get_version_ex()
+        return (
+            f"libmathdx {'.'.join(map(str, version))} does not work with NVRTC "
+            f"{'.'.join(map(str, nvrtc.version()))}, some of whose headers have moved. "
+            "To fix it: pip install 'nvidia-cuda-nvrtc<13.5'"
+        )
+    errors = [line for line in log.splitlines() if "error" in line]
+    return "\n".join(errors[:3])
 
 
 def _last_error() -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from gpumath.bindings import mathdx
 from gpumath.device._architecture import Code, CodeType, ComputeCapability, Dim3
 from gpumath.device._arguments import as_code_type, one_of
-from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, produce_ltoir
+from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, explained, produce_ltoir
 from gpumath.device._fft_operators import APIS, KNOBS, FFTOperators, knob_values
 from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._types import value_type_of
@@ -242,11 +242,12 @@ class FFT(FFTOperators):
         operators = self._operators(api)
 
         def compile_now() -> tuple[Sequence[str], Any, bytes]:
-            descriptor = Descriptor("cufftdx", operators)
-            handle = descriptor.handle
-            finalize = mathdx.cufftdx_finalize_code
-            isa, ltoir = produce_ltoir(target, lambda code: finalize(code, handle))
-            return [descriptor.text("SYMBOL_NAME")], isa, ltoir
+            with explained(repr(self)):
+                descriptor = Descriptor("cufftdx", operators)
+                handle = descriptor.handle
+                finalize = mathdx.cufftdx_finalize_code
+                isa, ltoir = produce_ltoir(target, lambda code: finalize(code, handle))
+                return [descriptor.text("SYMBOL_NAME")], isa, ltoir
 
         return compiled("fft", tuple(sorted(operators.items())), target, compile_now)
 

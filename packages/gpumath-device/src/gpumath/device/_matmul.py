@@ -307,7 +307,7 @@ class Matmul(MatmulOperators):
         operators = self._operators(api)
 
         def compile_now() -> tuple[Sequence[str], Any, bytes]:
-            with explained(repr(self), lambda: "cuBLASDx does not support it on these GPUs."):
+            with explained(repr(self)):
                 descriptor = Descriptor("cublasdx", operators)
                 handle = descriptor.handle
                 finalize = mathdx.cublasdx_finalize_code

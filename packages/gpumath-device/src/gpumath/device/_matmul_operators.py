@@ -149,7 +149,7 @@ class MatmulOperators:
         operators = self._operators("static_leading_dimensions")
 
         def ask() -> bytes:
-            with explained(repr(self), lambda: "cuBLASDx does not support it on these GPUs."):
+            with explained(repr(self)):
                 descriptor = Descriptor("cublasdx", operators)
                 values = [descriptor.integers(name, 3) for name in _SUGGESTIONS]
             return json.dumps(values).encode()

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["Layout", "copy_wait_code", "tensor_function"]
 
 _TRAITS = ("LOGICAL_SIZE", "STORAGE_BYTES", "ALIGNMENT_BYTES")
-_REFUSAL = "cuBLASDx does not support it on these GPUs."
 
 
 class Layout:
@@ -154,9 +153,10 @@ def _traits_of(matmul: Matmul, argument: tuple[str, int | None]) -> tuple[int, i
         arguments = [argument]
 
     def ask() -> bytes:
-        with explained(repr(matmul), lambda: _REFUSAL):
+        with explained(repr(matmul)):
             descriptor = Descriptor("cublasdx", operators)
             tensors = _create_tensors(descriptor, arguments)
+            mathdx.cublasdx_finalize_tensors(len(tensors), tensors)
             read = mathdx.cublasdx_get_tensor_trait_int64
             traits = [[read(t, CublasdxTensorTrait[name]) for name in _TRAITS] for t in tensors]
             for tensor in tensors:
@@ -177,11 +177,8 @@ def _create_tensors(
         number = CublasdxTensorType[name.upper()]
         tensor = mathdx.cublasdx_create_tensor(descriptor.handle, number)
         if value_type is not None:
-            mathdx.cublasdx_finalize_tensors(1, [tensor])
             tensor = mathdx.cublasdx_make_tensor_like(tensor, CommondxValueType(value_type))
         tensors.append(tensor)
-    if tensors:
-        mathdx.cublasdx_finalize_tensors(len(tensors), tensors)
     return tensors
 
 
@@ -216,7 +213,7 @@ def _device_function(
     alignment: int | None = None,
 ) -> CompiledCode:
     def compile_now() -> tuple[Sequence[str], Any, bytes]:
-        with explained(asked, lambda: _REFUSAL):
+        with explained(asked):
             descriptor = Descriptor("cublasdx", operators)
             tensors = _create_tensors(descriptor, arguments)
             kind = CublasdxDeviceFunctionType[function]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpumath.device._check_numba import refresh  # before all that imports Numba
 from gpumath.device._fft import FFT
 from gpumath.device._functions import CallableFFT
 from gpumath.device._matmul import Matmul
 from gpumath.device._numba import _accumulators as _accumulators
-from gpumath.device._numba import _compiler  # checks what is installed, before anything else
 from gpumath.device._numba._fft import CallableFFTType, FFTType
 from gpumath.device._numba._matmul import MatmulType
 from gpumath.device._numba._solver import SOLVER_TYPES
@@ -30,7 +30,7 @@ _TYPES: dict[type, Any] = {
     Layout: LayoutType,
 }
 
-_compiler.refresh()
+refresh()
 
 
 def type_of(value: Any) -> Any:

@@ -14,7 +14,7 @@ from numba.cuda.descriptor import cuda_target
 from numba.cuda.np.numpy_support import from_dtype
 
 from gpumath.device import _random_code, random
-from gpumath.device._numba import _compiler
+from gpumath.device._check_numba import refresh
 from gpumath.device._numba._calls import Builder, array_address, call, device_function, link_of
 from gpumath.device._numba._vectors import (
     float32x2_type,
@@ -204,4 +204,4 @@ for _name in _random_code.FUNCTIONS:
         _register_skip(_name)
     elif not _name.startswith("init"):
         _register_sampler(_name)
-_compiler.refresh()
+refresh()
