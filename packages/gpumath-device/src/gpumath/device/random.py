@@ -2,7 +2,7 @@
 
 A kernel draws numbers from states, one for each thread: ``random.uniform(states[i])``. The numbers
 are those of cuRAND's generators of the same names, apart from Poisson's. The code is gpumath's own
-and needs neither cuRAND nor its headers; NVRTC compiles it once for all GPUs.
+and needs neither cuRAND nor its headers; NVRTC compiles a generator once for all GPUs.
 
 Examples
 --------
