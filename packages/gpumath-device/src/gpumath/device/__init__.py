@@ -27,7 +27,7 @@ from gpumath.device._architecture import (
 )
 from gpumath.device._callbacks import compile_fft_callback, function_fingerprint
 from gpumath.device._fft import FFT, compile_fft_execute
-from gpumath.device._functions import fft
+from gpumath.device._functions import fft, matmul
 from gpumath.device._kernel_functions import Accumulator, OpaqueTensor
 from gpumath.device._matmul import Matmul, compile_blas_execute
 from gpumath.device._matmul_types import (
@@ -165,6 +165,7 @@ __all__ = [
     "half4",
     "make_fragment_like",
     "make_tensor",
+    "matmul",
     "np_float16x2",
     "np_float16x4",
     "precompile",

@@ -10,11 +10,11 @@ from typing import Any
 
 from gpumath.device._check_numba import refresh  # before all that imports Numba
 from gpumath.device._fft import FFT
-from gpumath.device._functions import CallableFFT
+from gpumath.device._functions import CallableFFT, CallableMatmul
 from gpumath.device._matmul import Matmul
 from gpumath.device._numba import _accumulators as _accumulators
 from gpumath.device._numba._fft import CallableFFTType, FFTType
-from gpumath.device._numba._matmul import MatmulType
+from gpumath.device._numba._matmul import CallableMatmulType, MatmulType
 from gpumath.device._numba._solver import SOLVER_TYPES
 from gpumath.device._numba._tensors import LayoutType
 from gpumath.device._numba._vectors import number_class
@@ -26,6 +26,7 @@ _TYPES: dict[type, Any] = {
     FFT: FFTType,
     CallableFFT: CallableFFTType,
     Matmul: MatmulType,
+    CallableMatmul: CallableMatmulType,
     **SOLVER_TYPES,
     Layout: LayoutType,
 }

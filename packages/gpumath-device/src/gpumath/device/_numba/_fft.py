@@ -8,10 +8,10 @@ from numba.cuda import types
 from numba.cuda.core.errors import TypingError
 
 from gpumath.device._numba._calls import Builder, array_address, call, device_method, link_of
-from gpumath.device._numba._objects import ObjectType
+from gpumath.device._numba._objects import ObjectType, callable_type
 from gpumath.device._numba._vectors import array_type
 
-__all__ = ["FFTType"]
+__all__ = ["CallableFFTType", "FFTType"]
 
 
 class FFTType(ObjectType):
@@ -52,15 +52,4 @@ def _execute(fft: FFTType, data: Any, shared: Any = None) -> tuple[Any, Builder]
     return types.void, build
 
 
-class CallableFFTType(types.Callable, FFTType):
-    """Type of a transform that kernels call as a function."""
-
-    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
-        return types.BoundFunction(_execute, self).get_call_type(context, args, kws)
-
-    def get_call_signatures(self) -> Any:
-        return (), True
-
-    def get_impl_key(self, typed: Any) -> Any:
-        del typed
-        return _execute.key
+CallableFFTType = callable_type(FFTType, _execute)

@@ -15,11 +15,11 @@ from gpumath.device._numba._calls import (
     link_of,
     value_address,
 )
-from gpumath.device._numba._objects import ObjectType
+from gpumath.device._numba._objects import ObjectType, callable_type
 from gpumath.device._numba._tensors import TensorType, call_tensor_function
 from gpumath.device._numba._vectors import array_type, holds
 
-__all__ = ["MatmulType"]
+__all__ = ["CallableMatmulType", "MatmulType"]
 
 
 class MatmulType(ObjectType):
@@ -126,3 +126,6 @@ def _check(product: Any, name: str, given: Any, value_types: dict[str, Any]) -> 
         needed = "a number"
     msg = f"{name} of execute of {product} is {given}; {needed} is needed"
     raise TypingError(msg)
+
+
+CallableMatmulType = callable_type(MatmulType, _execute)

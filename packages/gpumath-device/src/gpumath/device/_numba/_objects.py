@@ -15,7 +15,7 @@ from numba.cuda.extending import (
 from numba.cuda.typing.templates import AttributeTemplate
 from numba.cuda.typing.typeof import typeof
 
-__all__ = ["ObjectType"]
+__all__ = ["ObjectType", "callable_type"]
 
 
 class ObjectType(types.Type):
@@ -66,3 +66,28 @@ def _constant_type(value: Any) -> Any:
     # A literal integer can be the shape of an array in a kernel.
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     return types.literal(value) if is_integer else typeof(value)
+
+
+def callable_type(object_type: type[ObjectType], method: Any) -> type[ObjectType]:
+    """Return a type of objects that kernels call as a function.
+
+    Parameters
+    ----------
+    object_type : type
+        Type of such objects without the call.
+    method : template
+        Method that is called instead, as `device_method` returns it.
+    """
+
+    class CallableType(types.Callable, object_type):  # type: ignore[misc, valid-type]  # it is one
+        def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+            return types.BoundFunction(method, self).get_call_type(context, args, kws)
+
+        def get_call_signatures(self) -> Any:
+            return (), True
+
+        def get_impl_key(self, typed: Any) -> Any:
+            del typed
+            return method.key
+
+    return CallableType
