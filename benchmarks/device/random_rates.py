@@ -28,6 +28,7 @@ def kernels(random: Any, generator: str, options: dict[str, Any]) -> dict[str, C
     def init(states: Any, sums: Any) -> None:
         i = cuda.grid(1)
         random.init(1234, i, 0, states[i])
+        sums[i] = 0
 
     def rand(states: Any, sums: Any) -> None:
         i = cuda.grid(1)
