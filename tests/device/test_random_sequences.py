@@ -114,7 +114,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("random")
     header = ROOT / "tests" / "helpers" / "random_on_cpu.h"
     source = folder / "random.cpp"
-    source.write_text(f'#include "{header}"\n{_random_code.source()}')
+    source.write_text(f'#include "{header}"\n{_random_code.source(*STATES)}')
     built = folder / "random.so"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", built, source], check=True)
     return ctypes.CDLL(str(built))

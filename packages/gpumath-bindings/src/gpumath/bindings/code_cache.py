@@ -16,7 +16,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -139,6 +138,8 @@ def _content(file: Path) -> bytes:
 
 def _write(file: Path, code: bytes) -> None:
     """Write a file atomically: no process ever reads a part of it."""
+    import tempfile  # takes long to import
+
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(suffix=_PART_SUFFIX, dir=file.parent)
     try:

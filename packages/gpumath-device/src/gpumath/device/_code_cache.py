@@ -6,9 +6,7 @@ The code is in the cache on disk that all packages share. The last few pieces st
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, version
 
 from gpumath.bindings import mathdx, nvrtc
 from gpumath.bindings.code_cache import cached_code
@@ -16,18 +14,16 @@ from gpumath.bindings.code_cache import cached_code
 __all__ = ["cached"]
 
 
-@dataclass(frozen=True)
-class _Request:
-    """A key, and how to make what belongs to it; the key alone is compared."""
+class _Request(str):
+    """A key. How to make what belongs to it is not compared."""
 
-    key: str
-    produce: Callable[[], bytes] = field(compare=False)
+    produce: Callable[[], bytes]
 
 
 # One piece of LTO-IR is about 2 MB.
 @lru_cache(maxsize=64)
 def _load(request: _Request) -> bytes:
-    return cached_code(request.key, request.produce)
+    return cached_code(request, request.produce)
 
 
 def cached(
@@ -49,7 +45,9 @@ def cached(
         Whether libmathdx makes it, and not NVRTC alone.
     """
     versions = (_own_version(), _compilers() if libmathdx else nvrtc.version())
-    return _load(_Request(repr((versions, kind, key)), produce))
+    request = _Request((versions, kind, key))
+    request.produce = produce
+    return _load(request)
 
 
 @cache
@@ -60,6 +58,8 @@ def _compilers() -> tuple[object, ...]:
 
 @cache
 def _own_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # takes long to import
+
     try:
         return f"gpumath-device {version('gpumath-device')}"
     except PackageNotFoundError:  # not installed, but found on PYTHONPATH

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -56,6 +55,8 @@ def precompile(*objects: Any) -> None:
     work = [job for described in objects for job in _jobs(described)]
     if not work:
         return
+    from concurrent.futures import ThreadPoolExecutor  # takes long to import
+
     with ThreadPoolExecutor(min(len(work), os.cpu_count() or 1)) as threads:
         for done in [threads.submit(job) for job in work]:
             done.result()

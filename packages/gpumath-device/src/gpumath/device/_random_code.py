@@ -1,4 +1,4 @@
-"""Compiles the functions of `gpumath.device.random`, once for all GPUs."""
+"""Compiles the functions of `gpumath.device.random`, for each generator once for all GPUs."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def c_type(name: str, generator: str) -> str:
 
 
 @cache
-def compiled() -> bytes:
-    """Return the LTO-IR of all functions, for the oldest GPUs that NVRTC knows and all newer ones.
+def compiled(generator: str) -> bytes:
+    """Return the LTO-IR of a generator's functions, for the oldest GPUs that NVRTC knows and newer.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def compiled() -> bytes:
         There is no NVRTC.
     """
     oldest = nvrtc.get_supported_archs()[0]
-    text = source()
+    text = source(generator)
     return cached("random", (oldest, text), lambda: _compile(text, oldest), libmathdx=False)
 
 
@@ -107,17 +107,19 @@ def _compile(text: str, architecture: int) -> bytes:
         nvrtc.destroy_program(program)
 
 
-def source() -> str:
-    """Return the whole CUDA C++ source."""
+def source(*generators: str) -> str:
+    """Return the CUDA C++ source of the functions of some generators."""
     files = [(_FOLDER / name).read_text() for name in ("generators.cu", "distributions.cu")]
     head = "typedef unsigned int u32;\ntypedef unsigned long long u64;\n"
-    return "\n".join([head, *_tables(), *files, *_exports()])
+    return "\n".join([head, *_tables(), *files, *_exports(generators)])
 
 
-def _exports() -> list[str]:
+def _exports(generators: tuple[str, ...]) -> list[str]:
     lines = []
     for name, function in FUNCTIONS.items():
-        for generator in function.generators:
+        for generator in generators:
+            if generator not in function.generators:
+                continue
             types = [c_type(parameter, generator) for parameter in function.parameters]
             given = [f"a{number}" for number in range(len(types))]
             declared = [f"{kind} {a}" for kind, a in zip(types, given, strict=True)]

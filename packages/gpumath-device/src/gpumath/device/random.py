@@ -2,7 +2,7 @@
 
 A kernel draws numbers from states, one for each thread: ``random.uniform(states[i])``. The numbers
 are those of cuRAND's generators of the same names, apart from Poisson's. The code is gpumath's own
-and needs neither cuRAND nor its headers; NVRTC compiles it once for all GPUs.
+and needs neither cuRAND nor its headers; NVRTC compiles a generator once for all GPUs.
 
 Examples
 --------
@@ -124,133 +124,361 @@ class Compile:
 def init(*arguments: Any) -> None:
     """Initialize a state, inside a kernel.
 
-    ========================================  ==================================================
-    ``init(seed, subsequence, offset, s)``    XORWOW, MRG32k3a and Philox4_32_10
-    ``init(directions, offset, s)``           Sobol32 and Sobol64
-    ``init(directions, scramble, offset, s)`` ScrambledSobol32 and ScrambledSobol64
-    ========================================  ==================================================
+    ============================================= =============================================
+    ``init(seed, subsequence, offset, state)``    XORWOW, MRG32k3a and Philox4_32_10
+    ``init(directions, offset, state)``           Sobol32 and Sobol64
+    ``init(directions, scramble, offset, state)`` ScrambledSobol32 and ScrambledSobol64
+    ============================================= =============================================
 
     Threads with the same seed and different subsequences draw independent numbers; a subsequence
-    has 2^67 of them (XORWOW), 2^76 (MRG32k3a) or 2^66 (Philox4_32_10). ``offset`` numbers are
-    skipped. ``directions`` are the 32 or 64 direction vectors of one dimension: an array, such as a
-    row of what `random_helpers.get_direction_vectors32` returns.
+    has 2^67 of them (XORWOW), 2^76 (MRG32k3a) or 2^66 (Philox4_32_10).
+
+    Parameters
+    ----------
+    seed, subsequence : int
+        Numbers of 64 bits.
+    directions : array or pointer
+        The 32 or 64 direction vectors of one dimension, such as a row of what
+        `random_helpers.get_direction_vectors32` returns.
+    scramble : int
+        Scramble constant of the dimension, of as many bits as the generator.
+    offset : int
+        How many numbers are skipped.
+    state : state
+        Element of an array of states, such as ``states[i]``.
     """
 
 
 @kernel_function
 def skipahead(n: Any, state: Any) -> None:
-    """Skip ``n`` numbers, inside a kernel."""
+    """Skip numbers, inside a kernel.
+
+    Parameters
+    ----------
+    n : int
+        How many; not negative.
+    state : state
+        Element of an array of states, such as ``states[i]``.
+    """
 
 
 @kernel_function
 def skipahead_sequence(n: Any, state: Any) -> None:
-    """Skip ``n`` sequences, inside a kernel.
+    """Skip sequences, inside a kernel.
 
-    For MRG32k3a, they are of 2^127 numbers; for XORWOW and Philox4_32_10, they are subsequences.
+    A sequence of MRG32k3a has 2^127 numbers; of XORWOW and Philox4_32_10, it is a subsequence.
+
+    Parameters
+    ----------
+    n : int
+        How many; not negative.
+    state : state
+        Element of an array of states, such as ``states[i]`` of a generator that is not Sobol's.
     """
 
 
 @kernel_function
 def skipahead_subsequence(n: Any, state: Any) -> None:
-    """Skip ``n`` subsequences, inside a kernel."""
+    """Skip subsequences, inside a kernel; `init` says how long they are.
+
+    Parameters
+    ----------
+    n : int
+        How many; not negative.
+    state : state
+        Element of an array of states, such as ``states[i]`` of a generator that is not Sobol's.
+    """
 
 
 @kernel_function
 def rand(state: Any) -> Any:
-    """Return 32 random bits, or 64 of a Sobol generator of 64 bits, inside a kernel."""
+    """Return random bits, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]``.
+
+    Returns
+    -------
+    uint32, or uint64 of a Sobol generator of 64 bits
+    """
 
 
 @kernel_function
 def rand4(state: Any) -> Any:
-    """Return four times 32 random bits of a Philox4_32_10 state, as a ``uint32x4``."""
+    """Return four times 32 random bits, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of Philox4_32_10.
+
+    Returns
+    -------
+    uint32x4
+    """
 
 
 @kernel_function
 def uniform(state: Any) -> Any:
-    """Return a float32 above 0 and up to 1, inside a kernel."""
+    """Return a number above 0 and up to 1, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]``.
+
+    Returns
+    -------
+    float32
+    """
 
 
 @kernel_function
 def uniform_double(state: Any) -> Any:
-    """Return a float64 above 0 and up to 1, inside a kernel.
+    """Return a number above 0 and up to 1, inside a kernel.
 
-    It has 53 random bits of XORWOW and of the Sobol generators of 64 bits, else 32.
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]``.
+
+    Returns
+    -------
+    float64
+        It has 53 random bits of XORWOW and of the Sobol generators of 64 bits, else 32.
     """
 
 
 @kernel_function
 def uniform2_double(state: Any) -> Any:
-    """Return two numbers of a Philox4_32_10 state with 53 random bits each, as a ``float64x2``."""
+    """Return two numbers with 53 random bits each, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of Philox4_32_10.
+
+    Returns
+    -------
+    float64x2
+    """
 
 
 @kernel_function
 def uniform4(state: Any) -> Any:
-    """Return four numbers of a Philox4_32_10 state above 0 and up to 1, as a ``float32x4``."""
+    """Return four numbers above 0 and up to 1, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of Philox4_32_10.
+
+    Returns
+    -------
+    float32x4
+    """
 
 
 @kernel_function
 def normal(state: Any) -> Any:
-    """Return a float32 of the standard normal distribution, inside a kernel.
+    """Return a number of the standard normal distribution, inside a kernel.
 
     XORWOW, MRG32k3a and Philox4_32_10 make numbers in pairs; the state keeps the second one for the
     next call.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]``.
+
+    Returns
+    -------
+    float32
     """
 
 
 @kernel_function
 def normal_double(state: Any) -> Any:
-    """Return a float64 of the standard normal distribution, inside a kernel."""
+    """Return a number of the standard normal distribution, inside a kernel.
+
+    XORWOW, MRG32k3a and Philox4_32_10 make numbers in pairs; the state keeps the second one for the
+    next call.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]``.
+
+    Returns
+    -------
+    float64
+    """
 
 
 @kernel_function
 def normal2(state: Any) -> Any:
-    """Return two normal numbers of a generator that is not Sobol's, as a ``float32x2``."""
+    """Return two numbers of the standard normal distribution, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of a generator that is not Sobol's.
+
+    Returns
+    -------
+    float32x2
+    """
 
 
 @kernel_function
 def normal2_double(state: Any) -> Any:
-    """Return two normal numbers of a generator that is not Sobol's, as a ``float64x2``."""
+    """Return two numbers of the standard normal distribution, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of a generator that is not Sobol's.
+
+    Returns
+    -------
+    float64x2
+    """
 
 
 @kernel_function
 def normal4(state: Any) -> Any:
-    """Return four normal numbers of a Philox4_32_10 state, as a ``float32x4``."""
+    """Return four numbers of the standard normal distribution, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of Philox4_32_10.
+
+    Returns
+    -------
+    float32x4
+    """
 
 
 @kernel_function
 def log_normal(state: Any, mean: Any, stddev: Any) -> Any:
-    """Return ``exp(mean + stddev * normal)`` as a float32, inside a kernel."""
+    """Return a number whose logarithm is normally distributed, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]``.
+    mean, stddev : float
+        Mean and standard deviation of the logarithms.
+
+    Returns
+    -------
+    float32
+    """
 
 
 @kernel_function
 def log_normal_double(state: Any, mean: Any, stddev: Any) -> Any:
-    """Return ``exp(mean + stddev * normal)`` as a float64, inside a kernel."""
+    """Return a number whose logarithm is normally distributed, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]``.
+    mean, stddev : float
+        Mean and standard deviation of the logarithms.
+
+    Returns
+    -------
+    float64
+    """
 
 
 @kernel_function
 def log_normal2(state: Any, mean: Any, stddev: Any) -> Any:
-    """Return two log-normal numbers of a generator that is not Sobol's, as a ``float32x2``."""
+    """Return two numbers whose logarithms are normally distributed, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of a generator that is not Sobol's.
+    mean, stddev : float
+        Mean and standard deviation of the logarithms.
+
+    Returns
+    -------
+    float32x2
+    """
 
 
 @kernel_function
 def log_normal2_double(state: Any, mean: Any, stddev: Any) -> Any:
-    """Return two log-normal numbers of a generator that is not Sobol's, as a ``float64x2``."""
+    """Return two numbers whose logarithms are normally distributed, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of a generator that is not Sobol's.
+    mean, stddev : float
+        Mean and standard deviation of the logarithms.
+
+    Returns
+    -------
+    float64x2
+    """
 
 
 @kernel_function
 def log_normal4(state: Any, mean: Any, stddev: Any) -> Any:
-    """Return four log-normal numbers of a Philox4_32_10 state, as a ``float32x4``."""
+    """Return four numbers whose logarithms are normally distributed, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of Philox4_32_10.
+    mean, stddev : float
+        Mean and standard deviation of the logarithms.
+
+    Returns
+    -------
+    float32x4
+    """
 
 
 @kernel_function
 def poisson(state: Any, lambda_: Any) -> Any:
-    """Return a uint32 of the Poisson distribution with the mean ``lambda_``, inside a kernel.
+    """Return a number of the Poisson distribution, inside a kernel.
 
-    The distribution is exact for every mean, up to rounding. The numbers are not those of cuRAND,
-    which approximates it above 64.
+    The distribution is exact up to rounding. The numbers are not those of cuRAND, which
+    approximates it where the mean is above 64.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]``.
+    lambda_ : float
+        Mean. If it is not positive, the result is 0.
+
+    Returns
+    -------
+    uint32
     """
 
 
 @kernel_function
 def poisson4(state: Any, lambda_: Any) -> Any:
-    """Return four Poisson numbers of a Philox4_32_10 state, as a ``uint32x4``."""
+    """Return four numbers of the Poisson distribution, inside a kernel.
+
+    Parameters
+    ----------
+    state : state
+        Element of an array of states, such as ``states[i]`` of Philox4_32_10.
+    lambda_ : float
+        Mean. If it is not positive, the result is 0.
+
+    Returns
+    -------
+    uint32x4
+    """

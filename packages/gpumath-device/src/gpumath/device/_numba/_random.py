@@ -89,7 +89,7 @@ def _resolve(public_name: str, name: str, given: list[Any]) -> tuple[Any, Builde
         passed.append(_generic(builder, values[-1]))
         returned = types.void if vector is not None else result
         symbol = _random_code.symbol(name, generator)
-        code = link_of("gpumath_random", _random_code.compiled())
+        code = link_of(f"gpumath_random_{generator}", _random_code.compiled(generator))
         value = call(context, builder, symbol, returned, tuple(kinds), passed, code)
         if slot is not None:
             return builder.load(slot)
