@@ -7,7 +7,7 @@ use gpumath_core::matmul::{
     AlgorithmSearch, ChosenTypes, Matmul, MatmulPlan, MatmulProblem, MatmulRequest,
 };
 use gpumath_core::operation::Problem;
-use gpumath_core::tensor::MemoryLocation;
+use gpumath_core::tensor::{DType, MemoryLocation};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -33,7 +33,8 @@ use crate::integers::Integers;
 ///     What is added: with two dimensions or more, each as for the product or 1.
 /// inputs : dict, optional
 ///     Further operands by name: ``bias``, ``relu_aux`` and ``gelu_aux`` as the epilog needs them,
-///     and the scales ``a_scale``, ``b_scale``, ``c_scale``, ``d_scale`` and ``aux_scale``, each
+///     and the scales ``a_scale``, ``b_scale``, ``c_scale``, ``d_scale`` and
+///     ``aux_quantization_scale``, each
 ///     one float32 number.
 /// execution : {'cpu', 'cuda'}, optional
 ///     By default where the operands are.
@@ -292,7 +293,7 @@ impl PyMatmulPlan {
     #[getter]
     fn dtypes(&self) -> [&'static str; 5] {
         let types = self.problem().types();
-        [types.a, types.b, types.c, types.result, types.scale].map(|dtype| dtype.name())
+        [types.a, types.b, types.c, types.result, types.scale].map(DType::name)
     }
 
     /// m, n and k: rows and columns of the result, and the extent that is summed over.
