@@ -152,6 +152,8 @@ def test_compiled_in_one_graph(device: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
 @pytest.mark.filterwarnings("ignore:Torchinductor does not support code:UserWarning")
+# PyTorch's first capture has nothing in it.
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty:UserWarning")
 def test_compiled_by_inductor(mode: str) -> None:
     """Also inside the CUDA graphs that PyTorch captures."""
     x = tensor((32, 50, 4), "f4", "cuda").requires_grad_()

@@ -94,28 +94,26 @@ def _r2c_gradient(ctx: Any, gradient: Any) -> tuple[Any, ...]:
     axes, norm = ctx.arguments
     length = ctx.lengths[0]
     adjoint = _ADJOINT_NORM[norm]
-    if len(axes) > 1:
-        gradient = c2c(gradient, axes[:-1], False, adjoint)
-    halved = gradient * _mirrored(gradient, axes[-1], length, 0.5)
-    return c2r(halved, axes[-1:], length, adjoint), None, None
+    # A new tensor in either case, so that it can be changed.
+    half = gradient.clone() if len(axes) == 1 else c2c(gradient, axes[:-1], False, adjoint)
+    _scale_mirrored(half, axes[-1], length, 0.5)
+    return c2r(half, axes[-1:], length, adjoint), None, None
 
 
 def _c2r_gradient(ctx: Any, gradient: Any) -> tuple[Any, ...]:
     """Apply the adjoint: elements that stand for their mirror images too count twice."""
     axes, length, norm = ctx.arguments
-    result = r2c(gradient, axes, _ADJOINT_NORM[norm])
-    return result * _mirrored(result, axes[-1], length, 2.0), None, None, None
+    half = r2c(gradient, axes, _ADJOINT_NORM[norm])
+    _scale_mirrored(half, axes[-1], length, 2.0)
+    return half, None, None, None
 
 
-def _mirrored(half: Any, axis: int, length: Any, factor: float) -> Any:
-    """Make factors along ``axis``: ``factor`` where an element of the half has a mirror image.
+def _scale_mirrored(half: Any, axis: int, length: Any, factor: float) -> None:
+    """Multiply those elements of a half that have a mirror image, in place.
 
     Element 0 has none, nor has the last one of an even length.
     """
-    numbers = torch.arange(half.shape[axis], device=half.device)
-    alone = (numbers == 0) | (2 * numbers == length)
-    factors = torch.where(alone, 1.0, factor).to(half.dtype.to_real())
-    return factors.reshape([-1 if other == axis else 1 for other in range(half.ndim)])
+    half.narrow(axis, 1, (length - 1) // 2).mul_(factor)
 
 
 def _batched(operator: Any) -> Callable[..., tuple[Any, int]]:
