@@ -36,7 +36,7 @@ mod _core {
         #[pymodule_export]
         use crate::api::libraries::{PyLibrary, has, libraries, search_report};
         #[pymodule_export]
-        use crate::api::matmul::PyMatmulPlan;
+        use crate::api::matmul::{PyMatmulExecutor, PyMatmulPlan};
         #[pymodule_export]
         use crate::api::memory::{PyMemoryPointer, allocate, copy};
         #[pymodule_export]

@@ -1,0 +1,453 @@
+//! From what a user asks for to a problem.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::epilog::Epilog;
+use super::geometry::{broadcast, matrix_shape};
+use super::problem::{InputRole, MatmulOperand, MatmulProblem, OutputRole};
+use super::types::{ChosenTypes, MatmulTypes, is_narrow};
+use crate::error::{Error, Result};
+use crate::operation::{Execution, Request, alignment, check_output};
+use crate::tensor::{DType, Dims, Layout, TensorView};
+
+/// The choices that a user makes about a product; everything else follows from the operands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatmulRequest {
+    /// What the operands behind `a` and `b` are, in their order. Each role occurs once.
+    pub further: SmallVec<[InputRole; 2]>,
+    /// Whether to conjugate the elements of `a`, and those of `b`.
+    pub conjugate: [bool; 2],
+    /// Element types of the result and of what is computed in.
+    pub types: ChosenTypes,
+    /// What is done with the sum before it is stored.
+    pub epilog: Epilog,
+    /// Element type of the matrix that an epilog with GELU writes besides; `None` for that of the
+    /// result.
+    pub aux_type: Option<DType>,
+    /// Whether to find the largest magnitude in a result of an 8-bit floating-point type.
+    pub result_amax: bool,
+    /// Whether to find the largest magnitude in what an epilog with GELU writes besides.
+    pub aux_amax: bool,
+    /// Whether the result overwrites `c`.
+    pub inplace: bool,
+    /// What cuBLASLt chooses its algorithm by.
+    pub search: AlgorithmSearch,
+    /// What to write the result to; `None` for new memory.
+    pub output: Option<TensorView>,
+}
+
+/// What cuBLASLt chooses its algorithm by. Other engines ignore it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AlgorithmSearch {
+    /// `CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET`: multiprocessors to use, 0 for all.
+    pub sm_count_target: i32,
+    /// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`, for operands of 8-bit floating-point types.
+    pub fast_accumulation: bool,
+    /// Number of algorithms to ask for, the best one first.
+    pub limit: i32,
+    /// `CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK`
+    pub reduction_schemes: Option<u32>,
+    /// `CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT`, as the bits of a float32; 0 for any number.
+    pub max_waves: u32,
+    /// `CUBLASLT_MATMUL_PREF_IMPL_MASK`
+    pub implementations: Option<u64>,
+    /// Most bytes of workspace; `None` for as many as the hardware has use for.
+    pub max_workspace: Option<u64>,
+    /// The one algorithm to use, a `cublasLtMatmulAlgo_t`; `None` to ask for the best ones.
+    pub algorithm: Option<[u64; 8]>,
+    /// A `cublasLtHandle_t` of the user's, to ask instead of the thread's own; 0 for none.
+    pub handle: usize,
+}
+
+impl Default for AlgorithmSearch {
+    fn default() -> Self {
+        Self {
+            sm_count_target: 0,
+            fast_accumulation: false,
+            limit: 1,
+            reduction_schemes: None,
+            max_waves: 0,
+            implementations: None,
+            max_workspace: None,
+            algorithm: None,
+            handle: 0,
+        }
+    }
+}
+
+impl Request for MatmulRequest {
+    type Problem = MatmulProblem;
+
+    fn problem(&self, inputs: &[&TensorView], execution: Execution) -> Result<MatmulProblem> {
+        let [a, b, further @ ..] = inputs else {
+            return Err(Error::InvalidValue("matmul has two operands".into()));
+        };
+        if further.len() != self.further.len() {
+            return Err(Error::InvalidValue(format!(
+                "{} operands are given, but {} are announced",
+                inputs.len(),
+                self.further.len() + 2
+            )));
+        }
+        let roles = [InputRole::A, InputRole::B].into_iter().chain(self.further.iter().copied());
+        let mut operands: SmallVec<[MatmulOperand<InputRole>; 3]> = SmallVec::new();
+        for (role, view) in roles.zip(inputs) {
+            self.check_memory(role, view, a)?;
+            operands.push(MatmulOperand { role, dtype: view.dtype, layout: view.layout.clone() });
+        }
+        let find = |role: InputRole| operands.iter().find(|operand| operand.role == role);
+        let c = find(InputRole::C);
+        let types = MatmulTypes::of(a.dtype, b.dtype, c.map(|c| c.dtype), self.types)?;
+        self.check_conjugation(a.dtype)?;
+        let shape = product_shape(a, b)?;
+        check_c(c, &shape)?;
+        self.check_epilog(&types, &shape, &operands)?;
+        self.check_scales(&types, &operands)?;
+        let result = self.result_layout(a, b, c, &shape, &types)?;
+        let mut outputs = smallvec![MatmulOperand {
+            role: OutputRole::Result,
+            dtype: types.result,
+            layout: result
+        }];
+        if let Some(out) = &self.output {
+            let wanted = TensorView {
+                ptr: 0,
+                dtype: types.result,
+                layout: Layout::contiguous(&result_shape(&shape, a, b)),
+                device: a.device,
+                readonly: false,
+            };
+            check_output(out, &wanted)?;
+            for (operand, view) in operands.iter().zip(inputs) {
+                if let Some(overlap) = out.overlap(view).words() {
+                    return Err(Error::InvalidValue(format!(
+                        "out and {} {overlap} in memory; give memory of its own",
+                        operand.role.name()
+                    )));
+                }
+            }
+        }
+        self.add_outputs(&mut outputs, &shape, &types)?;
+        let views = inputs.iter().copied().chain(&self.output);
+        Ok(MatmulProblem {
+            inputs: operands,
+            outputs,
+            shape,
+            types,
+            conjugate: self.conjugate,
+            epilog: self.epilog,
+            inplace: self.inplace,
+            search: self.search,
+            alignment: alignment(views, execution.location()),
+        })
+    }
+
+    fn is_about_inputs_alone(&self) -> bool {
+        self.output.is_none()
+    }
+}
+
+/// The extents of a product: of the batch, and m, n and k.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ProductShape {
+    pub(super) batch: Dims,
+    pub(super) rows: i64,
+    pub(super) columns: i64,
+    pub(super) depth: i64,
+}
+
+impl ProductShape {
+    /// The shape of matrices of such extents in such a batch.
+    pub(super) fn with_batch(&self, rows: i64, columns: i64) -> Dims {
+        self.batch.iter().copied().chain([rows, columns]).collect()
+    }
+}
+
+/// Returns the extents of the product of `a` and `b`, by the rules of `numpy.matmul`.
+fn product_shape(a: &TensorView, b: &TensorView) -> Result<ProductShape> {
+    for (name, view) in [("a", a), ("b", b)] {
+        if view.layout.ndim() == 0 {
+            return Err(Error::InvalidValue(format!(
+                "{name} has no dimensions, but matmul takes vectors and matrices; multiply by it \
+                 instead, or reshape it"
+            )));
+        }
+    }
+    let ([rows, depth], [other, columns]) =
+        (matrix_shape(&a.layout, true), matrix_shape(&b.layout, false));
+    let batch = |view: &TensorView| -> Dims {
+        view.layout.shape[..view.layout.ndim().saturating_sub(2)].into()
+    };
+    if depth != other {
+        return Err(Error::InvalidValue(format!(
+            "a is of {} and b of {}, but a must have as many columns as b has rows, and has {depth} \
+             for {other}; transpose or cut one",
+            a.describe(),
+            b.describe()
+        )));
+    }
+    let Some(batch) = broadcast(&batch(a), &batch(b)) else {
+        return Err(Error::InvalidValue(format!(
+            "a is of {} and b of {}, but all their dimensions before the last two must be equal, \
+             or 1 in one of them; reshape one",
+            a.describe(),
+            b.describe()
+        )));
+    };
+    Ok(ProductShape { batch, rows, columns, depth })
+}
+
+/// The shape of the result: without the dimension that a vector does not have.
+fn result_shape(shape: &ProductShape, a: &TensorView, b: &TensorView) -> Dims {
+    let mut extents = shape.batch.clone();
+    extents.extend((a.layout.ndim() > 1).then_some(shape.rows));
+    extents.extend((b.layout.ndim() > 1).then_some(shape.columns));
+    extents
+}
+
+/// Returns `InvalidValue` unless `c` can be added to a product of this shape.
+fn check_c(c: Option<&MatmulOperand<InputRole>>, shape: &ProductShape) -> Result<()> {
+    let Some(c) = c else { return Ok(()) };
+    let wanted = shape.with_batch(shape.rows, shape.columns);
+    let given = &c.layout.shape;
+    if given.len() >= 2 && broadcast(given, &wanted).as_ref() == Some(&wanted) {
+        return Ok(());
+    }
+    Err(Error::InvalidValue(format!(
+        "c has the shape {given:?}, but the product has {wanted:?}; c must have two dimensions at \
+         least, each equal to that of the product or 1; reshape it, for a vector to a column"
+    )))
+}
+
+impl MatmulRequest {
+    fn check_memory(&self, role: InputRole, view: &TensorView, a: &TensorView) -> Result<()> {
+        if view.device != a.device {
+            return Err(Error::InvalidValue(format!(
+                "{} is {}, but a is {}; copy one of them",
+                role.name(),
+                view.device.describe(),
+                a.device.describe()
+            )));
+        }
+        let is_written = self.inplace && role == InputRole::C;
+        if is_written && (view.readonly || !view.layout.is_injective()) {
+            return Err(Error::InvalidValue(format!(
+                "inplace=True writes to c, which is of {} and {}; give other memory",
+                view.describe(),
+                if view.readonly { "read-only" } else { "has elements that share memory" }
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_conjugation(&self, a: DType) -> Result<()> {
+        if self.conjugate.contains(&true) && !a.is_complex() {
+            return Err(Error::InvalidValue(format!(
+                "an operand of type {a} is to be conjugated, but only complex ones can be; leave \
+                 is_conjugate out"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_epilog(
+        &self,
+        types: &MatmulTypes,
+        shape: &ProductShape,
+        operands: &[MatmulOperand<InputRole>],
+    ) -> Result<()> {
+        let (epilog, name) = (self.epilog, self.epilog.name());
+        let is_real_float = !types.result.is_complex() && types.a != DType::Int8;
+        if epilog != Epilog::None && !is_real_float {
+            return Err(Error::InvalidValue(format!(
+                "the epilog {name} is for real floating-point products, and this one is of {} and \
+                 {}; leave it out",
+                types.a, types.b
+            )));
+        }
+        let find = |role: InputRole| operands.iter().find(|operand| operand.role == role);
+        let checks = [
+            (InputRole::Bias, epilog.has_bias().then_some((types.bias, shape.rows, 1)), "bias"),
+            (
+                InputRole::Aux,
+                epilog.aux_input().map(|kind| {
+                    let dtype = kind.dtype(types, self.aux_type);
+                    (dtype, kind.column(shape.rows), shape.columns)
+                }),
+                epilog.aux_input().map_or("aux", |kind| kind.name()),
+            ),
+        ];
+        for (role, wanted, key) in checks {
+            match (find(role), wanted) {
+                (None, None) => {}
+                (None, Some(_)) => {
+                    return Err(Error::InvalidValue(format!(
+                        "the epilog {name} needs the input {key:?}; give it in epilog_inputs"
+                    )));
+                }
+                (Some(_), None) => {
+                    return Err(Error::InvalidValue(format!(
+                        "the epilog {name} has no input {key:?}; leave it out"
+                    )));
+                }
+                (Some(given), Some((dtype, rows, columns))) => {
+                    let given_shape = &given.layout.shape;
+                    let wanted = shape.with_batch(rows, columns);
+                    let is_vector = role == InputRole::Bias && given_shape[..] == [rows];
+                    let is_matrix = given_shape.len() >= 2
+                        && given_shape[given_shape.len() - 2..] == [rows, columns]
+                        && broadcast(given_shape, &wanted).as_ref() == Some(&wanted);
+                    if given.dtype != dtype || !(is_vector || is_matrix) {
+                        return Err(Error::InvalidValue(format!(
+                            "the epilog input {key:?} is of type {} and shape {given_shape:?}, but \
+                             the epilog {name} needs {dtype} of shape {wanted:?}, whose batch \
+                             dimensions may be left out",
+                            given.dtype
+                        )));
+                    }
+                }
+            }
+        }
+        if self.aux_type.is_some_and(|_| epilog.aux_output() != Some(super::AuxKind::GeluArgument))
+            || self.aux_amax && epilog.aux_output() != Some(super::AuxKind::GeluArgument)
+        {
+            return Err(Error::InvalidValue(format!(
+                "aux_type and aux_amax are for epilogs with GELU_AUX, and this one is {name}; \
+                 leave them out"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Checks the scales, which are for operands of 8-bit floating-point types.
+    fn check_scales(
+        &self,
+        types: &MatmulTypes,
+        operands: &[MatmulOperand<InputRole>],
+    ) -> Result<()> {
+        let aux = self.aux_type.unwrap_or(DType::Float32);
+        for (role, dtype) in [
+            (InputRole::ScaleA, types.a),
+            (InputRole::ScaleB, types.b),
+            (InputRole::ScaleC, types.c),
+            (InputRole::ScaleD, types.result),
+            (InputRole::ScaleAux, aux),
+        ] {
+            let given = operands.iter().find(|operand| operand.role == role);
+            let Some(given) = given else { continue };
+            if !is_narrow(dtype) {
+                return Err(Error::InvalidValue(format!(
+                    "{} is given, but what it scales is of type {dtype}, and not of an 8-bit \
+                     floating-point type; leave it out",
+                    role.name()
+                )));
+            }
+            if given.dtype != DType::Float32 || given.layout.len() != 1 {
+                return Err(Error::InvalidValue(format!(
+                    "{} is of type {} and shape {:?}, but one number of type float32 is needed",
+                    role.name(),
+                    given.dtype,
+                    given.layout.shape
+                )));
+            }
+        }
+        let is_eight_bits = |dtype| is_narrow(dtype);
+        if self.result_amax && !is_eight_bits(types.result) {
+            return Err(Error::InvalidValue(format!(
+                "result_amax is for results of 8-bit floating-point types, and this one is of {}; \
+                 leave it out",
+                types.result
+            )));
+        }
+        Ok(())
+    }
+
+    /// The layout of the result: that of `out`, or of `c` where it is overwritten. New memory is
+    /// gapless, in the order of `c` or in C order; but in column-major order where the epilog tells
+    /// rows from columns. Batch dimensions are in the order of those of `a` or `b`.
+    fn result_layout(
+        &self,
+        a: &TensorView,
+        b: &TensorView,
+        c: Option<&MatmulOperand<InputRole>>,
+        shape: &ProductShape,
+        types: &MatmulTypes,
+    ) -> Result<Layout> {
+        if self.inplace {
+            let full = shape.with_batch(shape.rows, shape.columns);
+            return match c {
+                Some(c) if c.layout.shape == full && c.dtype == types.result => {
+                    Ok(c.layout.clone())
+                }
+                _ => Err(Error::InvalidValue(format!(
+                    "inplace=True writes the result to c, but there is no c of type {} and shape \
+                     {full:?}; give one, or leave inplace out",
+                    types.result
+                ))),
+            };
+        }
+        if let Some(out) = &self.output {
+            return Ok(out.layout.clone());
+        }
+        let extents = result_shape(shape, a, b);
+        let batch = shape.batch.len();
+        let like = [a, b].into_iter().find(|view| {
+            let outer = view.layout.ndim().saturating_sub(2);
+            outer == batch
+                && (0..outer).all(|axis| {
+                    let extent = view.layout.shape[axis];
+                    extent == shape.batch[axis] && (extent == 1 || view.layout.strides[axis] != 0)
+                })
+        });
+        let mut order: SmallVec<[usize; 8]> = (0..batch).collect();
+        if let Some(like) = like {
+            order.sort_by_key(|&axis| std::cmp::Reverse(like.layout.strides[axis].abs()));
+        }
+        let c_is_by_columns = c.is_some_and(|c| {
+            let last = c.layout.ndim() - 1;
+            let [rows, columns] = [c.layout.shape[last - 1], c.layout.shape[last]];
+            let [down, across] = [c.layout.strides[last - 1], c.layout.strides[last]];
+            rows > 1 && columns > 1 && down == 1 && across != 1
+        });
+        let mut matrix: SmallVec<[usize; 2]> = (batch..extents.len()).collect();
+        if self.epilog.is_by_columns() || c_is_by_columns {
+            matrix.reverse();
+        }
+        order.extend(matrix);
+        Ok(Layout::packed(&extents, &order))
+    }
+
+    /// Adds what is written besides the result.
+    fn add_outputs(
+        &self,
+        outputs: &mut SmallVec<[MatmulOperand<OutputRole>; 1]>,
+        shape: &ProductShape,
+        types: &MatmulTypes,
+    ) -> Result<()> {
+        let batch = shape.batch.len();
+        if let Some(kind) = self.epilog.aux_output() {
+            let extents = shape.with_batch(kind.column(shape.rows), shape.columns);
+            let order: SmallVec<[usize; 8]> = (0..batch).chain([batch + 1, batch]).collect();
+            let layout = Layout::packed(&extents, &order);
+            let dtype = kind.dtype(types, self.aux_type);
+            outputs.push(MatmulOperand { role: OutputRole::Aux, dtype, layout });
+        }
+        if self.epilog.sums() {
+            let length = if self.epilog == Epilog::Bgradb { shape.columns } else { shape.rows };
+            let mut extents = shape.batch.clone();
+            extents.push(length);
+            extents.extend((batch > 0).then_some(1));
+            let layout = Layout::contiguous(&extents);
+            outputs.push(MatmulOperand { role: OutputRole::Sums, dtype: types.bias, layout });
+        }
+        for (role, is_wanted) in
+            [(OutputRole::ResultAmax, self.result_amax), (OutputRole::AuxAmax, self.aux_amax)]
+        {
+            if is_wanted {
+                let layout = Layout::contiguous(&[1]);
+                outputs.push(MatmulOperand { role, dtype: DType::Float32, layout });
+            }
+        }
+        Ok(())
+    }
+}
