@@ -58,8 +58,9 @@ PYTHON_LAYERS = (
             # gpumath.torch is for PyTorch programs, and nothing imports it.
             ("torch", (f"{HOST}/_host", f"{HOST}/torch")),
         ),
-        # To compile callbacks written in Python; to show the progress of long measurements.
-        lazily=("gpumath.device", "tqdm"),
+        # To compile callbacks written in Python; to show the progress of long measurements; for
+        # narrow element types of NumPy arrays.
+        lazily=("gpumath.device", "tqdm", "ml_dtypes"),
     ),
     PythonLayer(
         DEVICE,

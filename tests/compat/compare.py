@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument("scripts", nargs="*", help="names such as fft_keys; all by default")
     chosen = parser.parse_args()
     print(f"seed {chosen.seed}, {chosen.library}, execution {chosen.execution or 'default'}")
-    paths = sorted(HERE.glob("fft_*.py"))
+    paths = sorted(HERE.glob("*_*.py"))
     failures = 0
     with TemporaryDirectory() as folder:
         for path in paths:

@@ -69,7 +69,7 @@ class Operands:
         """Take the inputs of the epilog."""
         for name, value in (inputs or {}).items():
             if name == "aux_quantization_scale":
-                value = self._scale(f"epilog_inputs[{name!r}]", value)  # noqa: PLW2901
+                value = self._scale(f"epilog_inputs[{name!r}]", value)
             else:
                 self._check_library(f"epilog_inputs[{name!r}]", value)
             self.inputs[name] = value
@@ -87,7 +87,9 @@ class Operands:
             raise ValueError(msg)
         flags = [bool(flag) for flag in given["is_conjugate"]]
         if any(flags[2:]):
-            msg = "qualifiers[2].is_conjugate is set, but c cannot be conjugated; conjugate it first"
+            msg = (
+                "qualifiers[2].is_conjugate is set, but c cannot be conjugated; conjugate it first"
+            )
             raise ValueError(msg)
         self._qualified = (flags[0], flags[1])
 
