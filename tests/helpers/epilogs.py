@@ -39,7 +39,8 @@ def gelu_derivative(x: np.ndarray) -> np.ndarray:
     """Return the derivative of `gelu`, by the rule of products."""
     inner = _SLOPE * (x + 0.044715 * x**3)
     slope = _SLOPE * (1 + 3 * 0.044715 * x**2)
-    result: np.ndarray = 0.5 * (1 + np.tanh(inner)) + 0.5 * x * slope / np.cosh(inner) ** 2
+    bent = np.tanh(inner)
+    result: np.ndarray = 0.5 * (1 + bent) + 0.5 * x * slope * (1 - bent**2)
     return result
 
 

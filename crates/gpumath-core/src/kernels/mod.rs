@@ -130,6 +130,9 @@ pub(crate) unsafe fn copy(
     copy: &TiledCopy,
     stream: StreamRef,
 ) -> Result<()> {
+    if copy.tiles() == 0 {
+        return Ok(());
+    }
     let size = copy.element_size();
     for address in [to, from] {
         if !address.is_multiple_of(size) {

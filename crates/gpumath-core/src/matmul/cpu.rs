@@ -46,8 +46,8 @@ impl CpuMatmul {
         Ok(Self { dtype: problem.types.a, geometry: problem.geometry(), threads })
     }
 
-    /// Multiplies matrices with elements of type `T`, of which `one` is 1. Blocks until the result
-    /// is written.
+    /// Multiplies matrices with elements of type `T`, of which `one` is 1, and by `factor`. Blocks
+    /// until the result is written.
     ///
     /// # Safety
     /// - The addresses are those of elements (0, 0) of memory in the problem's layouts, the first
@@ -57,6 +57,7 @@ impl CpuMatmul {
         &self,
         [a, b, out]: [usize; 3],
         one: T,
+        factor: T,
     ) -> Result<()> {
         let Geometry { rows, columns, depth, .. } = self.geometry;
         let [rows, columns, depth] = [rows, columns, depth].map(|extent| extent as usize);
@@ -103,7 +104,7 @@ impl CpuMatmul {
                             step(right, 1),
                             step(right, 0),
                             one,
-                            one,
+                            factor,
                             false,
                             false,
                             false,
@@ -149,8 +150,8 @@ impl Engine for CpuMatmul {
         // SAFETY: the caller guarantees what the functions require, for elements of this type.
         unsafe {
             match self.dtype {
-                DType::Float32 => self.multiply([a, b, out], 1.0_f32),
-                _ => self.multiply([a, b, out], 1.0_f64),
+                DType::Float32 => self.multiply([a, b, out], 1.0, call.arguments.alpha[0] as f32),
+                _ => self.multiply([a, b, out], 1.0, call.arguments.alpha[0]),
             }
         }
     }

@@ -36,6 +36,11 @@ pub enum InputRole {
 }
 
 impl InputRole {
+    /// Whether it is one number, in device memory for a product there.
+    pub(super) const fn is_scale(self) -> bool {
+        matches!(self, Self::ScaleA | Self::ScaleB | Self::ScaleC | Self::ScaleD | Self::ScaleAux)
+    }
+
     /// Its name in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -230,11 +235,12 @@ impl Problem for MatmulProblem {
         self.outputs.iter().all(|output| output.layout.is_empty())
     }
 
-    fn fits_input(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
-        alignment([view], location) >= self.alignment
+    fn fits_input(&self, index: usize, view: &TensorView, location: MemoryLocation) -> bool {
+        let is_scale = self.inputs.get(index).is_some_and(|input| input.role.is_scale());
+        is_scale || alignment([view], location) >= self.alignment
     }
 
-    fn fits_output(&self, index: usize, view: &TensorView, location: MemoryLocation) -> bool {
-        self.fits_input(index, view, location)
+    fn fits_output(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
+        alignment([view], location) >= self.alignment
     }
 }

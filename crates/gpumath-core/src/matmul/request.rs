@@ -128,7 +128,9 @@ impl Request for MatmulRequest {
             }
         }
         self.add_outputs(&mut outputs, &shape, &types)?;
-        let views = inputs.iter().copied().chain(&self.output);
+        let matrices = operands.iter().zip(inputs).filter(|(operand, _)| !operand.role.is_scale());
+        let views = matrices.map(|(_, view)| *view).chain(&self.output);
+        let alignment = alignment(views, execution.location());
         Ok(MatmulProblem {
             inputs: operands,
             outputs,
@@ -138,7 +140,7 @@ impl Request for MatmulRequest {
             epilog: self.epilog,
             inplace: self.inplace,
             search: self.search,
-            alignment: alignment(views, execution.location()),
+            alignment,
         })
     }
 

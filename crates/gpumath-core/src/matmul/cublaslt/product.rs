@@ -125,10 +125,12 @@ impl Product {
         let search = &problem.search;
         let (left, right) =
             if route.is_transposed { (Matrix::B, Matrix::A) } else { (Matrix::A, Matrix::B) };
-        // Copies are aligned.
-        let alignments = [left, right, Matrix::C, Matrix::Result].map(|matrix| {
-            let is_copy = route.staged(matrix).is_some();
-            if is_copy { MAX_ALIGNMENT as u32 } else { problem.alignment as u32 }
+        let dtypes = problem.matrix_dtypes();
+        // Without an addend, the result stands for it.
+        let addend = if dtypes[Matrix::C as usize].is_some() { Matrix::C } else { Matrix::Result };
+        let alignments = [left, right, addend, Matrix::Result].map(|matrix| {
+            let dtype = dtypes[matrix as usize].unwrap_or(problem.types.result);
+            route.alignment(matrix, dtype, problem.alignment) as u32
         });
         if let Some(algorithm) = search.algorithm {
             let mut checked = FoundAlgorithm::default();
@@ -289,7 +291,15 @@ fn describe_operation(problem: &MatmulProblem, route: &Route) -> Result<Descript
         }
         // The library chooses by whether there is something, and by how it is aligned.
         for pointer in pointers(problem, route.is_transposed) {
-            descriptor.set(set, pointer.attribute, problem.alignment)?;
+            let alignment = match pointer.target {
+                Target::Matrix(matrix) => {
+                    let dtype = dtypes[matrix as usize].unwrap_or(types.result);
+                    route.alignment(matrix, dtype, problem.alignment)
+                }
+                // One number.
+                Target::Input(_) | Target::Output(_) => MAX_ALIGNMENT,
+            };
+            descriptor.set(set, pointer.attribute, alignment)?;
         }
         Ok(descriptor)
     }

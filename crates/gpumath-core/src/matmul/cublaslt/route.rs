@@ -8,18 +8,21 @@
 //! - matrices without a stride of 1, or with negative strides;
 //! - conjugated factors in the order of the result, because cuBLASLt conjugates while it
 //!   transposes, and only then;
+//! - factors that the epilog sums up, whose common extent cuBLASLt needs to be the slow one;
 //! - factors of 8 bits whose common extent is not the fast one, and extents of theirs that are not
 //!   multiples of what its kernels need: these are padded with zeros, as is a common extent of 0;
 //! - a `c` that is broadcast.
 
 use smallvec::SmallVec;
 
+use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
 use super::super::problem::MatmulProblem;
 use super::super::types::is_narrow;
 use crate::error::Result;
 use crate::kernels::TiledCopy;
 use crate::memory::ALIGNMENT;
+use crate::operation::MAX_ALIGNMENT;
 use crate::tensor::{BatchDim, BatchDims, DType, Layout};
 
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
@@ -149,6 +152,16 @@ impl Route {
         self.matrices[matrix as usize]
     }
 
+    /// Bytes that the addresses of a matrix are a multiple of in all calls, where those of operands
+    /// are multiples of `given`.
+    pub(super) fn alignment(&self, matrix: Matrix, dtype: DType, given: usize) -> usize {
+        let start = if self.staged(matrix).is_some() { MAX_ALIGNMENT } else { given };
+        let steps = self.outer.iter().map(|dim| dim.strides[matrix as usize] as usize);
+        // The lowest bit that is set in any of them.
+        let bits = steps.fold(start, |bits, step| bits | step.wrapping_mul(dtype.size()));
+        1 << bits.trailing_zeros()
+    }
+
     /// The copy of a matrix in the workspace, if it is copied.
     pub(super) fn staged(&self, matrix: Matrix) -> Option<&Staged> {
         self.staged.iter().find(|staged| staged.matrix == matrix)
@@ -191,8 +204,10 @@ fn candidates(problem: &MatmulProblem, geometry: &Geometry) -> [Option<Candidate
             given: extents(geometry, matrix, aux_rows, vector),
             padded,
             strides: geometry.strides(matrix),
-            is_in_reach: geometry.batch.iter().all(|dim| dim.strides[index] >= 0)
-                && (unit == 1 || problem.alignment as i64 % unit == 0),
+            is_in_reach: geometry.batch.iter().all(|dim| {
+                let step = dim.strides[index];
+                step >= 0 && step % unit == 0
+            }) && (unit == 1 || problem.alignment as i64 % unit == 0),
             size: padded[0]
                 .saturating_mul(padded[1])
                 .saturating_mul(entries)
@@ -217,6 +232,8 @@ impl Choice {
                 Matrix::C | Matrix::Result => Some(is_transposed),
                 Matrix::A if unit > 1 => Some(true),
                 Matrix::B if unit > 1 => Some(false),
+                Matrix::A if problem.epilog == Epilog::Bgrada => Some(false),
+                Matrix::B if problem.epilog == Epilog::Bgradb => Some(true),
                 Matrix::A if problem.conjugate[0] => Some(!is_transposed),
                 Matrix::B if problem.conjugate[1] => Some(!is_transposed),
                 Matrix::A | Matrix::B => None,

@@ -17,7 +17,7 @@ const INPUT_KEYS: [(&str, InputRole); 8] = [
     ("b_scale", InputRole::ScaleB),
     ("c_scale", InputRole::ScaleC),
     ("d_scale", InputRole::ScaleD),
-    ("aux_scale", InputRole::ScaleAux),
+    ("aux_quantization_scale", InputRole::ScaleAux),
 ];
 
 /// The operands behind `a` and `b`, by what they are.

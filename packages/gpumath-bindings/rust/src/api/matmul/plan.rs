@@ -33,7 +33,8 @@ use crate::integers::Integers;
 ///     What is added: with two dimensions or more, each as for the product or 1.
 /// inputs : dict, optional
 ///     Further operands by name: ``bias``, ``relu_aux`` and ``gelu_aux`` as the epilog needs them,
-///     and the scales ``a_scale``, ``b_scale``, ``c_scale``, ``d_scale`` and ``aux_scale``, each
+///     and the scales ``a_scale``, ``b_scale``, ``c_scale``, ``d_scale`` and
+///     ``aux_quantization_scale``, each
 ///     one float32 number.
 /// execution : {'cpu', 'cuda'}, optional
 ///     By default where the operands are.

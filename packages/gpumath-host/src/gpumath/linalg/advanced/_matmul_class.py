@@ -16,7 +16,12 @@ from gpumath.linalg._errors import InvalidMatmulState
 from gpumath.linalg.advanced._algorithm import Algorithm, algorithm_from
 from gpumath.linalg.advanced._algorithm_ids import algorithm_ids
 from gpumath.linalg.advanced._autotune import median_times
-from gpumath.linalg.advanced._operands import Operands, places
+from gpumath.linalg.advanced._operands import (
+    Operands,
+    layout_of,
+    places,
+    refused_block_scaling,
+)
 from gpumath.linalg.advanced._options import (
     MatmulOptions,
     MatmulPlanPreferences,
@@ -118,7 +123,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
             "handle": chosen.handle or 0,
         }
         if chosen.block_scaling:
-            raise _refused_block_scaling(device_id, chosen)
+            raise refused_block_scaling(device_id, chosen)
         if beta is not None and c is None:
             self._logger.warning("beta is ignored: there is no c")
         # What is wrong with the operands is said now, before a GPU is asked for anything.
@@ -179,6 +184,8 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         self._check_not_freed()
         self._check_has_operands("plan()")
         chosen = resolve_preferences(preferences)
+        for algorithm in algorithms or ():
+            _check_algorithm(algorithm)
         arrays, previous = self._arrays, (self._arrays.inputs, self._choices)
         try:
             arrays.inputs = {}
@@ -200,7 +207,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         if self._logger.isEnabledFor(logging.INFO):
             elapsed = 1e3 * (time.perf_counter() - start)
             self._logger.info(
-                "%r in %.3f ms: %d algorithms, %d copies to another layout, a workspace of %d bytes",
+                "%r in %.3f ms: %d algorithms, %d copies to another layout, %d bytes of workspace",
                 *(self._plan, elapsed, len(self._algorithms), self._plan.copies),
                 self._plan.workspace_size,
             )
@@ -374,9 +381,8 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
     ) -> Any:
         """Execute with arguments, or what the plan as it is does not do."""
         self._check_ready()
-        if algorithm is not None and not isinstance(algorithm, Algorithm):
-            msg = f"algorithm is a {type(algorithm).__name__}; an Algorithm or None is accepted"
-            raise TypeError(msg)
+        if algorithm is not None:
+            _check_algorithm(algorithm)
         if algorithm is None:
             # Its settings may have been changed.
             chosen = self._algorithms[0] if self._algorithms else None
@@ -428,7 +434,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         self._operands = arrays.in_order()
         self._has_addend = arrays.c is not None
         self._further = {*arrays.inputs, *arrays.scales}
-        self._layouts = [_layout_of(array) for array in self._operands]
+        self._layouts = [layout_of(array) for array in self._operands]
         self._prepare(
             *(self._library.name, self._device_id, self._plan, arrays.alpha, arrays.beta),
             *(self._workspace, self._blocking, self._logger),
@@ -446,7 +452,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
             raise ValueError(msg)
         if arrays.conjugate != conjugate or not self._try_reset(*operands):
             for array, layout in zip(operands, self._layouts, strict=True):
-                found = _layout_of(array)
+                found = layout_of(array)
                 if found != layout:
                     msg = (
                         f"an operand is of (type, shape, strides, device) {found}, but this Matmul "
@@ -487,23 +493,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         del self._plan, self._arrays, self._algorithms
 
 
-def _layout_of(array: Any) -> tuple[Any, ...]:
-    """Return what a plan depends on: extents and strides, but no strides that do not matter."""
-    view = core.TensorView(array)
-    strides = (
-        stride if extent > 1 else 0 for extent, stride in zip(view.shape, view.strides, strict=True)
-    )
-    return view.dtype, view.shape, tuple(strides), view.device_id
-
-
-def _refused_block_scaling(device_id: int | None, options: MatmulOptions) -> ValueError:
-    ordinal = options.device_id if device_id is None else device_id
-    found = "there is no GPU"
-    if core.Device.count() > ordinal:
-        major, minor = core.Device(ordinal).compute_capability
-        found = f"CUDA device {ordinal} has {major}.{minor}"
-    return ValueError(
-        "block_scaling=True asks for MXFP8 or NVFP4, which need a GPU of compute capability 10.0 or "
-        f"newer ({found}), and which gpumath does not have yet; leave it out, and scale whole "
-        "operands by quantization_scales"
-    )
+def _check_algorithm(algorithm: object) -> None:
+    if not isinstance(algorithm, Algorithm):
+        msg = f"algorithm is a {type(algorithm).__name__}; an Algorithm is needed"
+        raise TypeError(msg)

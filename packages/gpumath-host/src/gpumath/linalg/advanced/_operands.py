@@ -12,7 +12,7 @@ from gpumath.bindings import core
 from gpumath.linalg.advanced._options import MatmulOptions, MatmulQuantizationScales
 from gpumath.linalg.advanced._types import matrix_qualifiers_dtype
 
-__all__ = ["Operands", "places"]
+__all__ = ["Operands", "layout_of", "places", "refused_block_scaling"]
 
 _NARROW = ("float8_e4m3fn", "float8_e5m2")
 
@@ -68,11 +68,12 @@ class Operands:
     def set_inputs(self, inputs: Mapping[str, Any] | None) -> None:
         """Take the inputs of the epilog."""
         for name, value in (inputs or {}).items():
+            argument = f"epilog_inputs[{name!r}]"
             if name == "aux_quantization_scale":
-                value = self._scale(f"epilog_inputs[{name!r}]", value)
+                self.inputs[name] = self._scale(argument, value)
             else:
-                self._check_library(f"epilog_inputs[{name!r}]", value)
-            self.inputs[name] = value
+                self._check_library(argument, value)
+                self.inputs[name] = value
 
     def qualify(self, qualifiers: Any) -> None:
         """Take the qualifiers of a, b and c."""
@@ -81,8 +82,8 @@ class Operands:
         given = np.asarray(qualifiers)
         if given.dtype != matrix_qualifiers_dtype or given.ndim != 1 or given.size not in (2, 3):
             msg = (
-                f"qualifiers is of the type {given.dtype} and shape {given.shape}; a NumPy array of "
-                "matrix_qualifiers_dtype with an entry for a, b and c is needed"
+                f"qualifiers is of the type {given.dtype} and shape {given.shape}; a NumPy array "
+                "of matrix_qualifiers_dtype with an entry for a, b and c is needed"
             )
             raise ValueError(msg)
         flags = [bool(flag) for flag in given["is_conjugate"]]
@@ -151,3 +152,26 @@ def places(device_id: int | None, options: MatmulOptions) -> dict[str, Any]:
     if core.Device.count() == 0:
         return {"execution": "cpu"}
     return {"execution": "cuda", "device_id": options.device_id}
+
+
+def layout_of(array: Any) -> tuple[Any, ...]:
+    """Return what a plan depends on: extents and strides, but no strides that do not matter."""
+    view = core.TensorView(array)
+    strides = (
+        stride if extent > 1 else 0 for extent, stride in zip(view.shape, view.strides, strict=True)
+    )
+    return view.dtype, view.shape, tuple(strides), view.device_id
+
+
+def refused_block_scaling(device_id: int | None, options: MatmulOptions) -> ValueError:
+    """Return the error for scales of blocks, which says what they need."""
+    ordinal = options.device_id if device_id is None else device_id
+    found = "there is no GPU"
+    if core.Device.count() > ordinal:
+        major, minor = core.Device(ordinal).compute_capability
+        found = f"CUDA device {ordinal} has {major}.{minor}"
+    return ValueError(
+        "block_scaling=True asks for MXFP8 or NVFP4, which need a GPU of compute capability 10.0 "
+        f"or newer ({found}), and which gpumath does not have yet; leave it out, and scale whole "
+        "operands by quantization_scales"
+    )
