@@ -15,6 +15,6 @@ Examples
 tensor([1., 1., 1., 1.])
 """
 
-from gpumath.torch import fft
+from gpumath.torch import fft, linalg
 
-__all__ = ["fft"]
+__all__ = ["fft", "linalg"]
