@@ -9,6 +9,7 @@ import inspect
 import pytest
 
 from gpumath import fft, linalg, memory
+from gpumath.linalg import advanced
 
 MODULES = [
     "gpumath.fft",
@@ -23,6 +24,13 @@ MODULES = [
     "gpumath.fft._options",
     "gpumath.linalg",
     "gpumath.linalg._matmul",
+    "gpumath.linalg.advanced",
+    "gpumath.linalg.advanced._algorithm",
+    "gpumath.linalg.advanced._matmul",
+    "gpumath.linalg.advanced._matmul_class",
+    "gpumath.linalg.advanced._numerical",
+    "gpumath.linalg.advanced._options",
+    "gpumath.linalg.advanced.tuning",
     "gpumath._host.execution",
     "gpumath._host.memory_limit",
 ]
@@ -38,7 +46,7 @@ def test_examples(name: str) -> None:
 def public_objects() -> list[tuple[str, object]]:
     return [
         (f"{module.__name__}.{name}", getattr(module, name))
-        for module in (fft, linalg, memory)
+        for module in (fft, linalg, advanced, memory)
         for name in module.__all__
     ]
 

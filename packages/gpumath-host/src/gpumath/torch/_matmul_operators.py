@@ -16,7 +16,7 @@ from gpumath.linalg import advanced
 __all__ = ["activation_gradient", "matmul", "mlp", "sum_rows"]
 
 
-def _multiply(a: Any, b: Any, c: Any, epilog: str, inputs: Any = None, **scales: float) -> Any:
+def _multiply(a: Any, b: Any, c: Any, epilog: str, inputs: Any = None, **scales: Any) -> Any:
     """Multiply with an epilog; return the result and the dictionary of auxiliary outputs."""
     found = advanced.matmul(
         *(a.detach().resolve_neg(), b.detach().resolve_neg()),
