@@ -69,7 +69,7 @@ PYTHON_LAYERS = (
     ),
     PythonLayer(
         "examples",
-        ("numpy", "cupy", "torch", "gpumath", "_kernels", "_plot", "_report"),
+        ("numpy", "cupy", "torch", "numba", "gpumath", "_kernels", "_plot", "_report"),
         forbidden=("gpumath._host", "gpumath.bindings._core", "gpumath.bindings._generated"),
     ),
 )

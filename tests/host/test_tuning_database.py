@@ -96,7 +96,7 @@ def test_killed_writers_damage_nothing(database: TuningDatabase) -> None:
         assert is_whole(found.algorithm, number)
     assert database.sizes()[2] == 0
     # What the killed ones have left is removed when it is old.
-    left = database.folder / "killed.unfinished"
+    left = database.folder / "killed.part"
     left.write_bytes(b"part")
     os.utime(left, (0, 0))
     database.keep(key_of(1), b"algorithm", 1.0)
@@ -179,8 +179,8 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
 def test_the_number_of_entries_is_limited(
     database: TuningDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = replace(database._store, max_files=40)
-    monkeypatch.setattr(database, "_store", small)
+    small = database._store
+    monkeypatch.setattr(small, "max_files", 40)
     for number in range(40):
         database.keep(key_of(number), b"algorithm", 1.0)
         os.utime(small.path_of(key_of(number).text()), (number, number))

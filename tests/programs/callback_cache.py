@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from gpumath import fft
-from gpumath._host.file_store import cache_folder
+from gpumath.bindings.code_cache import folder
 from tests.programs.support.entry import main
 
 FACTOR = 0.0
@@ -39,7 +39,7 @@ def folder_for(settings: dict[str, str]) -> str:
     """Return the folder of compiled callbacks with these settings."""
     os.environ.pop("GPUMATH_CACHE_DIR", None)
     os.environ.update(settings)
-    return str(cache_folder())
+    return str(folder())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from gpumath._host.file_store import DamagedFileError, FileStore
+from gpumath.bindings.file_store import DamagedFileError, FileStore
 
 __all__ = ["TunedAlgorithm", "TuningDatabase", "TuningKey"]
 

@@ -29,8 +29,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from gpumath._host.file_store import cache_folder
 from gpumath._host.tuning_database import TuningDatabase
+from gpumath.bindings import code_cache
 
 __all__ = [
     "MissingTuningError",
@@ -314,7 +314,7 @@ def _from_environment() -> TuningSettings:
         allowed = ", ".join(map(repr, _MODES))
         msg = f"the environment variable {_MODE_VARIABLE} is {mode!r}; allowed are {allowed}"
         raise ValueError(msg)
-    named, cache = os.environ.get(_FOLDER_VARIABLE), cache_folder()
+    named, cache = os.environ.get(_FOLDER_VARIABLE), code_cache.folder()
     own = None if cache is None else cache / "tuning"
     return TuningSettings(mode=mode, folder=Path(named) if named else own)
 
