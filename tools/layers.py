@@ -50,7 +50,7 @@ PYTHON_LAYERS = (
         (
             *("numpy", "cupy", "torch", "gpumath.bindings", "gpumath.fft", "gpumath.linalg"),
             *("gpumath.sparse", "gpumath.tensor", "gpumath.random", "gpumath.memory"),
-            *("gpumath._host", "gpumath.bench", "gpumath.compat", "cuda"),
+            *("gpumath._host", "gpumath.bench", "gpumath.compat", "gpumath.torch", "cuda"),
             # Measurements beside them, and their plots.
             *("matplotlib", "nvmath"),
         ),
@@ -58,12 +58,14 @@ PYTHON_LAYERS = (
         only_in=(
             ("cuda", (f"{HOST}/compat",)),
             ("cupy", (f"{HOST}/_host", f"{HOST}/bench")),
-            ("torch", (f"{HOST}/_host", f"{HOST}/bench")),
+            # gpumath.torch is for PyTorch programs, and nothing imports it.
+            ("torch", (f"{HOST}/_host", f"{HOST}/bench", f"{HOST}/torch")),
             *((name, (f"{HOST}/bench",)) for name in ("matplotlib", "nvmath")),
         ),
-        # To compile callbacks written in Python, to answer programs that use SciPy and measure beside
-        # it, and to show the progress of long measurements.
-        lazily=("gpumath.device", "scipy", "tqdm"),
+        # To compile callbacks written in Python, for narrow element types of NumPy arrays, to answer
+        # programs that use SciPy and measure beside it, and to show the progress of long
+        # measurements.
+        lazily=("gpumath.device", "ml_dtypes", "scipy", "tqdm"),
     ),
     PythonLayer(
         DEVICE,

@@ -33,6 +33,7 @@ MODULES = [
     "gpumath.linalg.advanced._matmul_class",
     "gpumath.linalg.advanced._numerical",
     "gpumath.linalg.advanced._options",
+    "gpumath.linalg.advanced.tuning",
     "gpumath._host.execution",
     "gpumath.compat.nvmath",
     "gpumath.compat.nvmath._facade",
