@@ -62,9 +62,8 @@ PYTHON_LAYERS = (
             ("torch", (f"{HOST}/_host", f"{HOST}/bench", f"{HOST}/torch")),
             *((name, (f"{HOST}/bench",)) for name in ("matplotlib", "nvmath")),
         ),
-        # To compile callbacks written in Python, for narrow element types of NumPy arrays, to answer
-        # programs that use SciPy and measure beside it, and to show the progress of long
-        # measurements.
+        # To compile callbacks written in Python, for narrow element types of NumPy arrays, for
+        # programs that use SciPy, and to show the progress of long measurements.
         lazily=("gpumath.device", "ml_dtypes", "scipy", "tqdm"),
     ),
     PythonLayer(
