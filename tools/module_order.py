@@ -53,7 +53,7 @@ HOST = ModuleOrder(
         ("_host",),
         ("memory",),
         ("fft", "linalg", "sparse", "tensor", "random"),
-        ("compat",),
+        ("bench", "compat", "torch"),
     ),
 )
 
