@@ -23,6 +23,9 @@ MODULES = [
     "gpumath.fft._options",
     "gpumath.linalg",
     "gpumath.linalg._matmul",
+    "gpumath.linalg._matmul_class",
+    "gpumath.linalg._options",
+    "gpumath.linalg._qualifiers",
     "gpumath._host.execution",
     "gpumath._host.memory_limit",
 ]
