@@ -212,13 +212,17 @@ fn check_type(name: &str, view: &TensorView, first: &TensorView) -> Result<()> {
             view.describe()
         )));
     }
-    if view.dtype != first.dtype || view.device != first.device {
-        return Err(Error::InvalidValue(format!(
-            "{name} is of {}, but a is of {}; all operands must have the same type and be in the \
-             same memory: convert or copy one",
-            view.describe(),
-            first.describe()
-        )));
+    for (is_alike, cure) in [
+        (view.dtype == first.dtype, "have the same type: convert one of them"),
+        (view.device == first.device, "be in the same memory: copy one of them"),
+    ] {
+        if !is_alike {
+            return Err(Error::InvalidValue(format!(
+                "{name} is of {}, but a is of {}; all operands must {cure}",
+                view.describe(),
+                first.describe()
+            )));
+        }
     }
     Ok(())
 }

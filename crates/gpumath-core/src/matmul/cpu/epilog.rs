@@ -92,30 +92,30 @@ impl<'a, T: Number> EpilogPass<'a, T> {
             let line = (entry * rows + row) * columns;
             let sums = &self.sums[line..line + columns];
             let mut total = T::ZERO;
-            // SAFETY (of all the blocks): the caller guarantees that the memory is valid.
-            let bias = vector
-                .filter(|_| epilog.has_bias())
-                .map(|(bias, dtype)| unsafe { T::from_parts(reader(dtype)(bias.address(row, 0))) });
+            let bias = vector.filter(|_| epilog.has_bias()).map(|(bias, dtype)| {
+                // SAFETY: the caller guarantees that the memory is valid.
+                T::from_parts(unsafe { reader(dtype)(bias.address(row, 0)) })
+            });
             for (column, &sum) in sums.iter().enumerate() {
                 let mut value = alpha * sum;
                 if let Some((addend, dtype)) = addend {
-                    // SAFETY: see above.
+                    // SAFETY: the caller guarantees that the memory is valid.
                     let number = unsafe { reader(dtype)(addend.address(row, column)) };
                     value = value + beta * T::from_parts(number);
                 }
                 if let Some(bias) = bias {
                     value = value + bias;
                 }
-                // SAFETY: see above.
+                // SAFETY: the caller guarantees that the memory is valid.
                 value = unsafe { self.apply(value, aux, row, column) };
                 total = total + value;
-                // SAFETY: see above.
+                // SAFETY: the caller guarantees that the memory is valid.
                 unsafe { write(result.address(row, column), value.parts()) };
             }
             if let (true, Some((sums, dtype))) =
                 (matches!(epilog, Epilog::DreluBgrad | Epilog::DgeluBgrad), vector)
             {
-                // SAFETY: see above.
+                // SAFETY: the caller guarantees that the memory is valid.
                 unsafe { writer(dtype)(sums.address(row, 0), total.parts()) };
             }
         }
