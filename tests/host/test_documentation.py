@@ -9,6 +9,7 @@ import inspect
 import pytest
 
 from gpumath import fft, linalg, memory
+from gpumath.linalg import advanced
 
 MODULES = [
     "gpumath.fft",
@@ -26,6 +27,12 @@ MODULES = [
     "gpumath.linalg._matmul_class",
     "gpumath.linalg._options",
     "gpumath.linalg._qualifiers",
+    "gpumath.linalg.advanced",
+    "gpumath.linalg.advanced._algorithm",
+    "gpumath.linalg.advanced._matmul",
+    "gpumath.linalg.advanced._matmul_class",
+    "gpumath.linalg.advanced._numerical",
+    "gpumath.linalg.advanced._options",
     "gpumath._host.execution",
     "gpumath._host.memory_limit",
 ]
@@ -41,7 +48,7 @@ def test_examples(name: str) -> None:
 def public_objects() -> list[tuple[str, object]]:
     return [
         (f"{module.__name__}.{name}", getattr(module, name))
-        for module in (fft, linalg, memory)
+        for module in (fft, linalg, advanced, memory)
         for name in module.__all__
     ]
 

@@ -44,9 +44,9 @@ pub enum Epilog {
     GeluBias,
     /// Adds a bias, then applies GELU, and tells its argument.
     GeluAuxBias,
-    /// Multiplies by the derivative of ReLU.
+    /// Multiplies by the derivative of RELU.
     Drelu,
-    /// Multiplies by the derivative of ReLU, and sums up rows.
+    /// Multiplies by the derivative of RELU, and sums up rows.
     DreluBgrad,
     /// Multiplies by the derivative of GELU.
     Dgelu,

@@ -1,5 +1,6 @@
 //! Products of matrices: request → problem → plan → execute.
 
+mod check;
 mod cpu;
 mod cublaslt;
 mod epilog;
@@ -51,6 +52,14 @@ pub struct MatmulArguments {
     pub alpha: [f64; 2],
     /// What `c` is multiplied by. If it is 0, the elements of `c` do not matter, NaN included.
     pub beta: [f64; 2],
+}
+
+impl MatmulArguments {
+    /// Whether the elements of `c` do not matter.
+    #[must_use]
+    pub fn ignores_addend(&self) -> bool {
+        self.beta.iter().all(|&part| part == 0.0)
+    }
 }
 
 impl Default for MatmulArguments {

@@ -110,8 +110,8 @@ pub struct MatmulProblem {
 impl MatmulProblem {
     /// The element types.
     #[must_use]
-    pub fn types(&self) -> &MatmulTypes {
-        &self.types
+    pub fn types(&self) -> MatmulTypes {
+        self.types
     }
 
     /// What is done with the sum.
@@ -181,7 +181,7 @@ impl MatmulProblem {
 impl AuxKind {
     /// The element type of the matrix: that of the result unless `chosen`, and a wider one for
     /// results of 8 bits.
-    pub(super) fn dtype(self, types: &MatmulTypes, chosen: Option<DType>) -> DType {
+    pub(super) fn dtype(self, types: MatmulTypes, chosen: Option<DType>) -> DType {
         match self {
             Self::ReluBits => DType::UInt8,
             Self::GeluArgument if is_narrow(types.result) => chosen.unwrap_or(types.c),

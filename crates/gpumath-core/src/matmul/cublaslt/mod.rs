@@ -239,7 +239,7 @@ impl Engine for CublasltMatmul {
         for staged in &self.route.staged {
             let index = staged.matrix as usize;
             addresses[index] = copies + staged.offset;
-            let is_unread = staged.matrix == Matrix::C && call.arguments.beta == [0.0; 2];
+            let is_unread = staged.matrix == Matrix::C && call.arguments.ignores_addend();
             if staged.matrix != Matrix::Result && !is_unread {
                 // SAFETY: the caller guarantees that the operand has the problem's layout; the
                 // workspace has room for the copy, which the stream orders before its use.

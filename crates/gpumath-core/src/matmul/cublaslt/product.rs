@@ -98,9 +98,10 @@ impl Product {
         let types = &problem.types;
         let describe = |matrix: Matrix, like: Matrix, dtype: DType| {
             let columns = route.columns(matrix).or(route.columns(like));
-            columns.map(|columns| describe(columns, dtype, route, matrix)).unwrap_or_else(|| {
-                Err(Error::InvalidState("a product lacks one of its matrices".into()))
-            })
+            let Some(columns) = columns else {
+                return Err(Error::InvalidState("a product lacks one of its matrices".into()));
+            };
+            describe(columns, dtype, route, matrix)
         };
         let a = describe(Matrix::A, Matrix::A, types.a)?;
         let b = describe(Matrix::B, Matrix::B, types.b)?;

@@ -102,8 +102,8 @@ class _Other:
 
     def scalar(self, operand: Any, value: float) -> Any:
         msg = (
-            f"{value!r} is a number, but a is a {type(operand).__name__}, for which an array of one "
-            "float32 element is needed"
+            f"{value!r} is a number, but a is a {type(operand).__name__}, for which an array of "
+            "one float32 element is needed"
         )
         raise ValueError(msg)
 

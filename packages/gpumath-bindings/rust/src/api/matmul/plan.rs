@@ -7,7 +7,7 @@ use gpumath_core::matmul::{
     AlgorithmSearch, ChosenTypes, Matmul, MatmulPlan, MatmulProblem, MatmulRequest,
 };
 use gpumath_core::operation::Problem;
-use gpumath_core::tensor::MemoryLocation;
+use gpumath_core::tensor::{DType, MemoryLocation};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -293,7 +293,7 @@ impl PyMatmulPlan {
     #[getter]
     fn dtypes(&self) -> [&'static str; 5] {
         let types = self.problem().types();
-        [types.a, types.b, types.c, types.result, types.scale].map(|dtype| dtype.name())
+        [types.a, types.b, types.c, types.result, types.scale].map(DType::name)
     }
 
     /// m, n and k: rows and columns of the result, and the extent that is summed over.

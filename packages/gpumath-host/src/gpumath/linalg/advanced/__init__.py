@@ -8,9 +8,12 @@ Examples
 >>> import numpy as np
 >>> from gpumath.linalg import advanced
 >>> a = np.array([[1.0, -2.0], [3.0, 4.0]])
->>> advanced.matmul(a, a, epilog=advanced.MatmulEpilog.RELU)
-array([[ 0.,  0.],
-       [15., 10.]])
+>>> with advanced.Matmul(a, a) as product:
+...     algorithms = product.plan()
+...     product.autotune()
+...     product.execute()
+array([[ -5., -10.],
+       [ 15.,  10.]])
 """
 
 from gpumath.bindings.errors import UnsupportedLayoutError

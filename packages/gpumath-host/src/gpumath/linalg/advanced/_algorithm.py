@@ -56,8 +56,8 @@ class Algorithm:
     """An algorithm of cuBLASLt for one product, which `Matmul.plan` finds.
 
     Its settings can be changed within its `capabilities`. It is saved and loaded by way of a NumPy
-    array, and can then be passed to `Matmul.plan` for an equal product, with an equal cuBLASLt on an
-    equal GPU.
+    array, and can then be passed to `Matmul.plan` for an equal product, with an equal cuBLASLt on
+    an equal GPU.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Algorithm:
         return self._get(_Setting.ID)
 
     @property
-    def tile(self) -> tuple[int, ...] | str:
+    def tile(self) -> Any:
         """Rows and columns of a tile: one of ``capabilities.tile_ids``."""
         return _tuple_of("MatmulTile", self._get(_Setting.TILE_ID))
 
@@ -133,7 +133,7 @@ class Algorithm:
         self._set(_Setting.TILE_ID, _number_of("tile", "MatmulTile", tile))
 
     @property
-    def stages(self) -> tuple[Any, ...] | str:
+    def stages(self) -> Any:
         """Depth and number of the stages of a tile: one of ``capabilities.stages_ids``."""
         return _tuple_of("MatmulStages", self._get(_Setting.STAGES_ID))
 
@@ -187,7 +187,7 @@ class Algorithm:
         self._set(_Setting.INNER_SHAPE_ID, shape)
 
     @property
-    def cluster_shape(self) -> tuple[int, ...] | str:
+    def cluster_shape(self) -> Any:
         """Shape of the clusters of thread blocks."""
         return _tuple_of("ClusterShape", self._get(_Setting.CLUSTER_SHAPE_ID))
 

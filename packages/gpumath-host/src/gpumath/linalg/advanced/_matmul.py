@@ -104,14 +104,14 @@ def matmul(
     >>> import numpy as np
     >>> from gpumath.linalg import advanced
     >>> a = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> advanced.matmul(a, a, np.ones((2, 1)), alpha=2, beta=-20)
-    array([[-6.,  0.],
-           [10., 24.]])
-    >>> bias = np.array([-8.0, 1.0])
-    >>> epilog = advanced.MatmulEpilog.RELU_BIAS
-    >>> advanced.matmul(a, a, epilog=epilog, epilog_inputs={"bias": bias})
-    array([[ 0.,  2.],
-           [16., 23.]])
+    >>> advanced.matmul(a, a, alpha=2)
+    array([[14., 20.],
+           [30., 44.]])
+
+    A layer of a neural network, on a GPU::
+
+        epilog = advanced.MatmulEpilog.RELU_BIAS
+        y = advanced.matmul(weights, x, epilog=epilog, epilog_inputs={"bias": bias})
     """
     if (
         options is None

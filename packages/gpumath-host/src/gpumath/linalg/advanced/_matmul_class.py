@@ -400,7 +400,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
             choices |= {"algorithm": algorithm._bytes(), "limit": 1}
         if limit is not None and limit != MatmulOptions.memory_limit:
             device_id = choices.get("device_id", self._device_id)
-            if choices["execution"] != "cpu":
+            if device_id is not None:
                 total = core.Device(device_id).total_memory
                 choices["max_workspace"] = memory_limit_bytes(limit, total)
         plan = core.MatmulPlan(

@@ -228,7 +228,7 @@ class MatmulQuantizationScales:
 
 
 def resolve_preferences(
-    preferences: MatmulPlanPreferences | Mapping[str, Any] | None,
+    preferences: object,
 ) -> MatmulPlanPreferences:
     """Turn the user's ``preferences`` argument into an object."""
     if preferences is None:
@@ -245,7 +245,7 @@ def resolve_preferences(
 
 
 def resolve_scales(
-    scales: MatmulQuantizationScales | Mapping[str, Any] | None,
+    scales: object,
 ) -> MatmulQuantizationScales:
     """Turn the user's ``quantization_scales`` argument into an object."""
     if scales is None:

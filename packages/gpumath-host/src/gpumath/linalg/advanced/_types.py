@@ -60,7 +60,7 @@ def dtype_name(argument: str, dtype: Any) -> str | None:
         if name in _NAMES.values():
             return name
         try:
-            name = np.dtype(dtype).name
+            name = str(np.dtype(dtype).name)
         except TypeError:
             pass
         else:
