@@ -78,7 +78,7 @@ CRATE_LAYERS = (
     CrateLayer("crates/gpumath-sys/Cargo.toml", ("libloading",)),
     CrateLayer(
         "crates/gpumath-core/Cargo.toml",
-        ("cudarc", "gemm", "gpumath-sys", "rustfft", "realfft", "smallvec"),
+        ("cudarc", "gemm", "gpumath-sys", "half", "pulp", "rustfft", "realfft", "smallvec"),
     ),
     CrateLayer("examples/rust/Cargo.toml", ("cudarc", "gpumath-core")),
     CrateLayer(
