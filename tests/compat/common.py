@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Environment:
-    """A package's FFT module, and the arrays that it gets."""
+    """A package's modules, and the arrays that they get."""
 
     fft: Any
     package: str
@@ -25,6 +25,16 @@ class Environment:
     def is_on_gpu(self) -> bool:
         """Whether transforms run on a GPU."""
         return self.execution == "cuda" or (self.library != "numpy" and self.execution is None)
+
+    @property
+    def linalg(self) -> Any:
+        """The package's generic linear algebra."""
+        return importlib.import_module(f"{self.package}.linalg")
+
+    @property
+    def advanced(self) -> Any:
+        """The package's products with epilogs."""
+        return importlib.import_module(f"{self.package}.linalg.advanced")
 
     @property
     def where(self) -> dict[str, str]:
@@ -60,6 +70,11 @@ class Environment:
             return array.get()
         return array.cpu().numpy() if self.library == "torch" else np.array(array)
 
+    def real_or_complex(self, dtype: str, *shape: int) -> np.ndarray:
+        """Fresh values of either kind of type."""
+        make = self.complex if np.dtype(dtype).kind == "c" else self.real
+        return make(*shape, dtype=dtype)
+
     def bindings(self, name: str) -> Any:
         """A module of the package's bindings."""
         return importlib.import_module(f"{self.package}.bindings.{name}")
@@ -90,9 +105,25 @@ def main(run: Callable[[Environment], Results]) -> None:
     for name, result, expected in run(environment):
         assert name not in results, f"{name} is there twice"
         results[name] = np.asarray(result)
-        if expected is not None:
+        if expected is not None and not is_refusal(result):
             results[f"{name}.expected"] = np.asarray(expected)
     np.savez(chosen.output, **results)
+
+
+REFUSED = "refused: "
+
+
+def attempt(use: Callable[[], Any]) -> Any:
+    """Return a result, or why there is none: a package may take what the other one refuses."""
+    try:
+        return use()
+    except Exception as error:
+        return f"{REFUSED}{type(error).__name__}: {error}"[:200]
+
+
+def is_refusal(result: object) -> bool:
+    """Say whether `attempt` returned why there is no result."""
+    return isinstance(result, str) and result.startswith(REFUSED)
 
 
 def raised(use: Callable[[], object]) -> str:

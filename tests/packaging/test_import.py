@@ -29,7 +29,7 @@ def told(function: str, module: str) -> Any:
         ("gpumath.fft", ["numpy"]),
         ("gpumath.linalg", ["numpy"]),
         ("gpumath.linalg.advanced", ["numpy"]),
-        ("gpumath.device", []),
+        ("gpumath.device", ["numpy"]),
     ],
 )
 def test_import_loads_no_cuda_library_and_no_array_library(module: str, others: list[str]) -> None:

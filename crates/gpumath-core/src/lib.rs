@@ -41,6 +41,7 @@
 //! place where the request says so, and can be captured into a CUDA graph.
 //! [`Operand::new`](operation::Operand::new) describes memory of any other library.
 
+mod cpu_blas;
 #[cfg(feature = "cudarc")]
 pub mod cudarc;
 pub mod device;
@@ -55,6 +56,7 @@ pub mod operation;
 pub mod parallel;
 pub mod process;
 pub mod status;
+pub mod structured_matmul;
 pub mod tensor;
 pub mod version;
 

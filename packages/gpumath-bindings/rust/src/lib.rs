@@ -52,6 +52,8 @@ mod _core {
             PyStream, current_stream, handle_of, is_capturing, order_streams, synchronize_stream,
         };
         #[pymodule_export]
+        use crate::api::structured_matmul::{PyStructuredMatmulExecutor, PyStructuredMatmulPlan};
+        #[pymodule_export]
         use crate::api::tensor_view::PyTensorView;
         #[pymodule_export]
         use crate::error::_status_text;

@@ -18,6 +18,7 @@ array([[ -5., -10.],
 
 from gpumath.bindings.errors import UnsupportedLayoutError
 from gpumath.linalg._errors import InvalidMatmulState
+from gpumath.linalg.advanced import helpers, tuning
 from gpumath.linalg.advanced._algorithm import Algorithm, AlgorithmCapabilities
 from gpumath.linalg.advanced._matmul import matmul
 from gpumath.linalg.advanced._matmul_class import Matmul
@@ -51,6 +52,8 @@ __all__ = [
     "MatmulQuantizationScales",
     "MatmulReductionScheme",
     "UnsupportedLayoutError",
+    "helpers",
     "matmul",
     "matrix_qualifiers_dtype",
+    "tuning",
 ]

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpumath._host.progress import with_progress
 from gpumath.bindings import core, driver
 
 __all__ = ["median_times"]
@@ -34,7 +35,7 @@ def median_times(
     for run in runs:
         for _ in range(_WARM_UP):
             run()
-    for _ in range(iterations):
+    for _ in with_progress(range(iterations), "autotune"):
         for number in random.sample(range(len(runs)), len(runs)):
             driver.memset_d8_async(filler.device_ptr, 0, size, handle)
             start.record(stream)

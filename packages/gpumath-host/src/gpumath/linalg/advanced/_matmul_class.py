@@ -29,6 +29,7 @@ from gpumath.linalg.advanced._options import (
     resolve_preferences,
     resolve_scales,
 )
+from gpumath.linalg.advanced._tuning import ProductTuning
 from gpumath.linalg.advanced._types import dtype_name
 
 __all__ = ["Matmul"]
@@ -202,6 +203,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
             raise
         self._take_algorithms(algorithms)
         self._ready()
+        self._tuning = ProductTuning(self, not algorithms, stream)
         if self._logger.isEnabledFor(logging.INFO):
             elapsed = 1e3 * (time.perf_counter() - start)
             self._logger.info(
@@ -230,6 +232,9 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
     ) -> None:
         """Measure the algorithms, and sort `algorithms` by their times.
 
+        The fastest one is kept on disk for later plans of such a product, in other processes too;
+        nothing is measured if it is known already: see `gpumath.linalg.advanced.tuning`.
+
         Parameters
         ----------
         iterations : int, default: 10
@@ -257,6 +262,9 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         if device_id is None or not self._algorithms:
             self._logger.info("there is nothing to tune: no GPU takes part")
             return
+        if not self._tuning.is_measured:
+            del self._algorithms[len(self._algorithms) if prune is None else prune :]
+            return
         # Out of place, so that every run finds the same c.
         plans = [
             self._make_plan(algorithm=algorithm, stream=stream, inplace=False)
@@ -267,6 +275,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         order = sorted(range(len(times)), key=times.__getitem__)
         self._log_times(order, times)
         self._algorithms[:] = [self._algorithms[number] for number in order[:prune]]
+        self._tuning.keep(self._algorithms[0], times[order[0]])
         self._plan = self._make_plan(algorithm=self._algorithms[0], stream=stream)
         self._ready()
         if release_workspace:
