@@ -16,6 +16,7 @@ array([[ 7., 10.],
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
@@ -36,6 +37,7 @@ from gpumath.linalg._qualifiers import (
 
 if TYPE_CHECKING:
     from gpumath.bindings.cublas import ComputeType, DiagType, FillMode, SideMode
+    from gpumath.linalg import advanced
 
 __all__ = [
     "ComputeType",
@@ -54,6 +56,7 @@ __all__ = [
     "SymmetricMatrixQualifier",
     "TriangularMatrixQualifier",
     "UnsupportedLayoutError",
+    "advanced",
     "matmul",
     "matrix_qualifiers_dtype",
 ]
@@ -62,7 +65,9 @@ _ENUMS = ("ComputeType", "DiagType", "FillMode", "SideMode")
 
 
 def __getattr__(name: str) -> object:
-    """Import the enums of cuBLAS when one is first asked for: they take milliseconds."""
+    """Import `advanced`, and the enums of cuBLAS, when first asked for: they take milliseconds."""
+    if name == "advanced":
+        return import_module(f"{__name__}.advanced")
     if name in _ENUMS:
         from gpumath.bindings import cublas
 
