@@ -68,7 +68,10 @@ PYTHON_LAYERS = (
     ),
     PythonLayer(
         DEVICE,
-        ("cuda", "numba", "numba_cuda", "llvmlite", "numpy", "gpumath.bindings", "gpumath.device"),
+        (
+            *("cuda", "numba", "numba_cuda", "llvmlite", "numpy", "gpumath.bindings"),
+            *("gpumath.device", "numba_cuda_mlir", "cffi"),
+        ),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
     ),
     PythonLayer(
