@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +104,7 @@ driver.ctx_push_current(driver.device_primary_ctx_retain(gpu))
 module = driver.module_load_data(cubin)
 function = driver.module_get_function(module, "solve_all")
 x, info = b.copy(), np.empty(SYSTEMS, np.int32)
-arrays = [a, x, info]
+arrays: list[np.ndarray[Any, Any]] = [a, x, info]
 addresses = [driver.mem_alloc(array.nbytes) for array in arrays]
 for address, array in zip(addresses, arrays, strict=True):
     driver.memcpy_htod(address, array.ctypes.data, array.nbytes)
