@@ -19,7 +19,10 @@ SNAPSHOTS = ROOT / "api-surface"
 GENERATED = "gpumath.bindings._generated."
 TOP_MODULES = {
     "bindings": ("gpumath.bindings",),
-    "host": ("gpumath.fft", "gpumath.linalg", "gpumath.memory"),
+    "host": (
+        *("gpumath.compat.nvmath", "gpumath.fft", "gpumath.linalg"),
+        *("gpumath.linalg.advanced", "gpumath.memory"),
+    ),
     "device": ("gpumath.device",),
 }
 
@@ -41,6 +44,8 @@ def public_modules(top: str) -> list[ModuleType]:
         if error.name != top:
             raise
         return []
+    if type(module) is not ModuleType:
+        return []  # another name of a module that is described under its own
     modules = [module]
     for info in pkgutil.iter_modules(getattr(module, "__path__", [])):
         if not info.name.startswith("_"):

@@ -90,6 +90,9 @@ def _base(enum: Enum) -> str:
 
 def _enum(enum: Enum) -> str:
     members = "".join(f"    {m.name} = {m.value}\n" for m in enum.members)
+    if enum.older:
+        members += "    # Only headers before CUDA 12 have these.\n"
+        members += "".join(f"    {name} = {value}\n" for name, value in enum.older.items())
     spelling = "" if enum.name[0].isupper() else "  # noqa: N801 - the library's own spelling"
     return f'''
 class {enum.name}({_base(enum)}):{spelling}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +152,8 @@ class Enum:
     members: list[Member]
     # Whether the enum is in a module of its own, which is imported when the enum is first used.
     lazy: bool = False
+    # Members, by name, that only headers before the oldest that was read have.
+    older: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -267,7 +269,14 @@ def _enum(enum: api.Enum, rules: dict[str, Any]) -> Enum:
         # alias.
         sorted(members.values(), key=lambda m: m.value),
         decision.get("lazy", False),
+        _older(enum.name, decision.get("older", {}), members),
     )
+
+
+def _older(enum: str, older: dict[str, int], members: dict[str, Member]) -> dict[str, int]:
+    if known := older.keys() & members.keys():
+        raise SystemExit(f"{enum}: headers that were read have {', '.join(known)}")
+    return older
 
 
 def _function(f: api.Function, key: str, rules: Rules, enum_names: dict[str, str]) -> Function:

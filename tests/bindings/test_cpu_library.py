@@ -27,6 +27,16 @@ def test_fftw_can_be_asked_for() -> None:
     assert error < 1e-14
 
 
+def test_the_variable_of_nvmath_counts_where_the_own_one_is_not_set() -> None:
+    peer = "NVMATH_FFT_CPU_LIBRARY"
+    name, text = in_fresh_process("cpu_library.refusal", settings={peer: "/no/such/libfftw3.so.3"})
+    assert name == "LibraryNotFoundError"
+    assert "/no/such/libfftw3.so.3" in text
+    for own in ("embedded", ""):
+        settings = {VARIABLE: own, peer: "/no/such.so" if own else "embedded"}
+        assert in_fresh_process("cpu_library.transform", settings=settings)[0] == "embedded"
+
+
 @pytest.mark.parametrize("asked", ["/no/such/libfftw3.so.3", "no-such-library"])
 def test_an_absent_library_is_an_error_that_helps(asked: str) -> None:
     name, text = in_fresh_process("cpu_library.refusal", settings={VARIABLE: asked})

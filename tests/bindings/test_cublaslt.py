@@ -202,14 +202,14 @@ def test_algorithms_are_arrays_of_structs() -> None:
     view["state"][2] = 15
     view["waves_count"] = 0.5
     data = rng.integers(0, 2**62, (5, 8))
-    view["algo"]["data"] = data
+    view["algo"]["data_"] = data
     assert [int(result.workspace_size) for result in results] == sizes.tolist()
     assert results[2].state == 15
     assert results[4].waves_count == 0.5
     algo = results[3].algo
     assert isinstance(algo, cublasLt.MatmulAlgo)
     assert int(algo) == algo.ptr == results.ptr + 3 * 96
-    assert algo.data == tuple(data[3])
+    assert algo.data_ == tuple(data[3])
     again = pickle.loads(pickle.dumps(results))
     assert again == results
     assert again.ptr != results.ptr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpumath_codegen import api, model, names
+from gpumath_codegen import api, emit_python, model, names
 
 FACTS = (
     [
@@ -49,6 +49,16 @@ def load(root: Path, rules: str, functions: list[api.Function] | None = None) ->
 def test_plain_rules_fit(tmp_path: Path) -> None:
     library = load(tmp_path, RULES)
     assert [f.name for f in library.functions] == ["go", "pick"]
+
+
+def test_members_of_older_headers_follow_the_others(tmp_path: Path) -> None:
+    library = load(tmp_path, f"{RULES}older = {{ OLD = 0, GONE = 7 }}")
+    text = emit_python.enums(library)
+    assert "    SUCCESS = 0\n    # Only headers before CUDA 12 have these.\n    OLD = 0\n" in text
+    assert "    GONE = 7\n" in text
+    (tmp_path / "again").mkdir()
+    with pytest.raises(SystemExit, match="headers that were read have SUCCESS"):
+        load(tmp_path / "again", f"{RULES}older = {{ SUCCESS = 0 }}")
 
 
 def test_an_enum_that_another_module_has_is_left_out(tmp_path: Path) -> None:

@@ -96,7 +96,11 @@ OPTIONS = [
         "result_layout is 'C'; allowed are 'natural', 'optimized'",
     ),
     ({"blocking": False}, ValueError, "blocking is False; allowed are 'auto', True"),
-    ({"logger": "root"}, TypeError, r"logger is a str; a logging\.Logger or None is needed"),
+    (
+        {"logger": "root"},
+        TypeError,
+        r"logger is a str; a logging\.Logger, .*Adapter or None is needed",
+    ),
     ({"allocator": object()}, TypeError, r"memalloc\(size\) or memalloc_async\(size, stream\)"),
 ]
 

@@ -12,7 +12,7 @@ from tests.helpers.repository import ROOT
 DOCUMENTS = [
     ROOT / "README.md",
     *sorted(ROOT.glob("packages/*/README.md")),
-    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(path for path in ROOT.glob("docs/**/*.md") if "generated" not in path.parts),
 ]
 BLOCKS = [
     (f"{path.relative_to(ROOT)}:{number}", block)

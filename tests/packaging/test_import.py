@@ -28,6 +28,8 @@ def told(function: str, module: str) -> Any:
         *((f"gpumath.bindings.{module}", []) for module in MODULES),
         ("gpumath.fft", ["numpy"]),
         ("gpumath.linalg", ["numpy"]),
+        ("gpumath.linalg.advanced", ["numpy"]),
+        ("gpumath.compat.nvmath", []),
         ("gpumath.device", ["numpy"]),
     ],
 )

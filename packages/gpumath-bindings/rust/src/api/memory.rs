@@ -74,7 +74,8 @@ impl PyMemoryPointer {
         self.size
     }
 
-    /// Free the block now. A second call raises RuntimeError.
+    /// Free the block now. A second call raises RuntimeError, but does nothing for a block without
+    /// a finalizer.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         match self.take() {
             Some(Deallocator::Pool { block, stream }) => {
@@ -93,9 +94,14 @@ impl PyMemoryPointer {
 }
 
 impl PyMemoryPointer {
-    /// Takes the deallocator, so that the block is freed only once.
+    /// Takes the deallocator, so that the block is freed only once. A block that belongs to
+    /// something else is never freed.
     fn take(&self) -> Option<Deallocator> {
-        self.deallocator.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let mut held = self.deallocator.lock().unwrap_or_else(PoisonError::into_inner);
+        match *held {
+            Some(Deallocator::Nobody) => Some(Deallocator::Nobody),
+            _ => held.take(),
+        }
     }
 }
 

@@ -5,7 +5,8 @@
   `driver`, `runtime`, `nvrtc`, `nvjitlink`, `mathdx`
 - `gpumath.bindings.core`: libraries, devices, streams, memory, operand views and FFT plans
 - `gpumath.bindings.errors`: the exceptions
-- `gpumath.bindings.code_cache`: the cache on disk of what the packages compile
+- `gpumath.bindings.code_cache`: the cache on disk of what the packages compile, one of the
+  kinds of files of `gpumath.bindings.file_store`
 - ``python -m gpumath.bindings``: a report of what is found on this machine and what is missing
 
 ``import gpumath.bindings`` is enough: a module is imported when its name is first used. Importing a
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         cusparse,
         driver,
         errors,
+        file_store,
         mathdx,
         nvjitlink,
         nvrtc,
@@ -67,6 +69,7 @@ __all__ = [
     "cusparse",
     "driver",
     "errors",
+    "file_store",
     "mathdx",
     "nvjitlink",
     "nvrtc",

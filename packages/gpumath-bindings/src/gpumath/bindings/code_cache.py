@@ -13,27 +13,20 @@ b'compiled'
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import stat
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from gpumath.bindings.file_store import DamagedFileError, FileStore
 
 __all__ = ["CACHE_VARIABLE", "cached_code", "folder"]
 
 CACHE_VARIABLE = "GPUMATH_CACHE_DIR"
 
-# A file holds this header, then the digest of the code, then the code.
-_MAGIC = b"gpumath code 1\n"
-_DIGEST_SIZE = hashlib.sha256().digest_size
-_SUFFIX = ".code"
-_LEFTOVERS = _LOCK_SUFFIX, _PART_SUFFIX = ".lock", ".part"
+_LOCK_SUFFIX = ".lock"
 # They limit the cache, because a program may compile new functions again and again.
 _MAX_FILES = 1000
 _MAX_BYTES = 1 << 30
-# What a process that was killed has left is older than any compilation.
-_ABANDONED_SECONDS = 24 * 3600
 
 
 def cached_code(key: str | None, make: Callable[[], bytes]) -> bytes:
@@ -65,18 +58,19 @@ def cached_code(key: str | None, make: Callable[[], bytes]) -> bytes:
     place = folder()
     if key is None or place is None:
         return make()
-    file = place / (hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest() + _SUFFIX)
-    code = _read(file)
+    store = FileStore(place, b"gpumath code 1\n", ".code", _MAX_FILES, _MAX_BYTES)
+    file = store.path_of(key)
+    code = _read(store, file)
     if code is not None:
         return code
     with _locked(file.with_suffix(_LOCK_SUFFIX)):
         # Another process may have made it while this one waited.
-        code = _read(file)
+        code = _read(store, file)
         if code is None:
             code = make()
             # A full or read-only disk must not make the compilation fail.
             with contextlib.suppress(OSError):
-                _write(file, code)
+                store.write(file, code)
     return code
 
 
@@ -107,49 +101,12 @@ def folder() -> Path | None:
     return Path(user) / ".cache" / "gpumath" if os.path.isabs(user) else None
 
 
-def _read(file: Path) -> bytes | None:
+def _read(store: FileStore, file: Path) -> bytes | None:
     """Return the code in a file; None if the file is absent or damaged."""
     try:
-        content = _content(file)
-    except OSError:
-        return None
-    start = len(_MAGIC) + _DIGEST_SIZE
-    code = content[start:]
-    if content[:start] != _MAGIC + hashlib.sha256(code).digest() or not code:
-        return None
-    # Mark the file as used, because the least recently used files are removed first.
-    with contextlib.suppress(OSError):
-        os.utime(file)
-    return code
-
-
-def _content(file: Path) -> bytes:
-    """Return the bytes of a regular file; none of what is something else."""
-    # To open a FIFO would wait for someone who writes to it.
-    number = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    try:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
-            return b""
-        with open(number, "rb", closefd=False) as opened:
-            return opened.read()
-    finally:
-        os.close(number)
-
-
-def _write(file: Path, code: bytes) -> None:
-    """Write a file atomically: no process ever reads a part of it."""
-    import tempfile  # takes long to import
-
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(suffix=_PART_SUFFIX, dir=file.parent)
-    try:
-        with os.fdopen(number, "wb") as temporary:
-            temporary.write(_MAGIC + hashlib.sha256(code).digest() + code)
-        os.replace(name, file)
-    except BaseException:
-        os.unlink(name)
-        raise
-    _remove_oldest(file.parent)
+        return store.read(file)
+    except DamagedFileError:
+        return None  # it is replaced
 
 
 @contextlib.contextmanager
@@ -179,25 +136,3 @@ def _locked(file: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):
             fcntl.flock(number, fcntl.LOCK_UN)
         os.close(number)
-
-
-def _remove_oldest(place: Path) -> None:
-    """Remove what was not used for the longest time, if the cache is over one of its limits."""
-    files = []
-    abandoned_since = time.time() - _ABANDONED_SECONDS
-    for entry in os.scandir(place):
-        with contextlib.suppress(FileNotFoundError):  # another process removed it
-            state = entry.stat()
-            if entry.name.endswith(_SUFFIX):
-                files.append((state.st_mtime_ns, state.st_size, Path(entry)))
-            elif entry.name.endswith(_LEFTOVERS) and state.st_mtime < abandoned_since:
-                os.unlink(entry)
-    size = sum(size for _, size, _ in files)
-    if len(files) <= _MAX_FILES and size <= _MAX_BYTES:
-        return
-    files.sort(reverse=True)
-    # Below the limits, so that it is not the next file's turn to remove files again.
-    while files and (len(files) > _MAX_FILES * 3 // 4 or size > _MAX_BYTES * 3 // 4):
-        _, removed, file = files.pop()
-        size -= removed
-        file.unlink(missing_ok=True)

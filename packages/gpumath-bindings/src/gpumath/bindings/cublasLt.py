@@ -180,4 +180,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "MatmulTile"})
+    lazy = ("MatmulTile", "matmul_algo_dtype", "matmul_heuristic_result_dtype")
+    return sorted({*globals(), *lazy})

@@ -20,12 +20,53 @@ from gpumath.bindings._core.cufft import *
 from gpumath.bindings._core.cufft import _xt_set_jit_callback, _xt_set_jit_callback_12_7
 from gpumath.bindings._generated.cufft import *
 from gpumath.bindings._generated.cufft_structs import *
+from gpumath.bindings.errors import FunctionNotFoundError
 from gpumath.bindings.errors import cuFFTError as cuFFTError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 check_status = cuFFTError.check
+
+
+def xt_set_subformat_default(plan: int, subformat_forward: int, subformat_inverse: int) -> None:
+    """Set a plan's default formats of data, in a cuFFT library that has this function.
+
+    NVIDIA's cuFFTMp has it and its header declares it; cuFFT of the CUDA toolkit has it not.
+
+    Parameters
+    ----------
+    plan : int
+        From `create`.
+    subformat_forward, subformat_inverse : XtSubFormat
+        Format of the data that a forward and an inverse transform read.
+
+    Raises
+    ------
+    cuFFTError
+        The call returned another status than SUCCESS.
+    FunctionNotFoundError
+        The cuFFT library that was found does not have the function.
+    """
+    import ctypes
+
+    from gpumath.bindings import core
+
+    symbol = "cufftXtSetSubformatDefault"
+    version = _rows.get_version()  # raises if there is no cuFFT
+    (library,) = (one for one in core.libraries() if one.name == "cufft")
+    function = getattr(ctypes.CDLL(library.path), symbol, None)
+    if function is None:
+        msg = (
+            f"cuFFT {version} ({library.path}) has no function {symbol}: only cuFFTMp has it. Set "
+            "GPUMATH_CUFFT_PATH to its library"
+        )
+        raise FunctionNotFoundError(
+            msg, "cufft.xt_set_subformat_default", symbol, library.path, library.version
+        )
+    status = function(*map(ctypes.c_int, (plan, subformat_forward, subformat_inverse)))
+    if status:
+        raise cuFFTError(status, symbol)
 
 
 def xt_set_jit_callback(

@@ -277,6 +277,8 @@ class UnsupportedLayoutError(GpumathError, ValueError):
 
     Attributes
     ----------
+    message : str
+        What is wrong, and which copy helps.
     permutation : tuple of int
         Order of the axes in a copy of the operand that a plan covers.
     axes : tuple of int
@@ -287,11 +289,12 @@ class UnsupportedLayoutError(GpumathError, ValueError):
         self, message: str, permutation: tuple[int, ...] = (), axes: tuple[int, ...] = ()
     ) -> None:
         super().__init__(message, permutation, axes)
+        self.message = message
         self.permutation = permutation
         self.axes = axes
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return self.message
 
 
 _BY_MODULE: dict[str, type[LibraryError]] = {

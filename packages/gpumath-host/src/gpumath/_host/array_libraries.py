@@ -24,6 +24,12 @@ class ArrayLibrary(Protocol):
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         """Copy ``operand`` with its elements moved along ``axes``, around the ends."""
 
+    def resolve(self, operand: Any) -> Any:
+        """Copy ``operand`` if its elements are still to be computed; else return it itself."""
+
+    def scalar(self, operand: Any, value: float) -> Any:
+        """Make an array of one float32 element in the memory of ``operand``."""
+
 
 class _Numpy:
     name = "numpy"
@@ -33,6 +39,12 @@ class _Numpy:
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return np.roll(operand, shifts, axes)
+
+    def resolve(self, operand: Any) -> Any:
+        return operand
+
+    def scalar(self, operand: Any, value: float) -> Any:  # noqa: ARG002 - host memory is one
+        return np.full(1, value, np.float32)
 
 
 class _Cupy:
@@ -47,6 +59,15 @@ class _Cupy:
         with operand.device:
             return cupy.roll(operand, shifts, axes)
 
+    def resolve(self, operand: Any) -> Any:
+        return operand
+
+    def scalar(self, operand: Any, value: float) -> Any:
+        import cupy
+
+        with operand.device:
+            return cupy.full(1, value, cupy.float32)
+
 
 class _Torch:
     name = "torch"
@@ -58,6 +79,15 @@ class _Torch:
         import torch
 
         return torch.roll(operand, shifts, axes)
+
+    def resolve(self, operand: Any) -> Any:
+        """Conjugate and negate what is marked to be; only a mark tells it from the original."""
+        return operand.resolve_conj().resolve_neg()
+
+    def scalar(self, operand: Any, value: float) -> Any:
+        import torch
+
+        return torch.full((1,), value, dtype=torch.float32, device=operand.device)
 
 
 class _Other:
@@ -80,6 +110,16 @@ class _Other:
         msg = (
             f"the operand is a {type(operand).__name__}, but a NumPy array, a CuPy array or a "
             "PyTorch tensor is needed, for example from cupy.asarray()"
+        )
+        raise ValueError(msg)
+
+    def resolve(self, operand: Any) -> Any:
+        return operand
+
+    def scalar(self, operand: Any, value: float) -> Any:
+        msg = (
+            f"{value!r} is a number, but a is a {type(operand).__name__}, for which an array of "
+            "one float32 element is needed"
         )
         raise ValueError(msg)
 

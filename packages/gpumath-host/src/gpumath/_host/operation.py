@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 from gpumath._host.array_libraries import ArrayLibrary
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
@@ -17,6 +17,7 @@ from gpumath._host.options import OperationOptions
 from gpumath.bindings import core, errors
 
 __all__ = [
+    "Logger",
     "Plan",
     "StatefulOperation",
     "described_place",
@@ -25,6 +26,8 @@ __all__ = [
     "logger_of",
     "warn_of_ignored",
 ]
+
+Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
 _ROOT_LOGGER = logging.getLogger()
 
@@ -128,14 +131,14 @@ def execution_choices(where: ExecutionCPU | ExecutionCUDA | None) -> dict[str, A
     return choices
 
 
-def logger_of(options: OperationOptions) -> logging.Logger:
+def logger_of(options: OperationOptions) -> Logger:
     """Return the user's logger, or the root logger."""
     return _ROOT_LOGGER if options.logger is None else options.logger
 
 
 @contextmanager
 def logged_execution(
-    logger: logging.Logger, label: str, plan: Plan, device_id: int | None
+    logger: Logger, label: str, plan: Plan, device_id: int | None
 ) -> Iterator[None]:
     """Log how long an execution took that gets operands on ``device_id`` (None: host memory)."""
     start = time.perf_counter()
@@ -151,7 +154,7 @@ def logged_execution(
 
 
 def warn_of_ignored(
-    logger: logging.Logger,
+    logger: Logger,
     plan: Plan,
     device_id: int | None,
     options: OperationOptions,

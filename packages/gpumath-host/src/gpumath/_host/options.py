@@ -24,7 +24,7 @@ class OperationOptions:
     The dataclass declares the fields itself, because their order is a part of its constructor.
     """
 
-    logger: logging.Logger | None
+    logger: logging.Logger | logging.LoggerAdapter[Any] | None
     blocking: Literal["auto", True]
     allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None
     memory_limit: int | float | str | None
@@ -37,8 +37,11 @@ class OperationOptions:
         """Raise ValueError or TypeError if a field has a value that is not allowed."""
         self._check_choice("blocking", ("auto", True))
         logger: object = self.logger
-        if logger is not None and not isinstance(logger, logging.Logger):
-            msg = f"logger is a {type(logger).__name__}; a logging.Logger or None is needed"
+        if logger is not None and not isinstance(logger, logging.Logger | logging.LoggerAdapter):
+            msg = (
+                f"logger is a {type(logger).__name__}; a logging.Logger, a logging.LoggerAdapter "
+                "or None is needed"
+            )
             raise TypeError(msg)
         check_allocator(self.allocator)
         if self.memory_limit is not None:

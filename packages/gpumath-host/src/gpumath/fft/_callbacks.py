@@ -12,7 +12,7 @@ _ELEMENT_DTYPES = ("float32", "float64", "complex64", "complex128")
 
 
 def compile_prolog(
-    prolog_fn: Callable[..., Any] | str,
+    function: Callable[..., Any] | str,
     element_dtype: str,
     user_info_dtype: Any,
     *,
@@ -24,7 +24,7 @@ def compile_prolog(
 
     Parameters
     ----------
-    prolog_fn : callable or str
+    function : callable or str
         Python function ``prolog(data_in, offset, user_info, reserved)``, which Numba compiles, or
         CUDA C++ with a device function ``prolog`` of these four parameters, which NVRTC compiles.
         The function returns the element that is transformed in place of ``data_in[offset]``.
@@ -83,7 +83,7 @@ def compile_prolog(
     """
     return _compile(
         "load",
-        prolog_fn,
+        function,
         element_dtype,
         user_info_dtype,
         name,
@@ -93,7 +93,7 @@ def compile_prolog(
 
 
 def compile_epilog(
-    epilog_fn: Callable[..., Any] | str,
+    function: Callable[..., Any] | str,
     element_dtype: str,
     user_info_dtype: Any,
     *,
@@ -105,7 +105,7 @@ def compile_epilog(
 
     Parameters
     ----------
-    epilog_fn : callable or str
+    function : callable or str
         Python function ``epilog(data_out, offset, data, user_info, reserved)``, which Numba
         compiles, or CUDA C++ with a device function ``epilog`` of these five parameters, which
         NVRTC compiles. ``data`` is an element of the transform; the function stores a value
@@ -147,7 +147,7 @@ def compile_epilog(
     """
     return _compile(
         "store",
-        epilog_fn,
+        function,
         element_dtype,
         user_info_dtype,
         name,

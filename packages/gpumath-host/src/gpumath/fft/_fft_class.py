@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 from gpumath._host.array_libraries import library_of
 from gpumath._host.execution import Execution
-from gpumath._host.operation import StatefulOperation, logged_execution
+from gpumath._host.operation import logged_execution
 from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable, resolve_callback
 from gpumath.fft._errors import InvalidFFTState
+from gpumath.fft._fft_attributes import FFTAttributes
 from gpumath.fft._key import FFTKey, key_from_metadata, key_of_operand, key_of_plan
-from gpumath.fft._make_plan import check_fits, has_same_strides, make_plan, set_up
+from gpumath.fft._make_plan import has_same_strides, make_plan, plan_of_same_calls, set_up
 from gpumath.fft._options import (
     Direction,
     FFTDirection,
@@ -24,7 +25,7 @@ from gpumath.fft._options import (
 __all__ = ["FFT"]
 
 
-class FFT(core.FftExecutor, StatefulOperation):
+class FFT(core.FftExecutor, FFTAttributes):
     """One Fourier transform, made once and run many times.
 
     The steps are the constructor, `plan`, `execute`, then any number of `reset_operand` and
@@ -56,6 +57,9 @@ class FFT(core.FftExecutor, StatefulOperation):
 
     Notes
     -----
+    Properties tell what an object was made for: `axes`, `options`, `execution_options`, `operand`,
+    `logger` and others, of the names that nvmath-python has.
+
     The operand of a C2R transform is left as it is, so it can be executed again without
     `reset_operand`; nvmath-python raises RuntimeError there.
 
@@ -93,6 +97,7 @@ class FFT(core.FftExecutor, StatefulOperation):
             library, operand, None, axes, options, execution, stream=stream
         )
         self._begin(library, device_id, options)
+        self._options: FFTOptions = options
         self._operand = operand
         self._direction: FFTDirection | None = None
         self._overwriting: core.FftPlan | None = self._plan if self._plan.inplace else None
@@ -142,6 +147,11 @@ class FFT(core.FftExecutor, StatefulOperation):
         self._direction = (
             None if direction is None else resolve_direction(direction, self._plan.kind)
         )
+        self._prepare_plan()
+        self._finish_planning()
+
+    def _prepare_plan(self) -> None:
+        """Let the core execute the plan."""
         self._prepare(
             self._library.name,
             self._device_id,
@@ -152,7 +162,21 @@ class FFT(core.FftExecutor, StatefulOperation):
             self._blocking,
             self._logger,
         )
-        self._finish_planning()
+
+    def _fit(self, operand: Any) -> None:
+        """Make the plan fit ``operand``, whose batch may have another shape, or raise ValueError.
+
+        Programs of nvmath-python give such operands, because the key there does not tell shapes
+        apart that the same call of cuFFT transforms.
+        """
+        plan = plan_of_same_calls(
+            self._library, self._plan, self._device_id, operand, self._choices
+        )
+        if plan is not self._plan:
+            self._plan = plan
+            self._overwriting = plan if plan.inplace else None
+            if self._is_planned:
+                self._prepare_plan()
 
     def _execute(
         self, direction: Direction | None, stream: Any, release_workspace: bool, out: Any
@@ -160,7 +184,7 @@ class FFT(core.FftExecutor, StatefulOperation):
         """Execute with arguments, or what the plan as it is does not do."""
         self._check_ready()
         operand = self._operand
-        check_fits(self._library, self._plan, self._device_id, operand)
+        self._fit(operand)
         sign = choose_direction(direction, self._direction, self._plan.kind)
         plan = self._plan
         if not plan.fits(operand, out):
@@ -194,7 +218,7 @@ class FFT(core.FftExecutor, StatefulOperation):
         self._check_not_freed()
         if stream is not None:
             core.stream_handle(stream)
-        check_fits(self._library, self._plan, self._device_id, operand)
+        self._fit(operand)
         self._operand = operand
         self._logger.info("another operand")
 

@@ -19,7 +19,13 @@ from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable, resolve_callback
 from gpumath.fft._options import FFTOptions
 
-__all__ = ["FFTKey", "key_from_metadata", "key_of_operand", "key_of_plan"]
+__all__ = [
+    "FFTKey",
+    "execution_of_plan",
+    "key_from_metadata",
+    "key_of_operand",
+    "key_of_plan",
+]
 
 
 class CallbackKey(NamedTuple):
@@ -65,12 +71,14 @@ class FFTKey(NamedTuple):
 
 def key_of_plan(plan: core.FftPlan, prolog: object, epilog: object) -> FFTKey:
     """Key of a plan's problem, with these callbacks instead of the plan's own."""
-    execution: ExecutionCPU | ExecutionCUDA
-    if plan.device_id is None:
-        execution = ExecutionCPU(num_threads=plan.num_threads)
-    else:
-        execution = ExecutionCUDA(device_id=plan.device_id)
-    return _key(plan.problem, execution, prolog, epilog)
+    return _key(plan.problem, execution_of_plan(plan), prolog, epilog)
+
+
+def execution_of_plan(plan: core.FftPlan) -> ExecutionCPU | ExecutionCUDA:
+    """Say where a plan computes: of several devices, the first one."""
+    if plan.device_id is not None:
+        return ExecutionCUDA(device_id=plan.device_id)
+    return ExecutionCPU(num_threads=plan.num_threads)
 
 
 def key_of_operand(

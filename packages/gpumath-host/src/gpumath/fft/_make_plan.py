@@ -11,6 +11,7 @@ from gpumath._host.array_libraries import ArrayLibrary, library_of
 from gpumath._host.execution import Execution, resolve_execution
 from gpumath._host.memory_limit import check_memory_limit
 from gpumath._host.operation import (
+    Logger,
     described_place,
     execution_choices,
     logger_of,
@@ -21,7 +22,7 @@ from gpumath.bindings import core
 from gpumath.fft._device_callable import resolve_callback
 from gpumath.fft._options import FFTOptions, Kind
 
-__all__ = ["Setup", "check_fits", "has_same_strides", "make_plan", "set_up"]
+__all__ = ["Setup", "has_same_strides", "make_plan", "plan_of_same_calls", "set_up"]
 
 
 class Setup(NamedTuple):
@@ -48,7 +49,7 @@ def set_up(
     """Check the user's arguments and plan; a function, unlike the class, says its ``kind``."""
     device_id = core.TensorView(operand).device_id
     chosen = resolve_options(FFTOptions, options)
-    if kind is not None and chosen.fft_type not in (None, kind):
+    if kind == "C2C" and chosen.fft_type not in (None, kind):
         msg = (
             f"options.fft_type is {chosen.fft_type!r}, and this function does {kind}; leave "
             "it out, or use the class FFT"
@@ -97,7 +98,7 @@ def set_up(
     return Setup(plan, device_id, chosen, choices)
 
 
-def _log_passes(logger: logging.Logger, plan: core.FftPlan) -> None:
+def _log_passes(logger: Logger, plan: core.FftPlan) -> None:
     if plan.device_id is None:
         logger.debug("library calls for one execution: %d", plan.library_calls)
         return
@@ -125,13 +126,25 @@ def make_plan(
     return plan
 
 
-def check_fits(
-    library: ArrayLibrary, plan: core.FftPlan, planned_id: int | None, operand: Any
-) -> None:
-    """Raise ValueError unless ``operand`` is like the one on ``planned_id`` that has the plan."""
+def plan_of_same_calls(
+    library: ArrayLibrary,
+    plan: core.FftPlan,
+    planned_id: int | None,
+    operand: Any,
+    choices: Mapping[str, Any],
+) -> core.FftPlan:
+    """Return the plan for ``operand``, or raise ValueError if another transform is needed for it.
+
+    It is ``plan``, that of an operand on ``planned_id``, or differs from it in the shape of the
+    batch alone: the same calls of cuFFT transform both operands.
+    """
     other = library_of(operand)
-    if other is library and plan.accepts(operand, planned_id):
-        return
+    if other is library:
+        if plan.accepts(operand, planned_id):
+            return plan
+        found = _plan_with_calls(_calls(plan), planned_id, operand, choices)
+        if found is not None:
+            return found
     if other is not library:
         msg = (
             f"the operand is of the library {other.name}, and this FFT object was made for "
@@ -147,6 +160,31 @@ def check_fits(
         f"{described_place(planned_id)}; copy it to that layout, or make a new object"
     )
     raise ValueError(msg)
+
+
+def _plan_with_calls(
+    calls: list[tuple[Any, ...]], device_id: int | None, operand: Any, choices: Mapping[str, Any]
+) -> core.FftPlan | None:
+    if core.TensorView(operand).device_id != device_id:
+        return None
+    try:
+        plan = make_plan(operand, **choices)
+    except ValueError:  # the transform cannot be done on such an operand
+        return None
+    return plan if _calls(plan) == calls else None
+
+
+def _calls(plan: core.FftPlan) -> list[tuple[Any, ...]]:
+    """Say which plans of cuFFT a transform needs, wherever it runs."""
+    problem = plan.problem
+    return [
+        (
+            *(problem.input_dtype, problem.output_dtype, one.kind, one.extents, one.batch),
+            *(one.input_embed, one.input_stride, one.input_distance),
+            *(one.output_embed, one.output_stride, one.output_distance),
+        )
+        for one in problem.passes()
+    ]
 
 
 def has_same_strides(first: core.FftPlan, second: core.FftPlan) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
 from gpumath._host.options import OperationOptions
@@ -80,7 +80,8 @@ class FFTOptions(OperationOptions):
     Parameters
     ----------
     fft_type : {'C2C', 'R2C', 'C2R'}, optional
-        Kind of transform. By default a complex operand means C2C and a real one R2C.
+        Kind of transform. By default a complex operand means C2C and a real one R2C. The functions
+        `rfft` and `irfft` ignore it; `ifft` with ``"C2R"`` is `irfft`.
     inplace : bool, default: False
         Overwrite the operand with the result. C2C only, for operands whose elements do not share
         memory with each other.
@@ -93,7 +94,7 @@ class FFTOptions(OperationOptions):
         axis of a C-contiguous array: the transform axes then become the fastest ones of an
         optimized result, as they do in nvmath-python and in PyTorch. For another layout pass
         ``out``.
-    logger : logging.Logger, optional
+    logger : logging.Logger or logging.LoggerAdapter, optional
         Where to log; the root logger by default.
     blocking : {'auto', True}, default: 'auto'
         ``'auto'`` returns as soon as the work is submitted if operand and computation are on the
@@ -131,7 +132,7 @@ class FFTOptions(OperationOptions):
     inplace: bool = False
     last_axis_parity: Literal["even", "odd"] = "even"
     result_layout: Literal["natural", "optimized"] = "optimized"
-    logger: logging.Logger | None = None
+    logger: logging.Logger | logging.LoggerAdapter[Any] | None = None
     blocking: Literal["auto", True] = "auto"
     allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None
     memory_limit: int | float | str | None = None

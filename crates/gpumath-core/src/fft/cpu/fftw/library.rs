@@ -1,6 +1,6 @@
 //! Finds and opens the library with FFTW's interface that takes the place of the embedded engine.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, OsString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +14,10 @@ use crate::process::SetOnce;
 /// The environment variable that names the library to use: a path, `mkl`, `nvpl`, `fftw` or
 /// `embedded`.
 pub(super) const VARIABLE: &str = "GPUMATH_FFT_CPU_LIBRARY";
+
+/// The variables that name the library, the first one that is set decides. The second one is
+/// nvmath-python's.
+const VARIABLES: [&str; 2] = [VARIABLE, "NVMATH_FFT_CPU_LIBRARY"];
 
 /// The libraries that are known by name. Others count as [`Product::Fftw`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +96,15 @@ impl CpuLibrary {
     ///
     /// The environment variable `GPUMATH_FFT_CPU_LIBRARY` decides: a path, or `mkl`, `nvpl`, `fftw`
     /// (looked for in the folders `search`, then by the system), or `embedded`. If it is not set or
-    /// empty, MKL or NVPL in one of these folders is used.
+    /// empty, nvmath-python's variable `NVMATH_FFT_CPU_LIBRARY` decides, and if that is not set
+    /// either, MKL or NVPL in one of these folders is used.
     pub fn selected(search: &[PathBuf]) -> Result<Option<Arc<Self>>> {
-        match std::env::var(VARIABLE).as_deref() {
-            Ok("embedded") => Ok(None),
-            Ok("") | Err(std::env::VarError::NotPresent) => Ok(Self::installed(search)),
-            Ok(asked) => Self::requested(asked, search).map(Some),
-            Err(std::env::VarError::NotUnicode(_)) => Err(Error::InvalidValue(format!(
-                "{VARIABLE} is not valid Unicode; set it to a path, mkl, nvpl, fftw or embedded"
+        let Some((variable, value)) = set_variable() else { return Ok(Self::installed(search)) };
+        match value.to_str() {
+            Some("embedded") => Ok(None),
+            Some(asked) => Self::requested(asked, search).map(Some),
+            None => Err(Error::InvalidValue(format!(
+                "{variable} is not valid Unicode; set it to a path, mkl, nvpl, fftw or embedded"
             ))),
         }
     }
@@ -270,7 +275,17 @@ impl CpuLibrary {
 
 /// Returns the variable that names the library, if it is set, for messages.
 fn environment() -> Vec<(String, String)> {
-    std::env::var(VARIABLE).map(|value| (VARIABLE.to_string(), value)).into_iter().collect()
+    set_variable()
+        .map(|(name, value)| (name.to_string(), value.to_string_lossy().into_owned()))
+        .into_iter()
+        .collect()
+}
+
+/// Returns the variable that decides and its value; `None` if none is set, or all are empty.
+fn set_variable() -> Option<(&'static str, OsString)> {
+    VARIABLES.into_iter().find_map(|name| {
+        std::env::var_os(name).filter(|value| !value.is_empty()).map(|value| (name, value))
+    })
 }
 
 /// Opens the file and the others of the same library.

@@ -140,7 +140,9 @@ impl PyFftExecutor {
     /// ----------
     /// operand : array
     ///     Of the first operand's library and memory, and with an equal key (`create_key`): of the
-    ///     same element type, shape and strides.
+    ///     same element type, shape and strides. The batch may have another shape if the same calls
+    ///     of cuFFT transform it, such as ``(256, 4, 6)`` instead of ``(256, 24)`` for the axis 0;
+    ///     the result then has that shape.
     /// stream : int or stream object, optional
     ///     Without effect: the operand is read by `execute`.
     ///
@@ -149,7 +151,8 @@ impl PyFftExecutor {
     /// InvalidFFTState
     ///     The object is freed.
     /// ValueError
-    ///     The operand differs from the first one in more than its values.
+    ///     The operand differs from the first one in more than its values and the shape of the
+    ///     batch.
     #[pyo3(signature = (operand, *, stream=None))]
     fn reset_operand(
         slf: &Bound<'_, Self>,

@@ -1,0 +1,239 @@
+"""Modules under nvmath-python's names, whose attributes are gpumath's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["VERSION", "attribute", "install", "set_observer", "uninstall"]
+
+VERSION = "1.0.0"
+"""The release of nvmath-python whose names are served."""
+
+_HERE = "gpumath.compat.nvmath"
+_ORIGINAL = "nvmath"
+
+# The areas of nvmath-python. Those that gpumath has are modules of gpumath, of the same names.
+_AREAS = (
+    *("bindings", "device", "distributed", "fft"),
+    *("linalg", "memory", "sparse", "tensor"),
+)
+# Modules that gpumath has under another name.
+_MODULES = {
+    "bindings._internal": "gpumath.bindings",
+    "bindings._internal.utils": "gpumath.bindings.errors",
+    "linalg.generic": "gpumath.linalg",
+}
+# Names that gpumath has in another place, or in another shape.
+_NAMES = {
+    "BaseCUDAMemoryManager": "gpumath.memory:BaseCUDAMemoryManager",
+    "BaseCUDAMemoryManagerAsync": f"{_HERE}._memory:BaseCUDAMemoryManagerAsync",
+    "ComputeType": f"{_HERE}._enums:ComputeType",
+    "CudaDataType": f"{_HERE}._enums:CudaDataType",
+    "LibraryPropertyType": f"{_HERE}._enums:LibraryPropertyType",
+    "MemoryPointer": "gpumath.memory:MemoryPointer",
+    "bindings._internal.utils.NotSupportedError": "gpumath.bindings.errors:LibraryNotFoundError",
+    "bindings.cublasLt.MatmulAlgo": f"{_HERE}._structs:MatmulAlgo",
+    "bindings.cublasLt.MatmulHeuristicResult": f"{_HERE}._structs:MatmulHeuristicResult",
+    "memory.BaseCUDAMemoryManagerAsync": f"{_HERE}._memory:BaseCUDAMemoryManagerAsync",
+}
+
+Observer = Callable[[str, Any], Any]
+_observer: Observer | None = None
+
+
+def set_observer(observer: Observer | None) -> None:
+    """Let ``observer`` see each name that is looked up from now on, and what is served for it.
+
+    It gets the name, such as ``"nvmath.fft.fft"``, and the object, or None if there is none. What
+    it returns is served instead.
+    """
+    global _observer
+    _observer = observer
+
+
+def attribute(namespace: dict[str, Any], path: str, name: str) -> Any:
+    """Look up the attribute ``name`` of the module ``nvmath.<path>``, and keep it for next time.
+
+    AttributeError names the feature if gpumath does not have it.
+    """
+    if name.startswith("__"):
+        msg = f"module {namespace['__name__']!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    whole = f"{path}.{name}" if path else name
+    try:
+        value = _value_of(path, name)
+    except AttributeError:
+        _observe(whole, None)
+        raise AttributeError(_missing(whole)) from None
+    if isinstance(value, ModuleType):
+        # The import system keeps it as an attribute.
+        return import_module(f"{namespace['__name__']}.{name}")
+    value = _observe(whole, value)
+    namespace[name] = value
+    return value
+
+
+def _value_of(path: str, name: str) -> Any:
+    """Return gpumath's object, or the module below ``nvmath.<path>``, of this name."""
+    whole = f"{path}.{name}" if path else name
+    if place := _NAMES.get(whole):
+        module, _, attribute_name = place.partition(":")
+        return getattr(import_module(module), attribute_name)
+    target = _target_of(path)
+    if target is not None and hasattr(target, name) and not name.startswith("_"):
+        value = getattr(target, name)
+        if not isinstance(value, ModuleType) or value.__name__ == f"{target.__name__}.{name}":
+            return value  # and not what gpumath's module has imported itself
+    below = _target_of(whole)
+    if below is None:
+        raise AttributeError(name)
+    return below
+
+
+def _target_of(path: str) -> ModuleType | None:
+    """Return the module of gpumath that is behind ``nvmath.<path>``; None if there is none."""
+    area = path.partition(".")[0]
+    if area not in _AREAS:
+        return None
+    target = _MODULES.get(path)
+    if target is None:
+        if any(part.startswith("_") for part in path.split(".")):
+            return None
+        target = f"gpumath.{path}"
+        try:
+            if find_spec(target) is None:
+                return None
+        except ModuleNotFoundError:  # a part of the path is no package
+            return None
+    return import_module(target)
+
+
+def _public_names(path: str) -> list[str]:
+    target = _target_of(path)
+    names = list(_AREAS) if target is None else getattr(target, "__all__", None) or dir(target)
+    prefix = f"{path}." if path else ""
+    moved = [name.removeprefix(prefix) for name in _NAMES if name.startswith(prefix)]
+    public = {*names, *(name for name in moved if "." not in name)}
+    return sorted(
+        name
+        for name in public
+        if not name.startswith("_") and (path or name not in _AREAS or _target_of(name))
+    )
+
+
+def _missing(whole: str) -> str:
+    area, _, rest = whole.partition(".")
+    has = area in _AREAS and _target_of(area) is not None
+    lack = f"gpumath.{area} has no {rest}" if has and rest else f"there is no gpumath.{area}"
+    return (
+        f"nvmath.{whole} is not in gpumath: {lack}. The documentation's page on migration says "
+        "what of nvmath-python gpumath has"
+    )
+
+
+def _observe(whole: str, value: Any) -> Any:
+    return value if _observer is None else _observer(f"{_ORIGINAL}.{whole}", value)
+
+
+class _Facade(ModuleType):
+    """A module of nvmath. Its ``_path`` is its name behind ``nvmath.``, empty for nvmath itself."""
+
+    _path: str
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return _public_names(self._path)
+        return attribute(vars(self), self._path, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_public_names(self._path)})
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds nvmath's modules for the import system, under their own name or under this package."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - the modules are in no folder
+        target: ModuleType | None = None,  # noqa: ARG002 - nothing is reloaded
+    ) -> ModuleSpec | None:
+        if fullname == self.prefix:
+            return self._spec(fullname) if fullname == _ORIGINAL else None
+        if not fullname.startswith(f"{self.prefix}."):
+            return None
+        whole = fullname.removeprefix(f"{self.prefix}.")
+        if self.prefix == _HERE and whole.startswith("_"):
+            return None  # a file of this package
+        if _target_of(whole) is not None:
+            return self._spec(fullname)
+        area, _, name = whole.rpartition(".")
+        if whole in _NAMES or hasattr(_target_of(area), name):
+            return None  # an attribute, which `from nvmath import name` finds after this
+        _observe(whole, None)
+        # Without the module's name, or else `from nvmath import name` would not show the message.
+        raise ModuleNotFoundError(_missing(whole))
+
+    def _spec(self, fullname: str) -> ModuleSpec:
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Make a module that looks its names up when they are used."""
+        path = spec.name.removeprefix(self.prefix).removeprefix(".")
+        module = _Facade(spec.name, f"The module nvmath.{path}, answered by gpumath.")
+        module._path = path
+        if not path:
+            vars(module).update(__version__=VERSION, __doc__="nvmath, answered by gpumath.")
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: the module has no code."""
+
+
+_ours, _originals = _Finder(_HERE), _Finder(_ORIGINAL)
+sys.meta_path.insert(0, _ours)
+
+
+def install() -> None:
+    """Answer ``import nvmath`` by gpumath in this process, from now on.
+
+    Raises
+    ------
+    RuntimeError
+        nvmath-python itself is imported already.
+
+    Examples
+    --------
+    >>> import gpumath.compat.nvmath
+    >>> gpumath.compat.nvmath.install()
+    >>> import nvmath
+    >>> nvmath.fft.FFTDirection.INVERSE.value
+    1
+    >>> gpumath.compat.nvmath.uninstall()
+    """
+    if _originals in sys.meta_path:
+        return
+    if _ORIGINAL in sys.modules:
+        msg = "nvmath is imported already; call install() before the first import of nvmath"
+        raise RuntimeError(msg)
+    sys.meta_path.insert(0, _originals)
+
+
+def uninstall() -> None:
+    """Undo `install`: the next ``import nvmath`` finds nvmath-python itself, if it is installed."""
+    if _originals not in sys.meta_path:
+        return
+    sys.meta_path.remove(_originals)
+    for name, module in list(sys.modules.items()):
+        if isinstance(module, _Facade) and name.partition(".")[0] == _ORIGINAL:
+            del sys.modules[name]

@@ -1,0 +1,132 @@
+"""What a program asked of nvmath, what answered, how often, and how long that took."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import inspect
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gpumath.bindings import core
+
+__all__ = ["Report"]
+
+
+@dataclasses.dataclass
+class _Calls:
+    served_by: str
+    count: int = 0
+    seconds: float = 0.0
+
+
+class Report:
+    """Counts and times calls from a program; calls of gpumath inside them are not counted again.
+
+    Its method `observe` is for `gpumath.compat.nvmath._facade.set_observer`.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[str, _Calls] = {}
+        self._missing: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._thread = threading.local()
+
+    def observe(self, name: str, value: Any) -> Any:
+        """Note what is missing; return functions and classes such that their calls are counted."""
+        if value is None:
+            with self._lock:
+                self._missing[name] = self._missing.get(name, 0) + 1
+            return None
+        if name.startswith("nvmath.device."):
+            return value  # kernels are compiled from these very objects
+        if inspect.isclass(value):
+            return self._counting_class(name, value) if _has_phases(value) else value
+        if not callable(value):
+            return value
+        module = getattr(value, "__module__", None) or name.rpartition(".")[0]
+        own = getattr(value, "__name__", name.rpartition(".")[2])
+        return self._counting(name, f"{_public(module)}.{own}", value)
+
+    def _counting_class(self, name: str, value: type) -> type:
+        """Return a subclass whose constructor and public methods are counted."""
+        own = f"{_public(value.__module__)}.{value.__name__}"
+        methods: dict[str, Any] = {"__doc__": value.__doc__, "__module__": value.__module__}
+        for member in ("__init__", *(one for one in dir(value) if not one.startswith("_"))):
+            found = inspect.getattr_static(value, member)
+            names = (name, own) if member == "__init__" else (f"{name}.{member}", f"{own}.{member}")
+            if isinstance(found, staticmethod):
+                methods[member] = staticmethod(self._counting(*names, found.__func__))
+            elif callable(found):
+                methods[member] = self._counting(*names, found)
+        return type(value)(value.__name__, (value,), methods)
+
+    def _counting(
+        self, name: str, served_by: str, function: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        calls = self._calls.setdefault(name, _Calls(served_by))
+
+        @functools.wraps(function)
+        def counted(*arguments: Any, **keywords: Any) -> Any:
+            if getattr(self._thread, "is_inside", False):
+                return function(*arguments, **keywords)
+            self._thread.is_inside = True
+            start = time.perf_counter()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                elapsed = time.perf_counter() - start
+                self._thread.is_inside = False
+                with self._lock:
+                    calls.count += 1
+                    calls.seconds += elapsed
+
+        return counted
+
+    def __str__(self) -> str:
+        """Return the report as a table, the calls that took longest first."""
+        made = [(name, calls) for name, calls in self._calls.items() if calls.count]
+        made.sort(key=lambda item: -item[1].seconds)
+        total = sum(calls.count for _, calls in made)
+        lines = [f"gpumath answered {total} calls of nvmath; times are those that the host waited"]
+        width = max((len(name) for name, _ in made), default=0)
+        for name, calls in made:
+            each = 1e3 * calls.seconds / calls.count
+            lines.append(
+                f"  {calls.count:8d} calls {1e3 * calls.seconds:12.3f} ms {each:12.3f} ms each  "
+                f"{name:{width}}  by {calls.served_by}"
+            )
+        lines += [f"missing, asked for {n} times: {name}" for name, n in self._missing.items()]
+        libraries = [f"opened: {library}" for library in _open_libraries()]
+        lines += libraries or ["no CUDA library was opened: the CPU computed all"]
+        return "\n".join(lines)
+
+
+def _open_libraries() -> list[str]:
+    """Return the CUDA libraries that the process has opened."""
+    try:
+        mapped = Path("/proc/self/maps").read_text()
+    except OSError:  # another system than Linux
+        mapped = ""
+    return [
+        f"{library.name} {library.version}, {library.path}"
+        for library in core.libraries()
+        if os.path.realpath(library.path) in mapped
+    ]
+
+
+def _public(module: str) -> str:
+    """Return the name of the public module that a module belongs to."""
+    return ".".join(part for part in module.split(".") if not part.startswith("_"))
+
+
+def _has_phases(value: type) -> bool:
+    """Say whether a class does work, unlike options, enumerations, exceptions and protocols."""
+    if issubclass(value, enum.Enum | BaseException) or dataclasses.is_dataclass(value):
+        return False
+    return callable(getattr(value, "execute", None))

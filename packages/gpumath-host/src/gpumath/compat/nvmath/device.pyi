@@ -1,0 +1,1 @@
+from gpumath.device import *

@@ -1,0 +1,162 @@
+"""Unmodified programs that import nvmath, run by `python -m gpumath.compat.nvmath`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.repository import ROOT
+
+PROGRAMS = ROOT / "tests" / "compat" / "programs"
+
+
+def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gpumath.compat.nvmath", *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONSAFEPATH": ""},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("program", sorted(path.name for path in PROGRAMS.glob("cpu_*.py")))
+def test_programs_on_the_cpu(program: str) -> None:
+    done = run("--report", str(PROGRAMS / program))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("gpumath answered ")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("program", sorted(path.name for path in PROGRAMS.glob("gpu_*.py")))
+def test_programs_on_the_gpu(program: str) -> None:
+    source = (PROGRAMS / program).read_text()
+    for library in re.findall(r"^(?:import|from) (cupy|torch|numba|cuda\.core)", source, re.M):
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    done = run("--report", str(PROGRAMS / program))
+    assert done.returncode == 0, done.stderr
+    assert "opened: cu" in done.stderr
+
+
+PROGRAM = """\
+import sys, pickle, helper
+import numpy as np
+import nvmath
+
+class Own:
+    pass
+
+def transform():
+    a = np.ones(4, complex)
+    for _ in range(3):
+        nvmath.fft.fft(a)
+    with nvmath.fft.FFT(a) as t:
+        assert isinstance(t, nvmath.fft.FFT)
+        t.plan()
+        t.execute()
+        t.execute(direction="inverse")
+        key = t.get_key()
+    assert key == nvmath.fft.FFT.create_key(a)
+
+transform()
+assert type(pickle.loads(pickle.dumps(Own()))) is Own
+print(__name__, sys.argv[1:], helper.VALUE)
+if sys.argv[1:] == ["--fail"]:
+    nvmath.tensor.contract("ij,jk", a, a)  # line 24
+if sys.argv[1:] == ["exit"]:
+    sys.exit(5)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "helper.py").write_text("VALUE = 'beside'\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("how", [("program.py",), ("-m", "program")])
+def test_a_program_runs_as_by_the_interpreter(folder: Path, how: tuple[str, ...]) -> None:
+    done = run(*how, "-m", "--report", folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "__main__ ['-m', '--report'] beside\n"
+    assert run(*how, "exit", folder=folder).returncode == 5
+
+
+SPAWNING = """\
+import multiprocessing
+import numpy as np
+import nvmath
+
+def transform(a):
+    return nvmath.fft.fft(a), __name__
+
+if __name__ == "__main__":
+    a = np.arange(8.0) + 0j
+    for method in ("spawn", "forkserver", "fork"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            (result, name), = pool.map(transform, [a])
+        assert np.allclose(result, np.fft.fft(a))
+        print(method, name)
+"""
+
+
+def test_processes_of_a_program(tmp_path: Path) -> None:
+    (tmp_path / "spawning.py").write_text(SPAWNING)
+    done = run("spawning.py", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = ["spawn __mp_main__", "forkserver __mp_main__", "fork __main__"]
+    assert done.stdout.splitlines() == names
+
+
+def test_the_report_counts_what_the_program_called(folder: Path) -> None:
+    done = run("--report", "program.py", folder=folder)
+    assert done.returncode == 0
+    found = {
+        name: (int(count), by)
+        for count, name, by in re.findall(r"(\d+) calls .* each  (\S+) +by (\S+)", done.stderr)
+    }
+    assert found == {
+        "nvmath.fft.fft": (3, "gpumath.fft.fft"),
+        "nvmath.fft.FFT": (1, "gpumath.fft.FFT"),
+        "nvmath.fft.FFT.plan": (1, "gpumath.fft.FFT.plan"),
+        "nvmath.fft.FFT.execute": (2, "gpumath.fft.FFT.execute"),
+        "nvmath.fft.FFT.get_key": (1, "gpumath.fft.FFT.get_key"),
+        "nvmath.fft.FFT.create_key": (1, "gpumath.fft.FFT.create_key"),
+        "nvmath.fft.FFT.free": (1, "gpumath.fft.FFT.free"),
+    }
+    assert done.stderr.splitlines()[0].startswith("gpumath answered 10 calls of nvmath")
+    assert "missing" not in done.stderr
+
+
+@pytest.mark.parametrize("how", [("program.py",), ("-m", "program")])
+def test_a_traceback_begins_with_the_program(folder: Path, how: tuple[str, ...]) -> None:
+    done = run("--report", *how, "--fail", folder=folder)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert re.match(r'  File ".*program\.py", line 24, in <module>', lines[1])
+    assert lines[2].strip().startswith("nvmath.tensor.contract(")
+    assert any(line.startswith("AttributeError: nvmath.tensor is not in gpumath") for line in lines)
+    assert "missing, asked for 1 times: nvmath.tensor" in lines
+    assert "_runner.py" not in done.stderr
+
+
+def test_wrong_command_lines(folder: Path) -> None:
+    assert run("-h").stdout.startswith("usage: python -m gpumath.compat.nvmath ")
+    for arguments, text in (
+        ((), "usage:"),
+        (("--fast", "program.py"), "'--fast' is no option"),
+        (("absent.py",), "can't open file 'absent.py': No such file"),
+    ):
+        done = run(*arguments, folder=folder)
+        assert done.returncode == 2
+        assert text in done.stderr
+    (folder / "wrong.py").write_text("import nvmath\nif\n")
+    done = run("wrong.py", folder=folder)
+    assert done.returncode == 1
+    assert 'File "wrong.py", line 2' in done.stderr
+    assert "SyntaxError" in done.stderr
