@@ -1,8 +1,13 @@
-"""Solve many small systems in a kernel of CUDA C++: a solver as LTO-IR, linked by nvJitLink.
+"""
+A solver in a kernel of CUDA C++
+================================
 
-No Numba is needed: gpumath.device has the solver's code, NVRTC compiles the kernel.
+Solve many small systems: gpumath.device has the solver's code as LTO-IR, NVRTC compiles the
+kernel, and nvJitLink links both. No Numba is needed.
 
-python examples/device/01_cuda_cpp.py
+Run it with::
+
+    python examples/device/01_cuda_cpp.py
 """
 
 from __future__ import annotations

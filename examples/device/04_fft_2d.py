@@ -1,6 +1,12 @@
-"""Transform images in both directions in one kernel: no image goes through memory in between.
+"""
+Two-dimensional transforms in one kernel
+========================================
 
-python examples/device/04_fft_2d.py
+Transform images by rows and by columns; no image goes through memory in between.
+
+Run it with::
+
+    python examples/device/04_fft_2d.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
-"""Attention in one kernel: two products of matrices with a softmax between them.
+"""
+Attention in one kernel
+=======================
 
-python examples/device/06_attention.py
+Two products of matrices with a softmax between them.
+
+Run it with::
+
+    python examples/device/06_attention.py
 """
 
 from __future__ import annotations
