@@ -78,7 +78,7 @@ PYTHON_LAYERS = (
         "examples",
         (
             *("numpy", "cupy", "matplotlib", "numba", "torch", "gpumath"),
-            *("_kernels", "_plot", "_report"),
+            *("_kernels", "_report"),
         ),
         forbidden=("gpumath._host", "gpumath.bindings._core", "gpumath.bindings._generated"),
     ),

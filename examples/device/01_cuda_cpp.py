@@ -1,14 +1,20 @@
-"""Solve many small systems in a kernel of CUDA C++: a solver as LTO-IR, linked by nvJitLink.
+"""
+A solver in a kernel of CUDA C++
+================================
 
-No Numba is needed: gpumath.device has the solver's code, NVRTC compiles the kernel.
+Solve many small systems: gpumath.device has the solver's code as LTO-IR, NVRTC compiles the
+kernel, and nvJitLink links both. No Numba is needed.
 
-python examples/device/01_cuda_cpp.py
+Run it with::
+
+    python examples/device/01_cuda_cpp.py
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +109,7 @@ driver.ctx_push_current(driver.device_primary_ctx_retain(gpu))
 module = driver.module_load_data(cubin)
 function = driver.module_get_function(module, "solve_all")
 x, info = b.copy(), np.empty(SYSTEMS, np.int32)
-arrays = [a, x, info]
+arrays: list[np.ndarray[Any, Any]] = [a, x, info]
 addresses = [driver.mem_alloc(array.nbytes) for array in arrays]
 for address, array in zip(addresses, arrays, strict=True):
     driver.memcpy_htod(address, array.ctypes.data, array.nbytes)

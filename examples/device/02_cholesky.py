@@ -1,6 +1,13 @@
-"""Fit a curve to each of thousands of noisy signals, in one kernel: normal equations and Cholesky.
+"""
+A curve for each of thousands of signals
+========================================
 
-python examples/device/02_cholesky.py
+Fit it in one kernel, by normal equations and their Cholesky factorization. Signals that cannot be
+fitted are told by ``info``.
+
+Run it with::
+
+    python examples/device/02_cholesky.py
 """
 
 from __future__ import annotations

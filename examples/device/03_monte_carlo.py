@@ -1,8 +1,13 @@
-"""Price an option by random numbers inside a kernel, and plot how the error falls.
+"""
+The price of an option
+======================
 
-Philox draws independent numbers; scrambled Sobol points are spread evenly, and need fewer.
+Draw it at random inside a kernel, and plot how the error falls: Philox draws independent numbers;
+scrambled Sobol points are spread evenly, and need fewer.
 
-python examples/device/03_monte_carlo.py [FOLDER]
+Run it with::
+
+    python examples/device/03_monte_carlo.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
@@ -21,11 +26,8 @@ if core.Device.count() == 0:
     print("there is no GPU, so the kernels do not run")
     sys.exit()
 
+import matplotlib.pyplot as plt
 from numba import cuda
-
-# The drawing functions are those of the other examples.
-sys.path.append(str(Path(__file__).resolve().parents[1] / "host" / "fft"))
-from _plot import BLUE, RED, Axes, Canvas
 
 PRICE, STRIKE, RATE, VOLATILITY, YEARS = 100.0, 105.0, 0.03, 0.25, 1.0
 DRIFT = (RATE - VOLATILITY**2 / 2) * YEARS
@@ -90,14 +92,14 @@ print(f"price by Black and Scholes: {exact:.6f}")
 for name, error in (("Philox", philox_error), ("Sobol", sobol_error)):
     print(f"{name:6}: error of {counts[0]} draws {error[0]:.1e}, of {counts[-1]} {error[-1]:.1e}")
 
-canvas = Canvas(1200, 700)
-axes = Axes(canvas, (130, 70, 1150, 610), (2, 7), (-7, 1))
-axes.frame("Error of the price", "draws, power of 10", "error, power of 10", step=(1, 1))
-axes.line(np.log10(counts), np.log10(philox_error), RED)
-axes.line(np.log10(counts), np.log10(sobol_error), BLUE)
+figure, axes = plt.subplots(figsize=(10, 6), layout="constrained")
+axes.loglog(counts, philox_error, label="Philox")
+axes.loglog(counts, sobol_error, label="scrambled Sobol")
+axes.set(title="Error of the price", xlabel="draws", ylabel="root of the mean square")
+axes.legend()
 plot = Path(sys.argv[1] if len(sys.argv) > 1 else ".") / "monte_carlo.png"
-canvas.save(plot)
-print(f"plot  : {plot}, Philox in red, Sobol in blue")
+figure.savefig(plot, dpi=120)
+print(f"plot  : {plot}")
 
 standard_error = 20 / math.sqrt(counts[-1])
 assert philox_error[-1] < 5 * standard_error

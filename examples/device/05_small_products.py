@@ -1,6 +1,12 @@
-"""Apply a small layer to batches of vectors: a product of matrices with its epilogue in one kernel.
+"""
+A small layer
+=============
 
-python examples/device/05_small_products.py
+Apply it to batches of vectors: a product of matrices with its bias and GELU in one kernel.
+
+Run it with::
+
+    python examples/device/05_small_products.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
-"""Attention in one kernel: two products of matrices with a softmax between them.
+"""
+Attention in one kernel
+=======================
 
-python examples/device/06_attention.py
+Two products of matrices with a softmax between them.
+
+Run it with::
+
+    python examples/device/06_attention.py
 """
 
 from __future__ import annotations
@@ -40,21 +46,22 @@ values_of = device.Matmul(
     block_dim=(THREADS, 1, 1),
 )
 SCALE = 1 / math.sqrt(WIDTH)
+OF_QUERIES, OF_KEYS, OF_SCORES = QUERIES * WIDTH, KEYS * WIDTH, QUERIES * KEYS
 
 
 @cuda.jit
 def attention(q: Any, k: Any, v: Any, out: Any) -> None:
     """Compute softmax(q k^T / sqrt(width)) v, a block for each head."""
-    queries = cuda.shared.array(QUERIES * WIDTH, np.float16)
-    keys = cuda.shared.array(KEYS * WIDTH, np.float16)
-    values = cuda.shared.array(KEYS * WIDTH, np.float16)
-    scores = cuda.shared.array(QUERIES * KEYS, np.float32)
-    weights = cuda.shared.array(QUERIES * KEYS, np.float16)
-    result = cuda.shared.array(QUERIES * WIDTH, np.float32)
+    queries = cuda.shared.array(OF_QUERIES, np.float16)
+    keys = cuda.shared.array(OF_KEYS, np.float16)
+    values = cuda.shared.array(OF_KEYS, np.float16)
+    scores = cuda.shared.array(OF_SCORES, np.float32)
+    weights = cuda.shared.array(OF_SCORES, np.float16)
+    result = cuda.shared.array(OF_QUERIES, np.float32)
     head, thread = cuda.blockIdx.x, cuda.threadIdx.x
-    for i in range(thread, QUERIES * WIDTH, THREADS):
+    for i in range(thread, OF_QUERIES, THREADS):
         queries[i] = q[head, i // WIDTH, i % WIDTH]
-    for i in range(thread, KEYS * WIDTH, THREADS):
+    for i in range(thread, OF_KEYS, THREADS):
         keys[i] = k[head, i // WIDTH, i % WIDTH]
         values[i] = v[head, i // WIDTH, i % WIDTH]
     cuda.syncthreads()
@@ -73,7 +80,7 @@ def attention(q: Any, k: Any, v: Any, out: Any) -> None:
     cuda.syncthreads()
     values_of.execute(1.0, weights, values, 0.0, result)
     cuda.syncthreads()
-    for i in range(thread, QUERIES * WIDTH, THREADS):
+    for i in range(thread, OF_QUERIES, THREADS):
         out[head, i // WIDTH, i % WIDTH] = result[i]
 
 

@@ -1,8 +1,13 @@
-"""Filter rows in one kernel: a forward transform, a product in frequency space, an inverse one.
+"""
+A convolution
+=============
 
-The transforms are in the older form, which kernels call as functions; `device.FFT` is newer.
+Filter rows in one kernel: a forward transform, a product in frequency space, an inverse one. The
+transforms are in the older form, which kernels call as functions; `device.FFT` is newer.
 
-python examples/device/07_convolution.py
+Run it with::
+
+    python examples/device/07_convolution.py
 """
 
 from __future__ import annotations

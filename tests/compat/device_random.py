@@ -71,7 +71,7 @@ def pseudo(
     numbers = cuda.device_array((14, COUNT), np.float64)
     draw[BLOCKS, THREADS](states, bits, numbers)
     yield f"{name} bits", bits.copy_to_host(), None
-    # Single precision: both compute sines with different functions.
+    # Single precision: the last digits of double precision may differ.
     yield f"{name} numbers", numbers.copy_to_host().astype(np.float32), None
     poisson = cuda.device_array((200, COUNT), np.uint32)
     draw_poisson[BLOCKS, THREADS](states, poisson)

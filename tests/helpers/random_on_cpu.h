@@ -3,17 +3,13 @@
 #include <cmath>
 
 #define __device__
+// The fast sine of the GPU; glibc has one of the same name that cannot be linked.
+#define __sincosf sincosf
 
 static void sincospi(double x, double *sine, double *cosine)
 {
     *sine = std::sin(M_PI * x);
     *cosine = std::cos(M_PI * x);
-}
-
-static void sincospif(float x, float *sine, float *cosine)
-{
-    *sine = (float)std::sin(M_PI * x);
-    *cosine = (float)std::cos(M_PI * x);
 }
 
 static double normcdfinv(double p)

@@ -157,7 +157,6 @@ _MRG32K3A: tuple[tuple[Matrix, int], ...] = (
 def _tables() -> list[str]:
     steps, subsequences = _xorwow_powers(0), _xorwow_powers(_SUBSEQUENCE_OF_XORWOW)
     tables = [
-        _table("XORWOW_POLYNOMIAL[5]", _words(_XORWOW_POLYNOMIAL)),
         _table("XORWOW_STEPS[64][5]", steps),
         _table("XORWOW_SUBSEQUENCES[64][5]", subsequences),
     ]

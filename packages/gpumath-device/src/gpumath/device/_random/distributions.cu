@@ -12,10 +12,15 @@ __device__ double unit_double(u32 x) { return x * INVERSE_2_32 + INVERSE_2_32; }
 __device__ double unit_double(u64 x) { return (x >> 11) * INVERSE_2_53 + INVERSE_2_53 / 2; }
 
 // 53 random bits, of two numbers of 32.
+__device__ double unit_double(u64 low, u64 high)
+{
+    return (low ^ high << 21) * INVERSE_2_53 + INVERSE_2_53 / 2;
+}
+
 template <class S> __device__ double fine_double(S &s)
 {
-    u64 low = next(s), high = next(s);
-    return (low ^ high << 21) * INVERSE_2_53 + INVERSE_2_53 / 2;
+    u32 low = next(s);
+    return unit_double(low, next(s));
 }
 
 template <class S> __device__ float uniform(S &s) { return unit(next(s)); }
@@ -32,25 +37,37 @@ __device__ void uniform4(Philox4_32_10 &s, float *out)
     for (int i = 0; i < 4; i++) out[i] = unit(bits[i]);
 }
 
+template <class S> __device__ void uniform2_double(S &s, double *out)
+{
+    out[0] = fine_double(s);
+    out[1] = fine_double(s);
+}
+
 __device__ void uniform2_double(Philox4_32_10 &s, double *out)
 {
-    for (int i = 0; i < 2; i++) out[i] = fine_double(s);
+    u32 bits[4];
+    rand4(s, bits);
+    out[0] = unit_double(bits[0], bits[1]);
+    out[1] = unit_double(bits[2], bits[3]);
 }
 
 // ---- Normal numbers: pairs by Box and Muller, or the inverse of the distribution for Sobol.
 
 template <class S> __device__ void normal2(S &s, float *out)
 {
-    float radius = sqrtf(-2 * logf(uniform(s))), angle = 2 * uniform(s);
-    sincospif(angle, &out[0], &out[1]);
+    float radius = sqrtf(-2 * logf(uniform(s)));
+    // The fast sine, as in cuRAND.
+    __sincosf(6.2831855f * uniform(s), &out[0], &out[1]);
     out[0] *= radius;
     out[1] *= radius;
 }
 
 template <class S> __device__ void normal2_double(S &s, double *out)
 {
-    double radius = sqrt(-2 * log(fine_double(s))), angle = 2 * fine_double(s);
-    sincospi(angle, &out[0], &out[1]);
+    double numbers[2];
+    uniform2_double(s, numbers);
+    double radius = sqrt(-2 * log(numbers[0]));
+    sincospi(2 * numbers[1], &out[0], &out[1]);
     out[0] *= radius;
     out[1] *= radius;
 }
@@ -169,7 +186,9 @@ template <class S> __device__ u32 poisson_rejection(S &s, double lambda)
     double b = 0.931 + 2.53 * sqrt(lambda), a = 0.02483 * b - 0.059;
     double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), safe = 0.9277 - 3.6224 / (b - 2);
     for (;;) {
-        double u = fine_double(s) - 0.5, v = fine_double(s), distance = 0.5 - fabs(u);
+        double numbers[2];
+        uniform2_double(s, numbers);
+        double u = numbers[0] - 0.5, v = numbers[1], distance = 0.5 - fabs(u);
         double k = floor((2 * a / distance + b) * u + lambda + 0.43);
         if (distance >= 0.07 && v <= safe) return (u32)k;
         if (k < 0 || (distance < 0.013 && v > distance)) continue;

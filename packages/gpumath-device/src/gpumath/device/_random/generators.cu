@@ -53,36 +53,23 @@ __device__ u32 next(XORWOW &s)
     return s.v[4] + s.d;
 }
 
-// Multiply two polynomials over the field of two elements, modulo that of XORWOW, of degree 160.
-__device__ void multiply(u32 (&a)[5], const u32 *b)
-{
-    u32 product[5] = {};
-    for (int i = 159; i >= 0; i--) {
-        u32 reduce = -(product[4] >> 31);
-        u32 add = -(b[i / 32] >> (i % 32) & 1);
-        for (int k = 4; k >= 0; k--) {
-            u32 low = k ? product[k - 1] >> 31 : 0;
-            product[k] = (product[k] << 1 | low) ^ (reduce & XORWOW_POLYNOMIAL[k]) ^ (add & a[k]);
-        }
-    }
-    for (int k = 0; k < 5; k++) a[k] = product[k];
-}
-
-// Take n steps, or n times 2^67. The n-th power of the step is a polynomial of it: the product of
-// the powers in the table that belong to the bits of n.
+// Take n steps, or n times 2^67. The table has powers of the step as polynomials of it, one for each
+// bit of n; a polynomial is applied by taking its 160 steps and adding up those that it has.
 __device__ void jump(u32 (&v)[5], u64 n, const u32 (&powers)[64][5])
 {
-    if (!n) return;
-    u32 power[5] = {1};
-    for (int bit = 0; n; bit++, n >>= 1)
-        if (n & 1) multiply(power, powers[bit]);
-    u32 sum[5] = {};
-    for (int i = 0; i < 160; i++) {
-        u32 add = -(power[i / 32] >> (i % 32) & 1);
-        for (int k = 0; k < 5; k++) sum[k] ^= add & v[k];
-        step(v);
+    for (int bit = 0; n; bit++, n >>= 1) {
+        if (!(n & 1)) continue;
+        u32 sum[5] = {};
+        for (int word = 0; word < 5; word++) {
+            u32 coefficients = powers[bit][word];
+            for (int i = 0; i < 32; i++, coefficients >>= 1) {
+                u32 add = -(coefficients & 1);
+                for (int k = 0; k < 5; k++) sum[k] ^= add & v[k];
+                step(v);
+            }
+        }
+        for (int k = 0; k < 5; k++) v[k] = sum[k];
     }
-    for (int k = 0; k < 5; k++) v[k] = sum[k];
 }
 
 __device__ void skipahead(u64 n, XORWOW &s)
@@ -200,28 +187,46 @@ __device__ void advance(Philox4_32_10 &s, u64 n, int word)
     encrypt(s);
 }
 
-// Constant indices keep the words in registers.
-__device__ u32 word(const u32 (&words)[4], u32 place)
+// Make the next four numbers. All but one of 2^32 additions end at the first word.
+__device__ void turn(Philox4_32_10 &s)
 {
-    u32 low = place & 1 ? words[1] : words[0], high = place & 1 ? words[3] : words[2];
-    return place & 2 ? high : low;
+    if (!++s.ctr[0] && !++s.ctr[1] && !++s.ctr[2]) ++s.ctr[3];
+    encrypt(s);
 }
 
 __device__ u32 next(Philox4_32_10 &s)
 {
-    u32 result = word(s.output, s.STATE);
-    s.STATE = (s.STATE + 1) & 3;
-    if (!s.STATE) advance(s, 1, 0);
-    return result;
+    // Constant indices keep the numbers in registers, here and below.
+    switch (s.STATE++) {
+    case 0: return s.output[0];
+    case 1: return s.output[1];
+    case 2: return s.output[2];
+    default:
+        u32 last = s.output[3];
+        turn(s);
+        s.STATE = 0;
+        return last;
+    }
 }
 
 __device__ void rand4(Philox4_32_10 &s, u32 *out)
 {
     u32 old[4];
     for (int i = 0; i < 4; i++) old[i] = s.output[i];
-    advance(s, 1, 0);
-    for (u32 i = 0; i < 4; i++)
-        out[i] = word(i + s.STATE < 4 ? old : s.output, i + s.STATE);
+    turn(s);
+    switch (s.STATE) {
+    case 0:
+        out[0] = old[0], out[1] = old[1], out[2] = old[2], out[3] = old[3];
+        break;
+    case 1:
+        out[0] = old[1], out[1] = old[2], out[2] = old[3], out[3] = s.output[0];
+        break;
+    case 2:
+        out[0] = old[2], out[1] = old[3], out[2] = s.output[0], out[3] = s.output[1];
+        break;
+    default:
+        out[0] = old[3], out[1] = s.output[0], out[2] = s.output[1], out[3] = s.output[2];
+    }
 }
 
 __device__ void skipahead(u64 n, Philox4_32_10 &s)
