@@ -44,23 +44,33 @@ def test_lazy_operands_of_an_object_are_refused(device: str) -> None:
                 assert_close(transform.execute().cpu().numpy(), values, "C2C", (1,))
 
 
-def test_lazy_conjugation_is_refused_and_the_cure_works(device: str) -> None:
+def test_functions_transform_lazy_conjugates(device: str, caplog: pytest.LogCaptureFixture) -> None:
     values = random_values((5, 6), np.complex128)
     lazy = tensor(values, device).conj()
-    with pytest.raises(ValueError, match=r"lazy conjugation: call its resolve_conj\(\) first"):
-        fft.fft(lazy, axes=[1])
-    result = fft.fft(lazy.resolve_conj(), axes=[1])
+    with caplog.at_level("INFO"):
+        result = fft.fft(lazy, axes=[1])
+    assert "a copy is transformed" in caplog.text
     assert_close(result.cpu().numpy(), values.conj(), "C2C", (1,))
+    assert_close(fft.fft(lazy[:, 1:], axes=[0]).cpu().numpy(), values[:, 1:].conj(), "C2C", (0,))
+    padded = np.pad(values.conj(), ((0, 0), (0, 3)))
+    assert_close(fft.fft(lazy, axes=[1], n=9).cpu().numpy(), padded, "C2C", (1,))
+    assert lazy.is_conj()
+    np.testing.assert_array_equal(lazy.resolve_conj().cpu().numpy(), values.conj())
 
 
-def test_lazy_negation_is_refused_and_the_cure_works(device: str) -> None:
+def test_functions_transform_lazy_negatives(device: str) -> None:
     values = random_values((5, 6), np.complex128)
     lazy = tensor(values, device).conj().imag
     assert lazy.is_neg()
-    with pytest.raises(ValueError, match=r"lazy negation: call its resolve_neg\(\) first"):
-        fft.rfft(lazy, axes=[1])
-    result = fft.rfft(lazy.resolve_neg(), axes=[1])
-    assert_close(result.cpu().numpy(), -values.imag, "R2C", (1,))
+    assert_close(fft.rfft(lazy, axes=[1]).cpu().numpy(), -values.imag, "R2C", (1,))
+    both = torch._neg_view(tensor(values, device).conj())
+    assert_close(fft.fft(both, axes=[1]).cpu().numpy(), -values.conj(), "C2C", (1,))
+
+
+def test_a_lazy_conjugate_is_not_transformed_in_place(device: str) -> None:
+    lazy = tensor(random_values((5, 6), np.complex64), device).conj()
+    with pytest.raises(ValueError, match=r"lazy conjugation: call its resolve_conj\(\) first"):
+        fft.fft(lazy, axes=[1], options={"inplace": True})
 
 
 def test_a_gradient_is_not_lost_silently(device: str) -> None:

@@ -2,7 +2,7 @@
 //!
 //! The loader's data is half written while a library is opened. A child that is forked then finds
 //! it so, with locks that nobody opens any more, and hangs or crashes when it next opens a library.
-//! So a fork waits until no thread is in a [`Region`].
+//! So a fork waits until no thread is in a region (`Region`).
 
 use std::cell::Cell;
 use std::ffi::c_int;

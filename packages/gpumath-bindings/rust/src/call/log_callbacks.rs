@@ -14,7 +14,7 @@ use super::specs::Value;
 use crate::gil::acquire_gil;
 
 /// The callable or the logger that gets a library's messages; `None` if Python gets none.
-type LogTarget = Option<Py<PyAny>>;
+pub(super) type LogTarget = Option<Py<PyAny>>;
 
 /// The libraries that take a log callback. [`callback_of`] has the same order.
 const LIBRARIES: [&str; 4] = ["cublas", "cublasLt", "cusparse", "cusolverDn"];

@@ -97,6 +97,9 @@ fn set_exception(error: PyErr) -> *mut ffi::PyObject {
     ptr::null_mut()
 }
 
+/// Arguments, and the indices of their parameters.
+type Arrays = SmallVec<[(usize, *mut ffi::PyObject); 4]>;
+
 /// Converts the arguments, calls the C function and returns its result as a new reference.
 fn call(
     py: Python<'_>,
@@ -110,11 +113,13 @@ fn call(
     let mut outputs = [const { MaybeUninit::<u64>::uninit() }; MAX_PARAMETERS];
     let mut guards: SmallVec<[ArgumentGuard; 4]> = SmallVec::new();
     let mut loggers = None;
-    let mut has_arrays = false;
+    // The arguments that are no numbers, and the indices of their parameters.
+    let mut arrays: Arrays = SmallVec::new();
     // Numbers come first, each converted once, because objects may answer differently the next
     // time: the length that an array is checked for is the one that C gets.
     let mut given = arguments.iter();
-    for ((parameter, slot), cell) in spec.parameters.iter().zip(&mut slots).zip(&mut outputs) {
+    let cells = slots.iter_mut().zip(&mut outputs).enumerate();
+    for (parameter, (place, (slot, cell))) in spec.parameters.iter().zip(cells) {
         if let ParameterKind::Output(_) = parameter.kind {
             slot.write(ptr::from_mut(cell.write(0)) as u64);
             continue;
@@ -122,7 +127,7 @@ fn call(
         let Some(&argument) = given.next() else { break };
         let ParameterKind::Value(value) = parameter.kind else {
             slot.write(0);
-            has_arrays = true;
+            arrays.push((place, argument));
             continue;
         };
         if let Some(number) = scalar_arguments::exact_integer(argument, value)
@@ -143,43 +148,8 @@ fn call(
         }
         slot.write(number);
     }
-    if has_arrays {
-        let inputs = spec.parameters.iter().enumerate();
-        let inputs = inputs.filter(|(_, parameter)| !parameter.is_output());
-        for ((place, parameter), &argument) in inputs.zip(arguments) {
-            if matches!(parameter.kind, ParameterKind::Value(_)) {
-                continue;
-            }
-            let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
-            let length = parameter.kind.length();
-            let needed = required_length(spec, &slots, length)?;
-            let value = match parameter.kind {
-                ParameterKind::Utf8 => utf8_address(py, argument, context)?,
-                ParameterKind::Utf8OrAddress => text_or_address(py, argument, context)?,
-                ParameterKind::Logger => {
-                    let (address, target) = log_callbacks::target_of(py, argument, context)?;
-                    loggers = target;
-                    address
-                }
-                ParameterKind::KernelParameters => {
-                    kernel_arguments::kernel_parameters(py, argument, context, &mut guards)?
-                }
-                ParameterKind::KernelExtra => {
-                    kernel_arguments::kernel_extra(py, argument, context, &mut guards)?
-                }
-                kind => {
-                    pointer_arguments::address_of(py, argument, kind, needed, context, &mut guards)?
-                }
-            };
-            // C does not look at an array of which it reads or writes no element.
-            let is_used = needed != 0 || !matches!(length, Some(Length::Argument(_)));
-            if parameter.not_null && value == 0 && is_used {
-                return Err(scalar_arguments::null_error(context));
-            }
-            if let Some(slot) = slots.get_mut(place) {
-                slot.write(value);
-            }
-        }
+    if !arrays.is_empty() {
+        convert_arrays(py, spec, &arrays, &mut slots, &mut guards, &mut loggers)?;
     }
     let address = match spec.symbol.address() {
         Some(address) => address,
@@ -199,6 +169,49 @@ fn call(
         Returns::Value(value) => output_object(py, value, returned),
         Returns::Status | Returns::Void => results(py, spec, &outputs),
     }
+}
+
+/// Converts the arguments that are not numbers, after those: the numbers say how long arrays are.
+#[inline(never)] // which keeps the calls without arrays short
+fn convert_arrays<'py>(
+    py: Python<'py>,
+    spec: &'static FunctionSpec,
+    arrays: &Arrays,
+    slots: &mut [MaybeUninit<u64>; MAX_PARAMETERS],
+    guards: &mut SmallVec<[ArgumentGuard<'py>; 4]>,
+    loggers: &mut Option<log_callbacks::LogTarget>,
+) -> PyResult<()> {
+    for &(place, argument) in arrays {
+        let Some(parameter) = spec.parameters.get(place) else { continue };
+        let context = scalar_arguments::ArgumentContext { spec, parameter, index: None };
+        let length = parameter.kind.length();
+        let needed = required_length(spec, slots, length)?;
+        let value = match parameter.kind {
+            ParameterKind::Utf8 => utf8_address(py, argument, context)?,
+            ParameterKind::Utf8OrAddress => text_or_address(py, argument, context)?,
+            ParameterKind::Logger => {
+                let (address, target) = log_callbacks::target_of(py, argument, context)?;
+                *loggers = target;
+                address
+            }
+            ParameterKind::KernelParameters => {
+                kernel_arguments::kernel_parameters(py, argument, context, guards)?
+            }
+            ParameterKind::KernelExtra => {
+                kernel_arguments::kernel_extra(py, argument, context, guards)?
+            }
+            kind => pointer_arguments::address_of(py, argument, kind, needed, context, guards)?,
+        };
+        // C does not look at an array of which it reads or writes no element.
+        let is_used = needed != 0 || !matches!(length, Some(Length::Argument(_)));
+        if parameter.not_null && value == 0 && is_used {
+            return Err(scalar_arguments::null_error(context));
+        }
+        if let Some(slot) = slots.get_mut(place) {
+            slot.write(value);
+        }
+    }
+    Ok(())
 }
 
 /// Calls the C function, without the GIL unless the spec keeps it. Returns its result.

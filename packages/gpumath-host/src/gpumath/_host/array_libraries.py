@@ -24,6 +24,9 @@ class ArrayLibrary(Protocol):
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         """Copy ``operand`` with its elements moved along ``axes``, around the ends."""
 
+    def resolve(self, operand: Any) -> Any:
+        """Copy ``operand`` if its elements are still to be computed; else return it itself."""
+
 
 class _Numpy:
     name = "numpy"
@@ -33,6 +36,9 @@ class _Numpy:
 
     def roll(self, operand: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return np.roll(operand, shifts, axes)
+
+    def resolve(self, operand: Any) -> Any:
+        return operand
 
 
 class _Cupy:
@@ -47,6 +53,9 @@ class _Cupy:
         with operand.device:
             return cupy.roll(operand, shifts, axes)
 
+    def resolve(self, operand: Any) -> Any:
+        return operand
+
 
 class _Torch:
     name = "torch"
@@ -58,6 +67,10 @@ class _Torch:
         import torch
 
         return torch.roll(operand, shifts, axes)
+
+    def resolve(self, operand: Any) -> Any:
+        """Conjugate and negate what is marked to be; only a mark tells it from the original."""
+        return operand.resolve_conj().resolve_neg()
 
 
 class _Other:
@@ -82,6 +95,9 @@ class _Other:
             "PyTorch tensor is needed, for example from cupy.asarray()"
         )
         raise ValueError(msg)
+
+    def resolve(self, operand: Any) -> Any:
+        return operand
 
 
 def library_of(operand: object) -> ArrayLibrary:

@@ -113,8 +113,8 @@ def fft(
     Raises
     ------
     ValueError
-        The operand is not of an accepted library, not complex, or a lazy view; an axis is out of
-        range or repeated; ``execution`` or ``norm`` is not an allowed value; the number of lengths
+        The operand is not of an accepted library, or not complex; an axis is out of range or
+        repeated; ``execution`` or ``norm`` is not an allowed value; the number of lengths
         is not the number of axes; or several GPUs cannot transform this size.
     TypeError
         ``options`` or ``stream`` has a wrong type.

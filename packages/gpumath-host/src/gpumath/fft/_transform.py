@@ -44,6 +44,7 @@ def transform(
             kind = "C2R"
     if n is not None or s is not None:
         check_norm(norm)
+        operand = _resolve(operand, options)
         operand, options = _resize(operand, kind, axes, n, s, options, stream)
     if (
         options is None
@@ -58,6 +59,7 @@ def transform(
         if result is not None:
             return result
     check_norm(norm)
+    operand = _resolve(operand, options)
     library = library_of(operand)
     if kind == "R2C" and core.TensorView(operand).dtype.startswith("complex"):
         dtype = core.TensorView(operand).dtype
@@ -70,6 +72,21 @@ def transform(
         result = plan.run(operand, out, direction, stream, workspace, chosen.blocking is True, norm)
     workspace.release()
     return result
+
+
+def _resolve(operand: Any, options: FFTOptions | Mapping[str, Any] | None) -> Any:
+    """Copy a lazy conjugate or negative of PyTorch's, as PyTorch itself does before it computes.
+
+    A transform in place is left to be refused, because its result would be in the copy.
+    """
+    resolved = library_of(operand).resolve(operand)
+    if resolved is operand:
+        return operand
+    chosen = resolve_options(FFTOptions, options)
+    if chosen.inplace:
+        return operand
+    logger_of(chosen).info("the operand is a lazy conjugate or negative: a copy is transformed")
+    return resolved
 
 
 def _resize(
