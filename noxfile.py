@@ -16,7 +16,17 @@ DIST = ROOT / "dist"
 CACHE = ROOT / ".nox" / "cache"  # downloads that several sessions share
 PACKAGES = ("gpumath-bindings", "gpumath-host", "gpumath-device")
 SOURCES = [str(ROOT / "packages" / name / "src") for name in PACKAGES]
-TEST_REQUIREMENTS = ("cython", "numpy", "pytest", "pytest-timeout", "scipy")
+TEST_REQUIREMENTS = ("cython", "matplotlib", "numpy", "pytest", "pytest-timeout", "scipy")
+DOCUMENTATION_REQUIREMENTS = (
+    "matplotlib",
+    "myst-parser",
+    "numpydoc",
+    "pydata-sphinx-theme",
+    "sphinx>=9",
+    "sphinx-copybutton",
+    "sphinx-external-toc",
+    "sphinx-gallery",
+)
 
 GENERATOR_REQUIREMENTS = ROOT / "codegen" / "requirements.txt"
 # One pin for the linter and the generator, whose output it formats.
@@ -68,6 +78,7 @@ LOCAL_SESSIONS = (
     "tests",
     "tests-isolated",
     "typecheck",
+    "docs",
     "demo",
 )
 
@@ -160,8 +171,8 @@ def wheels(session: nox.Session) -> None:
 @nox.session(requires=["wheels"])
 def demo(session: nox.Session) -> None:
     """Run the host examples in a fresh environment: on the GPU if there is one, else on the CPU."""
-    # Both wheels are named, so that only NumPy comes from the package index.
-    session.install(wheel_of("gpumath-bindings"), wheel_of("gpumath-host"))
+    # Both wheels are named, so that the package index is asked for the other packages only.
+    session.install(wheel_of("gpumath-bindings"), f"{wheel_of('gpumath-host')}[examples]")
     if extra := missing_cuda_extra(session):
         session.install(f"{wheel_of('gpumath-bindings')}[{extra}]")
     output = ROOT / "demo-output"
@@ -238,7 +249,7 @@ def tests_cuda_libs(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Try random things with the built wheels: `-- 10m` for each module, default one minute."""
     libraries = (*CUDA13_LIBRARIES, "nvidia-nvvm")
-    session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, *libraries)
+    session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, "tqdm", *libraries)
     # The packages are those of the wheels: the checkout only has what is run.
     session.run("python", "-P", "-m", "tests.fuzz", *session.posargs, env={"PYTHONPATH": str(ROOT)})
 
@@ -374,7 +385,8 @@ def lint(session: nox.Session) -> None:
 @nox.session(requires=["wheels"])
 def typecheck(session: nox.Session) -> None:
     """Check the types of the packages, of user code, and the stubs against the built module."""
-    session.install(*map(wheel_of, PACKAGES[:2]), "mypy", "numpy", "pyright", "nox", "packaging")
+    session.install(*map(wheel_of, PACKAGES[:2]), "mypy", "numpy", "pyright")
+    session.install("matplotlib", "nox", "packaging")
     session.run(
         *("mypy", "--strict", *SOURCES, "noxfile.py", "tools", "codegen/gpumath_codegen"),
         env={"MYPYPATH": ":".join([*SOURCES, str(ROOT / "codegen")])},
@@ -388,6 +400,23 @@ def typecheck(session: nox.Session) -> None:
     python = str(Path(session.bin) / "python")
     settings = str(ROOT / "tests" / "typing" / "pyrightconfig.json")
     session.run("pyright", "--pythonpath", python, "--project", settings)
+
+
+@nox.session(requires=["wheels"])
+def docs(session: nox.Session) -> None:
+    """Build the documentation site into .nox/site, warnings are errors, and look at it."""
+    session.install(*map(wheel_of, PACKAGES[:2]), *DOCUMENTATION_REQUIREMENTS)
+    session.install("--no-deps", wheel_of("gpumath-device"))
+    session.install("playwright", "pytest", "pytest-timeout")
+    site = ROOT / ".nox" / "site"
+    session.chdir(ROOT)
+    session.run(
+        *("python", "-P", "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"),
+        "--fresh-env",  # Sphinx does not see changes of the docstrings and extensions
+        *("--jobs", "auto", "--conf-dir", "docs", ".", str(site)),
+    )
+    session.log(f"built {(site / 'index.html').relative_to(ROOT)}")
+    run_pytest(session, folders=("docs",), env={"GPUMATH_TEST_SITE": str(site)})
 
 
 @nox.session

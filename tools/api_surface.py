@@ -19,7 +19,10 @@ SNAPSHOTS = ROOT / "api-surface"
 GENERATED = "gpumath.bindings._generated."
 TOP_MODULES = {
     "bindings": ("gpumath.bindings",),
-    "host": ("gpumath.compat.nvmath", "gpumath.fft", "gpumath.linalg", "gpumath.memory"),
+    "host": (
+        *("gpumath.compat.nvmath", "gpumath.fft", "gpumath.linalg"),
+        *("gpumath.linalg.advanced", "gpumath.memory"),
+    ),
     "device": ("gpumath.device",),
 }
 

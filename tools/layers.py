@@ -25,8 +25,8 @@ class PythonLayer:
     folder: str
     allowed: tuple[str, ...]
     forbidden: tuple[str, ...] = ()
-    only_in: tuple[tuple[str, str], ...] = ()
-    """Pairs (module, folder): the module may be imported below that folder and nowhere else."""
+    only_in: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Pairs (module, folders): the module may be imported below these folders and nowhere else."""
     lazily: tuple[str, ...] = ()
     """What functions and type checkers may import, but importing the module does not."""
 
@@ -50,16 +50,21 @@ PYTHON_LAYERS = (
         (
             *("numpy", "cupy", "torch", "gpumath.bindings", "gpumath.fft", "gpumath.linalg"),
             *("gpumath.sparse", "gpumath.tensor", "gpumath.random", "gpumath.memory"),
-            *("gpumath._host", "gpumath.compat", "cuda"),
+            *("gpumath._host", "gpumath.bench", "gpumath.compat", "gpumath.torch", "cuda"),
+            # Measurements beside them, and their plots.
+            *("matplotlib", "nvmath"),
         ),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
         only_in=(
-            ("cuda", f"{HOST}/compat"),
-            ("cupy", f"{HOST}/_host"),
-            ("torch", f"{HOST}/_host"),
+            ("cuda", (f"{HOST}/compat",)),
+            ("cupy", (f"{HOST}/_host", f"{HOST}/bench")),
+            # gpumath.torch is for PyTorch programs, and nothing imports it.
+            ("torch", (f"{HOST}/_host", f"{HOST}/bench", f"{HOST}/torch")),
+            *((name, (f"{HOST}/bench",)) for name in ("matplotlib", "nvmath")),
         ),
-        # To compile callbacks written in Python.
-        lazily=("gpumath.device",),
+        # To compile callbacks written in Python, for narrow element types of NumPy arrays, for
+        # programs that use SciPy, and to show the progress of long measurements.
+        lazily=("gpumath.device", "ml_dtypes", "scipy", "tqdm"),
     ),
     PythonLayer(
         DEVICE,
@@ -68,7 +73,10 @@ PYTHON_LAYERS = (
     ),
     PythonLayer(
         "examples",
-        ("numpy", "cupy", "torch", "gpumath", "_kernels", "_plot", "_report"),
+        (
+            *("numpy", "cupy", "matplotlib", "numba", "torch", "gpumath"),
+            *("_kernels", "_plot", "_report"),
+        ),
         forbidden=("gpumath._host", "gpumath.bindings._core", "gpumath.bindings._generated"),
     ),
 )
@@ -164,9 +172,9 @@ def refusal(layer: PythonLayer, place: str, module: str) -> str:
         return "imports are absolute in this repository"
     if module.split(".")[0] in sys.stdlib_module_names:
         return ""
-    for restricted, folder in layer.only_in:
-        if covers(module, restricted) and not place.startswith(f"{folder}/"):
-            return f"only modules below {folder} may import it"
+    for restricted, folders in layer.only_in:
+        if covers(module, restricted) and not any(place.startswith(f"{one}/") for one in folders):
+            return f"only modules below {' and '.join(folders)} may import it"
     allowed = [entry for entry in layer.allowed if covers(module, entry)]
     forbidden = [entry for entry in layer.forbidden if covers(module, entry)]
     if max(map(len, allowed), default=0) > max(map(len, forbidden), default=0):

@@ -39,7 +39,7 @@ CORE = ModuleOrder(
         ("device",),
         ("tensor", "parallel"),
         ("kernels",),
-        ("memory",),
+        ("memory", "cosine"),
         ("handle",),
         ("operation",),
         ("cudarc",),
@@ -53,7 +53,7 @@ HOST = ModuleOrder(
         ("_host",),
         ("memory",),
         ("fft", "linalg", "sparse", "tensor", "random"),
-        ("compat",),
+        ("bench", "compat", "torch"),
     ),
 )
 

@@ -15,16 +15,16 @@ from pathlib import Path
 
 from gpumath_codegen import seal, wheels
 
-SOURCE = "crates/gpumath-core/src/kernels/scale_and_copy.cu"
-OUTPUT = "crates/gpumath-core/src/kernels/generated/scale_and_copy.ptx"
+FOLDER = "crates/gpumath-core/src/kernels"
+NAMES = ("scale_and_copy", "cosine")
 _RELEASE = "12.0"
 _OPTIONS = (b"--gpu-architecture=compute_50",)
 
 
-def origin(source: str) -> str:
+def origin(name: str, source: str) -> str:
     """Return the origin of the PTX for its seal: the source and the compiler."""
     digest = hashlib.sha256(source.encode()).hexdigest()
-    return f"scale_and_copy.cu of sha256 {digest} by NVRTC {_RELEASE}"
+    return f"{name}.cu of sha256 {digest} by NVRTC {_RELEASE}"
 
 
 def generate(root: Path, repository: Path, cache: Path, check: bool) -> None:
@@ -35,21 +35,23 @@ def generate(root: Path, repository: Path, cache: Path, check: bool) -> None:
     root : Path
         Folder of ``headers.lock.toml``, which pins NVRTC.
     repository : Path
-        Folder that `SOURCE` and `OUTPUT` are in.
+        Folder that `FOLDER` is in.
     cache : Path
         Folder that outlives this run and is not in the repository.
     check : bool
         Whether to write nothing, and to fail if the file differs.
     """
-    source = (repository / SOURCE).read_text()
-    text = seal.sealed(_compiled(source, _nvrtc(root, cache)), "//", origin(source))
-    path = repository / OUTPUT
-    if not check:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    elif not path.exists() or path.read_text() != text:
-        raise SystemExit(f"{OUTPUT}: out of date; run `kernels`")
-    print(f"{OUTPUT} is up to date")
+    nvrtc = _nvrtc(root, cache)
+    for name in NAMES:
+        source = (repository / FOLDER / f"{name}.cu").read_text()
+        text = seal.sealed(_compiled(name, source, nvrtc), "//", origin(name, source))
+        path = repository / FOLDER / "generated" / f"{name}.ptx"
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            raise SystemExit(f"{path}: out of date; run `kernels`")
+        print(f"{path.relative_to(repository)} is up to date")
 
 
 def _nvrtc(root: Path, cache: Path) -> ctypes.CDLL:
@@ -68,12 +70,12 @@ def _nvrtc(root: Path, cache: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def _compiled(source: str, nvrtc: ctypes.CDLL) -> str:
+def _compiled(name: str, source: str, nvrtc: ctypes.CDLL) -> str:
     program = ctypes.c_void_p()
-    name = Path(SOURCE).name.encode()
-    created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name, 0, None, None)
+    texts = source.encode(), f"{name}.cu".encode()
+    created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), *texts, 0, None, None)
     if created != 0:
-        raise SystemExit(f"{SOURCE}: NVRTC status {created}")
+        raise SystemExit(f"{name}.cu: NVRTC status {created}")
     options = (ctypes.c_char_p * len(_OPTIONS))(*_OPTIONS)
     if nvrtc.nvrtcCompileProgram(program, len(options), options) != 0:
         raise SystemExit(_text(nvrtc, program, "ProgramLog"))

@@ -1,6 +1,12 @@
-"""List the CUDA libraries on this machine, and check for three functions in them.
+"""
+The CUDA libraries of this machine
+==================================
 
-python examples/bindings/01_versions.py
+List them with their versions, and check for three functions in them.
+
+Run it with::
+
+    python examples/bindings/01_versions.py
 """
 
 from __future__ import annotations

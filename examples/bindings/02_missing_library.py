@@ -1,6 +1,12 @@
-"""Call cuFFT through its bindings; if it is missing, print where it was looked for, and the fix.
+"""
+A library that is missing
+=========================
 
-python examples/bindings/02_missing_library.py
+Call cuFFT through its bindings; if it is missing, print where it was looked for, and the fix.
+
+Run it with::
+
+    python examples/bindings/02_missing_library.py
 """
 
 from __future__ import annotations

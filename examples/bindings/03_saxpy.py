@@ -1,8 +1,14 @@
-"""Compile a kernel from CUDA C++ in a string, launch it and read its result: a x + y.
+"""
+A kernel from a string
+======================
 
-python examples/bindings/03_saxpy.py
+Compile CUDA C++, launch it and read its result: a x + y.
 
-`saxpy.cpp` is the same program in C++. Both print the time of the kernel and of the whole program.
+Run it with::
+
+    python examples/bindings/03_saxpy.py
+
+``saxpy.cpp`` is the same program in C++. Both print the times of the kernel and of the program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
-"""Pass a struct to a kernel by value, in three ways. The kernel adds up Gaussian bells.
+"""
+A struct as an argument of a kernel
+===================================
 
-python examples/bindings/04_struct_argument.py
+Pass it by value, in three ways. The kernel adds up Gaussian bells.
+
+Run it with::
+
+    python examples/bindings/04_struct_argument.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
-"""Magnify an image with a texture object: the GPU's texture units interpolate linearly.
+"""
+An image, magnified by a texture
+================================
 
-python examples/bindings/05_texture.py
+The GPU's texture units interpolate linearly.
+
+Run it with::
+
+    python examples/bindings/05_texture.py
 """
 
 from __future__ import annotations

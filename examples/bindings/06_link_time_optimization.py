@@ -1,6 +1,12 @@
-"""Compile two sources separately, and optimize them together: LTO-IR from NVRTC, nvJitLink links.
+"""
+Two sources, optimized as one
+=============================
 
-python examples/bindings/06_link_time_optimization.py
+Compile them separately to LTO-IR by NVRTC, and link them by nvJitLink.
+
+Run it with::
+
+    python examples/bindings/06_link_time_optimization.py
 """
 
 from __future__ import annotations

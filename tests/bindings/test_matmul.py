@@ -22,7 +22,7 @@ def run(driver: Path, name: str) -> Any:
 
 
 def test_every_size_and_order(driver: Path) -> None:
-    computed = [size for size in SIZES if 0 not in size]
+    computed = [size for size in SIZES if size[0] and size[2]]
     products = 2 * len(DTYPES) * len(computed) * len(ORDERS) ** 2
     assert run(driver, "every_size_and_order") == products
 
@@ -32,12 +32,15 @@ def test_everything_is_freed(driver: Path) -> None:
     assert run(driver, "everything_is_freed") == [1, 1, 0, 0, 0]
 
 
+def test_every_layout(driver: Path) -> None:
+    plain, copied = run(driver, "every_layout")
+    assert plain > 20
+    assert copied > 20
+
+
 def test_refusals(driver: Path) -> None:
-    texts = run(driver, "refusals")
-    assert [text.partition(" ")[0] for text in texts[:4]] == ["a", "b", "out", "a"]
-    assert all("copy it in C order" in text for text in texts[:4])
-    assert "NOT_SUPPORTED" in texts[4]
-    assert len(texts) == 5
+    (text,) = run(driver, "refusals")
+    assert "NOT_SUPPORTED" in text
 
 
 def test_workspaces(driver: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gpumath.bindings
-from gpumath.bindings.__main__ import collect, render
+from gpumath.bindings.__main__ import collect, render, verdict
 from tests.helpers.cuda_wheels import in_fresh_process, package_folder
 from tests.helpers.repository import ROOT
 
@@ -120,18 +120,62 @@ def test_the_fix_names_the_package(cuda_major: int, tmp_path: Path) -> None:
     }
 
 
-def test_text_gives_one_command_for_all_that_is_missing() -> None:
-    def missing(name: str, reason: str, fix: str) -> dict[str, Any]:
-        return {"name": name, "reason": reason, "fix": fix, "tried": []}
+def lacking(name: str, reason: str, fix: str) -> dict[str, Any]:
+    return {"name": name, "reason": reason, "fix": fix, "tried": []}
 
+
+GPU = {"id": 0, "name": "NVIDIA H200", "compute_capability": "9.0", "total_memory": 2**37}
+SOLVERS = [
+    lacking("cusolver", "absent", "pip install nvidia-cusolver"),
+    lacking("cusparse", "absent", "pip install nvidia-cusparse"),
+]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (
+            {"devices": [GPU, GPU], "missing": []},
+            "ready: 2 GPUs (NVIDIA H200), CUDA 13, all libraries found",
+        ),
+        (
+            {"devices": [GPU], "missing": SOLVERS},
+            "ready but for cusolver, cusparse: 1 GPU (NVIDIA H200), CUDA 13; "
+            "to fix it: pip install nvidia-cusolver nvidia-cusparse",
+        ),
+        (
+            {"devices": [GPU], "missing": SOLVERS, "cuda_major": None},
+            "not ready for the GPU: 1 GPU (NVIDIA H200), but no CUDA library; "
+            "to fix it: pip install nvidia-cusolver nvidia-cusparse",
+        ),
+        (
+            {"missing": [lacking("driver", "absent", "install the driver")]},
+            "ready for the CPU only: there is no NVIDIA driver; for a GPU, install the driver",
+        ),
+        ({"device_error": "no\nluck"}, "ready for the CPU only: no luck"),
+        ({}, "ready for the CPU only: there is no CUDA device"),
+    ],
+)
+def test_verdict(found: dict[str, Any], expected: str) -> None:
+    nothing = {"devices": [], "device_error": None, "missing": [], "cuda_major": 13}
+    assert verdict({**nothing, **found}) == expected
+
+
+def test_the_report_begins_with_the_verdict() -> None:
+    found = collect()
+    assert found["verdict"] == verdict(found)
+    assert render(found).splitlines()[0] == found["verdict"]
+
+
+def test_text_gives_one_command_for_all_that_is_missing() -> None:
     found = {
         **collect(),
         "missing": [
-            missing("driver", "no driver", "install the NVIDIA driver"),
-            missing("cublasLt", "absent", "pip install nvidia-cublas"),
-            missing("cublas", "absent", "pip install nvidia-cublas"),
-            missing("nvrtc", "absent", "pip install nvidia-cuda-nvrtc"),
-            missing("cufft", "damaged", "pip install --force-reinstall nvidia-cufft"),
+            lacking("driver", "no driver", "install the NVIDIA driver"),
+            lacking("cublasLt", "absent", "pip install nvidia-cublas"),
+            lacking("cublas", "absent", "pip install nvidia-cublas"),
+            lacking("nvrtc", "absent", "pip install nvidia-cuda-nvrtc"),
+            lacking("cufft", "damaged", "pip install --force-reinstall nvidia-cufft"),
         ],
     }
     text = render(found)

@@ -9,7 +9,7 @@ import pytest
 from gpumath.bindings import errors, nvjitlink, nvrtc
 from gpumath.bindings.nvjitlink import InputType
 from gpumath_codegen import seal
-from gpumath_codegen.kernels import OUTPUT, SOURCE, origin
+from gpumath_codegen.kernels import FOLDER, NAMES, origin
 from tests.helpers.compiler import compiled, kernels, linked
 from tests.helpers.repository import ROOT, require_checkout
 
@@ -19,48 +19,59 @@ def _checkout() -> None:
     require_checkout()
 
 
-def names() -> set[str]:
-    source = (ROOT / SOURCE).read_text()
-    scaled = re.findall(r"^SCALE\((\w+),", source, re.MULTILINE)
-    copied = re.findall(r"^COPY\((\w+),", source, re.MULTILINE)
-    assert scaled
-    assert copied
-    return {f"scale_{name}" for name in scaled} | {f"copy_{name}" for name in copied}
+def source(name: str) -> str:
+    return (ROOT / FOLDER / f"{name}.cu").read_text()
 
 
-def test_the_code_is_that_of_the_source() -> None:
+def ptx(name: str) -> str:
+    return (ROOT / FOLDER / "generated" / f"{name}.ptx").read_text()
+
+
+def names(name: str) -> set[str]:
+    """Return the kernels of a source, which macros may name."""
+    text = source(name)
+    scaled = re.findall(r"^SCALE\((\w+),", text, re.MULTILINE)
+    copied = re.findall(r"^COPY\((\w+),", text, re.MULTILINE)
+    plain = re.findall(r"^extern \"C\" __global__ void (\w+)\(", text, re.MULTILINE)
+    found = {*plain, *(f"scale_{one}" for one in scaled), *(f"copy_{one}" for one in copied)}
+    assert len(found) > 1
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_is_that_of_the_source(name: str) -> None:
     """`nox -s kernels -- --check`, which downloads the compiler, compares the code itself."""
-    text = (ROOT / OUTPUT).read_text()
-    assert not seal.broken(text)
-    assert origin((ROOT / SOURCE).read_text()) in text.partition("\n")[0]
+    assert not seal.broken(ptx(name))
+    assert origin(name, source(name)) in ptx(name).partition("\n")[0]
 
 
-def test_every_driver_and_device_understands_it() -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_every_driver_and_device_understands_it(name: str) -> None:
     """PTX 8.0 is that of CUDA 12.0, which knows no older device than those of sm_50."""
-    text = (ROOT / OUTPUT).read_text()
-    assert re.findall(r"^\.(version|target) (\S+)$", text, re.MULTILINE) == [
+    assert re.findall(r"^\.(version|target) (\S+)$", ptx(name), re.MULTILINE) == [
         ("version", "8.0"),
         ("target", "sm_50"),
     ]
-    assert {*re.findall(r"\.entry (\w+)\(", text)} == names()
+    assert {*re.findall(r"\.entry (\w+)\(", ptx(name))} == names(name)
 
 
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
-def test_it_is_assembled(architecture: int) -> None:
+def test_it_is_assembled(name: str, architecture: int) -> None:
     try:
         nvjitlink.version()
     except errors.LibraryNotFoundError as error:
         pytest.skip(f"not in the test environment: {str(error).splitlines()[0]}")
-    ptx = (ROOT / OUTPUT).read_bytes()
-    cubin = linked([(InputType.PTX, ptx)], f"-arch=sm_{architecture}")
+    cubin = linked([(InputType.PTX, ptx(name).encode())], f"-arch=sm_{architecture}")
     # Beside them there is a function that divides.
-    assert names() <= kernels(cubin)
+    assert names(name) <= kernels(cubin)
 
 
-def test_new_compilers_take_the_source() -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_new_compilers_take_the_source(name: str) -> None:
     try:
         nvrtc.version()
     except errors.LibraryNotFoundError as error:
         pytest.skip(f"not in the test environment: {str(error).splitlines()[0]}")
-    ptx = compiled((ROOT / SOURCE).read_text(), "-arch=compute_90").decode()
-    assert {*re.findall(r"\.entry (\w+)\(", ptx)} == names()
+    text = compiled(source(name), "-arch=compute_90").decode()
+    assert {*re.findall(r"\.entry (\w+)\(", text)} == names(name)

@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Environment:
-    """A package's FFT module, and the arrays that it gets."""
+    """A package's modules, and the arrays that they get."""
 
     fft: Any
     package: str
@@ -25,6 +25,16 @@ class Environment:
     def is_on_gpu(self) -> bool:
         """Whether transforms run on a GPU."""
         return self.execution == "cuda" or (self.library != "numpy" and self.execution is None)
+
+    @property
+    def linalg(self) -> Any:
+        """The package's generic linear algebra."""
+        return importlib.import_module(f"{self.package}.linalg")
+
+    @property
+    def advanced(self) -> Any:
+        """The package's products with epilogs."""
+        return importlib.import_module(f"{self.package}.linalg.advanced")
 
     @property
     def where(self) -> dict[str, str]:
@@ -59,6 +69,11 @@ class Environment:
         if self.library == "cupy":
             return array.get()
         return array.cpu().numpy() if self.library == "torch" else np.array(array)
+
+    def real_or_complex(self, dtype: str, *shape: int) -> np.ndarray:
+        """Fresh values of either kind of type."""
+        make = self.complex if np.dtype(dtype).kind == "c" else self.real
+        return make(*shape, dtype=dtype)
 
     def bindings(self, name: str) -> Any:
         """A module of the package's bindings."""

@@ -26,15 +26,15 @@ def main() -> int:
     parser.add_argument("--library", choices=["numpy", "cupy", "torch"], default="cupy")
     parser.add_argument("--execution", choices=["cpu", "cuda"])
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
-    parser.add_argument("scripts", nargs="*", help="names such as fft_keys; all by default")
+    parser.add_argument("scripts", nargs="*", help="names such as fft_keys; the host's by default")
     chosen = parser.parse_args()
     print(f"seed {chosen.seed}, {chosen.library}, execution {chosen.execution or 'default'}")
-    paths = sorted(HERE.glob("fft_*.py"))
+    named = [HERE / f"{name}.py" for name in chosen.scripts]
+    areas = ("fft", "linalg", "advanced")
+    paths = named or sorted(path for area in areas for path in HERE.glob(f"{area}_*.py"))
     failures = 0
     with TemporaryDirectory() as folder:
         for path in paths:
-            if chosen.scripts and path.stem not in chosen.scripts:
-                continue
             problems, count = check(path, Path(folder), chosen)
             failures += bool(problems)
             print(f"{path.stem}: {count} results, {'differences' if problems else 'agree'}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import importlib
+import math
 import os
 import random
 import subprocess
@@ -16,6 +17,8 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+
+from gpumath._host.progress import with_progress
 
 FOLDER = Path(__file__).resolve().parent
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -40,18 +43,20 @@ def make_attempts(name: str, seconds: float, seed: int | None, log: str) -> None
     faulthandler.enable()
     faulthandler.dump_traceback_later(seconds + LONGEST_ATTEMPT - 10)
     attempt = importlib.import_module(f"tests.fuzz.{name}").attempt
-    end = time.monotonic() + seconds
+    start = time.monotonic()
     count = 0
     with open(log, "r+b", buffering=0) as file:
-        while count == 0 or (seed is None and time.monotonic() < end):
-            tried = random.SystemRandom().getrandbits(32) if seed is None else seed
-            os.pwrite(file.fileno(), f"{tried:<12}{count:<12}".encode(), 0)
-            try:
-                attempt(tried)
-            except BaseException:
-                traceback.print_exc()
-                sys.exit(1)
-            count += 1
+        for second in with_progress(range(1 if seed is not None else math.ceil(seconds)), name):
+            end = start + min(second + 1, seconds)
+            while count == 0 or (seed is None and time.monotonic() < end):
+                tried = random.SystemRandom().getrandbits(32) if seed is None else seed
+                os.pwrite(file.fileno(), f"{tried:<12}{count:<12}".encode(), 0)
+                try:
+                    attempt(tried)
+                except BaseException:
+                    traceback.print_exc()
+                    sys.exit(1)
+                count += 1
     os.truncate(log, 0)
     print(f"{name}: {count} attempts without a fault")
 

@@ -6,6 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,8 @@ import numpy as np
 import pytest
 
 from gpumath import fft
-from gpumath._host.code_cache import cached_code
+from gpumath.bindings import code_cache
+from gpumath.bindings.code_cache import cached_code
 from tests.helpers.callbacks import require_compilers, require_numba
 from tests.helpers.cuda_wheels import in_fresh_process, run_python
 from tests.helpers.processes import arguments_of, with_tests
@@ -182,6 +186,47 @@ def test_the_oldest_files_go(folder: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         cached_code("0", lambda: bytes([1 // 0]))
     assert cached_code("1000", lambda: bytes([1 // 0])) == b"code"
+
+
+def test_large_code_counts_by_its_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_cache, "_MAX_BYTES", 1 << 20)
+    for number in range(10):
+        cached_code(str(number), lambda: bytes(100_000))
+        # Reading it keeps the first one.
+        assert cached_code("0", lambda: bytes([1 // 0])) == bytes(100_000)
+    cached_code("10", lambda: bytes(100_000))
+    assert sum(file.stat().st_size for file in files(folder)) < 3 << 18
+    assert cached_code("0", lambda: bytes([1 // 0])) == bytes(100_000)
+
+
+def test_threads_that_need_the_same_code_make_it_once(folder: Path) -> None:
+    made: list[int] = []
+    together = threading.Barrier(4)
+
+    def make() -> bytes:
+        made.append(threading.get_ident())
+        time.sleep(0.1)
+        return b"code"
+
+    def ask(_: int) -> bytes:
+        together.wait(10)
+        return cached_code("key", make)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(4))) == [b"code"] * 4
+    assert len(made) == 1
+    assert len(files(folder)) == 1
+
+
+def test_what_killed_processes_leave_is_removed(folder: Path) -> None:
+    cached_code("key", lambda: b"code")
+    old, new = folder / "old.lock", folder / "new.part"
+    for file in (old, new):
+        file.touch()
+    os.utime(old, (0, 0))
+    cached_code("other", lambda: b"code")
+    assert not old.exists()
+    assert new.exists()
 
 
 def test_a_hit_needs_no_numba(folder: Path) -> None:

@@ -9,10 +9,13 @@ import inspect
 import pytest
 
 from gpumath import fft, linalg, memory
+from gpumath.linalg import advanced
 
 MODULES = [
     "gpumath.fft",
     "gpumath.fft._callbacks",
+    "gpumath.fft._convolution",
+    "gpumath.fft._dct",
     "gpumath.fft._device_callable",
     "gpumath.fft._fft_class",
     "gpumath.fft._estimate",
@@ -21,8 +24,16 @@ MODULES = [
     "gpumath.fft._key",
     "gpumath.fft._nd_functions",
     "gpumath.fft._options",
+    "gpumath.fft._scipy_backend",
     "gpumath.linalg",
     "gpumath.linalg._matmul",
+    "gpumath.linalg.advanced",
+    "gpumath.linalg.advanced._algorithm",
+    "gpumath.linalg.advanced._matmul",
+    "gpumath.linalg.advanced._matmul_class",
+    "gpumath.linalg.advanced._numerical",
+    "gpumath.linalg.advanced._options",
+    "gpumath.linalg.advanced.tuning",
     "gpumath._host.execution",
     "gpumath.compat.nvmath",
     "gpumath.compat.nvmath._facade",
@@ -40,7 +51,7 @@ def test_examples(name: str) -> None:
 def public_objects() -> list[tuple[str, object]]:
     return [
         (f"{module.__name__}.{name}", getattr(module, name))
-        for module in (fft, linalg, memory)
+        for module in (fft, linalg, advanced, memory)
         for name in module.__all__
     ]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpumath import fft, memory
-from gpumath._host.code_cache import cached_code
+from gpumath.bindings.code_cache import cached_code
 from tests.helpers.callbacks import require_compilers
 from tests.helpers.cuda_wheels import in_fresh_process
 from tests.helpers.dlpack import Producer

@@ -28,8 +28,9 @@ def told(function: str, module: str) -> Any:
         *((f"gpumath.bindings.{module}", []) for module in MODULES),
         ("gpumath.fft", ["numpy"]),
         ("gpumath.linalg", ["numpy"]),
+        ("gpumath.linalg.advanced", ["numpy"]),
         ("gpumath.compat.nvmath", []),
-        ("gpumath.device", []),
+        ("gpumath.device", ["numpy"]),
     ],
 )
 def test_import_loads_no_cuda_library_and_no_array_library(module: str, others: list[str]) -> None:

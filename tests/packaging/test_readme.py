@@ -21,5 +21,14 @@ def test_default_session_is_what_ci_runs() -> None:
     assert 'nox.options.sessions = ["local"]' in noxfile
     ci = (ROOT / ".ci" / "run").read_text()
     assert re.search(r"^\.venv/bin/nox ", ci, re.MULTILINE)
-    for session in ("lint", "codegen", "rust", "wheels", "tests", "tests-isolated", "typecheck"):
+    for session in (
+        "lint",
+        "codegen",
+        "rust",
+        "wheels",
+        "tests",
+        "tests-isolated",
+        "typecheck",
+        "docs",
+    ):
         assert f'"{session}"' in noxfile.split("LOCAL_SESSIONS = (")[1].split(")")[0]

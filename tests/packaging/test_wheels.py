@@ -15,7 +15,7 @@ OWNED = {
     "gpumath-bindings": ("gpumath/bindings/",),
     "gpumath-host": (
         *("gpumath/fft/", "gpumath/linalg/", "gpumath/sparse/", "gpumath/tensor/"),
-        *("gpumath/random/", "gpumath/memory/", "gpumath/_host/"),
+        *("gpumath/random/", "gpumath/memory/", "gpumath/bench/", "gpumath/_host/"),
     ),
     "gpumath-device": ("gpumath/device/",),
 }

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from gpumath import fft
-from gpumath._host.code_cache import folder
+from gpumath.bindings.code_cache import folder
 from tests.programs.support.entry import main
 
 FACTOR = 0.0

@@ -1,21 +1,27 @@
-"""Find the length of the solar cycle in the spectrum of 309 years of sunspot counts.
+"""
+The length of the solar cycle
+=============================
 
-python examples/host/fft/01_sunspots.py [FOLDER FOR THE PLOT]
+Find it in the spectrum of 309 years of sunspot counts.
+
+Run it with::
+
+    python examples/host/fft/01_sunspots.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
 
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
-from _plot import Axes, Canvas
 from _report import (
     DATA,
     Execution,
     choose_execution,
-    output_folder,
     print_comparison,
     print_machine,
+    save_plot,
 )
 
 from gpumath import fft
@@ -50,18 +56,14 @@ print_comparison(
     lambda: np.fft.rfft(signal),
 )
 
-canvas = Canvas(1400, 1000)
-series = Axes(canvas, (130, 70, 1350, 410), (1700, 2010), (0, 200))
-series.frame("Yearly mean sunspot number", "year", "sunspots", step=(50, 50))
-series.line(years, counts)
-spectrum = Axes(canvas, (130, 570, 1350, 910), (0, 0.3), (0, 1.1))
-spectrum.frame("Its power spectrum", "cycles per year", "power", step=(0.05, 0.25))
-spectrum.mark(1 / period, f"{period:.2f} years")
-shown = frequency <= 0.3
-spectrum.line(frequency[shown], power[shown])
-plot = output_folder() / "sunspots.png"
-canvas.save(plot)
-print(f"plot     : {plot}")
+figure, (above, below) = plt.subplots(2, figsize=(10, 7), layout="constrained")
+above.plot(years, counts)
+above.set(title="Yearly mean sunspot number", xlabel="year", ylabel="sunspots")
+below.plot(frequency, power)
+below.axvline(1 / period, color="tab:red", label=f"{period:.2f} years")
+below.set(title="Its power spectrum", xlabel="cycles per year", ylabel="power", xlim=(0, 0.3))
+below.legend()
+save_plot(figure, "sunspots.png")
 
 if not 10 < period < 12:
     sys.exit(f"a solar cycle of {period:.2f} years is wrong: it is known to be about 11")

@@ -1,19 +1,25 @@
-"""Keep only the low frequencies of a photograph: a 2-D transform, a filter, the inverse transform.
+"""
+A filter for a photograph
+=========================
 
-python examples/host/fft/02_image.py [FOLDER FOR THE PLOT]
+Keep only the low frequencies: a 2-D transform, a filter, the inverse transform.
+
+Run it with::
+
+    python examples/host/fft/02_image.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
-from _plot import Canvas
 from _report import (
     DATA,
     Execution,
     choose_execution,
-    output_folder,
     print_comparison,
     print_machine,
+    save_plot,
 )
 
 from gpumath import fft
@@ -50,20 +56,16 @@ brightness = np.log(np.abs(np.fft.fftshift(full)))
 brightness -= np.percentile(brightness, 1)
 brightness /= brightness.max()
 
-canvas = Canvas(1660, 620)
-for index, (title, picture) in enumerate(
-    [
-        ("Photograph", image),
-        ("Spectrum (logarithm)", brightness),
-        (f"From {low.mean():.1%} of it", smooth),
-    ]
-):
-    left = 31 + index * 543
-    canvas.text(left + 256, 24, title, align=0.5, scale=3)
-    canvas.image(left, 78, picture, scale=2)
-plot = output_folder() / "image.png"
-canvas.save(plot)
-print(f"plot     : {plot}")
+pictures = [
+    ("Photograph", image),
+    ("Spectrum (logarithm)", brightness),
+    (f"From {low.mean():.1%} of it", smooth),
+]
+figure, places = plt.subplots(1, 3, figsize=(13, 5.5), layout="constrained")
+for place, (title, picture) in zip(places, pictures, strict=True):
+    place.imshow(picture, cmap="gray", vmin=0, vmax=1)
+    place.set(title=title, xticks=[], yticks=[])
+save_plot(figure, "image.png")
 
 if lost > 1e-13:
     raise SystemExit("the inverse transform does not restore the image")

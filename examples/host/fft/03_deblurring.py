@@ -1,20 +1,26 @@
-"""Sharpen a blurred photograph. On a GPU, the filter is an epilog, which runs in the transform.
+"""
+A blurred photograph, sharpened
+===============================
 
-python examples/host/fft/03_deblurring.py [FOLDER FOR THE PLOT]
+On a GPU, the filter is an epilog, which runs in the transform.
+
+Run it with::
+
+    python examples/host/fft/03_deblurring.py [FOLDER FOR THE PLOT]
 """
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
-from _plot import Canvas
 from _report import (
     DATA,
     Execution,
     choose_execution,
-    output_folder,
     print_comparison,
     print_machine,
+    save_plot,
 )
 
 from gpumath import fft, memory
@@ -94,20 +100,16 @@ sharp = sharpen(blurred)
 before, after = signal_to_noise(blurred), signal_to_noise(sharp)
 print(f"signal to noise: {before:.1f} dB blurred, {after:.1f} dB sharpened")
 
-canvas = Canvas(1660, 620)
-for index, (title, picture) in enumerate(
-    [
-        ("Photograph", image),
-        (f"Blurred ({before:.1f} dB)", blurred),
-        (f"Sharpened ({after:.1f} dB)", sharp),
-    ]
-):
-    left = 31 + index * 543
-    canvas.text(left + 256, 24, title, align=0.5, scale=3)
-    canvas.image(left, 78, picture, scale=2)
-plot = output_folder() / "deblurring.png"
-canvas.save(plot)
-print(f"plot     : {plot}")
+pictures = [
+    ("Photograph", image),
+    (f"Blurred ({before:.1f} dB)", blurred),
+    (f"Sharpened ({after:.1f} dB)", sharp),
+]
+figure, places = plt.subplots(1, 3, figsize=(13, 5.5), layout="constrained")
+for place, (title, picture) in zip(places, pictures, strict=True):
+    place.imshow(picture, cmap="gray", vmin=0, vmax=1)
+    place.set(title=title, xticks=[], yticks=[])
+save_plot(figure, "deblurring.png")
 
 if after < before + 5:
     raise SystemExit("the picture is not sharper than before")

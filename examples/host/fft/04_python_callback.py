@@ -1,6 +1,12 @@
-"""Find the solar cycle's share of the sunspot record, by a band pass in Python on the GPU.
+"""
+A band pass in Python, on the GPU
+=================================
 
-python examples/host/fft/04_python_callback.py
+Find the solar cycle's share of the sunspot record by an epilog that is written in Python.
+
+Run it with::
+
+    python examples/host/fft/04_python_callback.py
 """
 
 from __future__ import annotations

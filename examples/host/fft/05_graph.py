@@ -1,6 +1,12 @@
-"""Let a wave packet swing in a trap: a thousand equal steps, replayed from one CUDA graph.
+"""
+A wave packet in a CUDA graph
+=============================
 
-python examples/host/fft/05_graph.py
+Let a wave packet swing in a trap: a thousand equal steps, replayed from one graph.
+
+Run it with::
+
+    python examples/host/fft/05_graph.py
 """
 
 from __future__ import annotations

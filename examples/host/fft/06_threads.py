@@ -1,6 +1,12 @@
-"""Find a weak tone in an hour of noise, with threads that each have their own stream.
+"""
+A weak tone, found by threads
+=============================
 
-python examples/host/fft/06_threads.py
+Find a tone in an hour of noise, with threads that each have their own stream.
+
+Run it with::
+
+    python examples/host/fft/06_threads.py
 """
 
 from __future__ import annotations

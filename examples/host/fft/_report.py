@@ -1,18 +1,22 @@
-"""Helpers of the examples: they choose the device, and print the machine, errors and times."""
+"""Helpers of the examples: they choose the device, print errors and times, and save plots."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gpumath.bindings import core
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Execution: TypeAlias = Literal["cuda", "cpu"]
 
@@ -78,8 +82,9 @@ def best_time(function: Callable[[], object], repeats: int = 30) -> float:
     return min(times)
 
 
-def output_folder() -> Path:
-    """Return the folder for the plots: the first argument, or the current folder."""
+def save_plot(figure: Figure, name: str) -> None:
+    """Save a plot in the folder that the first argument names, or in the current folder."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path.cwd()
     folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    figure.savefig(folder / name, dpi=120)
+    print(f"plot     : {os.path.relpath(folder / name)}")

@@ -14,6 +14,9 @@ use crate::status::call;
 const COMPUTE_CAPABILITY_MAJOR: i32 = 75;
 const COMPUTE_CAPABILITY_MINOR: i32 = 76;
 
+/// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`
+const MULTIPROCESSOR_COUNT: i32 = 16;
+
 /// A CUDA device that this process sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
@@ -68,6 +71,11 @@ impl Device {
     /// Returns the compute capability, as major and minor number.
     pub fn compute_capability(self) -> Result<(i32, i32)> {
         Ok((self.attribute(COMPUTE_CAPABILITY_MAJOR)?, self.attribute(COMPUTE_CAPABILITY_MINOR)?))
+    }
+
+    /// Returns the number of multiprocessors.
+    pub fn multiprocessors(self) -> Result<i32> {
+        self.attribute(MULTIPROCESSOR_COUNT)
     }
 
     fn attribute(self, attribute: i32) -> Result<i32> {

@@ -5,6 +5,7 @@
 //! is committed, so that no compiler is needed at run time or for a build. The driver compiles it
 //! for its device when a kernel is first launched there.
 
+mod cosine;
 mod tiled_copy;
 
 use std::collections::BTreeMap;
@@ -19,10 +20,14 @@ use crate::process::PerProcess;
 use crate::status::call;
 use crate::tensor::{BatchDims, DType, Dims, Layout};
 
+pub(crate) use cosine::{CosineCall, CosineLine};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale_and_copy.cu`.
 const PTX: &str = concat!(include_str!("generated/scale_and_copy.ptx"), "\0");
+
+/// The kernels of `cosine.cu`.
+const COSINE_PTX: &str = concat!(include_str!("generated/cosine.ptx"), "\0");
 
 /// Dimensions at most. More of them, of two or more elements each, do not fit into any memory.
 const MAX_RANK: usize = 48;
@@ -113,7 +118,7 @@ pub(crate) unsafe fn scale(
     let blocks = elements.count.div_ceil(UNROLLED * u64::from(BLOCK));
     // SAFETY: the kernel takes an address, a factor and `Elements`; the caller guarantees that they
     // fit the memory.
-    unsafe { launch(context, name, blocks, &parameters, stream) }
+    unsafe { launch(context, (PTX, name), blocks, &parameters, stream) }
 }
 
 /// Enqueues a copy on `stream`, in the context of the stream's device. The work can be captured
@@ -130,6 +135,9 @@ pub(crate) unsafe fn copy(
     copy: &TiledCopy,
     stream: StreamRef,
 ) -> Result<()> {
+    if copy.tiles() == 0 {
+        return Ok(());
+    }
     let size = copy.element_size();
     for address in [to, from] {
         if !address.is_multiple_of(size) {
@@ -144,24 +152,48 @@ pub(crate) unsafe fn copy(
         [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(arguments) as usize];
     // SAFETY: the kernel takes two addresses and the arguments of a copy; the caller guarantees
     // that they fit the memory, and the addresses are aligned.
-    unsafe { launch(context, copy.kernel(), copy.tiles(), &parameters, stream) }
+    unsafe { launch(context, (PTX, copy.kernel()), copy.tiles(), &parameters, stream) }
 }
 
-/// Enqueues a kernel on `stream`, in the context of its device. If `blocks` are too many, each
-/// block of the kernel processes several parts.
+/// Enqueues a step of a cosine or sine transform on `stream`, in the context of the stream's
+/// device. The work can be captured into a graph.
+///
+/// # Safety
+/// - As for [`copy`], with the layouts of `call`, whose real numbers are float64 if `is_double`,
+///   else float32.
+/// - The addresses are aligned to the elements.
+pub(crate) unsafe fn cosine(
+    context: &ContextGuard,
+    to: usize,
+    from: usize,
+    call: &CosineCall,
+    is_double: bool,
+    stream: StreamRef,
+) -> Result<()> {
+    let name = if is_double { c"cosine_float64" } else { c"cosine_float32" };
+    let parameters =
+        [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(call) as usize];
+    let blocks = call.count().div_ceil(u64::from(BLOCK));
+    // SAFETY: the kernel takes two addresses and the argument of a step; the caller guarantees that
+    // they fit the memory.
+    unsafe { launch(context, (COSINE_PTX, name), blocks, &parameters, stream) }
+}
+
+/// Enqueues a kernel of some code on `stream`, in the context of its device. If `blocks` are too
+/// many, each block of the kernel processes several parts.
 ///
 /// # Safety
 /// - The parameters are the addresses of live values of the types that the kernel takes.
 /// - The memory that the kernel accesses for these values is valid until the work is done.
 unsafe fn launch(
     context: &ContextGuard,
-    name: &'static CStr,
+    kernel_of: (&'static str, &'static CStr),
     blocks: u64,
     parameters: &[usize; 3],
     stream: StreamRef,
 ) -> Result<()> {
     let blocks = blocks.min(MAX_BLOCKS) as u32;
-    let (kernel, _relaxed) = kernel(context, name)?;
+    let (kernel, _relaxed) = kernel(context, kernel_of)?;
     let (parameters, stream) = (parameters.as_ptr() as usize, stream.handle());
     // SAFETY: `kernel` is never unloaded; the caller guarantees that the parameters are right, and
     // `StreamRef::new`'s that the stream is valid.
@@ -173,8 +205,8 @@ unsafe fn launch(
 /// The modules and kernels that were loaded. None is ever unloaded.
 #[derive(Default)]
 struct Loaded {
-    /// The module of each device.
-    modules: BTreeMap<i32, usize>,
+    /// The modules by device and code.
+    modules: BTreeMap<(i32, &'static str), usize>,
     /// The kernels by device and name.
     kernels: BTreeMap<(i32, &'static CStr), usize>,
 }
@@ -185,21 +217,24 @@ static LOADED: PerProcess<Mutex<Loaded>> = PerProcess::new();
 /// also returns a
 /// [`RelaxedCapture`]: hold it until after the launch, because the driver may load the kernel only
 /// then, and during a stream capture it may do that only in relaxed mode.
-fn kernel(context: &ContextGuard, name: &'static CStr) -> Result<(usize, Option<RelaxedCapture>)> {
+fn kernel(
+    context: &ContextGuard,
+    (ptx, name): (&'static str, &'static CStr),
+) -> Result<(usize, Option<RelaxedCapture>)> {
     let device = context.device();
     let mut loaded = LOADED.lock();
     if let Some(&kernel) = loaded.kernels.get(&(device, name)) {
         return Ok((kernel, None));
     }
     let relaxed = RelaxedCapture::enter()?;
-    let mut module = loaded.modules.get(&device).copied().unwrap_or(0);
+    let mut module = loaded.modules.get(&(device, ptx)).copied().unwrap_or(0);
     if module == 0 {
-        // SAFETY: the driver writes one handle to `module`, a live `usize`, and reads `PTX`, which
+        // SAFETY: the driver writes one handle to `module`, a live `usize`, and reads `ptx`, which
         // ends with a zero.
         unsafe {
-            call!(driver::MODULE_LOAD_DATA, &raw mut module as usize, PTX.as_ptr() as usize)
+            call!(driver::MODULE_LOAD_DATA, &raw mut module as usize, ptx.as_ptr() as usize)
         }?;
-        loaded.modules.insert(device, module);
+        loaded.modules.insert((device, ptx), module);
     }
     let mut kernel = 0_usize;
     // SAFETY: the driver writes one handle to `kernel`, a live `usize`. The module is never
@@ -213,7 +248,7 @@ fn kernel(context: &ContextGuard, name: &'static CStr) -> Result<(usize, Option<
 
 #[cfg(test)]
 mod tests {
-    use super::{Elements, PTX, TiledCopy};
+    use super::{COSINE_PTX, CosineCall, Elements, PTX, TiledCopy};
     use crate::tensor::{Dims, Layout};
 
     #[test]
@@ -227,6 +262,10 @@ mod tests {
             let size = TiledCopy::ARGUMENTS_SIZE;
             let parameter = format!("copy_{name}_param_2[{size}]");
             assert!(PTX.contains(&parameter), "{parameter}");
+        }
+        for name in ["float32", "float64"] {
+            let parameter = format!("cosine_{name}_param_2[{}]", size_of::<CosineCall>());
+            assert!(COSINE_PTX.contains(&parameter), "{parameter}");
         }
     }
 

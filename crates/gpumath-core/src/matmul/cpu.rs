@@ -6,13 +6,15 @@ use std::num::NonZeroUsize;
 
 use gemm::Parallelism;
 
+use super::MatmulArguments;
+use super::geometry::{Geometry, Matrix};
 use super::problem::MatmulProblem;
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::memory::check_available;
 use crate::operation::{Call, Engine};
 use crate::parallel::parallel_for;
-use crate::tensor::{DType, Layout};
+use crate::tensor::DType;
 
 /// Multiplications that are worth another thread.
 const WORTH_A_THREAD: usize = 1 << 18;
@@ -33,17 +35,19 @@ const CACHE_BYTES: usize = 8 << 20;
 /// A product on the CPU, of operands with any strides.
 #[derive(Debug)]
 pub(super) struct CpuMatmul {
-    problem: MatmulProblem,
+    dtype: DType,
+    geometry: Geometry,
     threads: NonZeroUsize,
 }
 
 impl CpuMatmul {
-    pub(super) fn new(problem: &MatmulProblem, threads: NonZeroUsize) -> Self {
-        Self { problem: problem.clone(), threads }
+    pub(super) fn new(problem: &MatmulProblem, threads: NonZeroUsize) -> Result<Self> {
+        problem.check_plain("the CPU")?;
+        Ok(Self { dtype: problem.types.a, geometry: problem.geometry(), threads })
     }
 
-    /// Multiplies matrices with elements of type `T`, of which `one` is 1. Blocks until the result
-    /// is written.
+    /// Multiplies matrices with elements of type `T`, of which `one` is 1, and by `factor`. Blocks
+    /// until the result is written.
     ///
     /// # Safety
     /// - The addresses are those of elements (0, 0) of memory in the problem's layouts, the first
@@ -53,13 +57,14 @@ impl CpuMatmul {
         &self,
         [a, b, out]: [usize; 3],
         one: T,
+        factor: T,
     ) -> Result<()> {
-        let [left, right, result] = &self.problem.layouts;
-        let rows = result.shape[0] as usize;
-        let (columns, depth) = (result.shape[1] as usize, left.shape[1] as usize);
-        let step = |layout: &Layout, axis: usize| layout.strides[axis] as isize;
-        let element = |first: usize, layout: &Layout, row: usize, column: usize| {
-            let offset = row as isize * step(layout, 0) + column as isize * step(layout, 1);
+        let Geometry { rows, columns, depth, .. } = self.geometry;
+        let [rows, columns, depth] = [rows, columns, depth].map(|extent| extent as usize);
+        let (left, right, result) = (Matrix::A, Matrix::B, Matrix::Result);
+        let step = |matrix: Matrix, axis: usize| self.geometry.strides(matrix)[axis] as isize;
+        let element = |first: usize, matrix: Matrix, row: usize, column: usize| {
+            let offset = row as isize * step(matrix, 0) + column as isize * step(matrix, 1);
             (first as *mut T).wrapping_offset(offset)
         };
         // The longer side is shared by the threads, and both are cut into blocks of bounded work.
@@ -99,7 +104,7 @@ impl CpuMatmul {
                             step(right, 1),
                             step(right, 0),
                             one,
-                            one,
+                            factor,
                             false,
                             false,
                             false,
@@ -128,21 +133,25 @@ fn check_memory<T>(elements: usize) -> Result<()> {
 }
 
 impl Engine for CpuMatmul {
-    type Arguments = ();
+    type Arguments = MatmulArguments;
 
     fn name(&self) -> &'static str {
         "embedded"
     }
 
-    unsafe fn execute(&self, _context: Option<&ContextGuard>, call: &Call<'_, ()>) -> Result<()> {
+    unsafe fn execute(
+        &self,
+        _context: Option<&ContextGuard>,
+        call: &Call<'_, MatmulArguments>,
+    ) -> Result<()> {
         let (&[a, b], &[out]) = (call.inputs, call.outputs) else {
             return Err(Error::InvalidValue("matmul has two operands and one result".into()));
         };
         // SAFETY: the caller guarantees what the functions require, for elements of this type.
         unsafe {
-            match self.problem.dtype {
-                DType::Float32 => self.multiply([a, b, out], 1.0_f32),
-                _ => self.multiply([a, b, out], 1.0_f64),
+            match self.dtype {
+                DType::Float32 => self.multiply([a, b, out], 1.0, call.arguments.alpha[0] as f32),
+                _ => self.multiply([a, b, out], 1.0, call.arguments.alpha[0]),
             }
         }
     }

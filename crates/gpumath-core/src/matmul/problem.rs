@@ -1,100 +1,246 @@
 //! What is to be multiplied, independent of the engine that does it.
 
+use smallvec::SmallVec;
+
+use super::epilog::{AuxKind, Epilog};
+use super::geometry::{Geometry, MATRICES};
+use super::request::{AlgorithmSearch, ProductShape};
+use super::types::{MatmulTypes, is_narrow};
 use crate::error::{Error, Result};
-use crate::operation::{Execution, OperandSpec, Problem, Request, alignment, check_output};
+use crate::operation::{OperandSpec, Problem, alignment};
 use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
 
-/// The choices that a user makes about a product; everything else follows from the operands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MatmulRequest {
-    /// What to write the result to; `None` for new memory in C order.
-    pub output: Option<TensorView>,
+/// What an operand of a product is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputRole {
+    /// The left factor.
+    A,
+    /// The right factor.
+    B,
+    /// What is added to the product.
+    C,
+    /// What an epilog adds to each column.
+    Bias,
+    /// What the derivative of an activation function needs from that function's epilog.
+    Aux,
+    /// What the elements of `a` are multiplied by, a float32.
+    ScaleA,
+    /// Likewise for `b`.
+    ScaleB,
+    /// Likewise for `c`.
+    ScaleC,
+    /// What the elements of the result are multiplied by before they are rounded.
+    ScaleD,
+    /// Likewise for what an epilog writes besides.
+    ScaleAux,
 }
 
-/// A product of two matrices: element type and layouts. It is the key of the plan cache.
+impl InputRole {
+    /// Whether it is one number, in device memory for a product there.
+    pub(super) const fn is_scale(self) -> bool {
+        matches!(self, Self::ScaleA | Self::ScaleB | Self::ScaleC | Self::ScaleD | Self::ScaleAux)
+    }
+
+    /// Its name in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::B => "b",
+            Self::C => "c",
+            Self::Bias => "the bias",
+            Self::Aux => "the auxiliary input",
+            Self::ScaleA => "the scale of a",
+            Self::ScaleB => "the scale of b",
+            Self::ScaleC => "the scale of c",
+            Self::ScaleD => "the scale of the result",
+            Self::ScaleAux => "the scale of the auxiliary output",
+        }
+    }
+}
+
+/// What a result of a product is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutputRole {
+    /// The product.
+    Result,
+    /// What the epilog of the derivative needs.
+    Aux,
+    /// Sums of rows or columns.
+    Sums,
+    /// The largest magnitude in the result.
+    ResultAmax,
+    /// The largest magnitude in what an epilog writes besides.
+    AuxAmax,
+}
+
+/// An operand or a result, as the user gives or gets it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MatmulOperand<Role> {
+    /// What it is.
+    pub role: Role,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its shape and strides.
+    pub layout: Layout,
+}
+
+/// A product `alpha * a @ b + beta * c` with an epilog. It is the key of the plan cache.
 ///
-/// Invariants, kept by [`MatmulRequest`]: the layouts have two dimensions, with the extents of a
-/// product, and no two elements of the result share memory.
+/// [`MatmulRequest`](super::MatmulRequest) has checked that types and shapes fit, and that no two
+/// elements of the result share memory. [`Self::geometry`] has what engines compute with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MatmulProblem {
-    /// Element type of all three: float32 or float64.
-    pub(super) dtype: DType,
-    /// Layouts of the operands and of the result.
-    pub(super) layouts: [Layout; 3],
+    /// `a`, `b` and what the request names, in that order.
+    pub(super) inputs: SmallVec<[MatmulOperand<InputRole>; 3]>,
+    /// The result, and what is written besides.
+    pub(super) outputs: SmallVec<[MatmulOperand<OutputRole>; 1]>,
+    pub(super) shape: ProductShape,
+    pub(super) types: MatmulTypes,
+    /// Whether elements of `a` and of `b` are conjugated.
+    pub(super) conjugate: [bool; 2],
+    pub(super) epilog: Epilog,
+    /// Whether the result overwrites `c`.
+    pub(super) inplace: bool,
+    pub(super) search: AlgorithmSearch,
     /// Bytes that each address is a multiple of: see [`alignment`]. cuBLASLt chooses by it.
     pub(super) alignment: usize,
 }
 
-impl Request for MatmulRequest {
-    type Problem = MatmulProblem;
-
-    fn problem(&self, inputs: &[&TensorView], execution: Execution) -> Result<MatmulProblem> {
-        let &[a, b] = inputs else {
-            return Err(Error::InvalidValue("matmul has two operands".into()));
-        };
-        for (name, view) in [("a", a), ("b", b)] {
-            let is_known = matches!(view.dtype, DType::Float32 | DType::Float64);
-            if !is_known || view.layout.ndim() != 2 {
-                return Err(Error::InvalidValue(format!(
-                    "{name} is of {}, but matmul takes matrices of type float32 or float64; \
-                     convert or reshape it first",
-                    view.describe()
-                )));
-            }
-        }
-        let (left, right) = (&a.layout, &b.layout);
-        if a.dtype != b.dtype || a.device != b.device || left.shape[1] != right.shape[0] {
-            return Err(Error::InvalidValue(format!(
-                "a is of {} and b of {}, but both must have the same type and be in the same \
-                 memory, and a as many columns as b has rows; convert, copy or transpose one",
-                a.describe(),
-                b.describe()
-            )));
-        }
-        let layout = Layout::contiguous(&[left.shape[0], right.shape[1]]);
-        let wanted = TensorView { layout, ..a.clone() };
-        if let Some(out) = &self.output {
-            check_output(out, &wanted)?;
-            for (name, view) in [("a", a), ("b", b)] {
-                if let Some(overlap) = out.overlap(view).words() {
-                    return Err(Error::InvalidValue(format!(
-                        "out and {name} {overlap} in memory; give memory of its own"
-                    )));
-                }
-            }
-        }
-        let views = [a, b].into_iter().chain(&self.output);
-        let alignment = alignment(views, execution.location());
-        let result = self.output.as_ref().map_or(wanted.layout, |out| out.layout.clone());
-        let layouts = [left.clone(), right.clone(), result];
-        Ok(MatmulProblem { dtype: a.dtype, layouts, alignment })
+impl MatmulProblem {
+    /// The element types.
+    #[must_use]
+    pub fn types(&self) -> MatmulTypes {
+        self.types
     }
 
-    fn is_about_inputs_alone(&self) -> bool {
-        self.output.is_none()
+    /// What is done with the sum.
+    #[must_use]
+    pub fn epilog(&self) -> Epilog {
+        self.epilog
+    }
+
+    /// m, n and k: the extents of the result, and the common one of the factors.
+    #[must_use]
+    pub fn extents(&self) -> [i64; 3] {
+        [self.shape.rows, self.shape.columns, self.shape.depth]
+    }
+
+    /// Whether the operands behind `a` and `b` are these, in this order.
+    #[must_use]
+    pub fn has_inputs(&self, further: impl Iterator<Item = InputRole>) -> bool {
+        self.inputs.iter().skip(2).map(|input| input.role).eq(further)
+    }
+
+    /// What each result is, in their order.
+    pub fn output_roles(&self) -> impl Iterator<Item = OutputRole> {
+        self.outputs.iter().map(|output| output.role)
+    }
+
+    /// Where an operand is among the inputs, if there is one of this role.
+    #[must_use]
+    pub fn input_index(&self, role: InputRole) -> Option<usize> {
+        self.inputs.iter().position(|input| input.role == role)
+    }
+
+    /// Where a result is among the outputs, if there is one of this role.
+    #[must_use]
+    pub fn output_index(&self, role: OutputRole) -> Option<usize> {
+        self.outputs.iter().position(|output| output.role == role)
+    }
+
+    /// Returns `InvalidValue` unless this is the product of two matrices alone, of float32 or
+    /// float64.
+    pub(super) fn check_plain(&self, engine: &str) -> Result<()> {
+        let is_known = matches!(self.types.a, DType::Float32 | DType::Float64);
+        if is_known
+            && self.inputs.len() == 2
+            && self.outputs.len() == 1
+            && self.epilog == Epilog::None
+            && self.outputs[0].layout.ndim() == 2
+        {
+            return Ok(());
+        }
+        Err(Error::InvalidValue(format!(
+            "{engine} takes matrices of type float32 or float64 only; convert or reshape the \
+             operands first"
+        )))
+    }
+
+    /// Element types of the matrices of a [`Geometry`], in their order; `None` for those that are
+    /// not there.
+    pub(super) fn matrix_dtypes(&self) -> [Option<DType>; MATRICES] {
+        let input = |role| self.input_index(role).map(|index| self.inputs[index].dtype);
+        let output = |role| self.output_index(role).map(|index| self.outputs[index].dtype);
+        [
+            input(InputRole::Bias).or(output(OutputRole::Sums)),
+            input(InputRole::Aux).or(output(OutputRole::Aux)),
+            Some(self.types.a),
+            Some(self.types.b),
+            input(InputRole::C),
+            Some(self.types.result),
+        ]
+    }
+
+    /// The number of elements of the vector that the epilog adds or writes.
+    pub(super) fn vector_length(&self) -> i64 {
+        match self.epilog {
+            Epilog::Bgradb => self.shape.columns,
+            _ => self.shape.rows,
+        }
+    }
+
+    /// The matrices that engines compute with.
+    pub(super) fn geometry(&self) -> Geometry {
+        Geometry::of(self)
+    }
+}
+
+impl AuxKind {
+    /// The element type of the matrix: that of the result unless `chosen`, and a wider one for
+    /// results of 8 bits.
+    pub(super) fn dtype(self, types: MatmulTypes, chosen: Option<DType>) -> DType {
+        match self {
+            Self::ReluBits => DType::UInt8,
+            Self::GeluArgument if is_narrow(types.result) => chosen.unwrap_or(types.c),
+            Self::GeluArgument => chosen.unwrap_or(types.result),
+        }
     }
 }
 
 impl Problem for MatmulProblem {
     fn input(&self, index: usize) -> Option<OperandSpec<'_>> {
-        let name = *["a", "b"].get(index)?;
-        Some(OperandSpec { name, dtype: self.dtype, layout: &self.layouts[index] })
+        let MatmulOperand { role, dtype, layout } = self.inputs.get(index)?;
+        Some(OperandSpec { name: role.name(), dtype: *dtype, layout })
     }
 
     fn output(&self, index: usize) -> Option<OperandSpec<'_>> {
-        let (name, dtype, layout) = ("out", self.dtype, &self.layouts[2]);
-        (index == 0).then_some(OperandSpec { name, dtype, layout })
+        let MatmulOperand { role, dtype, layout } = self.outputs.get(index)?;
+        let name = match role {
+            OutputRole::Result => "out",
+            OutputRole::Aux => "the auxiliary output",
+            OutputRole::Sums => "the sums",
+            OutputRole::ResultAmax => "the largest magnitude of the result",
+            OutputRole::AuxAmax => "the largest magnitude of the auxiliary output",
+        };
+        Some(OperandSpec { name, dtype: *dtype, layout })
+    }
+
+    fn overwritten_input(&self) -> Option<usize> {
+        self.inplace.then(|| self.input_index(InputRole::C)).flatten()
     }
 
     fn is_empty(&self) -> bool {
-        self.layouts[2].is_empty()
+        // Sums of rows are there without columns, and sums of columns without rows.
+        self.outputs.iter().all(|output| output.layout.is_empty())
     }
 
-    fn fits_input(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
+    fn fits_input(&self, index: usize, view: &TensorView, location: MemoryLocation) -> bool {
+        let is_scale = self.inputs.get(index).is_some_and(|input| input.role.is_scale());
+        is_scale || alignment([view], location) >= self.alignment
+    }
+
+    fn fits_output(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
         alignment([view], location) >= self.alignment
-    }
-
-    fn fits_output(&self, index: usize, view: &TensorView, location: MemoryLocation) -> bool {
-        self.fits_input(index, view, location)
     }
 }

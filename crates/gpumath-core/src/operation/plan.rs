@@ -107,6 +107,12 @@ impl<O: Operation> Plan<O> {
         self.execution
     }
 
+    /// What computes; `None` for an empty problem.
+    #[must_use]
+    pub fn engine(&self) -> Option<&O::Engine> {
+        self.engine.as_ref()
+    }
+
     /// Name of the engine; `"none"` for an empty problem.
     #[must_use]
     pub fn engine_name(&self) -> &'static str {

@@ -29,13 +29,14 @@ pub struct Computed<Memory> {
 ///
 /// # Examples
 /// ```
-/// use gpumath_core::matmul::{Matmul, MatmulRequest};
+/// use gpumath_core::matmul::{Matmul, MatmulArguments, MatmulRequest};
 /// use gpumath_core::operation::{Execution, Operand, compute};
 ///
 /// let a = [1.0, 2.0, 3.0, 4.0];
 /// let a = Operand::of_slice(&a, [2, 2])?;
 /// let request = MatmulRequest::default();
-/// let product = compute::<Matmul, f64>(&request, &[&a, &a], (), Execution::cpu())?;
+/// let arguments = MatmulArguments::default();
+/// let product = compute::<Matmul, f64>(&request, &[&a, &a], arguments, Execution::cpu())?;
 /// assert_eq!(product.memory, [7.0, 10.0, 15.0, 22.0]);
 /// # Ok::<(), gpumath_core::Error>(())
 /// ```

@@ -2,7 +2,7 @@
 
 use gpumath_core::Error;
 use gpumath_core::fft::{Direction, Fft, FftArguments, FftRequest};
-use gpumath_core::matmul::{Matmul, MatmulPlan, MatmulRequest};
+use gpumath_core::matmul::{Matmul, MatmulArguments, MatmulPlan, MatmulRequest};
 use gpumath_core::operation::{Execution, Operand, Workspace, compute};
 
 use crate::{assert_close, numbers, product, random};
@@ -15,16 +15,21 @@ fn products_of_slices() {
     let a = Operand::of_slice(&a, [5, 7]).unwrap();
     let b = Operand::of_slice(&b, [7, 6]).unwrap();
     let request = MatmulRequest::default();
-    let found = compute::<Matmul, f64>(&request, &[&a, &b], (), Execution::cpu()).unwrap();
+    let found =
+        compute::<Matmul, f64>(&request, &[&a, &b], MatmulArguments::default(), Execution::cpu())
+            .unwrap();
     assert_close(&found.memory, &expected, 1e-14);
 
     let mut memory = vec![f64::NAN; 30];
     {
         let out = Operand::of_slice_mut(&mut memory, [5, 6]).unwrap();
         let plan = MatmulPlan::of(&request, &[&a, &b], Execution::cpu()).unwrap();
-        plan.run(&[&a, &b], &[&out], (), &mut Workspace::new(), None).unwrap();
+        plan.run(&[&a, &b], &[&out], MatmulArguments::default(), &mut Workspace::new(), None)
+            .unwrap();
         // A result must not be shared with an operand, nor be borrowed for reading.
-        let wrong = plan.run(&[&a, &b], &[&b], (), &mut Workspace::new(), None).unwrap_err();
+        let wrong = plan
+            .run(&[&a, &b], &[&b], MatmulArguments::default(), &mut Workspace::new(), None)
+            .unwrap_err();
         assert!(wrong.to_string().contains("the plan was made for"), "{wrong}");
     }
     assert_close(&memory, &expected, 1e-14);

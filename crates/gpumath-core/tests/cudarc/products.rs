@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream};
 use gpumath_core::cudarc::{StreamAllocator, compute, execution, read, write};
-use gpumath_core::matmul::{Matmul, MatmulPlan, MatmulRequest};
+use gpumath_core::matmul::{Matmul, MatmulArguments, MatmulPlan, MatmulRequest};
 use gpumath_core::operation::{Execution, Workspace};
 use gpumath_core::tensor::Layout;
 
@@ -38,7 +38,8 @@ fn request() -> MatmulRequest {
 fn results_are_slices() {
     let Case { stream, a, b, expected } = case();
     let (a, b) = (read(&a, SHAPES[0], &stream).unwrap(), read(&b, SHAPES[1], &stream).unwrap());
-    let c = compute::<Matmul, f64>(&request(), &[&a, &b], (), &stream).unwrap();
+    let c =
+        compute::<Matmul, f64>(&request(), &[&a, &b], MatmulArguments::default(), &stream).unwrap();
     assert_eq!(c.layout, Layout::contiguous(&SHAPES[2]));
     assert!(Arc::ptr_eq(c.memory.stream(), &stream));
     assert_close(&stream.clone_dtoh(&c.memory).unwrap(), &expected, 1e-14);
@@ -61,7 +62,8 @@ fn views_and_strides() {
     let a = read(&view, SHAPES[0], &stream).unwrap();
     let layout = Layout { shape: [7, 6].as_slice().into(), strides: [1, 7].as_slice().into() };
     let b = read(&columns, layout, &stream).unwrap();
-    let c = compute::<Matmul, f32>(&request(), &[&a, &b], (), &stream).unwrap();
+    let c =
+        compute::<Matmul, f32>(&request(), &[&a, &b], MatmulArguments::default(), &stream).unwrap();
     let c: Vec<f64> = stream.clone_dtoh(&c.memory).unwrap().into_iter().map(f64::from).collect();
     assert_close(&c, &expected, 1e-6);
 }
@@ -82,7 +84,14 @@ fn a_plan_runs_twice_into_given_memory() {
         for half in 0..2 {
             let mut view = memory.slice_mut(30 * half..30 * (half + 1));
             let out = write(&mut view, SHAPES[2], &stream).unwrap();
-            plan.run(&[&a, &b], &[&out], (), &mut workspace, Some(&allocator)).unwrap();
+            plan.run(
+                &[&a, &b],
+                &[&out],
+                MatmulArguments::default(),
+                &mut workspace,
+                Some(&allocator),
+            )
+            .unwrap();
             kept.push(workspace.address());
         }
         assert_eq!(kept[0], kept[1]);
@@ -111,12 +120,16 @@ fn streams_wait_for_each_other() {
     let c = {
         let a = read(&arriving, SHAPES[0], &second).unwrap();
         let b = read(&b, SHAPES[1], &second).unwrap();
-        compute::<Matmul, f64>(&request(), &[&a, &b], (), &second).unwrap().memory
+        compute::<Matmul, f64>(&request(), &[&a, &b], MatmulArguments::default(), &second)
+            .unwrap()
+            .memory
     };
     let e = {
         let c = read(&c, SHAPES[2], &third).unwrap();
         let square = read(&square, [6, 6], &third).unwrap();
-        compute::<Matmul, f64>(&request(), &[&c, &square], (), &third).unwrap().memory
+        compute::<Matmul, f64>(&request(), &[&c, &square], MatmulArguments::default(), &third)
+            .unwrap()
+            .memory
     };
     // The first product and the operands are freed while the second may still run.
     drop((c, arriving, square, b));
@@ -133,7 +146,8 @@ fn the_cpu_multiplies_memory_of_a_device() {
         let out = write(&mut memory, SHAPES[2], &stream).unwrap();
         let plan = MatmulPlan::of(&request(), &[&a, &b], Execution::cpu()).unwrap();
         assert_eq!(plan.engine_name(), "embedded");
-        plan.run(&[&a, &b], &[&out], (), &mut Workspace::new(), None).unwrap();
+        plan.run(&[&a, &b], &[&out], MatmulArguments::default(), &mut Workspace::new(), None)
+            .unwrap();
     }
     assert_close(&stream.clone_dtoh(&memory).unwrap(), &expected, 1e-14);
 }
@@ -145,6 +159,7 @@ fn a_result_without_elements() {
     let nothing = stream.null::<f64>().unwrap();
     let b = stream.alloc_zeros::<f64>(6).unwrap();
     let (a, b) = (read(&nothing, [0, 2], &stream).unwrap(), read(&b, [2, 3], &stream).unwrap());
-    let c = compute::<Matmul, f64>(&request(), &[&a, &b], (), &stream).unwrap();
+    let c =
+        compute::<Matmul, f64>(&request(), &[&a, &b], MatmulArguments::default(), &stream).unwrap();
     assert_eq!((c.memory.len(), c.layout.shape.as_slice()), (0, [0, 3].as_slice()));
 }

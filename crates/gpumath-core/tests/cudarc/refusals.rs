@@ -2,7 +2,7 @@
 
 use gpumath_core::Error;
 use gpumath_core::cudarc::{StreamAllocator, compute, execution, read, write};
-use gpumath_core::matmul::{Matmul, MatmulPlan, MatmulRequest};
+use gpumath_core::matmul::{Matmul, MatmulArguments, MatmulPlan, MatmulRequest};
 use gpumath_core::memory::BaseCUDAMemoryManager;
 use gpumath_core::operation::{Operand, Workspace};
 use gpumath_core::tensor::Layout;
@@ -40,9 +40,11 @@ fn other_types_streams_and_shapes() {
     let out = write(&mut memory, [2, 2], &stream).unwrap();
     let halves = read(&halves, [2, 2], &stream).unwrap();
     let request = MatmulRequest::default();
-    let wrong = compute::<Matmul, f64>(&request, &[&out, &out], (), &stream);
+    let wrong =
+        compute::<Matmul, f64>(&request, &[&out, &out], MatmulArguments::default(), &stream);
     assert_eq!(text(wrong), "the result is of type float32, but float64 is asked for");
-    let wrong = compute::<Matmul, f32>(&request, &[&out, &halves], (), &stream);
+    let wrong =
+        compute::<Matmul, f32>(&request, &[&out, &halves], MatmulArguments::default(), &stream);
     assert!(text(wrong).contains("both must have the same type"));
 
     let plan = {
@@ -50,7 +52,7 @@ fn other_types_streams_and_shapes() {
         MatmulPlan::of(&request, &[&out, &out], place).unwrap()
     };
     let run = |inputs: &[&Operand<'_>], outputs: &[&Operand<'_>]| {
-        text(plan.run(inputs, outputs, (), &mut Workspace::new(), None))
+        text(plan.run(inputs, outputs, MatmulArguments::default(), &mut Workspace::new(), None))
     };
     assert!(run(&[&out, &out], &[&out]).contains("overlap in memory"));
     assert_eq!(run(&[&out, &out], &[]), "there is no memory for out");

@@ -3,14 +3,19 @@
 
 use gpumath_core::Result;
 use gpumath_core::fft::{Direction, Fft, FftArguments, FftRequest};
-use gpumath_core::matmul::{Matmul, MatmulRequest};
+use gpumath_core::matmul::{Matmul, MatmulArguments, MatmulRequest};
 use gpumath_core::operation::{Execution, Operand, compute};
 
 fn main() -> Result<()> {
     let matrix = [1.0, 2.0, 3.0, 4.0];
     let matrix = Operand::of_slice(&matrix, [2, 2])?;
     let request = MatmulRequest::default();
-    let square = compute::<Matmul, f64>(&request, &[&matrix, &matrix], (), Execution::cpu())?;
+    let square = compute::<Matmul, f64>(
+        &request,
+        &[&matrix, &matrix],
+        MatmulArguments::default(),
+        Execution::cpu(),
+    )?;
     println!("square: {:?}", square.memory);
 
     // Two lines of 8 samples: a constant, and a wave with one period.

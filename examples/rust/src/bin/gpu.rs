@@ -7,7 +7,7 @@ use cudarc::driver::{CudaContext, CudaSlice};
 use gpumath_core::cudarc::{compute, read};
 use gpumath_core::device;
 use gpumath_core::fft::{Direction, Fft, FftArguments, FftRequest};
-use gpumath_core::matmul::{Matmul, MatmulRequest};
+use gpumath_core::matmul::{Matmul, MatmulArguments, MatmulRequest};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // cudarc panics where there is no driver.
@@ -34,7 +34,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     transposed.strides.reverse();
     let columns = read(&memory, transposed, &stream)?;
     let request = MatmulRequest::default();
-    let product = compute::<Matmul, f32>(&request, &[&signal, &columns], (), &stream)?;
+    let product = compute::<Matmul, f32>(
+        &request,
+        &[&signal, &columns],
+        MatmulArguments::default(),
+        &stream,
+    )?;
     let energy = stream.clone_dtoh(&product.memory)?[0];
     println!("{:?}: the energy of the first line is {energy}", product.layout.shape);
     Ok(())

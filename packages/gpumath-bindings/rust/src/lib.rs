@@ -24,6 +24,8 @@ mod _core {
         #[pymodule_export]
         use crate::api::array::PyArray;
         #[pymodule_export]
+        use crate::api::cosine::cosine_step;
+        #[pymodule_export]
         use crate::api::crop_or_pad::resized;
         #[pymodule_export]
         use crate::api::device::{PyDevice, driver_version};
@@ -36,7 +38,7 @@ mod _core {
         #[pymodule_export]
         use crate::api::libraries::{PyLibrary, has, libraries, search_report};
         #[pymodule_export]
-        use crate::api::matmul::PyMatmulPlan;
+        use crate::api::matmul::{PyMatmulExecutor, PyMatmulPlan};
         #[pymodule_export]
         use crate::api::memory::{PyMemoryPointer, allocate, copy};
         #[pymodule_export]

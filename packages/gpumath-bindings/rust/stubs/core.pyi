@@ -226,7 +226,7 @@ class FftPlan:
 
 @final
 class MatmulPlan:
-    """The product of two matrices of some shapes, layouts and element type, ready to run.
+    """A product ``alpha * a @ b + beta * c`` of operands of some layouts, ready to run.
 
     It holds no workspace.
     """
@@ -235,14 +235,47 @@ class MatmulPlan:
         cls,
         a: object,
         b: object,
+        c: object | None = None,
         *,
+        inputs: dict[str, Any] | None = None,
         execution: Literal["cpu", "cuda"] | None = None,
         device_id: int | None = None,
         device_ids: Sequence[int] | None = None,
         num_threads: int | None = None,
         out: object | None = None,
         stream: _Stream | None = None,
+        conjugate: tuple[bool, bool] = (False, False),
+        epilog: int | None = None,
+        inplace: bool = False,
+        compute_type: int | None = None,
+        scale_type: str | None = None,
+        result_type: str | None = None,
+        aux_type: str | None = None,
+        result_amax: bool = False,
+        aux_amax: bool = False,
+        sm_count_target: int = 0,
+        fast_accumulation: bool = False,
+        limit: int = 1,
+        reduction_scheme_mask: int | None = None,
+        max_waves_count: float = 0.0,
+        numerical_impl_mask: int | None = None,
+        max_workspace: int | None = None,
+        algorithm: bytes | None = None,
+        handle: int = 0,
     ) -> MatmulPlan: ...
+    @staticmethod
+    def multiply(
+        a: object,
+        b: object,
+        c: object | None = None,
+        alpha: object | None = None,
+        beta: object | None = None,
+        out: object | None = None,
+        epilog: int | None = None,
+        inputs: dict[str, Any] | None = None,
+        execution: Literal["cpu", "cuda"] | None = None,
+        takes_host_memory: bool = True,
+    ) -> Any: ...
     @property
     def device_id(self) -> int | None: ...
     @property
@@ -251,6 +284,24 @@ class MatmulPlan:
     def engine(self) -> str: ...
     @property
     def workspace_size(self) -> int: ...
+    @property
+    def library_calls(self) -> int: ...
+    @property
+    def copies(self) -> int: ...
+    @property
+    def algorithms(self) -> list[tuple[bytes, int, float]]: ...
+    @property
+    def compute_type(self) -> int: ...
+    @property
+    def dtypes(self) -> list[str]: ...
+    @property
+    def extents(self) -> list[int]: ...
+    @property
+    def result_shape(self) -> tuple[int, ...]: ...
+    @property
+    def result_strides(self) -> tuple[int, ...]: ...
+    @property
+    def auxiliary_outputs(self) -> tuple[str, ...]: ...
     def run(
         self,
         a: object,
@@ -259,6 +310,45 @@ class MatmulPlan:
         stream: _Stream | None = None,
         workspace: Workspace | None = None,
         blocking: bool = False,
+        *,
+        c: object | None = None,
+        inputs: dict[str, Any] | None = None,
+        alpha: object | None = None,
+        beta: object | None = None,
+    ) -> Any: ...
+
+@disjoint_base
+class MatmulExecutor:
+    """Base of classes that execute one product many times.
+
+    What their users repeat costs no Python code.
+    """
+
+    def __new__(cls, *_arguments: object, **_keywords: object) -> Self: ...
+    @property
+    def _operands(self) -> tuple[Any, ...]: ...
+    @_operands.setter
+    def _operands(self, operands: Sequence[Any]) -> None: ...
+    def _prepare(
+        self,
+        library: str,
+        device_id: int | None,
+        plan: MatmulPlan,
+        alpha: object | None,
+        beta: object | None,
+        workspace: Workspace,
+        blocking: bool,
+        logger: Logger,
+    ) -> None: ...
+    def _unprepare(self) -> None: ...
+    def _try_reset(self, *operands: object) -> bool: ...
+    def execute(
+        self,
+        *,
+        algorithm: Any = None,
+        release_workspace: bool = False,
+        stream: _Stream | None = None,
+        out: object | None = None,
     ) -> Any: ...
 
 @disjoint_base
@@ -363,6 +453,21 @@ class FftPass:
     @property
     def batch(self) -> int: ...
 
+def cosine_step(
+    operand: object,
+    transform: int,
+    points: int,
+    axis: int,
+    is_before: bool,
+    *,
+    is_sine: bool = False,
+    scale: float = 1.0,
+    first: float = 1.0,
+    last: float = 1.0,
+    has_parts: bool = False,
+    num_threads: int | None = None,
+    stream: _Stream | None = None,
+) -> Any: ...
 def resized(operand: object, shape: Sequence[int], *, stream: _Stream | None = None) -> Any: ...
 def usable_cores() -> int: ...
 

@@ -5,6 +5,8 @@
   `driver`, `runtime`, `nvrtc`, `nvjitlink`, `mathdx`
 - `gpumath.bindings.core`: libraries, devices, streams, memory, operand views and FFT plans
 - `gpumath.bindings.errors`: the exceptions
+- `gpumath.bindings.code_cache`: the cache on disk of what the packages compile, one of the
+  kinds of files of `gpumath.bindings.file_store`
 - ``python -m gpumath.bindings``: a report of what is found on this machine and what is missing
 
 ``import gpumath.bindings`` is enough: a module is imported when its name is first used. Importing a
@@ -29,6 +31,7 @@ if isinstance(__spec__.loader, _zipimporter):  # or else an error about a missin
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpumath.bindings import (
+        code_cache,
         core,
         cublas,
         cublasLt,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
         cusparse,
         driver,
         errors,
+        file_store,
         mathdx,
         nvjitlink,
         nvrtc,
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "code_cache",
     "core",
     "cublas",
     "cublasLt",
@@ -64,6 +69,7 @@ __all__ = [
     "cusparse",
     "driver",
     "errors",
+    "file_store",
     "mathdx",
     "nvjitlink",
     "nvrtc",

@@ -1,8 +1,8 @@
 """``python -m gpumath.bindings``: a report of what is found where, and what is missing.
 
-It prints the driver and the CUDA libraries with their versions and files, the devices, the commands
-that install what is missing, and every place that was searched. ``--json`` prints the report as one
-JSON object.
+The first line is the verdict: what gpumath can compute on, and the command that helps. Then come
+the driver and the CUDA libraries with their versions and files, the devices, the commands that
+install what is missing, and every place that was searched. ``--json`` prints one JSON object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from gpumath.bindings import core
 from gpumath.bindings.errors import GpumathError
 
-__all__ = ["collect", "main", "render"]
+__all__ = ["collect", "main", "render", "verdict"]
 
 
 def collect() -> dict[str, Any]:
@@ -27,10 +27,10 @@ def collect() -> dict[str, Any]:
     Returns
     -------
     dict
-        Keys ``gpumath_bindings``, ``python``, ``platform`` (text), ``cuda_major`` (int or None),
-        ``origin``, ``reason`` (text or None), ``libraries``, ``devices``, ``missing``,
-        ``considered`` (lists of dicts), ``environment`` (dict) and ``device_error`` (text or
-        None). All values can be written as JSON.
+        Keys ``verdict``, ``gpumath_bindings``, ``python``, ``platform`` (text), ``cuda_major``
+        (int or None), ``origin``, ``reason`` (text or None), ``libraries``, ``devices``,
+        ``missing``, ``considered`` (lists of dicts), ``environment`` (dict) and ``device_error``
+        (text or None). All values can be written as JSON.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def collect() -> dict[str, Any]:
     """
     report = core.search_report()
     devices, device_error = _devices()
-    return {
+    found = {
         "gpumath_bindings": _version(),
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -56,6 +56,44 @@ def collect() -> dict[str, Any]:
         "considered": _attempts(report["considered"]),
         "environment": dict(report["environment"]),
     }
+    return {"verdict": verdict(found), **found}
+
+
+def verdict(found: dict[str, Any]) -> str:
+    """Say in one line what gpumath can compute on here, and what to do about what is missing.
+
+    Parameters
+    ----------
+    found : dict
+        The result of `collect`, with or without its verdict.
+
+    Returns
+    -------
+    str
+        A line that begins with "ready" or "not ready".
+
+    Examples
+    --------
+    >>> from gpumath.bindings.__main__ import collect, verdict
+    >>> "ready" in verdict(collect())
+    True
+    """
+    missing = [library for library in found["missing"] if library["name"] != "driver"]
+    if not found["devices"]:
+        drivers = [library for library in found["missing"] if library["name"] == "driver"]
+        reason = found["device_error"] or "there is no CUDA device"
+        if drivers:
+            reason = f"there is no NVIDIA driver; for a GPU, {drivers[0]['fix']}"
+        return f"ready for the CPU only: {_one_line(reason)}"
+    names = [device["name"] for device in found["devices"]]
+    gpus = f"{len(names)} GPU{'s' if len(names) > 1 else ''} ({', '.join(sorted(set(names)))})"
+    fixes = "; ".join(line.strip() for line in _missing(missing) if line.startswith("  to fix it"))
+    if found["cuda_major"] is None:
+        return f"not ready for the GPU: {gpus}, but no CUDA library; {fixes}"
+    ready = f"{gpus}, CUDA {found['cuda_major']}"
+    if missing:
+        return f"ready but for {', '.join(m['name'] for m in missing)}: {ready}; {fixes}"
+    return f"ready: {ready}, all libraries found"
 
 
 def render(found: dict[str, Any]) -> str:
@@ -74,12 +112,13 @@ def render(found: dict[str, Any]) -> str:
     Examples
     --------
     >>> from gpumath.bindings.__main__ import collect, render
-    >>> render(collect()).startswith("gpumath-bindings")
+    >>> render(collect()).startswith(("ready", "not ready"))
     True
     """
     lines = [
+        found["verdict"],
         f"gpumath-bindings {found['gpumath_bindings']}, "
-        f"Python {found['python']}, {found['platform']}"
+        f"Python {found['python']}, {found['platform']}",
     ]
     lines += _section("Libraries", _table(found["libraries"], "name", "version", "origin", "path"))
     if found["cuda_major"] is not None:
@@ -109,7 +148,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        Always 0, because a missing library is a finding and not a failure.
+        Always 0: a missing library is a finding and not a failure. Programs read the verdict.
 
     Examples
     --------
@@ -191,6 +230,10 @@ def _missing(libraries: list[dict[str, Any]]) -> list[str]:
 
 def _attempts(attempts: list[tuple[str, str, str]]) -> list[dict[str, str]]:
     return [dict(zip(("step", "place", "outcome"), attempt, strict=True)) for attempt in attempts]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _version() -> str:

@@ -27,6 +27,9 @@ class ArrayLibrary(Protocol):
     def resolve(self, operand: Any) -> Any:
         """Copy ``operand`` if its elements are still to be computed; else return it itself."""
 
+    def scalar(self, operand: Any, value: float) -> Any:
+        """Make an array of one float32 element in the memory of ``operand``."""
+
 
 class _Numpy:
     name = "numpy"
@@ -39,6 +42,9 @@ class _Numpy:
 
     def resolve(self, operand: Any) -> Any:
         return operand
+
+    def scalar(self, operand: Any, value: float) -> Any:  # noqa: ARG002 - host memory is one
+        return np.full(1, value, np.float32)
 
 
 class _Cupy:
@@ -56,6 +62,12 @@ class _Cupy:
     def resolve(self, operand: Any) -> Any:
         return operand
 
+    def scalar(self, operand: Any, value: float) -> Any:
+        import cupy
+
+        with operand.device:
+            return cupy.full(1, value, cupy.float32)
+
 
 class _Torch:
     name = "torch"
@@ -71,6 +83,11 @@ class _Torch:
     def resolve(self, operand: Any) -> Any:
         """Conjugate and negate what is marked to be; only a mark tells it from the original."""
         return operand.resolve_conj().resolve_neg()
+
+    def scalar(self, operand: Any, value: float) -> Any:
+        import torch
+
+        return torch.full((1,), value, dtype=torch.float32, device=operand.device)
 
 
 class _Other:
@@ -98,6 +115,13 @@ class _Other:
 
     def resolve(self, operand: Any) -> Any:
         return operand
+
+    def scalar(self, operand: Any, value: float) -> Any:
+        msg = (
+            f"{value!r} is a number, but a is a {type(operand).__name__}, for which an array of "
+            "one float32 element is needed"
+        )
+        raise ValueError(msg)
 
 
 def library_of(operand: object) -> ArrayLibrary:

@@ -4,7 +4,9 @@ The functions `fft`, `ifft`, `rfft` and `irfft` make a plan, execute it, and cac
 call with such an operand. The class `FFT` separates these steps, for a transform that runs many
 times. Neither scales the result in either direction, unless ``norm`` is given to a function. The
 functions for several axes, from `fft2` to `irfftn`, have the arguments and the defaults of
-`numpy.fft`: they divide inverse transforms by the number of points.
+`numpy.fft`: they divide inverse transforms by the number of points. `convolve`, `correlate` and
+their relatives have those of `scipy.signal`, and `scipy_backend` serves programs that call
+`scipy.fft`.
 
 Examples
 --------
@@ -20,6 +22,8 @@ array([1., 2., 3., 4.])
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
 from gpumath.bindings.errors import UnsupportedLayoutError
 from gpumath.fft._callbacks import compile_epilog, compile_prolog
+from gpumath.fft._convolution import convolve, correlate, fftconvolve, oaconvolve
+from gpumath.fft._dct import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._errors import InvalidFFTState
 from gpumath.fft._estimate import estimate_workspace_size
@@ -29,6 +33,7 @@ from gpumath.fft._functions import fft, ifft, irfft, rfft
 from gpumath.fft._key import FFTKey
 from gpumath.fft._nd_functions import fft2, fftn, ifft2, ifftn, irfft2, irfftn, rfft2, rfftn
 from gpumath.fft._options import FFTDirection, FFTOptions
+from gpumath.fft._scipy_backend import ScipyBackend, scipy_backend
 
 __all__ = [
     "FFT",
@@ -39,15 +44,27 @@ __all__ = [
     "FFTKey",
     "FFTOptions",
     "InvalidFFTState",
+    "ScipyBackend",
     "UnsupportedLayoutError",
     "compile_epilog",
     "compile_prolog",
+    "convolve",
+    "correlate",
+    "dct",
+    "dctn",
+    "dst",
+    "dstn",
     "estimate_workspace_size",
     "fft",
     "fft2",
+    "fftconvolve",
     "fftfreq",
     "fftn",
     "fftshift",
+    "idct",
+    "idctn",
+    "idst",
+    "idstn",
     "ifft",
     "ifft2",
     "ifftn",
@@ -55,8 +72,10 @@ __all__ = [
     "irfft",
     "irfft2",
     "irfftn",
+    "oaconvolve",
     "rfft",
     "rfft2",
     "rfftfreq",
     "rfftn",
+    "scipy_backend",
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gpumath._host.code_cache import cached_code
 from gpumath.bindings import core, cufft, nvrtc
+from gpumath.bindings.code_cache import cached_code
 from gpumath.bindings.errors import LibraryNotFoundError, NoDeviceError
 
 __all__ = ["Callback", "check_cufft", "lowest_compute_capability"]
@@ -175,11 +177,19 @@ class Callback(NamedTuple):
         info = self.user_info
         kind = type(info)
         parts = (
-            *(compiler, content, _ABI),
+            *(_own_version(), compiler, content, _ABI),
             *(self.phase, self.element, f"{kind.__module__}.{kind.__qualname__}:{info}"),
             *(str(self.name), self.representation, str(self.compute_capability)),
         )
         return "\0".join(parts)
+
+
+@cache
+def _own_version() -> str:
+    try:
+        return f"gpumath-host {version('gpumath-host')}"
+    except PackageNotFoundError:  # not installed, but found on PYTHONPATH
+        return "gpumath-host"
 
 
 def lowest_compute_capability() -> int:

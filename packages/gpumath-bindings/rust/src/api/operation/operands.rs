@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use gpumath_core::operation::{OperandSpec, Operation, Plan};
+use gpumath_core::operation::{OperandSpec, Operation, Plan, PlanLookup};
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -90,6 +90,25 @@ impl<'py> Operands<'py> {
         let execution = chosen.resolve(py, self.location())?;
         let (inputs, library) = (&views(&self.inputs), self.library);
         find_or_plan(py, &Planning { request, inputs, execution, library, stream })
+    }
+
+    /// Like [`Self::plan`], but `None` if the request refuses the operands.
+    pub(crate) fn plan_unless_refused<O: Operation>(
+        &self,
+        py: Python<'py>,
+        request: &O::Request,
+        chosen: &ExecutionArguments<'_>,
+    ) -> PyResult<Option<Arc<Plan<O>>>> {
+        let execution = chosen.resolve(py, self.location())?;
+        let (inputs, library) = (&views(&self.inputs), self.library);
+        match Plan::find(request, inputs, execution) {
+            Ok(PlanLookup::Cached(plan)) => Ok(Some(plan)),
+            Ok(PlanLookup::Missing(problem)) => {
+                let planning = Planning { request, inputs, execution, library, stream: None };
+                planning.plan(py, *problem, true).map(Some)
+            }
+            Err(_) => Ok(None),
+        }
     }
 
     /// Describes an execution of a plan on these operands.

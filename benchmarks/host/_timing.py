@@ -1,0 +1,56 @@
+"""Times subjects side by side: on the CPU by the clock, on a GPU by events."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Call = Callable[[], object]
+
+
+def medians(calls: Mapping[str, Call], seconds: float, on_gpu: bool) -> dict[str, float]:
+    """Return the median seconds of each call; all of them run in every round."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    measure = _gpu_seconds if on_gpu else _seconds
+    for call in calls.values():
+        measure(call, 1)
+    repeats = {name: _repeats(measure, call) for name, call in calls.items()}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or min(map(len, times.values())) < 3:
+        for name, call in calls.items():
+            times[name].append(measure(call, repeats[name]))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def _repeats(measure: Callable[[Call, int], float], call: Call) -> int:
+    """Return how often to run a call, so that it takes about two milliseconds."""
+    return max(1, min(1000, int(2e-3 / measure(call, 1))))
+
+
+def _seconds(call: Call, repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats
+
+
+def _gpu_seconds(call: Call, repeats: int) -> float:
+    import cupy
+
+    start, end = cupy.cuda.Event(), cupy.cuda.Event()
+    start.record()
+    for _ in range(repeats):
+        call()
+    end.record()
+    end.synchronize()
+    return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 / repeats
+
+
+def report(row: str, times: Mapping[str, float], own: str, peer: str) -> dict[str, Any]:
+    """Print one row, and return it for a file."""
+    ratio = times[own] / times[peer]
+    cells = "".join(f"  {name} {seconds * 1e6:11.1f} us" for name, seconds in times.items())
+    print(f"{row:44s}{cells}  ratio {ratio:5.2f}", flush=True)
+    return {"row": row, "ratio": ratio, **times}

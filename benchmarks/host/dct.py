@@ -1,0 +1,83 @@
+"""Measures cosine and sine transforms beside SciPy on the CPU, or beside cupyx.scipy.fft (--gpu).
+
+A row is a function, a type, a shape and axes. The last column is gpumath's time over the other's.
+Both use one thread on the CPU, unless --threads says otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpumath import fft
+
+sys.path.append(str(Path(__file__).parent))
+from _timing import medians, report
+
+SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+    ("dct", (1024,), {}),
+    ("dct", (1000, 1000), {}),
+    ("dct", (1000, 1000), {"axis": 0}),
+    ("dct", (100_000, 8), {}),
+    ("dct", (1_000_000,), {}),
+    ("dst", (64, 10_007), {}),
+    ("idst", (300, 50, 40), {"axis": 1}),
+    ("dctn", (512, 512), {}),
+    ("dctn", (64, 64, 64), {}),
+]
+LARGE_SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+    ("dct", (64, 1 << 20), {}),
+    ("dct", (8192, 8192), {"axis": 0}),
+    ("dctn", (8192, 8192), {}),
+    ("dctn", (256, 256, 256), {}),
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--seconds", type=float, default=0.3, help="for each row")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--dtypes", nargs="+", default=["float64", "float32"])
+    parser.add_argument("--types", nargs="+", type=int, default=[1, 2, 3, 4])
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    xp: Any = np
+    workers = {} if arguments.gpu else {"workers": arguments.threads}
+    if arguments.gpu:
+        import cupy
+        import cupyx.scipy.fft as peer
+
+        xp = cupy
+    else:
+        import scipy.fft as peer
+    rng, found = np.random.default_rng(), []
+    shapes = SHAPES + (LARGE_SHAPES if arguments.gpu else [])
+    # CuPy has the types 2 and 3 only.
+    types = [kind for kind in arguments.types if not arguments.gpu or kind in (2, 3)]
+    for (name, shape, where), dtype, kind in product(shapes, arguments.dtypes, types):
+        x = xp.asarray(rng.standard_normal(shape).astype(dtype))
+        own, other = getattr(fft, name), getattr(peer, name)
+        calls = {
+            "gpumath": lambda f=own, x=x, k=kind, kw={**where, **workers}: f(x, k, **kw),
+            peer.__name__.partition(".")[0]: lambda f=other, x=x, k=kind, kw={**where, **workers}: (
+                f(x, k, **kw)
+            ),
+        }
+        times = medians(calls, arguments.seconds, arguments.gpu)
+        axes = f" {where}" if where else ""
+        found.append(report(f"{name} {kind} {dtype} {shape}{axes}", times, *calls))
+    for one in sorted(found, key=lambda one: -one["ratio"])[:5]:
+        print(f"worst: {one['ratio']:.2f}  {one['row']}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+//! What comes before and after the Fourier transform by which a cosine or sine transform (DCT, DST)
+//! of type I to IV is computed.
+//!
+//! | type | before | Fourier transform | after |
+//! |---|---|---|---|
+//! | I | mirrored | real, 2 (N - 1) points; sine: 2 (N + 1) | real parts; sine: imaginary |
+//! | II | even elements, odd ones backwards | real, N points | turned by quarter circles |
+//! | III | turned by quarter circles | to real, N points | even and odd elements put back |
+//! | IV, even N | pairs turned | complex, N / 2 points | turned, pairs put back |
+//! | IV, odd N | every eighth element | real, N points | turned by odd eighths of a circle |
+//!
+//! A sine transform of type II is a cosine transform of the line with every other sign changed,
+//! reversed; one of type III or IV is that of the reversed line, with every other sign changed.
+//! Types I are not computed by N points, because that loses half of the digits for large N.
+
+mod host;
+
+use std::num::NonZeroUsize;
+
+use crate::device::{ContextGuard, StreamRef};
+use crate::error::{Error, Result};
+use crate::kernels::{self, CosineCall, CosineLine};
+use crate::tensor::{DType, MemoryLocation, TensorView};
+
+/// One pass over memory before or after a Fourier transform. `cosine.cu` has the same order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CosineStep {
+    /// Before types I: the line and its mirror image.
+    Extend,
+    /// After types I: real or imaginary parts.
+    Take,
+    /// Before types II: even elements, then odd ones backwards.
+    Fold2,
+    /// After types II: turned by quarter circles.
+    Turn2,
+    /// Before types III: turned by quarter circles.
+    Turn3,
+    /// After types III: even and odd elements put back.
+    Unfold3,
+    /// Before types IV of an even length: pairs, turned.
+    Pack4,
+    /// After types IV of an even length: turned, pairs put back.
+    Unpack4,
+    /// Before types IV of an odd length: every eighth element of the periodic line.
+    Fold4,
+    /// After types IV of an odd length: turned by odd eighths of a circle.
+    Turn4,
+}
+
+impl CosineStep {
+    /// Returns the step before or after the Fourier transform, for a type from 1 to 4.
+    #[must_use]
+    pub fn of(transform: u8, points: i64, is_before: bool) -> Option<Self> {
+        Some(match (transform, is_before) {
+            (1, true) => Self::Extend,
+            (1, false) => Self::Take,
+            (2, true) => Self::Fold2,
+            (2, false) => Self::Turn2,
+            (3, true) => Self::Turn3,
+            (3, false) => Self::Unfold3,
+            (4, true) if points % 2 == 0 => Self::Pack4,
+            (4, false) if points % 2 == 0 => Self::Unpack4,
+            (4, true) => Self::Fold4,
+            (4, false) => Self::Turn4,
+            _ => return None,
+        })
+    }
+
+    /// Returns whether the source has complex elements.
+    #[must_use]
+    pub fn takes_complex(self) -> bool {
+        matches!(self, Self::Take | Self::Turn2 | Self::Unpack4 | Self::Turn4)
+    }
+
+    /// Returns whether the target has complex elements.
+    #[must_use]
+    pub fn gives_complex(self) -> bool {
+        matches!(self, Self::Turn3 | Self::Pack4)
+    }
+
+    /// Returns the lengths of a line of the source and of the target, for a transform of `points`.
+    #[must_use]
+    pub fn lengths(self, points: i64, is_sine: bool) -> (i64, i64) {
+        let half = points / 2 + 1;
+        match self {
+            Self::Extend => (points, if is_sine { 2 * (points + 1) } else { 2 * (points - 1) }),
+            Self::Take => (if is_sine { points + 2 } else { points }, points),
+            Self::Fold2 | Self::Unfold3 | Self::Fold4 => (points, points),
+            Self::Turn2 | Self::Turn4 => (half, points),
+            Self::Turn3 => (points, half),
+            Self::Pack4 => (points, points / 2),
+            Self::Unpack4 => (points / 2, points),
+        }
+    }
+}
+
+/// What a step computes.
+#[derive(Clone, Copy, Debug)]
+pub struct CosineArguments {
+    /// Which step it is.
+    pub step: CosineStep,
+    /// Points of the cosine or sine transform.
+    pub points: i64,
+    /// Whether it is a sine transform.
+    pub is_sine: bool,
+    /// Factor of the result, in the steps after a transform.
+    pub scale: f64,
+    /// Factor of the first element of the transform's operand or result.
+    pub first: f64,
+    /// Factor of the last element.
+    pub last: f64,
+}
+
+/// Computes a step along an axis of `from`. In device memory the work is enqueued on `stream`, a
+/// stream of the arrays' device; in host memory it is shared by up to `threads` threads.
+///
+/// # Safety
+/// - Both arrays are valid until the work is done, and nothing else uses `to` until then.
+/// - The elements of `to` are distinct, and the arrays do not overlap.
+pub unsafe fn cosine_step(
+    to: &TensorView,
+    from: &TensorView,
+    axis: usize,
+    arguments: &CosineArguments,
+    stream: StreamRef,
+    threads: NonZeroUsize,
+) -> Result<()> {
+    let step = arguments.step;
+    let is_double = match (to.dtype, from.dtype) {
+        (DType::Float32 | DType::Complex64, DType::Float32 | DType::Complex64) => false,
+        (DType::Float64 | DType::Complex128, DType::Float64 | DType::Complex128) => true,
+        (to, from) => {
+            return Err(Error::InvalidValue(format!(
+                "a step from {from} to {to} is not computed; single or double precision is needed"
+            )));
+        }
+    };
+    let lengths = step.lengths(arguments.points, arguments.is_sine);
+    let fits = to.dtype.is_complex() == step.gives_complex()
+        && from.dtype.is_complex() == step.takes_complex()
+        && to.device == from.device
+        && to.layout.ndim() == from.layout.ndim()
+        && (0..to.layout.ndim()).all(|dim| {
+            let extents = (from.layout.shape[dim], to.layout.shape[dim]);
+            if dim == axis { extents == lengths } else { extents.0 == extents.1 }
+        })
+        && axis < to.layout.ndim();
+    if !fits {
+        return Err(Error::InvalidValue(format!(
+            "{step:?} of {} points along axis {axis} does not lead from {} to {}",
+            arguments.points,
+            from.describe(),
+            to.describe()
+        )));
+    }
+    if to.layout.is_empty() {
+        return Ok(());
+    }
+    let line = CosineLine {
+        step: step as i64,
+        points: arguments.points,
+        is_sine: arguments.is_sine,
+        scale: arguments.scale,
+        first: arguments.first,
+        last: arguments.last,
+    };
+    // SAFETY: the arrays have the types and lengths of the step, and the caller guarantees that
+    // they are valid and do not overlap.
+    unsafe {
+        match to.device {
+            MemoryLocation::Device(device) => {
+                let call = CosineCall::of(&line, &to.layout, &from.layout, axis)?;
+                let context = ContextGuard::enter(device)?;
+                kernels::cosine(&context, to.ptr, from.ptr, &call, is_double, stream)
+            }
+            MemoryLocation::Host if is_double => {
+                host::compute::<f64>(to, from, axis, arguments, threads)
+            }
+            MemoryLocation::Host => host::compute::<f32>(to, from, axis, arguments, threads),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+// What comes before and after the Fourier transform of a cosine or sine transform.
+// `nox -s kernels` compiles it to generated/cosine.ptx. crates/gpumath-core/src/cosine says what
+// each step does, and does the same on the CPU.
+
+typedef long long Integer;
+typedef unsigned long long Count;
+
+enum { MAX_RANK = 48 };
+
+// In the order of `CosineStep`.
+enum Step { EXTEND, TAKE, FOLD2, TURN2, TURN3, UNFOLD3, PACK4, UNPACK4, FOLD4, TURN4 };
+
+// Has a counterpart in kernels/cosine.rs. Neighbouring threads write neighbours along the last
+// dimension.
+struct CosineStep {
+    Count count;
+    Integer rank;
+    // The dimension that is transformed, and the points of the cosine or sine transform.
+    Integer axis, points;
+    Integer step, is_sine;
+    // The distance between neighbours of the source along the transformed dimension.
+    Integer stride;
+    double scale, first, last;
+    Integer extents[MAX_RANK];
+    // Along the transformed dimension: 0.
+    Integer from[MAX_RANK];
+    Integer to[MAX_RANK];
+};
+
+template <typename Real>
+struct alignas(2 * sizeof(Real)) Complex {
+    Real real, imaginary;
+};
+
+// exp(i pi numerator / denominator)
+__device__ Complex<float> turn(Integer numerator, double reciprocal, float) {
+    Complex<float> unit;
+    sincospif(static_cast<float>(numerator * reciprocal), &unit.imaginary, &unit.real);
+    return unit;
+}
+
+__device__ Complex<double> turn(Integer numerator, double reciprocal, double) {
+    Complex<double> unit;
+    sincospi(numerator * reciprocal, &unit.imaginary, &unit.real);
+    return unit;
+}
+
+// One line of the source.
+template <typename Real>
+struct Line {
+    const void* from;
+    const CosineStep& call;
+
+    // The factor of an element at one of the ends.
+    __device__ Real weight(Integer i) const {
+        const double first = i == 0 ? call.first : 1, last = i == call.points - 1 ? call.last : 1;
+        return static_cast<Real>(first * last);
+    }
+
+    __device__ Real real(Integer i) const {
+        return static_cast<const Real*>(from)[i * call.stride];
+    }
+
+    __device__ Real input(Integer i) const { return real(i) * weight(i); }
+
+    // Sine transforms of types III and IV are cosine transforms of the reversed line.
+    __device__ Real turned(Integer i) const {
+        return input(call.is_sine ? call.points - 1 - i : i);
+    }
+
+    __device__ Complex<Real> complex(Integer i) const {
+        return static_cast<const Complex<Real>*>(from)[i * call.stride];
+    }
+
+    // An element of a Hermitian line, of which the first half is given.
+    __device__ Complex<Real> hermitian(Integer i) const {
+        const bool is_given = 2 * i <= call.points;
+        Complex<Real> value = complex(is_given ? i : call.points - i);
+        value.imaginary = is_given ? value.imaginary : -value.imaginary;
+        return value;
+    }
+};
+
+// Element `j` of the line that goes into the Fourier transform; the imaginary part is 0 where that
+// is real.
+template <typename Real>
+__device__ Complex<Real> before(const Line<Real>& line, Integer j) {
+    const CosineStep& call = line.call;
+    const Integer n = call.points;
+    switch (call.step) {
+        case EXTEND: {
+            if (!call.is_sine) {
+                return {line.input(j < n ? j : 2 * (n - 1) - j), 0};
+            }
+            if (j == 0 || j == n + 1) {
+                return {0, 0};
+            }
+            return {j <= n ? line.input(j - 1) : -line.input(2 * n + 1 - j), 0};
+        }
+        case FOLD2: {
+            const Integer i = 2 * j < n ? 2 * j : 2 * n - 1 - 2 * j;
+            const Real value = line.input(i);
+            return {call.is_sine && i % 2 != 0 ? -value : value, 0};
+        }
+        case TURN3: {
+            const Complex<Real> unit = turn(j, 0.5 / n, Real());
+            const Real a = line.turned(j), b = j == 0 ? 0 : line.turned(n - j);
+            return {unit.real * a + unit.imaginary * b, unit.imaginary * a - unit.real * b};
+        }
+        case PACK4: {
+            const Complex<Real> unit = turn(4 * j + 1, 0.25 / n, Real());
+            const Real a = line.turned(2 * j), b = line.turned(n - 1 - 2 * j);
+            return {unit.real * a + unit.imaginary * b, unit.real * b - unit.imaginary * a};
+        }
+        default: {  // FOLD4
+            Integer i = (n + 8 * j) % (8 * n);
+            i = i > 4 * n ? 8 * n - i : i;
+            const bool is_negative = i > 2 * n;
+            const Real value = line.turned(((is_negative ? 4 * n - i : i) - 1) / 2);
+            return {is_negative ? -value : value, 0};
+        }
+    }
+}
+
+// Element `k` of the result, without scale and weight.
+template <typename Real>
+__device__ Real after(const Line<Real>& line, Integer k) {
+    const CosineStep& call = line.call;
+    const Integer n = call.points;
+    const bool is_negative = call.is_sine && k % 2 != 0;
+    switch (call.step) {
+        case TAKE:
+            return call.is_sine ? -line.complex(k + 1).imaginary : line.complex(k).real;
+        case TURN2: {
+            const Integer i = call.is_sine ? n - 1 - k : k;
+            const Complex<Real> unit = turn(i, 0.5 / n, Real()), value = line.hermitian(i);
+            return 2 * (unit.real * value.real + unit.imaginary * value.imaginary);
+        }
+        case UNFOLD3: {
+            const Real value = line.real(k % 2 == 0 ? k / 2 : n - (k + 1) / 2);
+            return is_negative ? -value : value;
+        }
+        case UNPACK4: {
+            const bool is_real = k % 2 == 0;
+            const Integer i = is_real ? k / 2 : (n - 1 - k) / 2;
+            const Complex<Real> unit = turn(i, 1.0 / n, Real()), value = line.complex(i);
+            const Real found =
+                is_real ? unit.real * value.real + unit.imaginary * value.imaginary
+                        : unit.imaginary * value.real - unit.real * value.imaginary;
+            return is_negative ? -2 * found : 2 * found;
+        }
+        default: {  // TURN4
+            const Complex<Real> value = line.hermitian((2 * k + 1) % n);
+            const bool has_minus = k % 4 == 1 || k % 4 == 2, is_lower = k % 4 >= 2;
+            const Real found = (has_minus ? -value.real : value.real) +
+                               (is_lower ? -value.imaginary : value.imaginary);
+            const Real root = static_cast<Real>(1.4142135623730950488);
+            return is_negative ? -root * found : root * found;
+        }
+    }
+}
+
+__device__ bool is_before(Integer step) {
+    return step == EXTEND || step == FOLD2 || step == TURN3 || step == PACK4 || step == FOLD4;
+}
+
+template <typename Real>
+__device__ void cosine(void* to, const void* from, const CosineStep& call) {
+    const Count all = static_cast<Count>(gridDim.x) * blockDim.x;
+    const bool is_complex = call.step == TURN3 || call.step == PACK4;
+    const bool from_complex = call.step == TAKE || call.step == TURN2 || call.step == UNPACK4 ||
+                              call.step == TURN4;
+    const Integer from_size = from_complex ? sizeof(Complex<Real>) : sizeof(Real);
+#pragma unroll 1
+    for (Count index = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
+         index < call.count; index += all) {
+        Integer to_offset = 0, from_offset = 0, j = 0;
+        Count rest = index;
+#pragma unroll 1
+        for (Integer dim = call.rank - 1; dim >= 0; --dim) {
+            const Count extent = call.extents[dim];
+            Count quotient;
+            if ((rest >> 32) == 0 && (extent >> 32) == 0) {
+                // A division of 32 bits takes a fraction of the time.
+                quotient = static_cast<unsigned>(rest) / static_cast<unsigned>(extent);
+            } else {
+                quotient = rest / extent;
+            }
+            const Integer at = static_cast<Integer>(rest - quotient * extent);
+            rest = quotient;
+            to_offset += at * call.to[dim];
+            from_offset += at * call.from[dim];
+            j = dim == call.axis ? at : j;
+        }
+        const Line<Real> line{static_cast<const char*>(from) + from_offset * from_size, call};
+        if (!is_before(call.step)) {
+            const Real weight = static_cast<Real>(call.scale) * line.weight(j);
+            static_cast<Real*>(to)[to_offset] = weight * after(line, j);
+        } else if (is_complex) {
+            static_cast<Complex<Real>*>(to)[to_offset] = before(line, j);
+        } else {
+            static_cast<Real*>(to)[to_offset] = before(line, j).real;
+        }
+    }
+}
+
+extern "C" __global__ void cosine_float32(void* to, const void* from, CosineStep call) {
+    cosine<float>(to, from, call);
+}
+
+extern "C" __global__ void cosine_float64(void* to, const void* from, CosineStep call) {
+    cosine<double>(to, from, call);
+}

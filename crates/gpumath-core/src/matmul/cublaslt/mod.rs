@@ -1,0 +1,279 @@
+//! Products on a GPU, by cuBLASLt.
+
+mod codes;
+mod product;
+mod route;
+
+use std::sync::{Mutex, PoisonError};
+
+use gpumath_sys::generated::cublaslt;
+
+use self::codes::scalar;
+use self::product::{Pointer, Product, Target, pointers};
+use self::route::Route;
+use super::MatmulArguments;
+use super::geometry::{MATRICES, Matrix};
+use super::problem::{InputRole, MatmulProblem, OutputRole};
+use crate::device::{ContextGuard, Device};
+use crate::error::{Error, Result};
+use crate::handle::{self, CUBLASLT};
+use crate::kernels;
+use crate::memory::ALIGNMENT;
+use crate::operation::{Call, Engine};
+use crate::status::call;
+use crate::tensor::DType;
+
+pub use self::product::FoundAlgorithm;
+
+/// Bytes of workspace that an algorithm has use for, for each multiprocessor: the sums of two of
+/// the largest tiles in single precision, 128 × 256. An H200 comes to 33 MiB.
+const WORKSPACE_PER_MULTIPROCESSOR: u64 = 2 * 128 * 256 * 4;
+
+/// A product on one GPU.
+#[derive(Debug)]
+pub struct CublasltMatmul {
+    route: Route,
+    product: Product,
+    /// Held while the description's addresses are set and used: a plan is for all threads.
+    pointers: Mutex<Vec<Pointer>>,
+    has_pointers: bool,
+    algorithms: Vec<FoundAlgorithm>,
+    /// Where each matrix is found; for the vector and the auxiliary matrix on one side or the
+    /// other.
+    places: [Option<Target>; MATRICES],
+    /// Bytes of an element of each matrix.
+    sizes: [usize; MATRICES],
+    scale: DType,
+    addend_is_like_result: bool,
+    user_handle: usize,
+}
+
+impl CublasltMatmul {
+    /// Plans the product.
+    pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
+        check_device(problem, device)?;
+        let route = Route::of(problem)?;
+        let find = |handle: usize| {
+            let product = Product::new(problem, &route)?;
+            let limit = max_workspace(problem, device)?;
+            let algorithms = product.find_algorithms(problem, &route, handle, limit)?;
+            Ok((product, algorithms))
+        };
+        let user_handle = problem.search.handle;
+        let (product, algorithms) = if user_handle == 0 {
+            handle::with(&CUBLASLT, device, find)
+        } else {
+            let _context = ContextGuard::enter(device)?;
+            find(user_handle)
+        }?;
+        let pointers = pointers(problem, route.is_transposed);
+        let input = |role| problem.input_index(role).map(Target::Input);
+        let output = |role| problem.output_index(role).map(Target::Output);
+        let places = [
+            input(InputRole::Bias).or(output(OutputRole::Sums)),
+            input(InputRole::Aux).or(output(OutputRole::Aux)),
+            input(InputRole::A),
+            input(InputRole::B),
+            input(InputRole::C),
+            output(OutputRole::Result),
+        ];
+        Ok(Self {
+            route,
+            product,
+            has_pointers: !pointers.is_empty(),
+            pointers: Mutex::new(pointers),
+            algorithms,
+            places,
+            sizes: problem.matrix_dtypes().map(|dtype| dtype.map_or(0, DType::size)),
+            scale: problem.types.scale,
+            addend_is_like_result: problem.types.c == problem.types.result,
+            user_handle,
+        })
+    }
+
+    /// What cuBLASLt found, the best one first.
+    pub(super) fn algorithms(&self) -> &[FoundAlgorithm] {
+        &self.algorithms
+    }
+
+    /// How many matrices are copied in the workspace.
+    pub(super) fn copies(&self) -> usize {
+        self.route.staged.len()
+    }
+
+    /// Bytes of workspace of the algorithm that is used.
+    fn library_workspace(&self) -> usize {
+        self.algorithms.first().map_or(0, |algorithm| algorithm.workspace_size)
+    }
+
+    /// Calls cuBLASLt for one entry of the outer batch, of matrices at these addresses.
+    ///
+    /// # Safety
+    /// As for [`Engine::execute`], for the parts of the matrices that the call is about.
+    unsafe fn multiply(
+        &self,
+        handle: usize,
+        addresses: &[usize; MATRICES],
+        call: &Call<'_, MatmulArguments>,
+        stream: usize,
+    ) -> Result<()> {
+        let address = |matrix: Matrix| addresses[matrix as usize];
+        let (a, b, result) = (address(Matrix::A), address(Matrix::B), address(Matrix::Result));
+        let (left, right) = if self.route.is_transposed { (b, a) } else { (a, b) };
+        let has_addend = self.places[Matrix::C as usize].is_some();
+        let alpha = scalar(self.scale, call.arguments.alpha);
+        let beta = scalar(self.scale, if has_addend { call.arguments.beta } else { [0.0; 2] });
+        // Without an addend, there is no address where its type is not that of the result.
+        let addend = if has_addend {
+            address(Matrix::C)
+        } else if self.addend_is_like_result {
+            result
+        } else {
+            0
+        };
+        let algorithm = &self.algorithms[0];
+        let pointers =
+            self.has_pointers.then(|| self.pointers.lock().unwrap_or_else(PoisonError::into_inner));
+        // SAFETY: the descriptors are alive and those that the algorithm was chosen for, and only
+        // the holder of the lock changes them; the library reads `alpha` and `beta` during the
+        // call. The caller guarantees the rest.
+        unsafe {
+            for pointer in pointers.iter().flat_map(|pointers| pointers.iter()) {
+                let value = match pointer.target {
+                    Target::Matrix(matrix) => address(matrix),
+                    Target::Input(index) => call.inputs[index],
+                    Target::Output(index) => call.outputs[index],
+                };
+                let set = &cublaslt::MATMUL_DESC_SET_ATTRIBUTE;
+                self.product.operation.set(set, pointer.attribute, value)?;
+            }
+            call!(
+                cublaslt::MATMUL,
+                handle,
+                self.product.operation.get(),
+                &raw const alpha as usize,
+                left,
+                self.product.left.get(),
+                right,
+                self.product.right.get(),
+                &raw const beta as usize,
+                addend,
+                self.product.addend.get(),
+                result,
+                self.product.result.get(),
+                std::ptr::from_ref(&algorithm.algorithm) as usize,
+                if algorithm.workspace_size == 0 { 0 } else { call.workspace },
+                algorithm.workspace_size as u64,
+                stream
+            )
+        }
+    }
+}
+
+/// Returns `InvalidValue` if the device lacks what the types need.
+fn check_device(problem: &MatmulProblem, device: i32) -> Result<()> {
+    let types = &problem.types;
+    let needed = match types.a {
+        dtype if super::types::is_narrow(dtype) => (8, 9),
+        DType::BFloat16 => (8, 0),
+        _ => return Ok(()),
+    };
+    let found = Device::new(device)?.compute_capability()?;
+    if found >= needed {
+        return Ok(());
+    }
+    Err(Error::InvalidValue(format!(
+        "products of {} and {} need a GPU of compute capability {}.{} or newer, but CUDA device \
+         {device} has {}.{}; convert the operands",
+        types.a, types.b, needed.0, needed.1, found.0, found.1
+    )))
+}
+
+/// Bytes of workspace that algorithms may take: as many as the device has use for, or as the user
+/// allows.
+fn max_workspace(problem: &MatmulProblem, device: i32) -> Result<u64> {
+    let processors = Device::new(device)?.multiprocessors()? as u64;
+    let wide = (problem.types.result.size() as u64 / 4).max(1);
+    let useful = processors * WORKSPACE_PER_MULTIPROCESSOR * wide;
+    Ok(problem.search.max_workspace.map_or(useful, |most| most.min(useful)))
+}
+
+impl Engine for CublasltMatmul {
+    type Arguments = MatmulArguments;
+
+    fn name(&self) -> &'static str {
+        "cublaslt"
+    }
+
+    fn workspace_size(&self) -> usize {
+        match self.route.staged_size {
+            0 => self.library_workspace(),
+            staged => self.library_workspace().next_multiple_of(ALIGNMENT) + staged,
+        }
+    }
+
+    fn host_memory(&self) -> usize {
+        // Five descriptors of a few hundred bytes.
+        size_of::<Self>() + self.algorithms.len() * size_of::<FoundAlgorithm>() + 2048
+    }
+
+    fn library_calls(&self) -> usize {
+        self.route.outer.count()
+    }
+
+    unsafe fn execute(
+        &self,
+        context: Option<&ContextGuard>,
+        call: &Call<'_, MatmulArguments>,
+    ) -> Result<()> {
+        let (Some(context), Some(stream)) = (context, call.stream) else {
+            return Err(Error::InvalidState("matmul on a GPU needs operands and a stream".into()));
+        };
+        let copies = call.workspace + self.library_workspace().next_multiple_of(ALIGNMENT);
+        let given = self.places.map(|place| match place {
+            Some(Target::Input(index)) => call.inputs[index],
+            Some(Target::Output(index)) => call.outputs[index],
+            _ => 0,
+        });
+        let mut addresses = given;
+        for staged in &self.route.staged {
+            let index = staged.matrix as usize;
+            addresses[index] = copies + staged.offset;
+            let is_unread = staged.matrix == Matrix::C && call.arguments.ignores_addend();
+            if staged.matrix != Matrix::Result && !is_unread {
+                // SAFETY: the caller guarantees that the operand has the problem's layout; the
+                // workspace has room for the copy, which the stream orders before its use.
+                unsafe {
+                    let (to, from) = (addresses[index], given[index]);
+                    kernels::copy(context, to, from, &staged.copy, stream)?;
+                }
+            }
+        }
+        let multiply = |handle: usize| {
+            for entry in 0..self.route.outer.count() {
+                let offsets = self.route.outer.offsets(entry);
+                let mut addresses = addresses;
+                for (index, address) in addresses.iter_mut().enumerate() {
+                    *address = address
+                        .wrapping_add_signed(offsets[index] as isize * self.sizes[index] as isize);
+                }
+                // SAFETY: the caller guarantees the memory of the whole batch.
+                unsafe { self.multiply(handle, &addresses, call, stream.handle()) }?;
+            }
+            Ok(())
+        };
+        if self.user_handle == 0 {
+            handle::with_in(context, &CUBLASLT, multiply)
+        } else {
+            multiply(self.user_handle)
+        }?;
+        if let Some(staged) = self.route.staged(Matrix::Result) {
+            let index = Matrix::Result as usize;
+            // SAFETY: as for the operands, and the result's elements are its own.
+            unsafe {
+                kernels::copy(context, given[index], addresses[index], &staged.copy, stream)
+            }?;
+        }
+        Ok(())
+    }
+}

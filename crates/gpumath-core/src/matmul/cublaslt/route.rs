@@ -1,0 +1,318 @@
+//! How a product of any layouts becomes one of matrices that cuBLASLt takes.
+//!
+//! cuBLASLt's matrices are in column-major order. It takes a matrix in C order for its transpose.
+//! So a result in C order is computed as the transposed product, `result.T = b.T @ a.T`, and a
+//! factor is transposed by cuBLASLt where its order is not that of the result. What it cannot take
+//! is copied in the workspace, of both orientations in the one that copies less:
+//!
+//! - matrices without a stride of 1, or with negative strides;
+//! - conjugated factors in the order of the result, because cuBLASLt conjugates while it
+//!   transposes, and only then;
+//! - factors that the epilog sums up, whose common extent cuBLASLt needs to be the slow one;
+//! - factors of 8 bits whose common extent is not the fast one, and extents of theirs that are not
+//!   multiples of what its kernels need: these are padded with zeros, as is a common extent of 0;
+//! - a `c` that is broadcast.
+
+use smallvec::SmallVec;
+
+use super::super::epilog::Epilog;
+use super::super::geometry::{Geometry, MATRICES, Matrix};
+use super::super::problem::MatmulProblem;
+use super::super::types::is_narrow;
+use crate::error::Result;
+use crate::kernels::TiledCopy;
+use crate::memory::ALIGNMENT;
+use crate::operation::MAX_ALIGNMENT;
+use crate::tensor::{BatchDim, BatchDims, DType, Layout};
+
+/// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// Whether the rows of the matrix are what cuBLASLt sees as columns.
+    pub(super) are_rows: bool,
+    pub(super) length: i64,
+    pub(super) count: i64,
+    pub(super) step: i64,
+}
+
+/// The copy of a matrix in the workspace.
+#[derive(Debug)]
+pub(super) struct Staged {
+    pub(super) matrix: Matrix,
+    /// Where it starts, in bytes from the start of all copies.
+    pub(super) offset: usize,
+    pub(super) copy: TiledCopy,
+}
+
+/// The way from the operands to the result.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// Whether cuBLASLt computes the transposed product.
+    pub(super) is_transposed: bool,
+    /// The matrices, the result last; the vector is one column. `None` for those that are not
+    /// there.
+    pub(super) matrices: [Option<Columns>; MATRICES],
+    /// What cuBLASLt repeats over in one call.
+    pub(super) batch: BatchDim<MATRICES>,
+    /// What calls are repeated over.
+    pub(super) outer: BatchDims<MATRICES>,
+    /// Copies of operands; that of the result, if there is one, is the last.
+    pub(super) staged: SmallVec<[Staged; 2]>,
+    /// Bytes of all copies.
+    pub(super) staged_size: usize,
+}
+
+/// The extents of a matrix of the product, rows and columns.
+fn extents(geometry: &Geometry, matrix: Matrix, aux_rows: i64, vector: i64) -> [i64; 2] {
+    let Geometry { rows, columns, depth, .. } = *geometry;
+    match matrix {
+        Matrix::Vector => [vector, 1],
+        Matrix::Aux => [aux_rows, columns],
+        Matrix::A => [rows, depth],
+        Matrix::B => [depth, columns],
+        Matrix::C | Matrix::Result => [rows, columns],
+    }
+}
+
+/// What is known of a matrix before the orientation is.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    matrix: Matrix,
+    dtype: DType,
+    /// Its extents, and those that cuBLASLt is told.
+    given: [i64; 2],
+    padded: [i64; 2],
+    strides: [i64; 2],
+    /// Whether cuBLASLt could take its address and its batch as they are.
+    is_in_reach: bool,
+    /// Bytes of a copy.
+    size: i64,
+}
+
+impl Candidate {
+    /// Describes the matrix where it is, seen by rows or by columns, if cuBLASLt can take it so.
+    fn columns(&self, by_rows: bool, unit: i64) -> Option<Columns> {
+        let (fast, slow) = if by_rows { (1, 0) } else { (0, 1) };
+        let (length, count) = (self.given[fast], self.given[slow]);
+        let step =
+            if count > 1 { self.strides[slow] } else { length.next_multiple_of_signed(unit) };
+        let is_plain = self.given == self.padded
+            && self.is_in_reach
+            && (length <= 1 || self.strides[fast] == 1)
+            && step >= length.max(1)
+            && step % unit == 0;
+        is_plain.then_some(Columns { are_rows: by_rows, length, count, step })
+    }
+
+    /// Describes a copy without gaps.
+    fn packed(&self, by_rows: bool, unit: i64) -> Columns {
+        let (fast, slow) = if by_rows { (1, 0) } else { (0, 1) };
+        let (length, count) = (self.padded[fast], self.padded[slow]);
+        let step = length.max(1).next_multiple_of_signed(unit);
+        Columns { are_rows: by_rows, length, count, step }
+    }
+}
+
+/// `i64::next_multiple_of` for positive numbers, which is not stable yet.
+trait NextMultipleOf {
+    fn next_multiple_of_signed(self, unit: i64) -> i64;
+}
+
+impl NextMultipleOf for i64 {
+    fn next_multiple_of_signed(self, unit: i64) -> i64 {
+        (self as u64).next_multiple_of(unit as u64) as i64
+    }
+}
+
+/// One choice of an orientation.
+struct Choice {
+    is_transposed: bool,
+    /// Each matrix, and whether it is a copy.
+    matrices: [Option<(Columns, bool)>; MATRICES],
+    /// Bytes of all copies.
+    size: i64,
+}
+
+impl Route {
+    pub(super) fn of(problem: &MatmulProblem) -> Result<Self> {
+        let geometry = problem.geometry();
+        let candidates = candidates(problem, &geometry);
+        let by_columns = Choice::of(problem, &candidates, false);
+        let is_free = !problem.epilog.is_by_columns();
+        let by_rows = is_free.then(|| Choice::of(problem, &candidates, true));
+        let choice = match by_rows {
+            Some(by_rows) if by_rows.size <= by_columns.size => by_rows,
+            _ => by_columns,
+        };
+        choice.into_route(&geometry, &candidates)
+    }
+
+    /// A matrix as cuBLASLt sees it.
+    pub(super) fn columns(&self, matrix: Matrix) -> Option<Columns> {
+        self.matrices[matrix as usize]
+    }
+
+    /// Bytes that the addresses of a matrix are a multiple of in all calls, where those of operands
+    /// are multiples of `given`.
+    pub(super) fn alignment(&self, matrix: Matrix, dtype: DType, given: usize) -> usize {
+        let start = if self.staged(matrix).is_some() { MAX_ALIGNMENT } else { given };
+        let steps = self.outer.iter().map(|dim| dim.strides[matrix as usize] as usize);
+        // The lowest bit that is set in any of them.
+        let bits = steps.fold(start, |bits, step| bits | step.wrapping_mul(dtype.size()));
+        1 << bits.trailing_zeros()
+    }
+
+    /// The copy of a matrix in the workspace, if it is copied.
+    pub(super) fn staged(&self, matrix: Matrix) -> Option<&Staged> {
+        self.staged.iter().find(|staged| staged.matrix == matrix)
+    }
+}
+
+/// What cuBLASLt's kernels for operands of 8 bits need extents and steps to be multiples of.
+fn unit_of(problem: &MatmulProblem) -> i64 {
+    match problem.types.a {
+        DType::Int8 => 4,
+        dtype if is_narrow(dtype) => 16,
+        _ => 1,
+    }
+}
+
+const MATRIX_ORDER: [Matrix; MATRICES] =
+    [Matrix::Vector, Matrix::Aux, Matrix::A, Matrix::B, Matrix::C, Matrix::Result];
+
+fn candidates(problem: &MatmulProblem, geometry: &Geometry) -> [Option<Candidate>; MATRICES] {
+    let dtypes = problem.matrix_dtypes();
+    let unit = unit_of(problem);
+    let aux = problem.epilog.aux_input().or(problem.epilog.aux_output());
+    let aux_rows = aux.map_or(0, |kind| kind.column(geometry.rows));
+    let vector = problem.vector_length();
+    let padded = |extent: i64| extent.max(1).next_multiple_of_signed(unit);
+    let product = Geometry {
+        rows: padded(geometry.rows),
+        columns: padded(geometry.columns),
+        depth: padded(geometry.depth),
+        ..geometry.clone()
+    };
+    let entries = geometry.batch.count() as i64;
+    MATRIX_ORDER.map(|matrix| {
+        let dtype = dtypes[matrix as usize]?;
+        let padded = extents(&product, matrix, aux_rows, vector);
+        let index = matrix as usize;
+        Some(Candidate {
+            matrix,
+            dtype,
+            given: extents(geometry, matrix, aux_rows, vector),
+            padded,
+            strides: geometry.strides(matrix),
+            is_in_reach: geometry.batch.iter().all(|dim| {
+                let step = dim.strides[index];
+                step >= 0 && step % unit == 0
+            }) && (unit == 1 || problem.alignment as i64 % unit == 0),
+            size: padded[0]
+                .saturating_mul(padded[1])
+                .saturating_mul(entries)
+                .saturating_mul(dtype.size() as i64),
+        })
+    })
+}
+
+impl Choice {
+    fn of(
+        problem: &MatmulProblem,
+        candidates: &[Option<Candidate>; MATRICES],
+        is_transposed: bool,
+    ) -> Self {
+        let unit = unit_of(problem);
+        let mut size = 0_i64;
+        let matrices = candidates.map(|candidate| {
+            let candidate = candidate?;
+            // Where the order matters, it is the one of the result, or the one that is needed.
+            let order = match candidate.matrix {
+                Matrix::Vector | Matrix::Aux => Some(false),
+                Matrix::C | Matrix::Result => Some(is_transposed),
+                Matrix::A if unit > 1 => Some(true),
+                Matrix::B if unit > 1 => Some(false),
+                Matrix::A if problem.epilog == Epilog::Bgrada => Some(false),
+                Matrix::B if problem.epilog == Epilog::Bgradb => Some(true),
+                Matrix::A if problem.conjugate[0] => Some(!is_transposed),
+                Matrix::B if problem.conjugate[1] => Some(!is_transposed),
+                Matrix::A | Matrix::B => None,
+            };
+            let unit = match candidate.matrix {
+                Matrix::Vector => 1,
+                Matrix::Aux if candidate.dtype == DType::UInt8 => 16,
+                Matrix::Aux => 8,
+                _ => unit,
+            };
+            let found = match order {
+                Some(by_rows) => candidate.columns(by_rows, unit),
+                None => [true, false].into_iter().find_map(|by| candidate.columns(by, unit)),
+            };
+            Some(found.map_or_else(
+                || {
+                    size = size.saturating_add(candidate.size);
+                    (candidate.packed(order.unwrap_or(is_transposed), unit), true)
+                },
+                |columns| (columns, false),
+            ))
+        });
+        Self { is_transposed, matrices, size }
+    }
+
+    fn into_route(
+        self,
+        geometry: &Geometry,
+        candidates: &[Option<Candidate>; MATRICES],
+    ) -> Result<Route> {
+        let mut dims: Vec<BatchDim<MATRICES>> = geometry.batch.iter().copied().collect();
+        let mut staged: SmallVec<[Staged; 2]> = SmallVec::new();
+        let mut staged_size = 0_usize;
+        for (candidate, found) in candidates.iter().zip(self.matrices) {
+            let (Some(candidate), Some((columns, true))) = (candidate, found) else { continue };
+            let index = candidate.matrix as usize;
+            let (fast, slow) = if columns.are_rows { (1, 0) } else { (0, 1) };
+            // Entries follow each other, the fastest dimension first; one entry for all stays one.
+            let mut distance = columns.step * columns.count;
+            let mut own = Layout {
+                shape: candidate.given.as_slice().into(),
+                strides: candidate.strides.as_slice().into(),
+            };
+            let mut other = own.clone();
+            other.shape = candidate.padded.as_slice().into();
+            other.strides[fast] = 1;
+            other.strides[slow] = columns.step;
+            for (dim, original) in dims.iter_mut().zip(geometry.batch.iter()).rev() {
+                if original.strides[index] == 0 {
+                    continue;
+                }
+                dim.strides[index] = distance;
+                for (layout, stride) in
+                    [(&mut own, original.strides[index]), (&mut other, distance)]
+                {
+                    layout.shape.insert(0, dim.extent);
+                    layout.strides.insert(0, stride);
+                }
+                distance *= dim.extent;
+            }
+            let size = candidate.dtype.size();
+            let copy = if candidate.matrix == Matrix::Result {
+                TiledCopy::of(&own, &other, size)?
+            } else {
+                TiledCopy::of(&other, &own, size)?
+            };
+            staged.push(Staged { matrix: candidate.matrix, offset: staged_size, copy });
+            staged_size += (distance as usize * size).next_multiple_of(ALIGNMENT);
+        }
+        let mut outer = BatchDims::merged(dims);
+        let batch =
+            outer.remove_longest().unwrap_or(BatchDim { extent: 1, strides: [0; MATRICES] });
+        Ok(Route {
+            is_transposed: self.is_transposed,
+            matrices: self.matrices.map(|found| found.map(|(columns, _)| columns)),
+            batch,
+            outer,
+            staged,
+            staged_size,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! The matrices of a product, as engines compute with them.
+//!
+//! Vectors have become matrices of one row or one column, and all operands have the batch
+//! dimensions of the result, with strides of 0 where an operand has one entry for all.
+
+use super::problem::{InputRole, MatmulProblem, OutputRole};
+use crate::tensor::{BatchDim, BatchDims, Dims, Layout};
+
+/// Number of the matrices of a [`Geometry`].
+pub(super) const MATRICES: usize = 6;
+
+/// Positions of the matrices in the batch's strides. The result is the last one, in whose memory
+/// order the batch is sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Matrix {
+    /// The vector that the epilog adds or writes.
+    Vector,
+    /// The matrix that the epilog reads or writes besides.
+    Aux,
+    A,
+    B,
+    C,
+    Result,
+}
+
+/// The matrices of a product.
+#[derive(Clone, Debug)]
+pub(super) struct Geometry {
+    /// m, n and k: the extents of the result, and the common one of `a` and `b`.
+    pub(super) rows: i64,
+    pub(super) columns: i64,
+    pub(super) depth: i64,
+    /// Distances in elements from one row to the next and from one column to the next, of each
+    /// matrix. They are 0 for those that are not there, and where `c` has one row or column for
+    /// all.
+    pub(super) strides: [[i64; 2]; MATRICES],
+    /// What the product is repeated over.
+    pub(super) batch: BatchDims<MATRICES>,
+}
+
+impl Geometry {
+    pub(super) fn of(problem: &MatmulProblem) -> Self {
+        let shape = &problem.shape;
+        let input = |role: InputRole| {
+            problem.inputs.iter().find(|input| input.role == role).map(|input| &input.layout)
+        };
+        let output = |role: OutputRole| {
+            problem.outputs.iter().find(|output| output.role == role).map(|output| &output.layout)
+        };
+        let result_is_matrix = problem.outputs[0].layout.ndim() == shape.batch.len() + 2;
+        let is_row = problem.inputs[0].layout.ndim() == 1;
+        let layouts: [(Option<&Layout>, Form); MATRICES] = [
+            match input(InputRole::Bias) {
+                Some(bias) if bias.ndim() == 1 => (Some(bias), Form::Column),
+                Some(bias) => (Some(bias), Form::Matrix),
+                // Sums in a batch have the shape of a column.
+                None if shape.batch.is_empty() => (output(OutputRole::Sums), Form::Column),
+                None => (output(OutputRole::Sums), Form::Matrix),
+            },
+            (input(InputRole::Aux).or(output(OutputRole::Aux)), Form::Matrix),
+            (input(InputRole::A), Form::of_factor(input(InputRole::A), Form::Row)),
+            (input(InputRole::B), Form::of_factor(input(InputRole::B), Form::Column)),
+            (input(InputRole::C), Form::Matrix),
+            (
+                output(OutputRole::Result),
+                match (result_is_matrix, is_row) {
+                    (true, _) => Form::Matrix,
+                    (false, true) if problem.inputs[1].layout.ndim() == 1 => Form::Number,
+                    (false, true) => Form::Row,
+                    (false, false) => Form::Column,
+                },
+            ),
+        ];
+        let strides = layouts.map(|(layout, form)| layout.map_or([0; 2], |of| form.strides(of)));
+        let count = shape.batch.len();
+        let batch = BatchDims::merged((0..count).map(|axis| BatchDim {
+            extent: shape.batch[axis],
+            strides: layouts.map(|(layout, form)| {
+                layout.map_or(0, |layout| form.batch_stride(layout, count - axis))
+            }),
+        }));
+        Self { rows: shape.rows, columns: shape.columns, depth: shape.depth, strides, batch }
+    }
+
+    /// The distances between rows and between columns of a matrix.
+    pub(super) fn strides(&self, matrix: Matrix) -> [i64; 2] {
+        self.strides[matrix as usize]
+    }
+}
+
+/// Which of the dimensions of a matrix the last dimensions of an operand are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Matrix,
+    Row,
+    Column,
+    Number,
+}
+
+impl Form {
+    fn of_factor(layout: Option<&Layout>, vector: Self) -> Self {
+        if layout.is_some_and(|layout| layout.ndim() == 1) { vector } else { Self::Matrix }
+    }
+
+    /// The number of dimensions that are those of the matrix.
+    const fn ndim(self) -> usize {
+        match self {
+            Self::Matrix => 2,
+            Self::Row | Self::Column => 1,
+            Self::Number => 0,
+        }
+    }
+
+    fn strides(self, layout: &Layout) -> [i64; 2] {
+        let last = layout.ndim().wrapping_sub(1);
+        let stride = |axis: usize| if layout.shape[axis] == 1 { 0 } else { layout.strides[axis] };
+        match self {
+            Self::Matrix => [stride(last - 1), stride(last)],
+            Self::Row => [0, stride(last)],
+            Self::Column => [stride(last), 0],
+            Self::Number => [0, 0],
+        }
+    }
+
+    /// The stride of the batch dimension that is the `from_end`-th one, counted from the last.
+    fn batch_stride(self, layout: &Layout, from_end: usize) -> i64 {
+        let outer = layout.ndim() - self.ndim();
+        let Some(axis) = outer.checked_sub(from_end) else { return 0 };
+        if layout.shape[axis] == 1 { 0 } else { layout.strides[axis] }
+    }
+}
+
+/// The extents of the matrix that an operand is; a vector is a row on the left, a column on the
+/// right.
+pub(super) fn matrix_shape(layout: &Layout, is_left: bool) -> [i64; 2] {
+    match layout.shape[..] {
+        [length] if is_left => [1, length],
+        [length] => [length, 1],
+        [.., rows, columns] => [rows, columns],
+        [] => [1, 1],
+    }
+}
+
+/// The shape that both shapes are broadcast to, by NumPy's rules; `None` if there is none.
+pub(super) fn broadcast(one: &[i64], other: &[i64]) -> Option<Dims> {
+    let ndim = one.len().max(other.len());
+    let extent = |shape: &[i64], axis: usize| {
+        (axis + shape.len()).checked_sub(ndim).map_or(1, |axis| shape[axis])
+    };
+    (0..ndim)
+        .map(|axis| match (extent(one, axis), extent(other, axis)) {
+            (a, b) if a == b => Some(a),
+            (1, b) => Some(b),
+            (a, 1) => Some(a),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_broadcast_as_numpy_does() {
+        let of = |one: &[i64], other: &[i64]| broadcast(one, other).map(|shape| shape.to_vec());
+        assert_eq!(of(&[5, 1], &[7]), Some(vec![5, 7]));
+        assert_eq!(of(&[], &[2, 3]), Some(vec![2, 3]));
+        assert_eq!(of(&[0, 1], &[1, 4]), Some(vec![0, 4]));
+        assert_eq!(of(&[2], &[3]), None);
+        assert_eq!(of(&[0], &[3]), None);
+    }
+}

@@ -1,0 +1,190 @@
+//! The function `cosine_step`, which computes what comes before and after a Fourier transform.
+
+use std::num::NonZeroUsize;
+
+use gpumath_core::cosine::{self, CosineArguments, CosineStep};
+use gpumath_core::device::StreamRef;
+use gpumath_core::operation::usable_cores;
+use gpumath_core::tensor::{DType, Dims, Layout, TensorView};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::api::operation::{UserStream, WorkStreams};
+use crate::error::OrRaise;
+use crate::gil::release_gil;
+use crate::interop::{self, deferred_release};
+
+/// Compute what comes before or after the Fourier transform of a cosine or sine transform.
+///
+/// A cosine or sine transform of type 1, 2, 3 or 4 is such a step, a Fourier transform, and
+/// another step:
+///
+/// ===========  ==========================================
+/// type         Fourier transform of N points
+/// ===========  ==========================================
+/// 1            R2C, 2 (N - 1) points; sine: 2 (N + 1)
+/// 2            R2C, N points
+/// 3            C2R, N points, not scaled
+/// 4, even N    C2C, N / 2 points
+/// 4, odd N     R2C, N points
+/// ===========  ==========================================
+///
+/// Parameters
+/// ----------
+/// operand : array
+///     Any operand of `TensorView`, in single or double precision: that of the transform, or the
+///     result of the Fourier transform.
+/// transform : int
+///     Type of the transform, 1 to 4.
+/// points : int
+///     N, the points of the transform; with type 1 at least 2 for a cosine transform.
+/// axis : int
+///     Axis of the transform, not negative.
+/// is_before : bool
+///     Which one of the two steps it is.
+/// is_sine : bool, default: False
+///     Whether it is a sine transform.
+/// scale : float, default: 1.0
+///     Factor of the result, in the step after the Fourier transform.
+/// first, last : float, default: 1.0
+///     Factors of the first and of the last element, of the operand before the Fourier transform,
+///     of the result after it.
+/// has_parts : bool, default: False
+///     Whether the real and the imaginary parts of a complex array are transformed. It gets a
+///     further dimension of them before the Fourier transform, and loses it afterwards.
+/// num_threads : int, optional
+///     Most threads on the CPU; one for each core that the process may use by default.
+/// stream : int or stream object, optional
+///     As for `resized`.
+///
+/// Returns
+/// -------
+/// array
+///     A C-contiguous array of the operand's library and precision, on its device.
+///
+/// Raises
+/// ------
+/// TypeError
+///     The operand is neither float32 nor float64, nor a complex type of these where one is needed.
+/// ValueError
+///     There is no such type or axis, or the operand has another length along it.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from gpumath.bindings import core
+/// >>> core.cosine_step(np.arange(5.0), 2, 5, 0, True)
+/// array([0., 2., 4., 3., 1.])
+#[pyfunction]
+#[pyo3(signature = (
+    operand, transform, points, axis, is_before, *, is_sine=false, scale=1.0, first=1.0, last=1.0,
+    has_parts=false, num_threads=None, stream=None
+))]
+#[allow(clippy::too_many_arguments, reason = "they are those of the Python function")]
+#[allow(clippy::fn_params_excessive_bools, reason = "they are those of the Python function")]
+pub(crate) fn cosine_step<'py>(
+    py: Python<'py>,
+    operand: &Bound<'py, PyAny>,
+    transform: u8,
+    points: i64,
+    axis: usize,
+    is_before: bool,
+    is_sine: bool,
+    scale: f64,
+    first: f64,
+    last: f64,
+    has_parts: bool,
+    num_threads: Option<NonZeroUsize>,
+    stream: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let given = stream.map(UserStream::of).transpose()?;
+    // A library without a current stream works on the default stream, whose handle is 0.
+    let handle = given.as_ref().map_or(0, |stream| stream.handle);
+    let (mut source, library) =
+        interop::view_without_gradient("the operand", operand, Some(handle))?;
+    let fewest = if transform == 1 && !is_sine { 2 } else { 1 };
+    let Some(step) = CosineStep::of(transform, points, is_before) else {
+        return Err(PyValueError::new_err(format!("there is no type {transform}; 1 to 4 are")));
+    };
+    if !(fewest..=i64::MAX / 16).contains(&points) {
+        return Err(PyValueError::new_err(format!(
+            "a transform of type {transform} has at least {fewest} points, not {points}"
+        )));
+    }
+    let from = if is_before && has_parts { parts_of(&source.view)? } else { source.view.clone() };
+    let dtype = if step.gives_complex() { complex(from.dtype) } else { real(from.dtype) };
+    let is_double = matches!(from.dtype, DType::Float64 | DType::Complex128);
+    if from.dtype.is_complex() != step.takes_complex()
+        || !(is_double || matches!(from.dtype, DType::Float32 | DType::Complex64))
+    {
+        return Err(PyTypeError::new_err(format!(
+            "the operand is {}, but {} numbers of single or double precision are needed",
+            source.dtype,
+            if step.takes_complex() { "complex" } else { "real" }
+        )));
+    }
+    let (length, result_length) = step.lengths(points, is_sine);
+    if from.layout.shape.get(axis) != Some(&length) {
+        return Err(PyValueError::new_err(format!(
+            "the operand has the shape {:?}, but {length} elements along axis {axis} are needed",
+            source.layout.shape.as_slice()
+        )));
+    }
+    let mut shape: Dims = from.layout.shape.clone();
+    shape[axis] = result_length;
+    // The parts of complex numbers are the last dimension of what the step computes.
+    let joins = !is_before && has_parts && shape.pop() == Some(2);
+    let (layout, dtype) = (Layout::contiguous(&shape), if joins { complex(dtype) } else { dtype });
+    let target = TensorView { layout, dtype, readonly: false, ..from.clone() };
+    if target.span_in_memory().is_none() {
+        return Err(PyValueError::new_err(format!(
+            "an array of shape {:?} and {dtype} elements is larger than the address space",
+            shape.as_slice()
+        )));
+    }
+    let (location, device) = (source.device, source.device.device());
+    let streams = WorkStreams::of(py, library, location, device, given.as_ref())?;
+    let new =
+        streams.allocate(py, || library.empty(operand, &source, &target.layout, dtype, stream))?;
+    let target = TensorView { ptr: new.ptr, ..target };
+    let target = if joins { parts_of(&target)? } else { target };
+    let arguments = CosineArguments { step, points, is_sine, scale, first, last };
+    let threads = num_threads.unwrap_or_else(usable_cores);
+    // In host memory no work is enqueued, so the stream does not matter.
+    let work = streams.work.unwrap_or(StreamRef::legacy_default(0));
+    // SAFETY: the new array has the target's layout. Both arrays are alive for the call, and the
+    // operand is kept until the work is done.
+    let compute =
+        || unsafe { cosine::cosine_step(&target, &from, axis, &arguments, work, threads) };
+    release_gil(py, compute).or_raise(py)?;
+    deferred_release::keep_until_done(operand, &mut source, work).or_raise(py)?;
+    Ok(new.array)
+}
+
+/// Returns a view of the real and imaginary parts of a complex array, in a further dimension.
+fn parts_of(view: &TensorView) -> PyResult<TensorView> {
+    if !view.dtype.is_complex() {
+        return Err(PyTypeError::new_err(format!("an array of {} has no parts", view.dtype)));
+    }
+    let mut layout = view.layout.clone();
+    layout.strides.iter_mut().for_each(|stride| *stride *= 2);
+    layout.shape.push(2);
+    layout.strides.push(1);
+    Ok(TensorView { layout, dtype: real(view.dtype), ..view.clone() })
+}
+
+fn real(dtype: DType) -> DType {
+    match dtype {
+        DType::Complex64 => DType::Float32,
+        DType::Complex128 => DType::Float64,
+        other => other,
+    }
+}
+
+fn complex(dtype: DType) -> DType {
+    match dtype {
+        DType::Float32 => DType::Complex64,
+        DType::Float64 => DType::Complex128,
+        other => other,
+    }
+}

@@ -1,0 +1,44 @@
+"""Imports Numba's CUDA target, or says which packages do not fit."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+__all__ = ["refresh"]
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+try:
+    import numba_cuda  # noqa: F401 - required, because the target inside Numba itself is an older one
+    from numba import cuda as cuda
+except ModuleNotFoundError as error:
+    if error.name not in ("numba", "numba_cuda"):
+        raise
+    message = (
+        "kernels that use gpumath.device are compiled by Numba, and numba-cuda is not installed. "
+        "To fix it: pip install 'gpumath-device[cu13]', or [cu12] for CUDA 12"
+    )
+    raise ModuleNotFoundError(message, name=error.name) from error
+except Exception as error:
+    message = (
+        f"Numba's CUDA target cannot be imported: {error}. There are numba-cuda "
+        f"{_version('numba-cuda')}, Numba {_version('numba')} and NumPy {np.__version__}. "
+        "NumPy 2.5 is too new for numba-cuda 0.30. To fix it: pip install 'numpy<2.5'"
+    )
+    raise ImportError(message) from error
+
+
+def refresh() -> None:
+    """Make what has been registered known to the compiler, also in the midst of a compilation."""
+    from numba.cuda.descriptor import cuda_target
+
+    cuda_target.typing_context.refresh()
+    cuda_target.target_context.refresh()

@@ -1,0 +1,97 @@
+"""``python -m gpumath.bench``: measures transforms and products here, beside other libraries.
+
+Every library that is installed takes part: NumPy, SciPy and PyTorch on the CPU; CuPy, PyTorch and
+nvmath-python on a GPU. They take turns, on the same operands, with equal numbers of threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from gpumath._host.progress import with_progress
+from gpumath.bench import _report
+from gpumath.bench._measure import cpu_ms, gpu_ms, measured
+from gpumath.bench._rows import CPU_ROWS, GPU_ROWS
+from gpumath.bench._subjects import cpu_subjects, forget_plans, gpu_subjects
+from gpumath.bindings import core
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and print the table.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Command line without the program's name; that of the process by default.
+
+    Returns
+    -------
+    int
+        0, or 2 if nothing could be measured.
+
+    Examples
+    --------
+    >>> from gpumath.bench.__main__ import main
+    >>> main(["--execution", "cpu", "--json", "figures.json"])  # doctest: +SKIP
+    0
+    """
+    options = _parser().parse_args(arguments)
+    if options.plot and not find_spec("matplotlib"):
+        return _refuse('--plot needs Matplotlib: pip install "gpumath-host[bench]"')
+    execution = options.execution or ("cuda" if _has_gpu() else "cpu")
+    if execution == "cuda" and not _has_gpu():
+        return _refuse("no GPU with cuFFT was found: python -m gpumath.bindings says why")
+    all_rows = GPU_ROWS if execution == "cuda" else CPU_ROWS
+    rows = [row for row in all_rows if options.rows in row.name]
+    if not rows:
+        return _refuse(f"no row has {options.rows!r} in its name, such as {all_rows[0].name!r}")
+    subjects = gpu_subjects() if execution == "cuda" else cpu_subjects(options.threads)
+    timer = gpu_ms if execution == "cuda" else cpu_ms
+    found = []
+    logging.disable()  # some libraries log what they refuse, which is a dash here
+    for row in with_progress(rows, "measuring"):
+        found.append((row.name, measured(row, subjects, timer, options.rounds)))
+        forget_plans()
+    logging.disable(logging.NOTSET)
+    command = ["python -m gpumath.bench", *(sys.argv[1:] if arguments is None else arguments)]
+    result = _report.figures(found, execution, options.threads, " ".join(command))
+    print(_report.table(result))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    if options.plot:
+        _report.plot(result, options.plot)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m gpumath.bench",
+        description="Measure transforms and products here, beside the libraries installed here.",
+    )
+    parser.add_argument("--execution", choices=("cuda", "cpu"), help="default: the GPU, if any")
+    parser.add_argument("--threads", type=int, default=core.usable_cores(), help="on the CPU")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each library")
+    parser.add_argument("--rows", default="", metavar="TEXT", help="only rows with this name")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw them: .png, .svg or .pdf")
+    return parser
+
+
+def _has_gpu() -> bool:
+    return core.Device.count() > 0 and core.has("cufft.exec_c2c")
+
+
+def _refuse(message: str) -> int:
+    print(f"nothing measured: {message}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

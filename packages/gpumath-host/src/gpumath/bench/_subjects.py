@@ -1,0 +1,209 @@
+"""The libraries that are measured: each makes, of a row and its operands, a call to be timed.
+
+A subject raises where its library is not installed or refuses the row; it is left out there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gpumath import fft, linalg, memory
+from gpumath.bench._rows import Fft, Matmul, Row
+from gpumath.bindings import core
+
+__all__ = [
+    "Call",
+    "Subjects",
+    "cpu_subjects",
+    "forget_plans",
+    "gpu_subjects",
+    "installed",
+]
+
+Call: TypeAlias = Callable[[], object]
+Subjects: TypeAlias = Mapping[str, Callable[[Row], Call]]
+
+_FUNCTIONS = {"C2C": "fftn", "R2C": "rfftn", "C2R": "irfftn"}
+_LIBRARIES = {
+    "NumPy": "numpy",
+    "SciPy": "scipy",
+    "CuPy": "cupy",
+    "PyTorch": "torch",
+    "nvmath-python": "nvmath",
+}
+
+
+def installed() -> dict[str, str]:
+    """Return the versions of the libraries that can be measured, by the name in the tables."""
+    return {
+        name: str(import_module(module).__version__)
+        for name, module in _LIBRARIES.items()
+        if find_spec(module)
+    }
+
+
+def cpu_subjects(threads: int) -> Subjects:
+    """Return the subjects for operands in host memory, all with this number of threads."""
+    execution: Any = {"name": "cpu", "num_threads": threads}
+    values: dict[Row, list[Any]] = {}
+
+    def operands(row: Row) -> list[Any]:
+        if row not in values:
+            values.clear()  # of the row before
+            values[row] = [_host_values(shape, row.dtype) for shape in row.operands]
+        return values[row]
+
+    def of_gpumath(row: Row) -> Call:
+        return _gpumath(row, operands(row), execution, "optimized")
+
+    def of_numpy(row: Row) -> Call:
+        return _plain(row, operands(row), np.fft, np.matmul)
+
+    def of_scipy(row: Row) -> Call:
+        if isinstance(row, Matmul):
+            raise NotImplementedError("SciPy leaves products to NumPy")
+        return _plain(row, operands(row), import_module("scipy.fft"), np.matmul, workers=threads)
+
+    def of_torch(row: Row) -> Call:
+        import torch
+
+        torch.set_num_threads(threads)
+        return _torch(row, [torch.from_numpy(value) for value in operands(row)])
+
+    all_ = {"gpumath": of_gpumath, "NumPy": of_numpy, "SciPy": of_scipy, "PyTorch": of_torch}
+    return {name: make for name, make in all_.items() if name not in _missing()}
+
+
+def gpu_subjects() -> Subjects:
+    """Return the subjects for operands on the GPU, which all work on the same memory."""
+    values: dict[Row, list[memory.Array]] = {}
+
+    def operands(row: Row, library: str | None) -> list[Any]:
+        if row not in values:
+            values.clear()
+            values[row] = [_device_values(shape, row.dtype) for shape in row.operands]
+        arrays: list[Any] = list(values[row])
+        if library is not None:
+            arrays = [import_module(library).from_dlpack(array) for array in arrays]
+        if isinstance(row, Fft) and row.view:
+            arrays = [array[..., ::2] for array in arrays]  # gpumath's own arrays have no slices
+        return arrays
+
+    # gpumath returns arrays of the operand's library, so that library allocates them.
+    own = next((module for module in ("torch", "cupy") if find_spec(module)), None)
+
+    def of_gpumath(layout: str) -> Callable[[Row], Call]:
+        return lambda row: _gpumath(row, operands(row, own), "cuda", layout)
+
+    def natural(row: Row) -> Call:
+        if isinstance(row, Matmul):
+            raise NotImplementedError("products have one layout")
+        return of_gpumath("natural")(row)
+
+    def of_cupy(row: Row) -> Call:
+        import cupy
+
+        return _plain(row, operands(row, "cupy"), cupy.fft, cupy.matmul)
+
+    all_ = {
+        "gpumath": of_gpumath("optimized"),
+        "gpumath, natural": natural,
+        "nvmath-python": lambda row: _nvmath(row, operands(row, own)),
+        "CuPy": of_cupy,
+        "PyTorch": lambda row: _torch(row, operands(row, "torch")),
+    }
+    return {name: make for name, make in all_.items() if name not in _missing()}
+
+
+def forget_plans() -> None:
+    """Free what the libraries keep of a row: cached plans, and memory in their pools."""
+    core.plan_cache_clear()
+    if find_spec("cupy"):
+        import cupy
+
+        cupy.fft.config.get_plan_cache().clear()
+        cupy.get_default_memory_pool().free_all_blocks()
+    if find_spec("torch"):
+        import torch
+
+        torch.backends.cuda.cufft_plan_cache.clear()
+        torch.cuda.empty_cache()
+
+
+def _missing() -> set[str]:
+    return {name for name, module in _LIBRARIES.items() if not find_spec(module)}
+
+
+def _gpumath(row: Row, operands: Sequence[Any], execution: Any, layout: str) -> Call:
+    if isinstance(row, Matmul):
+        return lambda: linalg.matmul(*operands, execution=execution)
+    options: Any = {"fft_type": row.kind, "result_layout": layout}
+    transform = fft.FFT(operands[0], axes=list(row.axes), options=options, execution=execution)
+    transform.plan()
+    direction: Any = "inverse" if row.kind == "C2R" else "forward"
+    return lambda: transform.execute(direction=direction)
+
+
+def _nvmath(row: Row, operands: Sequence[Any]) -> Call:
+    import nvmath
+
+    if isinstance(row, Matmul):
+        product = nvmath.linalg.advanced.Matmul(*operands)
+        product.plan()
+        return lambda: product.execute()
+    transform = nvmath.fft.FFT(operands[0], axes=row.axes, options={"fft_type": row.kind})
+    transform.plan()
+    if row.kind != "C2R":
+        return lambda: transform.execute(direction="forward")
+
+    def call() -> object:
+        transform.reset_operand(operands[0])  # which has to be given again each time
+        return transform.execute(direction="inverse")
+
+    return call
+
+
+def _plain(row: Row, operands: Sequence[Any], module: Any, matmul: Any, **settings: Any) -> Call:
+    """Return a call of NumPy's interface, which several libraries have."""
+    if isinstance(row, Matmul):
+        return lambda: matmul(*operands)
+    function = getattr(module, _FUNCTIONS[row.kind])
+    return lambda: function(operands[0], axes=row.axes, norm=_unscaled(row), **settings)
+
+
+def _torch(row: Row, operands: Sequence[Any]) -> Call:
+    import torch
+
+    if isinstance(row, Matmul):
+        return lambda: torch.matmul(*operands)
+    function = getattr(torch.fft, _FUNCTIONS[row.kind])
+    return lambda: function(operands[0], dim=row.axes, norm=_unscaled(row))
+
+
+def _unscaled(row: Fft) -> str:
+    """Return the norm by which this direction is not scaled."""
+    return "forward" if row.kind == "C2R" else "backward"
+
+
+def _host_values(shape: tuple[int, ...], dtype: str) -> Any:
+    """Return random numbers, of which long arrays repeat a part: that does not change the time."""
+    real = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}.get(dtype)
+    count = int(np.prod(shape)) * (2 if real else 1)
+    part = np.random.default_rng().random(min(count, 1 << 20))
+    values = np.resize(part.astype(real or dtype), count)
+    if dtype == "complex32":  # which NumPy has not
+        return values.reshape(*shape, 2)
+    return values.view(dtype).reshape(shape)
+
+
+def _device_values(shape: tuple[int, ...], dtype: str) -> memory.Array:
+    values = _host_values(shape, dtype)
+    array = memory.empty(shape, dtype)
+    core.copy(array.ptr, values.ctypes.data, array.nbytes)
+    core.Device(array.device_id or 0).synchronize()
+    return array

@@ -1,0 +1,320 @@
+"""Convolutions and correlations, with the arguments and the results of `scipy.signal`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from gpumath._host.array_libraries import library_of
+from gpumath._host.conversions import (
+    as_operand,
+    conjugated,
+    dtype_of,
+    empty,
+    reversed_along,
+    to_dtype,
+)
+from gpumath.bindings import core
+from gpumath.fft._convolution_direct import by_shifts, is_short, shifts_cost
+from gpumath.fft._convolution_fft import (
+    OVERHEAD,
+    Pieces,
+    Product,
+    by_pieces,
+    by_transforms,
+    pieces_cost,
+    pieces_of,
+    transforms_cost,
+)
+from gpumath.fft._scipy_arguments import integers, lengths_and_axes
+
+__all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
+
+Mode: TypeAlias = Literal["full", "valid", "same"]
+Method: TypeAlias = Literal["auto", "direct", "fft"]
+
+
+def convolve(
+    in1: Any,
+    in2: Any,
+    mode: Mode = "full",
+    method: Method = "auto",
+    *,
+    axes: Sequence[int] | int | None = None,
+) -> Any:
+    """Convolve two arrays, by the fastest of the methods.
+
+    Like `scipy.signal.convolve`, but also along some of the axes, and with the arrays of every
+    library: it runs where they are.
+
+    Parameters
+    ----------
+    in1, in2 : array
+        NumPy arrays, CuPy arrays or PyTorch tensors, both of one library and on one device, with
+        equally many dimensions. Their element types may differ, and may be integers. Lists are
+        taken as NumPy arrays.
+    mode : {'full', 'valid', 'same'}, default: 'full'
+        ``'full'`` returns all ``n1 + n2 - 1`` points along each axis; ``'valid'`` those that need
+        no zeros beyond the ends, ``n1 - n2 + 1`` of them if ``in1`` is longer; ``'same'`` as many
+        as ``in1`` has, from the middle.
+    method : {'auto', 'direct', 'fft'}, default: 'auto'
+        ``'direct'`` adds up products; ``'fft'`` multiplies transforms, of pieces of the longer
+        array if that takes less time; ``'auto'`` estimates which one takes the least time.
+    axes : int or sequence of int, optional
+        Axes to convolve along; by default all. Along the others the arrays are broadcast: they have
+        equal lengths there, or one of them has the length 1.
+
+    Returns
+    -------
+    array
+        A new array of the library and on the device of the operands. Its element type is the one
+        that NumPy's rules give for the two. Results of integers are exact or, with
+        ``method='fft'``, rounded.
+
+    Raises
+    ------
+    ValueError
+        The arrays are of different libraries, on different devices, or have different numbers of
+        dimensions; their shapes do not fit; or an argument is not among the allowed values.
+    TypeError
+        An element type is not transformed, such as ``longdouble`` or ``bool``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> fft.convolve(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.5]))
+    array([0. , 1. , 2.5, 4. , 1.5])
+    >>> fft.convolve([1, 2, 3], [1, 1], mode="valid")
+    array([3, 5])
+    """
+    _check_choice("method", method, ("auto", "direct", "fft"))
+    _check_choice("mode", mode, ("full", "valid", "same"))
+    if method != "fft" and axes is None and is_short(in1, in2):
+        return np.convolve(in1, in2, mode)
+    return _convolved(in1, in2, mode, method, axes)
+
+
+def correlate(
+    in1: Any,
+    in2: Any,
+    mode: Mode = "full",
+    method: Method = "auto",
+    *,
+    axes: Sequence[int] | int | None = None,
+) -> Any:
+    """Correlate two arrays, by the fastest of the methods.
+
+    Like `scipy.signal.correlate`. It is the convolution of ``in1`` with ``in2`` reversed and
+    conjugated. The parameters, the result and the errors are those of `convolve`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> fft.correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.5]))
+    array([0.5, 2. , 3.5, 3. , 0. ])
+    """
+    _check_choice("method", method, ("auto", "direct", "fft"))
+    in2 = as_operand(in2)
+    chosen = lengths_and_axes(in2.shape, None, integers("axes", axes))[1]
+    turned = reversed_along(in2, chosen)
+    if dtype_of(in2).startswith("complex"):
+        turned = conjugated(turned)
+    return _convolved(in1, turned, mode, method, axes)
+
+
+def fftconvolve(
+    in1: Any, in2: Any, mode: Mode = "full", axes: Sequence[int] | int | None = None
+) -> Any:
+    """Convolve two arrays by transforms of the whole arrays.
+
+    Like `scipy.signal.fftconvolve`. The parameters and the errors are those of `convolve`. The
+    result is of a floating-point type, also for integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> fft.fftconvolve(np.array([[1.0, 2.0]]), np.array([[1.0, 1.0]]), axes=1).round(6)
+    array([[1., 3., 2.]])
+    """
+    return _convolved(in1, in2, mode, "whole", axes)
+
+
+def oaconvolve(
+    in1: Any, in2: Any, mode: Mode = "full", axes: Sequence[int] | int | None = None
+) -> Any:
+    """Convolve two arrays of different lengths by transforms of pieces of the longer one.
+
+    Like `scipy.signal.oaconvolve`, for a long signal and a short filter. The longer array is cut
+    along the axis where the lengths differ most. If it is not several times as long there, the
+    whole arrays are transformed. The parameters, the result and the errors are those of
+    `fftconvolve`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath import fft
+    >>> signal, smooth = np.ones(10_000), np.full(10, 0.1)
+    >>> fft.oaconvolve(signal, smooth, mode="valid").shape
+    (9991,)
+    """
+    return _convolved(in1, in2, mode, "pieces", axes)
+
+
+class _Operands(NamedTuple):
+    """Two arrays of one library, and the element type of their convolution."""
+
+    in1: Any
+    in2: Any
+    dtype: np.dtype[Any]
+
+
+def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
+    _check_choice("mode", mode, ("full", "valid", "same"))
+    operands = _operands(in1, in2)
+    in1, in2, dtype = operands
+    if in1.ndim == 0:
+        return in1 * in2
+    chosen = lengths_and_axes(in1.shape, None, integers("axes", axes))[1]
+    starts, shape = _wanted(tuple(in1.shape), tuple(in2.shape), mode, chosen)
+    is_exact = dtype.kind in "iu"
+    if 0 in in1.shape or 0 in in2.shape:
+        return empty(in1, (0,), dtype.name)
+    # The shorter one is the filter. Where it has one element, it is a factor.
+    x, h = in1, in2
+    if math.prod(h.shape[a] for a in chosen) > math.prod(x.shape[a] for a in chosen):
+        x, h = h, x
+    long = tuple(
+        a
+        for a in sorted(chosen)
+        if min(x.shape[a], h.shape[a]) > 1 or max(x.shape[a], h.shape[a]) != shape[a]
+    )
+    product = Product(x, h, long, starts, shape, dtype.name)
+    is_on_gpu = core.TensorView(x).device_id is not None
+    way, pieces = _way(product, method, is_on_gpu)
+    if way == "direct":
+        same = Product(to_dtype(x, dtype.name), to_dtype(h, dtype.name), *product[2:])
+        return by_shifts(same)
+    floating = np.result_type(dtype, np.float32) if dtype.kind != "c" else dtype
+    name = floating.name
+    product = Product(to_dtype(x, name), to_dtype(h, name), *product[2:5], name)
+    if not long:
+        result = product.x * product.h
+    elif pieces is not None:
+        result = by_pieces(product, pieces, is_on_gpu)
+    else:
+        result = by_transforms(product)
+    if method in ("whole", "pieces") or dtype == floating:
+        return result
+    return to_dtype(result.round() if is_exact else result, dtype.name)
+
+
+def _way(product: Product, method: str, is_on_gpu: bool) -> tuple[str, Pieces | None]:
+    """Choose between products and transforms, and between whole arrays and pieces."""
+    if method == "direct" or not product.axes:
+        return method, None
+    if method == "whole":
+        return "fft", None
+    if method == "pieces":
+        return "fft", pieces_of(product)
+    direct = shifts_cost(product, is_on_gpu) if method == "auto" else math.inf
+    if direct < OVERHEAD:
+        return "direct", None
+    cost, pieces = transforms_cost(product), pieces_of(product)
+    if pieces is not None:
+        cost_of_pieces = pieces_cost(product, pieces)
+        pieces, cost = (pieces, cost_of_pieces) if cost_of_pieces < cost else (None, cost)
+    if direct < cost or (method == "auto" and not _is_exact_in_float64(product)):
+        return "direct", None
+    return "fft", pieces
+
+
+def _is_exact_in_float64(product: Product) -> bool:
+    """Whether transforms of integers give sums that are wrong by much less than a half."""
+    if np.dtype(product.dtype).kind not in "iu":
+        return True
+    terms = math.prod(int(product.h.shape[a]) for a in product.axes)
+    largest = [float(abs(to_dtype(array, "float64")).max()) for array in (product.x, product.h)]
+    return terms * largest[0] * largest[1] < 2**46
+
+
+def _operands(in1: Any, in2: Any) -> _Operands:
+    in1, in2 = as_operand(in1), as_operand(in2)
+    names = []
+    for name, array in (("in1", in1), ("in2", in2)):
+        dtype = dtype_of(array)
+        if dtype not in _TYPES:
+            msg = f"{name} is {dtype}, which is not convolved; convert it to one of {_TYPES}"
+            raise TypeError(msg)
+        names.append(dtype)
+    libraries = library_of(in1), library_of(in2)
+    devices = [core.TensorView(array).device_id if array.ndim else None for array in (in1, in2)]
+    if libraries[0] is not libraries[1] or (in1.ndim and in2.ndim and devices[0] != devices[1]):
+        msg = (
+            f"in1 is of {libraries[0].name} on device {devices[0]}, and in2 of {libraries[1].name} "
+            f"on device {devices[1]} (None: host memory); convert or copy one of them"
+        )
+        raise ValueError(msg)
+    if in1.ndim != in2.ndim:
+        msg = (
+            f"in1 has {in1.ndim} dimensions and in2 {in2.ndim}; they need equally many, of which "
+            "those with one element are broadcast where they are not in axes"
+        )
+        raise ValueError(msg)
+    return _Operands(in1, in2, np.result_type(*names))
+
+
+_TYPES = tuple(
+    f"{kind}{bits}"
+    for kind, sizes in (
+        ("float", (16, 32, 64)),
+        ("complex", (64, 128)),
+        ("int", (8, 16, 32, 64)),
+        ("uint", (8, 16, 32, 64)),
+    )
+    for bits in sizes
+)
+
+
+def _wanted(
+    shape1: tuple[int, ...], shape2: tuple[int, ...], mode: Mode, axes: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return where the result begins in the full convolution, and its shape."""
+    pairs = list(zip(shape1, shape2, strict=True))
+    for axis, (n1, n2) in enumerate(pairs):
+        if axis not in axes and n1 != n2 and 1 not in (n1, n2):
+            msg = (
+                f"in1 has {n1} and in2 {n2} elements along axis {axis}, which is not in axes; they "
+                "have to be equal, or one of them 1"
+            )
+            raise ValueError(msg)
+    if mode == "valid":
+        ordered = [pairs[axis] for axis in axes]
+        if not (all(a >= b for a, b in ordered) or all(a <= b for a, b in ordered)):
+            msg = (
+                f"mode='valid' needs one array that is at least as long along every axis, but the "
+                f"shapes are {shape1} and {shape2}"
+            )
+            raise ValueError(msg)
+    starts, shape = [], []
+    for axis, (n1, n2) in enumerate(pairs):
+        full = n1 + n2 - 1 if axis in axes else max(n1, n2)
+        points = full
+        if axis in axes and mode == "same":
+            points = n1
+        elif axis in axes and mode == "valid":
+            points = abs(n1 - n2) + 1
+        starts.append((full - points) // 2)
+        shape.append(points)
+    return tuple(starts), tuple(shape)
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        msg = f"{name} is {value!r}; {', '.join(map(repr, allowed))} are allowed"
+        raise ValueError(msg)

@@ -1,0 +1,237 @@
+"""Convolutions by transforms: of the whole arrays, or of pieces of the longer one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gpumath._host.conversions import empty, windows
+from gpumath.bindings import core
+from gpumath.fft._fast_lengths import fast_length
+from gpumath.fft._options import FFTDirection, Kind
+from gpumath.fft._transform import transform
+
+__all__ = [
+    "OVERHEAD",
+    "Pieces",
+    "Product",
+    "by_pieces",
+    "by_transforms",
+    "pieces_cost",
+    "pieces_of",
+    "transforms_cost",
+]
+
+
+class Product(NamedTuple):
+    """A convolution of two arrays with equally many dimensions."""
+
+    x: Any
+    h: Any
+    axes: tuple[int, ...]
+    """Ascending. Along all others the arrays are multiplied, and broadcast."""
+    starts: tuple[int, ...]
+    """Along each dimension, the first element of the full convolution that is wanted."""
+    shape: tuple[int, ...]
+    """Of the result."""
+    dtype: str
+    """Of the arrays and the result."""
+
+    @property
+    def is_real(self) -> bool:
+        return not self.dtype.startswith("complex")
+
+    def full_length(self, axis: int) -> int:
+        """Return how many points the full convolution has."""
+        return int(self.x.shape[axis] + self.h.shape[axis] - 1)
+
+    def lengths(self) -> tuple[int, ...]:
+        """Return fast lengths of transforms that hold the full convolution."""
+        return tuple(self.fast(self.full_length(a), a == self.axes[-1]) for a in self.axes)
+
+    def fast(self, least: int, is_last: bool) -> int:
+        """Return a fast length; real transforms are faster with an even one along the last axis."""
+        return fast_length(least, 2 if self.is_real and is_last else 1)
+
+
+def by_transforms(product: Product) -> Any:
+    """Convolve by transforms of the whole arrays."""
+    pair = _Pair(product.axes, product.lengths(), product.is_real)
+    whole = pair.convolved(product.x, pair.filter_spectrum(product.h))
+    if tuple(whole.shape) == product.shape:
+        return whole
+    result = empty(product.x, product.shape, product.dtype)
+    result[...] = whole[_range(product.starts, product.shape)]
+    return result
+
+
+class Pieces(NamedTuple):
+    """How ``x`` is cut along one axis: into pieces of ``length``, one every ``step`` elements.
+
+    Pieces overlap by one element less than ``h`` has.
+    """
+
+    axis: int
+    length: int
+    step: int
+
+
+# Numbers that are transformed at a time: as many as caches of a core hold, and on a GPU as many
+# as keep it busy.
+_NUMBERS_ON_CPU, _NUMBERS_ON_GPU = 1 << 15, 1 << 26
+
+
+def by_pieces(product: Product, pieces: Pieces, is_on_gpu: bool) -> Any:
+    """Convolve by transforms of pieces of ``x`` (overlap-save).
+
+    The last ``step`` numbers that a piece gives belong to the convolution. The others have wrapped
+    around, but for the first piece if it has nothing but zeros there.
+    """
+    x, h, (axis, length, step) = product.x, product.h, pieces
+    overlap, count = length - step, x.shape[axis]
+    others = [(a, n) for a, n in zip(product.axes, product.lengths(), strict=True) if a != axis]
+    # The elements of a piece are along a new last axis.
+    axes, lengths = (*(a for a, _ in others), x.ndim), (*(n for _, n in others), length)
+    pair = _Pair(axes, lengths, product.is_real)
+    spectrum = pair.filter_spectrum(_as_one_piece(h, axis))
+    result = empty(x, product.shape, product.dtype)
+    target = _Target(product, axis, result)
+    if product.starts[axis] < overlap:
+        head = pair.convolved(_as_one_piece(_part(x, axis, 0, overlap), axis), spectrum)
+        target.put(head, 0, 0, overlap)
+    complete = (count - length) // step + 1
+    whole = windows(x, axis, length, step)
+    numbers = math.prod(whole.shape) // complete
+    at_once = max((_NUMBERS_ON_GPU if is_on_gpu else _NUMBERS_ON_CPU) // numbers, 1)
+    for first in range(0, complete, at_once):
+        block = pair.convolved(_part(whole, axis, first, first + at_once), spectrum)
+        target.put(block, overlap + first * step, overlap, step)
+    for first in range(complete * step, count, step):
+        tail = pair.convolved(_as_one_piece(_part(x, axis, first, first + length), axis), spectrum)
+        target.put(tail, overlap + first, overlap, step)
+    return result
+
+
+def pieces_of(product: Product, least: int = 8) -> Pieces | None:
+    """Return the cheapest pieces; None if ``h`` has nowhere ``least`` times fewer elements."""
+    ratios = [(product.x.shape[a] / product.h.shape[a], a) for a in product.axes]
+    ratio, axis = max(ratios)
+    points = product.h.shape[axis]
+    start, wanted = product.starts[axis], product.shape[axis]
+    if ratio < least or start > points - 1 or start + wanted < product.x.shape[axis]:
+        return None
+    lengths, length = [], product.fast(4 * points, True)
+    while length <= product.x.shape[axis] // 2:
+        lengths.append(length)
+        length = product.fast(2 * length, True)
+    if not lengths:
+        return None
+    best = min(lengths, key=lambda n: _transform_cost((n,)) / (n - points + 1))
+    return Pieces(axis, best, best - points + 1)
+
+
+def transforms_cost(product: Product) -> float:
+    """Return about how many nanoseconds `by_transforms` takes on a CPU."""
+    return OVERHEAD + 3 * _batch(product) * _transform_cost(product.lengths())
+
+
+def pieces_cost(product: Product, pieces: Pieces) -> float:
+    """Return about how many nanoseconds `by_pieces` takes on a CPU."""
+    count = int(product.x.shape[pieces.axis]) / pieces.step + 1
+    lengths = product.lengths()
+    at = product.axes.index(pieces.axis)
+    lengths = (*lengths[:at], pieces.length, *lengths[at + 1 :])
+    return 2 * OVERHEAD + 2 * _batch(product) * count * _transform_cost(lengths)
+
+
+# Nanoseconds that the Python code of a convolution takes.
+OVERHEAD = 40_000
+
+
+def _transform_cost(lengths: Sequence[int]) -> float:
+    """Return about how many nanoseconds a real transform takes."""
+    points = math.prod(lengths)
+    # Beyond what a cache holds, each number comes from memory several times.
+    return 0.15 * points * (math.log2(points) + 4 + (points > _NUMBERS_ON_CPU) * 8)
+
+
+def _batch(product: Product) -> int:
+    return math.prod(n for a, n in enumerate(product.shape) if a not in product.axes)
+
+
+class _Pair(NamedTuple):
+    """The transforms forth and back of a convolution."""
+
+    axes: tuple[int, ...]
+    lengths: tuple[int, ...]
+    is_real: bool
+
+    def spectrum(self, array: Any) -> Any:
+        """Transform, padded with zeros."""
+        shape = list(array.shape)
+        for axis, length in zip(self.axes, self.lengths, strict=True):
+            shape[axis] = length
+        padded = array if shape == list(array.shape) else core.resized(array, shape)
+        kind: Kind = "R2C" if self.is_real else "C2C"
+        return transform(padded, kind, FFTDirection.FORWARD, self.axes, *(None,) * 9)
+
+    def filter_spectrum(self, h: Any) -> Any:
+        """Transform the shorter array, scaled so that the inverse transform need not be."""
+        return self.spectrum(h * (1 / math.prod(self.lengths)))
+
+    def convolved(self, array: Any, filter_spectrum: Any) -> Any:
+        """Return the circular convolution of an array and what the other spectrum is of."""
+        spectrum = self.spectrum(array)
+        if all(map(int.__ge__, spectrum.shape, filter_spectrum.shape)):
+            spectrum *= filter_spectrum
+        else:
+            spectrum = spectrum * filter_spectrum
+        kind: Kind = "C2R" if self.is_real else "C2C"
+        out = None if self.is_real else spectrum
+        arguments = (self.axes, *(None,) * 5, out, None, None, None)
+        return transform(spectrum, kind, FFTDirection.INVERSE, *arguments)
+
+
+class _Target(NamedTuple):
+    """The result, which is written piece by piece along an axis."""
+
+    product: Product
+    axis: int
+    result: Any
+
+    def put(self, block: Any, position: int, skipped: int, step: int) -> None:
+        """Write ``step`` numbers of each piece, after ``skipped`` ones of them.
+
+        They belong to ``position`` of the full convolution and the following ones.
+        """
+        axis, starts, shape = self.axis, list(self.product.starts), list(self.product.shape)
+        first = max(position, starts[axis])
+        count = block.shape[axis]
+        points = min(position + count * step, starts[axis] + shape[axis]) - first
+        if points <= 0:
+            return
+        # Along the axis there may be several pieces, or a part of one.
+        numbers = block[..., skipped + first - position : skipped + step]
+        if count == 1:
+            numbers = numbers[..., :points]
+        index = _range(starts, shape)
+        numbers = numbers[(*index[:axis], slice(None), *index[axis + 1 :])]
+        place = (*(slice(None),) * axis, slice(first - starts[axis], first - starts[axis] + points))
+        target = self.result[place]
+        for at in range(numbers.ndim - 1, axis + 1, -1):
+            numbers = numbers.swapaxes(at, at - 1)
+        target.reshape(numbers.shape)[...] = numbers
+
+
+def _range(starts: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
+    return tuple(slice(start, start + n) for start, n in zip(starts, shape, strict=True))
+
+
+def _part(array: Any, axis: int, first: int, end: int) -> Any:
+    return array[(*(slice(None),) * axis, slice(first, end))]
+
+
+def _as_one_piece(array: Any, axis: int) -> Any:
+    """Move an axis to the end, and leave one of a single element in its place."""
+    return array[..., None].swapaxes(axis, -1)

@@ -1,0 +1,284 @@
+"""Algorithms of cuBLASLt: what they can do, and how they are set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+
+from gpumath.bindings import cublasLt
+
+__all__ = ["Algorithm", "AlgorithmCapabilities", "algorithm_from"]
+
+_Capability = cublasLt.MatmulAlgoCapAttribute
+_Setting = cublasLt.MatmulAlgoConfigAttribute
+_TUPLE = re.compile(r"(?:[A-Z]+_)?(?P<shape>\d+x(?:\d+|AUTO)(?:x\d+)?|AUTO|UNDEFINED)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlgorithmCapabilities:
+    """What an algorithm of cuBLASLt can do; None where this version of it does not say.
+
+    Each field is the ``cublasLtMatmulAlgoCapAttributes_t`` of the same name.
+    """
+
+    splitk_support: int | None = None
+    reduction_scheme_mask: int | None = None
+    cta_swizzling_support: int | None = None
+    strided_batch_support: int | None = None
+    out_of_place_result_support: int | None = None
+    uplo_support: int | None = None
+    tile_ids: tuple[Any, ...] | None = None
+    custom_option_max: int | None = None
+    mathmode_impl: int | None = None
+    gaussian_impl: int | None = None
+    custom_memory_order: int | None = None
+    pointer_mode_mask: int | None = None
+    epilogue_mask: int | None = None
+    stages_ids: tuple[Any, ...] | None = None
+    ld_negative: int | None = None
+    numerical_impl_flags: int | None = None
+    min_alignment_a_bytes: int | None = None
+    min_alignment_b_bytes: int | None = None
+    min_alignment_c_bytes: int | None = None
+    min_alignment_d_bytes: int | None = None
+    atomic_sync: int | None = None
+    pointer_array_batch_support: int | None = None
+    floating_point_emulation_support: int | None = None
+    pointer_array_grouped_support: int | None = None
+
+
+class Algorithm:
+    """An algorithm of cuBLASLt for one product, which `Matmul.plan` finds.
+
+    Its settings can be changed within its `capabilities`. It is saved and loaded by way of a NumPy
+    array, and can then be passed to `Matmul.plan` for an equal product, with an equal cuBLASLt on
+    an equal GPU.
+
+    Parameters
+    ----------
+    result : numpy.ndarray
+        One element of the type ``cublasLt.matmul_heuristic_result_dtype``, from `as_numpy`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath.bindings import cublasLt
+    >>> from gpumath.linalg.advanced import Algorithm
+    >>> saved = np.zeros(1, cublasLt.matmul_heuristic_result_dtype)
+    >>> Algorithm.from_numpy(saved).workspace_size
+    0
+    """
+
+    def __init__(self, result: np.ndarray) -> None:
+        dtype = np.dtype(cublasLt.matmul_heuristic_result_dtype)
+        found = np.asarray(result)
+        if found.dtype != dtype or found.size != 1:
+            msg = (
+                f"an algorithm is one element of the type {dtype}, but there are {found.size} of "
+                f"the type {found.dtype}; give what as_numpy() returned"
+            )
+            raise ValueError(msg)
+        self._result = found.reshape(1).copy()
+        self._on_change: Callable[[], None] | None = None
+
+    @classmethod
+    def from_numpy(cls, array: np.ndarray) -> Self:
+        """Make an algorithm of what `as_numpy` returned."""
+        return cls(array)
+
+    def as_numpy(self) -> np.ndarray:
+        """Return a copy as an array of one element, to be saved."""
+        return self._result.copy()
+
+    @property
+    def workspace_size(self) -> int:
+        """Bytes of workspace that cuBLASLt said it needs, with the settings that it chose."""
+        return int(self._result["workspace_size"][0])
+
+    @property
+    def waves_count(self) -> float:
+        """How many times it fills the GPU, with the settings that cuBLASLt chose."""
+        return float(self._result["waves_count"][0])
+
+    @property
+    def capabilities(self) -> AlgorithmCapabilities:
+        """What the algorithm can do."""
+        found = {}
+        for name in AlgorithmCapabilities.__dataclass_fields__:
+            attribute = _Capability.__members__.get(name.upper())
+            if attribute is not None:
+                try:
+                    found[name] = self._capability(attribute)
+                except cublasLt.cuBLASLtError:
+                    continue
+        return AlgorithmCapabilities(**found)
+
+    @property
+    def algorithm_id(self) -> int:
+        """Number of the algorithm, one of `Matmul.applicable_algorithm_ids`."""
+        return self._get(_Setting.ID)
+
+    @property
+    def tile(self) -> Any:
+        """Rows and columns of a tile: one of ``capabilities.tile_ids``."""
+        return _tuple_of("MatmulTile", self._get(_Setting.TILE_ID))
+
+    @tile.setter
+    def tile(self, tile: tuple[int, ...] | str) -> None:
+        self._set(_Setting.TILE_ID, _number_of("tile", "MatmulTile", tile))
+
+    @property
+    def stages(self) -> Any:
+        """Depth and number of the stages of a tile: one of ``capabilities.stages_ids``."""
+        return _tuple_of("MatmulStages", self._get(_Setting.STAGES_ID))
+
+    @stages.setter
+    def stages(self, stages: tuple[Any, ...] | str) -> None:
+        self._set(_Setting.STAGES_ID, _number_of("stages", "MatmulStages", stages))
+
+    @property
+    def split_k(self) -> int:
+        """Number of parts of a sum, if ``capabilities.splitk_support`` is 1."""
+        return self._get(_Setting.SPLITK_NUM)
+
+    @split_k.setter
+    def split_k(self, number: int) -> None:
+        self._set(_Setting.SPLITK_NUM, number)
+
+    @property
+    def reduction_scheme(self) -> int:
+        """How parts of a sum are added up: one of ``capabilities.reduction_scheme_mask``."""
+        return self._get(_Setting.REDUCTION_SCHEME)
+
+    @reduction_scheme.setter
+    def reduction_scheme(self, scheme: int) -> None:
+        self._set(_Setting.REDUCTION_SCHEME, scheme)
+
+    @property
+    def cta_swizzling(self) -> bool:
+        """Whether tiles are taken in another order, if ``capabilities.cta_swizzling_support``."""
+        return bool(self._get(_Setting.CTA_SWIZZLING))
+
+    @cta_swizzling.setter
+    def cta_swizzling(self, flag: bool) -> None:
+        self._set(_Setting.CTA_SWIZZLING, int(flag))
+
+    @property
+    def custom_option(self) -> int:
+        """A variant of the algorithm, at most ``capabilities.custom_option_max``."""
+        return self._get(_Setting.CUSTOM_OPTION)
+
+    @custom_option.setter
+    def custom_option(self, value: int) -> None:
+        self._set(_Setting.CUSTOM_OPTION, value)
+
+    @property
+    def inner_shape(self) -> int:
+        """Shape of the innermost product, a `MatmulInnerShape`."""
+        return cublasLt.MatmulInnerShape(self._get(_Setting.INNER_SHAPE_ID))
+
+    @inner_shape.setter
+    def inner_shape(self, shape: int) -> None:
+        self._set(_Setting.INNER_SHAPE_ID, shape)
+
+    @property
+    def cluster_shape(self) -> Any:
+        """Shape of the clusters of thread blocks."""
+        return _tuple_of("ClusterShape", self._get(_Setting.CLUSTER_SHAPE_ID))
+
+    @cluster_shape.setter
+    def cluster_shape(self, shape: tuple[int, ...] | str) -> None:
+        self._set(_Setting.CLUSTER_SHAPE_ID, _number_of("cluster_shape", "ClusterShape", shape))
+
+    def __repr__(self) -> str:
+        """Return what tells algorithms apart."""
+        if not any(self._bytes()):
+            return "Algorithm(<empty>)"
+        return (
+            f"Algorithm(id={self.algorithm_id}, tile={self.tile}, stages={self.stages}, "
+            f"split_k={self.split_k}, workspace_size={self.workspace_size})"
+        )
+
+    def _bytes(self) -> bytes:
+        """Return the ``cublasLtMatmulAlgo_t``."""
+        return self._result["algo"].tobytes()
+
+    @property
+    def _address(self) -> int:
+        # The algorithm is the first field of the result.
+        return int(self._result.ctypes.data)
+
+    def _get(self, setting: int) -> int:
+        value = np.zeros(1, cublasLt.get_matmul_algo_config_attribute_dtype(setting))
+        written = np.zeros(1, np.uint64)
+        cublasLt.matmul_algo_config_get_attribute(
+            self._address, setting, value.ctypes.data, value.nbytes, written.ctypes.data
+        )
+        return int(value[0])
+
+    def _set(self, setting: int, number: int) -> None:
+        value = np.array([number], cublasLt.get_matmul_algo_config_attribute_dtype(setting))
+        cublasLt.matmul_algo_config_set_attribute(
+            self._address, setting, value.ctypes.data, value.nbytes
+        )
+        if self._on_change is not None:
+            self._on_change()
+
+    def _capability(self, capability: int) -> Any:
+        dtype = np.dtype(cublasLt.get_matmul_algo_cap_attribute_dtype(capability))
+        written = np.zeros(1, np.uint64)
+        many = {_Capability.TILE_IDS: "MatmulTile", _Capability.STAGES_IDS: "MatmulStages"}
+        count = 1
+        if capability in many:
+            cublasLt.matmul_algo_cap_get_attribute(
+                self._address, capability, 0, 0, written.ctypes.data
+            )
+            count = int(written[0]) // dtype.itemsize
+        values = np.zeros(count, dtype)
+        if count:
+            cublasLt.matmul_algo_cap_get_attribute(
+                self._address, capability, values.ctypes.data, values.nbytes, written.ctypes.data
+            )
+        if capability in many:
+            return tuple(_tuple_of(many[_Capability(capability)], int(value)) for value in values)
+        return int(values[0])
+
+
+def algorithm_from(found: tuple[bytes, int, float]) -> Algorithm:
+    """Make an algorithm of what the core's plans say of it."""
+    result = np.zeros(1, cublasLt.matmul_heuristic_result_dtype)
+    code, result["workspace_size"], result["waves_count"] = found
+    result["algo"] = np.frombuffer(code, result["algo"].dtype).reshape(result["algo"].shape)
+    return Algorithm(result)
+
+
+@cache
+def _shapes(enum: str) -> dict[int, Any]:
+    """Return the members of an enum of shapes as tuples, by their numbers."""
+    shapes = {}
+    for name, member in getattr(cublasLt, enum).__members__.items():
+        match = _TUPLE.fullmatch(name)
+        if match is not None:
+            parts = match["shape"].split("x")
+            entries = tuple(int(part) if part.isdigit() else part for part in parts)
+            shapes[int(member)] = entries if len(entries) > 1 else entries[0]
+    return shapes
+
+
+def _tuple_of(enum: str, number: int) -> Any:
+    # A newer cuBLASLt may have shapes without a name here.
+    return _shapes(enum).get(number, f"{enum}({number})")
+
+
+def _number_of(name: str, enum: str, shape: object) -> int:
+    wanted = tuple(shape) if isinstance(shape, list) else shape
+    for number, known in _shapes(enum).items():
+        if known == wanted:
+            return number
+    msg = f"{name} is {shape!r}, which cuBLASLt does not have; see the capabilities"
+    raise ValueError(msg)

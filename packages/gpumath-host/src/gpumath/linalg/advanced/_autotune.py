@@ -1,0 +1,47 @@
+"""Measures algorithms on the GPU."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpumath._host.progress import with_progress
+from gpumath.bindings import core, driver
+
+__all__ = ["median_times"]
+
+_WARM_UP = 2
+
+
+def median_times(
+    runs: Sequence[Callable[[], Any]], iterations: int, device_id: int, stream: Any
+) -> list[float]:
+    """Return the median time of each of ``runs`` on the GPU, in milliseconds.
+
+    They take turns in random order, so that a clock that changes is the same for all. Before each
+    the cache of the GPU is filled with something else, as it would be in a program: a product after
+    itself would find its operands there.
+    """
+    start, end = (core.Event(device_id, timing=True) for _ in range(2))
+    cache = driver.device_get_attribute(
+        driver.DeviceAttribute.L2_CACHE_SIZE, driver.device_get(device_id)
+    )
+    size = max(2 * cache, 1 << 20)
+    filler = core.allocate(size, device_id=device_id, stream=stream)
+    handle = 0 if stream is None else core.stream_handle(stream)
+    times: list[list[float]] = [[] for _ in runs]
+    for run in runs:
+        for _ in range(_WARM_UP):
+            run()
+    for _ in with_progress(range(iterations), "autotune"):
+        for number in random.sample(range(len(runs)), len(runs)):
+            driver.memset_d8_async(filler.device_ptr, 0, size, handle)
+            start.record(stream)
+            runs[number]()
+            end.record(stream)
+            end.synchronize()
+            times[number].append(start.elapsed_ms(end))
+    filler.free()
+    return [statistics.median(some) for some in times]

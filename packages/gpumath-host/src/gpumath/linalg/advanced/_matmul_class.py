@@ -1,0 +1,499 @@
+"""A product of matrices in steps."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpumath._host.array_libraries import library_of
+from gpumath._host.memory_limit import check_memory_limit, memory_limit_bytes
+from gpumath._host.operation import StatefulOperation, logged_execution
+from gpumath._host.options import resolve_options
+from gpumath.bindings import core
+from gpumath.linalg._errors import InvalidMatmulState
+from gpumath.linalg.advanced._algorithm import Algorithm, algorithm_from
+from gpumath.linalg.advanced._algorithm_ids import algorithm_ids
+from gpumath.linalg.advanced._autotune import median_times
+from gpumath.linalg.advanced._operands import (
+    Operands,
+    layout_of,
+    places,
+    refused_block_scaling,
+)
+from gpumath.linalg.advanced._options import (
+    MatmulOptions,
+    MatmulPlanPreferences,
+    MatmulQuantizationScales,
+    resolve_preferences,
+    resolve_scales,
+)
+from gpumath.linalg.advanced._tuning import ProductTuning
+from gpumath.linalg.advanced._types import dtype_name
+
+__all__ = ["Matmul"]
+
+
+class Matmul(core.MatmulExecutor, StatefulOperation):
+    """A product ``epilog(alpha * a @ b + beta * c)``, made once and run many times.
+
+    The steps are the constructor, `plan`, perhaps `autotune`, `execute`, then any number of
+    `reset_operands` and `execute`, and `free`, which leaving a ``with`` block does. After it every
+    method but `free` raises `InvalidMatmulState`. An object belongs to the thread that made it.
+
+    Parameters
+    ----------
+    a, b : array
+        As for `matmul`. They are read when `execute` is called: changes of their values count.
+    c : array, optional
+        What is added.
+    alpha, beta : number, optional
+        What the product and ``c`` are multiplied by. With ``c``, ``beta`` is needed.
+    qualifiers : numpy.ndarray, optional
+        Array of `matrix_qualifiers_dtype` with an entry for ``a``, ``b`` and ``c``.
+    quantization_scales : MatmulQuantizationScales or dict, optional
+        Scales of operands and results of 8-bit floating-point types.
+    options : MatmulOptions or dict, optional
+        Types, working in place, limits and more; see `MatmulOptions`.
+    stream : int or stream object, optional
+        Without effect: nothing runs before `execute`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `matmul`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpumath.linalg import advanced
+    >>> a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> with advanced.Matmul(a, a) as product:
+    ...     algorithms = product.plan()
+    ...     first = product.execute()
+    ...     product.reset_operands(a=first)
+    ...     second = product.execute()
+    >>> second
+    array([[ 37.,  54.],
+           [ 81., 118.]])
+    """
+
+    _name = "Matmul"
+    _state_error = InvalidMatmulState
+
+    def __init__(
+        self,
+        a: Any,
+        b: Any,
+        /,
+        c: Any = None,
+        *,
+        alpha: Any = None,
+        beta: Any = None,
+        qualifiers: Any = None,
+        quantization_scales: MatmulQuantizationScales | Mapping[str, Any] | None = None,
+        options: MatmulOptions | Mapping[str, Any] | None = None,
+        stream: Any = None,
+    ) -> None:
+        if stream is not None:
+            core.stream_handle(stream)
+        chosen = resolve_options(MatmulOptions, options)
+        self._arrays = Operands(library_of(a))
+        self._arrays.qualify(qualifiers)
+        self._arrays.set_factors(a, b)
+        self._arrays.set_addend(c, alpha, beta)
+        self._arrays.set_scales(resolve_scales(quantization_scales))
+        self._arrays.check_scales()
+        device_id = core.TensorView(self._arrays.a).device_id
+        self._begin(self._arrays.library, device_id, chosen)
+        self._options = chosen
+        self._has_operands = True
+        self._algorithms: list[Algorithm] = []
+        # What the next plan is made of, beside operands.
+        self._choices: dict[str, Any] = {
+            **places(device_id, chosen),
+            "inplace": chosen.inplace,
+            "compute_type": None if chosen.compute_type is None else int(chosen.compute_type),
+            "scale_type": dtype_name("scale_type", chosen.scale_type),
+            "result_type": dtype_name("result_type", chosen.result_type),
+            "result_amax": chosen.result_amax,
+            "sm_count_target": chosen.sm_count_target,
+            "fast_accumulation": chosen.fast_accumulation,
+            "handle": chosen.handle or 0,
+        }
+        if chosen.block_scaling:
+            raise refused_block_scaling(device_id, chosen)
+        if beta is not None and c is None:
+            self._logger.warning("beta is ignored: there is no c")
+        # What is wrong with the operands is said now, before a GPU is asked for anything.
+        self._plan = self._make_plan(limit=1)
+
+    def applicable_algorithm_ids(self, limit: int = 8) -> list[int]:
+        """Return the numbers of algorithms for these types, whatever the layouts.
+
+        Parameters
+        ----------
+        limit : int, default: 8
+            Most numbers that are returned.
+
+        Returns
+        -------
+        list of int
+            Numbers as `Algorithm.algorithm_id` has them; empty on the CPU.
+        """
+        self._check_not_freed()
+        return algorithm_ids(self._plan, self._options.handle, limit)
+
+    def plan(
+        self,
+        *,
+        preferences: MatmulPlanPreferences | Mapping[str, Any] | None = None,
+        algorithms: Sequence[Algorithm] | None = None,
+        epilog: int | None = None,
+        epilog_inputs: Mapping[str, Any] | None = None,
+        stream: Any = None,
+    ) -> list[Algorithm]:
+        """Choose the epilog, and find algorithms. It can be called again with other choices.
+
+        Parameters
+        ----------
+        preferences : MatmulPlanPreferences or dict, optional
+            What algorithms are chosen by, and how many.
+        algorithms : sequence of Algorithm, optional
+            Algorithms to use instead of asking cuBLASLt for some.
+        epilog : MatmulEpilog, optional
+            What is done with the sum before it is stored.
+        epilog_inputs : dict, optional
+            Inputs of the epilog: ``bias``, ``relu_aux``, ``gelu_aux``, ``aux_quantization_scale``.
+        stream : int or stream object, optional
+            Stream that is not being captured, on which `execute` will run.
+
+        Returns
+        -------
+        list of Algorithm
+            What `algorithms` is: the best one first. Empty on the CPU.
+
+        Raises
+        ------
+        ValueError
+            The epilog does not fit the operands or its inputs; the message says what does.
+        InvalidMatmulState
+            The object is freed, or its operands were released.
+        """
+        self._check_not_freed()
+        self._check_has_operands("plan()")
+        chosen = resolve_preferences(preferences)
+        for algorithm in algorithms or ():
+            _check_algorithm(algorithm)
+        arrays, previous = self._arrays, (self._arrays.inputs, self._choices)
+        try:
+            arrays.inputs = {}
+            arrays.set_inputs(epilog_inputs)
+            self._choices = {
+                **self._choices,
+                **chosen.as_choices(),
+                "epilog": None if epilog is None else int(epilog),
+            }
+            start = time.perf_counter()
+            fixed = None if not algorithms else algorithms[0]
+            self._plan = self._make_plan(algorithm=fixed, stream=stream)
+        except BaseException:
+            arrays.inputs, self._choices = previous
+            raise
+        self._take_algorithms(algorithms)
+        self._ready()
+        self._tuning = ProductTuning(self, not algorithms, stream)
+        if self._logger.isEnabledFor(logging.INFO):
+            elapsed = 1e3 * (time.perf_counter() - start)
+            self._logger.info(
+                "%r in %.3f ms: %d algorithms, %d copies to another layout, %d bytes of workspace",
+                *(self._plan, elapsed, len(self._algorithms), self._plan.copies),
+                self._plan.workspace_size,
+            )
+        self._finish_planning()
+        return self._algorithms
+
+    @property
+    def algorithms(self) -> list[Algorithm]:
+        """The algorithms of the plan, the best one first: `execute` uses that one."""
+        self._check_not_freed()
+        if not self._is_planned:
+            msg = "this Matmul object is not planned; call its plan() before asking for algorithms"
+            raise self._state_error(msg)
+        return self._algorithms
+
+    def autotune(
+        self,
+        iterations: int = 10,
+        prune: int | None = None,
+        release_workspace: bool = False,
+        stream: Any = None,
+    ) -> None:
+        """Measure the algorithms, and sort `algorithms` by their times.
+
+        The fastest one is kept on disk for later plans of such a product, in other processes too;
+        nothing is measured if it is known already: see `gpumath.linalg.advanced.tuning`.
+
+        Parameters
+        ----------
+        iterations : int, default: 10
+            Measurements of each algorithm, of which the median counts.
+        prune : int, optional
+            Number of algorithms to keep; all by default.
+        release_workspace : bool, default: False
+            Free the workspace on the GPU afterwards.
+        stream : int or stream object, optional
+            CUDA stream to work on, as for `matmul`.
+
+        Raises
+        ------
+        InvalidMatmulState
+            The object is freed or not planned, or its operands were released.
+        ValueError
+            ``iterations`` or ``prune`` is below 1.
+        """
+        self._check_ready()
+        for name, value in (("iterations", iterations), ("prune", prune)):
+            if value is not None and value < 1:
+                msg = f"{name} is {value}; at least 1 is needed"
+                raise ValueError(msg)
+        device_id = self._plan.device_id
+        if device_id is None or not self._algorithms:
+            self._logger.info("there is nothing to tune: no GPU takes part")
+            return
+        if not self._tuning.is_measured:
+            del self._algorithms[len(self._algorithms) if prune is None else prune :]
+            return
+        # Out of place, so that every run finds the same c.
+        plans = [
+            self._make_plan(algorithm=algorithm, stream=stream, inplace=False)
+            for algorithm in self._algorithms
+        ]
+        runs = [lambda plan=plan: self._run(plan, None, stream) for plan in plans]
+        times = median_times(runs, iterations, device_id, stream)
+        order = sorted(range(len(times)), key=times.__getitem__)
+        self._log_times(order, times)
+        self._algorithms[:] = [self._algorithms[number] for number in order[:prune]]
+        self._tuning.keep(self._algorithms[0], times[order[0]])
+        self._plan = self._make_plan(algorithm=self._algorithms[0], stream=stream)
+        self._ready()
+        if release_workspace:
+            self._workspace.release()
+
+    def reset_operands(
+        self,
+        *,
+        a: Any = None,
+        b: Any = None,
+        c: Any = None,
+        alpha: Any = None,
+        beta: Any = None,
+        quantization_scales: MatmulQuantizationScales | Mapping[str, Any] | None = None,
+        epilog_inputs: Mapping[str, Any] | None = None,
+        stream: Any = None,
+    ) -> None:
+        """Take other operands, for which the plan fits too.
+
+        Parameters
+        ----------
+        a, b, c, alpha, beta, quantization_scales, epilog_inputs : optional
+            As for the constructor and `plan`; what is left out stays as it is. After
+            `release_operands` all arrays are needed.
+        stream : int or stream object, optional
+            Without effect: the operands are read by `execute`.
+
+        Raises
+        ------
+        ValueError
+            An operand differs from the one before in more than its values.
+        InvalidMatmulState
+            The object is freed.
+        """
+        self._check_not_freed()
+        if stream is not None:
+            core.stream_handle(stream)
+        arrays = self._arrays
+        before = (arrays.a, arrays.b, arrays.c, arrays.alpha, arrays.beta, arrays.conjugate)
+        inputs, scales = dict(arrays.inputs), dict(arrays.scales)
+        try:
+            if c is not None and not self._has_addend:
+                msg = "c is given, but this Matmul object was made without one; make a new object"
+                raise ValueError(msg)
+            arrays.set_factors(a, b)
+            arrays.set_addend(c, alpha, beta)
+            arrays.set_scales(resolve_scales(quantization_scales))
+            arrays.set_inputs(epilog_inputs)
+            if set(arrays.inputs) | set(arrays.scales) != self._further:
+                msg = (
+                    f"inputs and scales are {sorted([*arrays.inputs, *arrays.scales])}, but this "
+                    f"Matmul object was planned for {sorted(self._further)}; call plan() again"
+                )
+                raise ValueError(msg)
+            self._accept(before[5])
+        except BaseException:
+            arrays.a, arrays.b, arrays.c, arrays.alpha, arrays.beta, _ = before
+            arrays.inputs, arrays.scales = inputs, scales
+            raise
+        self._has_operands = True
+        self._logger.info("other operands")
+
+    def reset_operands_unchecked(
+        self,
+        *,
+        a: Any = None,
+        b: Any = None,
+        c: Any = None,
+        alpha: Any = None,
+        beta: Any = None,
+        quantization_scales: MatmulQuantizationScales | Mapping[str, Any] | None = None,
+        epilog_inputs: Mapping[str, Any] | None = None,
+        stream: Any = None,  # noqa: ARG002 - operands are read by execute()
+    ) -> None:
+        """Take other operands as `reset_operands` does, without looking at them.
+
+        Operands for which the plan does not fit make `execute` raise ValueError.
+        """
+        arrays = self._arrays
+        arrays.set_factors(a, b)
+        arrays.set_addend(c, alpha, beta)
+        if quantization_scales is not None:
+            arrays.set_scales(resolve_scales(quantization_scales))
+        if epilog_inputs is not None:
+            arrays.set_inputs(epilog_inputs)
+        self._has_operands = True
+        self._operands = arrays.in_order()
+        if alpha is not None or beta is not None:
+            self._ready()
+
+    def release_operands(self) -> None:
+        """Drop the references to the operands, and keep the plan for `reset_operands`."""
+        self._check_not_freed()
+        arrays = self._arrays
+        arrays.a = arrays.b = arrays.c = None
+        arrays.inputs, arrays.scales = {}, {}
+        self._operands = []
+        self._has_operands = False
+        self._logger.info("operands released")
+
+    def _execute(
+        self, algorithm: Algorithm | None, release_workspace: bool, stream: Any, out: Any
+    ) -> Any:
+        """Execute with arguments, or what the plan as it is does not do."""
+        self._check_ready()
+        if algorithm is not None:
+            _check_algorithm(algorithm)
+        if algorithm is None:
+            # Its settings may have been changed.
+            chosen = self._algorithms[0] if self._algorithms else None
+            plan = self._make_plan(algorithm=chosen, stream=stream)
+            self._plan = plan
+            self._ready()
+        else:
+            plan = self._make_plan(algorithm=algorithm, stream=stream)
+        if out is not None:
+            plan = self._make_plan(algorithm=algorithm, stream=stream, out=out)
+        if stream is not None and plan.device_id is None and self._device_id is None:
+            self._logger.warning("stream is ignored: no GPU takes part")
+        with logged_execution(self._logger, "matmul", plan, self._device_id):
+            result = self._run(plan, out, stream)
+        if release_workspace:
+            self._workspace.release()
+        return result
+
+    def _make_plan(self, algorithm: Algorithm | None = None, **choices: Any) -> core.MatmulPlan:
+        """Make or find a plan, and check it against the user's limit."""
+        arrays, limit = self._arrays, self._options.memory_limit
+        choices = {**self._choices, **choices}
+        if algorithm is not None:
+            choices |= {"algorithm": algorithm._bytes(), "limit": 1}
+        if limit is not None and limit != MatmulOptions.memory_limit:
+            device_id = choices.get("device_id", self._device_id)
+            if device_id is not None:
+                total = core.Device(device_id).total_memory
+                choices["max_workspace"] = memory_limit_bytes(limit, total)
+        plan = core.MatmulPlan(
+            *(arrays.a, arrays.b, arrays.c),
+            inputs=arrays.further or None,
+            conjugate=arrays.conjugate,
+            **choices,
+        )
+        check_memory_limit(limit, plan)
+        return plan
+
+    def _take_algorithms(self, given: Sequence[Algorithm] | None) -> None:
+        found = list(given) if given else [algorithm_from(each) for each in self._plan.algorithms]
+        self._algorithms = found
+        for algorithm in found:
+            # With other settings it needs another plan.
+            algorithm._on_change = self._unprepare
+
+    def _ready(self) -> None:
+        """Let the core execute the plan with the operands as they are."""
+        arrays = self._arrays
+        self._operands = arrays.in_order()
+        self._has_addend = arrays.c is not None
+        self._further = {*arrays.inputs, *arrays.scales}
+        self._layouts = [layout_of(array) for array in self._operands]
+        self._prepare(
+            *(self._library.name, self._device_id, self._plan, arrays.alpha, arrays.beta),
+            *(self._workspace, self._blocking, self._logger),
+        )
+
+    def _accept(self, conjugate: tuple[bool, bool]) -> None:
+        """Make the plan fit operands that have changed; ValueError if it is for other ones."""
+        arrays = self._arrays
+        operands = arrays.in_order()
+        if not self._is_planned:
+            self._plan = self._make_plan(limit=1)
+            return
+        if len(operands) != len(self._layouts):
+            msg = "operands were released; give all arrays that the product has"
+            raise ValueError(msg)
+        if arrays.conjugate != conjugate or not self._try_reset(*operands):
+            for array, layout in zip(operands, self._layouts, strict=True):
+                found = layout_of(array)
+                if found != layout:
+                    msg = (
+                        f"an operand is of (type, shape, strides, device) {found}, but this Matmul "
+                        f"object was planned for {layout}; copy it to that, or make a new object"
+                    )
+                    raise ValueError(msg)
+            # They are aligned or conjugated otherwise.
+            self._plan = self._make_plan()
+            self._take_algorithms(None)
+        self._ready()
+
+    def _run(self, plan: core.MatmulPlan, out: Any, stream: Any) -> Any:
+        arrays = self._arrays
+        return plan.run(
+            *(arrays.a, arrays.b, out, stream, self._workspace, self._blocking),
+            c=arrays.c,
+            inputs=arrays.further or None,
+            alpha=arrays.alpha,
+            beta=arrays.beta,
+        )
+
+    def _log_times(self, order: list[int], times: list[float]) -> None:
+        if self._logger.isEnabledFor(logging.INFO):
+            best = ", ".join(f"{times[number]:.4f}" for number in order[:8])
+            self._logger.info(
+                "autotuned %d algorithms; the first one took %.4f ms, the fastest ones %s ms",
+                *(len(times), times[0], best),
+            )
+
+    def _held_operands(self) -> object:
+        return True if self._has_operands else None
+
+    def _drop(self) -> None:
+        self._unprepare()
+        self._operands = []
+        for algorithm in self._algorithms:
+            algorithm._on_change = None
+        del self._plan, self._arrays, self._algorithms
+
+
+def _check_algorithm(algorithm: object) -> None:
+    if not isinstance(algorithm, Algorithm):
+        msg = f"algorithm is a {type(algorithm).__name__}; an Algorithm is needed"
+        raise TypeError(msg)

@@ -1,0 +1,265 @@
+"""Options of products, preferences of their plans, and scales of narrow operands."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gpumath._host.fields import from_fields
+from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
+from gpumath._host.options import OperationOptions
+from gpumath.linalg.advanced._types import dtype_name
+
+__all__ = [
+    "MatmulEpilogPreferences",
+    "MatmulOptions",
+    "MatmulPlanPreferences",
+    "MatmulQuantizationScales",
+    "resolve_preferences",
+    "resolve_scales",
+]
+
+
+@dataclass
+class MatmulOptions(OperationOptions):
+    """Choices about a product of matrices.
+
+    Wherever it is accepted, a dictionary of its fields is accepted too.
+
+    Parameters
+    ----------
+    inplace : bool, default: False
+        Write the result to ``c``, which must have its shape and element type.
+    compute_type : gpumath.bindings.cublas.ComputeType, optional
+        What is computed in. By default float32 for operands of at most 32 bits, float64 for those
+        of 64, and int32 for int8 with a result of int8 or int32. The emulated types,
+        ``COMPUTE_32F_EMULATED_16BFX9`` and ``COMPUTE_64F_EMULATED_FIXEDPOINT``, need a cuBLASLt and
+        a GPU that have them.
+    scale_type : cudaDataType, str or dtype, optional
+        Type of ``alpha`` and ``beta``. It follows from the others; give it to choose float16
+        computation for float16 operands.
+    result_type : cudaDataType, str or dtype, optional
+        Element type of the result. By default that of ``c`` or of ``a``, and int32 for int8.
+    result_amax : bool, default: False
+        Find the largest magnitude in a result of an 8-bit floating-point type, before it is scaled.
+    block_scaling : bool, default: False
+        Scale blocks of the operands (MXFP8, NVFP4) instead of whole ones. Refused yet.
+    sm_count_target : int, default: 0
+        Multiprocessors that the product should use; 0 for all.
+    fast_accumulation : bool, default: False
+        Add up products of 8-bit floating-point numbers faster and less exactly.
+    device_id : int, default: 0
+        CUDA device for operands in host memory.
+    handle : int, optional
+        A ``cublasLtHandle_t`` to use. By default gpumath has one for each thread and device.
+    logger : logging.Logger, optional
+        Where to log; the root logger by default.
+    memory_limit : int, float or str, default: '80%'
+        Most device memory that the workspace may take: bytes, a fraction of the device's memory, or
+        text such as ``"80%"`` or ``"0.5 GiB"``. Only algorithms that do with it are considered;
+        `gpumath.bindings.errors.OutOfMemoryError` says that copies of operands need more.
+    blocking : {'auto', True}, default: 'auto'
+        ``'auto'`` returns as soon as the work is enqueued if the operands are on the GPU, and when
+        the result is there otherwise; ``True`` always waits for the result.
+    allocator : BaseCUDAMemoryManager or BaseCUDAMemoryManagerAsync, optional
+        Source of the workspace on the GPU. By default it is the memory pool of the operands'
+        library, and gpumath's own pool for operands in host memory.
+
+    Raises
+    ------
+    ValueError
+        A value is not among the allowed ones.
+    TypeError
+        A value has a wrong type.
+
+    Examples
+    --------
+    >>> from gpumath.linalg.advanced import MatmulOptions
+    >>> MatmulOptions(result_type="float32", memory_limit="1 GiB").result_type
+    'float32'
+    """
+
+    inplace: bool = False
+    compute_type: int | None = None
+    scale_type: Any = None
+    result_type: Any = None
+    result_amax: bool = False
+    block_scaling: bool = False
+    sm_count_target: int = 0
+    fast_accumulation: bool = False
+    device_id: int = 0
+    handle: int | None = None
+    logger: logging.Logger | None = None
+    memory_limit: int | float | str | None = "80%"
+    blocking: Literal["auto", True] = "auto"
+    allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError if a field has a value that is not allowed."""
+        for field in ("inplace", "result_amax", "block_scaling", "fast_accumulation"):
+            self._check_choice(field, (False, True))
+        for field in ("sm_count_target", "device_id"):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                msg = f"MatmulOptions: {field} is {value!r}; an int of at least 0 is needed"
+                raise ValueError(msg)
+        dtype_name("scale_type", self.scale_type)
+        dtype_name("result_type", self.result_type)
+        super().check()
+
+
+@dataclass(kw_only=True)
+class MatmulEpilogPreferences:
+    """Choices about what an epilog writes beside the result.
+
+    Parameters
+    ----------
+    aux_type : cudaDataType, str or dtype, optional
+        Element type of ``gelu_aux``; by default that of the result, and that of ``c`` for a result
+        of an 8-bit floating-point type.
+    aux_amax : bool, default: False
+        Find the largest magnitude in ``gelu_aux``.
+
+    Examples
+    --------
+    >>> from gpumath.linalg.advanced import MatmulEpilogPreferences
+    >>> MatmulEpilogPreferences(aux_type="float16").aux_amax
+    False
+    """
+
+    aux_type: Any = None
+    aux_amax: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse values that are not allowed."""
+        dtype_name("aux_type", self.aux_type)
+
+
+@dataclass(kw_only=True)
+class MatmulPlanPreferences:
+    """What cuBLASLt chooses the algorithms of a plan by.
+
+    Parameters
+    ----------
+    reduction_scheme_mask : MatmulReductionScheme, optional
+        Ways to add up parts of a sum that are allowed; all by default.
+    max_waves_count : float, default: 0.0
+        Leave out algorithms that fill the GPU more often than this; 0 for no limit.
+    numerical_impl_mask : MatmulNumericalImplFlags, optional
+        Ways to compute that are allowed; all by default.
+    limit : int, default: 8
+        Number of algorithms to ask for.
+    epilog : MatmulEpilogPreferences or dict, optional
+        What an epilog writes beside the result.
+
+    Raises
+    ------
+    ValueError
+        ``limit`` or ``max_waves_count`` is out of range.
+
+    Examples
+    --------
+    >>> from gpumath.linalg.advanced import MatmulPlanPreferences
+    >>> MatmulPlanPreferences(limit=3).max_waves_count
+    0.0
+    """
+
+    reduction_scheme_mask: int | None = None
+    max_waves_count: float = 0.0
+    numerical_impl_mask: int | None = None
+    limit: int = 8
+    epilog: MatmulEpilogPreferences | Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values that are not allowed."""
+        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 1:
+            msg = f"MatmulPlanPreferences: limit is {self.limit!r}; an int of at least 1 is needed"
+            raise ValueError(msg)
+        if not self.max_waves_count >= 0:
+            msg = (
+                f"MatmulPlanPreferences: max_waves_count is {self.max_waves_count!r}; a number of "
+                "at least 0 is needed"
+            )
+            raise ValueError(msg)
+
+    def as_choices(self) -> dict[str, Any]:
+        """Return the arguments that the core's plans have for these preferences."""
+        epilog = self.epilog
+        if isinstance(epilog, Mapping):
+            epilog = from_fields(MatmulEpilogPreferences, "preferences.epilog", epilog)
+        elif epilog is None:
+            epilog = MatmulEpilogPreferences()
+        mask = self.numerical_impl_mask
+        return {
+            "reduction_scheme_mask": _as_int(self.reduction_scheme_mask),
+            "max_waves_count": float(self.max_waves_count),
+            "numerical_impl_mask": None if mask is None else int(mask) & 0xFFFF_FFFF_FFFF_FFFF,
+            "limit": self.limit,
+            "aux_type": dtype_name("aux_type", epilog.aux_type),
+            "aux_amax": bool(epilog.aux_amax),
+        }
+
+
+@dataclass(kw_only=True)
+class MatmulQuantizationScales:
+    """What the elements of 8-bit floating-point operands and results are multiplied by.
+
+    Parameters
+    ----------
+    a, b, c : number or array, optional
+        Scales of the operands: numbers, or arrays of one float32 element in the operands' memory.
+        Those of ``a`` and ``b`` are needed.
+    d : number or array, optional
+        What the result is multiplied by before it is rounded; needed if it has 8 bits.
+
+    Examples
+    --------
+    >>> from gpumath.linalg.advanced import MatmulQuantizationScales
+    >>> MatmulQuantizationScales(a=0.5, b=2).d is None
+    True
+    """
+
+    a: Any = None
+    b: Any = None
+    c: Any = None
+    d: Any = None
+
+
+def resolve_preferences(
+    preferences: object,
+) -> MatmulPlanPreferences:
+    """Turn the user's ``preferences`` argument into an object."""
+    if preferences is None:
+        return MatmulPlanPreferences()
+    if isinstance(preferences, MatmulPlanPreferences):
+        return preferences
+    if isinstance(preferences, Mapping):
+        return from_fields(MatmulPlanPreferences, "preferences", preferences)
+    msg = (
+        f"preferences is a {type(preferences).__name__}; MatmulPlanPreferences, a dictionary of "
+        "its fields, or None is accepted"
+    )
+    raise TypeError(msg)
+
+
+def resolve_scales(
+    scales: object,
+) -> MatmulQuantizationScales:
+    """Turn the user's ``quantization_scales`` argument into an object."""
+    if scales is None:
+        return MatmulQuantizationScales()
+    if isinstance(scales, MatmulQuantizationScales):
+        return scales
+    if isinstance(scales, Mapping):
+        return from_fields(MatmulQuantizationScales, "quantization_scales", scales)
+    msg = (
+        f"quantization_scales is a {type(scales).__name__}; MatmulQuantizationScales, a dictionary "
+        "of its fields, or None is accepted"
+    )
+    raise TypeError(msg)
+
+
+def _as_int(value: int | None) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,154 @@
+"""Matrix products for kernels without a GPU: traits, refusals, LTO-IR, a kernel for a given GPU."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpumath import device
+from gpumath.bindings import errors, mathdx, nvjitlink, nvrtc
+from gpumath.bindings.nvjitlink import InputType
+from gpumath.device import Alignment, Dim3, LeadingDimension, Matmul, Precision
+from tests.helpers.callbacks import require_numba
+from tests.helpers.compiler import kernels, linked
+
+OPTIONS: dict[str, Any] = {
+    "size": (32, 16, 64),
+    "precision": np.float32,
+    "data_type": "real",
+    "sm": 90,
+    "arrangement": ("row_major", "col_major", "row_major"),
+    "block_dim": (64, 1, 1),
+}
+
+
+@pytest.fixture(scope="module")
+def compiler() -> None:
+    """Skip unless libmathdx and an NVRTC that it works with are there."""
+    try:
+        versions = mathdx.get_version(), nvrtc.version()
+        nvjitlink.version()
+    except errors.LibraryNotFoundError as error:
+        pytest.skip(f"not in the test environment: {str(error).splitlines()[0]}")
+    if versions[0] >= 400 and versions[1] >= (13, 5):
+        pytest.skip(f"an NVRTC that libmathdx {versions[0]} works with is not there")
+
+
+@pytest.mark.parametrize("arrangement", list(product(("row_major", "col_major"), repeat=3)))
+def test_traits_of_arrangements(arrangement: tuple[str, str, str]) -> None:
+    matmul = Matmul(**OPTIONS | {"arrangement": arrangement})
+    shapes = ((32, 64), (64, 16), (32, 16))
+    assert (matmul.a_dim, matmul.b_dim, matmul.c_dim) == shapes
+    by_rows = [kind == "row_major" for kind in arrangement]
+    least = [shape[by] for shape, by in zip(shapes, by_rows, strict=True)]
+    assert matmul.leading_dimension == tuple(least)
+    assert (matmul.a_size, matmul.b_size, matmul.c_size) == (32 * 64, 64 * 16, 32 * 16)
+    wider = Matmul(**OPTIONS | {"arrangement": arrangement, "leading_dimension": (70, 71, 72)})
+    counts = [shape[not by] for shape, by in zip(shapes, by_rows, strict=True)]
+    sizes = [ld * count for ld, count in zip((70, 71, 72), counts, strict=True)]
+    assert [wider.a_size, wider.b_size, wider.c_size] == sizes
+    assert wider.get_shared_storage_size() == 4 * sum(sizes)
+    assert matmul.get_shared_storage_size_ab(70, 71) == 4 * sum(sizes[:2])
+
+
+def test_traits_of_types() -> None:
+    matmul = Matmul(**OPTIONS)
+    assert matmul.alignment == Alignment(4, 4, 4)
+    assert (matmul.block_dim, matmul.block_size) == (Dim3(64, 1, 1), 64)
+    mixed = Precision("float8_e4m3fn", device.bfloat16, np.float64)
+    matmul = Matmul(**OPTIONS | {"precision": mixed, "data_type": "complex"})
+    assert matmul.precision == (device.float8_e4m3fn, device.bfloat16, np.float64)
+    assert matmul.alignment == Alignment(2, 4, 16)
+    assert matmul.c_value_type is device.complex128
+    assert matmul.a_value_type.real_dtype is device.float8_e4m3fn
+
+
+def test_transpose_modes() -> None:
+    modes = ("transposed", "conj_transposed")
+    options = {**OPTIONS, "arrangement": None, "transpose_mode": modes}
+    matmul = Matmul(**options)
+    assert (matmul.a_dim, matmul.b_dim) == ((64, 32), (16, 64))
+    assert matmul.leading_dimension == LeadingDimension(64, 16, 32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": (32, 16)}, "3 values are needed"),
+        ({"size": (32, 16, 0)}, "size is 0; a positive integer"),
+        ({"precision": "float128x"}, "one of float16, float32, float64, bfloat16"),
+        ({"data_type": "quaternion"}, "one of 'real', 'complex'"),
+        ({"arrangement": None}, "neither is given"),
+        ({"transpose_mode": ("transposed", "transposed")}, "both are given"),
+        ({"arrangement": ("C", "F", "C")}, "one of 'col_major', 'row_major'"),
+        ({"alignment": (16, 16, 2)}, r"multiples of the sizes of the elements, \(4, 4, 4\)"),
+        ({"alignment": (32, 16, 16)}, "up to 16 are needed"),
+        ({"leading_dimension": (63, 64, 16)}, r"at least \(64, 64, 16\) is needed"),
+        ({"block_size": 64}, "one of them is needed"),
+        ({"block_dim": (64, 32, 1)}, "at most 1024 threads"),
+        ({"function": "TRSM"}, "one of 'MM'"),
+        ({"execution": "Grid"}, "one of 'Block', 'Thread'"),
+    ],
+)
+def test_refusals(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Matmul(**OPTIONS | changes)
+
+
+def test_shared_storage() -> None:
+    calculator = device.SharedStorageCalc()
+    calculator.add(16, 2, 7)
+    calculator.add(8, 3)
+    assert calculator.get() == 16 + 3
+    with pytest.raises(ValueError, match="elements is 0"):
+        calculator.add(16, 2, 0)
+    with pytest.raises(ValueError, match="1 sizes are given; none or 3"):
+        Matmul(**OPTIONS).get_shared_storage_size(32)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_refusal_of_cublasdx_says_why() -> None:
+    if mathdx.get_version() < 400:
+        pytest.skip("libmathdx before 0.4 has products of a thread")
+    matmul = Matmul(**OPTIONS | {"size": (4, 4, 4), "block_dim": None, "execution": "Thread"})
+    with pytest.raises(ValueError, match=r"cannot compile Matmul.*: Thread\(\) execution is only"):
+        device.compile_blas_execute(matmul, ("lto", (9, 0)))
+
+
+@pytest.mark.usefixtures("compiler")
+def test_code_and_a_kernel_without_a_gpu() -> None:
+    require_numba()
+    from numba import cuda
+    from numba.core.errors import TypingError
+    from numba.cuda import types
+
+    matmul: Any = device.matmul(**OPTIONS, compiler="numba")
+    code, symbol = device.compile_blas_execute(matmul, ("lto", (9, 0)))
+    assert symbol.startswith("cublasdx_execute")
+    assert len(code.data) > 10_000
+    sizes = matmul.a_size, matmul.b_size, matmul.c_size
+
+    def kernel(c: Any, alpha: Any) -> None:
+        a_shared = cuda.shared.array(shape=sizes[0], dtype=matmul.a_value_type)
+        b_shared = cuda.shared.array(shape=sizes[1], dtype=matmul.b_value_type)
+        c_shared = cuda.shared.array(shape=sizes[2], dtype=matmul.c_value_type)
+        matmul.execute(alpha, a_shared, b_shared, 0, c_shared)
+        matmul(alpha, a_shared, b_shared, 1.0, c_shared)
+        c[0] = c_shared[matmul.leading_dimension.a + matmul.block_dim.y]
+
+    def wrong(c: Any, alpha: Any) -> None:
+        matmul.execute(alpha, c, c, 0, 0)
+
+    signature = types.void(types.float32[::1], types.float64)
+    options: dict[str, Any] = {"device": False, "abi": "numba", "cc": (9, 0), "output": "ltoir"}
+    codes, _ = cuda.compile_all(kernel, signature, **options)
+    data = [one if isinstance(one, bytes) else one.data for one in codes]
+    assert code.data in data
+    assert len(data) == 2
+    cubin = linked([(InputType.LTOIR, one) for one in data], "-arch=sm_90", "-lto")
+    assert len(kernels(cubin)) == 1
+    with pytest.raises(TypingError, match=r"c of execute of Matmul.* is .*an array made with"):
+        cuda.compile_all(wrong, signature, **options)

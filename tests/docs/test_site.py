@@ -1,0 +1,160 @@
+"""The built documentation site: complete, without errors in a browser, readable everywhere."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.api_surface import TOP_MODULES, public_modules, public_names
+
+SITE = Path(os.environ.get("GPUMATH_TEST_SITE", "/nonexistent"))
+CUFFT = "docs/generated/reference/gpumath.bindings.cufft.html"
+PAGES = [
+    "docs/index.html",
+    "docs/performance.html",
+    "docs/generated/examples/fft/01_sunspots.html",
+    "docs/generated/reference/gpumath.fft.html",
+    CUFFT,
+]
+# Of what a page shows: the contrast of text and background as WCAG defines it.
+CONTRAST = """
+element => {
+  const light = text => {
+    const parts = text.match(/[\\d.]+/g).slice(0, 3).map(x => x / 255)
+      .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  let behind = element;
+  while (/rgba\\(.*, 0\\)|transparent/.test(getComputedStyle(behind).backgroundColor))
+    behind = behind.parentElement;
+  const a = light(getComputedStyle(element).color);
+  const b = light(getComputedStyle(behind).backgroundColor);
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}
+"""
+
+pytestmark = pytest.mark.skipif(
+    not (SITE / "index.html").exists(), reason="the site is not built: nox -s docs builds it"
+)
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_arguments: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    handler = functools.partial(QuietHandler, directory=str(SITE))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright, which drives the browser, is not installed"
+    )
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    with playwright.sync_playwright() as started:
+        # Chromium's own sandbox does not start for root, as whom CI may run.
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    context = browser.new_context(base_url=address)
+    page = context.new_page()
+    errors: list[str] = []
+
+    def note(message: Any) -> None:
+        # The page that leads from / to the front page names no icon, so the browser looks for one.
+        if message.type in ("error", "warning") and "favicon.ico" not in message.location["url"]:
+            errors.append(f"{message.location['url']}: {message.text}")
+
+    page.on("console", note)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("requestfailed", lambda request: errors.append(request.url))
+    yield page
+    context.close()
+    assert errors == []
+
+
+def test_every_public_name_is_described() -> None:
+    lines = (SITE / "objects.inv").read_bytes().split(b"\n", 4)
+    entries = zlib.decompress(lines[4]).decode().splitlines()
+    described = {entry.split(" ")[0] for entry in entries if " py:" in entry}
+    modules = [m for tops in TOP_MODULES.values() for top in tops for m in public_modules(top)]
+    assert len(modules) > 20
+    missing = {f"{m.__name__}.{n}" for m in modules for n in public_names(m)} - described
+    assert missing - {m.__name__ for m in modules} == set()
+
+
+@pytest.mark.parametrize(
+    ("c_name", "python_name"),
+    [
+        ("cufftExecC2C", "cufft.exec_c2c"),
+        ("cuMemcpy2D", "driver.memcpy2d"),
+        ("CUDA_MEMCPY2D", "driver.Memcpy2D"),
+    ],
+)
+def test_the_search_finds_c_names(page: Any, c_name: str, python_name: str) -> None:
+    page.goto(f"/search.html?q={c_name}")
+    first = page.locator("#search-results ul.search li a").first
+    assert first.inner_text() == f"{c_name} is {python_name}"
+    first.click()
+    page.wait_for_load_state()
+    heading = page.locator(f'[id="gpumath.bindings.{python_name}"]')
+    assert heading.count() == 1
+    assert python_name.split(".")[1] in heading.inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_are_readable(page: Any, scheme: str, width: int) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 844})
+    for path in PAGES:
+        page.goto(f"/{path}")
+        # The page itself does not scroll sideways: wide tables and code have their own bars.
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        for selector in ("article h1", "article p", "article a", "article pre span"):
+            shown = page.locator(selector).first
+            assert shown.count() == 0 or shown.evaluate(CONTRAST) > 4.5, (path, selector)
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("Install", "pip install"),
+        ("Your first transform", "fft.rfft(signal)"),
+        ("A library is not found", "LibraryNotFoundError"),
+        ("It is slower than I thought", "the first call loads libraries and plans"),
+        ("reference", "gpumath.linalg"),
+        ("explanation", "the life of a call"),
+    ],
+)
+def test_one_click_from_the_front_page(page: Any, link: str, expected: str) -> None:
+    page.goto("/index.html")
+    page.wait_for_url("**/docs/index.html")
+    page.locator("article").get_by_role("link", name=link, exact=True).click()
+    page.wait_for_load_state()
+    assert expected in page.locator("article").inner_text()

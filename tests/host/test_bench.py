@@ -1,0 +1,110 @@
+"""The benchmark that is installed: all libraries compute the same, and the figures are complete."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpumath.bench import _report
+from gpumath.bench.__main__ import main
+from gpumath.bench._rows import CPU_ROWS, GPU_ROWS, Fft, Matmul, Row
+from gpumath.bench._subjects import cpu_subjects, gpu_subjects
+
+ROWS: tuple[Row, ...] = (
+    Fft((6, 35, 4), (1,)),
+    Fft((5, 8, 9), (0, 2), "C2C", "complex128"),
+    Fft((30, 7), (0,), "R2C", "float32"),
+    Fft((4, 6, 9), (1, 2), "R2C", "float64"),
+    Fft((3, 17, 5), (1,), "C2R", "complex64"),
+    Matmul(7, 30, 5),
+    Matmul(16, 3, 20, "float64"),
+)
+GPU_ONLY: tuple[Row, ...] = (
+    Fft((8, 16), (1,), view="slice"),
+    Fft((16, 32, 4), (1,), "C2C", "complex32"),
+    Fft((32, 16), (1,), "R2C", "float16"),
+)
+
+
+def on_host(value: Any) -> np.ndarray:
+    """Return the values of a result of any library as complex or real double precision."""
+    for convert in ("resolve_conj", "cpu", "get"):
+        if hasattr(value, convert):
+            value = getattr(value, convert)()
+    if str(getattr(value, "dtype", "")) == "torch.complex32":
+        value = value.to(__import__("torch").complex64)
+    value = np.asarray(value)
+    return value.astype(np.complex128 if np.iscomplexobj(value) else np.float64)
+
+
+def agree(results: dict[str, np.ndarray], dtype: str) -> None:
+    half, single = dtype in ("float16", "complex32"), dtype in ("float32", "complex64")
+    tolerance = 0.02 if half else 1e-5 if single else 1e-13
+    first = next(iter(results.values()))
+    for name, other in results.items():
+        assert other.shape == first.shape, name
+        assert np.linalg.norm(other - first) <= tolerance * np.linalg.norm(first), name
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_libraries_compute_the_same_on_the_cpu(row: Row) -> None:
+    results = {}
+    for name, make in cpu_subjects(2).items():
+        if not (name == "SciPy" and isinstance(row, Matmul)):
+            results[name] = on_host(make(row)())
+    assert {"gpumath", "NumPy"} <= set(results)
+    agree(results, row.dtype)
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:ComplexHalf support")
+@pytest.mark.parametrize("row", ROWS + GPU_ONLY, ids=lambda row: row.name)
+def test_libraries_compute_the_same_on_the_gpu(row: Row) -> None:
+    results = {}
+    for name, make in gpu_subjects().items():
+        try:
+            results[name] = on_host(make(row)())
+        except Exception:
+            # What another library refuses, and how, is its own affair.
+            if name == "gpumath":
+                raise
+    assert "gpumath" in results
+    agree(results, row.dtype)
+
+
+def test_names_of_rows_are_unique() -> None:
+    for rows in (CPU_ROWS, GPU_ROWS):
+        assert len({row.name for row in rows}) == len(rows)
+
+
+def test_figures_table_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    figures, picture = tmp_path / "figures.json", tmp_path / "plot.png"
+    options = ["--execution", "cpu", "--rows", "4×7×9", "--rounds", "1", "--threads", "1"]
+    assert main([*options, "--json", str(figures), "--plot", str(picture)]) == 0
+    found = json.loads(figures.read_text())
+    (row,) = found["rows"]
+    assert row["name"] == "4×7×9×11, (1, 2)"
+    assert row["times"]["gpumath"] > 0
+    assert row["times"]["NumPy"] > 0
+    assert found["machine"].endswith(", 1 threads")
+    assert found["command"].startswith("python -m gpumath.bench --execution cpu --rows 4×7×9")
+    assert found["versions"]["NumPy"] == np.__version__
+    table = capsys.readouterr().out.splitlines()
+    assert table[-1].startswith("| 4×7×9×11, (1, 2) | ")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_ratio_is_to_the_fastest_other() -> None:
+    times = {"gpumath": 2.0, "gpumath, natural": 0.5, "CuPy": 8.0, "PyTorch": 4.0, "x": None}
+    assert _report.ratio(times) == 0.5
+    assert _report.ratio({"gpumath": 2.0, "CuPy": None}) is None
+
+
+def test_no_such_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--execution", "cpu", "--rows", "no such row"]) == 2
+    assert "no row has 'no such row' in its name" in capsys.readouterr().err

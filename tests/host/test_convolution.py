@@ -1,0 +1,186 @@
+"""Convolutions and correlations give SciPy's results, in every mode and along any axes."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import scipy.signal
+
+from gpumath import fft
+from tests.helpers.references import random_values
+
+if TYPE_CHECKING:
+    from tests.helpers.spaces import Space
+
+MODES = ("full", "same", "valid")
+METHODS = ("auto", "direct", "fft")
+SHAPES = [
+    ((100,), (7,)),
+    ((7,), (100,)),
+    ((13,), (13,)),
+    ((1,), (5,)),
+    ((5,), (1,)),
+    ((3000,), (11,)),
+    ((20, 31), (3, 4)),
+    ((3, 4), (20, 31)),
+    ((400, 7), (5, 3)),
+    ((9, 300), (1, 8)),
+    ((6, 5, 7), (2, 3, 4)),
+]
+# Pairs of element types, and how far results may be from those of float64: in parts of what
+# any sum of products of these operands may be.
+DTYPES = [
+    ((np.float64, np.float64), 1e-13),
+    ((np.float32, np.float32), 3e-6),
+    ((np.complex128, np.float64), 1e-13),
+    ((np.complex64, np.complex64), 3e-6),
+    ((np.float32, np.complex128), 1e-13),
+    ((np.float16, np.float16), 2e-3),
+]
+FUNCTIONS = [
+    ("convolve", {}),
+    ("convolve", {"method": "direct"}),
+    ("convolve", {"method": "fft"}),
+    ("correlate", {}),
+    ("correlate", {"method": "fft"}),
+    ("fftconvolve", {}),
+    ("oaconvolve", {}),
+]
+
+
+def drawn(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    wide = np.complex128 if np.issubdtype(dtype, np.complexfloating) else np.float64
+    return random_values(shape, wide).astype(dtype)
+
+
+def expected(name: str, a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
+    """SciPy's sum of products in double precision."""
+    wide = [v.astype(np.result_type(v, np.float64)) for v in (a, b)]
+    function = scipy.signal.correlate if name == "correlate" else scipy.signal.convolve
+    return function(*wide, mode, method="direct")
+
+
+@pytest.mark.parametrize(("name", "keywords"), FUNCTIONS)
+@pytest.mark.parametrize(("dtypes", "close"), DTYPES)
+def test_results_are_scipys(
+    direct_space: Space, name: str, keywords: dict[str, Any], dtypes: Any, close: float
+) -> None:
+    for (first, second), mode in product(SHAPES, MODES):
+        a, b = drawn(first, dtypes[0]), drawn(second, dtypes[1])
+        operands = direct_space.array(a), direct_space.array(b)
+        result = getattr(fft, name)(*operands, mode, **keywords)
+        direct_space.assert_is_alike(result)
+        found, wanted = direct_space.numpy(result), expected(name, a, b, mode)
+        dtype = np.result_type(a, b)
+        if dtype == np.float16 and name in ("fftconvolve", "oaconvolve"):
+            dtype = np.dtype(np.float32)
+        case = f"{first}, {second}, {mode}"
+        assert (found.shape, found.dtype) == (wanted.shape, dtype), case
+        size = np.linalg.norm(a.astype(complex)) * np.linalg.norm(b.astype(complex))
+        assert np.abs(found - wanted).max() <= close * size, case
+        for operand, values in zip(operands, (a, b), strict=True):
+            np.testing.assert_array_equal(direct_space.numpy(operand), values)
+
+
+def along(axes: Any) -> set[int]:
+    return {axis % 3 for axis in np.atleast_1d(axes)}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("first", "second", "axes"),
+    [
+        ((3, 500, 2), (3, 9, 2), 1),
+        ((3, 500, 2), (1, 9, 1), [1]),
+        ((1, 9, 2), (4, 700, 2), -2),
+        ((200, 3, 40), (5, 3, 4), (2, 0)),
+        ((5, 64), (5, 64), (1,)),
+        ((2, 3, 4000), (1, 3, 21), -1),
+    ],
+)
+def test_some_axes(direct_space: Space, first: Any, second: Any, axes: Any, mode: str) -> None:
+    a, b = drawn(first, np.float64), drawn(second, np.complex128)
+    operands = direct_space.array(a), direct_space.array(b)
+    # SciPy broadcasts too, but cuts also these dimensions to those of `a` where mode is "same".
+    batch = [
+        1 if i in along(axes) else max(pair)
+        for i, pair in enumerate(zip(first, second, strict=True))
+    ]
+    wanted = scipy.signal.fftconvolve(a * np.ones(batch), b, mode, axes)
+    functions: list[Any] = [fft.fftconvolve, fft.oaconvolve]
+    functions += [lambda *args, m=m, **kw: fft.convolve(*args, method=m, **kw) for m in METHODS]
+    for function in functions:
+        result = direct_space.numpy(function(*operands, mode, axes=axes))
+        np.testing.assert_allclose(result, wanted, atol=1e-10)
+    turned = direct_space.array(np.flip(b, axes).conj())
+    result = fft.correlate(operands[0], turned, mode, axes=axes)
+    np.testing.assert_allclose(direct_space.numpy(result), wanted, atol=1e-10)
+
+
+def test_strided_operands(direct_space: Space) -> None:
+    a, b = drawn((40, 60), np.float64).T[::2], drawn((9, 8), np.float64)[:, ::2]
+    operands = direct_space.array(a), direct_space.array(b)
+    for method in METHODS:
+        result = direct_space.numpy(fft.convolve(*operands, method=method))
+        np.testing.assert_allclose(result, scipy.signal.convolve(a, b), atol=1e-11)
+
+
+def test_integers_are_exact(direct_space: Space) -> None:
+    rng = np.random.default_rng()
+    for dtypes, limit in [((np.int16, np.int32), 300), ((np.int64, np.int64), 2**24)]:
+        for shape in [(4000,), (60, 50)]:
+            a = rng.integers(-limit, limit, shape).astype(dtypes[0])
+            b = rng.integers(-limit, limit, tuple(n // 2 for n in shape)).astype(dtypes[1])
+            result = fft.convolve(direct_space.array(a), direct_space.array(b))
+            wanted = scipy.signal.convolve(a, b, method="direct")
+            assert direct_space.numpy(result).dtype == wanted.dtype
+            np.testing.assert_array_equal(direct_space.numpy(result), wanted)
+
+
+def test_nothing_and_numbers() -> None:
+    assert fft.convolve(np.ones((0,)), np.ones(3)).shape == (0,)
+    assert fft.convolve(3.0, 4.0) == 12
+    np.testing.assert_array_equal(fft.convolve([1, 2], [1, 1]), [1, 3, 2])
+
+
+def test_random_lengths_of_pieces() -> None:
+    rng = np.random.default_rng()
+    for _ in range(40):
+        n, m = int(rng.integers(300, 40_000)), int(rng.integers(2, 60))
+        a, b = rng.standard_normal((2, n)), rng.standard_normal((1, m))
+        mode = MODES[int(rng.integers(3))]
+        result = fft.oaconvolve(a, b, mode, axes=1)
+        wanted = [np.convolve(row, b[0], mode) for row in a]
+        np.testing.assert_allclose(result, wanted, atol=1e-11, err_msg=f"{n}, {m}, {mode}")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: fft.convolve(np.ones(3), np.ones((3, 3))), ValueError, "1 dimensions and in2 2"),
+        (lambda: fft.convolve(np.ones(3), np.ones(3), "ful"), ValueError, "mode is 'ful'"),
+        (lambda: fft.convolve(np.ones(3), np.ones(3), method="f"), ValueError, "method is 'f'"),
+        (lambda: fft.convolve(np.ones(3), np.ones(3), axes=1), ValueError, "axis 1"),
+        (lambda: fft.convolve(np.ones(3), np.ones(3, bool)), TypeError, "in2 is bool"),
+        (lambda: fft.convolve(np.ones(3, "g"), np.ones(3)), TypeError, "in1 is .*128"),
+        (
+            lambda: fft.convolve(np.ones((3, 4)), np.ones((4, 3)), "valid"),
+            ValueError,
+            "mode='valid' needs",
+        ),
+        (lambda: fft.oaconvolve(np.ones((3, 4)), np.ones((2, 4)), axes=1), ValueError, "axis 0"),
+    ],
+)
+def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.gpu
+def test_arrays_of_two_places_are_refused() -> None:
+    cupy = pytest.importorskip("cupy")
+    with pytest.raises(ValueError, match="in1 is of cupy on device 0, and in2 of numpy"):
+        fft.convolve(cupy.ones(3), np.ones(3))

@@ -1,0 +1,119 @@
+"""Cosine and sine transforms give SciPy's results, of all types and lengths, along any axes."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import scipy.fft
+
+from gpumath import fft
+from gpumath.bindings import core
+from tests.helpers.references import random_values
+
+if TYPE_CHECKING:
+    from tests.helpers.spaces import Space
+
+ALONG_ONE = ("dct", "idct", "dst", "idst")
+ALONG_SEVERAL = ("dctn", "idctn", "dstn", "idstn")
+TYPES = (1, 2, 3, 4)
+NORMS = (None, "ortho", "forward")
+LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 17, 30, 101, 256)
+CLOSE = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13}
+
+
+def assert_is_scipys(space: Space, name: str, values: np.ndarray, *args: Any, **kw: Any) -> None:
+    operand = space.array(values)
+    result = getattr(fft, name)(operand, *args, **kw)
+    space.assert_is_alike(result)
+    found = space.numpy(result)
+    expected = getattr(scipy.fft, name)(values, *args, **kw)
+    case = f"{name} of {values.dtype} {values.shape}, {args}, {kw}"
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype), case
+    assert np.abs(found - expected).max() <= CLOSE[found.dtype.name] * np.abs(expected).max(), case
+    np.testing.assert_array_equal(space.numpy(operand), values, case)
+
+
+@pytest.mark.parametrize("name", ALONG_ONE)
+@pytest.mark.parametrize("kind", TYPES)
+def test_along_one_axis(direct_space: Space, name: str, kind: int) -> None:
+    dtypes = (np.float64, np.float32, np.complex128)
+    for n, dtype, norm, axis in product(LENGTHS, dtypes, NORMS, (0, 1, 2)):
+        if (n == 1 and kind == 1 and name.endswith("ct")) or (n > 9 and norm and axis != 1):
+            continue
+        shape = [3, 2, 4]
+        shape[axis] = n
+        values = random_values(tuple(shape), dtype)
+        assert_is_scipys(direct_space, name, values, kind, axis=axis, norm=norm)
+
+
+@pytest.mark.parametrize("name", ALONG_ONE)
+def test_ends_and_lengths(direct_space: Space, name: str) -> None:
+    values = random_values((3, 10), np.float64)
+    for kind, norm, ends in product(TYPES, NORMS, (None, True, False)):
+        assert_is_scipys(direct_space, name, values, kind, norm=norm, orthogonalize=ends)
+    for kind, n in product(TYPES, (2, 7, 10, 13)):
+        assert_is_scipys(direct_space, name, values, kind, n=n)
+    assert_is_scipys(direct_space, name, values.T[::-1] if can_reverse(direct_space) else values.T)
+
+
+def can_reverse(space: Space) -> bool:
+    return space.library != "torch"
+
+
+@pytest.mark.parametrize("name", ALONG_SEVERAL)
+def test_along_several_axes(direct_space: Space, name: str) -> None:
+    for kind, norm in product(TYPES, NORMS):
+        for dtype in (np.float64, np.complex64):
+            values = random_values((5, 6, 7), dtype)
+            for where in ({}, {"axes": (2, 0)}, {"s": (4, 8)}, {"s": (-1, 3), "axes": (1, 0)}):
+                assert_is_scipys(direct_space, name, values, kind, norm=norm, **where)
+    values = random_values((5, 6), np.float64)
+    assert_is_scipys(direct_space, name, values, axes=1)
+
+
+def test_converted_operands(direct_space: Space) -> None:
+    for dtype in (np.int32, np.float16):
+        values = (random_values((4, 9), np.float64) * 50).astype(dtype)
+        assert_is_scipys(direct_space, "dct", values)
+    np.testing.assert_allclose(fft.dst([1, 2, 3]), scipy.fft.dst([1, 2, 3]))
+
+
+def test_long_lines_and_threads(direct_space: Space) -> None:
+    for kind, n, workers in product(TYPES, (16_000, 16_385), (1, -1)):
+        values = random_values((2, n), np.float64)
+        assert_is_scipys(direct_space, "dct", values, kind, workers=workers)
+        assert_is_scipys(direct_space, "idst", values.T, kind, axis=0)
+
+
+def test_nothing() -> None:
+    assert fft.dct(np.ones((0, 4))).shape == (0, 4)
+    values = np.ones((2, 3))
+    assert fft.dctn(values, axes=()) is values
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: fft.dct(x, 5), ValueError, "type is 5"),
+        (lambda x: fft.dct(x, axis=2), ValueError, "axis 2 is out of range"),
+        (lambda x: fft.dct(x, n=0), ValueError, "at least 1 points"),
+        (lambda x: fft.dct(x[:1], 1, axis=0), ValueError, "at least 2 points"),
+        (lambda x: fft.dct(x, norm="o"), ValueError, "norm is 'o'"),
+        (lambda x: fft.dct(x, workers=0), ValueError, "workers must not be zero"),
+        (lambda x: fft.dct(x.astype("g")), TypeError, "convert it to float64"),
+        (lambda x: fft.dctn(x, axes=(0, 0)), ValueError, "each may be given once"),
+        (lambda x: fft.dct(memoryview(x)), ValueError, "is a memoryview"),
+        (lambda x: core.cosine_step(x, 7, 4, 1, True), ValueError, "no type 7"),
+        (lambda x: core.cosine_step(x, 2, 5, 1, True), ValueError, "5 elements along axis 1"),
+        (lambda x: core.cosine_step(x, 2, 4, 2, True), ValueError, "4 elements along axis 2"),
+        (lambda x: core.cosine_step(x, 2, 4, 1, False), TypeError, "complex numbers"),
+        (lambda x: core.cosine_step(x, 1, 1, 1, True), ValueError, "at least 2 points"),
+        (lambda x: core.cosine_step(x, 2, 4, 1, True, has_parts=True), TypeError, "no parts"),
+    ],
+)
+def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call(np.ones((3, 4)))

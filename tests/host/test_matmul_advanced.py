@@ -1,0 +1,220 @@
+"""`linalg.advanced` without a GPU: what it takes, what it refuses, and its phases."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpumath.bindings import core, cublasLt
+from gpumath.linalg import advanced
+
+A = np.random.default_rng().uniform(-1, 1, (3, 4))
+B = np.random.default_rng().uniform(-1, 1, (4, 5))
+
+EIGHT_BITS = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+
+
+def test_signatures_are_those_of_nvmath_python() -> None:
+    """Scripts pass these names, and rely on these defaults."""
+    function = inspect.signature(advanced.matmul).parameters
+    assert list(function) == [
+        *("a", "b", "c", "alpha", "beta", "epilog", "epilog_inputs", "qualifiers"),
+        *("quantization_scales", "options", "preferences", "algorithm", "stream"),
+    ]
+    made = inspect.signature(advanced.Matmul).parameters
+    assert list(made) == [
+        *("a", "b", "c", "alpha", "beta", "qualifiers", "quantization_scales", "options"),
+        "stream",
+    ]
+    for method, names in {
+        "plan": ["preferences", "algorithms", "epilog", "epilog_inputs", "stream"],
+        "autotune": ["iterations", "prune", "release_workspace", "stream"],
+        "reset_operands": [
+            *("a", "b", "c", "alpha", "beta", "quantization_scales", "epilog_inputs", "stream")
+        ],
+        "applicable_algorithm_ids": ["limit"],
+    }.items():
+        found = inspect.signature(getattr(advanced.Matmul, method)).parameters
+        assert list(found)[1:] == names
+    executed = inspect.signature(advanced.Matmul.execute).parameters
+    assert {"algorithm", "release_workspace", "stream"} < set(executed)
+    options = advanced.MatmulOptions()
+    assert (options.inplace, options.compute_type, options.result_amax) == (False, None, False)
+    assert (options.memory_limit, options.blocking, options.device_id) == ("80%", "auto", 0)
+    preferences = advanced.MatmulPlanPreferences()
+    assert (preferences.limit, preferences.max_waves_count, preferences.epilog) == (8, 0.0, None)
+    assert advanced.matrix_qualifiers_dtype.names == ("structure", "is_conjugate")
+    assert advanced.MatmulEpilog is cublasLt.Epilogue
+
+
+REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
+    ((A, B[:3]), {}, ValueError, "a must have as many columns as b has rows, and has 4 for 3"),
+    ((A, B, np.ones(5)), {"beta": 1}, ValueError, r"c has the shape \[5\]"),
+    ((A, B, np.ones((4, 5))), {"beta": 1}, ValueError, r"c has the shape \[4, 5\]"),
+    ((A, B, np.ones((3, 5))), {}, ValueError, "beta is not; give beta too"),
+    ((A, B.astype("f4")), {}, ValueError, "a is of type float64 and b of float32"),
+    ((A, B, np.ones((3, 5), "f4")), {"beta": 1}, ValueError, "c is of type float32"),
+    ((A, B), {"alpha": "2"}, TypeError, "alpha is '2'; a number"),
+    ((A, B), {"alpha": []}, TypeError, r"alpha is \[\]; a number"),
+    ((A, B), {"epilog": 3}, ValueError, "epilog is 3"),
+    ((A, B), {"epilog": 4}, ValueError, 'BIAS needs the input "bias"'),
+    ((A, B), {"epilog_inputs": {"bias": np.ones(3)}}, ValueError, 'has no input "bias"'),
+    ((A, B), {"epilog_inputs": {"pias": np.ones(3)}}, ValueError, 'no input "pias"'),
+    ((A, B), {"epilog": 4, "epilog_inputs": {"bias": np.ones(5)}}, ValueError, r"\[3, 1\]"),
+    ((A, B), {"epilog": 136, "epilog_inputs": {"relu_aux": np.ones((16, 5))}}, ValueError, "uint8"),
+    ((A, B), {"options": {"result_type": "float32"}}, ValueError, "can be of float64 only"),
+    ((A, B), {"options": {"result_type": "f8"}}, ValueError, "result_type is 'f8'"),
+    ((A, B), {"options": {"compute_type": 68}}, ValueError, "COMPUTE_64F_EMULATED_FIXEDPOINT"),
+    ((A, B), {"options": {"compute_type": 66}}, ValueError, "compute_type is 66"),
+    ((A, B), {"options": {"scale_type": np.float32}}, ValueError, "alpha and beta are of float64"),
+    ((A, B), {"options": {"inplace": True}}, ValueError, "there is no c"),
+    ((A, B), {"options": {"inplace": 1}}, ValueError, "inplace is 1"),
+    ((A, B), {"options": {"device_id": -1}}, ValueError, "device_id is -1"),
+    ((A, B), {"options": {"block_scaling": True}}, ValueError, "compute capability 10.0"),
+    ((A, B), {"options": {"result_amax": True}}, ValueError, "8-bit floating-point"),
+    ((A, B), {"options": {"size": 1}}, TypeError, "no field 'size'"),
+    ((A, B), {"options": 1}, TypeError, "options is a int"),
+    ((A, B), {"preferences": {"limit": 0}}, ValueError, "limit is 0"),
+    ((A, B), {"preferences": {"epilog": {"aux_amax": True}}}, ValueError, "GELU_AUX"),
+    ((A, B), {"preferences": 1}, TypeError, "preferences is a int"),
+    ((A, B), {"quantization_scales": {"a": 1.0}}, ValueError, "scale of a is given"),
+    ((A, B), {"quantization_scales": 1}, TypeError, "quantization_scales is a int"),
+    ((A, B), {"qualifiers": np.zeros(3)}, ValueError, "matrix_qualifiers_dtype"),
+    ((A, B.tolist()), {}, ValueError, "list"),
+    ((A, memoryview(B)), {}, ValueError, "b is of the library any other array class"),
+    ((A, B), {"algorithm": 1}, TypeError, "algorithm is a int"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "keywords", "error", "match"), REFUSED)
+def test_refusals(
+    arguments: tuple[Any, ...], keywords: dict[str, Any], error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        advanced.matmul(*arguments, **keywords)
+
+
+def test_conjugates_are_complex() -> None:
+    qualifiers = np.zeros(3, advanced.matrix_qualifiers_dtype)
+    qualifiers["is_conjugate"] = [True, False, False]
+    with pytest.raises(ValueError, match="only complex ones can be"):
+        advanced.matmul(A, B, qualifiers=qualifiers)
+    qualifiers["is_conjugate"] = [False, False, True]
+    with pytest.raises(ValueError, match="c cannot be conjugated"):
+        advanced.matmul(A + 0j, B + 0j, qualifiers=qualifiers)
+
+
+def test_eight_bit_operands_need_scales() -> None:
+    narrow = A.astype(EIGHT_BITS.float8_e4m3fn)
+    with pytest.raises(ValueError, match="quantization_scales has no a"):
+        advanced.matmul(narrow, narrow.T)
+    with pytest.raises(ValueError, match="quantization_scales has no b"):
+        advanced.matmul(narrow, narrow.T, quantization_scales={"a": 1})
+    wide = A.astype(EIGHT_BITS.float8_e5m2)
+    with pytest.raises(ValueError, match="not both of the latter"):
+        advanced.matmul(wide, wide.T, quantization_scales={"a": 1, "b": 1})
+    scales = {"a": np.ones(2, np.float32), "b": 1}
+    with pytest.raises(ValueError, match="one number of type float32"):
+        advanced.matmul(narrow, narrow.T, quantization_scales=scales)
+
+
+def test_phases() -> None:
+    product = advanced.Matmul(A, B)
+    state = advanced.InvalidMatmulState
+    for unplanned in (product.execute, product.autotune, lambda: product.algorithms):
+        with pytest.raises(state, match="not planned"):
+            unplanned()
+    algorithms = product.plan()
+    assert algorithms is product.algorithms
+    np.testing.assert_allclose(product.execute(), A @ B, atol=1e-12)
+    product.plan(preferences={"limit": 2})
+    product.reset_operands(a=2 * A, alpha=3)
+    np.testing.assert_allclose(product.execute(), 6 * A @ B, atol=1e-12)
+    product.reset_operands(alpha=1)
+    np.testing.assert_allclose(product.execute(release_workspace=True), 2 * A @ B, atol=1e-12)
+    out = np.empty((3, 5))
+    assert product.execute(out=out) is out
+    np.testing.assert_allclose(out, 2 * A @ B, atol=1e-12)
+    for wrong in (A.T, A.astype(np.float32), A[:2], np.asfortranarray(A)):
+        with pytest.raises(ValueError, match="this Matmul object was planned for"):
+            product.reset_operands(a=wrong)
+    with pytest.raises(ValueError, match="made without one"):
+        product.reset_operands(c=np.ones((3, 5)), beta=1)
+    with pytest.raises(ValueError, match="was planned for"):
+        product.reset_operands(epilog_inputs={"bias": np.ones(3)})
+    np.testing.assert_allclose(product.execute(), 2 * A @ B, atol=1e-12)
+    product.release_operands()
+    for without in (product.execute, product.plan):
+        with pytest.raises(state, match="no operand"):
+            without()
+    with pytest.raises(ValueError, match="operands were released"):
+        product.reset_operands(a=A)
+    product.reset_operands(a=A, b=B)
+    np.testing.assert_allclose(product.execute(), A @ B, atol=1e-12)
+    product.reset_operands_unchecked(a=3 * A)
+    np.testing.assert_allclose(product.execute(), 3 * A @ B, atol=1e-12)
+    product.free()
+    product.free()
+    for freed in (product.execute, product.plan, product.release_operands, product.__enter__):
+        with pytest.raises(state, match="is freed"):
+            freed()
+
+
+def test_a_refused_plan_leaves_the_one_before() -> None:
+    with advanced.Matmul(A, B) as product:
+        product.plan()
+        with pytest.raises(ValueError, match='"bias"'):
+            product.plan(epilog=advanced.MatmulEpilog.BIAS)
+        np.testing.assert_allclose(product.execute(), A @ B, atol=1e-12)
+
+
+def test_what_is_ignored_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("advanced")
+    with caplog.at_level(logging.INFO, "advanced"):
+        advanced.matmul(A, B, beta=2, options={"logger": logger})
+    texts = [record.message for record in caplog.records]
+    assert "beta is ignored: there is no c" in texts
+    assert any("MatmulPlan(" in text and "algorithms" in text for text in texts)
+    assert any(text.startswith("matmul: ") for text in texts)
+
+
+def test_algorithms_are_saved_and_loaded() -> None:
+    """Their settings need no GPU: cuBLASLt keeps them in the 64 bytes of the algorithm."""
+    saved = np.zeros(1, cublasLt.matmul_heuristic_result_dtype)
+    saved["workspace_size"], saved["waves_count"] = 7, 0.5
+    loaded = advanced.Algorithm.from_numpy(saved)
+    assert (loaded.workspace_size, loaded.waves_count) == (7, 0.5)
+    assert repr(loaded) == "Algorithm(<empty>)"
+    np.testing.assert_array_equal(loaded.as_numpy(), saved)
+    for wrong in (np.zeros(2, saved.dtype), np.zeros(64, np.uint8)):
+        with pytest.raises(ValueError, match="give what as_numpy"):
+            advanced.Algorithm.from_numpy(wrong)
+    if not core.has("cublasLt.matmul_algo_config_set_attribute"):
+        pytest.skip("cuBLASLt is not installed")
+    changes: list[int] = []
+    loaded._on_change = lambda: changes.append(1)
+    loaded.tile = (128, 256)
+    loaded.stages = (64, "AUTO")
+    loaded.split_k = 3
+    loaded.cluster_shape = (2, 1, 1)
+    again = advanced.Algorithm.from_numpy(loaded.as_numpy())
+    assert (again.tile, again.stages, again.split_k) == ((128, 256), (64, "AUTO"), 3)
+    assert again.cluster_shape == (2, 1, 1)
+    assert len(changes) == 4
+    with pytest.raises(ValueError, match="tile is"):
+        loaded.tile = (7, 7)
+
+
+def test_types_in_every_form() -> None:
+    for form in ("float16", np.float16, np.dtype("float16"), 2):
+        half = A.astype(np.float16)
+        plan = core.MatmulPlan(half[:0], half.T, execution="cpu", result_type="float16")
+        assert plan.dtypes[3] == "float16"
+        options = advanced.MatmulOptions(result_type=form)
+        assert options.result_type is form
+    with pytest.raises(ValueError, match="is accepted"):
+        advanced.MatmulOptions(result_type=17)

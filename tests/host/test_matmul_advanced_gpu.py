@@ -1,0 +1,300 @@
+"""Products by cuBLASLt: every epilog, element type and layout against float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpumath.linalg import advanced
+from tests.helpers.epilogs import EPILOGS, bits, epilog_reference
+
+pytestmark = pytest.mark.gpu
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+# Largest error of an element, for each type, relative to the sum of the magnitudes.
+BOUNDS = {
+    "float16": 2e-3,
+    "bfloat16": 1.6e-2,
+    "float32": 1e-6,
+    "float64": 1e-15,
+    "complex64": 2e-6,
+    "complex128": 2e-15,
+}
+REAL = ["float16", "bfloat16", "float32", "float64"]
+
+
+def values(shape: tuple[int, ...], dtype: str) -> Any:
+    kind = getattr(torch, dtype)
+    if dtype == "int8":
+        return torch.randint(-128, 128, shape, dtype=kind, device="cuda")
+    if dtype.startswith("float8"):
+        return torch.rand(shape, device="cuda").mul_(2).sub_(1).to(kind)
+    return torch.randn(shape, dtype=kind, device="cuda")
+
+
+def in_order(shape: tuple[int, ...], dtype: str, order: str) -> Any:
+    """Return values in C or Fortran order of the matrices, with gaps, or with a step."""
+    *batch, rows, columns = shape
+    if order == "C":
+        return values(shape, dtype)
+    if order == "F":
+        return values((*batch, columns, rows), dtype).mT
+    if order == "gaps":
+        return values((*batch, rows, columns + 8), dtype)[..., 4 : columns + 4]
+    if order == "steps":
+        return values((*batch, 2 * rows, 3 * columns), dtype)[..., ::2, ::3]
+    if order == "batch last":
+        return values((rows, columns, *batch), dtype).movedim((0, 1), (-2, -1))
+    return values((*batch[:0], *([1] * len(batch)), rows, columns), dtype).expand(shape)
+
+
+def wide(array: Any) -> np.ndarray:
+    if not hasattr(array, "cpu"):
+        return np.asarray(array)
+    kind = torch.complex128 if array.is_complex() else torch.float64
+    kind = array.dtype if array.dtype == torch.uint8 else kind
+    result: np.ndarray = array.detach().cpu().to(kind).numpy()
+    return result
+
+
+def check(found: Any, expected: np.ndarray, size: np.ndarray | float, bound: float) -> None:
+    assert tuple(found.shape) == expected.shape
+    error = np.abs(wide(found) - expected)
+    assert (error <= bound * (size + 1e-3)).all(), (error / (size + 1e-3)).max()
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)], ids=str)
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("epilog", EPILOGS)
+def test_epilogs(epilog: str, dtype: str, batch: tuple[int, ...]) -> None:
+    rng = np.random.default_rng()
+    rows, columns, depth = (int(extent) for extent in rng.choice([16, 17, 40, 129], 3))
+    if dtype in ("float16", "bfloat16"):
+        rows, columns, depth = (8 * -(-extent // 8) for extent in (rows, columns, depth))
+    a = in_order((*batch, rows, depth), dtype, str(rng.choice(["C", "F"])))
+    b = in_order((*batch, depth, columns), dtype, str(rng.choice(["C", "F"])))
+    inputs: dict[str, Any] = {}
+    if "BIAS" in epilog:
+        inputs["bias"] = values((rows,) if not batch else (*batch, rows, 1), dtype)
+    if epilog.startswith("DRELU"):
+        height = -(-rows // 128) * 16
+        inputs["relu_aux"] = torch.randint(
+            0, 256, (*batch, columns, height), dtype=torch.uint8, device="cuda"
+        ).mT
+    if epilog.startswith("DGELU"):
+        inputs["gelu_aux"] = values((*batch, columns, -(-rows // 8) * 8), dtype).mT
+    member = advanced.MatmulEpilog[epilog]
+    found = advanced.matmul(a, b, epilog=member, epilog_inputs=inputs or None)
+    others = {}
+    if isinstance(found, tuple):
+        found, others = found
+    left, right = wide(a), wide(b)
+    known = {name: wide(value) for name, value in inputs.items()}
+    expected, expected_others = epilog_reference(epilog, left @ right, left, right, known)
+    size = np.abs(left) @ np.abs(right) + 3
+    bound = BOUNDS[dtype]
+    if "GELU" in epilog:
+        # cuBLASLt has its constants in single precision, and a fast tanh.
+        bound = max(bound, 2e-5 if dtype == "float32" else 2e-9)
+    check(found, expected, size, bound)
+    assert set(others) == set(expected_others)
+    for name, value in others.items():
+        reference = expected_others[name]
+        if name == "relu_aux":
+            wrong = bits(wide(value), rows) != reference
+            total = left @ right + (0 if "BIAS" not in epilog else _column(known["bias"]))
+            assert (np.abs(total[wrong]) <= BOUNDS[dtype] * size[wrong]).all()
+        elif name == "gelu_aux":
+            check(value[..., :rows, :], reference, size, BOUNDS[dtype])
+        else:
+            reference = reference[..., None] if batch else reference
+            scale = np.abs(reference) + size.sum() / size.shape[-2]
+            check(value, reference, scale, bound)
+
+
+def _column(bias: np.ndarray) -> np.ndarray:
+    return bias[..., None] if bias.ndim == 1 else bias
+
+
+@pytest.mark.parametrize("dtype", [*REAL, "complex64", "complex128"])
+@pytest.mark.parametrize("order", ["C", "F", "gaps", "steps", "batch last", "one"])
+def test_addends_in_every_order(dtype: str, order: str) -> None:
+    a, b = values((3, 24, 9), dtype), in_order((3, 9, 40), dtype, "F")
+    for shape in [(3, 24, 40), (24, 40), (24, 1), (1, 40), (3, 1, 1)]:
+        c = in_order(shape, dtype, order)
+        alpha, beta = 0.5, -2.0
+        if "complex" in dtype:
+            alpha, beta = 0.5 - 1j, 2j  # type: ignore[assignment]  # what such products take
+        found = advanced.matmul(a, b, c, alpha=alpha, beta=beta)
+        expected = alpha * (wide(a) @ wide(b)) + beta * wide(c)
+        size = np.abs(wide(a)) @ np.abs(wide(b)) + 2 * np.abs(wide(c))
+        check(found, expected, size, 3 * BOUNDS[dtype])
+    nothing = torch.full((24, 40), float("nan"), dtype=getattr(torch, dtype), device="cuda")
+    found = advanced.matmul(a, b, nothing, beta=0)
+    check(found, wide(a) @ wide(b), np.abs(wide(a)) @ np.abs(wide(b)), BOUNDS[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("orders", ["CC", "CF", "FC", "FF"])
+def test_conjugates(dtype: str, orders: str) -> None:
+    a = in_order((2, 17, 9), dtype, orders[0])
+    b = in_order((2, 9, 30), dtype, orders[1])
+    left, right = wide(a), wide(b)
+    size = np.abs(left) @ np.abs(right)
+    for first in (False, True):
+        for second in (False, True):
+            expected = (left.conj() if first else left) @ (right.conj() if second else right)
+            qualifiers = np.zeros(3, advanced.matrix_qualifiers_dtype)
+            qualifiers["is_conjugate"] = [first, second, False]
+            found = advanced.matmul(a, b, qualifiers=qualifiers)
+            check(found, expected, size, BOUNDS[dtype])
+            lazy = advanced.matmul(a.conj() if first else a, b.conj() if second else b)
+            check(lazy, expected, size, BOUNDS[dtype])
+
+
+@pytest.mark.parametrize("orders", ["CC", "CF", "FC", "FF", "gaps,C", "C,steps"])
+@pytest.mark.parametrize("extents", [(64, 48, 32), (1, 1, 1), (17, 5, 33), (8, 8, 0)], ids=str)
+def test_integers(orders: str, extents: tuple[int, int, int]) -> None:
+    rows, columns, depth = extents
+    left, right = orders.split(",") if "," in orders else orders
+    a, b = in_order((rows, depth), "int8", left), in_order((depth, columns), "int8", right)
+    expected = wide(a) @ wide(b)
+    found = advanced.matmul(a, b)
+    assert found.dtype == torch.int32
+    np.testing.assert_array_equal(wide(found), expected)
+    c = torch.randint(-1000, 1000, (rows, columns), dtype=torch.int32, device="cuda")
+    found = advanced.matmul(a, b, c, alpha=2, beta=-3)
+    np.testing.assert_array_equal(wide(found), 2 * expected - 3 * wide(c))
+    found = advanced.matmul(a, b, options={"result_type": "float32"})
+    assert found.dtype == torch.float32
+    np.testing.assert_array_equal(wide(found), expected)
+
+
+@pytest.mark.parametrize("pair", ["e4m3fn,e4m3fn", "e4m3fn,e5m2", "e5m2,e4m3fn"])
+@pytest.mark.parametrize("result", ["bfloat16", "float16", "float32", "float8_e4m3fn"])
+@pytest.mark.parametrize("orders", ["CF", "CC", "FC", "gaps,steps"])
+def test_eight_bit_floats(pair: str, result: str, orders: str) -> None:
+    first, second = (f"float8_{name}" for name in pair.split(","))
+    left, right = orders.split(",") if "," in orders else orders
+    for rows, columns, depth in [(64, 32, 128), (17, 33, 65)]:
+        a, b = in_order((rows, depth), first, left), in_order((depth, columns), second, right)
+        scales: dict[str, Any] = {"a": 0.5, "b": torch.tensor([4.0], device="cuda")}
+        if result.startswith("float8"):
+            scales["d"] = 0.25
+        options: dict[str, Any] = {"result_type": result}
+        options["result_amax"] = result.startswith("float8")
+        found = advanced.matmul(a, b, quantization_scales=scales, options=options)
+        expected = 2 * (wide(a) @ wide(b))
+        if isinstance(found, tuple):
+            found, others = found
+            largest = np.abs(expected).max()
+            assert abs(others["result_amax"].item() - largest) <= 1e-3 * largest
+            expected /= 4
+        assert str(found.dtype) == f"torch.{result}"
+        bound = {"float32": 1e-3, "float16": 2e-3, "bfloat16": 8e-3}.get(result, 7e-2)
+        check(found, expected, 2 * np.abs(wide(a)) @ np.abs(wide(b)), bound)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64"])
+def test_every_batch(dtype: str) -> None:
+    for left, right in [
+        ((5, 7, 8, 9), (5, 7, 9, 4)),
+        ((5, 1, 8, 9), (7, 9, 4)),
+        ((9,), (9,)),
+        ((9,), (3, 9, 4)),
+        ((3, 8, 9), (9,)),
+        ((2, 3, 4, 8, 9), (3, 1, 9, 6)),
+        ((0, 3, 4), (4, 5)),
+    ]:
+        for order in ("C", "F", "steps", "batch last", "one"):
+            a = in_order(left, dtype, order) if len(left) > 1 else values(left, dtype)
+            b = values(right, dtype)
+            found = advanced.matmul(a, b)
+            expected = np.matmul(wide(a), wide(b))
+            check(found, expected, np.matmul(np.abs(wide(a)), np.abs(wide(b))), 2 * BOUNDS[dtype])
+
+
+@pytest.mark.parametrize("order", ["C", "F", "gaps"])
+def test_in_place(order: str) -> None:
+    a, b = values((2, 30, 20), "float32"), values((20, 40), "float32")
+    c = in_order((2, 30, 40), "float32", order)
+    expected = 2 * (wide(a) @ wide(b)) + 3 * wide(c)
+    size = 2 * np.abs(wide(a)) @ np.abs(wide(b)) + 3 * np.abs(wide(c))
+    assert advanced.matmul(a, b, c, alpha=2, beta=3, options={"inplace": True}) is c
+    check(c, expected, size, 1e-6)
+
+
+def test_compute_types() -> None:
+    a, b = values((128, 64), "float32"), values((64, 96), "float32")
+    size = np.abs(wide(a)) @ np.abs(wide(b))
+    types = advanced.MatmulComputeType
+    for compute, bound in [
+        (types.COMPUTE_32F, 1e-6),
+        (types.COMPUTE_32F_PEDANTIC, 1e-6),
+        (types.COMPUTE_32F_FAST_TF32, 2e-3),
+        (types.COMPUTE_32F_FAST_16F, 2e-3),
+        (types.COMPUTE_32F_FAST_16BF, 1.6e-2),
+    ]:
+        found = advanced.matmul(a, b, options={"compute_type": compute})
+        check(found, wide(a) @ wide(b), size, bound)
+    half = a.half()
+    found = advanced.matmul(half, half.T, options={"compute_type": types.COMPUTE_16F})
+    check(found, wide(half) @ wide(half).T, np.abs(wide(half)) @ np.abs(wide(half)).T, 1e-2)
+
+
+def test_algorithms_and_autotuning() -> None:
+    a, b = values((512, 256), "bfloat16"), values((256, 384), "bfloat16")
+    expected, size = wide(a) @ wide(b), np.abs(wide(a)) @ np.abs(wide(b))
+    with advanced.Matmul(a, b) as product:
+        algorithms = product.plan(preferences={"limit": 5})
+        assert 1 <= len(algorithms) <= 5
+        assert algorithms is product.algorithms
+        assert set(product.applicable_algorithm_ids(100)) >= {algorithms[0].algorithm_id}
+        for algorithm in algorithms:
+            assert algorithm.tile in algorithm.capabilities.tile_ids
+            assert algorithm.capabilities.numerical_impl_flags
+            check(product.execute(algorithm=algorithm), expected, size, BOUNDS["bfloat16"])
+        product.autotune(iterations=3, prune=2)
+        assert len(product.algorithms) == min(2, len(algorithms))
+        check(product.execute(), expected, size, BOUNDS["bfloat16"])
+        saved = product.algorithms[0].as_numpy()
+    loaded = advanced.Algorithm.from_numpy(saved)
+    with advanced.Matmul(a, b) as product:
+        assert product.plan(algorithms=[loaded]) == [loaded]
+        check(product.execute(), expected, size, BOUNDS["bfloat16"])
+        if loaded.capabilities.cta_swizzling_support:
+            loaded.cta_swizzling = not loaded.cta_swizzling
+        check(product.execute(), expected, size, BOUNDS["bfloat16"])
+
+
+def test_backward_of_an_epilog() -> None:
+    """The auxiliary matrices of a forward pass are what the derivative's epilog takes."""
+    x, weight = values((96, 64), "float16"), values((64, 48), "float16")
+    grad, other = values((96, 24), "float16"), values((24, 48), "float16")
+    total = wide(x) @ wide(weight)
+    size = np.abs(wide(grad)) @ np.abs(wide(other)) + 3
+    for name in ("RELU", "GELU"):
+        forward = advanced.MatmulEpilog[f"{name}_AUX"]
+        _, others = advanced.matmul(x, weight, epilog=forward)
+        key = f"{name.lower()}_aux"
+        backward = advanced.MatmulEpilog[f"D{name}_BGRAD"]
+        found, sums = advanced.matmul(
+            grad, other, epilog=backward, epilog_inputs={key: others[key]}
+        )
+        reference = {key: wide(others[key])}
+        expected, sums_of = epilog_reference(
+            f"D{name}_BGRAD", wide(grad) @ wide(other), wide(grad), wide(other), reference
+        )
+        if name == "RELU":
+            agreed = bits(reference[key], 96) == (total > 0)
+            assert agreed.mean() > 0.99
+        check(found, expected, size, 2 * BOUNDS["float16"])
+        check(
+            sums[f"d{name.lower()}_bgrad"],
+            sums_of[f"d{name.lower()}_bgrad"],
+            size.sum(1),
+            BOUNDS["float16"],
+        )

@@ -1,0 +1,214 @@
+"""Products as operators of PyTorch: values, gradients, `torch.compile`; epilogs on the GPU."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpumath.linalg.advanced import MatmulEpilog
+from tests.helpers.references import random_values
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+linalg = importlib.import_module("gpumath.torch.linalg")
+operators = importlib.import_module("gpumath.torch._matmul_operators")
+
+ACTIVATIONS = {
+    None: lambda z: z,
+    "relu": torch.relu,
+    "gelu": lambda z: torch.nn.functional.gelu(z, approximate="tanh"),
+}
+EPILOGS = ["RELU", "GELU", "BIAS", "RELU_BIAS", "GELU_BIAS"]
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("this PyTorch has no CUDA device")
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler() -> Iterator[None]:
+    yield
+    torch._dynamo.reset()
+
+
+def tensor(shape: tuple[int, ...], dtype: str = "f8", device: str = "cuda") -> Any:
+    """Fresh numbers, which a gradient is asked for."""
+    return torch.from_numpy(random_values(shape, dtype)).to(device).requires_grad_()
+
+
+def wide(*tensors: Any) -> list[Any]:
+    """Copies in double precision, for a reference."""
+    return [x.detach().double().requires_grad_() for x in tensors]
+
+
+def assert_same(results: Any, expected: Any, tolerance: float) -> None:
+    for result, one in zip(results, expected, strict=True):
+        error = torch.linalg.norm(result.double() - one) / torch.linalg.norm(one)
+        assert float(error) < tolerance
+
+
+@pytest.mark.parametrize("name", ["gpumath.torch", "gpumath.torch.linalg"])
+def test_examples(name: str) -> None:
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert (outcome.attempted > 0, outcome.failed) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((4, 3), (3, 5)),
+        ((3,), (3, 5)),
+        ((4, 3), (3,)),
+        ((3,), (3,)),
+        pytest.param((2, 4, 3), (3, 5), id="batch and matrix"),
+        pytest.param((2, 4, 3), (2, 3, 5), marks=pytest.mark.gpu),
+        pytest.param((4, 3), (6, 3, 5), marks=pytest.mark.gpu),
+        pytest.param((2, 1, 4, 3), (5, 3, 2), marks=pytest.mark.gpu),
+    ],
+)
+def test_products_and_gradients(
+    device: str, first: tuple[int, ...], second: tuple[int, ...], request: pytest.FixtureRequest
+) -> None:
+    if device == "cpu" and request.node.get_closest_marker("gpu"):
+        pytest.skip("batches need a GPU")
+    a, b = tensor(first, device=device), tensor(second, device=device)
+    result = linalg.matmul(a, b, alpha=1.5)
+    torch.testing.assert_close(result, 1.5 * torch.matmul(a, b))
+    assert torch.autograd.gradcheck(lambda a, b: linalg.matmul(a, b, alpha=1.5), (a, b))
+    assert torch.autograd.gradgradcheck(linalg.matmul, (a, b))
+
+
+def layer(x: Any, weight: Any) -> Any:
+    return linalg.linear(x, weight).square().sum()
+
+
+def test_compiled_in_one_graph(device: str) -> None:
+    x, weight = tensor((2, 6, 8), "f4", device), tensor((5, 8), "f4", device)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    for _ in range(2):
+        expected = torch.nn.functional.linear(x, weight).square().sum()
+        result = compiled(x, weight)
+        torch.testing.assert_close(result, expected)
+        found = torch.autograd.grad(result, (x, weight))
+        torch.testing.assert_close(found, torch.autograd.grad(expected, (x, weight)))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("epilog", EPILOGS)
+@pytest.mark.parametrize("shape", [(16, 24, 32), (3, 16, 24, 40)])
+def test_epilogs_and_their_gradients(epilog: str, shape: tuple[int, ...]) -> None:
+    *batch, m, n, k = shape
+    for dtype, tolerance in (("f4", 1e-5), ("f2", 5e-3)):
+        a, b, c = tensor((*batch, m, k), dtype), tensor((k, n), dtype), tensor((m, n), dtype)
+        biases = [tensor((m,), dtype)]
+        if batch:
+            biases.append(tensor((*batch, m, 1), dtype))
+        for bias in biases if "BIAS" in epilog else [None]:
+            operands = [x for x in (a, b, c, bias) if x is not None]
+            exact = wide(*operands)
+            activation = epilog.replace("_BIAS", "").replace("BIAS", "").lower() or None
+            z = 0.5 * exact[0] @ exact[1] + 2.0 * exact[2]
+            if bias is not None:
+                z = z + (exact[3] if exact[3].ndim > 1 else exact[3][:, None])
+            expected = ACTIVATIONS[activation](z)
+            result = linalg.matmul(
+                *(a, b, c),
+                alpha=0.5,
+                beta=2.0,
+                epilog=MatmulEpilog[epilog],
+                epilog_inputs=None if bias is None else {"bias": bias},
+            )
+            gradient = torch.randn_like(result)
+            found = torch.autograd.grad(result, operands, gradient)
+            wanted = torch.autograd.grad(expected, exact, gradient.double())
+            assert_same([result, *found], [expected, *wanted], tolerance)
+            assert [x.shape for x in found] == [x.shape for x in operands]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_two_layers(activation: str, has_bias: bool) -> None:
+    for dtype, tolerance in (("f4", 1e-5), ("f2", 1e-2)):
+        x, weight1, weight2 = (tensor(s, dtype) for s in ((5, 7, 40), (136, 40), (24, 136)))
+        bias1, bias2 = (tensor((136,), dtype), tensor((24,), dtype)) if has_bias else (None, None)
+        operands = [each for each in (x, weight1, bias1, weight2, bias2) if each is not None]
+        exact = iter(wide(*operands))
+        exact_operands = [
+            None if each is None else next(exact) for each in (x, weight1, bias1, weight2, bias2)
+        ]
+        hidden = torch.nn.functional.linear(*exact_operands[:3])
+        expected = torch.nn.functional.linear(ACTIVATIONS[activation](hidden), *exact_operands[3:])
+        result = linalg.mlp(x, weight1, bias1, weight2, bias2, activation)
+        gradient = torch.randn_like(result)
+        found = torch.autograd.grad(result, operands, gradient)
+        given = [each for each in exact_operands if each is not None]
+        wanted = torch.autograd.grad(expected, given, gradient.double())
+        assert_same([result, *found], [expected, *wanted], tolerance)
+
+
+@pytest.mark.gpu
+def test_pytorch_s_own_check_of_operators() -> None:
+    a, b, c, bias = (tensor(s, "f4") for s in ((2, 24, 32), (32, 20), (24, 20), (24,)))
+    check = torch.library.opcheck
+    check(operators.matmul, (a, b, None, None, 0.5, 0.0, "", False))
+    check(operators.matmul, (a, b, c, bias, 0.5, 2.0, "relu", False))
+    check(operators.matmul, (a[0].detach().requires_grad_(), b, c, bias, 1.0, 2.0, "gelu", True))
+    check(operators.sum_rows, (a, b, 0.5))
+    for activation in ("relu", "gelu"):
+        x, weight1, weight2 = (tensor(s, "f4") for s in ((20, 32), (136, 32), (16, 136)))
+        bias1, bias2 = tensor((136,), "f4"), tensor((16,), "f4")
+        arguments = (x, weight1, bias1, weight2, bias2, activation)
+        check(operators.mlp, arguments)
+        aux = operators.mlp(*arguments)[2].detach()
+        gradient = tensor((16, 20), "f4").detach()
+        check(operators.activation_gradient, (weight2.detach().mT, gradient, aux, activation))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty:UserWarning")
+@pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning")
+def test_a_network_that_is_compiled(mode: str) -> None:
+    x, weight1, weight2, last = (
+        tensor(s, "f4") for s in ((64, 40), (128, 40), (32, 128), (16, 32))
+    )
+    bias1, bias2, bias3 = tensor((128,), "f4"), tensor((32,), "f4"), tensor((16,), "f4")
+    operands = (x, weight1, bias1, weight2, bias2, last, bias3)
+
+    def network(*operands: Any) -> Any:
+        x, *layers, last, bias3 = operands
+        return linalg.linear(linalg.mlp(x, *layers), last, bias3, "relu").square().sum()
+
+    compiled = torch.compile(network, fullgraph=True, mode=mode)
+    for _ in range(3):
+        expected = network(*operands)
+        result = compiled(*operands)
+        torch.testing.assert_close(result, expected)
+        found = torch.autograd.grad(result, operands)
+        torch.testing.assert_close(found, torch.autograd.grad(expected, operands))
+
+
+REFUSALS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
+    (lambda a: linalg.matmul(np.ones((2, 2)), a), TypeError, "a is a ndarray, .* takes? tensors"),
+    (lambda a: linalg.matmul(a, a, a), ValueError, "c and beta belong together"),
+    (lambda a: linalg.matmul(a, a, epilog=MatmulEpilog.DRELU), ValueError, "epilog is DRELU, but"),
+    (lambda a: linalg.matmul(a, a, epilog=MatmulEpilog.BIAS), ValueError, r"has \[\], .* 'bias'"),
+    (lambda a: linalg.matmul(a, a, epilog_inputs={"bias": a}), ValueError, "needs none"),
+    (lambda a: linalg.linear(a, a, activation="tanh"), ValueError, "activation is 'tanh'; allowed"),
+    (lambda a: linalg.mlp(a, a, None, a, None, None), ValueError, "activation is None; allowed"),
+    (lambda a: linalg.matmul(a, a[:1]), ValueError, "4"),
+]
+
+
+@pytest.mark.parametrize(("use", "error", "message"), REFUSALS)
+def test_refusals(use: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        use(torch.ones(4, 4, dtype=torch.float64))
