@@ -90,8 +90,8 @@ _LEAST_ON_GPU = 1 << 24
 def by_pieces(product: Product, pieces: Pieces, is_on_gpu: bool) -> Any:
     """Convolve by transforms of pieces of ``x`` (overlap-save).
 
-    The last ``step`` numbers that a piece gives belong to the convolution. The others have wrapped
-    around, but for the first piece if it has nothing but zeros there.
+    The last ``step`` numbers that a piece gives belong to the convolution; those before them have
+    wrapped around. So the first numbers of all come from a piece with zeros after its elements.
     """
     x, h, (axis, length, step) = product.x, product.h, pieces
     overlap, count = length - step, x.shape[axis]
@@ -196,8 +196,21 @@ class _Pair(NamedTuple):
             spectrum = spectrum * filter_spectrum
         kind: Kind = "C2R" if self.is_real else "C2C"
         out = None if self.is_real else spectrum
-        arguments = (self.axes, None, None, "backward", None, None, out, None, None, None)
-        return transform(spectrum, kind, FFTDirection.INVERSE, *arguments)
+        return transform(
+            spectrum,
+            kind,
+            FFTDirection.INVERSE,
+            self.axes,
+            None,
+            None,
+            "backward",
+            None,
+            None,
+            out,
+            None,
+            None,
+            None,
+        )
 
 
 class _Target(NamedTuple):
