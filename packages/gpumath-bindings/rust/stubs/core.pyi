@@ -553,6 +553,17 @@ def cosine_step(
     num_threads: int | None = None,
     stream: _Stream | None = None,
 ) -> Any: ...
+def cosine_transform(
+    operand: object,
+    transform: int,
+    axis: int,
+    *,
+    is_sine: bool = False,
+    scale: float = 1.0,
+    before: tuple[float, float] = (1.0, 1.0),
+    after: tuple[float, float] = (1.0, 1.0),
+    num_threads: int | None = None,
+) -> Any | None: ...
 def resized(operand: object, shape: Sequence[int], *, stream: _Stream | None = None) -> Any: ...
 def usable_cores() -> int: ...
 
