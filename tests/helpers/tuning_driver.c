@@ -1,5 +1,5 @@
 /* The driver of multiplying_driver.c, with what a tuning database asks: the name of the device, and
-   whether an algorithm is for a product. Those of this cuBLASLt have alignments in their second half. */
+   whether an algorithm is for a product. The algorithms of this cuBLASLt end with alignments. */
 #include "multiplying_driver.c"
 
 int cuDeviceGetName(char *name, int size, int device) { return strncpy(name, "a stand-in", size), device; }
