@@ -178,6 +178,32 @@ def test_lists_of_products(execution: str, dtype: str) -> None:
         check(one, right, np.abs(right) + 20, 9)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("with_c", [False, True])
+def test_long_lists(execution: str, dtype: str, with_c: bool) -> None:
+    """Some of the products are alike, and follow each other; some are batches."""
+    rng = np.random.default_rng()
+    shapes = [tuple(int(extent) for extent in rng.integers(1, 40, 3)) for _ in range(12)]
+    shapes += [shapes[-1]] * 3 + [(5, 0, 3)] * int(rng.integers(0, 2)) + [(4, 4, 4)] * 5
+    batches = [(3,) if rng.random() < 0.3 else () for _ in shapes]
+    a, b, c = [], [], []
+    for (m, k, n), batch in zip(shapes, batches, strict=True):
+        a.append(matrix(rng, (*batch, m, k), dtype, str(rng.choice(["C", "F", "rows"]))))
+        b.append(matrix(rng, (*batch, k, n), dtype, str(rng.choice(["C", "F", "columns"]))))
+        c.append(matrix(rng, (*batch, m, n), dtype, str(rng.choice(["C", "F"]))))
+    given: dict[str, Any] = {"execution": execution}
+    alpha = [float(number) for number in rng.choice([1, 2], len(shapes))]
+    addends = c if with_c else None
+    beta = -1.5 if with_c else None
+    for _ in range(2):
+        results = linalg.matmul(a, b, addends, alpha=alpha, beta=beta, **given)
+        terms = zip(results, a, b, c, alpha, strict=True)
+        for one, left, right, addend, factor in terms:
+            expected = factor * np.matmul(left.astype("c16"), right.astype("c16"))
+            expected = expected - 1.5 * addend if with_c else expected
+            check(one, expected, np.abs(left) @ np.abs(right) * 2 + 2 * np.abs(addend) + 1, 40)
+
+
 def test_a_list_of_one_stands_for_all(execution: str) -> None:
     rng = np.random.default_rng()
     a = [numbers(rng, (m, 4), "float32") for m in (1, 5, 30)]

@@ -23,8 +23,8 @@ pub struct StructuredMatmulProblem {
     pub(super) has_addend: bool,
     /// Whether the result overwrites the third operand.
     pub(super) is_in_place: bool,
-    /// Bytes that each address is a multiple of: see [`alignment`]. cuBLASLt chooses by it, so it is
-    /// 1 for other products.
+    /// Bytes that each address is a multiple of: see [`alignment`]. cuBLASLt chooses by it, so it
+    /// is 1 for other products.
     pub(super) alignment: usize,
 }
 

@@ -217,6 +217,12 @@ impl Scalar {
         })
     }
 
+    /// Its bytes, as many as an element of this type has.
+    pub(super) fn bytes(self, dtype: DType) -> smallvec::SmallVec<[u8; 16]> {
+        let all = self.0.iter().flat_map(|word| word.to_le_bytes());
+        all.take(dtype.size()).collect()
+    }
+
     fn address(&self) -> usize {
         &raw const self.0 as usize
     }
@@ -237,6 +243,28 @@ impl BlasCall {
         };
         let strided = strided.unwrap_or(BatchDim { extent: 1, strides: [0; 3] });
         Self { kind, shape, columns, outer: batch, strided }
+    }
+
+    /// Number of products.
+    pub(super) fn products(&self) -> usize {
+        self.count() * self.strided.extent as usize
+    }
+
+    /// The addresses of the matrices of each product, for elements of `size` bytes.
+    pub(super) fn matrices(
+        &self,
+        size: usize,
+        addresses: [usize; 3],
+    ) -> impl Iterator<Item = [usize; 3]> {
+        (0..self.outer.count()).flat_map(move |entry| {
+            let offsets = self.outer.offsets(entry);
+            (0..self.strided.extent).map(move |inner| {
+                [0, 1, 2].map(|index| {
+                    let offset = offsets[index] + inner * self.strided.strides[index];
+                    addresses[index].wrapping_add_signed(offset as isize * size as isize)
+                })
+            })
+        })
     }
 
     /// Number of calls.

@@ -50,8 +50,9 @@ impl GeneralEngine {
             output: (!problem.is_in_place).then_some(out),
             ..MatmulRequest::default()
         };
-        match request.problem(&inputs, execution) {
-            Ok(problem) => Ok(Some(Self(Matmul::plan(&problem, execution)?))),
+        let problem = request.problem(&inputs, execution);
+        match problem.and_then(|problem| Matmul::plan(&problem, execution)) {
+            Ok(engine) => Ok(Some(Self(engine))),
             // What it does not take, cuBLAS does.
             Err(Error::InvalidValue(_)) => Ok(None),
             Err(error) => Err(error),

@@ -8,12 +8,14 @@
 
 mod calls;
 mod general;
+mod grouped;
 mod operand;
 mod route;
 
 use gpumath_sys::generated::{cublas, driver};
 
-use self::calls::Scalar;
+use self::calls::{Kind, Scalar};
+use self::grouped::Groups;
 use self::operand::Place;
 use self::route::{Condition, Factor, Route, Step};
 use super::problem::StructuredMatmulProblem;
@@ -41,12 +43,14 @@ pub(super) struct CublasEngine {
     /// The products that have elements, by their places in the list. Each uses the same memory.
     routes: Vec<(usize, Route)>,
     library_workspace: usize,
+    /// The number of products if one call computes all of them.
+    grouped: Option<usize>,
 }
 
 impl CublasEngine {
     pub(super) fn new(problem: &StructuredMatmulProblem, device: i32) -> Result<Self> {
         let routes = problem.products.iter().enumerate();
-        let routes = routes
+        let routes: Vec<(usize, Route)> = routes
             .filter(|(_, product)| !product.is_empty())
             .map(|(place, product)| {
                 let (dtype, has_addend) = (problem.dtype, problem.has_addend);
@@ -56,11 +60,62 @@ impl CublasEngine {
         let is_new = Device::new(device)?.compute_capability()? >= (9, 0);
         // The handle is made, and the library loaded, before the first execution.
         handle::with(&CUBLAS, device, |_| Ok(()))?;
+        let products = routes.iter().map(|(_, route)| groupable_products(route)).sum();
+        let is_groupable = |(_, route): &(usize, Route)| groupable_products(route) > 0;
+        let is_grouped = problem.count() > 1
+            && routes.iter().all(is_groupable)
+            && grouped::function(problem.dtype, products).is_some();
         Ok(Self {
             problem: problem.clone(),
             routes,
             library_workspace: if is_new { LIBRARY_WORKSPACE } else { OLDER_LIBRARY_WORKSPACE },
+            grouped: is_grouped.then_some(products),
         })
+    }
+
+    /// Enqueues products that one call computes, after the copies of their third operands.
+    ///
+    /// # Safety
+    /// As for [`Engine::execute`]; the handle is set up for it.
+    unsafe fn enqueue_groups<'a>(
+        &self,
+        executions: impl Iterator<Item = (&'a Route, Execution<'a>)>,
+        handle: usize,
+        room: usize,
+        stream: StreamRef,
+    ) -> Result<()> {
+        let dtype = self.problem.dtype;
+        let mut groups = Groups::default();
+        for (route, execution) in executions {
+            for step in &route.steps {
+                let Step::Call { call, x, y, z, alpha, beta, .. } = step else {
+                    // SAFETY: the caller guarantees that the memory has the problem's layouts.
+                    unsafe { execution.enqueue(step) }?;
+                    continue;
+                };
+                let addresses = [*x, *y, *z].map(|place| execution.address(place));
+                let [alpha, beta] =
+                    [*alpha, *beta].map(|factor| execution.scalar(factor).bytes(dtype));
+                groups.push(call, dtype.size(), addresses, [&alpha, &beta]);
+            }
+        }
+        let products = self.grouped.unwrap_or(0);
+        match grouped::function(dtype, products) {
+            // SAFETY: the workspace has room for the addresses, and the caller guarantees the rest.
+            Some(function) => unsafe { groups.enqueue(function, handle, room, stream) },
+            None => Err(Error::InvalidState("the function for lists of products is gone".into())),
+        }
+    }
+}
+
+/// The number of products of a route that is a call after copies to the result alone, and 0 for
+/// others.
+fn groupable_products(route: &Route) -> usize {
+    let Some((Step::Call { call, .. }, before)) = route.steps.split_last() else { return 0 };
+    let are_copies = before.iter().all(|step| matches!(step, Step::Copy { .. }));
+    match call.kind {
+        Kind::General(_) if are_copies && route.size == 0 => call.products(),
+        _ => 0,
     }
 }
 
@@ -73,6 +128,7 @@ impl Engine for CublasEngine {
 
     fn workspace_size(&self) -> usize {
         let copies = self.routes.iter().map(|(_, route)| route.size).max().unwrap_or(0);
+        let copies = copies.max(self.grouped.unwrap_or(0) * 3 * size_of::<usize>());
         self.library_workspace + copies.next_multiple_of(ALIGNMENT)
     }
 
@@ -103,7 +159,8 @@ impl Engine for CublasEngine {
                 let size = self.library_workspace as u64;
                 call!(cublas::SET_WORKSPACE, handle, call.workspace, size)?;
             }
-            for (place, route) in &self.routes {
+            let room = call.workspace + self.library_workspace;
+            let executions = self.routes.iter().map(|(place, route)| {
                 let [a, b, c, out] = self.problem.addresses(*place, call.inputs, call.outputs);
                 let execution = Execution {
                     context,
@@ -112,9 +169,17 @@ impl Engine for CublasEngine {
                     dtype: self.problem.dtype,
                     inputs: [a, b, c],
                     result: out,
-                    copies: call.workspace + self.library_workspace,
+                    copies: room,
                     scalars: self.problem.products[*place].scalars(call.arguments),
                 };
+                (route, execution)
+            });
+            // A graph would read the addresses in host memory, when it runs.
+            if self.grouped.is_some() && !call.capture.is_capturing() {
+                // SAFETY: the caller guarantees that the memory has the problem's layouts.
+                return unsafe { self.enqueue_groups(executions, handle, room, stream) };
+            }
+            for (route, execution) in executions {
                 for step in &route.steps {
                     // SAFETY: the caller guarantees that the memory has the problem's layouts.
                     unsafe { execution.enqueue(step) }?;
@@ -139,16 +204,32 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
+    /// The address of a matrix.
+    fn address(&self, place: Place) -> usize {
+        match place {
+            Place::Input(index) => self.inputs[index],
+            Place::Result => self.result,
+            Place::Workspace(offset) => self.copies + offset,
+        }
+    }
+
+    /// A number of a call.
+    fn scalar(&self, factor: Factor) -> Scalar {
+        let number = match factor {
+            Factor::Zero => [0.0; 2],
+            Factor::One => [1.0, 0.0],
+            Factor::Alpha => self.scalars.alpha,
+            Factor::Beta => self.scalars.beta,
+        };
+        Scalar::new(number, self.dtype)
+    }
+
     /// Enqueues a step, unless the scalars make it superfluous.
     ///
     /// # Safety
     /// The memory has the layouts of the step, and is valid until the work is done.
     unsafe fn enqueue(&self, step: &Step) -> Result<()> {
-        let address = |place: Place| match place {
-            Place::Input(index) => self.inputs[index],
-            Place::Result => self.result,
-            Place::Workspace(offset) => self.copies + offset,
-        };
+        let address = |place: Place| self.address(place);
         let is_superfluous = |condition: Condition| match condition {
             Condition::Always => false,
             Condition::WithBeta => !self.scalars.has_beta(),
@@ -173,17 +254,8 @@ impl Execution<'_> {
                 Step::Call { call, x, y, z, alpha, beta, condition }
                     if !is_superfluous(*condition) =>
                 {
-                    let scalar = |factor: &Factor| {
-                        let number = match factor {
-                            Factor::Zero => [0.0; 2],
-                            Factor::One => [1.0, 0.0],
-                            Factor::Alpha => self.scalars.alpha,
-                            Factor::Beta => self.scalars.beta,
-                        };
-                        Scalar::new(number, self.dtype)
-                    };
                     let addresses = [*x, *y, *z].map(address);
-                    let scalars = [scalar(alpha), scalar(beta)];
+                    let scalars = [*alpha, *beta].map(|factor| self.scalar(factor));
                     call.enqueue(self.handle, self.dtype, addresses, scalars)
                 }
                 Step::Copy { .. } | Step::Call { .. } => Ok(()),
