@@ -222,6 +222,8 @@ def test_export_and_import(database: TuningDatabase, tmp_path: Path) -> None:
         lambda content: content["entries"][1].update(median_ms=float("nan")),
         lambda content: content["entries"][1].update(median_ms="fast"),
         lambda content: content["entries"][1].update(tuned_at="yesterday"),
+        lambda content: content["entries"][1].update(tuned_at="2026-11-22T10:00:00"),
+        lambda content: content["entries"][1].update(tuned_at="2026-11-22T10:00:00+01:00"),
         lambda content: content["entries"][1].update(device=3),
         lambda content: content.pop("entries"),
     ],

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -137,7 +137,9 @@ def _from_fields(fields: Any) -> tuple[TuningKey, TunedAlgorithm]:
         texts = [fields[name] for name in ("problem", "library", "device", "tuned_at")]
         if not all(isinstance(text, str) for text in texts):
             raise TypeError
-        datetime.fromisoformat(texts[3])
+        # Texts of times are compared, which only those of one time zone can be.
+        if datetime.fromisoformat(texts[3]).utcoffset() != timedelta(0):
+            raise ValueError
         algorithm, median = bytes.fromhex(fields["algorithm"]), float(fields["median_ms"])
     except (TypeError, KeyError, ValueError):
         msg = f"{str(fields)[:100]!r} is no entry of a tuning database"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpumath.bindings import core
+from gpumath.linalg.advanced import tuning
 from gpumath.linalg.advanced._algorithm import Algorithm
 from gpumath.linalg.advanced._matmul_class import Matmul
 from gpumath.linalg.advanced._options import (
@@ -128,15 +129,19 @@ def matmul(
         result = core.MatmulPlan.multiply(a, b, c, alpha, beta, None, epilog, inputs, None, False)
         if result is not None:
             return result
-    with Matmul(
-        *(a, b, c),
-        alpha=alpha,
-        beta=beta,
-        qualifiers=qualifiers,
-        quantization_scales=quantization_scales,
-        options=options,
-        stream=stream,
-    ) as product:
+    # The short way does not look into the tuning database either.
+    with (
+        tuning.using(mode="off"),
+        Matmul(
+            *(a, b, c),
+            alpha=alpha,
+            beta=beta,
+            qualifiers=qualifiers,
+            quantization_scales=quantization_scales,
+            options=options,
+            stream=stream,
+        ) as product,
+    ):
         product.plan(
             preferences={"limit": 1} if preferences is None else preferences,
             algorithms=None if algorithm is None else [algorithm],

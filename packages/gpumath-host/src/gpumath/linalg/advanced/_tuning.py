@@ -97,8 +97,10 @@ def _problem_text(product: Matmul) -> str:
 
 
 def _alignment(array: Any) -> int:
-    """Return the power of two, up to 256, that the address is a multiple of."""
-    address = core.TensorView(array).ptr
+    """Return the power of two, up to 256, that the address on the GPU is a multiple of."""
+    view = core.TensorView(array)
+    # The copy of an operand in host memory is aligned.
+    address = 0 if view.device_id is None else view.ptr
     return min(256, address & -address) if address else 256
 
 
