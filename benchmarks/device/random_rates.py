@@ -4,13 +4,14 @@
 finds gpumath's code in its cache.
 
     python benchmarks/device/random_rates.py                     # gpumath alone
-    python benchmarks/device/random_rates.py nvmath              # and nvmath-python
+    python benchmarks/device/random_rates.py --peer nvmath       # and nvmath-python
+    python benchmarks/device/random_rates.py --generators XORWOW # of one generator
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -87,14 +88,14 @@ def kernels(random: Any, generator: str, options: dict[str, Any]) -> dict[str, C
     return {body.__name__: cuda.jit(**options)(body) for body in bodies}
 
 
-def times(package: str) -> dict[tuple[str, str], tuple[float, float]]:
+def times(package: str, generators: list[str]) -> dict[tuple[str, str], tuple[float, float]]:
     """Return the time of each kernel and of its first launch, in ms."""
     random = importlib.import_module(f"{package}.device.random")
     compiled = random.Compile(cc=None)
     options = {"link": compiled.files, "extensions": compiled.extension}
     sums = cuda.device_array(THREADS, np.float64)
     found = {}
-    for generator in GENERATORS:
+    for generator in generators:
         states = getattr(random, f"States{generator}")(THREADS)
         for name, kernel in kernels(random, generator, options).items():
             launch = kernel[THREADS // BLOCK, BLOCK]
@@ -115,8 +116,12 @@ def times(package: str) -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def main() -> None:
-    packages = ["gpumath", *sys.argv[1:]]
-    measured = {package: times(package) for package in packages}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer", choices=["nvmath"])
+    parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=GENERATORS)
+    chosen = parser.parse_args()
+    packages = ["gpumath", *([chosen.peer] if chosen.peer else [])]
+    measured = {package: times(package, chosen.generators) for package in packages}
     for generator, name in measured["gpumath"]:
         parts = []
         for package in packages:
