@@ -58,6 +58,7 @@ python_maximum_signature_line_length = 88
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 
+autosummary_generate = False  # which numpydoc brings, and which is not used
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 autodoc_member_order = "groupwise"
@@ -102,6 +103,7 @@ sphinx_gallery_conf = {
 }
 
 
+# The page for each folder that documents link to, and for the folders below it.
 FOLDERS = {
     "examples": "docs/examples",
     "examples/host/fft": "docs/generated/examples/fft/index",
@@ -114,8 +116,10 @@ FOLDERS = {
 def link_to_folders(_app: Sphinx, doctree: document) -> None:
     """Let links to folders, which a code host can show, lead to the pages about them."""
     for node in doctree.findall(addnodes.pending_xref):
-        page = FOLDERS.get(node["reftarget"].replace("../", ""))
-        if page is not None:
+        target = Path(node["reftarget"].replace("../", ""))
+        if (ROOT / target).is_dir():
+            pages = (FOLDERS.get(folder.as_posix()) for folder in (target, *target.parents))
+            page = next(filter(None, pages), root_doc)
             node.attributes |= {"refdomain": "doc", "reftarget": page, "reftargetid": None}
 
 

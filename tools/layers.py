@@ -68,7 +68,10 @@ PYTHON_LAYERS = (
     ),
     PythonLayer(
         DEVICE,
-        ("cuda", "numba", "numba_cuda", "llvmlite", "numpy", "gpumath.bindings", "gpumath.device"),
+        (
+            *("cuda", "numba", "numba_cuda", "llvmlite", "numpy", "gpumath.bindings"),
+            *("gpumath.device", "numba_cuda_mlir", "cffi"),
+        ),
         forbidden=("gpumath.bindings._core", "gpumath.bindings._generated"),
     ),
     PythonLayer(
@@ -85,7 +88,7 @@ CRATE_LAYERS = (
     CrateLayer("crates/gpumath-sys/Cargo.toml", ("libloading",)),
     CrateLayer(
         "crates/gpumath-core/Cargo.toml",
-        ("cudarc", "gemm", "gpumath-sys", "rustfft", "realfft", "smallvec"),
+        ("cudarc", "gemm", "gpumath-sys", "half", "pulp", "rustfft", "realfft", "smallvec"),
     ),
     CrateLayer("examples/rust/Cargo.toml", ("cudarc", "gpumath-core")),
     CrateLayer(

@@ -43,9 +43,13 @@ CORE = ModuleOrder(
         ("handle",),
         ("operation",),
         ("cudarc",),
+        # Kernels that several operations use.
+        ("cpu_blas",),
         # One module for each operation.
-        ("fft", "matmul", "linalg", "random", "sparse", "contraction"),
+        ("fft", "matmul", "structured_matmul", "linalg", "random", "sparse", "contraction"),
     ),
+    # A product of general matrices is a case of both, and cuBLASLt computes it best.
+    also=(("structured_matmul", "matmul"),),
 )
 HOST = ModuleOrder(
     "packages/gpumath-host/src/gpumath",
@@ -53,7 +57,7 @@ HOST = ModuleOrder(
         ("_host",),
         ("memory",),
         ("fft", "linalg", "sparse", "tensor", "random"),
-        ("compat",),
+        ("bench", "compat", "torch"),
     ),
 )
 

@@ -171,13 +171,14 @@ def main() -> None:
     parser.add_argument("--peer", help="folder with nvmath-python and its libmathdx")
     parser.add_argument("--only", choices=("FFT", "product"))
     parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("titles", nargs="*", help="such as 'FFT 128 float32'; all by default")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         print(json.dumps(rate(*arguments.measure)))
         return
     cases = [("FFT", FFT_SIZES), ("product", MATMUL_SIZES)]
-    titles = [
+    titles = arguments.titles or [
         f"{kind} {size} {name}"
         for kind, sizes in cases
         for name in PRECISIONS
@@ -193,7 +194,7 @@ def main() -> None:
         rows = {
             title: [pool.submit(run, *package, title) for package in packages] for title in titles
         }
-        print(f"{'':24}" + "".join(f"{name + ' /s':>14}" for name, _ in packages))
+        print(f"{'':24}" + "".join(f"{name + ' /s':>14}" for name, _ in packages), flush=True)
         for title, jobs in rows.items():
             found = [job.result() for job in jobs]
             numbers = [number for number in found if isinstance(number, float)]

@@ -1,9 +1,9 @@
-"""Measures a filter step with its gradient: gpumath's operators beside PyTorch's own transforms.
+"""Measures steps of training with gpumath's operators, beside PyTorch's own.
 
-`python benchmarks/host/pytorch_operators.py` needs a GPU. Each row is one size; the columns are
-milliseconds for a forward and a backward pass, the median of many: run eagerly, and compiled by
-``torch.compile(fullgraph=True)``. The last columns are microseconds of host time for one forward
-transform without a gradient, of `gpumath.fft`, of `gpumath.torch.fft` and of `torch.fft`.
+`python benchmarks/host/pytorch_operators.py` needs a GPU. The times are medians, in milliseconds,
+of a forward and a backward pass: of a filter (two transforms), run eagerly and compiled by
+``torch.compile(fullgraph=True)``; and of two layers with GELU in between. The last lines are
+microseconds of host time for one forward transform without a gradient.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ import torch
 
 import gpumath.fft
 import gpumath.torch.fft
+import gpumath.torch.linalg
 
-SIZES = ((16, 1024), (256, 4096), (2048, 2048), (8192, 8192))
+SIZES = ((16, 1024), (2048, 2048), (8192, 8192))
+# Rows of x, width of x and of the result, width in between.
+LAYERS = ((256, 256, 1024), (4096, 1024, 4096), (16384, 2048, 8192))
 
 
 def ours(x: Any, weights: Any) -> Any:
@@ -32,20 +35,27 @@ def theirs(x: Any, weights: Any) -> Any:
     return torch.fft.irfftn(spectrum, s=x.shape, dim=(0, 1), norm="ortho")
 
 
-def step_time(function: Callable[..., Any], x: Any, weights: Any) -> float:
+def their_layers(x: Any, weight1: Any, bias1: Any, weight2: Any, bias2: Any) -> Any:
+    hidden = torch.nn.functional.linear(x, weight1, bias1)
+    hidden = torch.nn.functional.gelu(hidden, approximate="tanh")
+    return torch.nn.functional.linear(hidden, weight2, bias2)
+
+
+def step_time(function: Callable[..., Any], *operands: Any) -> float:
     """Milliseconds of a forward and a backward pass."""
-    gradient = torch.randn_like(x)
+    gradient = torch.randn_like(operands[0])
     times = []
     for turn in range(25):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda.synchronize()
         start.record()
-        function(x, weights).backward(gradient)
+        function(*operands).backward(gradient)
         end.record()
         end.synchronize()
         if turn >= 5:
             times.append(start.elapsed_time(end))
-        x.grad = weights.grad = None
+        for operand in operands:
+            operand.grad = None
     return statistics.median(times)
 
 
@@ -80,6 +90,17 @@ def main() -> None:
             )
         ]
         print(f"{size[0]:>6}×{size[1]:<5} " + " ".join(f"{one:15.3f} ms" for one in times))
+    print("two layers with GELU, bfloat16, eagerly")
+    for rows, width, hidden in LAYERS:
+        shapes = ((rows, width), (hidden, width), (hidden,), (width, hidden), (width,))
+        operands = [
+            torch.randn(shape, dtype=torch.bfloat16, device="cuda", requires_grad=True)
+            for shape in shapes
+        ]
+        own, other = (
+            step_time(function, *operands) for function in (gpumath.torch.linalg.mlp, their_layers)
+        )
+        print(f"{rows}×{width}×{hidden}: gpumath {own:.3f} ms, PyTorch {other:.3f} ms")
     z = torch.randn(16, 1024, dtype=torch.complex64, device="cuda")
     rows = {
         "gpumath.fft": lambda: gpumath.fft.fft(z, axes=[1]),

@@ -79,9 +79,12 @@ def write_pages(app: Sphinx) -> None:
 
 
 def homes_of_classes(modules: list[ModuleType]) -> dict[type, str]:
-    """Return where each class is described: where it is defined, or where it is found first."""
+    """Return where each class is described: where it is defined, or where it is found first.
+
+    Modules for programs of other libraries come last, because they only repeat names.
+    """
     homes: dict[type, str] = {}
-    for module in modules:
+    for module in sorted(modules, key=lambda module: ".compat." in module.__name__):
         for name in public_names(module):
             value = getattr(module, name)
             if inspect.isclass(value) and value.__module__ == module.__name__:
@@ -122,8 +125,11 @@ def described(name: str, value: Any, homes: dict[type, str]) -> Iterator[str]:
     elif inspect.isclass(value):
         yield from (f".. autoclass:: {name}", "   :members:")
         yield f"   :inherited-members: {', '.join(FOREIGN_BASES)}"
+    elif callable(value):
+        yield f".. autofunction:: {name}"
     else:
-        yield f".. autofunction:: {name}" if callable(value) else f".. autodata:: {name}"
+        yield from opening("data", name)
+        yield f"   A value of type ``{type(value).__name__}``."
 
 
 def stands_for_c(name: str, value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Environment, Results, main, raised
+from common import Environment, Results, attempt, is_refusal, main, raised
 
 FLOAT32, BFLOAT16, E4M3 = 0, 14, 28  # of cudaDataType
 
@@ -23,31 +23,29 @@ def run(env: Environment) -> Results:
     def wide(x: Any) -> np.ndarray:
         return x.float().cpu().numpy().astype("f8")
 
+    def scaled(x: Any, y: Any, scales: Any, options: dict[str, Any]) -> Any:
+        return attempt(lambda: advanced.matmul(x, y, quantization_scales=scales, options=options))
+
     a, b = tensor(env.real(64, 96), torch.bfloat16), tensor(env.real(96, 32), torch.bfloat16)
     yield "half bf16", wide(advanced.matmul(a, b)).astype("f2"), wide(a) @ wide(b)
     lazy = tensor(env.complex(16, 24), torch.complex64)
     other = tensor(env.complex(16, 8), torch.complex64)
-    result = advanced.matmul(lazy.T.conj(), other)
+    result = attempt(lambda: env.numpy(advanced.matmul(lazy.T.conj(), other)))
     expected = lazy.cpu().numpy().astype("c16").conj().T @ other.cpu().numpy()
-    yield "lazy conjugate", env.numpy(result), expected
+    yield "lazy conjugate", result, expected
     for first, second in (("e4m3fn", "e4m3fn"), ("e4m3fn", "e5m2"), ("e5m2", "e4m3fn")):
         x = tensor(env.real(64, 96), getattr(torch, f"float8_{first}"))
         y = tensor(env.real(32, 96), getattr(torch, f"float8_{second}")).T
         product = 0.5 * 4 * wide(x) @ wide(y)
         for name, kind in (("f32", FLOAT32), ("bf16", BFLOAT16)):
-            result = advanced.matmul(
-                x,
-                y,
-                quantization_scales={"a": 0.5, "b": 4},
-                options={"result_type": kind},
-            )
-            yield f"half {first} {second} {name}", wide(result).astype("f4"), product
-        found = advanced.matmul(
-            x,
-            y,
-            quantization_scales=advanced.MatmulQuantizationScales(a=0.5, b=4, d=0.25),
-            options={"result_type": E4M3, "result_amax": True},
-        )
+            found = scaled(x, y, {"a": 0.5, "b": 4}, {"result_type": kind})
+            result = found if is_refusal(found) else wide(found).astype("f4")
+            yield f"half {first} {second} {name}", result, product
+        scales = advanced.MatmulQuantizationScales(a=0.5, b=4, d=0.25)
+        found = scaled(x, y, scales, {"result_type": E4M3, "result_amax": True})
+        if is_refusal(found):
+            yield f"{first} {second} narrow", found, None
+            continue
         result, auxiliary = found
         yield f"{first} {second} outputs", sorted(auxiliary), None
         # Three bits of a fraction: compared with each other exactly, with NumPy by the mean.
@@ -55,7 +53,7 @@ def run(env: Environment) -> Results:
         yield f"{first} {second} half narrow", narrow.astype("f2"), None
         yield f"{first} {second} close", bool(np.abs(narrow - product / 4).mean() < 0.1), None
         amax = float(auxiliary["result_amax"])
-        yield f"{first} {second} half amax", np.float16(amax), np.abs(product).max()
+        yield f"{first} {second} half amax", np.float16(amax), None
     x = tensor(env.real(64, 96), torch.float8_e4m3fn)
     y = tensor(env.real(32, 96), torch.float8_e4m3fn).T
     scales = {"a": 1, "b": 1}

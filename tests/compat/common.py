@@ -105,9 +105,25 @@ def main(run: Callable[[Environment], Results]) -> None:
     for name, result, expected in run(environment):
         assert name not in results, f"{name} is there twice"
         results[name] = np.asarray(result)
-        if expected is not None:
+        if expected is not None and not is_refusal(result):
             results[f"{name}.expected"] = np.asarray(expected)
     np.savez(chosen.output, **results)
+
+
+REFUSED = "refused: "
+
+
+def attempt(use: Callable[[], Any]) -> Any:
+    """Return a result, or why there is none: a package may take what the other one refuses."""
+    try:
+        return use()
+    except Exception as error:
+        return f"{REFUSED}{type(error).__name__}: {error}"[:200]
+
+
+def is_refusal(result: object) -> bool:
+    """Say whether `attempt` returned why there is no result."""
+    return isinstance(result, str) and result.startswith(REFUSED)
 
 
 def raised(use: Callable[[], object]) -> str:

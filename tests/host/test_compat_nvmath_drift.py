@@ -24,6 +24,7 @@ AREAS = {
     "nvmath.fft": "FFT",
     "nvmath.linalg": "Matmul",
     "nvmath.linalg.advanced": "Matmul",
+    "nvmath.linalg.advanced.helpers.matmul": "BlockScalingFormat",
     "nvmath.memory": "MemoryPointer",
     **{f"nvmath.bindings.{library}": "check_status" for library in LIBRARIES},
 }

@@ -34,8 +34,10 @@ def test_programs_on_the_cpu(program: str) -> None:
 @pytest.mark.parametrize("program", sorted(path.name for path in PROGRAMS.glob("gpu_*.py")))
 def test_programs_on_the_gpu(program: str) -> None:
     source = (PROGRAMS / program).read_text()
-    for library in re.findall(r"^(?:import|from) (cupy|torch|numba|cuda\.core)", source, re.M):
+    for library in re.findall(r"^(?:import|from) (cupy|torch|numba|cuda\.core)\b", source, re.M):
         pytest.importorskip(library, reason=f"{library} is not installed")
+    for area in re.findall(r"nvmath\.(device|linalg\.advanced)", source):
+        pytest.importorskip(f"gpumath.{area}", reason=f"there is no gpumath.{area}")
     done = run("--report", str(PROGRAMS / program))
     assert done.returncode == 0, done.stderr
     assert "opened: cu" in done.stderr

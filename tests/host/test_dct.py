@@ -10,7 +10,6 @@ import pytest
 import scipy.fft
 
 from gpumath import fft
-from gpumath.bindings import core
 from tests.helpers.references import random_values
 
 if TYPE_CHECKING:
@@ -82,10 +81,10 @@ def test_converted_operands(direct_space: Space) -> None:
 
 
 def test_long_lines_and_threads(direct_space: Space) -> None:
-    for kind, n, workers in product(TYPES, (16_000, 16_385), (1, -1)):
+    for kind, n in product(TYPES, (6000, 65_537, 66_000)):
         values = random_values((2, n), np.float64)
-        assert_is_scipys(direct_space, "dct", values, kind, workers=workers)
-        assert_is_scipys(direct_space, "idst", values.T, kind, axis=0)
+        assert_is_scipys(direct_space, "dct", values, kind, workers=1)
+        assert_is_scipys(direct_space, "idst", values.T, kind, axis=0, workers=-1)
 
 
 def test_nothing() -> None:
@@ -106,12 +105,6 @@ def test_nothing() -> None:
         (lambda x: fft.dct(x.astype("g")), TypeError, "convert it to float64"),
         (lambda x: fft.dctn(x, axes=(0, 0)), ValueError, "each may be given once"),
         (lambda x: fft.dct(memoryview(x)), ValueError, "is a memoryview"),
-        (lambda x: core.cosine_step(x, 7, 4, 1, True), ValueError, "no type 7"),
-        (lambda x: core.cosine_step(x, 2, 5, 1, True), ValueError, "5 elements along axis 1"),
-        (lambda x: core.cosine_step(x, 2, 4, 2, True), ValueError, "4 elements along axis 2"),
-        (lambda x: core.cosine_step(x, 2, 4, 1, False), TypeError, "complex numbers"),
-        (lambda x: core.cosine_step(x, 1, 1, 1, True), ValueError, "at least 2 points"),
-        (lambda x: core.cosine_step(x, 2, 4, 1, True, has_parts=True), TypeError, "no parts"),
     ],
 )
 def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:

@@ -42,6 +42,7 @@
 //! [`Operand::new`](operation::Operand::new) describes memory of any other library.
 
 pub mod cosine;
+mod cpu_blas;
 #[cfg(feature = "cudarc")]
 pub mod cudarc;
 pub mod device;
@@ -56,6 +57,7 @@ pub mod operation;
 pub mod parallel;
 pub mod process;
 pub mod status;
+pub mod structured_matmul;
 pub mod tensor;
 pub mod version;
 

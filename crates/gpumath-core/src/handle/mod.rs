@@ -11,7 +11,7 @@ mod descriptor;
 
 use std::cell::RefCell;
 
-use gpumath_sys::generated::cublaslt;
+use gpumath_sys::generated::{cublas, cublaslt};
 use gpumath_sys::table::Function;
 
 use crate::device::{ContextGuard, RelaxedCapture, may_call_cuda_in_drop};
@@ -28,6 +28,10 @@ pub struct HandleLibrary {
     /// Destroys a handle.
     destroy: &'static Function<unsafe extern "C" fn(usize) -> i32>,
 }
+
+/// cuBLAS, with its `cublasHandle_t`.
+pub static CUBLAS: HandleLibrary =
+    HandleLibrary { create: &cublas::CREATE, destroy: &cublas::DESTROY };
 
 /// cuBLASLt, with its `cublasLtHandle_t`.
 pub static CUBLASLT: HandleLibrary =

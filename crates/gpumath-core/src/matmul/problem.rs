@@ -6,7 +6,7 @@ use super::epilog::{AuxKind, Epilog};
 use super::geometry::{Geometry, MATRICES};
 use super::request::{AlgorithmSearch, ProductShape};
 use super::types::{MatmulTypes, is_narrow};
-use crate::error::{Error, Result};
+
 use crate::operation::{OperandSpec, Problem, alignment};
 use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
 
@@ -147,24 +147,6 @@ impl MatmulProblem {
     #[must_use]
     pub fn output_index(&self, role: OutputRole) -> Option<usize> {
         self.outputs.iter().position(|output| output.role == role)
-    }
-
-    /// Returns `InvalidValue` unless this is the product of two matrices alone, of float32 or
-    /// float64.
-    pub(super) fn check_plain(&self, engine: &str) -> Result<()> {
-        let is_known = matches!(self.types.a, DType::Float32 | DType::Float64);
-        if is_known
-            && self.inputs.len() == 2
-            && self.outputs.len() == 1
-            && self.epilog == Epilog::None
-            && self.outputs[0].layout.ndim() == 2
-        {
-            return Ok(());
-        }
-        Err(Error::InvalidValue(format!(
-            "{engine} takes matrices of type float32 or float64 only; convert or reshape the \
-             operands first"
-        )))
     }
 
     /// Element types of the matrices of a [`Geometry`], in their order; `None` for those that are

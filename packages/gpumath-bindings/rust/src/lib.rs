@@ -24,7 +24,7 @@ mod _core {
         #[pymodule_export]
         use crate::api::array::PyArray;
         #[pymodule_export]
-        use crate::api::cosine::cosine_step;
+        use crate::api::cosine::{cosine_step, cosine_transform};
         #[pymodule_export]
         use crate::api::crop_or_pad::resized;
         #[pymodule_export]
@@ -53,6 +53,8 @@ mod _core {
         use crate::api::stream::{
             PyStream, current_stream, handle_of, is_capturing, order_streams, synchronize_stream,
         };
+        #[pymodule_export]
+        use crate::api::structured_matmul::{PyStructuredMatmulExecutor, PyStructuredMatmulPlan};
         #[pymodule_export]
         use crate::api::tensor_view::PyTensorView;
         #[pymodule_export]

@@ -8,6 +8,7 @@ from typing_extensions import disjoint_base
 
 _C_API: object  # a PyCapsule
 _Stream = Any  # an int, or an object with __cuda_stream__, .cuda_stream, .ptr or .handle
+_Qualifier = tuple[str, bool, int, int, int]
 _Callback = Any  # an object with .ltoir, .size and .data
 
 @final
@@ -338,7 +339,7 @@ class MatmulExecutor:
         beta: object | None,
         workspace: Workspace,
         blocking: bool,
-        logger: Logger,
+        logger: Logger | LoggerAdapter[Any],
     ) -> None: ...
     def _unprepare(self) -> None: ...
     def _try_reset(self, *operands: object) -> bool: ...
@@ -350,6 +351,90 @@ class MatmulExecutor:
         stream: _Stream | None = None,
         out: object | None = None,
     ) -> Any: ...
+
+@final
+class StructuredMatmulPlan:
+    """Products of matrices of some shapes, structures, layouts and element type, ready to run.
+
+    It holds no workspace.
+    """
+
+    def __new__(
+        cls,
+        a: object,
+        b: object,
+        c: object | None = None,
+        *,
+        qualifiers: Sequence[tuple[_Qualifier, _Qualifier]] | None = None,
+        scalars: Sequence[tuple[object, object]] | None = None,
+        inplace: bool = False,
+        execution: Literal["cpu", "cuda"] | None = None,
+        device_id: int | None = None,
+        device_ids: Sequence[int] | None = None,
+        num_threads: int | None = None,
+        out: object | None = None,
+        stream: _Stream | None = None,
+    ) -> StructuredMatmulPlan: ...
+    @staticmethod
+    def multiply(
+        a: object,
+        b: object,
+        c: object | None = None,
+        alpha: object | None = None,
+        beta: object | None = None,
+        out: object | None = None,
+        execution: Literal["cpu", "cuda"] | None = None,
+        num_threads: int | None = None,
+    ) -> Any: ...
+    @property
+    def device_id(self) -> int | None: ...
+    @property
+    def device_ids(self) -> tuple[int, ...] | None: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def workspace_size(self) -> int: ...
+    def accepts(self, a: object, b: object, c: object | None = None) -> bool: ...
+    def check_scalars(self, alpha: object | None, beta: object | None) -> None: ...
+    def run(
+        self,
+        a: object,
+        b: object,
+        c: object | None = None,
+        alpha: object | None = None,
+        beta: object | None = None,
+        out: object | None = None,
+        stream: _Stream | None = None,
+        workspace: Workspace | None = None,
+        blocking: bool = False,
+    ) -> Any: ...
+
+@disjoint_base
+class StructuredMatmulExecutor:
+    """Base of classes that compute one product many times.
+
+    What their users repeat costs no Python code.
+    """
+
+    def __new__(cls, *_arguments: object, **_keywords: object) -> Self: ...
+    @property
+    def _operands(self) -> tuple[Any, ...]: ...
+    @_operands.setter
+    def _operands(self, operands: Sequence[Any]) -> None: ...
+    def _reset(self, operands: Sequence[object]) -> bool: ...
+    def _prepare(
+        self,
+        library: str,
+        device_id: int | None,
+        plan: StructuredMatmulPlan,
+        alpha: object | None,
+        beta: object | None,
+        workspace: Workspace,
+        blocking: bool,
+        logger: Logger,
+    ) -> None: ...
+    def _unprepare(self) -> None: ...
+    def execute(self, *, stream: _Stream | None = None, out: object | None = None) -> Any: ...
 
 @disjoint_base
 class FftExecutor:
@@ -468,6 +553,17 @@ def cosine_step(
     num_threads: int | None = None,
     stream: _Stream | None = None,
 ) -> Any: ...
+def cosine_transform(
+    operand: object,
+    transform: int,
+    axis: int,
+    *,
+    is_sine: bool = False,
+    scale: float = 1.0,
+    before: tuple[float, float] = (1.0, 1.0),
+    after: tuple[float, float] = (1.0, 1.0),
+    num_threads: int | None = None,
+) -> Any | None: ...
 def resized(operand: object, shape: Sequence[int], *, stream: _Stream | None = None) -> Any: ...
 def usable_cores() -> int: ...
 

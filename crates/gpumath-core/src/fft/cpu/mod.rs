@@ -6,6 +6,7 @@ mod fftw;
 mod scale;
 mod scratch;
 
+pub use embedded::CosineTransform;
 pub use engine::CpuFft;
 pub use fftw::CpuLibrary;
 

@@ -10,7 +10,8 @@
 //!   transposes, and only then;
 //! - factors that the epilog sums up, whose common extent cuBLASLt needs to be the slow one;
 //! - factors of 8 bits whose common extent is not the fast one, and extents of theirs that are not
-//!   multiples of what its kernels need: these are padded with zeros, as is a common extent of 0;
+//!   multiples of what its kernels need: these are padded with zeros, as is a common extent that is
+//!   too short;
 //! - a `c` that is broadcast.
 
 use smallvec::SmallVec;
@@ -186,11 +187,13 @@ fn candidates(problem: &MatmulProblem, geometry: &Geometry) -> [Option<Candidate
     let aux = problem.epilog.aux_input().or(problem.epilog.aux_output());
     let aux_rows = aux.map_or(0, |kind| kind.column(geometry.rows));
     let vector = problem.vector_length();
-    let padded = |extent: i64| extent.max(1).next_multiple_of_signed(unit);
+    let padded = |extent: i64, least: i64| extent.max(least).next_multiple_of_signed(unit);
+    // Epilogs that read an auxiliary matrix need two products in a sum at least.
+    let least_depth = if problem.epilog.aux_input().is_some() { 2 } else { 1 };
     let product = Geometry {
-        rows: padded(geometry.rows),
-        columns: padded(geometry.columns),
-        depth: padded(geometry.depth),
+        rows: padded(geometry.rows, 1),
+        columns: padded(geometry.columns, 1),
+        depth: padded(geometry.depth, least_depth),
         ..geometry.clone()
     };
     let entries = geometry.batch.count() as i64;
@@ -316,3 +319,7 @@ impl Choice {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "route_tests.rs"]
+mod tests;

@@ -1,9 +1,11 @@
-//! The function `cosine_step`, which computes what comes before and after a Fourier transform.
+//! Cosine and sine transforms of short lines, and what comes before and after the Fourier
+//! transform of long ones.
 
 use std::num::NonZeroUsize;
 
 use gpumath_core::cosine::{self, CosineArguments, CosineStep};
 use gpumath_core::device::StreamRef;
+use gpumath_core::fft::cpu::CosineTransform;
 use gpumath_core::operation::usable_cores;
 use gpumath_core::tensor::{DType, Dims, Layout, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -159,6 +161,93 @@ pub(crate) fn cosine_step<'py>(
     release_gil(py, compute).or_raise(py)?;
     deferred_release::keep_until_done(operand, &mut source, work).or_raise(py)?;
     Ok(new.array)
+}
+
+/// Compute a cosine or sine transform in host memory, line by line.
+///
+/// Parameters
+/// ----------
+/// operand : array
+///     Any operand of `TensorView` in single or double precision. The real and the imaginary parts
+///     of complex numbers are transformed each for itself.
+/// transform : int
+///     Type of the transform, 1 to 4.
+/// axis : int
+///     Axis of the transform, not negative.
+/// is_sine, scale, num_threads
+///     As for `cosine_step`.
+/// before, after : tuple of float
+///     Factors of the first and of the last element, of the operand and of the result.
+///
+/// Returns
+/// -------
+/// array or None
+///     A C-contiguous array like the operand. None, if the operand is not in host memory, or if
+///     there are fewer lines than threads, of more than 65,536 points, or lines with tables of more
+///     than 64 MiB: two steps around a Fourier transform are faster then.
+///
+/// Raises
+/// ------
+/// TypeError
+///     The operand is not of single or double precision.
+/// ValueError
+///     There is no such type or axis, or there are too few points.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from gpumath.bindings import core
+/// >>> core.cosine_transform(np.array([1.0, 2.0]), 3, 0, scale=0.5).round(3)
+/// array([ 1.914, -0.914])
+#[pyfunction]
+#[pyo3(signature = (
+    operand, transform, axis, *, is_sine=false, scale=1.0, before=(1.0, 1.0), after=(1.0, 1.0),
+    num_threads=None
+))]
+#[allow(clippy::too_many_arguments, reason = "they are those of the Python function")]
+pub(crate) fn cosine_transform<'py>(
+    py: Python<'py>,
+    operand: &Bound<'py, PyAny>,
+    transform: u8,
+    axis: usize,
+    is_sine: bool,
+    scale: f64,
+    before: (f64, f64),
+    after: (f64, f64),
+    num_threads: Option<NonZeroUsize>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (source, library) = interop::view_without_gradient("the operand", operand, None)?;
+    let from =
+        if source.dtype.is_complex() { parts_of(&source.view)? } else { source.view.clone() };
+    if !matches!(from.dtype, DType::Float32 | DType::Float64) {
+        return Err(PyTypeError::new_err(format!(
+            "the operand is {}, but numbers of single or double precision are needed",
+            source.dtype
+        )));
+    }
+    let Some(&points) = source.layout.shape.get(axis) else {
+        return Err(PyValueError::new_err(format!(
+            "there is no axis {axis} in an operand of {} dimensions",
+            source.layout.ndim()
+        )));
+    };
+    let (before, after) = (before.into(), after.into());
+    let chosen = CosineTransform { kind: transform, points, is_sine, scale, before, after };
+    let threads = num_threads.unwrap_or_else(usable_cores);
+    let is_empty = from.layout.is_empty();
+    if source.device.device().is_some()
+        || !(is_empty || chosen.is_by_lines(from.layout.len() / points, threads))
+    {
+        return Ok(None);
+    }
+    let layout = Layout::contiguous(&source.layout.shape);
+    let target = TensorView { layout, readonly: false, ..source.view.clone() };
+    let new = library.empty(operand, &source, &target.layout, source.dtype, None)?;
+    let target = TensorView { ptr: new.ptr, ..target };
+    let target = if source.dtype.is_complex() { parts_of(&target)? } else { target };
+    // SAFETY: the new array has the target's layout. Both arrays are alive for the call.
+    release_gil(py, || unsafe { chosen.run(&target, &from, axis, threads) }).or_raise(py)?;
+    Ok(Some(new.array))
 }
 
 /// Returns a view of the real and imaginary parts of a complex array, in a further dimension.

@@ -18,5 +18,6 @@ pub(crate) mod memory;
 pub(crate) mod operation;
 pub(crate) mod shutdown;
 pub(crate) mod stream;
+pub(crate) mod structured_matmul;
 pub(crate) mod tensor_view;
 pub(crate) mod wait;

@@ -310,7 +310,7 @@ def compile_fft_execute(
     >>> from gpumath import device
     >>> fft = device.FFT(8, np.float32, "c2c", "Thread", direction="forward", sm=90)
     >>> code, symbol = device.compile_fft_execute(fft, ("lto", (9, 0)))
-    >>> symbol in code.data.decode(errors="replace")
+    >>> symbol.startswith("cufftdx_execute")
     True
     """
     wanted = as_code_type(code_type)

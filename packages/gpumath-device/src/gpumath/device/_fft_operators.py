@@ -21,6 +21,7 @@ from gpumath.bindings.mathdx import (
 )
 from gpumath.device._architecture import ComputeCapability, as_compute_capability
 from gpumath.device._arguments import as_count, one_of
+from gpumath.device._compilers import register_loaded_compilers
 from gpumath.device._descriptor import Descriptor
 from gpumath.device._types import REAL_NP_TYPES, as_precision, mathdx_precision, precision_name
 
@@ -49,6 +50,7 @@ class FFTOperators:
         elements_per_thread: int | Literal["suggested"] | None = None,
         real_fft_options: Mapping[str, str] | None = None,
     ) -> None:
+        register_loaded_compilers()
         self._sm = as_compute_capability(sm)
         self._size = as_count("size", size)
         self._precision = as_precision(precision, "precision", REAL_NP_TYPES)

@@ -18,6 +18,7 @@ from gpumath.bindings.mathdx import (
 from gpumath.device._architecture import ComputeCapability, Dim3, as_compute_capability
 from gpumath.device._arguments import as_count, as_tuple, one_of
 from gpumath.device._code_cache import cached
+from gpumath.device._compilers import register_loaded_compilers
 from gpumath.device._descriptor import Descriptor, explained
 from gpumath.device._matmul_types import (
     Alignment,
@@ -72,6 +73,7 @@ class MatmulOperators:
         with_pipeline: bool = False,
         enable_input_streaming: bool = False,
     ) -> None:
+        register_loaded_compilers()
         self._sm = as_compute_capability(sm)
         if self._sm[:2] not in _ARCHITECTURE_SPECIFIC:
             self._sm = self._sm._replace(arch="")

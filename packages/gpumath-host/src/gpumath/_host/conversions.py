@@ -21,6 +21,7 @@ __all__ = [
     "conjugated",
     "dtype_of",
     "empty",
+    "is_c_contiguous",
     "reversed_along",
     "to_dtype",
     "windows",
@@ -94,8 +95,9 @@ def as_floating(array: Any) -> Any:
 
 def _placed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Copy an array of another byte order, or whose elements are not aligned."""
-    size = array.dtype.itemsize
-    if array.dtype.isnative and array.flags.aligned and not any(s % size for s in array.strides):
+    flags, size = array.flags, array.dtype.itemsize
+    is_placed = flags.c_contiguous or not any(stride % size for stride in array.strides)
+    if array.dtype.isnative and flags.aligned and is_placed:
         return array
     return array.astype(array.dtype.newbyteorder("="))
 
@@ -133,6 +135,13 @@ def empty(like: Any, shape: Sequence[int], dtype: str) -> Any:
         with like.device:
             return cupy.empty(tuple(shape), dtype)
     return np.empty(shape, dtype)
+
+
+def is_c_contiguous(array: Any) -> bool:
+    """Whether the elements follow each other in memory, with the last axis the fastest."""
+    if library_of(array).name == "torch":
+        return bool(array.is_contiguous())
+    return bool(array.flags.c_contiguous)
 
 
 def windows(array: Any, axis: int, length: int, step: int) -> Any:

@@ -126,7 +126,7 @@ def resolve_execution(
     if isinstance(execution, Mapping):
         fields = dict(execution)
         chosen = _class_for(fields.pop("name", "cpu" if find_device() is None else "cuda"))
-        return from_fields(chosen, f"execution {chosen.name!r}", fields, ValueError)
+        return from_fields(chosen, f"execution {chosen.name!r}", fields)
     msg = (
         f"execution is a {type(execution).__name__}; ExecutionCPU, ExecutionCUDA, 'cpu', 'cuda', "
         "a dictionary of their fields, or None is accepted"

@@ -18,12 +18,10 @@ def _field_names(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls))
 
 
-def from_fields(
-    cls: type[T], name: str, fields: Mapping[Any, Any], error: type[Exception] = TypeError
-) -> T:
+def from_fields(cls: type[T], name: str, fields: Mapping[Any, Any]) -> T:
     """Make an object of the dataclass ``cls`` for the argument ``name``.
 
-    Raise ``error`` if a field is not one of the class.
+    Raise TypeError if a field is not one of the class.
     """
     # Classes are hashable, but mypy does not know that.
     key: Any = cls
@@ -31,5 +29,5 @@ def from_fields(
     if unknown := [field for field in fields if field not in known]:
         names = ", ".join(map(repr, sorted(map(str, unknown))))
         msg = f"{name} has no field {names}; {cls.__name__} has {', '.join(known)}"
-        raise error(msg)
+        raise TypeError(msg)
     return cls(**fields)

@@ -9,15 +9,14 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self
 
 from gpumath._host.array_libraries import ArrayLibrary
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
-from gpumath._host.options import OperationOptions
+from gpumath._host.options import Logger, OperationOptions
 from gpumath.bindings import core, errors
 
 __all__ = [
-    "Logger",
     "Plan",
     "StatefulOperation",
     "described_place",
@@ -26,8 +25,6 @@ __all__ = [
     "logger_of",
     "warn_of_ignored",
 ]
-
-Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
 _ROOT_LOGGER = logging.getLogger()
 

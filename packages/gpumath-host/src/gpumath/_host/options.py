@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from gpumath._host.fields import from_fields
 from gpumath._host.memory_limit import memory_limit_bytes
@@ -15,7 +15,9 @@ from gpumath._host.memory_managers import (
     check_allocator,
 )
 
-__all__ = ["OperationOptions", "resolve_options"]
+__all__ = ["Logger", "OperationOptions", "resolve_options"]
+
+Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
 
 class OperationOptions:
@@ -24,7 +26,7 @@ class OperationOptions:
     The dataclass declares the fields itself, because their order is a part of its constructor.
     """
 
-    logger: logging.Logger | logging.LoggerAdapter[Any] | None
+    logger: Logger | None
     blocking: Literal["auto", True]
     allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None
     memory_limit: int | float | str | None

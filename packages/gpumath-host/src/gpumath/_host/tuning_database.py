@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from gpumath._host.options import Logger
 from gpumath.bindings.file_store import DamagedFileError, FileStore
 
 __all__ = ["TunedAlgorithm", "TuningDatabase", "TuningKey"]
@@ -60,7 +60,7 @@ class TuningDatabase:
         self.folder = folder
         self._store = FileStore(folder, header, _SUFFIX, _MAX_ENTRIES)
 
-    def find(self, key: TuningKey, logger: logging.Logger) -> TunedAlgorithm | None:
+    def find(self, key: TuningKey, logger: Logger) -> TunedAlgorithm | None:
         """Return the entry for ``key``; None if there is none that is whole."""
         entry = self._read(self._store.path_of(key.text()), logger)
         # Somebody may have renamed a file.
@@ -71,7 +71,7 @@ class TuningDatabase:
         now = datetime.now(UTC).isoformat(timespec="microseconds")
         self._write(key, TunedAlgorithm(algorithm, median_ms, now))
 
-    def entries(self, logger: logging.Logger) -> list[tuple[TuningKey, TunedAlgorithm]]:
+    def entries(self, logger: Logger) -> list[tuple[TuningKey, TunedAlgorithm]]:
         """Return all entries that are whole."""
         found = (self._read(file, logger) for file in sorted(self._store.files()))
         return [entry for entry in found if entry is not None]
@@ -92,14 +92,14 @@ class TuningDatabase:
             file.unlink(missing_ok=True)
         return len(files)
 
-    def export_to(self, file: Path, logger: logging.Logger) -> int:
+    def export_to(self, file: Path, logger: Logger) -> int:
         """Write all entries into one file of JSON; return how many there are."""
         entries = [_as_fields(*entry) for entry in self.entries(logger)]
         text = json.dumps({"format": _FORMAT, "entries": entries}, indent=1)
         file.write_text(text + "\n", encoding="utf-8")
         return len(entries)
 
-    def import_from(self, file: Path, logger: logging.Logger) -> int:
+    def import_from(self, file: Path, logger: Logger) -> int:
         """Add the entries of an exported file that are newer; return how many were added."""
         added = 0
         for key, tuned in _exported_entries(file):
@@ -109,7 +109,7 @@ class TuningDatabase:
                 added += 1
         return added
 
-    def _read(self, file: Path, logger: logging.Logger) -> tuple[TuningKey, TunedAlgorithm] | None:
+    def _read(self, file: Path, logger: Logger) -> tuple[TuningKey, TunedAlgorithm] | None:
         try:
             content = self._store.read(file)
             return None if content is None else _from_fields(json.loads(content))

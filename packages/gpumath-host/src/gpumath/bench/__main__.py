@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     logging.disable()  # some libraries log what they refuse, which is a dash here
     for row in with_progress(rows, "measuring"):
         found.append((row.name, measured(row, subjects, timer, options.rounds)))
-        forget_plans()
+        forget_plans(execution)
     logging.disable(logging.NOTSET)
     command = ["python -m gpumath.bench", *(sys.argv[1:] if arguments is None else arguments)]
     result = _report.figures(found, execution, options.threads, " ".join(command))

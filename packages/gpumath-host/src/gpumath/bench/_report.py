@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from gpumath.bench._subjects import installed
+from gpumath.bench._subjects import library
 from gpumath.bindings import core
 
 __all__ = ["figures", "plot", "ratio", "table"]
@@ -21,7 +21,10 @@ def figures(
     rows: Sequence[tuple[str, Times]], execution: str, threads: int, command: str
 ) -> dict[str, Any]:
     """Return all that has to be known about a run as plain data."""
-    versions = {"gpumath": _version("gpumath-host"), **installed()}
+    versions = {"gpumath": _version("gpumath-host")}
+    for name in rows[0][1]:
+        if not name.startswith("gpumath"):
+            versions[name] = getattr(library(name), "__version__", "")
     if execution == "cuda":
         device = core.Device(0).name
         versions |= {lib.name: lib.version for lib in core.libraries() if lib.version}

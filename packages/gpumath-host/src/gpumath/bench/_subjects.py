@@ -6,8 +6,8 @@ A subject raises where its library is not installed or refuses the row; it is le
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +22,7 @@ __all__ = [
     "cpu_subjects",
     "forget_plans",
     "gpu_subjects",
-    "installed",
+    "library",
 ]
 
 Call: TypeAlias = Callable[[], object]
@@ -38,13 +38,14 @@ _LIBRARIES = {
 }
 
 
-def installed() -> dict[str, str]:
-    """Return the versions of the libraries that can be measured, by the name in the tables."""
-    return {
-        name: str(import_module(module).__version__)
-        for name, module in _LIBRARIES.items()
-        if find_spec(module)
-    }
+@cache
+def library(name: str) -> Any | None:
+    """Return the module of a library by its name in the tables; None if it cannot be imported."""
+    try:
+        return import_module(_LIBRARIES[name])
+    except Exception:
+        # An installation may be broken in many ways, and then does not take part.
+        return None
 
 
 def cpu_subjects(threads: int) -> Subjects:
@@ -76,26 +77,29 @@ def cpu_subjects(threads: int) -> Subjects:
         return _torch(row, [torch.from_numpy(value) for value in operands(row)])
 
     all_ = {"gpumath": of_gpumath, "NumPy": of_numpy, "SciPy": of_scipy, "PyTorch": of_torch}
-    return {name: make for name, make in all_.items() if name not in _missing()}
+    return {name: make for name, make in all_.items() if _takes_part(name)}
 
 
 def gpu_subjects() -> Subjects:
     """Return the subjects for operands on the GPU, which all work on the same memory."""
     values: dict[Row, list[memory.Array]] = {}
 
-    def operands(row: Row, library: str | None) -> list[Any]:
+    def operands(row: Row, module: Any | None) -> list[Any]:
         if row not in values:
             values.clear()
             values[row] = [_device_values(shape, row.dtype) for shape in row.operands]
         arrays: list[Any] = list(values[row])
-        if library is not None:
-            arrays = [import_module(library).from_dlpack(array) for array in arrays]
-        if isinstance(row, Fft) and row.view:
-            arrays = [array[..., ::2] for array in arrays]  # gpumath's own arrays have no slices
-        return arrays
+        if module is not None:
+            arrays = [module.from_dlpack(array) for array in arrays]
+        if isinstance(row, Matmul) or not row.view:
+            return arrays
+        if module is None:
+            raise NotImplementedError("gpumath's own arrays have no slices")
+        return [array[..., ::2] for array in arrays]
 
     # gpumath returns arrays of the operand's library, so that library allocates them.
-    own = next((module for module in ("torch", "cupy") if find_spec(module)), None)
+    cupy, torch = library("CuPy"), library("PyTorch")
+    own = torch or cupy
 
     def of_gpumath(layout: str) -> Callable[[Row], Call]:
         return lambda row: _gpumath(row, operands(row, own), "cuda", layout)
@@ -106,37 +110,34 @@ def gpu_subjects() -> Subjects:
         return of_gpumath("natural")(row)
 
     def of_cupy(row: Row) -> Call:
-        import cupy
-
-        return _plain(row, operands(row, "cupy"), cupy.fft, cupy.matmul)
+        assert cupy is not None
+        return _plain(row, operands(row, cupy), cupy.fft, cupy.matmul)
 
     all_ = {
         "gpumath": of_gpumath("optimized"),
         "gpumath, natural": natural,
         "nvmath-python": lambda row: _nvmath(row, operands(row, own)),
         "CuPy": of_cupy,
-        "PyTorch": lambda row: _torch(row, operands(row, "torch")),
+        "PyTorch": lambda row: _torch(row, operands(row, torch)),
     }
-    return {name: make for name, make in all_.items() if name not in _missing()}
+    return {name: make for name, make in all_.items() if _takes_part(name)}
 
 
-def forget_plans() -> None:
+def forget_plans(execution: str) -> None:
     """Free what the libraries keep of a row: cached plans, and memory in their pools."""
     core.plan_cache_clear()
-    if find_spec("cupy"):
-        import cupy
-
+    if execution == "cpu":
+        return
+    if cupy := library("CuPy"):
         cupy.fft.config.get_plan_cache().clear()
         cupy.get_default_memory_pool().free_all_blocks()
-    if find_spec("torch"):
-        import torch
-
+    if torch := library("PyTorch"):
         torch.backends.cuda.cufft_plan_cache.clear()
         torch.cuda.empty_cache()
 
 
-def _missing() -> set[str]:
-    return {name for name, module in _LIBRARIES.items() if not find_spec(module)}
+def _takes_part(subject: str) -> bool:
+    return subject not in _LIBRARIES or library(subject) is not None
 
 
 def _gpumath(row: Row, operands: Sequence[Any], execution: Any, layout: str) -> Call:

@@ -221,11 +221,11 @@ def _way(product: Product, method: str, is_on_gpu: bool) -> tuple[str, Pieces | 
     if method == "whole":
         return "fft", None
     if method == "pieces":
-        return "fft", pieces_of(product)
+        return "fft", pieces_of(product, is_on_gpu)
     direct = shifts_cost(product, is_on_gpu) if method == "auto" else math.inf
     if direct < OVERHEAD:
         return "direct", None
-    cost, pieces = transforms_cost(product), pieces_of(product)
+    cost, pieces = transforms_cost(product), pieces_of(product, is_on_gpu)
     if pieces is not None:
         cost_of_pieces = pieces_cost(product, pieces)
         pieces, cost = (pieces, cost_of_pieces) if cost_of_pieces < cost else (None, cost)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gpumath._host.conversions import empty, windows
+from gpumath._host.conversions import empty, is_c_contiguous, windows
 from gpumath.bindings import core
 from gpumath.fft._fast_lengths import fast_length
 from gpumath.fft._options import FFTDirection, Kind
@@ -58,9 +58,11 @@ class Product(NamedTuple):
 def by_transforms(product: Product) -> Any:
     """Convolve by transforms of the whole arrays."""
     pair = _Pair(product.axes, product.lengths(), product.is_real)
-    whole = pair.convolved(product.x, pair.filter_spectrum(product.h))
+    whole = pair.convolved(product.x, pair.spectrum(product.h))
     if tuple(whole.shape) == product.shape:
         return whole
+    if not any(product.starts) and is_c_contiguous(whole):
+        return core.resized(whole, product.shape)
     result = empty(product.x, product.shape, product.dtype)
     result[...] = whole[_range(product.starts, product.shape)]
     return result
@@ -81,12 +83,15 @@ class Pieces(NamedTuple):
 # as keep it busy.
 _NUMBERS_ON_CPU, _NUMBERS_ON_GPU = 1 << 15, 1 << 26
 
+# Numbers below which a GPU transforms the whole arrays.
+_LEAST_ON_GPU = 1 << 24
+
 
 def by_pieces(product: Product, pieces: Pieces, is_on_gpu: bool) -> Any:
     """Convolve by transforms of pieces of ``x`` (overlap-save).
 
-    The last ``step`` numbers that a piece gives belong to the convolution. The others have wrapped
-    around, but for the first piece if it has nothing but zeros there.
+    The last ``step`` numbers that a piece gives belong to the convolution; those before them have
+    wrapped around. So the first numbers of all come from a piece with zeros after its elements.
     """
     x, h, (axis, length, step) = product.x, product.h, pieces
     overlap, count = length - step, x.shape[axis]
@@ -94,7 +99,7 @@ def by_pieces(product: Product, pieces: Pieces, is_on_gpu: bool) -> Any:
     # The elements of a piece are along a new last axis.
     axes, lengths = (*(a for a, _ in others), x.ndim), (*(n for _, n in others), length)
     pair = _Pair(axes, lengths, product.is_real)
-    spectrum = pair.filter_spectrum(_as_one_piece(h, axis))
+    spectrum = pair.spectrum(_as_one_piece(h, axis))
     result = empty(x, product.shape, product.dtype)
     target = _Target(product, axis, result)
     if product.starts[axis] < overlap:
@@ -113,8 +118,14 @@ def by_pieces(product: Product, pieces: Pieces, is_on_gpu: bool) -> Any:
     return result
 
 
-def pieces_of(product: Product, least: int = 8) -> Pieces | None:
-    """Return the cheapest pieces; None if ``h`` has nowhere ``least`` times fewer elements."""
+def pieces_of(product: Product, is_on_gpu: bool, least: int = 8) -> Pieces | None:
+    """Return the cheapest pieces; None if ``h`` has nowhere ``least`` times fewer elements.
+
+    A GPU is not busy with less than millions of numbers, whose transforms as a whole need fewer
+    calls.
+    """
+    if is_on_gpu and math.prod(product.shape) < _LEAST_ON_GPU:
+        return None
     ratios = [(product.x.shape[a] / product.h.shape[a], a) for a in product.axes]
     ratio, axis = max(ratios)
     points = product.h.shape[axis]
@@ -176,10 +187,6 @@ class _Pair(NamedTuple):
         kind: Kind = "R2C" if self.is_real else "C2C"
         return transform(padded, kind, FFTDirection.FORWARD, self.axes, *(None,) * 9)
 
-    def filter_spectrum(self, h: Any) -> Any:
-        """Transform the shorter array, scaled so that the inverse transform need not be."""
-        return self.spectrum(h * (1 / math.prod(self.lengths)))
-
     def convolved(self, array: Any, filter_spectrum: Any) -> Any:
         """Return the circular convolution of an array and what the other spectrum is of."""
         spectrum = self.spectrum(array)
@@ -189,8 +196,21 @@ class _Pair(NamedTuple):
             spectrum = spectrum * filter_spectrum
         kind: Kind = "C2R" if self.is_real else "C2C"
         out = None if self.is_real else spectrum
-        arguments = (self.axes, *(None,) * 5, out, None, None, None)
-        return transform(spectrum, kind, FFTDirection.INVERSE, *arguments)
+        return transform(
+            spectrum,
+            kind,
+            FFTDirection.INVERSE,
+            self.axes,
+            None,
+            None,
+            "backward",
+            None,
+            None,
+            out,
+            None,
+            None,
+            None,
+        )
 
 
 class _Target(NamedTuple):

@@ -1,6 +1,7 @@
 """Cosine and sine transforms (DCT, DST) with SciPy's arguments and results.
 
-Each is a Fourier transform of about as many points, between two passes of the core over memory.
+Each is a Fourier transform of about as many points, and what comes before and after it. The core
+computes all of it line by line where lines are short and in host memory, else in passes.
 """
 
 from __future__ import annotations
@@ -367,9 +368,21 @@ def _along_axis(
     is_sine: bool,
     threads: int | None,
 ) -> Any:
-    """Transform along one axis: a step, a Fourier transform, and another step."""
-    has_parts = dtype_of(array).startswith("complex")
+    """Transform along one axis: short lines one by one, else in steps of all lines."""
     before, after = _END_FACTORS.get((type_, is_sine), _NONE) if is_orthogonal else _NONE
+    result = core.cosine_transform(
+        array,
+        type_,
+        axis,
+        is_sine=is_sine,
+        scale=scale,
+        before=before,
+        after=after,
+        num_threads=threads,
+    )
+    if result is not None:
+        return result
+    has_parts = dtype_of(array).startswith("complex")
     line = core.cosine_step(
         array,
         type_,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
-from gpumath._host.operation import Logger, StatefulOperation
+from gpumath._host.operation import StatefulOperation
+from gpumath._host.options import Logger
 from gpumath.bindings import core
 from gpumath.fft._key import execution_of_plan
 from gpumath.fft._options import FFTOptions

@@ -117,7 +117,7 @@ def fft(
         repeated; ``execution`` or ``norm`` is not an allowed value; the number of lengths
         is not the number of axes; or several GPUs cannot transform this size.
     TypeError
-        ``options`` or ``stream`` has a wrong type.
+        ``options`` or ``stream`` has a wrong type, or a dictionary a field that is none.
     UnsupportedLayoutError
         Callbacks or several GPUs do not take the operand's strides; the message says which copy
         helps.

@@ -11,13 +11,12 @@ from gpumath._host.array_libraries import ArrayLibrary, library_of
 from gpumath._host.execution import Execution, resolve_execution
 from gpumath._host.memory_limit import check_memory_limit
 from gpumath._host.operation import (
-    Logger,
     described_place,
     execution_choices,
     logger_of,
     warn_of_ignored,
 )
-from gpumath._host.options import resolve_options
+from gpumath._host.options import Logger, resolve_options
 from gpumath.bindings import core
 from gpumath.fft._device_callable import resolve_callback
 from gpumath.fft._options import FFTOptions, Kind

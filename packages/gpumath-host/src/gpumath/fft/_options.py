@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
-from gpumath._host.options import OperationOptions
+from gpumath._host.options import Logger, OperationOptions
 from gpumath.bindings import core
 
 __all__ = [
@@ -132,7 +131,7 @@ class FFTOptions(OperationOptions):
     inplace: bool = False
     last_axis_parity: Literal["even", "odd"] = "even"
     result_layout: Literal["natural", "optimized"] = "optimized"
-    logger: logging.Logger | logging.LoggerAdapter[Any] | None = None
+    logger: Logger | None = None
     blocking: Literal["auto", True] = "auto"
     allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None
     memory_limit: int | float | str | None = None

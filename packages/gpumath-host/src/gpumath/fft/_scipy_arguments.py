@@ -28,6 +28,10 @@ def lengths_and_axes(
     A length of -1 is the operand's own. Without axes, they are the last ``len(lengths)``, or all.
     """
     ndim = len(shape)
+    if lengths is None and axes is not None and len(axes) == 1 and -ndim <= axes[0] < ndim:
+        # The short way, for what is asked most.
+        axis = axes[0] % ndim
+        return (shape[axis],), (axis,)
     if axes is None:
         count = ndim if lengths is None else len(lengths)
         if count > ndim:
@@ -55,11 +59,14 @@ def threads_of(workers: int | None) -> int | None:
     """Return the number of threads that SciPy's ``workers`` means; -1 is one for each core."""
     if workers is None:
         return None
-    workers, cores = index(workers), os.cpu_count() or 1
+    workers = index(workers)
+    if workers > 0:
+        return workers
     if workers == 0:
         msg = "workers must not be zero; give a number of threads, or -1 for one for each core"
         raise ValueError(msg)
+    cores = os.cpu_count() or 1
     if workers < -cores:
         msg = f"workers value out of range: {workers} is less than -{cores}, where -1 is all cores"
         raise ValueError(msg)
-    return workers if workers > 0 else cores + 1 + workers
+    return cores + 1 + workers

@@ -1,99 +1,68 @@
-"""The product of two matrices."""
+"""Products of matrices, in one call."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from gpumath._host.execution import Execution, resolve_execution
-from gpumath._host.memory_limit import check_memory_limit
-from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
-from gpumath._host.operation import (
-    execution_choices,
-    logged_execution,
-    logger_of,
-    warn_of_ignored,
-)
-from gpumath._host.options import OperationOptions, resolve_options
+from gpumath._host.execution import Execution, ExecutionCPU, resolve_execution
+from gpumath._host.operation import logged_execution, logger_of, warn_of_ignored
+from gpumath._host.options import resolve_options
 from gpumath.bindings import core
+from gpumath.linalg._options import MatmulOptions
+from gpumath.linalg._product import Product, make_plans, run_plans
+from gpumath.linalg._qualifiers import Qualifiers
 
-__all__ = ["MatmulOptions", "matmul"]
+__all__ = ["matmul"]
 
-
-@dataclass(kw_only=True)
-class MatmulOptions(OperationOptions):
-    """Choices about a product of two matrices.
-
-    Wherever it is accepted, a dictionary of its fields is accepted too.
-
-    Parameters
-    ----------
-    allocator : BaseCUDAMemoryManager or BaseCUDAMemoryManagerAsync, optional
-        Source of the workspace on the GPU. By default it is the memory pool of the operands'
-        library, and gpumath's own pool for operands in host memory.
-    blocking : {'auto', True}, default: 'auto'
-        ``'auto'`` returns as soon as the work is enqueued if operands and computation are on the
-        GPU, and when the result is there otherwise; ``True`` always waits for the result.
-    logger : logging.Logger, optional
-        Where to log; the root logger by default.
-    memory_limit : int, float or str, optional
-        Most device memory that the workspace on the GPU may take, as for `gpumath.fft.FFTOptions`:
-        bytes, a fraction of the device's memory, or text such as ``"80%"`` or ``"0.5 GiB"``. A
-        product that needs more raises `gpumath.bindings.errors.OutOfMemoryError` before anything
-        is allocated. No limit by default.
-
-    Raises
-    ------
-    ValueError
-        A value is not among the allowed ones.
-    TypeError
-        ``logger`` is no logger, ``allocator`` lacks the method of a memory manager, or
-        ``memory_limit`` is neither a number nor a string.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gpumath import linalg
-    >>> options = linalg.MatmulOptions(blocking=True, memory_limit="1 GiB")
-    >>> linalg.matmul(np.ones((2, 3)), np.ones((3, 1)), options=options)
-    array([[3.],
-           [3.]])
-    """
-
-    allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None
-    blocking: Literal["auto", True] = "auto"
-    logger: logging.Logger | None = None
-    memory_limit: int | float | str | None = None
+_ROOT_LOGGER = logging.getLogger()
+_INFO = logging.INFO
 
 
 def matmul(
     a: Any,
     b: Any,
     /,
+    c: Any = None,
     *,
+    alpha: Any = None,
+    beta: Any = None,
+    qualifiers: Qualifiers = None,
     out: Any = None,
     options: MatmulOptions | Mapping[str, Any] | None = None,
     execution: Execution = None,
     stream: Any = None,
 ) -> Any:
-    """Compute the product of two matrices.
+    """Compute ``alpha * a @ b + beta * c``.
 
     Parameters
     ----------
-    a, b : array
-        Matrices of shapes (m, k) and (k, n), with elements of type float32 or float64, the same
-        for both: NumPy arrays, CuPy arrays, PyTorch tensors, or any arrays with ``__dlpack__``,
-        ``__cuda_array_interface__`` or the buffer protocol. Both are of the same library and in
-        the same memory. The CPU takes any strides; a GPU takes matrices in C or in Fortran order,
-        whose rows or columns may be farther apart than they are long.
-    out : array, optional
+    a, b : array, or list or tuple of array
+        Matrices of shapes (…, m, k) and (…, k, n), with elements of type float32, float64,
+        complex64 or complex128, the same for all operands: NumPy arrays, CuPy arrays, PyTorch
+        tensors, or any arrays with ``__dlpack__``, ``__cuda_array_interface__`` or the buffer
+        protocol, of any strides. All operands are of the same library and in the same memory. The
+        dimensions before the last two are a batch; they are stretched as in `numpy.matmul`, and so
+        are vectors. Lists of arrays stand for as many products, of any shapes; a list of one array
+        stands for the same one in all products.
+    c : array, or list or tuple of array, optional
+        What is added, of the shape of the product; it takes ``beta``.
+    alpha : complex, or sequence of complex, optional
+        What the product is multiplied by, 1 by default. For lists, a sequence has one for each.
+    beta : complex, or sequence of complex, optional
+        What ``c`` is multiplied by. If it is 0, ``c`` is not read.
+    qualifiers : numpy.ndarray or sequence, optional
+        What is known of ``a`` and ``b``: an array of type `matrix_qualifiers_dtype` with an element
+        for each, and perhaps one for ``c``. For lists of operands, a sequence may have one such
+        array for each product. By default general matrices. A diagonal matrix is given by the
+        vector of its diagonal, of shape (…, k).
+    out : array, or list or tuple of array, optional
         Array to write the result to: of the operands' library, on their device, with the shape and
-        element type of the result, and with strides as for the operands. It must not overlap them.
-        By default a new array is allocated.
+        element type of the result, of any strides. It must not overlap the operands. By default a
+        new array is allocated.
     options : MatmulOptions or dict, optional
-        Memory manager, logger and more; see `MatmulOptions`.
+        Memory manager, logger, working in place and more; see `MatmulOptions`.
     execution : ExecutionCUDA, ExecutionCPU, {'cuda', 'cpu'} or dict, optional
         Where to compute. By default the product is computed where the operands are. With
         ``'cuda'``, operands in host memory are copied to the GPU, and the result is copied back;
@@ -106,20 +75,19 @@ def matmul(
 
     Returns
     -------
-    array
-        ``out`` if it is given. Otherwise a new array of shape (m, n) in C order, on the operands'
-        device: a NumPy array, CuPy array or PyTorch tensor if the operands are, else a
-        `gpumath.memory.Array`. If k is 0, all its elements are 0.
+    array or list of array
+        ``out`` if it is given, or ``c`` with the option ``inplace``. Otherwise a new array of shape
+        (…, m, n) in C order, on the operands' device: a NumPy array, CuPy array or PyTorch tensor
+        if the operands are, else a `gpumath.memory.Array`. For lists of operands, a list of them.
 
     Raises
     ------
     ValueError
-        An operand is no matrix, or not of an accepted library or type; the operands do not fit each
-        other; ``out`` does not fit; ``execution`` is not an allowed value.
+        An operand is not of an accepted library, type or shape; the operands do not fit each other;
+        ``out`` does not fit; only one of ``c`` and ``beta`` is given; a qualifier, a number or
+        ``execution`` is not an allowed value.
     TypeError
-        ``options`` or ``stream`` has a wrong type.
-    UnsupportedLayoutError
-        The GPU does not take the strides of an operand; the message says which copy helps.
+        ``options``, ``stream`` or a number has a wrong type.
     gpumath.bindings.errors.NoDeviceError
         ``execution`` asks for a GPU, but there is none.
 
@@ -131,17 +99,41 @@ def matmul(
     >>> linalg.matmul(a, a.T)
     array([[14., 32.],
            [32., 77.]])
+
+    The upper triangle of a symmetric matrix is enough:
+
+    >>> qualifiers = np.full(2, linalg.GeneralMatrixQualifier.create())
+    >>> qualifiers[0] = linalg.SymmetricMatrixQualifier.create(uplo=linalg.FillMode.UPPER)
+    >>> upper = np.array([[1.0, 2.0], [np.nan, 3.0]])
+    >>> linalg.matmul(upper, np.eye(2), np.ones((2, 2)), beta=10, qualifiers=qualifiers)
+    array([[11., 12.],
+           [12., 13.]])
     """
+    if (
+        options is None
+        and qualifiers is None
+        and stream is None
+        and (c is None) == (beta is None)
+        and (execution is None or type(execution) is ExecutionCPU)
+        and not _ROOT_LOGGER.isEnabledFor(_INFO)
+    ):
+        # The short way: what the long one does for defaults.
+        where: Any = () if execution is None else ("cpu", execution.num_threads)
+        result = core.StructuredMatmulPlan.multiply(a, b, c, alpha, beta, out, *where)
+        if result is not None:
+            return result
     chosen = resolve_options(MatmulOptions, options)
-    where = resolve_execution(execution, lambda: core.TensorView(a).device_id)
-    plan = core.MatmulPlan(a, b, **execution_choices(where), out=out, stream=stream)
-    check_memory_limit(chosen.memory_limit, plan)
-    device_id = core.TensorView(a).device_id
+    product = Product.of(a, b, c, alpha, beta, qualifiers)
+    where = resolve_execution(execution, lambda: core.TensorView(product.first).device_id)
+    plans = make_plans(product, chosen, where, out, stream)
+    device_id = core.TensorView(product.first).device_id
     logger = logger_of(chosen)
-    warn_of_ignored(logger, plan, device_id, chosen, where, stream)
-    logger.info("specified: %r, with a workspace of %d bytes", plan, plan.workspace_size)
+    warn_of_ignored(logger, plans[0], device_id, chosen, where, stream)
+    for plan in plans:
+        logger.info("specified: %r, with a workspace of %d bytes", plan, plan.workspace_size)
     workspace = core.Workspace(chosen.allocator)
-    with logged_execution(logger, "matmul", plan, device_id):
-        result = plan.run(a, b, out, stream, workspace, chosen.blocking is True)
+    blocking = chosen.blocking is True
+    with logged_execution(logger, "matmul", plans[0], device_id):
+        result = run_plans(plans, product, chosen.inplace, out, stream, workspace, blocking)
     workspace.release()
     return result

@@ -104,7 +104,7 @@ def _note_matmul(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, Any]) -> 
 
 def _matmul_gradient(ctx: Any, gradient: Any, of_argument: Any) -> tuple[Any, ...]:
     a, b, result, argument = ctx.saved_tensors
-    alpha, beta, activation, _ = ctx.choices
+    alpha, beta, activation, keeps_argument = ctx.choices
     if gradient is None:
         gradient = torch.zeros_like(result)
     if activation == "relu":
@@ -112,7 +112,7 @@ def _matmul_gradient(ctx: Any, gradient: Any, of_argument: Any) -> tuple[Any, ..
     elif activation == "gelu":
         slopes = argument[..., : result.shape[-2], :]
         gradient = torch.ops.aten.gelu_backward(gradient, slopes, approximate="tanh")
-    if of_argument is not None:
+    if keeps_argument and of_argument is not None:
         gradient = gradient + of_argument[..., : result.shape[-2], :]
     needs_a, needs_b, needs_c, needs_bias, *_ = ctx.needs_input_grad
     c_shape, bias_shape = ctx.shapes

@@ -4,6 +4,7 @@
 //! begins when all are done.
 
 mod complex_pass;
+mod cosine;
 mod four_step;
 mod grid_shape;
 mod line_tiles;
@@ -18,6 +19,7 @@ use rustfft::FftNum;
 use rustfft::num_complex::Complex;
 
 use self::complex_pass::ComplexPass;
+pub use self::cosine::CosineTransform;
 use self::line_tiles::LineTiles;
 use self::real_pass::RealPass;
 use super::scale::RealParts;

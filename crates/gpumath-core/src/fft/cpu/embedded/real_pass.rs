@@ -18,7 +18,7 @@ use crate::memory::Pod;
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// The transform of one line.
-trait LineKernel: Sync {
+pub(super) trait LineKernel: Sync {
     type Real: Scalar;
     type From: Pod;
     type To: RealParts<Self::Real> + Mul<Self::Real, Output = Self::To>;
@@ -153,7 +153,7 @@ impl<T: Scalar> RealPass<T> {
 ///
 /// # Safety
 /// As for [`RealPass::run`], with the layouts that `lines` were made from.
-unsafe fn run_lines<K: LineKernel>(
+pub(super) unsafe fn run_lines<K: LineKernel>(
     kernel: &K,
     lines: &LineTiles,
     (from, to): (*const K::From, *mut K::To),

@@ -137,8 +137,7 @@ def _make_empty_fragment(accumulator: Any) -> tuple[Any, Builder]:
 
 def _copy_if_active(context: Any, builder: Any, accumulator: Any, *operands: Any) -> None:
     with builder.if_then(_ask(context, builder, "IS_THREAD_ACTIVE", accumulator)):
-        alignment = accumulator.layout.value._matmul.alignment.c
-        call_tensor_function(context, builder, "COPY", list(operands), alignment=alignment)
+        call_tensor_function(context, builder, "COPY", list(operands))
 
 
 @device_method(AccumulatorType, "partition_and_copy")

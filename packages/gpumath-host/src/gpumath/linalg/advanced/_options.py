@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpumath._host.fields import from_fields
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
-from gpumath._host.options import OperationOptions
+from gpumath._host.options import Logger, OperationOptions
 from gpumath.linalg.advanced._types import dtype_name
 
 __all__ = [
@@ -54,7 +53,7 @@ class MatmulOptions(OperationOptions):
         CUDA device for operands in host memory.
     handle : int, optional
         A ``cublasLtHandle_t`` to use. By default gpumath has one for each thread and device.
-    logger : logging.Logger, optional
+    logger : logging.Logger or logging.LoggerAdapter, optional
         Where to log; the root logger by default.
     memory_limit : int, float or str, default: '80%'
         Most device memory that the workspace may take: bytes, a fraction of the device's memory, or
@@ -91,7 +90,7 @@ class MatmulOptions(OperationOptions):
     fast_accumulation: bool = False
     device_id: int = 0
     handle: int | None = None
-    logger: logging.Logger | None = None
+    logger: Logger | None = None
     memory_limit: int | float | str | None = "80%"
     blocking: Literal["auto", True] = "auto"
     allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None

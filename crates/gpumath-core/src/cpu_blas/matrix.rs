@@ -1,0 +1,75 @@
+//! Matrices of one product, as the kernels see them.
+
+use super::number::Number;
+
+/// A matrix in memory: where its element (0, 0) is, and how far apart neighbours are.
+///
+/// It borrows nothing; who reads or writes through it answers for the memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Matrix {
+    /// Address of element (0, 0).
+    pub(crate) first: usize,
+    /// Elements from a row to the next, and from a column to the next.
+    pub(crate) steps: [isize; 2],
+    /// Whether the complex conjugates of the elements count.
+    pub(crate) is_conjugated: bool,
+}
+
+impl Matrix {
+    /// Returns the transposed matrix in the same memory.
+    #[must_use]
+    pub(crate) fn transposed(self) -> Self {
+        let [down, right] = self.steps;
+        Self { steps: [right, down], ..self }
+    }
+
+    /// Returns the matrix of complex conjugates in the same memory.
+    #[must_use]
+    pub(crate) fn conjugated(self) -> Self {
+        Self { is_conjugated: !self.is_conjugated, ..self }
+    }
+
+    /// Returns where an element is.
+    #[inline(always)]
+    pub(crate) fn at<T>(self, row: usize, column: usize) -> *mut T {
+        let [down, right] = self.steps;
+        let offset = (row as isize).wrapping_mul(down) + (column as isize).wrapping_mul(right);
+        (self.first as *mut T).wrapping_offset(offset)
+    }
+
+    /// Returns the part of the matrix that begins at an element.
+    #[must_use]
+    #[inline(always)]
+    pub(crate) fn from<T>(self, row: usize, column: usize) -> Self {
+        Self { first: self.at::<T>(row, column) as usize, ..self }
+    }
+
+    /// Returns an element, or its conjugate if those count.
+    ///
+    /// # Safety
+    /// The element is in memory that is valid for reads.
+    #[inline(always)]
+    pub(super) unsafe fn get<T: Number>(self, row: usize, column: usize) -> T {
+        // SAFETY: the caller guarantees it.
+        let value = unsafe { *self.at::<T>(row, column) };
+        if self.is_conjugated { value.conjugate() } else { value }
+    }
+
+    /// Copies `rows` by `columns` elements of `self` to `to`, which has them in memory of its own.
+    ///
+    /// # Safety
+    /// The elements of both are in valid memory, and no other thread uses those of `to`.
+    pub(super) unsafe fn copy_to<T: Number>(self, to: Self, rows: usize, columns: usize) {
+        // Along the shorter steps of the target in the inner loop.
+        if to.steps[0].unsigned_abs() < to.steps[1].unsigned_abs() {
+            // SAFETY: the same elements.
+            return unsafe { self.transposed().copy_to::<T>(to.transposed(), columns, rows) };
+        }
+        for row in 0..rows {
+            for column in 0..columns {
+                // SAFETY: the caller guarantees it.
+                unsafe { *to.at::<T>(row, column) = self.get(row, column) };
+            }
+        }
+    }
+}

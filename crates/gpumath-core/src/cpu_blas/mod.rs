@@ -1,0 +1,376 @@
+//! Products of matrices on the CPU: `out = alpha * a @ b + beta * c`, for matrices of any strides,
+//! batches of them, and matrices of which a part is stored.
+//!
+//! A batch of products is cut into blocks of rows and columns of the results. Each block is the
+//! work of one thread, of those of [`crate::parallel`].
+
+#![expect(
+    clippy::inline_always,
+    reason = "functions of vectors have to become a part of what is compiled for a set of \
+              instructions"
+)]
+
+mod blocks;
+mod kernels;
+mod matrix;
+mod number;
+mod structure;
+mod structured;
+mod vector;
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+
+use self::blocks::Block;
+use self::matrix::Matrix;
+use crate::error::Result;
+use crate::memory::{check_available, zeroed};
+use crate::parallel::parallel_for;
+use crate::tensor::{BatchDim, BatchDims, Layout};
+
+pub(crate) use number::Number;
+pub use structure::{Structure, Triangle};
+
+/// Multiplications that are worth another thread.
+const WORTH_A_THREAD: usize = 1 << 18;
+
+/// Rows or columns that a kernel computes at once: blocks end at a multiple of it.
+const TILE: usize = 16;
+
+/// Most rows and columns of a block. They bound what a kernel allocates, a copy of its blocks, and
+/// with the depth how long a call of it takes: about a tenth of a second.
+const MAX_SIDE: usize = 1024;
+
+/// The same for products with vectors, which allocate nothing.
+const MAX_VECTOR_SIDE: usize = 1 << 16;
+
+/// Most rows of a block of a product whose left factor has a structure, because its part on the
+/// diagonal may be copied to memory with all its elements.
+const MAX_STRUCTURED_SIDE: usize = 256;
+
+/// Bytes that the kernel allocates on the first use of a thread, at most: a part of a block, as
+/// large as a cache.
+const CACHE_BYTES: usize = 8 << 20;
+
+/// A factor of products: the last two dimensions of the layout are those of the matrix, the others
+/// those of the batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factor<'a> {
+    /// A diagonal matrix has the stride of its vector as that of the rows, and 0 for the columns.
+    pub(crate) layout: &'a Layout,
+    pub(crate) structure: Structure,
+    /// Whether the complex conjugates of the elements are multiplied.
+    pub(crate) is_conjugated: bool,
+}
+
+/// The addresses of a batch of products, and what their terms are multiplied by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms<T> {
+    /// Addresses of the elements at index (0, …, 0).
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    /// Of no meaning if the products have no third operand. It may be that of the result.
+    pub(crate) c: usize,
+    pub(crate) out: usize,
+    pub(crate) alpha: T,
+    pub(crate) beta: T,
+}
+
+/// A batch of products of matrices with the same layouts. The factor with a structure is the left
+/// one: otherwise the transposed products are meant.
+#[derive(Debug)]
+struct Batch {
+    /// Extents of one product: rows, columns and depth.
+    shape: [usize; 3],
+    /// Steps along rows and columns of `a`, `b`, `c` and `out`.
+    steps: [[isize; 2]; 4],
+    are_conjugated: [bool; 2],
+    structures: [Structure; 2],
+    has_addend: bool,
+    /// Whether `a` and `b` have changed places.
+    is_swapped: bool,
+    entries: BatchDims<4>,
+    /// Rows and columns of a block.
+    block: [usize; 2],
+    /// Number of blocks of one product, downwards and to the right.
+    grid: [usize; 2],
+}
+
+/// Products that are computed together, planned for a number of threads.
+#[derive(Debug)]
+pub(crate) struct CpuProducts {
+    batches: Vec<Batch>,
+    /// The number of each batch's first block; at the end the number of all blocks.
+    first_blocks: Vec<usize>,
+    threads: NonZeroUsize,
+}
+
+impl CpuProducts {
+    /// Plans batches of products, none of them empty, each with its factors, its third operand and
+    /// its result. The batch dimensions of a product's layouts have the same extents.
+    pub(crate) fn new<'a>(
+        products: impl IntoIterator<Item = ([Factor<'a>; 2], Option<&'a Layout>, &'a Layout)>,
+        threads: NonZeroUsize,
+    ) -> Self {
+        let products = products.into_iter();
+        let mut batches: Vec<Batch> =
+            products.map(|(factors, addend, out)| Batch::new(factors, addend, out)).collect();
+        let work = batches.iter().fold(0_usize, |work, batch| {
+            let [rows, columns, depth] = batch.shape;
+            let one = rows.saturating_mul(columns).saturating_mul(depth);
+            work.saturating_add(one.saturating_mul(batch.entries.count()))
+        });
+        let shares = (work / WORTH_A_THREAD).clamp(1, threads.get());
+        let mut first_blocks = vec![0];
+        let entries: usize = batches.iter().map(|batch| batch.entries.count()).sum();
+        for batch in &mut batches {
+            batch.cut(if entries >= 4 * shares { 1 } else { shares });
+            first_blocks.push(first_blocks[first_blocks.len() - 1] + batch.blocks());
+        }
+        Self {
+            batches,
+            first_blocks,
+            threads: NonZeroUsize::new(shares).unwrap_or(NonZeroUsize::MIN),
+        }
+    }
+
+    /// Computes. `terms` returns those of each batch. Blocks until the results are written.
+    ///
+    /// # Safety
+    /// - The memory has the layouts of the plan, with elements of type `T`; that of operands can be
+    ///   read, and that of results can be written, during the call.
+    /// - Results overlap no operand, but a third operand that has the address and layout of its
+    ///   result; no other thread uses them.
+    pub(crate) unsafe fn multiply<T: Number>(
+        &self,
+        terms: impl Fn(usize) -> Terms<T> + Sync,
+    ) -> Result<()> {
+        // SAFETY: the caller guarantees that the factors can be read.
+        let dense = unsafe { self.expand_right_factors(&terms) }?;
+        let count = self.first_blocks[self.batches.len()];
+        parallel_for(self.threads, count, |mut claimed| {
+            let mut is_checked = false;
+            let mut current: Option<(usize, Terms<T>)> = None;
+            while let Some(number) = claimed.next() {
+                let index = match self.batches.len() {
+                    1 => 0,
+                    _ => self.first_blocks.partition_point(|&first| first <= number) - 1,
+                };
+                let batch = &self.batches[index];
+                if !is_checked && batch.allocates() {
+                    check_memory::<T>(self.largest_block())?;
+                    is_checked = true;
+                }
+                let terms = match current {
+                    Some((known, terms)) if known == index => terms,
+                    _ => batch.ordered(terms(index)),
+                };
+                current = Some((index, terms));
+                let dense = dense.get(index).filter(|dense| !dense.is_empty());
+                let block = batch.block(number - self.first_blocks[index], &terms, dense);
+                // SAFETY: the caller guarantees that the memory is valid, and one thread alone
+                // claims each block.
+                unsafe { block.compute(&mut claimed, batch.structures[0]) }?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Elements of a factor's largest block.
+    fn largest_block(&self) -> usize {
+        let elements = |batch: &Batch| {
+            batch.block[0].max(batch.block[1]) * batch.shape[2].min(blocks::MAX_DEPTH)
+        };
+        self.batches.iter().map(elements).max().unwrap_or(0)
+    }
+
+    /// Returns, for each batch whose right factor has a structure too, these factors with all their
+    /// elements, in C order.
+    ///
+    /// # Safety
+    /// As for [`Self::multiply`].
+    unsafe fn expand_right_factors<T: Number>(
+        &self,
+        terms: impl Fn(usize) -> Terms<T>,
+    ) -> Result<Vec<Vec<T>>> {
+        let is_general = |batch: &Batch| batch.structures[1] == Structure::General;
+        if self.batches.iter().all(is_general) {
+            return Ok(Vec::new());
+        }
+        let expanded = self.batches.iter().enumerate().map(|(index, batch)| {
+            if is_general(batch) {
+                return Ok(Vec::new());
+            }
+            let (terms, side) = (terms(index), batch.shape[1]);
+            let address = if batch.is_swapped { terms.a } else { terms.b };
+            let count = batch.entries.count();
+            let all = count.saturating_mul(side).saturating_mul(side);
+            let mut dense = zeroed::<T>(all, "a matrix with a structure")?;
+            for (entry, dense) in dense.chunks_exact_mut(side * side).enumerate() {
+                let first =
+                    (address as *const T).wrapping_offset(batch.entries.offsets(entry)[1] as isize);
+                let matrix = batch.matrix(1, first as usize);
+                // SAFETY: the caller guarantees that the matrix can be read, and the memory is new.
+                unsafe { structured::expand(matrix, batch.structures[1], dense, side) };
+            }
+            Ok(dense)
+        });
+        expanded.collect()
+    }
+}
+
+impl Batch {
+    fn new(factors: [Factor<'_>; 2], addend: Option<&Layout>, out: &Layout) -> Self {
+        let ([a, b], axes) = (factors, out.ndim() - 2);
+        let entries =
+            BatchDims::outside(&[axes, axes + 1], [a.layout, b.layout, addend.unwrap_or(out), out]);
+        let extent = |layout: &Layout, axis: usize| layout.shape[axes + axis] as usize;
+        let steps = |layout: &Layout| [0, 1].map(|axis| layout.strides[axes + axis] as isize);
+        let mut batch = Self {
+            shape: [extent(out, 0), extent(out, 1), extent(a.layout, 1)],
+            steps: [a.layout, b.layout, addend.unwrap_or(out), out].map(steps),
+            are_conjugated: factors.map(|factor| factor.is_conjugated),
+            structures: factors.map(|factor| factor.structure),
+            has_addend: addend.is_some(),
+            is_swapped: false,
+            entries,
+            block: [0; 2],
+            grid: [0; 2],
+        };
+        let [left, right] = batch.structures;
+        if (left == Structure::General && right != left)
+            || (right.is_diagonal() && !left.is_diagonal())
+        {
+            batch.swap();
+        }
+        batch
+    }
+
+    /// Turns the products into the transposed ones, in the same memory.
+    fn swap(&mut self) {
+        let [rows, columns, depth] = self.shape;
+        self.shape = [columns, rows, depth];
+        self.steps.swap(0, 1);
+        self.steps = self.steps.map(|[down, right]| [right, down]);
+        self.are_conjugated.swap(0, 1);
+        self.structures.swap(0, 1);
+        self.structures = self.structures.map(Structure::transposed);
+        for (structure, steps) in self.structures.iter().zip(&mut self.steps) {
+            if structure.is_diagonal() {
+                // A diagonal matrix is its own transposed one.
+                steps.swap(0, 1);
+            }
+        }
+        self.entries = BatchDims::merged(self.entries.iter().map(|dim| {
+            let [a, b, c, out] = dim.strides;
+            BatchDim { extent: dim.extent, strides: [b, a, c, out] }
+        }));
+        self.is_swapped = true;
+    }
+
+    /// Chooses the extents of blocks. The longer side of a result is shared by the threads, and
+    /// both are cut into blocks of bounded work.
+    fn cut(&mut self, shares: usize) {
+        let [rows, columns, _] = self.shape;
+        let is_general = self.structures[0] == Structure::General;
+        let most = match (rows.min(columns), is_general) {
+            (1, true) => MAX_VECTOR_SIDE,
+            (_, true) => MAX_SIDE,
+            (_, false) => MAX_STRUCTURED_SIDE,
+        };
+        let size = |extent: usize, shares: usize, most: usize| {
+            extent.div_ceil(shares).next_multiple_of(TILE).min(most)
+        };
+        let (down, across) = if rows >= columns { (shares, 1) } else { (1, shares) };
+        self.block = [size(rows, down, most), size(columns, across, most.max(MAX_SIDE))];
+        self.grid = [0, 1].map(|axis| self.shape[axis].div_ceil(self.block[axis]));
+    }
+
+    /// Number of blocks of all products.
+    fn blocks(&self) -> usize {
+        let [down, across] = self.grid;
+        self.entries.count() * down * across
+    }
+
+    /// Exchanges the factors if those of the transposed products are meant.
+    fn ordered<T>(&self, mut terms: Terms<T>) -> Terms<T> {
+        if self.is_swapped {
+            (terms.a, terms.b) = (terms.b, terms.a);
+        }
+        terms
+    }
+
+    /// Whether a kernel may allocate for a block.
+    fn allocates(&self) -> bool {
+        let [rows, columns, depth] = self.shape;
+        rows * columns * depth > kernels::TINY
+    }
+
+    /// Returns one of the four matrices at an address.
+    fn matrix(&self, operand: usize, first: usize) -> Matrix {
+        let is_conjugated = self.are_conjugated.get(operand).copied().unwrap_or(false);
+        Matrix { first, steps: self.steps[operand], is_conjugated }
+    }
+
+    /// Describes a block. `dense` has the right factors if those in memory have a structure.
+    fn block<T: Number>(
+        &self,
+        number: usize,
+        terms: &Terms<T>,
+        dense: Option<&Vec<T>>,
+    ) -> Block<T> {
+        // Divisions would take as long as a tiny product.
+        let [down, across] = self.grid;
+        let (entry, place) = match down * across {
+            1 => (number, 0),
+            blocks => (number / blocks, number % blocks),
+        };
+        let offsets = match &self.entries[..] {
+            [] => [0; 4],
+            [only] => only.strides.map(|stride| stride * entry as i64),
+            _ => self.entries.offsets(entry),
+        };
+        let start = match place {
+            0 => [0, 0],
+            _ => [place / across * self.block[0], place % across * self.block[1]],
+        };
+        let address = |operand: usize, first: usize| {
+            (first as *const T).wrapping_offset(offsets[operand] as isize) as usize
+        };
+        let side = self.shape[1];
+        let b = match dense {
+            Some(dense) => Matrix {
+                first: dense[entry * side * side..].as_ptr() as usize,
+                steps: [side as isize, 1],
+                is_conjugated: false,
+            },
+            None => self.matrix(1, address(1, terms.b)),
+        };
+        Block {
+            a: self.matrix(0, address(0, terms.a)),
+            b,
+            c: self.has_addend.then(|| self.matrix(2, address(2, terms.c))),
+            out: self.matrix(3, address(3, terms.out)),
+            alpha: terms.alpha,
+            beta: terms.beta,
+            depth: self.shape[2],
+            start,
+            extent: self.block,
+        }
+        .within(self.shape)
+    }
+}
+
+/// Returns `OutOfMemory` unless there is memory for what a call of the kernel allocates, for so
+/// many elements of a block: the kernel would end the process.
+fn check_memory<T>(elements: usize) -> Result<()> {
+    thread_local! {
+        static HAS_CACHE: Cell<bool> = const { Cell::new(false) };
+    }
+    const PURPOSE: &str = "this product";
+    if !HAS_CACHE.get() {
+        check_available::<u8>(CACHE_BYTES, PURPOSE)?;
+        HAS_CACHE.set(true);
+    }
+    check_available::<T>(elements, PURPOSE)
+}

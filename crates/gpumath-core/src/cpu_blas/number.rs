@@ -1,0 +1,160 @@
+//! The numbers that the CPU multiplies.
+
+use std::ops::{Add, Mul};
+
+use pulp::Simd;
+use rustfft::num_complex::Complex;
+
+use crate::memory::Pod;
+
+/// A real or complex number that the `gemm` crate knows.
+pub(crate) trait Number:
+    Pod + Send + Sync + PartialEq + Add<Output = Self> + Mul<Output = Self> + 'static
+{
+    /// The number 0.
+    const ZERO: Self;
+    /// The number 1.
+    const ONE: Self;
+    /// Whether it has no imaginary part.
+    const IS_REAL: bool;
+
+    /// As many numbers as an instruction processes.
+    type Vector<S: Simd>: Copy;
+
+    /// Converts from a real and an imaginary part; a real number has no place for the latter.
+    fn from_parts(parts: [f64; 2]) -> Self;
+
+    /// Returns the real and the imaginary part.
+    fn parts(self) -> [f64; 2];
+
+    /// Returns the complex conjugate.
+    #[must_use]
+    fn conjugate(self) -> Self;
+
+    /// Returns the number without its imaginary part.
+    #[must_use]
+    fn real_part(self) -> Self;
+
+    /// Returns a vector of this number.
+    fn splat<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
+
+    /// Returns a vector that begins with these numbers and ends with zeros.
+    fn load_part<S: Simd>(simd: S, numbers: &[Self]) -> Self::Vector<S>;
+
+    /// Returns `a * b + c`, rounded once or twice.
+    fn multiply_add<S: Simd>(
+        simd: S,
+        a: Self::Vector<S>,
+        b: Self::Vector<S>,
+        c: Self::Vector<S>,
+    ) -> Self::Vector<S>;
+
+    /// Returns the sum of two vectors.
+    fn add_vectors<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+
+    /// Returns the sum of a vector's numbers.
+    fn sum<S: Simd>(simd: S, vector: Self::Vector<S>) -> Self;
+}
+
+macro_rules! vectors {
+    ($vector:ident, $splat:ident, $load:ident, $multiply_add:ident, $add:ident, $sum:ident) => {
+        type Vector<S: Simd> = S::$vector;
+
+        #[inline(always)]
+        fn splat<S: Simd>(simd: S, value: Self) -> S::$vector {
+            simd.$splat(value)
+        }
+
+        #[inline(always)]
+        fn load_part<S: Simd>(simd: S, numbers: &[Self]) -> S::$vector {
+            simd.$load(numbers)
+        }
+
+        #[inline(always)]
+        fn multiply_add<S: Simd>(
+            simd: S,
+            a: S::$vector,
+            b: S::$vector,
+            c: S::$vector,
+        ) -> S::$vector {
+            simd.$multiply_add(a, b, c)
+        }
+
+        #[inline(always)]
+        fn add_vectors<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+            simd.$add(a, b)
+        }
+
+        #[inline(always)]
+        fn sum<S: Simd>(simd: S, vector: S::$vector) -> Self {
+            simd.$sum(vector)
+        }
+    };
+}
+
+macro_rules! numbers {
+    ($real:ident, $real_vectors:tt, $complex_vectors:tt) => {
+        impl Number for $real {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const IS_REAL: bool = true;
+
+            vectors! $real_vectors;
+
+            fn from_parts(parts: [f64; 2]) -> Self {
+                parts[0] as Self
+            }
+
+            fn parts(self) -> [f64; 2] {
+                [f64::from(self), 0.0]
+            }
+
+            #[inline(always)]
+            fn conjugate(self) -> Self {
+                self
+            }
+
+            #[inline(always)]
+            fn real_part(self) -> Self {
+                self
+            }
+        }
+
+        impl Number for Complex<$real> {
+            const ZERO: Self = Self::new(0.0, 0.0);
+            const ONE: Self = Self::new(1.0, 0.0);
+            const IS_REAL: bool = false;
+
+            vectors! $complex_vectors;
+
+            fn from_parts(parts: [f64; 2]) -> Self {
+                Self::new(parts[0] as $real, parts[1] as $real)
+            }
+
+            fn parts(self) -> [f64; 2] {
+                [f64::from(self.re), f64::from(self.im)]
+            }
+
+            #[inline(always)]
+            fn conjugate(self) -> Self {
+                self.conj()
+            }
+
+            #[inline(always)]
+            fn real_part(self) -> Self {
+                Self::new(self.re, 0.0)
+            }
+        }
+    };
+}
+
+numbers!(
+    f32,
+    (f32s, splat_f32s, partial_load_f32s, mul_add_e_f32s, add_f32s, reduce_sum_f32s),
+    (c32s, splat_c32s, partial_load_c32s, mul_add_e_c32s, add_c32s, reduce_sum_c32s)
+);
+numbers!(
+    f64,
+    (f64s, splat_f64s, partial_load_f64s, mul_add_e_f64s, add_f64s, reduce_sum_f64s),
+    (c64s, splat_c64s, partial_load_c64s, mul_add_e_c64s, add_c64s, reduce_sum_c64s)
+);

@@ -1,0 +1,292 @@
+//! Products of a matrix and a vector.
+//!
+//! They take as long as reading the matrix does, if it is read as it lies in memory: by dot
+//! products with its rows, or by adding up its columns. `pulp` chooses among the sets of
+//! instructions that a processor may have.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::kernels::store;
+use super::matrix::Matrix;
+use super::number::Number;
+
+/// Elements of the result that are computed before the next, and of a vector that are copied to
+/// make them neighbours.
+const CHUNK: usize = 256;
+
+/// Rows or columns that are processed at a time.
+const GROUP: usize = 4;
+
+/// Computes `out = alpha * a @ x + beta * out` for a matrix one of whose steps is 1, and a vector.
+///
+/// # Safety
+/// As for [`multiply_add`](super::kernels::multiply_add), for a result of one column.
+pub(super) unsafe fn multiply_vector<T: Number>(
+    rows: usize,
+    depth: usize,
+    alpha: T,
+    a: Matrix,
+    x: Matrix,
+    beta: Option<T>,
+    out: Matrix,
+) {
+    let arch = Arch::new();
+    let has_rows = a.steps[1] == 1;
+    if !has_rows && out.steps[0] == 1 && (T::IS_REAL || !a.is_conjugated) {
+        // SAFETY: the caller guarantees the extents, and that nothing else uses the result.
+        unsafe {
+            let out = std::slice::from_raw_parts_mut(out.at::<T>(0, 0), rows);
+            add_columns_in_place(arch, out, a, x, (alpha, beta), depth);
+        }
+        return;
+    }
+    let mut sums = [T::ZERO; CHUNK];
+    for top in (0..rows).step_by(CHUNK) {
+        let sums = &mut sums[..CHUNK.min(rows - top)];
+        sums.fill(T::ZERO);
+        let a = a.from::<T>(top, 0);
+        // SAFETY: the caller guarantees the extents.
+        unsafe {
+            if x.steps[0] == 1 && (T::IS_REAL || x.is_conjugated == a.is_conjugated) {
+                let x = std::slice::from_raw_parts(x.at::<T>(0, 0), depth);
+                add_product(arch, sums, a, x);
+            } else {
+                add_product_with_copy(arch, sums, a, x, depth);
+            }
+        }
+        for (row, &sum) in sums.iter().enumerate() {
+            let sum = if a.is_conjugated { sum.conjugate() } else { sum };
+            // SAFETY: the row is below the extent.
+            unsafe { store(out.at(top + row, 0), alpha, sum, beta) };
+        }
+    }
+}
+
+/// Computes `out = alpha * a @ x + beta * out` for columns of `a` and a result whose elements lie
+/// side by side: whole columns are added, because parts of long ones are too far apart.
+///
+/// # Safety
+/// `a` has a row for each element of the result, and both have the depth.
+#[inline(never)]
+unsafe fn add_columns_in_place<T: Number>(
+    arch: Arch,
+    out: &mut [T],
+    a: Matrix,
+    x: Matrix,
+    (alpha, beta): (T, Option<T>),
+    depth: usize,
+) {
+    match beta {
+        None => out.fill(T::ZERO),
+        Some(beta) if beta == T::ONE => {}
+        Some(beta) => out.iter_mut().for_each(|element| *element = beta * *element),
+    }
+    let mut copy = [T::ZERO; CHUNK];
+    for first in (0..depth).step_by(CHUNK) {
+        let copy = &mut copy[..CHUNK.min(depth - first)];
+        for (offset, element) in copy.iter_mut().enumerate() {
+            // SAFETY: the index is below the extent.
+            *element = unsafe { alpha * x.get(first + offset, 0) };
+        }
+        arch.dispatch(ColumnSums { sums: out, a: a.from::<T>(0, first), x: copy });
+    }
+}
+
+/// Adds the product of `a` and a copy of `x`, which is conjugated if only one of them counts
+/// conjugated: the other conjugates the sums.
+///
+/// # Safety
+/// `a` has a row for each of the sums, and both have the depth.
+#[inline(never)]
+unsafe fn add_product_with_copy<T: Number>(
+    arch: Arch,
+    sums: &mut [T],
+    a: Matrix,
+    x: Matrix,
+    depth: usize,
+) {
+    let mut copy = [T::ZERO; CHUNK];
+    let x = if a.is_conjugated { x.conjugated() } else { x };
+    for first in (0..depth).step_by(CHUNK) {
+        let copy = &mut copy[..CHUNK.min(depth - first)];
+        for (offset, element) in copy.iter_mut().enumerate() {
+            // SAFETY: the index is below the extent.
+            *element = unsafe { x.get(first + offset, 0) };
+        }
+        // SAFETY: the caller guarantees the extents.
+        unsafe { add_product(arch, sums, a.from::<T>(0, first), copy) };
+    }
+}
+
+/// Adds the product of `a`, as it is in memory, and `x`.
+///
+/// # Safety
+/// `a` has a row for each of the sums and a column for each element of `x`.
+#[inline(always)]
+pub(super) unsafe fn add_product<T: Number>(arch: Arch, sums: &mut [T], a: Matrix, x: &[T]) {
+    if a.steps[1] == 1 {
+        arch.dispatch(RowProducts { sums, a, x });
+    } else {
+        arch.dispatch(ColumnSums { sums, a, x });
+    }
+}
+
+/// Reads as many numbers as a vector has.
+///
+/// # Safety
+/// They are in memory that can be read.
+#[inline(always)]
+pub(super) unsafe fn load<T: Number, S: Simd>(from: *const T) -> T::Vector<S> {
+    // SAFETY: the caller guarantees it, and a vector has no bits of its own.
+    unsafe { from.cast::<T::Vector<S>>().read_unaligned() }
+}
+
+/// Adds to each of the sums the product of a row of `a`, whose elements lie side by side, and `x`.
+struct RowProducts<'a, T> {
+    sums: &'a mut [T],
+    a: Matrix,
+    x: &'a [T],
+}
+
+impl<T: Number> WithSimd for RowProducts<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { sums, a, x } = self;
+        let mut top = 0;
+        let mut groups = sums.chunks_exact_mut(GROUP);
+        for group in &mut groups {
+            // SAFETY: `a` has so many rows, as long as `x`.
+            let found = unsafe { dot_products::<T, S, GROUP, 2>(simd, a.from::<T>(top, 0), x) };
+            for (sum, found) in group.iter_mut().zip(found) {
+                *sum = *sum + found;
+            }
+            top += GROUP;
+        }
+        for sum in groups.into_remainder() {
+            // SAFETY: likewise.
+            let [found] = unsafe { dot_products::<T, S, 1, 8>(simd, a.from::<T>(top, 0), x) };
+            *sum = *sum + found;
+            top += 1;
+        }
+    }
+}
+
+/// Returns the dot products of the first `N` rows of `a` and `x`, from `U` sums of vectors each.
+///
+/// # Safety
+/// `a` has so many rows, as long as `x`, whose elements lie side by side.
+#[inline(always)]
+unsafe fn dot_products<T: Number, S: Simd, const N: usize, const U: usize>(
+    simd: S,
+    a: Matrix,
+    x: &[T],
+) -> [T; N] {
+    let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+    let mut vectors = [[T::splat(simd, T::ZERO); U]; N];
+    let mut at = 0;
+    // SAFETY: all indices are below the length of `x`.
+    unsafe {
+        while at + U * lanes <= x.len() {
+            for unrolled in 0..U {
+                let first = at + unrolled * lanes;
+                let right = load::<T, S>(x.as_ptr().add(first));
+                for (row, sums) in vectors.iter_mut().enumerate() {
+                    let left = load::<T, S>(a.at::<T>(row, 0).add(first));
+                    sums[unrolled] = T::multiply_add(simd, left, right, sums[unrolled]);
+                }
+            }
+            at += U * lanes;
+        }
+        while at + lanes <= x.len() {
+            let right = load::<T, S>(x.as_ptr().add(at));
+            for (row, sums) in vectors.iter_mut().enumerate() {
+                let left = load::<T, S>(a.at::<T>(row, 0).add(at));
+                sums[0] = T::multiply_add(simd, left, right, sums[0]);
+            }
+            at += lanes;
+        }
+    }
+    let mut found = [T::ZERO; N];
+    for (row, (found, mut sums)) in found.iter_mut().zip(vectors).enumerate() {
+        let mut half = U / 2;
+        while half > 0 {
+            for place in 0..half {
+                sums[place] = T::add_vectors(simd, sums[place], sums[place + half]);
+            }
+            half /= 2;
+        }
+        *found = T::sum(simd, sums[0]);
+        for (place, &right) in x.iter().enumerate().skip(at) {
+            // SAFETY: the row is as long as `x`.
+            *found = *found + unsafe { *a.at::<T>(row, 0).add(place) } * right;
+        }
+    }
+    found
+}
+
+/// Adds to the sums the columns of `a`, whose elements lie side by side, each times an element of
+/// `x`.
+struct ColumnSums<'a, T> {
+    sums: &'a mut [T],
+    a: Matrix,
+    x: &'a [T],
+}
+
+impl<T: Number> WithSimd for ColumnSums<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { sums, a, x } = self;
+        let mut left = 0;
+        let mut groups = x.chunks_exact(GROUP);
+        for group in &mut groups {
+            let factors = [group[0], group[1], group[2], group[3]];
+            // SAFETY: `a` has so many columns, as long as the sums.
+            unsafe { add_columns(simd, sums, a.from::<T>(0, left), factors) };
+            left += GROUP;
+        }
+        for &factor in groups.remainder() {
+            // SAFETY: likewise.
+            unsafe { add_columns(simd, sums, a.from::<T>(0, left), [factor]) };
+            left += 1;
+        }
+    }
+}
+
+/// Adds the first `N` columns of `a` times as many factors.
+///
+/// # Safety
+/// `a` has so many columns, as long as the sums, whose elements lie side by side.
+#[inline(always)]
+unsafe fn add_columns<T: Number, S: Simd, const N: usize>(
+    simd: S,
+    sums: &mut [T],
+    a: Matrix,
+    factors: [T; N],
+) {
+    let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+    let vectors = factors.map(|factor| T::splat(simd, factor));
+    let mut at = 0;
+    while at + lanes <= sums.len() {
+        // SAFETY: the indices are below the number of the sums.
+        unsafe {
+            let target = sums.as_mut_ptr().add(at);
+            let mut sum = load::<T, S>(target);
+            for (column, &factor) in vectors.iter().enumerate() {
+                let left = load::<T, S>(a.at::<T>(0, column).add(at));
+                sum = T::multiply_add(simd, left, factor, sum);
+            }
+            target.cast::<T::Vector<S>>().write_unaligned(sum);
+        }
+        at += lanes;
+    }
+    for (row, sum) in sums.iter_mut().enumerate().skip(at) {
+        for (column, &factor) in factors.iter().enumerate() {
+            // SAFETY: the column is as long as the sums.
+            *sum = *sum + unsafe { *a.at::<T>(0, column).add(row) } * factor;
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Cosine and sine transforms of lines that fit into a cache: what comes before and after the
+//! Fourier transform is computed on the same line. [`crate::cosine`] says what that is.
+
+use std::any::{Any, TypeId};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+
+use realfft::{ComplexToReal, RealToComplex};
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftDirection};
+
+use super::Scalar;
+use super::line_tiles::{LineTiles, tile_width};
+use super::real_pass::{LineKernel, run_lines};
+use super::short_lines::{plan_half_line, plan_line, plan_real_line, table_bytes};
+use crate::cosine::CosineStep;
+use crate::error::{Error, Result};
+use crate::process::PerProcess;
+use crate::tensor::{DType, MemoryLocation, TensorView};
+
+/// Points of a line that fits into a cache. A longer one is transformed by one thread only where
+/// there are as many lines as threads.
+const SHORT_POINTS: i64 = 1 << 16;
+
+/// What is computed along an axis.
+#[derive(Clone, Copy, Debug)]
+pub struct CosineTransform {
+    /// The type, 1 to 4.
+    pub kind: u8,
+    /// Number of points; at least 2 for a cosine transform of type 1.
+    pub points: i64,
+    /// Whether it is a sine transform.
+    pub is_sine: bool,
+    /// Factor of the result.
+    pub scale: f64,
+    /// Factors of the first and the last element of the operand.
+    pub before: [f64; 2],
+    /// Factors of the first and the last element of the result.
+    pub after: [f64; 2],
+}
+
+impl CosineTransform {
+    /// Returns whether so many lines are transformed one by one on so many threads.
+    #[must_use]
+    pub fn is_by_lines(&self, lines: i64, threads: NonZeroUsize) -> bool {
+        let is_enough = self.points <= SHORT_POINTS || lines >= threads.get() as i64;
+        is_enough && self.points > 0 && Plan::<f64>::bytes(self.points) <= MAX_BYTES
+    }
+
+    /// Transforms all lines of `from` along an axis, on up to `threads` threads. Both arrays are in
+    /// host memory, of equal shapes, and hold float32 or float64.
+    ///
+    /// # Safety
+    /// - Both arrays are valid, and nothing else uses them until the function returns.
+    /// - The elements of `to` are distinct, and the arrays do not overlap.
+    pub unsafe fn run(
+        &self,
+        to: &TensorView,
+        from: &TensorView,
+        axis: usize,
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        let fits = to.layout.shape == from.layout.shape
+            && to.layout.shape.get(axis) == Some(&self.points)
+            && to.device == MemoryLocation::Host
+            && from.device == MemoryLocation::Host
+            && self.points >= if self.kind == 1 && !self.is_sine { 2 } else { 1 };
+        // SAFETY: the arrays have the type and the shape, and the caller guarantees the rest.
+        unsafe {
+            match (to.dtype, from.dtype, self.kind) {
+                _ if fits && to.layout.is_empty() => Ok(()),
+                (DType::Float32, DType::Float32, 1..=4) if fits => {
+                    self.run_lines::<f32>(to, from, axis, threads)
+                }
+                (DType::Float64, DType::Float64, 1..=4) if fits => {
+                    self.run_lines::<f64>(to, from, axis, threads)
+                }
+                _ => Err(Error::InvalidValue(format!(
+                    "a cosine or sine transform of type {} of {} points along axis {axis} does not \
+                     lead from {} to {}",
+                    self.kind,
+                    self.points,
+                    from.describe(),
+                    to.describe()
+                ))),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::run`], for arrays of `T` with lines of these points.
+    unsafe fn run_lines<T: Scalar>(
+        &self,
+        to: &TensorView,
+        from: &TensorView,
+        axis: usize,
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        let plan = Plan::<T>::cached(self.kind, self.points, self.is_sine)?;
+        let mut lines = LineTiles::new(axis, &from.layout, &to.layout);
+        lines.cut_into_tiles(tile_width(self.points as usize * size_of::<T>()));
+        let kernel = CosineKernel { plan: &plan, transform: self };
+        let from = std::ptr::with_exposed_provenance::<T>(from.ptr);
+        let to = std::ptr::with_exposed_provenance_mut::<T>(to.ptr);
+        // SAFETY: the caller guarantees the same of the arrays.
+        unsafe { run_lines(&kernel, &lines, (from, to), None, threads) }
+    }
+}
+
+/// The Fourier transform, and the numbers on the unit circle that a type needs.
+struct Plan<T: Scalar> {
+    fourier: Fourier<T>,
+    before: Vec<Complex<T>>,
+    after: Vec<Complex<T>>,
+}
+
+enum Fourier<T: Scalar> {
+    Forward(Arc<dyn RealToComplex<T>>),
+    Half(Arc<dyn ComplexToReal<T>>),
+    Complex(Arc<dyn Fft<T>>),
+}
+
+/// What a plan is for: the type of the numbers, the type of the transform, its points, and whether
+/// it is a sine transform.
+type Key = (TypeId, u8, i64, bool);
+
+/// A plan, and the most bytes that its tables take.
+type CachedPlan = (Key, usize, Arc<dyn Any + Send + Sync>);
+
+/// The plans that were used last; the last one is the newest.
+static PLANS: PerProcess<Mutex<Vec<CachedPlan>>> = PerProcess::new();
+
+/// Bytes of the tables in [`PLANS`] at most.
+const MAX_BYTES: usize = 64 << 20;
+
+impl<T: Scalar> Plan<T> {
+    /// Finds or makes a plan.
+    fn cached(kind: u8, points: i64, is_sine: bool) -> Result<Arc<Self>> {
+        let key = (TypeId::of::<T>(), kind, points, is_sine);
+        let mut plans = PLANS.lock();
+        if let Some(at) = plans.iter().position(|(other, ..)| *other == key) {
+            let found = plans.remove(at);
+            let plan = Arc::clone(&found.2);
+            plans.push(found);
+            if let Ok(plan) = plan.downcast() {
+                return Ok(plan);
+            }
+        }
+        drop(plans);
+        let plan = Arc::new(Self::new(kind, points, is_sine)?);
+        let bytes = Self::bytes(points);
+        let mut plans = PLANS.lock();
+        plans.push((key, bytes, Arc::clone(&plan) as Arc<dyn Any + Send + Sync>));
+        while plans.len() > 1 && plans.iter().map(|(_, bytes, _)| bytes).sum::<usize>() > MAX_BYTES
+        {
+            plans.remove(0);
+        }
+        Ok(plan)
+    }
+
+    /// Returns the most bytes that the tables take.
+    fn bytes(points: i64) -> usize {
+        table_bytes::<T>(points as usize) + points as usize * size_of::<Complex<T>>()
+    }
+
+    fn new(kind: u8, points: i64, is_sine: bool) -> Result<Self> {
+        let half = points / 2;
+        let turns = |count: i64, turn: &dyn Fn(f64) -> f64| -> Vec<Complex<T>> {
+            let of = |j: i64| {
+                let (sine, cosine) = (std::f64::consts::PI * turn(j as f64)).sin_cos();
+                let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
+                Complex { re: number(cosine), im: number(sine) }
+            };
+            (0..count).map(of).collect()
+        };
+        let n = points as f64;
+        let length = CosineStep::Extend.lengths(points, is_sine).1 as usize;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let fourier = match kind {
+            1 => Fourier::Forward(plan_real_line(length)?),
+            2 => {
+                after = turns(half + 1, &|j| j / (2.0 * n));
+                Fourier::Forward(plan_real_line(points as usize)?)
+            }
+            3 => {
+                before = turns(half + 1, &|j| j / (2.0 * n));
+                Fourier::Half(plan_half_line(points as usize)?)
+            }
+            _ if points % 2 == 0 => {
+                before = turns(half, &|j| -(4.0 * j + 1.0) / (4.0 * n));
+                after = turns(half, &|j| -j / n);
+                Fourier::Complex(plan_line(half as usize, FftDirection::Forward)?)
+            }
+            _ => Fourier::Forward(plan_real_line(points as usize)?),
+        };
+        Ok(Self { fourier, before, after })
+    }
+
+    /// Returns the numbers of a real line, and the complex ones of its transform and of the work
+    /// memory.
+    fn lengths(&self) -> (usize, usize, usize) {
+        match &self.fourier {
+            Fourier::Forward(plan) => (plan.len(), plan.complex_len(), plan.get_scratch_len()),
+            Fourier::Half(plan) => (plan.len(), plan.complex_len(), plan.get_scratch_len()),
+            Fourier::Complex(plan) => (0, plan.len(), plan.get_inplace_scratch_len()),
+        }
+    }
+}
+
+struct CosineKernel<'a, T: Scalar> {
+    plan: &'a Plan<T>,
+    transform: &'a CosineTransform,
+}
+
+impl<T: Scalar> LineKernel for CosineKernel<'_, T> {
+    type Real = T;
+    type From = T;
+    type To = T;
+    type Scratch = Complex<T>;
+
+    fn lengths(&self) -> (usize, usize, usize) {
+        let (real, complex, scratch) = self.plan.lengths();
+        let points = self.transform.points as usize;
+        (points, points, real.div_ceil(2) + complex + scratch)
+    }
+
+    fn run(&self, from: &mut [T], to: &mut [T], scratch: &mut [Complex<T>]) {
+        let (real, complex, _) = self.plan.lengths();
+        let (line, rest) = scratch.split_at_mut(real.div_ceil(2));
+        let (spectrum, scratch) = rest.split_at_mut(complex);
+        // SAFETY: a complex number is two real ones side by side, without padding.
+        let line = unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast::<T>(), real) };
+        let CosineTransform { kind, is_sine, scale, before, after, .. } = *self.transform;
+        let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
+        weigh(from, before.map(number));
+        let scale = number(scale);
+        // Of every other element.
+        let sign = if is_sine { -T::one() } else { T::one() };
+        if is_sine && matches!(kind, 3 | 4) {
+            from.reverse();
+        }
+        match &self.plan.fourier {
+            Fourier::Forward(plan) => {
+                match kind {
+                    1 => extend(from, line, is_sine),
+                    2 => fold2(from, line, sign),
+                    _ => fold4(from, line),
+                }
+                let done = plan.process_with_scratch(line, spectrum, scratch);
+                debug_assert!(done.is_ok(), "the lengths come from the plan");
+                match kind {
+                    1 => take(spectrum, to, scale, is_sine),
+                    2 => turn2(spectrum, to, scale + scale, &self.plan.after),
+                    _ => turn4(spectrum, to, scale * number(std::f64::consts::SQRT_2), sign),
+                }
+                if is_sine && kind == 2 {
+                    to.reverse();
+                }
+            }
+            Fourier::Half(plan) => {
+                turn3(from, spectrum, &self.plan.before);
+                let done = plan.process_with_scratch(spectrum, line, scratch);
+                debug_assert!(done.is_ok(), "the lengths come from the plan and the ends are real");
+                unfold3(line, to, scale, sign);
+            }
+            Fourier::Complex(plan) => {
+                pack4(from, spectrum, &self.plan.before);
+                plan.process_with_scratch(spectrum, scratch);
+                unpack4(spectrum, to, scale + scale, sign, &self.plan.after);
+            }
+        }
+        weigh(to, after.map(number));
+    }
+}
+
+/// Multiplies the elements at the ends.
+fn weigh<T: Scalar>(line: &mut [T], [first, last]: [T; 2]) {
+    if let Some(element) = line.first_mut() {
+        *element = *element * first;
+    }
+    if let Some(element) = line.last_mut() {
+        *element = *element * last;
+    }
+}
+
+fn extend<T: Scalar>(from: &[T], line: &mut [T], is_sine: bool) {
+    let points = from.len();
+    if is_sine {
+        let (ahead, behind) = line.split_at_mut(points + 1);
+        ahead[0] = T::zero();
+        behind[0] = T::zero();
+        ahead[1..].copy_from_slice(from);
+        for (to, value) in behind[1..].iter_mut().zip(from.iter().rev()) {
+            *to = -*value;
+        }
+    } else {
+        let (ahead, behind) = line.split_at_mut(points);
+        ahead.copy_from_slice(from);
+        for (to, value) in behind.iter_mut().zip(from[1..].iter().rev().skip(1)) {
+            *to = *value;
+        }
+    }
+}
+
+fn take<T: Scalar>(spectrum: &[Complex<T>], to: &mut [T], scale: T, is_sine: bool) {
+    if is_sine {
+        for (to, value) in to.iter_mut().zip(&spectrum[1..]) {
+            *to = -value.im * scale;
+        }
+    } else {
+        for (to, value) in to.iter_mut().zip(spectrum) {
+            *to = value.re * scale;
+        }
+    }
+}
+
+fn fold2<T: Scalar>(from: &[T], line: &mut [T], sign: T) {
+    let (even, odd) = line.split_at_mut(from.len().div_ceil(2));
+    for (to, value) in even.iter_mut().zip(from.iter().step_by(2)) {
+        *to = *value;
+    }
+    for (to, value) in odd.iter_mut().rev().zip(from.iter().skip(1).step_by(2)) {
+        *to = *value * sign;
+    }
+}
+
+fn turn2<T: Scalar>(spectrum: &[Complex<T>], to: &mut [T], scale: T, turns: &[Complex<T>]) {
+    let points = to.len();
+    to[0] = spectrum[0].re * scale;
+    let pairs = spectrum[1..].iter().zip(&turns[1..]);
+    // Elements k and N - k come from the same number.
+    let (ahead, behind) = to.split_at_mut(points / 2 + 1);
+    let mut from_the_end = behind.iter_mut().rev();
+    for (to, (value, turn)) in ahead[1..].iter_mut().zip(pairs) {
+        *to = (turn.re * value.re + turn.im * value.im) * scale;
+        if let Some(mirrored) = from_the_end.next() {
+            *mirrored = (turn.im * value.re - turn.re * value.im) * scale;
+        }
+    }
+}
+
+fn turn3<T: Scalar>(from: &[T], spectrum: &mut [Complex<T>], turns: &[Complex<T>]) {
+    let points = from.len();
+    spectrum[0] = Complex { re: from[0], im: T::zero() };
+    let pairs = from[1..].iter().zip(from[1..].iter().rev());
+    for ((to, turn), (a, b)) in spectrum[1..].iter_mut().zip(&turns[1..]).zip(pairs) {
+        to.re = turn.re * *a + turn.im * *b;
+        to.im = turn.im * *a - turn.re * *b;
+    }
+    if points.is_multiple_of(2)
+        && let Some(last) = spectrum.last_mut()
+    {
+        last.im = T::zero();
+    }
+}
+
+fn unfold3<T: Scalar>(line: &[T], to: &mut [T], scale: T, sign: T) {
+    let (even, odd) = line.split_at(to.len().div_ceil(2));
+    for (to, value) in to.iter_mut().step_by(2).zip(even) {
+        *to = *value * scale;
+    }
+    for (to, value) in to.iter_mut().skip(1).step_by(2).zip(odd.iter().rev()) {
+        *to = *value * scale * sign;
+    }
+}
+
+fn pack4<T: Scalar>(from: &[T], spectrum: &mut [Complex<T>], turns: &[Complex<T>]) {
+    let pairs = from.iter().step_by(2).zip(from.iter().rev().step_by(2));
+    for ((to, turn), (a, b)) in spectrum.iter_mut().zip(turns).zip(pairs) {
+        *to = Complex { re: *a, im: *b } * *turn;
+    }
+}
+
+fn unpack4<T: Scalar>(
+    spectrum: &[Complex<T>],
+    to: &mut [T],
+    scale: T,
+    sign: T,
+    turns: &[Complex<T>],
+) {
+    let last = to.len() - 1;
+    for (j, (value, turn)) in spectrum.iter().zip(turns).enumerate() {
+        let turned = *value * *turn;
+        to[2 * j] = turned.re * scale;
+        to[last - 2 * j] = -turned.im * scale * sign;
+    }
+}
+
+fn fold4<T: Scalar>(from: &[T], line: &mut [T]) {
+    let points = from.len();
+    let mut at = points;
+    for to in line {
+        let near = if at > 4 * points { 8 * points - at } else { at };
+        *to = if near > 2 * points {
+            -from[(4 * points - near - 1) / 2]
+        } else {
+            from[(near - 1) / 2]
+        };
+        at += 8;
+        if at >= 8 * points {
+            at -= 8 * points;
+        }
+    }
+}
+
+fn turn4<T: Scalar>(spectrum: &[Complex<T>], to: &mut [T], scale: T, sign: T) {
+    let points = to.len();
+    let mut at = 1 % points;
+    for (k, to) in to.iter_mut().enumerate() {
+        let value = if 2 * at <= points { spectrum[at] } else { spectrum[points - at].conj() };
+        let found = match k % 4 {
+            0 => value.re + value.im,
+            1 => (value.im - value.re) * sign,
+            2 => -(value.re + value.im),
+            _ => (value.re - value.im) * sign,
+        };
+        *to = found * scale;
+        at += 2;
+        if at >= points {
+            at -= points;
+        }
+    }
+}

@@ -1,0 +1,132 @@
+use super::*;
+use crate::matmul::{InputRole, MatmulRequest};
+use crate::operation::{Execution, Request};
+use crate::tensor::{MemoryLocation, TensorView};
+
+const DEVICE: MemoryLocation = MemoryLocation::Device(0);
+
+fn view(dtype: DType, shape: &[i64], strides: &[i64]) -> TensorView {
+    let layout = Layout { shape: shape.into(), strides: strides.into() };
+    TensorView { ptr: 0x1_0000, dtype, layout, device: DEVICE, readonly: false }
+}
+
+fn route(request: &MatmulRequest, views: &[TensorView]) -> Route {
+    let views: Vec<&TensorView> = views.iter().collect();
+    let problem = request.problem(&views, Execution::Cuda { device: 0 }).unwrap();
+    Route::of(&problem).unwrap()
+}
+
+fn copied(route: &Route) -> Vec<Matrix> {
+    route.staged.iter().map(|staged| staged.matrix).collect()
+}
+
+#[test]
+fn no_order_of_factors_costs_a_copy() {
+    let request = MatmulRequest::default();
+    for a in [[9, 1], [1, 7], [20, 1]] {
+        for b in [[11, 1], [1, 9], [1, 15]] {
+            let views = [view(DType::Float32, &[7, 9], &a), view(DType::Float32, &[9, 11], &b)];
+            let route = route(&request, &views);
+            assert!(route.is_transposed && copied(&route).is_empty());
+            let (left, right) = (route.columns(Matrix::A), route.columns(Matrix::B));
+            assert_eq!(left.unwrap().are_rows, a[1] == 1);
+            assert_eq!(right.unwrap().are_rows, b[1] == 1);
+        }
+    }
+}
+
+#[test]
+fn a_conjugate_is_in_the_other_order_than_the_result() {
+    let request = MatmulRequest { conjugate: [true, false], ..MatmulRequest::default() };
+    let of = |a: [i64; 2]| {
+        let views = [view(DType::Complex64, &[7, 9], &a), view(DType::Complex64, &[9, 3], &[3, 1])];
+        route(&request, &views)
+    };
+    let route = of([1, 7]);
+    assert!(route.is_transposed && copied(&route).is_empty());
+    // The result, which is in C order, is smaller than the factor.
+    let route = of([9, 1]);
+    assert!(!route.is_transposed);
+    assert_eq!(copied(&route), [Matrix::Result]);
+}
+
+#[test]
+fn factors_of_eight_bits_are_turned_and_padded() {
+    let request = MatmulRequest::default();
+    let of = |shape: [i64; 3], a: [i64; 2], b: [i64; 2]| {
+        let [rows, columns, depth] = shape;
+        let views =
+            [view(DType::Int8, &[rows, depth], &a), view(DType::Int8, &[depth, columns], &b)];
+        route(&request, &views)
+    };
+    assert!(copied(&of([8, 12, 16], [16, 1], [1, 16])).is_empty());
+    assert_eq!(copied(&of([8, 12, 16], [16, 1], [12, 1])), [Matrix::B]);
+    let route = of([8, 12, 15], [16, 1], [1, 16]);
+    assert_eq!(copied(&route), [Matrix::A, Matrix::B]);
+    assert_eq!(
+        route.columns(Matrix::A).map(|columns| (columns.length, columns.step)),
+        Some((16, 16))
+    );
+}
+
+#[test]
+fn nothing_to_add_up_becomes_zeros() {
+    let views = [view(DType::Float64, &[3, 0], &[0, 0]), view(DType::Float64, &[0, 4], &[0, 0])];
+    let route = route(&MatmulRequest::default(), &views);
+    assert_eq!(copied(&route), [Matrix::A, Matrix::B]);
+    assert_eq!(
+        route.columns(Matrix::B).map(|columns| (columns.length, columns.count)),
+        Some((4, 1))
+    );
+}
+
+#[test]
+fn batches_are_merged_or_repeated() {
+    let request = MatmulRequest::default();
+    let of = |a: [i64; 4], b: [i64; 4]| {
+        let views =
+            [view(DType::Float32, &[2, 5, 3, 4], &a), view(DType::Float32, &[2, 5, 4, 6], &b)];
+        route(&request, &views)
+    };
+    let whole = of([60, 12, 4, 1], [120, 24, 6, 1]);
+    assert_eq!((whole.batch.extent, whole.outer.count()), (10, 1));
+    let same = of([60, 12, 4, 1], [0, 0, 6, 1]);
+    assert_eq!((same.batch.extent, same.batch.strides[Matrix::B as usize]), (10, 0));
+    let crossed = of([12, 0, 4, 1], [0, 24, 6, 1]);
+    assert_eq!((crossed.batch.extent, crossed.outer.count()), (5, 2));
+    assert!(copied(&crossed).is_empty());
+    // The second call begins 90 elements further in the result, and 12 in `a`.
+    let alignment = |matrix| crossed.alignment(matrix, DType::Float32, 16);
+    assert_eq!([Matrix::A, Matrix::B, Matrix::Result].map(alignment), [16, 16, 8]);
+    let backwards = of([60, -12, 4, 1], [120, 24, 6, 1]);
+    assert_eq!(copied(&backwards), [Matrix::A]);
+    assert_eq!(backwards.batch.extent, 10);
+}
+
+#[test]
+fn an_addend_of_one_column_is_spread() {
+    let further = [InputRole::C].as_slice().into();
+    let request = MatmulRequest { further, ..MatmulRequest::default() };
+    let views = [
+        view(DType::Float32, &[7, 9], &[9, 1]),
+        view(DType::Float32, &[9, 5], &[5, 1]),
+        view(DType::Float32, &[7, 1], &[1, 1]),
+    ];
+    assert_eq!(copied(&route(&request, &views)), [Matrix::C]);
+}
+
+#[test]
+fn epilogs_that_tell_rows_from_columns_see_columns() {
+    let further = [InputRole::Bias].as_slice().into();
+    let epilog = Epilog::ReluBias;
+    let mut request = MatmulRequest { further, epilog, ..MatmulRequest::default() };
+    let views = [
+        view(DType::Float16, &[8, 16], &[16, 1]),
+        view(DType::Float16, &[16, 24], &[24, 1]),
+        view(DType::Float16, &[8], &[1]),
+    ];
+    let plain = route(&request, &views);
+    assert!(!plain.is_transposed && copied(&plain).is_empty());
+    request.output = Some(TensorView { ptr: 0x9_0000, ..view(DType::Float16, &[8, 24], &[24, 1]) });
+    assert_eq!(copied(&route(&request, &views)), [Matrix::Result]);
+}

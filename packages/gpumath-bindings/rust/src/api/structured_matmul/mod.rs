@@ -1,0 +1,9 @@
+//! Products of matrices with a structure, for Python.
+
+mod arguments;
+mod arrays;
+mod executor;
+mod plan;
+
+pub(crate) use executor::PyStructuredMatmulExecutor;
+pub(crate) use plan::PyStructuredMatmulPlan;

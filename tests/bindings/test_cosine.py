@@ -1,0 +1,103 @@
+"""Cosine and sine transforms of the core: short lines, and steps around Fourier transforms."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.fft
+
+from gpumath.bindings import core
+
+LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 1000)
+
+
+def by_steps(x: np.ndarray, kind: int, axis: int, *, is_sine: bool, **ends: float) -> Any:
+    """Transform by both steps, with NumPy's transform in double precision between them."""
+    has_parts = np.iscomplexobj(x)
+    points = x.shape[axis]
+    arguments = {"is_sine": is_sine, "has_parts": has_parts}
+    line = core.cosine_step(x, kind, points, axis, True, **arguments, **ends)
+    assert line.flags.c_contiguous
+    if kind == 3:
+        spectrum = np.fft.irfft(line, points, axis, norm="forward")
+    elif kind == 4 and points % 2 == 0:
+        spectrum = np.fft.fft(line, axis=axis)
+    else:
+        spectrum = np.fft.rfft(line, axis=axis)
+    if x.dtype == np.float32:
+        spectrum = spectrum.astype(np.complex64 if np.iscomplexobj(spectrum) else np.float32)
+    return core.cosine_step(spectrum, kind, points, axis, False, scale=0.5, **arguments)
+
+
+def drawn(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    rng = np.random.default_rng()
+    values = rng.standard_normal(shape).astype(dtype)
+    return values + 1j * rng.standard_normal(shape) if np.iscomplexobj(values) else values
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("is_sine", [False, True])
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+def test_steps_and_lines_are_scipys(kind: int, is_sine: bool, dtype: Any) -> None:
+    reference = scipy.fft.dst if is_sine else scipy.fft.dct
+    close = 1e-5 if dtype == np.float32 else 1e-12
+    for points, axis in product(LENGTHS, (0, 1, 2)):
+        if kind == 1 and points == 1 and not is_sine:
+            continue
+        shape = [3, 2, 4]
+        shape[axis] = points
+        x = drawn(tuple(shape), dtype)
+        expected = reference(x, kind, axis=axis) / 2
+        strided = np.repeat(x, 2, axis=1)[:, ::2].swapaxes(0, 2).copy().swapaxes(0, 2)
+        for operand in (x, strided):
+            for result in (
+                by_steps(operand, kind, axis, is_sine=is_sine),
+                core.cosine_transform(operand, kind, axis, is_sine=is_sine, scale=0.5),
+            ):
+                assert result.dtype == x.dtype
+                assert result.flags.c_contiguous
+                error = np.abs(result - expected).max()
+                assert error <= close * np.abs(expected).max(), (points, axis)
+
+
+def test_ends_are_weighed() -> None:
+    x = drawn((2, 6), np.float64)
+    weighed = x * [2, 1, 1, 1, 1, 3]
+    for kind, is_sine in product((1, 2, 3, 4), (False, True)):
+        expected = (scipy.fft.dst if is_sine else scipy.fft.dct)(weighed, kind)
+        steps = by_steps(x, kind, 1, is_sine=is_sine, first=2.0, last=3.0)
+        np.testing.assert_allclose(2 * steps, expected, atol=1e-13)
+        result = core.cosine_transform(
+            x, kind, 1, is_sine=is_sine, before=(2.0, 3.0), after=(0.5, 5.0)
+        )
+        np.testing.assert_allclose(result, expected * [0.5, 1, 1, 1, 1, 5], atol=1e-13)
+
+
+def test_long_lines_are_left_to_the_steps() -> None:
+    assert core.cosine_transform(np.ones(1 << 16), 2, 0, num_threads=2) is not None
+    assert core.cosine_transform(np.ones((1 << 16) + 1), 2, 0, num_threads=2) is None
+    assert core.cosine_transform(np.ones((1 << 16) + 1), 2, 0, num_threads=1) is not None
+    assert core.cosine_transform(np.ones(1 << 22), 2, 0, num_threads=1) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: core.cosine_step(x, 7, 4, 1, True), ValueError, "no type 7"),
+        (lambda x: core.cosine_step(x, 2, 5, 1, True), ValueError, "5 elements along axis 1"),
+        (lambda x: core.cosine_step(x, 2, 4, 2, True), ValueError, "4 elements along axis 2"),
+        (lambda x: core.cosine_step(x, 2, 4, 1, False), TypeError, "complex numbers"),
+        (lambda x: core.cosine_step(x, 1, 1, 1, True), ValueError, "at least 2 points"),
+        (lambda x: core.cosine_step(x, 2, 4, 1, True, has_parts=True), TypeError, "no parts"),
+        (lambda x: core.cosine_transform(x, 5, 1), ValueError, "type 5"),
+        (lambda x: core.cosine_transform(x, 2, 2), ValueError, "no axis 2"),
+        (lambda x: core.cosine_transform(x[:1], 1, 0), ValueError, "type 1 of 1 points"),
+        (lambda x: core.cosine_transform(x.astype(int), 2, 0), TypeError, "is int64"),
+    ],
+)
+def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call(np.ones((3, 4)))
