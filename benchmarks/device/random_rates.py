@@ -88,30 +88,29 @@ def kernels(random: Any, generator: str, options: dict[str, Any]) -> dict[str, C
     return {body.__name__: cuda.jit(**options)(body) for body in bodies}
 
 
-def times(package: str, generators: list[str]) -> dict[tuple[str, str], tuple[float, float]]:
+def times(package: str, generator: str) -> dict[str, tuple[float, float]]:
     """Return the time of each kernel and of its first launch, in ms."""
     random = importlib.import_module(f"{package}.device.random")
     compiled = random.Compile(cc=None)
     options = {"link": compiled.files, "extensions": compiled.extension}
     sums = cuda.device_array(THREADS, np.float64)
+    states = getattr(random, f"States{generator}")(THREADS)
     found = {}
-    for generator in generators:
-        states = getattr(random, f"States{generator}")(THREADS)
-        for name, kernel in kernels(random, generator, options).items():
-            launch = kernel[THREADS // BLOCK, BLOCK]
-            start = time.perf_counter()
+    for name, kernel in kernels(random, generator, options).items():
+        launch = kernel[THREADS // BLOCK, BLOCK]
+        start = time.perf_counter()
+        launch(states, sums)
+        cuda.synchronize()
+        first = (time.perf_counter() - start) * 1e3
+        best = float("inf")
+        for _ in range(3):
+            before, after = cuda.event(), cuda.event()
+            before.record()
             launch(states, sums)
-            cuda.synchronize()
-            first = (time.perf_counter() - start) * 1e3
-            best = float("inf")
-            for _ in range(3):
-                before, after = cuda.event(), cuda.event()
-                before.record()
-                launch(states, sums)
-                after.record()
-                after.synchronize()
-                best = min(best, cuda.event_elapsed_time(before, after))
-            found[generator, name] = best, first
+            after.record()
+            after.synchronize()
+            best = min(best, cuda.event_elapsed_time(before, after))
+        found[name] = best, first
     return found
 
 
@@ -121,13 +120,14 @@ def main() -> None:
     parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=GENERATORS)
     chosen = parser.parse_args()
     packages = ["gpumath", *([chosen.peer] if chosen.peer else [])]
-    measured = {package: times(package, chosen.generators) for package in packages}
-    for generator, name in measured["gpumath"]:
-        parts = []
-        for package in packages:
-            best, first = measured[package][generator, name]
-            parts.append(f"{package} {best:9.3f} ms, first {first:6.0f} ms")
-        print(f"{generator:14} {name:15} {'   '.join(parts)}")
+    for generator in chosen.generators:
+        measured = {package: times(package, generator) for package in packages}
+        for name in measured["gpumath"]:
+            parts = []
+            for package in packages:
+                best, first = measured[package][name]
+                parts.append(f"{package} {best:9.3f} ms, first {first:6.0f} ms")
+            print(f"{generator:14} {name:15} {'   '.join(parts)}")
 
 
 if __name__ == "__main__":
