@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -48,22 +47,28 @@ def check(matmul: Any, tolerance: float, **options: Any) -> None:
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), FLOATS)
-@pytest.mark.parametrize("data_type", ["real", "complex"])
-def test_types(precision: Any, tolerance: float, data_type: Any) -> None:
-    if precision is np.float16 and data_type == "complex":
-        tolerance *= 2
+def test_types(precision: Any, tolerance: float) -> None:
     arrangement = (ROWS, COLUMNS, ROWS)
-    check(device.Matmul((32, 16, 64), precision, data_type, arrangement=arrangement), tolerance)
+    check(device.Matmul((32, 16, 64), precision, "real", arrangement=arrangement), tolerance)
 
 
-@pytest.mark.parametrize("signs", [("u", "u", "u"), ("", "", ""), ("", "u", "")])
+@pytest.mark.parametrize(
+    ("precision", "tolerance"),
+    [(np.float32, 1e-5), (Precision(bfloat16, bfloat16, np.float32), 1e-2)],
+)
+def test_complex_types(precision: Any, tolerance: float) -> None:
+    arrangement = (COLUMNS, ROWS, COLUMNS)
+    check(device.Matmul((32, 16, 64), precision, "complex", arrangement=arrangement), tolerance)
+
+
+@pytest.mark.parametrize("signs", [("u", "u", "u"), ("", "u", "")])
 def test_integers(signs: tuple[str, str, str]) -> None:
     names = zip(signs, ("int8", "int8", "int32"), strict=True)
     precision = Precision(*(np.dtype(sign + name).type for sign, name in names))
     check(device.Matmul((32, 32, 32), precision, "real", arrangement=(ROWS, COLUMNS, ROWS)), 0)
 
 
-@pytest.mark.parametrize("arrangement", list(product((ROWS, COLUMNS), repeat=3)))
+@pytest.mark.parametrize("arrangement", [(ROWS, ROWS, COLUMNS), (COLUMNS, ROWS, ROWS)])
 def test_arrangements(arrangement: Any) -> None:
     check(device.Matmul((13, 7, 21), np.float32, "real", arrangement=arrangement), 1e-5)
 
@@ -72,7 +77,6 @@ def test_arrangements(arrangement: Any) -> None:
 def test_transpose_modes(mode: str) -> None:
     modes = ("non_transposed", mode)
     check(device.Matmul((16, 8, 24), np.float64, "complex", transpose_mode=modes), 1e-14)
-    check(device.Matmul((16, 8, 24), np.float32, "complex", transpose_mode=modes[::-1]), 1e-5)
 
 
 @pytest.mark.parametrize("leading_dimension", [(41, 43, 45), "suggested"])

@@ -12,13 +12,15 @@ from gpumath.device._fft import FFT
 from gpumath.device._matmul import Matmul
 from gpumath.device._solver import Solver
 from gpumath.device._solver_properties import Composed
+from gpumath.device._tensors import accumulator_functions, copy_wait_code, tensor_function
 
 __all__ = ["precompile"]
 
+_ACCUMULATORS = ("suggested_accumulator", "accumulator")
 # Ways to call `execute`, the usual one first.
 _APIS: dict[type, tuple[str, ...]] = {
-    FFT: ("shared_memory", "register_memory"),
-    Matmul: ("static_leading_dimensions", "dynamic_leading_dimensions"),
+    FFT: ("register_memory", "shared_memory"),
+    Matmul: ("static_leading_dimensions", "dynamic_leading_dimensions", *_ACCUMULATORS),
     Solver: ("compiled_leading_dim", "runtime_leading_dim"),
 }
 
@@ -33,9 +35,9 @@ def precompile(*objects: Any) -> None:
     ----------
     *objects : FFT, Matmul, Solver, a class of solvers, or pair
         Pairs say how ``execute`` is called, where that is not the usual way: ``(fft,
-        "register_memory")`` with shared memory as an argument, ``(matmul,
-        "dynamic_leading_dimensions")`` and ``(solver, "runtime_leading_dim")`` with leading
-        dimensions as arguments.
+        "shared_memory")`` on points in shared memory, ``(matmul, "dynamic_leading_dimensions")``
+        and ``(solver, "runtime_leading_dim")`` with leading dimensions as arguments, ``(matmul,
+        "suggested_accumulator")`` and ``(matmul, "accumulator")`` with tensors.
 
     Raises
     ------
@@ -71,4 +73,9 @@ def _jobs(described: Any) -> list[Callable[[], object]]:
     if apis is None:
         msg = f"{described!r} is no FFT, Matmul, Solver or class of solvers"
         raise TypeError(msg)
+    if chosen in _ACCUMULATORS and isinstance(described, Matmul):
+        prefix = chosen.removesuffix("accumulator")
+        functions = accumulator_functions(described, prefix)
+        copies = partial(copy_wait_code, described.sm._replace(arch=""))
+        return [copies, *(partial(tensor_function, *function) for function in functions)]
     return [partial(described._code, one_of("how execute is called", chosen or apis[0], apis))]

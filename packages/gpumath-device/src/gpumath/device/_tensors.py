@@ -35,7 +35,7 @@ from gpumath.device._types import value_type_number
 if TYPE_CHECKING:
     from gpumath.device._matmul import Matmul
 
-__all__ = ["Layout", "copy_wait_code", "tensor_function"]
+__all__ = ["Layout", "accumulator_functions", "copy_wait_code", "tensor_function"]
 
 _TRAITS = ("LOGICAL_SIZE", "STORAGE_BYTES", "ALIGNMENT_BYTES")
 
@@ -235,6 +235,31 @@ def _device_function(
 
     key = (function, arguments, alignment, *sorted(operators.items()))
     return compiled("matmul-function", key, target, compile_now)
+
+
+def accumulator_functions(matmul: Matmul, prefix: str) -> list[tuple[Any, ...]]:
+    """Return the arguments of `tensor_function` for what kernels do with an accumulator.
+
+    Parameters
+    ----------
+    matmul : Matmul
+        The product.
+    prefix : {'suggested_', ''}
+        Which layouts.
+    """
+    a, b, accumulator, fragment = (
+        Layout(matmul, prefix + tensor)
+        for tensor in ("smem_a", "smem_b", "accumulator_c", "rmem_c")
+    )
+    global_a, global_b, global_c = (Layout(matmul, f"gmem_{name}") for name in "abc")
+    about = ("MAP_IDX2CRD_PARTITIONER", "IS_THREAD_ACTIVE", "IS_PREDICATED", "IS_INDEX_IN_BOUNDS")
+    functions = [
+        *(("EXECUTE", a, b, accumulator), ("CLEAR", accumulator), ("CREATE", accumulator)),
+        *(("COPY", global_a, a), ("COPY", global_b, b), ("COPY", accumulator, fragment)),
+        *(("COPY", global_c, fragment), ("COPY", fragment, global_c)),
+        *(("AXPBY", fragment, fragment), *((name, fragment) for name in about)),
+    ]
+    return [(matmul, *function) for function in functions]
 
 
 def copy_wait_code(target: ComputeCapability) -> CompiledCode:

@@ -121,9 +121,10 @@ def _check(product: Any, name: str, given: Any, value_types: dict[str, Any]) -> 
             return
         needed = "an integer"
     else:
-        if isinstance(given, types.Number):
+        is_complex = isinstance(given, types.Complex)
+        if isinstance(given, types.Number) and (not is_complex or product.data_type == "complex"):
             return
-        needed = "a number"
+        needed = "a real number" if is_complex else "a number"
     msg = f"{name} of execute of {product} is {given}; {needed} is needed"
     raise TypingError(msg)
 
