@@ -4,13 +4,14 @@
 finds gpumath's code in its cache.
 
     python benchmarks/device/random_rates.py                     # gpumath alone
-    python benchmarks/device/random_rates.py nvmath              # and nvmath-python
+    python benchmarks/device/random_rates.py --peer nvmath       # and nvmath-python
+    python benchmarks/device/random_rates.py --generators XORWOW # of one generator
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -87,42 +88,46 @@ def kernels(random: Any, generator: str, options: dict[str, Any]) -> dict[str, C
     return {body.__name__: cuda.jit(**options)(body) for body in bodies}
 
 
-def times(package: str) -> dict[tuple[str, str], tuple[float, float]]:
+def times(package: str, generator: str) -> dict[str, tuple[float, float]]:
     """Return the time of each kernel and of its first launch, in ms."""
     random = importlib.import_module(f"{package}.device.random")
     compiled = random.Compile(cc=None)
     options = {"link": compiled.files, "extensions": compiled.extension}
     sums = cuda.device_array(THREADS, np.float64)
+    states = getattr(random, f"States{generator}")(THREADS)
     found = {}
-    for generator in GENERATORS:
-        states = getattr(random, f"States{generator}")(THREADS)
-        for name, kernel in kernels(random, generator, options).items():
-            launch = kernel[THREADS // BLOCK, BLOCK]
-            start = time.perf_counter()
+    for name, kernel in kernels(random, generator, options).items():
+        launch = kernel[THREADS // BLOCK, BLOCK]
+        start = time.perf_counter()
+        launch(states, sums)
+        cuda.synchronize()
+        first = (time.perf_counter() - start) * 1e3
+        best = float("inf")
+        for _ in range(3):
+            before, after = cuda.event(), cuda.event()
+            before.record()
             launch(states, sums)
-            cuda.synchronize()
-            first = (time.perf_counter() - start) * 1e3
-            best = float("inf")
-            for _ in range(3):
-                before, after = cuda.event(), cuda.event()
-                before.record()
-                launch(states, sums)
-                after.record()
-                after.synchronize()
-                best = min(best, cuda.event_elapsed_time(before, after))
-            found[generator, name] = best, first
+            after.record()
+            after.synchronize()
+            best = min(best, cuda.event_elapsed_time(before, after))
+        found[name] = best, first
     return found
 
 
 def main() -> None:
-    packages = ["gpumath", *sys.argv[1:]]
-    measured = {package: times(package) for package in packages}
-    for generator, name in measured["gpumath"]:
-        parts = []
-        for package in packages:
-            best, first = measured[package][generator, name]
-            parts.append(f"{package} {best:9.3f} ms, first {first:6.0f} ms")
-        print(f"{generator:14} {name:15} {'   '.join(parts)}")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer", choices=["nvmath"])
+    parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=GENERATORS)
+    chosen = parser.parse_args()
+    packages = ["gpumath", *([chosen.peer] if chosen.peer else [])]
+    for generator in chosen.generators:
+        measured = {package: times(package, generator) for package in packages}
+        for name in measured["gpumath"]:
+            parts = []
+            for package in packages:
+                best, first = measured[package][name]
+                parts.append(f"{package} {best:9.3f} ms, first {first:6.0f} ms")
+            print(f"{generator:14} {name:15} {'   '.join(parts)}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
+from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._solver_classes import TransposeMode
 from gpumath.device._solver_properties import (
     CommonOptions,
@@ -12,7 +13,6 @@ from gpumath.device._solver_properties import (
     SolverOptions,
     WithC,
     WithTau,
-    outside_of_kernel,
 )
 
 __all__ = ["LQFactorize", "LQMultiply", "LeastSquaresSolver", "QRFactorize", "QRMultiply"]
@@ -49,7 +49,7 @@ class _Factorize(WithTau):
             Leading dimension. Default: the one that is compiled in.
         """
         del a, tau, lda
-        outside_of_kernel(f"{type(self).__name__}.factorize")
+        only_in_kernels(f"{type(self).__name__}.factorize")
 
 
 class QRFactorize(_Factorize):
@@ -280,4 +280,4 @@ class LeastSquaresSolver(WithTau):
             Leading dimensions, both or none. Default: those that are compiled in.
         """
         del a, tau, b, lda, ldb
-        outside_of_kernel("LeastSquaresSolver.solve")
+        only_in_kernels("LeastSquaresSolver.solve")

@@ -126,14 +126,19 @@ def _exports(generators: tuple[str, ...]) -> list[str]:
             result = c_type(function.result, generator)
             out = [f"{result} *out"] if function.width > 1 else []
             parameters = ", ".join([*declared, *out, f"{generator} *s"])
-            state_last = name.startswith(_STATE_LAST)
-            passed = [*given, "*s"] if state_last else ["*s", *given]
-            call = f"{_CPP_NAMES.get(name, name)}({', '.join(passed + ['out'] * len(out))})"
-            body = f"return {call};" if result != "void" and not out else f"{call};"
-            returned = "void" if out else result
+            state = "local" if generator in _PSEUDO else "*s"
+            passed = [*given, state] if name.startswith(_STATE_LAST) else [state, *given]
+            call = f"{_CPP_NAMES.get(name, name)}({', '.join(passed + ['out'] * len(out))});"
+            has_result = result != "void" and not out
+            body = f"return {call}" if has_result else call
+            if generator in _PSEUDO:
+                # A state that is loaded and stored as a whole, on all paths, stays in registers
+                # during a loop in the kernel.
+                kept, returned = ("auto r = ", " return r;") if has_result else ("", "")
+                body = f"{generator} local = *s; {kept}{call} *s = local;{returned}"
             lines.append(
-                f'extern "C" __device__ {returned} {symbol(name, generator)}({parameters}) '
-                f"{{ {body} }}"
+                f'extern "C" __device__ {result if has_result else "void"} '
+                f"{symbol(name, generator)}({parameters}) {{ {body} }}"
             )
     return lines
 

@@ -31,6 +31,7 @@ from gpumath.device._descriptor import (
     explained,
     produce_ltoir,
 )
+from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._solver_functions import (
     FUNCTIONS,
     LEADING_DIMENSIONS,
@@ -415,8 +416,7 @@ class Solver:
             It is called outside of a kernel.
         """
         del arguments
-        msg = "Solver.execute is called inside kernels that numba.cuda.jit compiles"
-        raise RuntimeError(msg)
+        only_in_kernels("Solver.execute")
 
     @property
     def _apis(self) -> tuple[str, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
+from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._solver_properties import (
     Shape,
     SolverOptions,
     WithB,
     WithInfo,
-    outside_of_kernel,
 )
 
 __all__ = ["CholeskySolver", "LUPivotSolver", "LUSolver", "TransposeMode", "TriangularSolver"]
@@ -76,7 +76,7 @@ class CholeskySolver(WithInfo):
             Leading dimension. Default: the one that is compiled in.
         """
         del a, info, lda
-        outside_of_kernel("CholeskySolver.factorize")
+        only_in_kernels("CholeskySolver.factorize")
 
     def solve(self, a: Any, b: Any, lda: int | None = None, ldb: int | None = None) -> None:
         """Replace B by the solution, inside a kernel.
@@ -91,7 +91,7 @@ class CholeskySolver(WithInfo):
             Leading dimensions, both or none. Default: those that are compiled in.
         """
         del a, b, lda, ldb
-        outside_of_kernel("CholeskySolver.solve")
+        only_in_kernels("CholeskySolver.solve")
 
 
 class _LU(WithInfo):
@@ -164,7 +164,7 @@ class LUSolver(_LU):
             Leading dimension. Default: the one that is compiled in.
         """
         del a, info, lda
-        outside_of_kernel("LUSolver.factorize")
+        only_in_kernels("LUSolver.factorize")
 
     def solve(self, a: Any, b: Any, lda: int | None = None, ldb: int | None = None) -> None:
         """Replace B by the solution, inside a kernel.
@@ -179,7 +179,7 @@ class LUSolver(_LU):
             Leading dimensions, both or none. Default: those that are compiled in.
         """
         del a, b, lda, ldb
-        outside_of_kernel("LUSolver.solve")
+        only_in_kernels("LUSolver.solve")
 
 
 class LUPivotSolver(_LU):
@@ -244,7 +244,7 @@ class LUPivotSolver(_LU):
             Leading dimension. Default: the one that is compiled in.
         """
         del a, ipiv, info, lda
-        outside_of_kernel("LUPivotSolver.factorize")
+        only_in_kernels("LUPivotSolver.factorize")
 
     def solve(
         self, a: Any, ipiv: Any, b: Any, lda: int | None = None, ldb: int | None = None
@@ -261,7 +261,7 @@ class LUPivotSolver(_LU):
             Leading dimensions, both or none. Default: those that are compiled in.
         """
         del a, ipiv, b, lda, ldb
-        outside_of_kernel("LUPivotSolver.solve")
+        only_in_kernels("LUPivotSolver.solve")
 
 
 class TriangularSolver(WithB):
@@ -356,4 +356,4 @@ class TriangularSolver(WithB):
             Leading dimensions, both or none. Default: those that are compiled in.
         """
         del a, b, lda, ldb
-        outside_of_kernel("TriangularSolver.solve")
+        only_in_kernels("TriangularSolver.solve")

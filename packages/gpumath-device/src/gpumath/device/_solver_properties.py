@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypedDict
 import numpy as np
 
 from gpumath.device._architecture import ComputeCapability, Dim3
+from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._solver import Solver
 from gpumath.device._solver_functions import LEADING_DIMENSIONS
 
@@ -22,7 +23,6 @@ __all__ = [
     "WithC",
     "WithInfo",
     "WithTau",
-    "outside_of_kernel",
 ]
 
 Shape = tuple[int, int, int]
@@ -42,18 +42,6 @@ class SolverOptions(CommonOptions, total=False):
 
     arrangement: Sequence[str] | None
     leading_dimensions: Sequence[int] | None
-
-
-def outside_of_kernel(method: str) -> Any:
-    """Say that only kernels can call a method.
-
-    Raises
-    ------
-    RuntimeError
-        Always.
-    """
-    msg = f"{method} is called inside kernels that numba.cuda.jit compiles"
-    raise RuntimeError(msg)
 
 
 class Composed:
@@ -353,4 +341,4 @@ class WithC(WithTau):
             Leading dimensions, both or none. Default: those that are compiled in.
         """
         del a, tau, c, lda, ldc
-        outside_of_kernel(f"{type(self).__name__}.multiply")
+        only_in_kernels(f"{type(self).__name__}.multiply")

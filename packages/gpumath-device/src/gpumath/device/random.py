@@ -32,7 +32,7 @@ from typing import Any
 
 from gpumath.device import random_helpers
 from gpumath.device._architecture import ComputeCapability, as_compute_capability
-from gpumath.device._kernel_function import kernel_function
+from gpumath.device._random_function import kernel_function
 from gpumath.device._random_states import (
     StatesMRG32k3a,
     StatesPhilox4_32_10,

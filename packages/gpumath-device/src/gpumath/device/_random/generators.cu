@@ -53,8 +53,8 @@ __device__ u32 next(XORWOW &s)
     return s.v[4] + s.d;
 }
 
-// Take n steps, or n times 2^67. The table has powers of the step as polynomials of it, one for each
-// bit of n; a polynomial is applied by taking its 160 steps and adding up those that it has.
+// Take n steps, or n times 2^67. The table has powers of the step as polynomials of it, one for
+// each bit of n. A polynomial is applied by taking its 160 steps and adding up those that it has.
 __device__ void jump(u32 (&v)[5], u64 n, const u32 (&powers)[64][5])
 {
     for (int bit = 0; n; bit++, n >>= 1) {

@@ -1,10 +1,12 @@
-"""Functions that only kernels can call."""
+"""Makes the functions of `gpumath.device.random`, which only kernels can call."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
+
+from gpumath.device._kernel_functions import only_in_kernels
 
 __all__ = ["kernel_function"]
 
@@ -21,9 +23,7 @@ class _KernelFunction:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         del arguments, keywords
-        name = f"{self._function.__module__}.{self._function.__name__}"
-        msg = f"{name} is called inside kernels that numba.cuda.jit compiles"
-        raise RuntimeError(msg)
+        only_in_kernels(f"{self._function.__module__}.{self._function.__name__}")
 
     @property
     def _numba_type_(self) -> Any:
