@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gpumath.bindings import core
+from tests.helpers.callbacks import require_numba
 from tests.helpers.repository import ROOT
 
 PROGRAMS = ROOT / "tests" / "compat" / "programs"
@@ -38,6 +40,10 @@ def test_programs_on_the_gpu(program: str) -> None:
         pytest.importorskip(library, reason=f"{library} is not installed")
     for area in re.findall(r"nvmath\.(device|linalg\.advanced)", source):
         pytest.importorskip(f"gpumath.{area}", reason=f"there is no gpumath.{area}")
+    if "numba" in source:
+        require_numba()
+    if "nvmath.device" in source and not core.has("mathdx.get_version"):
+        pytest.skip("libmathdx is not installed")
     done = run("--report", str(PROGRAMS / program))
     assert done.returncode == 0, done.stderr
     assert "opened: cu" in done.stderr

@@ -44,5 +44,5 @@ with nvmath.linalg.advanced.Matmul(left, right, options={"device_id": 0}) as mm:
     mm.reset_operands(a=other, b=right)
     assert np.allclose(mm.execute(), other @ right)
     stream = cp.cuda.Stream()
-    mm.plan(stream=stream)
-    assert np.allclose(mm.execute(stream=stream), other @ right)
+    mm.plan(stream=stream.ptr)
+    assert np.allclose(mm.execute(stream=stream.ptr), other @ right)
