@@ -53,6 +53,7 @@ HOST = ModuleOrder(
         ("_host",),
         ("memory",),
         ("fft", "linalg", "sparse", "tensor", "random"),
+        ("bench",),
     ),
 )
 
