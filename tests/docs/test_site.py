@@ -91,7 +91,11 @@ def page(browser: Any, address: str) -> Iterator[Any]:
 
     page.on("console", note)
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("requestfailed", lambda request: errors.append(request.url))
+    # A click may end a request for an icon of the page that it leaves.
+    page.on(
+        "requestfailed",
+        lambda request: request.failure == "net::ERR_ABORTED" or errors.append(request.url),
+    )
     yield page
     context.close()
     assert errors == []
@@ -120,9 +124,8 @@ def test_the_search_finds_c_names(page: Any, c_name: str, python_name: str) -> N
     first = page.locator("#search-results ul.search li a").first
     assert first.inner_text() == f"{c_name} is {python_name}"
     first.click()
-    page.wait_for_load_state()
     heading = page.locator(f'[id="gpumath.bindings.{python_name}"]')
-    assert heading.count() == 1
+    heading.wait_for()  # fails if there is none, or more than one
     assert python_name.split(".")[1] in heading.inner_text()
 
 
@@ -156,5 +159,5 @@ def test_one_click_from_the_front_page(page: Any, link: str, expected: str) -> N
     page.goto("/index.html")
     page.wait_for_url("**/docs/index.html")
     page.locator("article").get_by_role("link", name=link, exact=True).click()
-    page.wait_for_load_state()
+    page.wait_for_url(lambda url: "/docs/index.html" not in url)
     assert expected in page.locator("article").inner_text()
