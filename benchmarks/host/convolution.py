@@ -58,6 +58,7 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each row")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "complex64"])
+    parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     xp: Any = np
@@ -70,6 +71,7 @@ def main() -> None:
         import scipy.signal as peer
     rng, found = np.random.default_rng(), []
     rows = ROWS + (LARGE_ROWS if arguments.gpu else [])
+    rows = [row for row in rows if row[0] in arguments.functions]
     for (name, first, second), dtype in product(rows, arguments.dtypes):
         in1, in2 = (
             xp.asarray(rng.standard_normal(shape).astype(dtype)) for shape in (first, second)

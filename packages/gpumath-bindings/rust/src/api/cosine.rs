@@ -200,10 +200,15 @@ pub(crate) fn cosine_step<'py>(
 /// >>> core.cosine_transform(np.array([1.0, 2.0]), 3, 0, scale=0.5).round(3)
 /// array([ 1.914, -0.914])
 #[pyfunction]
-#[pyo3(signature = (
-    operand, transform, axis, *, is_sine=false, scale=1.0, before=(1.0, 1.0), after=(1.0, 1.0),
-    num_threads=None
-))]
+#[pyo3(
+    signature = (
+        operand, transform, axis, *, is_sine=false, scale=1.0, before=(1.0, 1.0),
+        after=(1.0, 1.0), num_threads=None
+    ),
+    // Without it the tuples would be an ellipsis.
+    text_signature = "(operand, transform, axis, *, is_sine=False, scale=1.0, \
+                      before=(1.0, 1.0), after=(1.0, 1.0), num_threads=None)"
+)]
 #[allow(clippy::too_many_arguments, reason = "they are those of the Python function")]
 pub(crate) fn cosine_transform<'py>(
     py: Python<'py>,
