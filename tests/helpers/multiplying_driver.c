@@ -1,6 +1,7 @@
 /* The driver of copying_driver.c, with a cuBLASLt that multiplies as the real one documents it: of
    matrices in column-major order, which it may transpose. What it gets is checked like there. */
 #include "copying_driver.c"
+#include <stdio.h>
 
 enum { NO_VALUE = 7, NO_SUPPORT = 15, RELU = 2, BIAS = 4, BGRADA = 256, BGRADB = 512 };
 typedef struct { int type; uint64_t rows, columns; int64_t ld; int32_t batch; int64_t stride; } Layout;
@@ -15,6 +16,7 @@ int lt_alive(void) { return made_ - destroyed_; }
 int lt_products(void) { return products_; }
 int lt_least_alignment(void) { return least_alignment_; }
 
+int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, size, "stand-in"), device; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) { return *value = attribute == 16 ? 4 : 9, device; }
 int cuModuleLoadData(void **module, const void *image) { return *module = (void *)8, image ? SUCCESS : INVALID_VALUE; }
 int cuModuleGetFunction(void **function, void *module, const char *name) {

@@ -83,6 +83,46 @@ impl Geometry {
         Self { rows: shape.rows, columns: shape.columns, depth: shape.depth, strides, batch }
     }
 
+    /// Makes batch dimensions part of the rows where `b` has one entry for all of them, or part of
+    /// the columns where `a` has, if each entry continues the one before. One large product takes
+    /// less time than many small ones. Without a vector and an auxiliary matrix.
+    pub(super) fn folded(mut self) -> Self {
+        while let Some(dim) = self.batch.fastest() {
+            let of = |matrix: Matrix| (dim.strides[matrix as usize], self.strides(matrix));
+            // How far entries are apart, and how far if they continued each other along an axis.
+            let continues = |matrix: Matrix, axis: usize, count: i64| {
+                let (step, strides) = of(matrix);
+                count == 1 || step == count * strides[axis]
+            };
+            let is_one = |matrix: Matrix| of(matrix).0 == 0;
+            let others = [Matrix::C, Matrix::Result];
+            let by = |factor: Matrix, other: Matrix, axis: usize, count: i64| {
+                is_one(other)
+                    && continues(factor, axis, count)
+                    && others.iter().all(|&matrix| continues(matrix, axis, count))
+            };
+            let (axis, factor, count) = if by(Matrix::A, Matrix::B, 0, self.rows) {
+                (0, Matrix::A, self.rows)
+            } else if by(Matrix::B, Matrix::A, 1, self.columns) {
+                (1, Matrix::B, self.columns)
+            } else {
+                break;
+            };
+            if count == 1 {
+                for matrix in [factor, Matrix::C, Matrix::Result] {
+                    self.strides[matrix as usize][axis] = dim.strides[matrix as usize];
+                }
+            }
+            if axis == 0 {
+                self.rows *= dim.extent;
+            } else {
+                self.columns *= dim.extent;
+            }
+            self.batch.pop_fastest();
+        }
+        self
+    }
+
     /// The distances between rows and between columns of a matrix.
     pub(super) fn strides(&self, matrix: Matrix) -> [i64; 2] {
         self.strides[matrix as usize]

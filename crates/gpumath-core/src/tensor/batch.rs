@@ -76,6 +76,11 @@ impl<const N: usize> BatchDims<N> {
         offsets
     }
 
+    /// Returns the fastest dimension, if there is a dimension.
+    pub(crate) fn fastest(&self) -> Option<BatchDim<N>> {
+        self.0.last().copied()
+    }
+
     /// Removes and returns the fastest dimension. Without dimensions, returns one of a single entry
     /// with strides of 1.
     pub(crate) fn pop_fastest(&mut self) -> BatchDim<N> {

@@ -136,7 +136,11 @@ struct Choice {
 
 impl Route {
     pub(super) fn of(problem: &MatmulProblem) -> Result<Self> {
-        let geometry = problem.geometry();
+        let [vector, aux, ..] = problem.matrix_dtypes();
+        let geometry = match (vector, aux) {
+            (None, None) => problem.geometry().folded(),
+            _ => problem.geometry(),
+        };
         let candidates = candidates(problem, &geometry);
         let by_columns = Choice::of(problem, &candidates, false);
         let is_free = !problem.epilog.is_by_columns();

@@ -90,8 +90,9 @@ fn batches_are_merged_or_repeated() {
     };
     let whole = of([60, 12, 4, 1], [120, 24, 6, 1]);
     assert_eq!((whole.batch.extent, whole.outer.count()), (10, 1));
-    let same = of([60, 12, 4, 1], [0, 0, 6, 1]);
-    assert_eq!((same.batch.extent, same.batch.strides[Matrix::B as usize]), (10, 0));
+    let same = of([60, 24, 4, 1], [0, 0, 6, 1]);
+    assert_eq!((same.batch.extent, same.batch.strides[Matrix::B as usize]), (5, 0));
+    assert_eq!(same.outer.count(), 2);
     let crossed = of([12, 0, 4, 1], [0, 24, 6, 1]);
     assert_eq!((crossed.batch.extent, crossed.outer.count()), (5, 2));
     assert!(copied(&crossed).is_empty());
@@ -101,6 +102,24 @@ fn batches_are_merged_or_repeated() {
     let backwards = of([60, -12, 4, 1], [120, 24, 6, 1]);
     assert_eq!(copied(&backwards), [Matrix::A]);
     assert_eq!(backwards.batch.extent, 10);
+}
+
+#[test]
+fn a_batch_with_one_factor_for_all_is_one_product() {
+    let request = MatmulRequest::default();
+    let of = |a: (&[i64], &[i64]), b: (&[i64], &[i64])| {
+        let views = [view(DType::Float32, a.0, a.1), view(DType::Float32, b.0, b.1)];
+        let route = route(&request, &views);
+        let result = route.columns(Matrix::Result).unwrap();
+        let copies = route.staged.len();
+        (route.batch.extent, route.outer.count(), result.length, result.count, copies)
+    };
+    let by_rows = of((&[2, 5, 3, 4], &[60, 12, 4, 1]), (&[4, 6], &[6, 1]));
+    assert_eq!(by_rows, (1, 1, 6, 30, 0));
+    let vectors = of((&[10, 1, 4], &[8, 7, 1]), (&[4, 6], &[1, 4]));
+    assert_eq!(vectors, (1, 1, 6, 10, 0));
+    let gaps = of((&[5, 3, 4], &[13, 4, 1]), (&[4, 6], &[6, 1]));
+    assert_eq!(gaps, (5, 1, 6, 3, 0));
 }
 
 #[test]

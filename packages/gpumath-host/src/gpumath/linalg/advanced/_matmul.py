@@ -109,10 +109,13 @@ def matmul(
     array([[14., 20.],
            [30., 44.]])
 
-    A layer of a neural network, on a GPU::
+    A layer of a neural network, with the sum of a product and a bias rectified:
 
-        epilog = advanced.MatmulEpilog.RELU_BIAS
-        y = advanced.matmul(weights, x, epilog=epilog, epilog_inputs={"bias": bias})
+    >>> bias = np.array([-8.0, 1.0])
+    >>> epilog = advanced.MatmulEpilog.RELU_BIAS
+    >>> advanced.matmul(a, a, epilog=epilog, epilog_inputs={"bias": bias})
+    array([[ 0.,  2.],
+           [16., 23.]])
     """
     if (
         options is None

@@ -8,20 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpumath._host.array_libraries import library_of
-from gpumath._host.memory_limit import check_memory_limit, memory_limit_bytes
-from gpumath._host.operation import StatefulOperation, logged_execution
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._errors import InvalidMatmulState
-from gpumath.linalg.advanced._algorithm import Algorithm, algorithm_from
+from gpumath.linalg.advanced._algorithm import Algorithm
 from gpumath.linalg.advanced._algorithm_ids import algorithm_ids
 from gpumath.linalg.advanced._autotune import median_times
-from gpumath.linalg.advanced._operands import (
-    Operands,
-    layout_of,
-    places,
-    refused_block_scaling,
-)
+from gpumath.linalg.advanced._operands import Operands, places, refused_block_scaling
 from gpumath.linalg.advanced._options import (
     MatmulOptions,
     MatmulPlanPreferences,
@@ -29,13 +22,14 @@ from gpumath.linalg.advanced._options import (
     resolve_preferences,
     resolve_scales,
 )
+from gpumath.linalg.advanced._planned_product import PlannedProduct, check_algorithm
 from gpumath.linalg.advanced._tuning import ProductTuning
 from gpumath.linalg.advanced._types import dtype_name
 
 __all__ = ["Matmul"]
 
 
-class Matmul(core.MatmulExecutor, StatefulOperation):
+class Matmul(PlannedProduct):
     """A product ``epilog(alpha * a @ b + beta * c)``, made once and run many times.
 
     The steps are the constructor, `plan`, perhaps `autotune`, `execute`, then any number of
@@ -109,9 +103,8 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         self._begin(self._arrays.library, device_id, chosen)
         self._options = chosen
         self._has_operands = True
-        self._algorithms: list[Algorithm] = []
-        # What the next plan is made of, beside operands.
-        self._choices: dict[str, Any] = {
+        self._algorithms = []
+        self._choices = {
             **places(device_id, chosen),
             "inplace": chosen.inplace,
             "compute_type": None if chosen.compute_type is None else int(chosen.compute_type),
@@ -185,7 +178,7 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         self._check_has_operands("plan()")
         chosen = resolve_preferences(preferences)
         for algorithm in algorithms or ():
-            _check_algorithm(algorithm)
+            check_algorithm(algorithm)
         arrays, previous = self._arrays, (self._arrays.inputs, self._choices)
         try:
             arrays.inputs = {}
@@ -375,125 +368,3 @@ class Matmul(core.MatmulExecutor, StatefulOperation):
         self._operands = []
         self._has_operands = False
         self._logger.info("operands released")
-
-    def _execute(
-        self, algorithm: Algorithm | None, release_workspace: bool, stream: Any, out: Any
-    ) -> Any:
-        """Execute with arguments, or what the plan as it is does not do."""
-        self._check_ready()
-        if algorithm is not None:
-            _check_algorithm(algorithm)
-        if algorithm is None:
-            # Its settings may have been changed.
-            chosen = self._algorithms[0] if self._algorithms else None
-            plan = self._make_plan(algorithm=chosen, stream=stream)
-            self._plan = plan
-            self._ready()
-        else:
-            plan = self._make_plan(algorithm=algorithm, stream=stream)
-        if out is not None:
-            plan = self._make_plan(algorithm=algorithm, stream=stream, out=out)
-        if stream is not None and plan.device_id is None and self._device_id is None:
-            self._logger.warning("stream is ignored: no GPU takes part")
-        with logged_execution(self._logger, "matmul", plan, self._device_id):
-            result = self._run(plan, out, stream)
-        if release_workspace:
-            self._workspace.release()
-        return result
-
-    def _make_plan(self, algorithm: Algorithm | None = None, **choices: Any) -> core.MatmulPlan:
-        """Make or find a plan, and check it against the user's limit."""
-        arrays, limit = self._arrays, self._options.memory_limit
-        choices = {**self._choices, **choices}
-        if algorithm is not None:
-            choices |= {"algorithm": algorithm._bytes(), "limit": 1}
-        if limit is not None and limit != MatmulOptions.memory_limit:
-            device_id = choices.get("device_id", self._device_id)
-            if device_id is not None:
-                total = core.Device(device_id).total_memory
-                choices["max_workspace"] = memory_limit_bytes(limit, total)
-        plan = core.MatmulPlan(
-            *(arrays.a, arrays.b, arrays.c),
-            inputs=arrays.further or None,
-            conjugate=arrays.conjugate,
-            **choices,
-        )
-        check_memory_limit(limit, plan)
-        return plan
-
-    def _take_algorithms(self, given: Sequence[Algorithm] | None) -> None:
-        found = list(given) if given else [algorithm_from(each) for each in self._plan.algorithms]
-        self._algorithms = found
-        for algorithm in found:
-            # With other settings it needs another plan.
-            algorithm._on_change = self._unprepare
-
-    def _ready(self) -> None:
-        """Let the core execute the plan with the operands as they are."""
-        arrays = self._arrays
-        self._operands = arrays.in_order()
-        self._has_addend = arrays.c is not None
-        self._further = {*arrays.inputs, *arrays.scales}
-        self._layouts = [layout_of(array) for array in self._operands]
-        self._prepare(
-            *(self._library.name, self._device_id, self._plan, arrays.alpha, arrays.beta),
-            *(self._workspace, self._blocking, self._logger),
-        )
-
-    def _accept(self, conjugate: tuple[bool, bool]) -> None:
-        """Make the plan fit operands that have changed; ValueError if it is for other ones."""
-        arrays = self._arrays
-        operands = arrays.in_order()
-        if not self._is_planned:
-            self._plan = self._make_plan(limit=1)
-            return
-        if len(operands) != len(self._layouts):
-            msg = "operands were released; give all arrays that the product has"
-            raise ValueError(msg)
-        if arrays.conjugate != conjugate or not self._try_reset(*operands):
-            for array, layout in zip(operands, self._layouts, strict=True):
-                found = layout_of(array)
-                if found != layout:
-                    msg = (
-                        f"an operand is of (type, shape, strides, device) {found}, but this Matmul "
-                        f"object was planned for {layout}; copy it to that, or make a new object"
-                    )
-                    raise ValueError(msg)
-            # They are aligned or conjugated otherwise.
-            self._plan = self._make_plan()
-            self._take_algorithms(None)
-        self._ready()
-
-    def _run(self, plan: core.MatmulPlan, out: Any, stream: Any) -> Any:
-        arrays = self._arrays
-        return plan.run(
-            *(arrays.a, arrays.b, out, stream, self._workspace, self._blocking),
-            c=arrays.c,
-            inputs=arrays.further or None,
-            alpha=arrays.alpha,
-            beta=arrays.beta,
-        )
-
-    def _log_times(self, order: list[int], times: list[float]) -> None:
-        if self._logger.isEnabledFor(logging.INFO):
-            best = ", ".join(f"{times[number]:.4f}" for number in order[:8])
-            self._logger.info(
-                "autotuned %d algorithms; the first one took %.4f ms, the fastest ones %s ms",
-                *(len(times), times[0], best),
-            )
-
-    def _held_operands(self) -> object:
-        return True if self._has_operands else None
-
-    def _drop(self) -> None:
-        self._unprepare()
-        self._operands = []
-        for algorithm in self._algorithms:
-            algorithm._on_change = None
-        del self._plan, self._arrays, self._algorithms
-
-
-def _check_algorithm(algorithm: object) -> None:
-    if not isinstance(algorithm, Algorithm):
-        msg = f"algorithm is a {type(algorithm).__name__}; an Algorithm is needed"
-        raise TypeError(msg)
