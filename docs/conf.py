@@ -117,7 +117,8 @@ def link_to_folders(_app: Sphinx, doctree: document) -> None:
     """Let links to folders, which a code host can show, lead to the pages about them."""
     for node in doctree.findall(addnodes.pending_xref):
         target = Path(node["reftarget"].replace("../", ""))
-        if (ROOT / target).is_dir():
+        # A page may have the name of a folder, and then is what the link is to.
+        if node.get("refdomain") != "doc" and (ROOT / target).is_dir():
             pages = (FOLDERS.get(folder.as_posix()) for folder in (target, *target.parents))
             page = next(filter(None, pages), root_doc)
             node.attributes |= {"refdomain": "doc", "reftarget": page, "reftargetid": None}
