@@ -92,18 +92,18 @@ class FFT(FFTOperators):
         return self._descriptor.integer("ELEMENTS_PER_THREAD")
 
     @cached_property
-    def ffts_per_block(self) -> int | None:
-        """Number of transforms that a block computes at once."""
+    def ffts_per_block(self) -> Any:
+        """Number of transforms that a block computes at once. None for a thread's transform."""
         return self._block_trait("FFTS_PER_BLOCK")
 
     @cached_property
-    def shared_memory_size(self) -> int | None:
-        """Bytes of shared memory that a block needs."""
+    def shared_memory_size(self) -> Any:
+        """Bytes of shared memory that a block needs. None for a thread's transform."""
         return self._block_trait("SHARED_MEMORY_SIZE")
 
     @cached_property
-    def block_dim(self) -> Dim3 | None:
-        """Threads of a block."""
+    def block_dim(self) -> Any:
+        """Threads of a block, a `Dim3`. None for a thread's transform."""
         if self._execution == "Thread":
             return None
         return Dim3(*self._descriptor.integers("BLOCK_DIM", 3))
