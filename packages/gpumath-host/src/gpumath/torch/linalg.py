@@ -17,14 +17,14 @@ from gpumath.torch import _matmul_operators as operators
 __all__ = ["linear", "matmul", "mlp"]
 
 # Activation function and bias of the epilogs that have a gradient here.
-_EPILOGS = {
+_EPILOGS: dict[MatmulEpilog | None, tuple[str, bool]] = {
     None: ("", False),
-    "DEFAULT": ("", False),
-    "RELU": ("relu", False),
-    "GELU": ("gelu", False),
-    "BIAS": ("", True),
-    "RELU_BIAS": ("relu", True),
-    "GELU_BIAS": ("gelu", True),
+    MatmulEpilog.DEFAULT: ("", False),
+    MatmulEpilog.RELU: ("relu", False),
+    MatmulEpilog.GELU: ("gelu", False),
+    MatmulEpilog.BIAS: ("", True),
+    MatmulEpilog.RELU_BIAS: ("relu", True),
+    MatmulEpilog.GELU_BIAS: ("gelu", True),
 }
 
 
@@ -228,15 +228,15 @@ def _check_activation(activation: object, allowed: tuple[object, ...]) -> None:
 
 
 def _resolved_epilog(epilog: MatmulEpilog | None) -> tuple[str, bool]:
-    name = None if epilog is None else MatmulEpilog(epilog).name
-    if name not in _EPILOGS:
-        allowed = ", ".join(key for key in _EPILOGS if key)
+    # PyTorch's compiler looks up a member of an enumeration, but cannot make one.
+    if epilog not in _EPILOGS:
+        allowed = ", ".join(key.name for key in _EPILOGS if key is not None)
         msg = (
-            f"epilog is {name}, but those with a gradient are {allowed}; PyTorch keeps what a "
+            f"epilog is {getattr(epilog, 'name', epilog)}, but those with a gradient are {allowed}; PyTorch keeps what a "
             "backward pass needs. gpumath.linalg.advanced.matmul has the others"
         )
         raise ValueError(msg)
-    return _EPILOGS[name]
+    return _EPILOGS[epilog]
 
 
 def _is_differentiated(*operands: Any) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from gpumath._host.progress import with_progress
@@ -25,9 +26,8 @@ def median_times(
     itself would find its operands there.
     """
     start, end = (core.Event(device_id, timing=True) for _ in range(2))
-    cache = driver.device_get_attribute(
-        driver.DeviceAttribute.L2_CACHE_SIZE, driver.device_get(device_id)
-    )
+    device = driver.device_get(device_id)
+    cache = driver.device_get_attribute(driver.DeviceAttribute.L2_CACHE_SIZE, device)
     size = max(2 * cache, 1 << 20)
     filler = core.allocate(size, device_id=device_id, stream=stream)
     handle = 0 if stream is None else core.stream_handle(stream)
@@ -35,13 +35,28 @@ def median_times(
     for run in runs:
         for _ in range(_WARM_UP):
             run()
-    for _ in with_progress(range(iterations), "autotune"):
-        for number in random.sample(range(len(runs)), len(runs)):
-            driver.memset_d8_async(filler.device_ptr, 0, size, handle)
-            start.record(stream)
-            runs[number]()
-            end.record(stream)
-            end.synchronize()
-            times[number].append(start.elapsed_ms(end))
+    with _primary_context(device):
+        for _ in with_progress(range(iterations), "autotune"):
+            for number in random.sample(range(len(runs)), len(runs)):
+                driver.memset_d8_async(filler.device_ptr, 0, size, handle)
+                start.record(stream)
+                runs[number]()
+                end.record(stream)
+                end.synchronize()
+                times[number].append(start.elapsed_ms(end))
     filler.free()
     return [statistics.median(some) for some in times]
+
+
+@contextmanager
+def _primary_context(device: int) -> Iterator[None]:
+    """Make a device's primary context the current one: a thread may have another, or none."""
+    context = driver.device_primary_ctx_retain(device)
+    try:
+        driver.ctx_push_current(context)
+        try:
+            yield
+        finally:
+            driver.ctx_pop_current()
+    finally:
+        driver.device_primary_ctx_release(device)
