@@ -232,8 +232,9 @@ def _resolved_epilog(epilog: MatmulEpilog | None) -> tuple[str, bool]:
     if epilog not in _EPILOGS:
         allowed = ", ".join(key.name for key in _EPILOGS if key is not None)
         msg = (
-            f"epilog is {getattr(epilog, 'name', epilog)}, but those with a gradient are {allowed}; PyTorch keeps what a "
-            "backward pass needs. gpumath.linalg.advanced.matmul has the others"
+            f"epilog is {getattr(epilog, 'name', epilog)}, but those with a gradient are "
+            f"{allowed}; PyTorch keeps what a backward pass needs. gpumath.linalg.advanced.matmul "
+            "has the others"
         )
         raise ValueError(msg)
     return _EPILOGS[epilog]
