@@ -178,5 +178,8 @@ fn list_length(object: &Bound<'_, PyAny>) -> Option<usize> {
     if let Ok(list) = object.cast::<PyList>() {
         return Some(list.len());
     }
-    object.cast::<PyTuple>().ok().map(|tuple| tuple.len())
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return Some(tuple.len());
+    }
+    None
 }

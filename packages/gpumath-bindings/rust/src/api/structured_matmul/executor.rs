@@ -43,6 +43,7 @@ impl PyStructuredMatmulExecutor {
 
     /// Take other operands for which the plan fits too; False if it does not, or if that is to be
     /// logged.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 makes an owned list of arguments")]
     fn _reset(&self, py: Python<'_>, operands: Vec<Bound<'_, PyAny>>) -> PyResult<bool> {
         let operands: SmallVec<[&Bound<'_, PyAny>; 3]> = operands.iter().collect();
         self.0.reset(py, &operands)

@@ -109,10 +109,10 @@ impl PyStructuredMatmulPlan {
         let arrays = Arrays::read(a, b, c, out, None)?;
         let mut request = arrays.request();
         request.is_in_place = inplace;
-        for (left, right) in qualifiers.iter().flatten() {
+        for (left, right) in &qualifiers.unwrap_or_default() {
             request.qualifiers.push([qualifier("a", left)?, qualifier("b", right)?]);
         }
-        for (alpha, beta) in scalars.iter().flatten() {
+        for (alpha, beta) in &scalars.unwrap_or_default() {
             request.scalars.push(super::arguments::scalars(Some(alpha), Some(beta))?);
         }
         for (name, given) in
