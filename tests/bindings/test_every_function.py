@@ -97,7 +97,7 @@ def test_enums(module: str) -> None:
         assert issubclass(class_, enum.IntFlag if e.flags else enum.IntEnum)
         assert {n: int(v) for n, v in class_.__members__.items()} == {
             m.name: m.value for m in e.members
-        }
+        } | e.older
         assert e.c_name in (class_.__doc__ or "")
         for member in class_:
             assert class_(int(member)) is member

@@ -187,7 +187,9 @@ def test_has_knows_functions_that_choose_among_signatures(cuda_major: int) -> No
 def test_the_command_prints_text() -> None:
     process = run_python(["-m", "gpumath.bindings"])
     assert (process.returncode, process.stderr) == (0, "")
-    assert process.stdout.startswith("gpumath-bindings ")
+    verdict, _, rest = process.stdout.partition("\n")
+    assert verdict.startswith("ready")
+    assert rest.lstrip().startswith("gpumath-bindings ")
     for title in ("Libraries", "Devices", "Missing", "Searched"):
         assert f"\n{title}\n" in process.stdout
 
