@@ -88,7 +88,7 @@ pub struct MatmulOperand<Role> {
 /// A product `alpha * a @ b + beta * c` with an epilog. It is the key of the plan cache.
 ///
 /// [`MatmulRequest`](super::MatmulRequest) has checked that types and shapes fit, and that no two
-/// elements of the result share memory. [`Self::geometry`] has what engines compute with.
+/// elements of the result share memory. `geometry` has what engines compute with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MatmulProblem {
     /// `a`, `b` and what the request names, in that order.
