@@ -10,6 +10,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -107,8 +108,14 @@ def test_every_public_name_is_described() -> None:
     described = {entry.split(" ")[0] for entry in entries if " py:" in entry}
     modules = [m for tops in TOP_MODULES.values() for top in tops for m in public_modules(top)]
     assert len(modules) > 20
-    missing = {f"{m.__name__}.{n}" for m in modules for n in public_names(m)} - described
-    assert missing - {m.__name__ for m in modules} == set()
+    # A module among the names of another one is described under its own name, if at all.
+    names = {
+        f"{m.__name__}.{n}"
+        for m in modules
+        for n in public_names(m)
+        if not isinstance(getattr(m, n), ModuleType)
+    }
+    assert names - described == set()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-/* The driver of multiplying_driver.c, with what a tuning database asks: whether an algorithm is for a
-   product. The algorithms of this cuBLASLt end with alignments. */
+/* The driver of multiplying_driver.c, with what a tuning database asks: whether an algorithm is for
+   a product. The algorithms of this cuBLASLt end with alignments. */
 #include "multiplying_driver.c"
 
 int cublasLtMatmulAlgoCheck(void *handle, Product *it, Layout *a, Layout *b, Layout *c, Layout *d, const uint64_t *algorithm,
