@@ -183,8 +183,8 @@ fn product_shape(a: &TensorView, b: &TensorView) -> Result<ProductShape> {
     };
     if depth != other {
         return Err(Error::InvalidValue(format!(
-            "a is of {} and b of {}, but a must have as many columns as b has rows, and has {depth} \
-             for {other}; transpose or cut one",
+            "a is of {} and b of {}, but a must have as many columns as b has rows, and has \
+             {depth} for {other}; transpose or cut one",
             a.describe(),
             b.describe()
         )));

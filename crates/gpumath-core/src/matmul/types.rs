@@ -129,7 +129,8 @@ impl MatmulTypes {
         let c = c.unwrap_or(addends[0]);
         if !addends.contains(&c) {
             return Err(Error::InvalidValue(format!(
-                "c is of type {c}, but for a result of type {result} it has to be of {}; convert it",
+                "c is of type {c}, but for a result of type {result} it has to be of {}; \
+                 convert it",
                 names(addends)
             )));
         }

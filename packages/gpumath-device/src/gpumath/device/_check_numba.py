@@ -17,7 +17,8 @@ def _version(distribution: str) -> str:
 
 
 try:
-    import numba_cuda  # noqa: F401 - required, because the target inside Numba itself is an older one
+    # The target inside Numba itself is an older one.
+    import numba_cuda  # noqa: F401 - it must be there
     from numba import cuda as cuda
 except ModuleNotFoundError as error:
     if error.name not in ("numba", "numba_cuda"):

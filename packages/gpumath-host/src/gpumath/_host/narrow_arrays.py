@@ -48,7 +48,13 @@ class _Numpy:
     def repeat(self, array: Any, count: int, axis: int) -> Any:
         return np.repeat(array, count, axis)
 
-    def filled(self, like: Any, count: int, value: int, stream: Any) -> Any:  # noqa: ARG002 - there is no stream in host memory
+    def filled(
+        self,
+        like: Any,  # noqa: ARG002 - host memory is one
+        count: int,
+        value: int,
+        stream: Any,  # noqa: ARG002 - there is no stream in host memory
+    ) -> Any:
         return np.full(count, value, np.uint8)
 
     def moved(self, array: Any, device: str) -> Any:

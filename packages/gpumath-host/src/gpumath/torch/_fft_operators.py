@@ -30,7 +30,13 @@ def _empty_result(operand: Any, shape: Sequence[Any], dtype: Any) -> Any:
     return torch.empty_permuted(shape, order, dtype=dtype, device=operand.device)
 
 
-def _c2c_result(operand: Any, axes: list[int], is_forward: bool, norm: str) -> Any:  # noqa: ARG001 - every implementation of an operator has all its arguments
+# Every implementation of an operator has all its arguments, though it does not use them.
+def _c2c_result(
+    operand: Any,
+    axes: list[int],  # noqa: ARG001 - as above
+    is_forward: bool,  # noqa: ARG001 - as above
+    norm: str,  # noqa: ARG001 - as above
+) -> Any:
     return _empty_result(operand, operand.shape, operand.dtype)
 
 
@@ -40,7 +46,12 @@ def _r2c_result(operand: Any, axes: list[int], norm: str) -> Any:  # noqa: ARG00
     return _empty_result(operand, shape, operand.dtype.to_complex())
 
 
-def _c2r_result(operand: Any, axes: list[int], length: Any, norm: str) -> Any:  # noqa: ARG001 - as above
+def _c2r_result(
+    operand: Any,
+    axes: list[int],
+    length: Any,
+    norm: str,  # noqa: ARG001 - as above
+) -> Any:
     shape = list(operand.shape)
     shape[axes[-1]] = length
     return _empty_result(operand, shape, operand.dtype.to_real())
@@ -119,7 +130,13 @@ def _scale_mirrored(half: Any, axis: int, length: Any, factor: float) -> None:
 def _batched(operator: Any) -> Callable[..., tuple[Any, int]]:
     """Make the rule for ``torch.vmap``: the mapped dimension becomes one more of the batch."""
 
-    def rule(info: Any, in_dims: Any, operand: Any, axes: list[int], *arguments: Any) -> Any:  # noqa: ARG001 - PyTorch passes all
+    def rule(
+        info: Any,  # noqa: ARG001 - PyTorch passes it
+        in_dims: Any,
+        operand: Any,
+        axes: list[int],
+        *arguments: Any,
+    ) -> Any:
         moved = operand.movedim(in_dims[0], 0)
         return operator(moved, [axis + 1 for axis in axes], *arguments), 0
 

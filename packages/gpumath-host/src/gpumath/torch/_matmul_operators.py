@@ -157,7 +157,11 @@ def _sum_rows_fake(a: Any, b: Any, alpha: float) -> tuple[Any, Any]:  # noqa: AR
     return _empty(a, shape, False), a.new_empty(shape[:-1])
 
 
-def _note_sum_rows(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ARG001 - PyTorch passes it
+def _note_sum_rows(
+    ctx: Any,
+    inputs: tuple[Any, ...],
+    output: Any,  # noqa: ARG001 - PyTorch passes it
+) -> None:
     a, b, ctx.alpha = inputs
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(a, b)
@@ -183,7 +187,12 @@ def _activation_gradient(a: Any, b: Any, aux: Any, activation: str) -> tuple[Any
     return _ordered(result, True), sums.contiguous()
 
 
-def _activation_gradient_fake(a: Any, b: Any, aux: Any, activation: str) -> tuple[Any, Any]:  # noqa: ARG001 - as above
+def _activation_gradient_fake(
+    a: Any,
+    b: Any,
+    aux: Any,  # noqa: ARG001 - as above
+    activation: str,  # noqa: ARG001 - as above
+) -> tuple[Any, Any]:
     shape = _shape(a, b)
     return _empty(a, shape, True), a.new_empty(shape[:-1])
 

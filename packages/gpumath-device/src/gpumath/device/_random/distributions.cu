@@ -213,10 +213,22 @@ template <class U> __device__ u32 poisson_point(U x, double lambda)
     return k > 0 ? (u32)k : 0;
 }
 
-__device__ u32 poisson(Sobol32 &s, double lambda) { return poisson_point(next(s), lambda); }
-__device__ u32 poisson(Sobol64 &s, double lambda) { return poisson_point(next(s), lambda); }
-__device__ u32 poisson(ScrambledSobol32 &s, double lambda) { return poisson_point(next(s), lambda); }
-__device__ u32 poisson(ScrambledSobol64 &s, double lambda) { return poisson_point(next(s), lambda); }
+__device__ u32 poisson(Sobol32 &s, double lambda)
+{
+    return poisson_point(next(s), lambda);
+}
+__device__ u32 poisson(Sobol64 &s, double lambda)
+{
+    return poisson_point(next(s), lambda);
+}
+__device__ u32 poisson(ScrambledSobol32 &s, double lambda)
+{
+    return poisson_point(next(s), lambda);
+}
+__device__ u32 poisson(ScrambledSobol64 &s, double lambda)
+{
+    return poisson_point(next(s), lambda);
+}
 
 __device__ void poisson4(Philox4_32_10 &s, double lambda, u32 *out)
 {
