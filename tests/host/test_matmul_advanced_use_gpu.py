@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -106,6 +107,21 @@ def test_a_stream_of_the_users() -> None:
         found = product.execute(stream=stream, release_workspace=True)
         stream.synchronize()
         assert is_close(found, relu_bias(a, b, bias))
+
+
+def test_autotuning_times_the_stream_of_the_operands(caplog: pytest.LogCaptureFixture) -> None:
+    """Events on another stream would not wait: no GPU computes 10^15 of float32 a second."""
+    n = 4096
+    a, b = random(n, n), random(n, n)
+    torch.cuda.synchronize()
+    side = torch.cuda.stream(torch.cuda.Stream())
+    with side, advanced.tuning.using(mode="off"), advanced.Matmul(a, b) as product:
+        product.plan(preferences={"limit": 2})
+        with caplog.at_level("INFO"):
+            product.autotune(iterations=3)
+    fastest = re.search(r"the fastest ones ([0-9.]+)", caplog.text)
+    assert fastest is not None
+    assert float(fastest[1]) * 1e-3 > 2 * n**3 / 1e15
 
 
 @pytest.mark.parametrize("is_copied", [False, True])

@@ -17,9 +17,9 @@ _WARM_UP = 2
 
 
 def median_times(
-    runs: Sequence[Callable[[], Any]], iterations: int, device_id: int, stream: Any
+    runs: Sequence[Callable[[], Any]], iterations: int, device_id: int, stream: int
 ) -> list[float]:
-    """Return the median time of each of ``runs`` on the GPU, in milliseconds.
+    """Return the median time of each of ``runs`` on a stream of the GPU, in milliseconds.
 
     They take turns in random order, so that a clock that changes is the same for all. Before each
     the cache of the GPU is filled with something else, as it would be in a program: a product after
@@ -30,7 +30,6 @@ def median_times(
     cache = driver.device_get_attribute(driver.DeviceAttribute.L2_CACHE_SIZE, device)
     size = max(2 * cache, 1 << 20)
     filler = core.allocate(size, device_id=device_id, stream=stream)
-    handle = 0 if stream is None else core.stream_handle(stream)
     times: list[list[float]] = [[] for _ in runs]
     for run in runs:
         for _ in range(_WARM_UP):
@@ -38,7 +37,7 @@ def median_times(
     with _primary_context(device):
         for _ in with_progress(range(iterations), "autotune"):
             for number in random.sample(range(len(runs)), len(runs)):
-                driver.memset_d8_async(filler.device_ptr, 0, size, handle)
+                driver.memset_d8_async(filler.device_ptr, 0, size, stream)
                 start.record(stream)
                 runs[number]()
                 end.record(stream)

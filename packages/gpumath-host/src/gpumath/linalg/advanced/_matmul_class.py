@@ -264,7 +264,9 @@ class Matmul(PlannedProduct):
             for algorithm in self._algorithms
         ]
         runs = [lambda plan=plan: self._run(plan, None, stream) for plan in plans]
-        times = median_times(runs, iterations, device_id, stream)
+        # The stream that the plans run on: events on another one would not wait for them.
+        used = core.current_stream(self._arrays.a) if stream is None else core.stream_handle(stream)
+        times = median_times(runs, iterations, device_id, used)
         order = sorted(range(len(times)), key=times.__getitem__)
         self._log_times(order, times)
         self._algorithms[:] = [self._algorithms[number] for number in order[:prune]]
