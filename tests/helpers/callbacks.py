@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpumath.bindings import errors, nvjitlink, nvrtc
@@ -37,6 +39,8 @@ def require_numba() -> None:
     """Skip unless Numba's CUDA target and NVVM are there."""
     if find_spec("numba_cuda") is None:
         pytest.skip("numba-cuda is not installed")
+    if version("numba-cuda").startswith("0.30.") and not hasattr(np, "row_stack"):
+        pytest.skip(f"numba-cuda 0.30 does not work with NumPy {np.__version__}")
     from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
 
     try:

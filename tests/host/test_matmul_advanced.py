@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import pickle
 from typing import Any
 
 import numpy as np
@@ -193,10 +194,20 @@ def test_algorithms_are_saved_and_loaded() -> None:
     for wrong in (np.zeros(2, saved.dtype), np.zeros(64, np.uint8)):
         with pytest.raises(ValueError, match="give what as_numpy"):
             advanced.Algorithm.from_numpy(wrong)
+    told: list[advanced.Matmul] = []
+
+    class Product(advanced.Matmul):
+        def _unprepare(self) -> None:
+            told.append(self)
+            super()._unprepare()
+
+    products = [Product(A, B) for _ in range(2)]
+    for product in products:
+        product.plan(algorithms=[loaded])
+    copied = pickle.loads(pickle.dumps(products[0].algorithms))[0]
+    np.testing.assert_array_equal(copied.as_numpy(), saved)
     if not core.has("cublasLt.matmul_algo_config_set_attribute"):
         pytest.skip("cuBLASLt is not installed")
-    changes: list[int] = []
-    loaded._on_change = lambda: changes.append(1)
     loaded.tile = (128, 256)
     loaded.stages = (64, "AUTO")
     loaded.split_k = 3
@@ -204,7 +215,8 @@ def test_algorithms_are_saved_and_loaded() -> None:
     again = advanced.Algorithm.from_numpy(loaded.as_numpy())
     assert (again.tile, again.stages, again.split_k) == ((128, 256), (64, "AUTO"), 3)
     assert again.cluster_shape == (2, 1, 1)
-    assert len(changes) == 4
+    assert all(told.count(product) == 4 for product in products), "both need other plans"
+    assert repr(copied) == "Algorithm(<empty>)", "a copy has settings of its own"
     with pytest.raises(ValueError, match="tile is"):
         loaded.tile = (7, 7)
 

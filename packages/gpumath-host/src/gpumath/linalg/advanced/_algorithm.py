@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Self
+from typing import Any, Protocol, Self
+from weakref import WeakSet
 
 import numpy as np
 
@@ -52,12 +52,18 @@ class AlgorithmCapabilities:
     pointer_array_grouped_support: int | None = None
 
 
+class _Product(Protocol):
+    """What an algorithm knows of a product that uses it."""
+
+    def _unprepare(self) -> None: ...
+
+
 class Algorithm:
     """An algorithm of cuBLASLt for one product, which `Matmul.plan` finds.
 
     Its settings can be changed within its `capabilities`. It is saved and loaded by way of a NumPy
-    array, and can then be passed to `Matmul.plan` for an equal product, with an equal cuBLASLt on
-    an equal GPU.
+    array, or by ``pickle``, and can then be passed to `Matmul.plan` for an equal product, with an
+    equal cuBLASLt on an equal GPU.
 
     Parameters
     ----------
@@ -84,7 +90,8 @@ class Algorithm:
             )
             raise ValueError(msg)
         self._result = found.reshape(1).copy()
-        self._on_change: Callable[[], None] | None = None
+        # With other settings, these products need other plans.
+        self._products: WeakSet[_Product] = WeakSet()
 
     @classmethod
     def from_numpy(cls, array: np.ndarray) -> Self:
@@ -195,6 +202,10 @@ class Algorithm:
     def cluster_shape(self, shape: tuple[int, ...] | str) -> None:
         self._set(_Setting.CLUSTER_SHAPE_ID, _number_of("cluster_shape", "ClusterShape", shape))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Save the algorithm alone, not the products that use it."""
+        return type(self), (self._result,)
+
     def __repr__(self) -> str:
         """Return what tells algorithms apart."""
         if not any(self._bytes()):
@@ -226,8 +237,8 @@ class Algorithm:
         cublasLt.matmul_algo_config_set_attribute(
             self._address, setting, value.ctypes.data, value.nbytes
         )
-        if self._on_change is not None:
-            self._on_change()
+        for product in self._products:
+            product._unprepare()
 
     def _capability(self, capability: int) -> Any:
         dtype = np.dtype(cublasLt.get_matmul_algo_cap_attribute_dtype(capability))

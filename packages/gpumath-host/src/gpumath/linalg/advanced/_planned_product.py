@@ -76,8 +76,7 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         found = list(given) if given else [algorithm_from(each) for each in self._plan.algorithms]
         self._algorithms = found
         for algorithm in found:
-            # With other settings it needs another plan.
-            algorithm._on_change = self._unprepare
+            algorithm._products.add(self)
 
     def _ready(self) -> None:
         """Let the core execute the plan with the operands as they are."""
@@ -140,7 +139,7 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         self._unprepare()
         self._operands = []
         for algorithm in self._algorithms:
-            algorithm._on_change = None
+            algorithm._products.discard(self)
         del self._plan, self._arrays, self._algorithms
 
 
