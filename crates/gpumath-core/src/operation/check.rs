@@ -46,6 +46,12 @@ impl<O: Operation> Plan<O> {
         inputs: &[View],
         outs: &[Option<View>],
     ) -> Result<()> {
+        self.check_inputs(inputs)?;
+        self.check_outs(inputs, outs)
+    }
+
+    /// Checks inputs before an execution.
+    fn check_inputs(&self, inputs: &[impl Deref<Target = TensorView>]) -> Result<()> {
         let problem = self.problem();
         let location = self.location_of(inputs)?;
         let engine = self.execution().location();
@@ -62,6 +68,20 @@ impl<O: Operation> Plan<O> {
                 )));
             }
         }
+        Ok(())
+    }
+
+    /// Checks the memory given for results before an execution on inputs that were
+    /// [checked](Self::check) before.
+    pub fn check_outs<View: Deref<Target = TensorView>>(
+        &self,
+        inputs: &[View],
+        outs: &[Option<View>],
+    ) -> Result<()> {
+        let problem = self.problem();
+        let location = inputs.first().map_or(MemoryLocation::Host, |first| first.device);
+        let engine = self.execution().location();
+        let overwritten = problem.overwritten_input();
         for (index, (spec, out)) in problem.outputs().zip(outs).enumerate() {
             let Some(out) = out else { continue };
             spec.check(out, location)?;

@@ -90,10 +90,7 @@ impl ArrayLibrary {
         match self {
             Self::Numpy => numpy_array(py, layout, dtype),
             Self::Cupy => cupy_array(py, layout, dtype, view.device),
-            Self::Torch(exchange) => {
-                let is_alike = view.dtype == dtype && view.layout == *layout;
-                torch_tensor(operand, layout, dtype, is_alike, exchange)
-            }
+            Self::Torch(exchange) => torch_tensor(operand, view, layout, dtype, exchange),
             Self::Other => {
                 let (space, ordinal) = match view.device {
                     MemoryLocation::Host => (MemoryKind::Host, 0),
@@ -184,7 +181,7 @@ fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<
     };
     let array = array?;
     let view = numpy::view(&array).named(py, "the new array")?;
-    checked_new(array, &view, layout, dtype, "NumPy")
+    checked_new(array, &view, (layout, dtype, MemoryLocation::Host), "NumPy")
 }
 
 /// Returns a new array, unless it is not what was asked for: a function of its library may have
@@ -192,14 +189,14 @@ fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<
 fn checked_new<'py>(
     array: Bound<'py, PyAny>,
     view: &TensorView,
-    layout: &Layout,
-    dtype: DType,
+    (layout, dtype, device): (&Layout, DType, MemoryLocation),
     library: &str,
 ) -> PyResult<NewArray<'py>> {
-    if view.dtype == dtype && view.layout.is_equivalent(layout) && !view.readonly {
+    let is_there = view.device == device && !view.readonly;
+    if view.dtype == dtype && view.layout.is_equivalent(layout) && is_there {
         return Ok(NewArray { array, ptr: view.ptr });
     }
-    let wanted = TensorView { dtype, layout: layout.clone(), ..view.clone() };
+    let wanted = TensorView { dtype, layout: layout.clone(), device, ..view.clone() };
     Err(PyRuntimeError::new_err(format!(
         "{library} was asked for a new array of {}, and returned one of {}; has one of its \
          functions been replaced?",
@@ -257,31 +254,33 @@ fn cupy_array<'py>(
 
 fn torch_tensor<'py>(
     operand: &Bound<'py, PyAny>,
+    like: &TensorView,
     layout: &Layout,
     dtype: DType,
-    is_alike: bool,
     exchange: Option<Exchange>,
 ) -> PyResult<NewArray<'py>> {
-    static TENSOR: LazyAttribute = LazyAttribute::new("torch", "Tensor");
-    static EMPTY_LIKE: LazyAttribute = LazyAttribute::new("torch", "empty_like");
     static EMPTY: LazyAttribute = LazyAttribute::new("torch", "empty_strided");
     static DTYPES: DTypeObjects = DTypeObjects::new();
     let py = operand.py();
-    // The fastest function; but a subclass may have overridden it.
-    let array = if is_alike && operand.get_type().is(TENSOR.get(py)?) {
-        EMPTY_LIKE.get(py)?.call1((operand,))?
-    } else {
-        let dtype = DTYPES.get(py, dtype, |name| py.import("torch")?.getattr(name))?;
-        let keywords = PyDict::new(py);
-        keywords.set_item(intern!(py, "dtype"), dtype)?;
-        keywords.set_item(intern!(py, "device"), operand.getattr(intern!(py, "device"))?)?;
-        let shape = PyTuple::new(py, &layout.shape)?;
-        EMPTY.get(py)?.call((shape, PyTuple::new(py, &layout.strides)?), Some(&keywords))?
+    let dtype_object = DTYPES.get(py, dtype, |name| py.import("torch")?.getattr(name))?;
+    let (shape, strides) = (PyTuple::new(py, &layout.shape)?, PyTuple::new(py, &layout.strides)?);
+    let array = match (like.device, torch::empty_on_current_device(py)) {
+        (MemoryLocation::Device(ordinal), Some(empty))
+            if device::is_current(ordinal).or_raise(py)? =>
+        {
+            empty.call1((shape, strides, dtype_object))?
+        }
+        _ => {
+            let keywords = PyDict::new(py);
+            keywords.set_item(intern!(py, "dtype"), dtype_object)?;
+            keywords.set_item(intern!(py, "device"), operand.getattr(intern!(py, "device"))?)?;
+            EMPTY.get(py)?.call((shape, strides), Some(&keywords))?
+        }
     };
     let view = match exchange {
         Some(exchange) => torch::exchanged_view_again(&array, exchange).map(|(view, _)| view),
         None => torch::view(&array),
     };
     let view = view.named(py, "the new tensor")?;
-    checked_new(array, &view, layout, dtype, "PyTorch")
+    checked_new(array, &view, (layout, dtype, like.device), "PyTorch")
 }

@@ -141,6 +141,22 @@ impl TensorPredicate {
     }
 }
 
+/// Returns the function by which PyTorch's own compiled programs make results:
+/// `(shape, strides, dtype)` gives a tensor on the current CUDA device. It takes half the time of
+/// `torch.empty_strided` and saves 1.8 µs of each execution with a new result (of 16.9 µs for a
+/// product; docs/performance.md). `None` if this PyTorch has no such function.
+pub(super) fn empty_on_current_device(py: Python<'_>) -> Option<&Bound<'_, PyAny>> {
+    static FUNCTION: SetOnce<Option<Py<PyAny>>> = SetOnce::new();
+    let find = || {
+        let mut found = py.import("torch")?.into_any();
+        for name in ["_C", "_dynamo", "guards", "_empty_strided_cuda"] {
+            found = found.getattr(name)?;
+        }
+        PyResult::Ok(found.unbind())
+    };
+    FUNCTION.get_or_init(|| find().ok()).as_ref().map(|function| function.bind(py))
+}
+
 /// Refuses a tensor that requires a gradient, unless the user has switched gradients off.
 pub(super) fn check_gradient(operand: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     let py = operand.py();

@@ -26,13 +26,13 @@ const INFO: i32 = 20;
 pub(crate) struct Executor<O: Operation, Defaults>(Mutex<State<O, Defaults>>);
 
 struct State<O: Operation, Defaults> {
-    operands: SmallVec<[Py<PyAny>; 1]>,
-    /// What the operands were when they were last looked into.
+    operands: SmallVec<[Py<PyAny>; 2]>,
+    /// What the operands were when they were last checked against the plan, and fitted it.
     known: Option<Arc<KnownViews>>,
     prepared: Option<Arc<Prepared<O, Defaults>>>,
 }
 
-type KnownViews = SmallVec<[TensorView; 1]>;
+type KnownViews = SmallVec<[TensorView; 2]>;
 
 /// What an execution takes besides operands.
 pub(crate) struct Prepared<O: Operation, Defaults> {
@@ -55,18 +55,22 @@ impl<O: Operation, Defaults> Default for Executor<O, Defaults> {
 
 impl<O: Operation, Defaults> Executor<O, Defaults> {
     /// The operands; none before there are any.
-    pub(crate) fn operands<'py>(&self, py: Python<'py>) -> SmallVec<[Bound<'py, PyAny>; 1]> {
+    pub(crate) fn operands<'py>(&self, py: Python<'py>) -> SmallVec<[Bound<'py, PyAny>; 2]> {
         self.state().operands.iter().map(|operand| operand.bind(py).clone()).collect()
     }
 
     /// Takes other operands, without looking into them.
-    pub(crate) fn set_operands(&self, operands: SmallVec<[Py<PyAny>; 1]>) {
+    pub(crate) fn set_operands(&self, operands: SmallVec<[Py<PyAny>; 2]>) {
         self.replace_operands(operands, None);
     }
 
     /// Says what an execution does; `None` declines all that follow.
     pub(crate) fn prepare(&self, prepared: Option<Prepared<O, Defaults>>) {
-        let old = std::mem::replace(&mut self.state().prepared, prepared.map(Arc::new));
+        let old = {
+            let mut state = self.state();
+            state.known = None;
+            std::mem::replace(&mut state.prepared, prepared.map(Arc::new))
+        };
         drop(old);
     }
 
@@ -82,7 +86,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         if operands.is_empty() || !prepared.log.is_silent(py)? {
             return Ok(None);
         }
-        let mut inputs: SmallVec<[Input<'_>; 1]> = SmallVec::new();
+        let mut inputs: SmallVec<[Input<'_>; 2]> = SmallVec::new();
         let mut library = ArrayLibrary::Other;
         for (index, object) in operands.into_iter().enumerate() {
             let name = || prepared.plan.problem().input(index).map_or("", |spec| spec.name);
@@ -113,9 +117,8 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
                 });
             }
         }
-        if known.is_none() {
-            self.note_views(&inputs);
-        }
+        let is_known = known
+            .is_some_and(|known| known.iter().eq(inputs.iter().map(|input| &input.operand.view)));
         let invocation = Invocation {
             plan: &prepared.plan,
             library,
@@ -126,10 +129,14 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
             workspace: Some(prepared.workspace.get()),
             blocking: prepared.blocking,
         };
-        match invocation.check() {
-            Ok(()) => invocation.run(py).map(Some),
-            Err(_) => Ok(None),
+        let checked = if is_known { invocation.check_outs() } else { invocation.check() };
+        if checked.is_err() {
+            return Ok(None);
         }
+        if !is_known {
+            self.note_views(&prepared, invocation.inputs);
+        }
+        invocation.run(py).map(Some)
     }
 
     /// Takes other operands for which the plan fits too; `false` declines.
@@ -193,7 +200,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         &self,
         py: Python<'py>,
     ) -> (
-        SmallVec<[Bound<'py, PyAny>; 1]>,
+        SmallVec<[Bound<'py, PyAny>; 2]>,
         Option<Arc<KnownViews>>,
         Option<Arc<Prepared<O, Defaults>>>,
     ) {
@@ -202,7 +209,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         (operands, state.known.clone(), state.prepared.clone())
     }
 
-    fn replace_operands(&self, operands: SmallVec<[Py<PyAny>; 1]>, known: Option<Arc<KnownViews>>) {
+    fn replace_operands(&self, operands: SmallVec<[Py<PyAny>; 2]>, known: Option<Arc<KnownViews>>) {
         let old = {
             let mut state = self.state();
             state.known = known;
@@ -212,10 +219,12 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         drop(old);
     }
 
-    /// Keeps what the operands are, unless others have come meanwhile.
-    fn note_views(&self, inputs: &[Input<'_>]) {
+    /// Keeps what the operands are, which fit what is prepared, unless others have come meanwhile.
+    fn note_views(&self, prepared: &Arc<Prepared<O, Defaults>>, inputs: &[Input<'_>]) {
         let mut state = self.state();
-        let are_same = state.operands.len() == inputs.len()
+        let is_same = state.prepared.as_ref().is_some_and(|own| Arc::ptr_eq(own, prepared));
+        let are_same = is_same
+            && state.operands.len() == inputs.len()
             && state.operands.iter().zip(inputs).all(|(held, input)| held.is(&input.object));
         if are_same {
             let known = views(inputs).into_iter().cloned().collect();

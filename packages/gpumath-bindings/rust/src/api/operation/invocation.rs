@@ -37,7 +37,7 @@ pub(crate) struct Invocation<'a, 'py, O: Operation> {
 }
 
 /// The results of one execution.
-pub(crate) type Results<'py> = SmallVec<[Bound<'py, PyAny>; 1]>;
+pub(crate) type Results<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
 
 /// Addresses of inputs or of results.
 type Addresses = SmallVec<[usize; 4]>;
@@ -64,6 +64,11 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
     /// Checks whether the plan can be executed on these operands, before anything happens.
     pub(crate) fn check(&self) -> gpumath_core::Result<()> {
         self.plan.check(self.inputs, self.outs)
+    }
+
+    /// Like [`check`](Self::check), for inputs that were checked before.
+    pub(super) fn check_outs(&self) -> gpumath_core::Result<()> {
+        self.plan.check_outs(self.inputs, self.outs)
     }
 
     /// Executes, and returns the results. The caller has [checked](Self::check) the operands.

@@ -90,6 +90,17 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
             *(self._workspace, self._blocking, self._logger),
         )
 
+    def _reset_factors(self, a: Any, b: Any) -> bool:
+        """Let the core take other factors, which is the fastest; False if it does not."""
+        arrays = self._arrays
+        if not self._has_operands or any(arrays.conjugate):
+            return False
+        a, b = arrays.a if a is None else a, arrays.b if b is None else b
+        if not self._try_reset(a, b, *arrays.in_order()[2:]):
+            return False
+        arrays.a, arrays.b = a, b
+        return True
+
     def _accept(self, conjugate: tuple[bool, bool]) -> None:
         """Make the plan fit operands that have changed; ValueError if it is for other ones."""
         arrays = self._arrays
