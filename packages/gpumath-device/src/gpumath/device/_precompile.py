@@ -69,7 +69,7 @@ def _jobs(described: Any) -> list[Callable[[], object]]:
     if isinstance(described, Composed):
         solvers: Any = described._solvers.values()
         return [job for solver in solvers for job in _jobs((solver, chosen))]
-    apis = _APIS.get(type(described))
+    apis = next((apis for kind, apis in _APIS.items() if isinstance(described, kind)), None)
     if apis is None:
         msg = f"{described!r} is no FFT, Matmul, Solver or class of solvers"
         raise TypeError(msg)
