@@ -123,6 +123,10 @@ def test_attributes() -> None:
             "needs a square matrix",
         ),
         (
+            lambda: device.LUSolver((8,), np.float32, "Block", sm=90).b_strides(ldb=7),
+            "ldb is 7; at least 8 is needed",
+        ),
+        (
             lambda: device.LUSolver((8,), np.float32, "Block", transpose_mode="no", sm=90),  # type: ignore[arg-type]
             "transpose_mode is 'no'",
         ),

@@ -65,7 +65,9 @@ def precompile(*objects: Any) -> None:
 
 
 def _jobs(described: Any) -> list[Callable[[], object]]:
-    described, chosen = described if isinstance(described, tuple) else (described, None)
+    chosen = None
+    if isinstance(described, tuple) and len(described) == 2:
+        described, chosen = described
     if isinstance(described, Composed):
         solvers: Any = described._solvers.values()
         return [job for solver in solvers for job in _jobs((solver, chosen))]
