@@ -1,206 +1,242 @@
-"""Rates of FFTs and matrix products that blocks compute, by gpumath and by nvmath-python.
+"""Rates of FFTs and matrix products that blocks compute, and what their kernels take of the GPU.
 
-Each kernel of each package is compiled in a process of its own, several at once; one at a time is
-measured. A kernel repeats a transform or a product on data that stays in registers or in shared
-memory, so the GPU's memory has no part in the rates.
+The same transform or product is in three kernels: of Numba with gpumath, of Numba with
+nvmath-python, and of CUDA C++ with gpumath's LTO-IR. Each is compiled in a process of its own,
+several at once. Then one process launches them in turns. Rates are repetitions in all blocks that
+fit on the GPU at a time; the GPU's memory has no part in them.
 
-    python benchmarks/device/block_rates.py                      # gpumath alone
+    python benchmarks/device/block_rates.py                      # gpumath and C++
     python benchmarks/device/block_rates.py --peer FOLDER        # and nvmath-python, from a folder
 
-A folder is put first on PYTHONPATH, and its libraries on LD_LIBRARY_PATH.
+A folder is put first on PYTHONPATH, and its libraries on LD_LIBRARY_PATH. With `--kernels FOLDER`
+the kernels are kept there, and found there by the next run.
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
-import importlib
+import ctypes
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
 import warnings
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import _kernels
 
-BLOCKS = 132 * 16
-PRECISIONS = {"float16": np.float16, "float32": np.float32, "float64": np.float64}
-FFT_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
-MATMUL_SIZES = (16, 32, 64, 96)
+from gpumath.bindings import core, driver
+from gpumath.bindings.driver import DeviceAttribute, FunctionAttribute
 
-
-def best_time(kernel: Any, grid: int, block: Any, dynamic: int, *arguments: Any) -> float:
-    """Return the seconds that one repetition takes, the best of five."""
-    from numba import cuda
-
-    kernel = kernel.specialize(*arguments, 4, 0)
-    with Path(os.environ["BLOCK_RATES_LOCK"]).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return _best_time(cuda, kernel, (grid, block, 0, dynamic), arguments)
+FFT_SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+PRODUCT_SIZES = (16, 32, 64, 96)
+ROUNDS, TARGET_SECONDS = 7, 1e-3
 
 
-def _best_time(cuda: Any, kernel: Any, launch: Any, arguments: Any) -> float:
-    times = []
-    for _ in range(5):
-        marks = [cuda.event(), cuda.event(), cuda.event()]
-        for mark, repetitions in zip(marks, (4, 68, 0), strict=True):
-            mark.record()
-            if repetitions:
-                kernel[launch](*arguments, repetitions, 0)
-        marks[-1].synchronize()
-        first, second = (cuda.event_elapsed_time(*marks[i : i + 2]) for i in range(2))
-        times.append((second - first) / 64 / 1e3)
-    return min(times)
+class Launchable:
+    """A loaded kernel, launched with as many blocks as the GPU holds at a time."""
+
+    def __init__(self, kernel: _kernels.Kernel, gpu: int, out: int) -> None:
+        module = driver.module_load_data(kernel.cubin)
+        functions = array("Q", [0])
+        driver.module_enumerate_functions(functions, 1, module)
+        self.function, self.block, self.dynamic = functions[0], kernel.block, kernel.dynamic
+        largest = FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.func_set_attribute(self.function, largest, self.dynamic)
+        threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
+        each = driver.occupancy_max_active_blocks_per_multiprocessor(
+            self.function, threads, self.dynamic
+        )
+        processors = driver.device_get_attribute(DeviceAttribute.MULTIPROCESSOR_COUNT, gpu)
+        self.blocks = each * processors
+        self.work = kernel.work * self.blocks
+        attribute = driver.func_get_attribute
+        self.registers = attribute(FunctionAttribute.NUM_REGS, self.function)
+        self.local_bytes = attribute(FunctionAttribute.LOCAL_SIZE_BYTES, self.function)
+        self.out = out
+        self.marks = [driver.event_create(0), driver.event_create(0)]
+        self.seconds(1)
+        self.repetitions = max(8, int(TARGET_SECONDS / (self.seconds(8) / 8)))
+        self.best = float("inf")
+
+    def seconds(self, repetitions: int) -> float:
+        """Return the time of one launch."""
+        arguments = ((self.out, repetitions, 0), (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64))
+        driver.event_record(self.marks[0], 0)
+        grid = (self.blocks, 1, 1)
+        driver.launch_kernel(self.function, *grid, *self.block, self.dynamic, 0, arguments)
+        driver.event_record(self.marks[1], 0)
+        driver.event_synchronize(self.marks[1])
+        return driver.event_elapsed_time(*self.marks) / 1e3
+
+    def measure(self) -> None:
+        """Launch with many and with few repetitions, and keep the best time of one repetition."""
+        few = self.repetitions // 4
+        more = self.seconds(few + self.repetitions) - self.seconds(few)
+        self.best = min(self.best, more / self.repetitions)
+
+    def result(self) -> dict[str, Any]:
+        """Return the rate, and what the kernel takes of the GPU."""
+        return {
+            "rate": self.work / self.best,
+            "blocks": self.blocks,
+            "registers": self.registers,
+            "local_bytes": self.local_bytes,
+        }
 
 
-def fft_rate(device: Any, size: int, name: str) -> float:
-    """Return transforms per second of all blocks together."""
-    from numba import cuda
-
-    fft = device.FFT(
-        size=size,
-        precision=PRECISIONS[name],
-        fft_type="c2c",
-        direction="forward",
-        execution="Block",
-        ffts_per_block="suggested" if size < 1024 else None,
-    )
-    value_type, storage, count = fft.value_type, fft.storage_size, fft.elements_per_thread
-    make = getattr(device, f"{name}x{4 if name == 'float16' else 2}")
-    four = name == "float16"
-
-    @cuda.jit(device=True)
-    def fill_pair(data: Any) -> None:
-        for i in range(count):
-            data[i] = make(0.001 * i, 0.002 * cuda.threadIdx.x)
-
-    @cuda.jit(device=True)
-    def fill_four(data: Any) -> None:
-        zero = np.float16(0.001)
-        for i in range(count):
-            data[i] = make(zero, zero, zero, zero)
-
-    fill = fill_four if four else fill_pair
-
-    @cuda.jit
-    def kernel(out: Any, repetitions: int, store: int) -> None:
-        data = cuda.local.array(shape=(storage,), dtype=value_type)
-        shared = cuda.shared.array(shape=(0,), dtype=value_type)
-        fill(data)
-        for _ in range(repetitions):
-            fft.execute(data, shared)
-        if store:
-            for i in range(count):
-                out[i] = data[i].x
-
-    out = cuda.to_device(np.zeros(64, PRECISIONS[name]))
-    block = tuple(fft.block_dim)
-    seconds = best_time(kernel, BLOCKS, block, fft.shared_memory_size, out)
-    return BLOCKS * fft.ffts_per_block / seconds
-
-
-def matmul_rate(device: Any, size: int, name: str) -> float:
-    """Return floating-point operations per second of all blocks together."""
-    from numba import cuda
-
-    dtype = PRECISIONS[name]
-    product = device.Matmul(
-        size=(size, size, size),
-        precision=device.Precision(dtype, dtype, np.float32) if name == "float16" else dtype,
-        data_type="real",
-        arrangement=("row_major", "col_major", "row_major"),
-        block_dim=(128, 1, 1),
-        alignment=(16, 16, 16),
-        static_block_dim=True,
-    )
-    spans = (product.a_size, product.b_size, product.c_size)
-    c_type = np.float32 if name == "float16" else dtype
-
-    @cuda.jit
-    def kernel(out: Any, repetitions: int, store: int) -> None:
-        a = cuda.shared.array(shape=spans[0], dtype=dtype, alignment=16)
-        b = cuda.shared.array(shape=spans[1], dtype=dtype, alignment=16)
-        c = cuda.shared.array(shape=spans[2], dtype=c_type, alignment=16)
-        for i in range(cuda.threadIdx.x, spans[0], 128):
-            a[i] = 0.001 * i
-            b[i] = 0.002 * i
-            c[i] = 0
-        cuda.syncthreads()
-        for _ in range(repetitions):
-            product.execute(0.5, a, b, 0.5, c)
-            cuda.syncthreads()
-        if store:
-            out[cuda.threadIdx.x] = c[cuda.threadIdx.x]
-
-    out = cuda.to_device(np.zeros(128, c_type))
-    return BLOCKS * 2 * size**3 / best_time(kernel, BLOCKS, 128, 0, out)
-
-
-def rate(package: str, title: str) -> float | str:
-    """Return a rate, or the error."""
+def compile_here(subject: str, title: str, file: Path) -> None:
+    """Write a kernel, or the error, to a file."""
     warnings.simplefilter("ignore")
-    kind, size, name = title.split()
+    capability = core.Device(0).compute_capability if core.Device.count() else (9, 0)
     try:
-        device = importlib.import_module(f"{package}.device")
-        return (fft_rate if kind == "FFT" else matmul_rate)(device, int(size), name)
+        made: Any = _kernels.make(subject, title, capability)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"[:200]
+        traceback.print_exc()
+        made = f"{type(error).__name__}: {error}"[:300]
+    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as whole:
+        pickle.dump(made, whole)
+    Path(whole.name).rename(file)
 
 
-def run(package: str, folder: str | None, title: str) -> float | str:
-    """Measure in a process of its own."""
-    environment = dict(os.environ)
-    if folder:
-        environment["PYTHONPATH"] = f"{folder}:{environment.get('PYTHONPATH', '')}"
-        libraries = Path(folder) / "nvidia/cu13/lib"
-        environment["LD_LIBRARY_PATH"] = f"{libraries}:{environment.get('LD_LIBRARY_PATH', '')}"
-    command = [sys.executable, "-P", __file__, "--measure", package, title]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if result.returncode:
-        return result.stderr[-300:]
-    measured: float | str = json.loads(result.stdout.splitlines()[-1])
-    return measured
+def compiled(subject: str, title: str, kernels: Path, peer: str | None, end: float) -> Any:
+    """Compile in a process of its own until a time, or take what an earlier run has compiled."""
+    file = kernels / f"{subject} {title}.kernel"
+    if not file.exists():
+        environment = dict(os.environ)
+        if subject == "nvmath":
+            environment["PYTHONPATH"] = f"{peer}:{environment.get('PYTHONPATH', '')}"
+            libraries = Path(str(peer)) / "nvidia/cu13/lib"
+            environment["LD_LIBRARY_PATH"] = f"{libraries}:{environment.get('LD_LIBRARY_PATH', '')}"
+        command = [sys.executable, __file__, "--compile", subject, title, str(file)]
+        left = max(end - time.monotonic(), 0)
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=False, timeout=left
+            )
+        except subprocess.TimeoutExpired:
+            return "not compiled in the time"
+        if not file.exists():
+            return done.stderr[-300:]
+    made = pickle.loads(file.read_bytes())
+    if isinstance(made, str):
+        file.unlink()  # the next run tries again
+    return made
+
+
+def measure(made: dict[str, Any]) -> dict[str, Any]:
+    """Measure the kernels of one title in turns."""
+    gpu = driver.device_get(0)
+    out = driver.mem_alloc(1 << 20)
+    found, running = {}, {}
+    for subject, kernel in made.items():
+        if isinstance(kernel, str):
+            found[subject] = {"error": kernel}
+            continue
+        try:
+            running[subject] = Launchable(kernel, gpu, out)
+        except Exception as error:
+            found[subject] = {"error": f"{type(error).__name__}: {error}"}
+    for _ in range(ROUNDS):
+        for launchable in running.values():
+            launchable.measure()
+    driver.mem_free(out)
+    return found | {subject: launchable.result() for subject, launchable in running.items()}
+
+
+def row(title: str, found: dict[str, Any], subjects: list[str]) -> str:
+    """Return one line of the table: rates, ratios of gpumath's to the others, local memory."""
+    cells = [f"{title:20}"]
+    cells += [f"{found[s]['rate']:12.4g}" if "rate" in found[s] else f"{'-':>12}" for s in subjects]
+    own = found["gpumath"].get("rate")
+    for other in subjects[1:]:
+        rate = found[other].get("rate")
+        cells.append(f"{own / rate:8.3f}" if own and rate else f"{'-':>8}")
+    taken = [
+        f"{found[s].get('registers', '-')}/{found[s].get('local_bytes', '-')}" for s in subjects
+    ]
+    cells.append("  " + " ".join(f"{cell:>8}" for cell in taken))
+    errors = [f" {s}: {found[s]['error']}" for s in subjects if "error" in found[s]]
+    return "".join(cells + errors)
+
+
+def report(results: dict[str, dict[str, Any]], subjects: list[str]) -> None:
+    """Print the worst ratio to each of the others."""
+    for other in subjects[1:]:
+        ratios = {
+            title: found["gpumath"]["rate"] / found[other]["rate"]
+            for title, found in results.items()
+            if "rate" in found["gpumath"] and "rate" in found[other]
+        }
+        if ratios:
+            worst = min(ratios, key=lambda title: ratios[title])
+            print(
+                f"gpumath / {other}: worst {ratios[worst]:.3f} ({worst}), "
+                f"{sum(ratio >= 0.98 for ratio in ratios.values())} of {len(ratios)} >= 0.98"
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peer", help="folder with nvmath-python and its libmathdx")
     parser.add_argument("--only", choices=("FFT", "product"))
-    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--kernels", type=Path, help="folder that keeps the kernels")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--limit", type=float, default=3600, help="seconds for all compilations")
+    parser.add_argument("--json", type=Path, help="file to write the results to")
     parser.add_argument("titles", nargs="*", help="such as 'FFT 128 float32'; all by default")
-    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--compile", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.measure:
-        print(json.dumps(rate(*arguments.measure)))
+    if arguments.compile:
+        subject, title, file = arguments.compile
+        compile_here(subject, title, Path(file))
         return
-    cases = [("FFT", FFT_SIZES), ("product", MATMUL_SIZES)]
+    cases = [("FFT", FFT_SIZES), ("product", PRODUCT_SIZES)]
     titles = arguments.titles or [
         f"{kind} {size} {name}"
         for kind, sizes in cases
-        for name in PRECISIONS
+        for name in _kernels.PRECISIONS
         for size in sizes
         if arguments.only in (None, kind)
     ]
-    packages = [("gpumath", None)] + ([("nvmath", arguments.peer)] if arguments.peer else [])
-    with (
-        tempfile.NamedTemporaryFile() as lock,
-        ThreadPoolExecutor(arguments.processes) as pool,
-    ):
-        os.environ["BLOCK_RATES_LOCK"] = lock.name
-        rows = {
-            title: [pool.submit(run, *package, title) for package in packages] for title in titles
-        }
-        print(f"{'':24}" + "".join(f"{name + ' /s':>14}" for name, _ in packages), flush=True)
-        for title, jobs in rows.items():
-            found = [job.result() for job in jobs]
-            numbers = [number for number in found if isinstance(number, float)]
-            ratio = f"{numbers[0] / numbers[1]:8.3f}" if len(numbers) == 2 else ""
-            shown = [f"{x:14.4g}" if isinstance(x, float) else f" {x}" for x in found]
-            print(f"{title:24}{''.join(shown)}{ratio}", flush=True)
+    subjects = ["gpumath", "C++", *(["nvmath"] if arguments.peer else [])]
+    with tempfile.TemporaryDirectory() as temporary:
+        kernels = arguments.kernels or Path(temporary)
+        kernels.mkdir(parents=True, exist_ok=True)
+        end = time.monotonic() + arguments.limit
+        with ThreadPoolExecutor(arguments.processes) as pool:
+            # The two that share their LTO-IR are far apart, so that neither waits for the other.
+            # Products take longest, so they come first.
+            jobs = {
+                (subject, title): pool.submit(
+                    compiled, subject, title, kernels, arguments.peer, end
+                )
+                for subject in sorted(subjects, reverse=True)
+                for title in reversed(titles)
+            }
+            made = {key: job.result() for key, job in jobs.items()}
+    if not core.Device.count():
+        print("there is no GPU, so the kernels do not run")
+        for (subject, title), kernel in made.items():
+            print(f"{subject} {title}: {kernel if isinstance(kernel, str) else 'compiled'}")
+        return
+    driver.ctx_push_current(driver.device_primary_ctx_retain(driver.device_get(0)))
+    print(f"{core.Device(0).name}; rates per second; ratios of gpumath's; registers/local bytes")
+    print(f"{'':20}" + "".join(f"{s:>12}" for s in subjects))
+    results: dict[str, dict[str, Any]] = {}
+    for title in titles:
+        results[title] = measure({subject: made[subject, title] for subject in subjects})
+        print(row(title, results[title], subjects), flush=True)
+    report(results, subjects)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Time that kernels take to draw random numbers, by gpumath and by nvmath-python.
 
 2^20 threads draw 200 numbers each. `first` is the first launch, compilation included; a second run
-finds gpumath's code in its cache.
+finds gpumath's code in its cache. `local` is what a thread has in local memory. The peer's kernels
+have the code of cuRAND's headers, as kernels of CUDA C++ have it.
 
     python benchmarks/device/random_rates.py                     # gpumath alone
     python benchmarks/device/random_rates.py --peer nvmath       # and nvmath-python
@@ -12,8 +13,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,8 +92,8 @@ def kernels(random: Any, generator: str, options: dict[str, Any]) -> dict[str, C
     return {body.__name__: cuda.jit(**options)(body) for body in bodies}
 
 
-def times(package: str, generator: str) -> dict[str, tuple[float, float]]:
-    """Return the time of each kernel and of its first launch, in ms."""
+def prepared(package: str, generator: str) -> dict[str, tuple[Callable[[], Any], dict[str, Any]]]:
+    """Return what launches each kernel, and its first time in ms and its local memory."""
     random = importlib.import_module(f"{package}.device.random")
     compiled = random.Compile(cc=None)
     options = {"link": compiled.files, "extensions": compiled.extension}
@@ -102,32 +106,50 @@ def times(package: str, generator: str) -> dict[str, tuple[float, float]]:
         launch(states, sums)
         cuda.synchronize()
         first = (time.perf_counter() - start) * 1e3
-        best = float("inf")
-        for _ in range(3):
-            before, after = cuda.event(), cuda.event()
-            before.record()
-            launch(states, sums)
-            after.record()
-            after.synchronize()
-            best = min(best, cuda.event_elapsed_time(before, after))
-        found[name] = best, first
+        local = max(kernel.get_local_mem_per_thread().values())
+        found[name] = partial(launch, states, sums), {"first_ms": first, "local_bytes": local}
     return found
+
+
+def milliseconds(launch: Callable[[], Any]) -> float:
+    """Return the time of one launch on the GPU."""
+    before, after = cuda.event(), cuda.event()
+    before.record()
+    launch()
+    after.record()
+    after.synchronize()
+    return float(cuda.event_elapsed_time(before, after))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", choices=["nvmath"])
     parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=GENERATORS)
+    parser.add_argument("--json", type=Path, help="file to write the results to")
     chosen = parser.parse_args()
     packages = ["gpumath", *([chosen.peer] if chosen.peer else [])]
+    results: dict[str, dict[str, dict[str, Any]]] = {}
     for generator in chosen.generators:
-        measured = {package: times(package, generator) for package in packages}
-        for name in measured["gpumath"]:
-            parts = []
-            for package in packages:
-                best, first = measured[package][name]
-                parts.append(f"{package} {best:9.3f} ms, first {first:6.0f} ms")
-            print(f"{generator:14} {name:15} {'   '.join(parts)}")
+        ready = {package: prepared(package, generator) for package in packages}
+        for name in ready["gpumath"]:
+            best = dict.fromkeys(packages, float("inf"))
+            for _ in range(5):
+                for package in packages:
+                    best[package] = min(best[package], milliseconds(ready[package][name][0]))
+            title = f"{generator} {name}"
+            results[title] = {p: {"ms": best[p], **ready[p][name][1]} for p in packages}
+            parts = [
+                f"{p} {r['ms']:9.3f} ms, first {r['first_ms']:6.0f} ms, local {r['local_bytes']:4}"
+                for p, r in results[title].items()
+            ]
+            rate = best[packages[-1]] / best["gpumath"]
+            print(f"{title:30} {'   '.join(parts)}" + f"   rate {rate:5.2f}" * (len(packages) > 1))
+    if chosen.peer:
+        rates = {t: found["nvmath"]["ms"] / found["gpumath"]["ms"] for t, found in results.items()}
+        worst = min(rates, key=lambda title: rates[title])
+        print(f"gpumath's rate / nvmath's: worst {rates[worst]:.3f} ({worst})")
+    if chosen.json:
+        chosen.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

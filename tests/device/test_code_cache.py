@@ -47,6 +47,8 @@ def test_precompile_refuses() -> None:
     with pytest.raises(TypeError, match="'text' is no FFT, Matmul, Solver"):
         device.precompile("text")
     solver = device.Solver("geqrf", (4, 4), np.float32, "Block", sm=90)
+    with pytest.raises(TypeError, match="is no FFT, Matmul, Solver"):
+        device.precompile((solver, "runtime_leading_dim", 3))
     with pytest.raises(ValueError, match="how execute is called is 'fast'"):
         device.precompile((solver, "fast"))
     device.precompile()

@@ -85,8 +85,16 @@ def test_knobs() -> None:
         ({"precision": np.int8}, "one of float16, float32, float64"),
         ({"execution": "Warp"}, "one of 'Block', 'Thread'"),
         ({"execution": "Thread", "size": 8, "ffts_per_block": 2}, "there is no block"),
-        ({"sm": 65}, "from 7.0 to 12.1"),
+        ({"size": 2**32 - 1}, "nearest sizes that it supports are 32768"),
+        ({"precision": None}, "precision is None; one of float16"),
+        ({"ffts_per_block": np.array([1, 2])}, "a positive integer is needed"),
+        ({"fft_type": np.array(["c2c", "r2c"])}, "one of 'c2c'"),
+        ({"sm": 65}, "libmathdx supports the compute capabilities 7.0, .*, 12.1"),
+        ({"sm": 91}, "sm is 9.1; libmathdx supports"),
         ({"sm": "9.0"}, "a ComputeCapability is needed"),
+        ({"sm": ("9", "0")}, "a ComputeCapability is needed"),
+        ({"sm": (8, 0, "a")}, "from 9.0 on also 'a'"),
+        ({"fft_type": "r2c", "real_fft_options": 1}, "real_fft_options is 1; a dict with"),
         ({"real_fft_options": {}}, "is no real transform"),
         ({"fft_type": "r2c", "real_fft_options": {"real_mode": "normal"}}, "complex_layout"),
     ],
@@ -108,8 +116,32 @@ def test_execute_is_for_kernels() -> None:
     with pytest.raises(RuntimeError, match=r"FFT\.execute is called inside kernels"):
         FFT(**OPTIONS).execute(None)
     thread = FFT(**OPTIONS | {"size": 8, "execution": "Thread"})
+    solver = device.Solver("geqrf", (8,), np.float32, "Block", sm=90)
+    with pytest.raises(TypeError, match=r"fft is Solver.*; an object of FFT is needed"):
+        device.compile_fft_execute(solver, ("lto", (9, 0)))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"solver is FFT.*; an object of Solver is needed"):
+        device.compile_solver_execute(thread, ("lto", (9, 0)))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="it is for execution='Block' only"):
         device.compile_fft_execute(thread, ("lto", (9, 0)), "shared_memory")
+
+
+def test_what_the_compiler_does_not_know_is_named() -> None:
+    unknown = [number for number in (70, 101, 121) if number not in nvrtc.get_supported_archs()]
+    for number in unknown:
+        name = f"{number // 10}.{number % 10}"
+        with pytest.raises(ValueError, match=f"NVRTC .* compiles for .*, and not for {name}"):
+            FFT(**OPTIONS | {"sm": number})
+        known = FFT(**OPTIONS | {"size": 8, "execution": "Thread"})
+        with pytest.raises(ValueError, match=f"and not for {name}"):
+            device.compile_fft_execute(known, ("lto", divmod(number, 10)))
+
+
+def test_the_older_form() -> None:
+    options = OPTIONS | {"size": 8, "execution": "Thread"}
+    callable_fft = device.fft(**options, compiler="numba")
+    device.precompile(callable_fft)
+    with pytest.raises(ValueError, match="sm and code_type are given"):
+        device.fft(**options, code_type=device.CodeType("lto", callable_fft.sm))
 
 
 @pytest.mark.parametrize("architecture", [75, 89, 121])

@@ -97,12 +97,14 @@ def test_attributes() -> None:
         (lambda: solver("geqrf", (8, 0)), r"size\[1\] is 0; a positive integer is needed"),
         (lambda: solver("geqrf", (8, 8, 8, 8)), "a sequence of 1 to 3 positive integers"),
         (lambda: solver("geqrf", 8), "a sequence of 1 to 3 positive integers"),  # type: ignore[arg-type]
-        (lambda: solver("geqrf", sm=60), "libmathdx supports compute capabilities from 7.0"),
+        (lambda: solver("geqrf", sm=60), "libmathdx supports the compute capabilities 7.0"),
         (lambda: solver("geqrf", leading_dimensions=[7]), "lda=7; at least 8 is needed"),
         (lambda: solver("posv", leading_dimensions=[8, 9, 9]), "a sequence of 1 or 2"),
         (lambda: solver("posv", arrangement=["diagonal"]), "arrangement is 'diagonal'"),
         (lambda: solver("posv", block_dim="best"), "block_dim is 'best'"),
+        (lambda: solver("posv", block_dim=(64, 32)), "at most 1024 threads"),
         (lambda: solver("posv", batches_per_block=0), "batches_per_block is 0"),
+        (lambda: solver("posv", batches_per_block=2**32), "at most 4294967295"),
         (lambda: solver("posv", data_type="quaternion"), "data_type is 'quaternion'"),
         (
             lambda: device.Solver("inverse", (8,), np.float32, "Block", sm=90),
@@ -119,6 +121,10 @@ def test_attributes() -> None:
         (
             lambda: device.CholeskySolver((8, 7), np.float32, "Block", "lower", sm=90),
             "needs a square matrix",
+        ),
+        (
+            lambda: device.LUSolver((8,), np.float32, "Block", sm=90).b_strides(ldb=7),
+            "ldb is 7; at least 8 is needed",
         ),
         (
             lambda: device.LUSolver((8,), np.float32, "Block", transpose_mode="no", sm=90),  # type: ignore[arg-type]

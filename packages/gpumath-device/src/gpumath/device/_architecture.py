@@ -51,8 +51,14 @@ class ComputeCapability(NamedTuple):
         return f"{self.major}.{self.minor}{self.arch}"
 
 
-MIN_SUPPORTED_CC = ComputeCapability(7, 0)
-MAX_SUPPORTED_CC = ComputeCapability(12, 1)
+# Those that libmathdx knows. 10.1 is the name of 11.0 before CUDA 13.
+_SUPPORTED_CCS = (
+    *((7, 0), (7, 2), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0)),
+    *((10, 0), (10, 1), (10, 3), (11, 0), (12, 0), (12, 1)),
+)
+# The first one whose GPUs have instructions that no others have, and that only a family has.
+_FIRST_WITH = {"": (0, 0), "a": (9, 0), "f": (10, 0)}
+MAX_SUPPORTED_CC = ComputeCapability(*_SUPPORTED_CCS[-1])
 
 
 class CodeType(NamedTuple):
@@ -197,6 +203,10 @@ def current_device_lto() -> CodeType:
     return CodeType("lto", current_device_sm())
 
 
+def _has_integers(capability: ComputeCapability) -> bool:
+    return all(isinstance(part, int) for part in capability[:2])
+
+
 def as_compute_capability(value: object, name: str = "sm") -> ComputeCapability:
     """Return a compute capability that a user has written, or that of the current GPU for None.
 
@@ -214,17 +224,15 @@ def as_compute_capability(value: object, name: str = "sm") -> ComputeCapability:
         value = ComputeCapability(value // 10, value % 10)
     if isinstance(value, tuple) and len(value) in (2, 3) and not isinstance(value, Dim3):
         value = ComputeCapability(*value)
-    if not isinstance(value, ComputeCapability):
+    if not isinstance(value, ComputeCapability) or not _has_integers(value):
         msg = f"{name} is {value!r}; a ComputeCapability is needed, such as ComputeCapability(9, 0)"
         raise ValueError(msg)
-    if value.arch not in ("", "a", "f"):
-        msg = f"{name} is {value!r}; its arch must be '', 'a' or 'f'"
-        raise ValueError(msg)
     number = value[:2]
-    if not MIN_SUPPORTED_CC[:2] <= number <= MAX_SUPPORTED_CC[:2]:
-        msg = (
-            f"{name} is {value}; libmathdx supports compute capabilities from {MIN_SUPPORTED_CC} "
-            f"to {MAX_SUPPORTED_CC}"
-        )
+    if number not in _SUPPORTED_CCS:
+        known = ", ".join(f"{major}.{minor}" for major, minor in _SUPPORTED_CCS)
+        msg = f"{name} is {value}; libmathdx supports the compute capabilities {known}"
+        raise ValueError(msg)
+    if value.arch not in _FIRST_WITH or number < _FIRST_WITH[value.arch]:
+        msg = f"{name} is {value!r}; its arch must be '', from 9.0 on also 'a', from 10.0 on 'f'"
         raise ValueError(msg)
     return value

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from operator import index
 from typing import Any, TypeVar
 
-from gpumath.device._architecture import CodeType, as_compute_capability
+from gpumath.device._architecture import CodeType, Dim3, as_compute_capability
 
-__all__ = ["as_code_type", "as_count", "as_tuple", "one_of"]
+__all__ = [
+    *("as_block", "as_code_type", "as_count", "as_tuple"),
+    *("instance_of", "is_suggested", "one_of"),
+]
+
+_MOST = 2**32 - 1  # what libmathdx's code has as a number
 
 _T = TypeVar("_T")
 
 
 def one_of(name: str, value: Any, allowed: Sequence[_T]) -> _T:
     """Return a value that must be one of a few."""
-    if value not in allowed:
+    # An array is not hashable, and compares its elements.
+    if not isinstance(value, Hashable) or value not in allowed:
         msg = f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} is needed"
         raise ValueError(msg)
     return allowed[allowed.index(value)]
+
+
+def is_suggested(value: Any) -> bool:
+    """Return whether a value is the word that leaves the choice to the library."""
+    return isinstance(value, str) and value == "suggested"
+
+
+def instance_of(name: str, value: Any, kind: type[_T]) -> _T:
+    """Return a value that must be an object of a class."""
+    if not isinstance(value, kind):
+        msg = f"{name} is {value!r}; an object of {kind.__name__} is needed"
+        raise TypeError(msg)
+    return value
 
 
 def as_count(name: str, value: Any) -> int:
@@ -29,6 +48,9 @@ def as_count(name: str, value: Any) -> int:
         number = 0
     if number < 1 or isinstance(value, bool):
         msg = f"{name} is {value!r}; a positive integer is needed"
+        raise ValueError(msg)
+    if number > _MOST:
+        msg = f"{name} is {number}; at most {_MOST} is possible"
         raise ValueError(msg)
     return number
 
@@ -42,6 +64,15 @@ def as_code_type(value: Any) -> CodeType:
     if isinstance(capability, Sequence):
         capability = tuple(capability)
     return CodeType("lto", as_compute_capability(capability, "code_type.cc"))
+
+
+def as_block(values: Sequence[Any]) -> Dim3:
+    """Return the threads of a block, given in one to three directions."""
+    block = Dim3(*(as_count("block_dim", value) for value in values))
+    if block.x * block.y * block.z > 1024 or block.z > 64:
+        msg = f"block_dim is {tuple(block)}; a block has at most 1024 threads, and 64 of them in z"
+        raise ValueError(msg)
+    return block
 
 
 def as_tuple(name: str, value: Any, length: int) -> tuple[Any, ...]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+from gpumath.device._arguments import as_count, one_of
+
 __all__ = ["compile_fft_callback", "function_fingerprint"]
+
+_ELEMENTS = ("float32", "float64", "complex64", "complex128")
 
 
 def compile_fft_callback(
@@ -56,8 +60,8 @@ def compile_fft_callback(
     ModuleNotFoundError
         Numba or its CUDA target is not installed.
     ValueError
-        A type is not allowed, Numba cannot compile the function, or NVVM does not know the compute
-        capability.
+        An argument is not allowed, Numba cannot compile the function, or NVVM does not know the
+        compute capability.
     RuntimeError
         The function calls another device function, but there is no GPU, for which Numba compiles
         that one. Or NVVM is not installed.
@@ -79,17 +83,17 @@ def compile_fft_callback(
     ...         compute_capability=90,
     ...     )
     """
+    options = {
+        "stores": one_of("phase", phase, ("load", "store")) == "store",
+        "element": one_of("element_dtype", element_dtype, _ELEMENTS),
+        "user_info": user_info_dtype,
+        "symbol": symbol,
+        "compute_capability": as_count("compute_capability", compute_capability),
+        "representation": one_of("representation", representation, ("ltoir", "ptx")),
+    }
     from gpumath.device._compile import compile_callback
 
-    return compile_callback(
-        function,
-        stores=phase == "store",
-        element=element_dtype,
-        user_info=user_info_dtype,
-        symbol=symbol,
-        compute_capability=compute_capability,
-        representation=representation,
-    )
+    return compile_callback(function, **options)
 
 
 def function_fingerprint(function: Callable[..., Any]) -> str | None:

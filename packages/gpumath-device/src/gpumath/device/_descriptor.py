@@ -15,7 +15,10 @@ from gpumath.bindings.mathdx import CommondxArchModifier, CommondxOption, LibMat
 from gpumath.device._architecture import ComputeCapability, ISAVersion
 from gpumath.device._code_cache import cached
 
-__all__ = ["CompiledCode", "Descriptor", "compiled", "explained", "produce_ltoir"]
+__all__ = [
+    *("CompiledCode", "Descriptor", "compiled", "compiler_refusal", "explained"),
+    "produce_ltoir",
+]
 
 Operators = Mapping[str, int | Sequence[int]]
 
@@ -95,6 +98,9 @@ def produce_ltoir(
 
     Other threads do run, because libmathdx is called without the GIL.
     """
+    refusal = compiler_refusal(target)
+    if refusal:
+        raise ValueError(refusal)
     code = mathdx.commondx_create_code()
     try:
         architecture = [target.integer]
@@ -113,6 +119,19 @@ def produce_ltoir(
         return ISAVersion.from_integer(isa), bytes(ltoir)
     finally:
         mathdx.commondx_destroy_code(code)
+
+
+def compiler_refusal(target: ComputeCapability) -> str | None:
+    """Return why NVRTC cannot compile for these GPUs, or None if it can."""
+    known = sorted(nvrtc.get_supported_archs())
+    if 10 * target.major + target.minor in known:
+        return None
+    version = ".".join(map(str, nvrtc.version()))
+    names = ", ".join(f"{number // 10}.{number % 10}" for number in known)
+    return (
+        f"NVRTC {version} compiles for the compute capabilities {names}, and not for {target}; "
+        "CUDA 13 no longer has 7.0 and 7.2, and CUDA 12 does not have all newer ones"
+    )
 
 
 def compiled(
@@ -145,22 +164,19 @@ def compiled(
 
 
 @contextmanager
-def explained(asked: str, advice: Callable[[], str] | None = None) -> Iterator[None]:
+def explained(asked: str) -> Iterator[None]:
     """Turn a refusal of libmathdx into a ValueError that says what was asked and why not.
 
     Parameters
     ----------
     asked : str
         What the user asked for.
-    advice : callable, optional
-        Returns what works instead. It is called only after a refusal.
     """
     try:
         yield
     except LibMathDxError as error:
         reason = _reason(_last_error()) or str(error)
-        parts = [reason] if advice is None else [advice(), reason]
-        msg = f"libmathdx cannot compile {asked}: {' '.join(parts)}"
+        msg = f"libmathdx cannot compile {asked}: {reason}"
         raise ValueError(msg) from error
 
 

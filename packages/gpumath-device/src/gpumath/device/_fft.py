@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gpumath.bindings import mathdx
 from gpumath.device._architecture import Code, CodeType, ComputeCapability, Dim3
-from gpumath.device._arguments import as_code_type, one_of
+from gpumath.device._arguments import as_code_type, instance_of, one_of
 from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, explained, produce_ltoir
 from gpumath.device._fft_operators import APIS, KNOBS, FFTOperators, knob_values
 from gpumath.device._kernel_functions import only_in_kernels
@@ -301,8 +301,10 @@ def compile_fft_execute(
 
     Raises
     ------
+    TypeError
+        ``fft`` is no `FFT`.
     ValueError
-        An argument is not allowed.
+        Another argument is not allowed.
 
     Examples
     --------
@@ -313,6 +315,7 @@ def compile_fft_execute(
     >>> symbol.startswith("cufftdx_execute")
     True
     """
+    instance_of("fft", fft, FFT)
     wanted = as_code_type(code_type)
     if execute_api is not None:
         if fft.execution == "Thread":

@@ -6,7 +6,6 @@ import ctypes
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import count, islice
 from typing import Any, Literal
 
 from gpumath.bindings import mathdx
@@ -20,9 +19,9 @@ from gpumath.bindings.mathdx import (
     CufftdxType,
 )
 from gpumath.device._architecture import ComputeCapability, as_compute_capability
-from gpumath.device._arguments import as_count, one_of
+from gpumath.device._arguments import as_count, is_suggested, one_of
 from gpumath.device._compilers import register_loaded_compilers
-from gpumath.device._descriptor import Descriptor
+from gpumath.device._descriptor import Descriptor, compiler_refusal
 from gpumath.device._types import REAL_NP_TYPES, as_precision, mathdx_precision, precision_name
 
 __all__ = ["APIS", "KNOBS", "FFTOperators", "knob_values"]
@@ -32,6 +31,10 @@ APIS = {"register_memory": CufftdxApi.LMEM, "shared_memory": CufftdxApi.SMEM}
 _LAYOUTS = {layout.name.lower(): layout for layout in CufftdxComplexLayout}
 _MODES = {mode.name.lower(): mode for mode in CufftdxRealMode}
 KNOBS = {knob.name.lower(): knob for knob in CufftdxKnobType}
+
+
+# No GPU has shared memory for a transform of so many points.
+_NO_LARGER_SIZE = 1 << 16
 
 
 class FFTOperators:
@@ -60,7 +63,7 @@ class FFTOperators:
         self._real_fft_options = self._checked_options(real_fft_options)
         knobs = {"ffts_per_block": ffts_per_block, "elements_per_thread": elements_per_thread}
         given = {
-            name: value if value == "suggested" else as_count(name, value)
+            name: value if is_suggested(value) else as_count(name, value)
             for name, value in knobs.items()
             if value is not None
         }
@@ -82,7 +85,8 @@ class FFTOperators:
         if direction is None and only is None:
             msg = "direction is needed for fft_type='c2c': 'forward' or 'inverse'"
             raise ValueError(msg)
-        chosen = one_of("direction", direction or only, ("forward", "inverse"))
+        given = only if direction is None else direction
+        chosen = one_of("direction", given, ("forward", "inverse"))
         if only not in (None, chosen):
             msg = f"direction is {chosen!r}, but fft_type={self._fft_type!r} is always {only!r}"
             raise ValueError(msg)
@@ -95,8 +99,8 @@ class FFTOperators:
             msg = "real_fft_options is given, but fft_type='c2c' is no real transform"
             raise ValueError(msg)
         allowed = {"complex_layout": tuple(_LAYOUTS), "real_mode": tuple(_MODES)}
-        if set(options) != set(allowed):
-            msg = f"real_fft_options has the keys {sorted(options)}; {sorted(allowed)} are needed"
+        if not isinstance(options, Mapping) or set(options) != set(allowed):
+            msg = f"real_fft_options is {options!r}; a dict with {sorted(allowed)} is needed"
             raise ValueError(msg)
         return {
             name: one_of(f"real_fft_options[{name!r}]", options[name], values)
@@ -126,6 +130,9 @@ class FFTOperators:
     def _check_supported(self) -> None:
         if _is_supported(self._operators()):
             return
+        refusal = compiler_refusal(self._sm)
+        if refusal:
+            raise ValueError(refusal)
         without_knobs = self._operators()
         for name in KNOBS:
             without_knobs.pop(name.upper(), None)
@@ -218,7 +225,7 @@ def _nearest_sizes(operators: dict[str, Any]) -> str:
             None,
         )
 
-    larger = first(lambda: islice(count(size + 1), 2000))
-    smaller = first(lambda: range(min(size, 40000) - 1, 1, -1))
+    larger = first(lambda: range(size + 1, min(size + 2000, _NO_LARGER_SIZE)))
+    smaller = first(lambda: range(min(size, _NO_LARGER_SIZE) - 1, 1, -1))
     found = " and ".join(str(n) for n in (smaller, larger) if n)
     return f"the nearest sizes that it supports are {found}" if found else "no size works there"

@@ -57,6 +57,19 @@ def _files(code: CompiledCode) -> list[Any]:
     return [_calls.link_of(code.symbols[0], code.ltoir)]
 
 
+def _is_callable(compiler: str | None) -> bool:
+    return one_of("compiler", compiler, (None, "numba")) is not None
+
+
+def _with_target(operators: dict[str, Any], code_type: CodeType | None) -> dict[str, Any]:
+    if code_type is None:
+        return operators
+    if operators.get("sm") is not None:
+        msg = "sm and code_type are given, and both say which GPUs the code is for; one is needed"
+        raise ValueError(msg)
+    return {**operators, "sm": as_code_type(code_type).cc}
+
+
 def fft(
     *,
     compiler: str | None = None,
@@ -102,10 +115,7 @@ def fft(
     >>> transform.stride, transform.storage_size
     (64, 2)
     """
-    one_of("compiler", compiler, (None, "numba"))
-    if code_type is not None:
-        operators["sm"] = as_code_type(code_type).cc
-    return (CallableFFT if compiler else FFT)(**operators)
+    return (CallableFFT if _is_callable(compiler) else FFT)(**_with_target(operators, code_type))
 
 
 def matmul(
@@ -152,7 +162,5 @@ def matmul(
     >>> product.shared_memory_size, product.a_dim
     (12288, (32, 32))
     """
-    one_of("compiler", compiler, (None, "numba"))
-    if code_type is not None:
-        operators["sm"] = as_code_type(code_type).cc
-    return (CallableMatmul if compiler else Matmul)(**operators)
+    described = CallableMatmul if _is_callable(compiler) else Matmul
+    return described(**_with_target(operators, code_type))

@@ -16,7 +16,7 @@ from gpumath.bindings.mathdx import (
     CublasdxType,
 )
 from gpumath.device._architecture import ComputeCapability, Dim3, as_compute_capability
-from gpumath.device._arguments import as_count, as_tuple, one_of
+from gpumath.device._arguments import as_block, as_count, as_tuple, is_suggested, one_of
 from gpumath.device._code_cache import cached
 from gpumath.device._compilers import register_loaded_compilers
 from gpumath.device._descriptor import Descriptor, explained
@@ -95,12 +95,12 @@ class MatmulOperators:
         self._alignment = None if alignment is None else self._checked_alignment(alignment)
         self._leading_dimension: LeadingDimension | None = None
         self._block_dim: Dim3 | None = None
-        if leading_dimension is not None and leading_dimension != "suggested":
+        if leading_dimension is not None and not is_suggested(leading_dimension):
             self._leading_dimension = self._checked_leading_dimension(leading_dimension)
         block = _checked_block(block_size, block_dim)
         # The suggestions are those for a product without choices.
-        suggested_ld = leading_dimension == "suggested" and self._suggestion(2)
-        suggested_block = block == "suggested" and self._suggestion(1)
+        suggested_ld = is_suggested(leading_dimension) and self._suggestion(2)
+        suggested_block = is_suggested(block) and self._suggestion(1)
         if suggested_ld:
             self._leading_dimension = LeadingDimension(*suggested_ld)
         if isinstance(block, Dim3):
@@ -130,15 +130,15 @@ class MatmulOperators:
     def _checked_alignment(self, alignment: Sequence[int]) -> Alignment:
         values = [as_count("alignment", v) for v in as_tuple("alignment", alignment, 3)]
         for value, size in zip(values, self._default_alignment, strict=True):
-            if value > 16 or value % size:
+            if not size <= value <= 16 or value & (value - 1):
                 msg = (
-                    f"alignment is {tuple(alignment)!r}; multiples of the sizes of the elements, "
-                    f"{tuple(self._default_alignment)}, up to 16 are needed"
+                    f"alignment is {tuple(alignment)!r}; powers of two from the sizes of the "
+                    f"elements, {tuple(self._default_alignment)}, up to 16 are needed"
                 )
                 raise ValueError(msg)
         return Alignment(*values)
 
-    def _checked_leading_dimension(self, given: Sequence[int]) -> LeadingDimension:
+    def _checked_leading_dimension(self, given: Any) -> LeadingDimension:
         name = "leading_dimension"
         values = LeadingDimension(*(as_count(name, v) for v in as_tuple(name, given, 3)))
         if any(value < least for value, least in zip(values, self._least_ld, strict=True)):
@@ -318,12 +318,8 @@ def _checked_block(block_size: Any, block_dim: Any) -> Dim3 | str | None:
     given = block_dim if block_size is None else block_size
     if given is None:
         return None
-    if given == "suggested":
+    if is_suggested(given):
         return "suggested"
     if block_size is not None:
         block_dim = (block_size, 1, 1)
-    block = Dim3(*(as_count("block_dim", n) for n in as_tuple("block_dim", block_dim, 3)))
-    if block.x * block.y * block.z > 1024:
-        msg = f"block_dim is {tuple(block)}; a block has at most 1024 threads"
-        raise ValueError(msg)
-    return block
+    return as_block(as_tuple("block_dim", block_dim, 3))

@@ -106,7 +106,7 @@ class Alignment(NamedTuple):
     Attributes
     ----------
     a, b, c : int
-        Alignment of each matrix: a multiple of the size of its elements, at most 16.
+        Alignment of each matrix: a power of two from the size of its elements up to 16.
 
     Examples
     --------

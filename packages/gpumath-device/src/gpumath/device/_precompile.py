@@ -65,11 +65,13 @@ def precompile(*objects: Any) -> None:
 
 
 def _jobs(described: Any) -> list[Callable[[], object]]:
-    described, chosen = described if isinstance(described, tuple) else (described, None)
+    chosen = None
+    if isinstance(described, tuple) and len(described) == 2:
+        described, chosen = described
     if isinstance(described, Composed):
         solvers: Any = described._solvers.values()
         return [job for solver in solvers for job in _jobs((solver, chosen))]
-    apis = _APIS.get(type(described))
+    apis = next((apis for kind, apis in _APIS.items() if isinstance(described, kind)), None)
     if apis is None:
         msg = f"{described!r} is no FFT, Matmul, Solver or class of solvers"
         raise TypeError(msg)

@@ -22,7 +22,7 @@ from gpumath.device._architecture import (
     Dim3,
     as_compute_capability,
 )
-from gpumath.device._arguments import as_count, one_of
+from gpumath.device._arguments import as_block, as_count, is_suggested, one_of
 from gpumath.device._code_cache import cached
 from gpumath.device._descriptor import (
     CompiledCode,
@@ -173,15 +173,15 @@ class Solver:
         self._check_compiler()
         self._batches_per_block = 1
         self._block_dim: Dim3 | None = None
-        if batches_per_block not in (None, "suggested"):
+        if batches_per_block is not None and not is_suggested(batches_per_block):
             self._batches_per_block = as_count("batches_per_block", batches_per_block)
         if isinstance(block_dim, str):
             one_of("block_dim", block_dim, ("suggested",))
         elif block_dim is not None:
-            self._block_dim = Dim3(*as_counts("block_dim", block_dim, 3))
-        if batches_per_block == "suggested":
+            self._block_dim = as_block(as_counts("block_dim", block_dim, 3))
+        if is_suggested(batches_per_block):
             self._batches_per_block = self._traits()["SUGGESTED_BATCHES_PER_BLOCK"][0]
-        if block_dim == "suggested":
+        if is_suggested(block_dim):
             self._block_dim = Dim3(*self._traits()["SUGGESTED_BLOCK_DIM"])
 
     def _check_leading_dimensions(self, least: tuple[int, int]) -> None:
@@ -227,7 +227,7 @@ class Solver:
         operators = self._operators()
 
         def produce() -> bytes:
-            with explained(repr(self), self._advice):
+            with explained(repr(self)):
                 descriptor = Descriptor("cusolverdx", operators)
                 traits = {name: descriptor.integers(name, 3) for name in _DIMENSIONS}
                 return json.dumps(traits | {n: [descriptor.integer(n)] for n in _COUNTS}).encode()
@@ -235,12 +235,6 @@ class Solver:
         key = tuple(sorted(operators.items()))
         traits: dict[str, list[int]] = json.loads(cached("solver traits", key, produce))
         return traits
-
-    def _advice(self) -> str:
-        return (
-            "cuSOLVERDx does not have this combination of operators; see its documentation of "
-            f"{self._function.upper()}"
-        )
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self._options.items())
@@ -441,7 +435,7 @@ class Solver:
         operators = self._operators(api)
 
         def compile_now() -> tuple[Sequence[str], Any, bytes]:
-            with explained(repr(self), self._advice):
+            with explained(repr(self)):
                 descriptor = Descriptor("cusolverdx", operators)
                 handle = descriptor.handle
                 finalize = mathdx.cusolverdx_finalize_code

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from gpumath.bindings import mathdx
 from gpumath.device._architecture import Code, CodeType
-from gpumath.device._arguments import as_code_type, one_of
+from gpumath.device._arguments import as_code_type, instance_of, one_of
 from gpumath.device._code_cache import cached
 from gpumath.device._solver import Solver
 
@@ -46,8 +46,10 @@ def compile_solver_execute(
 
     Raises
     ------
+    TypeError
+        ``solver`` is no `Solver`.
     ValueError
-        An argument is not allowed, or cuSOLVERDx does not support the combination.
+        Another argument is not allowed, or cuSOLVERDx does not support the combination.
 
     Examples
     --------
@@ -58,6 +60,7 @@ def compile_solver_execute(
     >>> code.code_type.cc, symbol.isidentifier()
     (ComputeCapability(major=9, minor=0, arch=''), True)
     """
+    instance_of("solver", solver, Solver)
     wanted = as_code_type(code_type)
     one_of("execution_api", execution_api, _APIS)
     code = solver._code(execution_api, wanted.cc)

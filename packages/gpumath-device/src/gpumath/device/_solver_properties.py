@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypedDict
 import numpy as np
 
 from gpumath.device._architecture import ComputeCapability, Dim3
+from gpumath.device._arguments import as_count
 from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._solver import Solver
 from gpumath.device._solver_functions import LEADING_DIMENSIONS
@@ -194,7 +195,13 @@ class Composed:
 
     def _strides(self, matrix: str, leading_dimension: int | None) -> Shape:
         (_, rows, columns), order, compiled_in = self._layout(matrix)
-        distance = compiled_in if leading_dimension is None else leading_dimension
+        distance = compiled_in
+        if leading_dimension is not None:
+            name, least = f"ld{matrix[0]}", rows if order == "col_major" else columns
+            distance = as_count(name, leading_dimension)
+            if distance < least:
+                msg = f"{name} is {distance}; at least {least} is needed"
+                raise ValueError(msg)
         if order == "col_major":
             return (distance * columns, 1, distance)
         return (distance * rows, distance, 1)

@@ -230,12 +230,12 @@ def as_precision(value: Any, name: str, allowed: list[Any]) -> Any:
         It is none of those that are allowed.
     """
     text = value if isinstance(value, str) else getattr(value, "name", None)
-    if not isinstance(text, str):
+    if not isinstance(text, str) and value is not None:  # None is float64 for NumPy
         try:
             text = np.dtype(value).name
         except TypeError:
             text = None
-    found = _BY_NAME.get(text) if text else None
+    found = _BY_NAME.get(text) if isinstance(text, str) else None
     if found is None or found not in allowed:
         names = ", ".join(map(precision_name, allowed))
         msg = f"{name} is {value!r}; one of {names} is needed"
