@@ -14,10 +14,13 @@ import argparse
 import importlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import cuda
+
+from gpumath.bench import _report
 
 THREADS, BLOCK = 1 << 20, 256
 GENERATORS = ("XORWOW", "MRG32k3a", "Philox4_32_10")
@@ -118,7 +121,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", choices=["nvmath"])
     parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=GENERATORS)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     chosen = parser.parse_args()
+    rows: list[tuple[str, dict[str, float]]] = []
     packages = ["gpumath", *([chosen.peer] if chosen.peer else [])]
     for generator in chosen.generators:
         measured = {package: times(package, generator) for package in packages}
@@ -127,7 +132,13 @@ def main() -> None:
             for package in packages:
                 best, first = measured[package][name]
                 parts.append(f"{package} {best:9.3f} ms, first {first:6.0f} ms")
+            rows.append(
+                (f"{generator} {name}", {p: found[name][0] for p, found in measured.items()})
+            )
             print(f"{generator:14} {name:15} {'   '.join(parts)}")
+    if chosen.json:
+        title = f"{THREADS} random numbers inside a kernel"
+        _report.save(chosen.json, _report.figures(rows, title=title, unit="ms", gpu=True))
 
 
 if __name__ == "__main__":
