@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import pickle
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,9 @@ def test_algorithms_are_saved_and_loaded() -> None:
     assert (loaded.workspace_size, loaded.waves_count) == (7, 0.5)
     assert repr(loaded) == "Algorithm(<empty>)"
     np.testing.assert_array_equal(loaded.as_numpy(), saved)
+    loaded._on_change = lambda: None  # as in the algorithms of a Matmul, which is not saved
+    again = pickle.loads(pickle.dumps([loaded]))[0]
+    np.testing.assert_array_equal(again.as_numpy(), saved)
     for wrong in (np.zeros(2, saved.dtype), np.zeros(64, np.uint8)):
         with pytest.raises(ValueError, match="give what as_numpy"):
             advanced.Algorithm.from_numpy(wrong)
