@@ -86,6 +86,10 @@ class Algorithm:
         self._result = found.reshape(1).copy()
         self._on_change: Callable[[], None] | None = None
 
+    def __reduce__(self) -> tuple[type[Self], tuple[np.ndarray]]:
+        """Let pickle save the algorithm, without the `Matmul` that it belongs to."""
+        return type(self), (self._result,)
+
     @classmethod
     def from_numpy(cls, array: np.ndarray) -> Self:
         """Make an algorithm of what `as_numpy` returned."""
