@@ -32,6 +32,7 @@ extensions = [
     "sphinx_copybutton",
     "plots",
     "reference",
+    "saved_outputs",
 ]
 external_toc_path = toc.write(ROOT)
 root_doc = "docs/index"
@@ -84,10 +85,16 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 
+# Folders of programs, and where their pages are written.
+example_galleries = {
+    "examples/host/fft": "docs/generated/examples/fft",
+    "examples/bindings": "docs/generated/examples/bindings",
+    "examples/device": "docs/generated/examples/device",
+}
 sphinx_gallery_conf = {
-    "examples_dirs": ["examples/host/fft", "examples/bindings"],
-    "gallery_dirs": ["docs/generated/examples/fft", "docs/generated/examples/bindings"],
-    # The others need a GPU, and are shown only.
+    "examples_dirs": [*example_galleries],
+    "gallery_dirs": [*example_galleries.values()],
+    # The others need a GPU: they are shown with what they printed on one (saved_outputs).
     "filename_pattern": r"fft/0[1-3]|fft/06|bindings/02",
     "abort_on_example_error": True,
     "reset_argv": lambda _gallery, _variables: [str(ROOT / "docs" / "generated" / "saved")],
@@ -106,8 +113,7 @@ sphinx_gallery_conf = {
 # The page for each folder that documents link to, and for the folders below it.
 FOLDERS = {
     "examples": "docs/examples",
-    "examples/host/fft": "docs/generated/examples/fft/index",
-    "examples/bindings": "docs/generated/examples/bindings/index",
+    **{folder: f"{pages}/index" for folder, pages in example_galleries.items()},
     "examples/rust": "crates/gpumath-core/README",
     "api-surface": "docs/reference",
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import shutil
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from gpumath.bench import _report
 from gpumath.bindings import core, cublas, cufft, driver, nvrtc
 
 # Calls per round; for GPU work so few that the queue of the GPU does not fill up.
@@ -341,8 +341,9 @@ def main() -> None:
             ratio = f"{median / medians['C']:8.2f}" if "C" in medians else "       -"
             print(f"  {name:<36}{median:8.3f} us{low:9.3f}-{high:.3f}{ratio}")
     if arguments.json:
-        result = {"device": core.Device(0).name, "libraries": libraries, "median_us": figures}
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+        title = "Host time of single calls of the bindings"
+        rows = figures.items()
+        _report.save(arguments.json, _report.figures(rows, title=title, unit="µs", gpu=True))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import pkgutil
 import statistics
 import subprocess
@@ -11,6 +10,7 @@ import sys
 from pathlib import Path
 
 import gpumath.bindings
+from gpumath.bench import _report
 
 PROBE = """
 import sys
@@ -51,7 +51,9 @@ def main() -> None:
     for module, median in medians.items():
         print(f"import {module:<28} {median:6.1f} ms   {counts[module]:2} modules of gpumath")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"median_ms": medians}, indent=1) + "\n")
+        rows = [(module, {"import": median}) for module, median in medians.items()]
+        title = "Time to import each module of the bindings"
+        _report.save(arguments.json, _report.figures(rows, title=title, unit="ms", gpu=False))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ and the time of the whole process, which includes the interpreter's start and al
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from gpumath.bench import _report
 from gpumath.bindings import core
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "bindings"
@@ -80,7 +80,12 @@ def main() -> None:
             f"{median['process']:11.1f} ms"
         )
     if arguments.json:
-        arguments.json.write_text(json.dumps(medians, indent=1) + "\n")
+        rows = [
+            (part, {name: scale * found[part] for name, found in medians.items()})
+            for part, scale in (("kernel", 1e-3), ("application", 1), ("process", 1))
+        ]
+        title = "A whole program, beside the same program in C++"
+        _report.save(arguments.json, _report.figures(rows, title=title, unit="ms", gpu=True))
 
 
 if __name__ == "__main__":

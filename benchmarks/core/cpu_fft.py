@@ -18,11 +18,13 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import scipy
 import scipy.fft
 
+from gpumath.bench import _report
 from gpumath.bindings.core import FftPlan
 
 ROUND_SECONDS = 0.15
@@ -100,6 +102,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="the CPU engine against scipy.fft")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     options = parser.parse_args()
     engine = FftPlan(np.zeros(8, np.complex64), execution="cpu").engine
     print(f"{platform.machine()}, {options.threads} threads, engine {engine!r}, ", end="")
@@ -107,15 +110,23 @@ def main() -> int:
     print(f"{'transform':<16} {'type':<10} {'gpumath ms':>11} {'SciPy ms':>9} {'ratio':>6}", end="")
     print(f" {'scaled':>6} {'error':>9} {'SciPy':>9}")
     failures = 0
+    rows: list[tuple[str, dict[str, float]]] = []
     for dtype in (np.complex64, np.complex128):
         for case in CASES:
             times = measure(case, dtype, options.threads, options.rounds)
             ours, scaled, theirs, error, other = times
             failed = ours > theirs or error > 2 * other
             failures += failed
+            found = {"gpumath": ours, "gpumath, scaled": scaled, "SciPy": theirs}
+            rows.append((f"{case.name} {dtype.__name__}", found))
             print(f"{case.name:<16} {dtype.__name__:<10} {ours:11.4f} {theirs:9.4f}", end="")
             print(f" {ours / theirs:6.2f} {scaled / ours:6.2f} {error:9.2e} {other:9.2e}", end="")
             print("  missed" if failed else "", flush=True)
+    if options.json:
+        figures = _report.figures(
+            rows, title="Transforms on the CPU", unit="ms", gpu=False, threads=options.threads
+        )
+        _report.save(options.json, figures)
     print(f"{failures} of {2 * len(CASES)} missed" if failures else "all met")
     return 1 if failures else 0
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +21,8 @@ from typing import Any
 
 import numpy as np
 from numba import cuda
+
+from gpumath.bench import _report
 
 THREADS, BLOCK = 1 << 20, 256
 GENERATORS = ("XORWOW", "MRG32k3a", "Philox4_32_10")
@@ -125,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", choices=["nvmath"])
     parser.add_argument("--generators", nargs="+", choices=GENERATORS, default=GENERATORS)
-    parser.add_argument("--json", type=Path, help="file to write the results to")
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     chosen = parser.parse_args()
     packages = ["gpumath", *([chosen.peer] if chosen.peer else [])]
     results: dict[str, dict[str, dict[str, Any]]] = {}
@@ -149,7 +150,9 @@ def main() -> None:
         worst = min(rates, key=lambda title: rates[title])
         print(f"gpumath's rate / nvmath's: worst {rates[worst]:.3f} ({worst})")
     if chosen.json:
-        chosen.json.write_text(json.dumps(results, indent=1))
+        title = f"{THREADS} random numbers inside a kernel"
+        rows = [(t, {p: r["ms"] for p, r in found.items()}) for t, found in results.items()]
+        _report.save(chosen.json, _report.figures(rows, title=title, unit="ms", gpu=True))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+
+from gpumath.bench import _report
 
 Call = Callable[[], object]
 
@@ -48,9 +50,21 @@ def _gpu_seconds(call: Call, repeats: int) -> float:
     return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 / repeats
 
 
-def report(row: str, times: Mapping[str, float], own: str, peer: str) -> dict[str, Any]:
-    """Print one row, and return it for a file."""
+def report(row: str, times: Mapping[str, float], own: str, peer: str) -> dict[str, float]:
+    """Print one row, and return its times in µs, for a file."""
     ratio = times[own] / times[peer]
     cells = "".join(f"  {name} {seconds * 1e6:11.1f} us" for name, seconds in times.items())
     print(f"{row:44s}{cells}  ratio {ratio:5.2f}", flush=True)
-    return {"row": row, "ratio": ratio, **times}
+    return {name: seconds * 1e6 for name, seconds in times.items()}
+
+
+def finish(
+    rows: Mapping[str, Mapping[str, float]], title: str, gpu: bool, path: Path | None
+) -> None:
+    """Print the worst rows, and write all to a file if one was asked for."""
+    ratios = {name: _report.ratio(times) or 0.0 for name, times in rows.items()}
+    for name in sorted(ratios, key=ratios.__getitem__, reverse=True)[:5]:
+        print(f"worst: {ratios[name]:.2f}  {name}")
+    if path:
+        found = _report.figures(rows.items(), title=title, unit="µs", gpu=gpu)
+        _report.save(path, found)

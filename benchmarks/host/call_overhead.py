@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import shutil
 import statistics
 import subprocess
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gpumath import fft
+from gpumath.bench import _report
 from gpumath.bindings import core, cufft
 
 SMALL = (16, 1024)
@@ -246,13 +246,9 @@ def main() -> None:
     plans = host_times(plan_subjects(libraries), arguments.rounds)
     print_times("host time to plan it", plans, "us")
     if arguments.json:
-        figures = {
-            "device": device.name,
-            "libraries": versions,
-            "host_us": small,
-            "plan_us": plans,
-        }
-        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+        rows = [(name, {"host time": time}) for name, time in {**small, **plans}.items()]
+        title = f"Host time of a call, and of planning it, {SMALL[0]} × {SMALL[1]} complex64"
+        _report.save(arguments.json, _report.figures(rows, title=title, unit="µs", gpu=True))
 
 
 if __name__ == "__main__":

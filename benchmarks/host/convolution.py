@@ -7,7 +7,6 @@ other's; the worst rows are named at the end.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from itertools import product
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 from gpumath import fft
 
 sys.path.append(str(Path(__file__).parent))
-from _timing import medians, report
+from _timing import finish, medians, report
 
 ROWS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
     ("convolve", (100,), (10,)),
@@ -59,7 +58,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3, help="for each row")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "complex64"])
     parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     xp: Any = np
     if arguments.gpu:
@@ -69,7 +68,8 @@ def main() -> None:
         xp = cupy
     else:
         import scipy.signal as peer
-    rng, found = np.random.default_rng(), []
+    rng = np.random.default_rng()
+    found: dict[str, dict[str, float]] = {}
     rows = ROWS + (LARGE_ROWS if arguments.gpu else [])
     rows = [row for row in rows if row[0] in arguments.functions]
     for (name, first, second), dtype in product(rows, arguments.dtypes):
@@ -80,15 +80,15 @@ def main() -> None:
         own, other = getattr(fft, name), getattr(peer, name)
         calls = {
             "gpumath": lambda own=own, a=in1, b=in2, kw=axes: own(a, b, **kw),
-            peer.__name__.partition(".")[0]: lambda f=other, a=in1, b=in2, kw=axes: f(a, b, **kw),
+            "cupyx" if arguments.gpu else "SciPy": lambda f=other, a=in1, b=in2, kw=axes: f(
+                a, b, **kw
+            ),
         }
         times = medians(calls, arguments.seconds, arguments.gpu)
         row = f"{name} {dtype} {first} * {second}"
-        found.append(report(row, times, *calls))
-    for one in sorted(found, key=lambda one: -one["ratio"])[:5]:
-        print(f"worst: {one['ratio']:.2f}  {one['row']}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+        found[row] = report(row, times, *calls)
+    title = f"Convolutions {'on a GPU' if arguments.gpu else 'on the CPU'}"
+    finish(found, title, arguments.gpu, arguments.json)
 
 
 if __name__ == "__main__":

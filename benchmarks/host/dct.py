@@ -7,7 +7,6 @@ Both use one thread on the CPU, unless --threads says otherwise.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from itertools import product
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 from gpumath import fft
 
 sys.path.append(str(Path(__file__).parent))
-from _timing import medians, report
+from _timing import finish, medians, report
 
 SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
     ("dct", (1024,), {}),
@@ -46,7 +45,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dtypes", nargs="+", default=["float64", "float32"])
     parser.add_argument("--types", nargs="+", type=int, default=[1, 2, 3, 4])
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     xp: Any = np
     workers = {} if arguments.gpu else {"workers": arguments.threads}
@@ -57,7 +56,8 @@ def main() -> None:
         xp = cupy
     else:
         import scipy.fft as peer
-    rng, found = np.random.default_rng(), []
+    rng = np.random.default_rng()
+    found: dict[str, dict[str, float]] = {}
     shapes = SHAPES + (LARGE_SHAPES if arguments.gpu else [])
     # CuPy has the types 2 and 3 only.
     types = [kind for kind in arguments.types if not arguments.gpu or kind in (2, 3)]
@@ -66,17 +66,16 @@ def main() -> None:
         own, other = getattr(fft, name), getattr(peer, name)
         calls = {
             "gpumath": lambda f=own, x=x, k=kind, kw={**where, **workers}: f(x, k, **kw),
-            peer.__name__.partition(".")[0]: lambda f=other, x=x, k=kind, kw={**where, **workers}: (
-                f(x, k, **kw)
-            ),
+            "cupyx"
+            if arguments.gpu
+            else "SciPy": lambda f=other, x=x, k=kind, kw={**where, **workers}: f(x, k, **kw),
         }
         times = medians(calls, arguments.seconds, arguments.gpu)
         axes = f" {where}" if where else ""
-        found.append(report(f"{name} {kind} {dtype} {shape}{axes}", times, *calls))
-    for one in sorted(found, key=lambda one: -one["ratio"])[:5]:
-        print(f"worst: {one['ratio']:.2f}  {one['row']}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+        row = f"{name} {kind} {dtype} {shape}{axes}"
+        found[row] = report(row, times, *calls)
+    title = f"Cosine and sine transforms {'on a GPU' if arguments.gpu else 'on the CPU'}"
+    finish(found, title, arguments.gpu, arguments.json)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ medians over the rounds are printed, without the time of the empty loop.
 
 from __future__ import annotations
 
+import argparse
 import array
 import os
 import statistics
@@ -13,11 +14,13 @@ import sys
 import timeit
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpumath import memory
+from gpumath.bench import _report
 from gpumath.bindings import core
 
 SHAPE = (16, 1024)
@@ -96,15 +99,24 @@ def allocations(made: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
 def main() -> None:
     """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    path = parser.parse_args().json
     made = operands(core.Device.count() > 0)
     views = {
         name: (lambda operand=operand: core.TensorView(operand)) for name, operand in made.items()
     }
     print(f"Python {sys.version.split()[0]}, nanoseconds a call")
+    rows: list[tuple[str, dict[str, float]]] = []
     for title, subjects in (("view of an operand", views), ("allocation", allocations(made))):
         print(f"\n{title}")
         for name, nanoseconds in medians(subjects).items():
             print(f"  {name:<34} {nanoseconds:8.0f}")
+            rows.append((f"{title}, {name}", {"host time": nanoseconds}))
+    if path:
+        on_gpu = core.Device.count() > 0
+        title = "Host time of views and allocations"
+        _report.save(path, _report.figures(rows, title=title, unit="ns", gpu=on_gpu))
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+from gpumath.bench import _report
 
 PROBE = """
 from time import perf_counter
@@ -37,7 +38,9 @@ def main() -> None:
     for module, median in medians.items():
         print(f"import {module:<24} {median:7.1f} ms   {median - medians['numpy']:+7.1f} ms")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"median_ms": medians}, indent=1) + "\n")
+        rows = [(module, {"import": median}) for module, median in medians.items()]
+        title = "Time to import gpumath and NumPy"
+        _report.save(arguments.json, _report.figures(rows, title=title, unit="ms", gpu=False))
 
 
 if __name__ == "__main__":

@@ -16,11 +16,13 @@ from contextlib import ExitStack
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpumath import fft, memory
+from gpumath.bench import _report
 from gpumath.bindings import core, cufft, errors
 
 DEVICE_CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
@@ -76,18 +78,21 @@ class Raw:
             block.free()
 
 
-def medians(subjects: dict[str, Call], measure: Callable[[Call], float], rounds: int) -> None:
-    """Print the median of each subject, and its ratio to the first subject."""
+def medians(
+    subjects: dict[str, Call], measure: Callable[[Call], float], rounds: int
+) -> dict[str, float]:
+    """Print and return the median of each subject, with its ratio to the first subject."""
     times: dict[str, list[float]] = {name: [] for name in subjects}
     for round_ in range(rounds + 2):
         for name, call in subjects.items():
             milliseconds = measure(call)
             if round_ >= 2:  # the first two rounds warm up
                 times[name].append(milliseconds)
-    floor = statistics.median(next(iter(times.values())))
-    for name, values in times.items():
-        median = statistics.median(values)
+    found = {name: statistics.median(values) for name, values in times.items()}
+    floor = next(iter(found.values()))
+    for name, median in found.items():
         print(f"    {name:<44} {median:10.4f} ms  {median / floor:6.3f} x", flush=True)
+    return found
 
 
 def on_gpu(calls: int) -> Callable[[Call], float]:
@@ -134,7 +139,7 @@ def scaling_epilog(count: int) -> fft.DeviceCallable:
     return fft.DeviceCallable(fft.compile_epilog(code, "complex64", "float32"))
 
 
-def device_case(library: str, name: str, rounds: int) -> None:
+def device_case(library: str, name: str, rounds: int) -> dict[str, float]:
     shape, axes, calls = DEVICE_CASES[name]
     print(f"  {name}, {library}")
     raw = Raw(shape, axes)
@@ -159,13 +164,15 @@ def device_case(library: str, name: str, rounds: int) -> None:
             print(f"    an epilog that scales is left out: {error}")
         else:
             subjects["FFT.execute, an epilog that scales"] = scaled.execute
-        medians(subjects, on_gpu(calls), rounds)
+        found = medians(subjects, on_gpu(calls), rounds)
     raw.free()
+    return found
 
 
-def host_case(name: str, rounds: int) -> None:
+def host_case(name: str, rounds: int) -> dict[str, dict[str, float]]:
     shape, axes, calls = HOST_CASES[name]
     print(f"  {name}")
+    found: dict[str, dict[str, float]] = {}
     raw = Raw(shape, axes)
     x = np.ones(shape, np.complex64)
     y = np.zeros(shape, np.complex64)
@@ -191,7 +198,7 @@ def host_case(name: str, rounds: int) -> None:
             (
                 "a new result",
                 {
-                    "copy in, cuFFT, copy to numpy.empty()": raw_with_new_result,
+                    "copy in, cuFFT, copy out": raw_with_new_result,
                     "FFT.execute": pageable.execute,
                     "fft.fft": lambda: fft.fft(x, axes=axes, execution="cuda"),
                 },
@@ -219,13 +226,15 @@ def host_case(name: str, rounds: int) -> None:
             groups[0][1]["nvmath FFT.execute"] = peer.execute
         for title, subjects in groups:
             print(f"   {title}")
-            medians(subjects, on_host(calls), rounds)
+            found[title] = medians(subjects, on_host(calls), rounds)
     raw.free()
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     try:
         count = core.Device.count()
@@ -239,16 +248,21 @@ def main() -> None:
     print(f"{core.Device(0).name}, {versions}, Python {sys.version.split()[0]}")
     print("\nGPU time a call, complex64")
     libraries = [name for name in ("cupy", "torch") if find_spec(name)]
+    rows: list[tuple[str, dict[str, float]]] = []
     for library in libraries:
         for name in DEVICE_CASES:
-            device_case(library, name, arguments.rounds)
+            rows.append((f"{name}, {library}", device_case(library, name, arguments.rounds)))
         if library == "cupy":
             import_module("cupy").get_default_memory_pool().free_all_blocks()
     if not libraries:
         print("  left out: neither CuPy nor PyTorch is installed")
     print("\nwhole time a call, operand and result in host memory, complex64")
     for name in HOST_CASES:
-        host_case(name, arguments.rounds)
+        found = host_case(name, arguments.rounds)
+        rows += [(f"{name} in host memory, {title}", times) for title, times in found.items()]
+    if arguments.json:
+        title = "Large transforms, beside the same steps through the bindings"
+        _report.save(arguments.json, _report.figures(rows, title=title, unit="ms", gpu=True))
 
 
 if __name__ == "__main__":

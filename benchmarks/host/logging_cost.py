@@ -7,17 +7,20 @@ discarded. The difference to `off` is the cost of logging.
 
 from __future__ import annotations
 
+import argparse
 import logging
 import statistics
 import sys
 import timeit
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpumath import fft
+from gpumath.bench import _report
 from gpumath.bindings import core
 
 SHAPE = (4, 16)
@@ -74,6 +77,9 @@ def medians(subjects: dict[tuple[str, str], fft.FFT], on_gpu: bool) -> dict[tupl
 
 def main() -> None:
     """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    path = parser.parse_args().json
     on_gpu = core.Device.count() > 0
     if not on_gpu:
         print("CuPy and PyTorch left out: there is no CUDA device")
@@ -89,6 +95,12 @@ def main() -> None:
     for library in dict.fromkeys(library for library, _ in subjects):
         row = "".join(f"{figures[library, name]:>10.0f}" for name in kept)
         print(f"  {library:<12}{row}")
+    if path:
+        rows: dict[str, dict[str, float]] = {}
+        for (library, name), time in figures.items():
+            rows.setdefault(library, {})[f"logger {name}"] = time
+        title = "Host time of FFT.execute by the level of its logger"
+        _report.save(path, _report.figures(rows.items(), title=title, unit="ns", gpu=on_gpu))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ cublasLtMatmul in a C loop. A package that is not installed is left out.
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import shutil
 import statistics
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from gpumath.bench import _report
 from gpumath.bindings import core, cublas, cublasLt
 from gpumath.linalg import advanced
 
@@ -171,7 +173,10 @@ def subjects_of(library: str) -> dict[str, Timer]:
 
 
 def main() -> None:
-    """Print the medians."""
+    """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    path = parser.parse_args().json
     libraries = [name for name in ("cupy", "torch") if find_spec(name)]
     with tempfile.TemporaryDirectory() as folder:
         subjects: dict[str, Timer] = {}
@@ -201,6 +206,10 @@ def main() -> None:
     for name, median in medians.items():
         floor = floors["RELU_BIAS" in name]
         print(f"{name:44} {median:8.2f} us {median / floor:6.2f} x")
+    if path:
+        rows = [(name, {"host time": median}) for name, median in medians.items()]
+        title = f"Host time of a product, {SIDE} × {SIDE} float32"
+        _report.save(path, _report.figures(rows, title=title, unit="µs", gpu=True))
 
 
 if __name__ == "__main__":

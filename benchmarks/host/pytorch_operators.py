@@ -14,6 +14,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ import torch
 import gpumath.fft
 import gpumath.torch.fft
 import gpumath.torch.linalg
+from gpumath.bench import _report
 
 SIZES = ((16, 1024), (2048, 2048), (8192, 8192))
 # Rows of x, width of x and of the result, width in between.
@@ -76,18 +78,22 @@ def host_time(function: Callable[[], Any]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--eager", action="store_true")
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     functions = [ours, theirs]
-    if not parser.parse_args().eager:
+    arguments = parser.parse_args()
+    if not arguments.eager:
         functions += [torch.compile(one, fullgraph=True) for one in (ours, theirs)]
     warnings.filterwarnings("ignore", message="Torchinductor does not support")
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
     names = ("gpumath", "torch.fft", "gpumath compiled", "torch.fft compiled")[: len(functions)]
     print(f"{'float32':>12} " + " ".join(f"{name:>18}" for name in names))
+    rows_found: list[tuple[str, dict[str, float]]] = []
     for size in SIZES:
         x = torch.randn(size, device="cuda", requires_grad=True)
         half = (size[0], size[1] // 2 + 1)
         weights = torch.randn(half, dtype=torch.complex64, device="cuda", requires_grad=True)
         times = [step_time(function, x, weights) for function in functions]
+        rows_found.append((f"filter {size[0]} × {size[1]}", dict(zip(names, times, strict=True))))
         print(f"{size[0]:>6}×{size[1]:<5} " + " ".join(f"{one:15.3f} ms" for one in times))
     print("two layers with GELU, bfloat16, eagerly")
     for rows, width, hidden in LAYERS:
@@ -99,6 +105,8 @@ def main() -> None:
         own, other = (
             step_time(function, *operands) for function in (gpumath.torch.linalg.mlp, their_layers)
         )
+        layers = f"two layers {rows} × {width} × {hidden}"
+        rows_found.append((layers, {"gpumath": own, "PyTorch": other}))
         print(f"{rows}×{width}×{hidden}: gpumath {own:.3f} ms, PyTorch {other:.3f} ms")
     z = torch.randn(16, 1024, dtype=torch.complex64, device="cuda")
     calls = {
@@ -108,6 +116,10 @@ def main() -> None:
     }
     for name, call in calls.items():
         print(f"fft of 16×1024, host time of {name}: {host_time(call):.1f} µs")
+    if arguments.json:
+        title = "Steps of training with operators of PyTorch"
+        found = _report.figures(rows_found, title=title, unit="ms", gpu=True)
+        _report.save(arguments.json, found)
 
 
 if __name__ == "__main__":

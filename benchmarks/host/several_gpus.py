@@ -10,11 +10,13 @@ import argparse
 import statistics
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpumath import fft, memory
+from gpumath.bench import _report
 from gpumath.bindings import core
 
 CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
@@ -94,6 +96,7 @@ def milliseconds(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     try:
         count = core.Device.count()
@@ -106,6 +109,7 @@ def main() -> None:
     numbers = [gpus for gpus in (1, 2, 4, 8, 16) if gpus <= count]
     print(f"{count} of {core.Device(0).name}, Python {sys.version.split()[0]}")
     print(f"ms a transform, complex64, by {', '.join(map(str, numbers))} GPUs")
+    rows: list[tuple[str, dict[str, float]]] = []
     for place, make in PLACES.items():
         print(f"\n{place}")
         for name, (shape, axes) in CASES.items():
@@ -116,7 +120,12 @@ def main() -> None:
                 break
             times = milliseconds(operand, result, axes, numbers, arguments.rounds)
             print(f"  {name:<22}" + "".join(f"{time_:10.2f}" for time_ in times), flush=True)
+            named = {f"{gpus} GPUs": time for gpus, time in zip(numbers, times, strict=True)}
+            rows.append((f"{name}, {place}", named))
             del operand, result
+    if arguments.json:
+        title = "Large transforms on several GPUs"
+        _report.save(arguments.json, _report.figures(rows, title=title, unit="ms", gpu=True))
 
 
 if __name__ == "__main__":

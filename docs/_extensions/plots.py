@@ -1,4 +1,7 @@
-"""Writes the page with the plots of docs/figures, which `python -m gpumath.bench --json` writes."""
+"""Writes the page with a plot and a table of each file in docs/figures.
+
+`python -m gpumath.bench --json FILE` and the scripts in benchmarks/ write such files.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from gpumath.bench._report import plot
+from gpumath.bench._report import plot, table
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"
@@ -17,9 +20,9 @@ GENERATED = ROOT / "docs" / "generated"
 INTRODUCTION = """# Plots
 
 Each point is the time of one library for one row, divided by gpumath's time: to the right of the
-line, that library took longer. The rows are named by the operand's shape and the axes that are
-transformed. `python -m gpumath.bench --plot FILE` draws such a plot of your machine.
-[Performance](../performance.md) has the times, and says how they were measured.
+line, that library took longer. Where nothing is compared, bars are times. The rows of transforms
+are named by the operand's shape and the axes that are transformed. `python -m gpumath.bench --plot
+FILE` draws such a plot of your machine. [Performance](../performance.md) says how all was measured.
 """
 
 
@@ -36,10 +39,10 @@ def write_plots(_app: Sphinx) -> None:
 
 def section(found: dict[str, Any], picture: str) -> str:
     """Return the part of the page for one file of figures."""
-    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    heading, versions, *lines = table(found).splitlines()
     return (
-        f"## {found['title']}\n\n{found['machine']}, {found['date']}; {versions}; "
-        f"`{found['command']}`.\n\n![{found['title']}]({picture})\n"
+        f"## {found['title']}\n\n{heading}.\n\n`{found['command']}`; {versions}.\n\n"
+        f"![{found['title']}]({picture})\n" + "\n".join(lines) + "\n"
     )
 
 

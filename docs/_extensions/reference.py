@@ -18,6 +18,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.domains import Domain, ObjType
+from sphinx.ext.autodoc.mock import mock
 
 from tools.api_surface import TOP_MODULES, public_modules, public_names
 
@@ -63,6 +64,9 @@ def write_pages(app: Sphinx) -> None:
     c_names = app.env.get_domain("cname").data["names"]
     tops = (top for names in TOP_MODULES.values() for top in names)
     modules = [module for top in tops for module in public_modules(top)]
+    # These import PyTorch, which their descriptions do not need.
+    with mock(["torch"]):
+        modules += public_modules("gpumath.torch")
     homes = homes_of_classes(modules)
     for stale in {*PAGES.iterdir()} - {PAGES / f"{module.__name__}.rst" for module in modules}:
         stale.unlink()

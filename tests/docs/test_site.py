@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import html
+import html.parser
 import http.server
 import os
+import re
 import shutil
 import threading
+import urllib.parse
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.repository import ROOT
 from tools.api_surface import TOP_MODULES, public_modules, public_names
 
 SITE = Path(os.environ.get("GPUMATH_TEST_SITE", "/nonexistent"))
@@ -102,6 +108,14 @@ def page(browser: Any, address: str) -> Iterator[Any]:
     assert errors == []
 
 
+def listed(path: Path) -> list[str]:
+    """Return the names in a module's `__all__`."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value))
+    raise AssertionError(path)
+
+
 def test_every_public_name_is_described() -> None:
     lines = (SITE / "objects.inv").read_bytes().split(b"\n", 4)
     entries = zlib.decompress(lines[4]).decode().splitlines()
@@ -115,7 +129,68 @@ def test_every_public_name_is_described() -> None:
         for n in public_names(m)
         if not isinstance(getattr(m, n), ModuleType)
     }
+    # Importing these needs PyTorch, so their names are read.
+    for path in (ROOT / "packages/gpumath-host/src/gpumath/torch").glob("[a-z]*.py"):
+        names |= {f"gpumath.torch.{path.stem}.{name}" for name in listed(path)}
+    assert "gpumath.torch.fft.irfftn" in names
     assert names - described == set()
+
+
+class Links(html.parser.HTMLParser):
+    """The addresses that the text of a page links to, and the places in it that have a name."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.places = {""}
+        self.depth = 0
+        self.folder = path.parent
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.places.add(values.get("id") or "")
+        self.depth += tag == "article"
+        address = values.get("href") or ""
+        if tag == "a" and self.depth and "://" not in address and not address.startswith("mailto"):
+            self.found.append(address)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth -= tag == "article"
+
+    def targets(self, page: Path) -> set[tuple[Path, str]]:
+        """Return the pages that are linked to, with the place in each."""
+        pairs = (urllib.parse.urldefrag(urllib.parse.unquote(link)) for link in self.found)
+        return {((self.folder / link).resolve() if link else page, place) for link, place in pairs}
+
+
+def test_two_clicks_lead_a_stranger_to_what_he_needs() -> None:
+    front = (SITE / "docs" / "index.html").resolve()
+    pages = {front: Links(front)}
+    for _click in range(2):
+        for page, links in list(pages.items()):
+            for target, _place in links.targets(page):
+                if target.suffix == ".html" and target not in pages:
+                    assert target.exists(), f"{page.name} links to {target}, which is not there"
+                    pages[target] = Links(target)
+    for page in [front, *(target for target, _ in pages[front].targets(front))]:
+        if page.suffix == ".html":
+            for target, place in pages[page].targets(page):
+                known = target not in pages or place in pages[target].places
+                assert known, f"{page.name} links to #{place} of {target.name}"
+    for name, text in {
+        "install.html": "pip install",
+        "tutorials/first-fft.html": "rfft",
+        "slower-than-expected.html": "the first call",
+        "libraries.html": "LibraryNotFoundError",
+        "migration.html": "python -m gpumath.compat.nvmath",
+        "generated/plots.html": "gpumath.bench",
+        "generated/examples/device/04_fft_2d.html": "What it prints on a GPU",
+    }.items():
+        path = front.parent / name
+        assert path in pages, f"{name} is more than two clicks from the front page"
+        plain = re.sub(r"<[^>]*>", "", path.read_text())
+        assert text in html.unescape(plain), f"{name} does not have {text!r}"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from gpumath.bench import _report
 from gpumath.bench.__main__ import main
 from gpumath.bench._rows import CPU_ROWS, GPU_ROWS, Fft, Matmul, Row
 from gpumath.bench._subjects import cpu_subjects, gpu_subjects
+from tests.helpers.repository import ROOT
 
 ROWS: tuple[Row, ...] = (
     Fft((6, 35, 4), (1,)),
@@ -91,7 +94,7 @@ def test_figures_table_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert row["name"] == "4×7×9×11, (1, 2)"
     assert row["times"]["gpumath"] > 0
     assert row["times"]["NumPy"] > 0
-    assert found["machine"].endswith(", 1 threads")
+    assert found["machine"].endswith(", 1 thread")
     assert found["command"].startswith("python -m gpumath.bench --execution cpu --rows 4×7×9")
     assert found["versions"]["NumPy"] == np.__version__
     table = capsys.readouterr().out.splitlines()
@@ -108,3 +111,43 @@ def test_ratio_is_to_the_fastest_other() -> None:
 def test_no_such_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--execution", "cpu", "--rows", "no such row"]) == 2
     assert "no row has 'no such row' in its name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("a row", {"gpumath": 0.5, "CuPy": 1.0, "x": None}), ("another", {"gpumath": 2000.0})],
+        [("a call", {"host time": 12.5}), ("another", {"host time": 3.0})],
+        [("a transform", {"1 GPUs": 10.0, "2 GPUs": 5.5})],
+    ],
+    ids=["beside others", "one subject", "without gpumath"],
+)
+def test_figures_of_every_form_have_a_table_and_a_plot(
+    rows: list[tuple[str, dict[str, float | None]]], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    found = _report.figures(rows, title="Rows", unit="µs", gpu=False, threads=3, command="measure")
+    _report.save(tmp_path / "figures.json", found)
+    again = json.loads((tmp_path / "figures.json").read_text())
+    assert again == found
+    assert [(row["name"], row["times"]) for row in again["rows"]] == rows
+    lines = _report.table(again).splitlines()
+    heads = [cell.strip() for cell in lines[3].strip("|").split("|")]
+    cells = [cell.strip() for cell in lines[-1].strip("|").split("|")]
+    assert len(heads) == len(cells)
+    for name, time in rows[-1][1].items():
+        assert float(cells[heads.index(name)]) == pytest.approx(time, rel=1e-3)
+    _report.plot(again, tmp_path / "plot.svg")
+    assert "another" in (tmp_path / "plot.svg").read_text() or len(rows) == 1
+
+
+def test_a_script_writes_its_figures(tmp_path: Path) -> None:
+    target = tmp_path / "figures.json"
+    script = ROOT / "benchmarks" / "host" / "import_time.py"
+    command = [sys.executable, "-P", str(script), "--json", str(target), "--rounds", "1"]
+    subprocess.run(command, check=True, capture_output=True)
+    found = json.loads(target.read_text())
+    assert found["command"] == "python -P benchmarks/host/import_time.py --rounds 1"
+    assert found["unit"] == "ms"
+    assert {row["name"] for row in found["rows"]} >= {"numpy", "gpumath.fft"}
+    assert all(time > 0 for row in found["rows"] for time in row["times"].values())

@@ -7,7 +7,6 @@ nvmath-python on a GPU. They take turns, on the same operands, with equal number
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 from importlib.util import find_spec
@@ -60,11 +59,19 @@ def main(arguments: list[str] | None = None) -> int:
         found.append((row.name, measured(row, subjects, timer, options.rounds)))
         forget_plans(execution)
     logging.disable(logging.NOTSET)
-    command = ["python -m gpumath.bench", *(sys.argv[1:] if arguments is None else arguments)]
-    result = _report.figures(found, execution, options.threads, " ".join(command))
+    result = _report.figures(
+        found,
+        title="Transforms and products",
+        unit="ms",
+        gpu=execution == "cuda",
+        threads=options.threads,
+        command=_report.command_line(
+            "python -m gpumath.bench", sys.argv[1:] if arguments is None else arguments
+        ),
+    )
     print(_report.table(result))
     if options.json:
-        options.json.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+        _report.save(options.json, result)
     if options.plot:
         _report.plot(result, options.plot)
     return 0

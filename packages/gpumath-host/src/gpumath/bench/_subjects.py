@@ -17,6 +17,7 @@ from gpumath.bench._rows import Fft, Matmul, Row
 from gpumath.bindings import core
 
 __all__ = [
+    "LIBRARIES",
     "Call",
     "Subjects",
     "cpu_subjects",
@@ -29,7 +30,8 @@ Call: TypeAlias = Callable[[], object]
 Subjects: TypeAlias = Mapping[str, Callable[[Row], Call]]
 
 _FUNCTIONS = {"C2C": "fftn", "R2C": "rfftn", "C2R": "irfftn"}
-_LIBRARIES = {
+# Names in the tables, and the modules behind them.
+LIBRARIES = {
     "NumPy": "numpy",
     "SciPy": "scipy",
     "CuPy": "cupy",
@@ -42,7 +44,7 @@ _LIBRARIES = {
 def library(name: str) -> Any | None:
     """Return the module of a library by its name in the tables; None if it cannot be imported."""
     try:
-        return import_module(_LIBRARIES[name])
+        return import_module(LIBRARIES[name])
     except Exception:
         # An installation may be broken in many ways, and then does not take part.
         return None
@@ -137,7 +139,7 @@ def forget_plans(execution: str) -> None:
 
 
 def _takes_part(subject: str) -> bool:
-    return subject not in _LIBRARIES or library(subject) is not None
+    return subject not in LIBRARIES or library(subject) is not None
 
 
 def _gpumath(row: Row, operands: Sequence[Any], execution: Any, layout: str) -> Call:
