@@ -28,6 +28,8 @@ pub(crate) struct Route {
     pub(crate) staged_input: usize,
     /// Bytes of the result's memory in the workspace; 0 without it.
     pub(crate) staged_output: usize,
+    /// What the steps cost, in the unit of `costs.rs`.
+    pub(crate) cost: f64,
 }
 
 /// One step of a route.
@@ -78,8 +80,8 @@ impl Route {
                  copy in another layout, with other offsets"
             )));
         };
-        let Way { steps, staged: [staged_input, staged_output], .. } = way;
-        Ok(Self { steps, staged_input, staged_output })
+        let Way { steps, staged: [staged_input, staged_output], cost } = way;
+        Ok(Self { steps, staged_input, staged_output, cost })
     }
 
     /// The calls of cuFFT, in the order of execution.
@@ -313,4 +315,4 @@ pub(super) fn transform_order(axes: &[usize], kind: TransformKind, like: &Layout
 
 #[cfg(test)]
 #[path = "route_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -104,6 +104,7 @@ def key_of_operand(
         view.strides,
         axes,
         resolve_options(FFTOptions, options),
+        settled,
         is_on_cuda and settled.name == "cuda" and view.ptr % (2 * view.itemsize) != 0,
     )
     library.check_dtype(problem.output_dtype)
@@ -128,7 +129,7 @@ def key_from_metadata(
     chosen = resolve_options(FFTOptions, options)
     given = resolve_execution(execution, lambda: None if memory_space == "cpu" else 0)
     settled = _settle(_with_callbacks(given, prolog, epilog), memory_space)
-    problem = _problem(shape, _dtype_name(dtype), strides, axes, chosen, unaligned=False)
+    problem = _problem(shape, _dtype_name(dtype), strides, axes, chosen, settled, unaligned=False)
     return _key(problem, settled, prolog, epilog)
 
 
@@ -156,6 +157,7 @@ def _problem(
     strides: Sequence[int] | None,
     axes: Sequence[int] | None,
     options: FFTOptions,
+    where: ExecutionCPU | ExecutionCUDA,
     unaligned: bool,
 ) -> core.FftProblem:
     for name, value in (("shape", shape), ("strides", strides), ("axes", axes)):
@@ -169,6 +171,7 @@ def _problem(
         inplace=options.inplace,
         last_axis_parity=options.last_axis_parity,
         result_layout=options.result_layout,
+        execution=where.name,
         unaligned=unaligned,
     )
 
