@@ -12,6 +12,7 @@ use self::codes::scalar;
 use self::product::{Pointer, Product, Target, pointers};
 use self::route::Route;
 use super::MatmulArguments;
+use super::block_scaling::BlockScaling;
 use super::geometry::{MATRICES, Matrix};
 use super::problem::{InputRole, MatmulProblem, OutputRole};
 use crate::device::{ContextGuard, Device};
@@ -53,6 +54,9 @@ impl CublasltMatmul {
     pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
         check_device(problem, device)?;
         let route = Route::of(problem)?;
+        if problem.block_scaling.is_some() && route.outer.count() != 1 {
+            return Err(Error::InvalidState("a batch of scaled matrices takes one call".into()));
+        }
         let find = |handle: usize| {
             let product = Product::new(problem, &route)?;
             let limit = max_workspace(problem, device)?;
@@ -173,6 +177,14 @@ impl CublasltMatmul {
 /// Returns `InvalidValue` if the device lacks what the types need.
 fn check_device(problem: &MatmulProblem, device: i32) -> Result<()> {
     let types = &problem.types;
+    if let Some(format) = problem.block_scaling {
+        let found = Device::new(device)?.compute_capability()?;
+        return if found >= BlockScaling::CAPABILITY {
+            Ok(())
+        } else {
+            Err(format.refusal(&format!("CUDA device {device} has {}.{}", found.0, found.1)))
+        };
+    }
     let needed = match types.a {
         dtype if super::types::is_narrow(dtype) => (8, 9),
         DType::BFloat16 => (8, 0),

@@ -16,11 +16,12 @@
 
 use smallvec::SmallVec;
 
+use super::super::block_scaling::bytes_of;
 use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
 use super::super::problem::MatmulProblem;
 use super::super::types::is_narrow;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::TiledCopy;
 use crate::memory::ALIGNMENT;
 use crate::operation::MAX_ALIGNMENT;
@@ -161,9 +162,9 @@ impl Route {
     /// are multiples of `given`.
     pub(super) fn alignment(&self, matrix: Matrix, dtype: DType, given: usize) -> usize {
         let start = if self.staged(matrix).is_some() { MAX_ALIGNMENT } else { given };
-        let steps = self.outer.iter().map(|dim| dim.strides[matrix as usize] as usize);
+        let steps = self.outer.iter().map(|dim| dim.strides[matrix as usize]);
         // The lowest bit that is set in any of them.
-        let bits = steps.fold(start, |bits, step| bits | step.wrapping_mul(dtype.size()));
+        let bits = steps.fold(start, |bits, step| bits | bytes_of(dtype, step) as usize);
         1 << bits.trailing_zeros()
     }
 
@@ -177,6 +178,7 @@ impl Route {
 fn unit_of(problem: &MatmulProblem) -> i64 {
     match problem.types.a {
         DType::Int8 => 4,
+        DType::Float4E2M1FnX2 => 32,
         dtype if is_narrow(dtype) => 16,
         _ => 1,
     }
@@ -214,11 +216,8 @@ fn candidates(problem: &MatmulProblem, geometry: &Geometry) -> [Option<Candidate
             is_in_reach: geometry.batch.iter().all(|dim| {
                 let step = dim.strides[index];
                 step >= 0 && step % unit == 0
-            }) && (unit == 1 || problem.alignment as i64 % unit == 0),
-            size: padded[0]
-                .saturating_mul(padded[1])
-                .saturating_mul(entries)
-                .saturating_mul(dtype.size() as i64),
+            }) && (unit == 1 || problem.alignment as i64 % bytes_of(dtype, unit) == 0),
+            size: bytes_of(dtype, padded[0].saturating_mul(padded[1]).saturating_mul(entries)),
         })
     })
 }
@@ -276,6 +275,13 @@ impl Choice {
         let mut staged_size = 0_usize;
         for (candidate, found) in candidates.iter().zip(self.matrices) {
             let (Some(candidate), Some((columns, true))) = (candidate, found) else { continue };
+            if candidate.dtype == DType::Float4E2M1FnX2 {
+                return Err(Error::InvalidValue(format!(
+                    "a matrix of {} has rows or columns that do not begin at multiples of 16 \
+                     bytes; copy it without gaps",
+                    candidate.dtype
+                )));
+            }
             let index = candidate.matrix as usize;
             let (fast, slow) = if columns.are_rows { (1, 0) } else { (0, 1) };
             // Entries follow each other, the fastest dimension first; one entry for all stays one.
