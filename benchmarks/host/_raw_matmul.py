@@ -29,9 +29,10 @@ _Attribute = cublasLt.MatmulDescAttribute
 def raw_product(
     a: Any, b: Any, scales: list[Any], plan: core.MatmulPlan
 ) -> Callable[[], None] | None:
-    """Return a call of cublasLtMatmul with the plan's algorithm; None if the plan copies operands.
+    """Return a call of cublasLtMatmul with the plan's algorithm, to a new result.
 
-    The result is in C order, so cuBLASLt computes the transposed product.
+    The result is in C order, so cuBLASLt computes the transposed product. None if the plan copies
+    operands, or if it makes one product of a batch in a way that is not done here.
     """
     if plan.copies or plan.library_calls != 1:
         return None
@@ -40,7 +41,11 @@ def raw_product(
     kinds = [_DATA_TYPES[name] for name in plan.dtypes]
     result_type = getattr(torch, plan.dtypes[3])
     shape, strides = plan.result_shape, plan.result_strides
-    out = torch.empty_strided(shape, strides, dtype=result_type, device="cuda")
+
+    def new_result() -> Any:
+        return torch.empty_strided(shape, strides, dtype=result_type, device="cuda")
+
+    out = new_result()
     if a.ndim > b.ndim:
         # One product instead of a batch, as the plan does where the matrices follow each other.
         with suppress(RuntimeError):
@@ -58,16 +63,18 @@ def raw_product(
     alpha, beta = (np.array([value], _SCALARS.get(plan.dtypes[4], np.float32)) for value in (1, 0))
     chosen = np.frombuffer(code, np.uint8).copy()
     workspace = torch.empty(max(workspace_size, 1), dtype=torch.uint8, device="cuda")
-    arguments = (
-        *(_handle(), product, alpha.ctypes.data, b.data_ptr(), left, a.data_ptr(), right),
-        *(beta.ctypes.data, out.data_ptr(), result, out.data_ptr(), result),
-        *(chosen.ctypes.data, workspace.data_ptr(), workspace_size, 0),
-    )
-    held = (a, b, out, scales, alpha, beta, chosen, workspace)
+    factors = (alpha.ctypes.data, b.data_ptr(), left, a.data_ptr(), right, beta.ctypes.data)
+    rest = (chosen.ctypes.data, workspace.data_ptr(), workspace_size, 0)
+    held = (a, b, scales, alpha, beta, chosen, workspace)
 
     def call(_held: object = held) -> None:
-        cublasLt.matmul(*arguments)
+        address = new_result().data_ptr()
+        cublasLt.matmul(_handle(), product, *factors, address, result, address, result, *rest)
 
+    try:
+        call()
+    except cublasLt.cuBLASLtError:
+        return None
     return call
 
 

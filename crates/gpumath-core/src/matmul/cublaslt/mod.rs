@@ -10,7 +10,7 @@ use gpumath_sys::generated::cublaslt;
 
 use self::codes::scalar;
 use self::product::{Pointer, Product, Target, pointers};
-use self::route::Route;
+use self::route::{Demands, Route};
 use super::MatmulArguments;
 use super::block_scaling::BlockScaling;
 use super::geometry::{MATRICES, Matrix};
@@ -53,18 +53,28 @@ impl CublasltMatmul {
     /// Plans the product.
     pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
         check_device(problem, device)?;
-        let route = Route::of(problem)?;
-        if problem.block_scaling.is_some() && route.outer.count() != 1 {
-            return Err(Error::InvalidState("a batch of scaled matrices takes one call".into()));
-        }
         let find = |handle: usize| {
-            let product = Product::new(problem, &route)?;
             let limit = max_workspace(problem, device)?;
-            let algorithms = product.find_algorithms(problem, &route, handle, limit)?;
-            Ok((product, algorithms))
+            let attempt = |demands: Demands| {
+                let route = Route::of(problem, demands)?;
+                if problem.block_scaling.is_some() && route.outer.count() != 1 {
+                    return Err(Error::InvalidState(
+                        "a batch of scaled matrices takes one call".into(),
+                    ));
+                }
+                let product = Product::new(problem, &route)?;
+                let algorithms = product.find_algorithms(problem, &route, handle, limit)?;
+                Ok((route, product, algorithms))
+            };
+            let [first, others @ ..] = Demands::of(problem) else {
+                return Err(Error::InvalidState("a product is planned by no demands".into()));
+            };
+            others
+                .iter()
+                .fold(attempt(*first), |found, demands| found.or_else(|_| attempt(*demands)))
         };
         let user_handle = problem.search.handle;
-        let (product, algorithms) = if user_handle == 0 {
+        let (route, product, algorithms) = if user_handle == 0 {
             handle::with(&CUBLASLT, device, find)
         } else {
             let _context = ContextGuard::enter(device)?;
