@@ -1,18 +1,25 @@
 """Measures the GPU time of products over a grid of extents, layouts and element types.
 
-Each cell is compared with cuBLASLt as PyTorch and CuPy call it. The worst cells are printed. The
-times are medians of runs in turns, each after the cache of the GPU was filled with something else.
+Each cell is compared with cublasLtMatmul, called with the same algorithm on the operands that it
+takes as they are, and with PyTorch, CuPy and nvmath-python, if that is installed. The times are
+medians of runs in turns, each after the cache of the GPU was filled with something else. The worst
+cells are measured again with more runs, and after autotuning too.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import statistics
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import torch
+from _raw_matmul import raw_product
 
 from gpumath.bindings import core, driver
 from gpumath.linalg import advanced
@@ -20,8 +27,49 @@ from gpumath.linalg import advanced
 EXTENTS = [1, 8, 64, 1000, 4096, 8192]
 LAYOUTS = ["C", "F", "gaps", "steps", "batch", "batch last", "broadcast"]
 DTYPES = ["bfloat16", "float16", "tf32", "float32", "float64", "complex64", "int8", "float8"]
-MOST_BYTES = 4 << 30
 MOST_WORK = 2 << 38
+FILLER = 512 << 20  # bytes, which the GPU writes while the host enqueues the product
+
+Subjects = dict[str, Callable[[], Any]]
+
+
+@dataclass
+class Cell:
+    """A product of the grid, and the median times of its subjects in microseconds."""
+
+    dtype: str
+    extents: tuple[int, int, int]
+    layouts: tuple[str, str]
+    copies: int = 0
+    times: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def random(cls, choose: random.Random) -> Cell:
+        while True:
+            rows, columns, depth = choose.choices(EXTENTS, k=3)
+            left, right = choose.choices(LAYOUTS, k=2)
+            dtype = choose.choice(DTYPES)
+            if rows * columns * depth <= MOST_WORK:
+                return cls(dtype, (rows, columns, depth), (left, right))
+
+    @property
+    def operands(self) -> tuple[Any, Any]:
+        kind = {"tf32": torch.float32, "float8": torch.float8_e4m3fn}.get(self.dtype)
+        kind = kind or getattr(torch, self.dtype)
+        rows, columns, depth = self.extents
+        left, right = self.layouts
+        return matrix(rows, depth, kind, left), matrix(depth, columns, kind, right)
+
+    def ratio(self, own: str, *others: str) -> float:
+        """Return the time of one subject, in units of the best of others; 0 without any."""
+        found = [self.times[name] for name in others if name in self.times]
+        return self.times[own] / min(found) if found and own in self.times else 0.0
+
+    def __str__(self) -> str:
+        extents = " x ".join(map(str, self.extents))
+        times = ", ".join(f"{name} {value:.2f}" for name, value in self.times.items())
+        where = f"{self.dtype}, {extents}, {self.layouts[0]} x {self.layouts[1]}"
+        return f"{where}, {self.copies} copies: {times}"
 
 
 def matrix(rows: int, columns: int, dtype: Any, layout: str) -> Any:
@@ -47,59 +95,91 @@ def matrix(rows: int, columns: int, dtype: Any, layout: str) -> Any:
     return new(rows, columns)
 
 
-def subjects_of(a: Any, b: Any, dtype: str, is_tuned: bool) -> dict[str, Callable[[], Any]]:
+def subjects_of(cell: Cell, a: Any, b: Any, is_tuned: bool) -> Subjects:
     options: dict[str, Any] = {}
-    scales = None
-    if dtype == "tf32":
+    scales: list[Any] = []
+    if cell.dtype == "tf32":
         options["compute_type"] = advanced.MatmulComputeType.COMPUTE_32F_FAST_TF32
-    if dtype == "float8":
+    if cell.dtype == "float8":
         options["result_type"] = "bfloat16"
-        scales = {"a": torch.ones(1, device="cuda"), "b": torch.ones(1, device="cuda")}
-    ours = advanced.Matmul(a, b, options=options, quantization_scales=scales)
-    ours.plan()
-    subjects: dict[str, Callable[[], Any]] = {"gpumath": ours.execute}
+        scales = [torch.ones(1, device="cuda"), torch.ones(1, device="cuda")]
+    quantization = dict(zip("ab", scales, strict=False)) or None
+
+    def planned(module: Any, **keywords: Any) -> Any:
+        product = module.Matmul(a, b, options=options, quantization_scales=quantization)
+        product.plan(**keywords)
+        return product
+
+    inputs = dict(zip(("a_scale", "b_scale"), scales, strict=False)) or None
+    plan = core.MatmulPlan(a, b, inputs=inputs, limit=8, **options)
+    cell.copies = plan.copies
+    subjects: Subjects = {"gpumath": planned(advanced).execute}
+    raw = raw_product(a, b, scales, plan)
+    if raw is not None:
+        subjects["raw"] = raw
     if is_tuned:
-        tuned = advanced.Matmul(a, b, options=options, quantization_scales=scales)
-        tuned.plan(preferences={"limit": 16})
-        tuned.autotune(iterations=5)
-        subjects["gpumath tuned"] = tuned.execute
-    torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
-    if dtype == "float8":
+        tuned = planned(advanced, preferences={"limit": 32})
+        tuned.autotune(iterations=9)
+        subjects["tuned"] = tuned.execute
+    torch.backends.cuda.matmul.allow_tf32 = cell.dtype == "tf32"
+    if cell.dtype == "float8":
         one = torch.ones((), device="cuda")
         subjects["torch"] = lambda: torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)
-    elif dtype == "int8":
+    elif cell.dtype == "int8":
         subjects["torch"] = lambda: torch._int_mm(a, b)
     else:
         subjects["torch"] = lambda: torch.matmul(a, b)
-        if dtype not in ("bfloat16", "tf32"):
+        if cell.dtype not in ("bfloat16", "tf32"):
             import cupy
 
             left, right = cupy.from_dlpack(a), cupy.from_dlpack(b)
             subjects["cupy"] = lambda: cupy.matmul(left, right)
+    if find_spec("nvmath"):
+        import nvmath
+
+        # What it does not do is left out.
+        with contextlib.suppress(Exception):
+            if cell.dtype == "float8":
+                options["result_type"] = nvmath.CudaDataType.CUDA_R_16BF
+            subjects["nvmath"] = planned(nvmath.linalg.advanced).execute
     return subjects
 
 
-def times_of(subjects: dict[str, Callable[[], Any]], rounds: int, filler: Any) -> dict[str, float]:
-    """Return the median time of each subject on the GPU, in microseconds."""
+def measure(cell: Cell, rounds: int, filler: Any, is_tuned: bool = False) -> None:
+    """Find the median time of each subject on the GPU."""
+    a, b = cell.operands
+    subjects = subjects_of(cell, a, b, is_tuned)
     start, end = (core.Event(0, timing=True) for _ in range(2))
     found: dict[str, list[float]] = {}
     for name, call in list(subjects.items()):
         try:
             call()
         except Exception:  # what another library does not do
-            if name.startswith("gpumath"):
+            if name in ("gpumath", "tuned", "raw"):
                 raise
             del subjects[name]
-    names = list(subjects)
     for _ in range(rounds):
-        for name in random.sample(names, len(names)):
+        for name in random.sample(list(subjects), len(subjects)):
             driver.memset_d8_async(filler.device_ptr, 0, filler.size, 0)
             start.record(0)
             subjects[name]()
             end.record(0)
             end.synchronize()
             found.setdefault(name, []).append(1e3 * start.elapsed_ms(end))
-    return {name: statistics.median(times) for name, times in found.items()}
+    cell.times = {name: statistics.median(times) for name, times in found.items()}
+
+
+def report(cells: list[Cell], own: str, *others: str, most: float) -> None:
+    """Print how the ratios are spread."""
+    ratios = sorted(filter(None, (cell.ratio(own, *others) for cell in cells)))
+    shares = ", ".join(
+        f"{share:.0%} {ratios[int(share * (len(ratios) - 1))]:.3f}"
+        for share in (0.1, 0.5, 0.9, 1)
+        if ratios
+    )
+    above = sum(ratio > most for ratio in ratios)
+    peers = " and ".join(others)
+    print(f"{own} to {peers}: {len(ratios)} cells, {shares}; {above} above {most}")
 
 
 def main() -> None:
@@ -107,44 +187,45 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cells", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--worst", type=int, default=25)
-    parser.add_argument("--tuned", action="store_true", help="also after autotuning")
+    parser.add_argument("--worst", type=int, default=20, help="cells that are measured again")
+    parser.add_argument("--tuned", action="store_true", help="autotune the worst cells")
+    parser.add_argument("--seed", type=int, default=15, help="which cells are measured")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
     arguments = parser.parse_args()
-    filler = core.allocate(256 << 20)
-    cells: list[tuple[float, str]] = []
-    import time
-
+    filler = core.allocate(FILLER)
+    choose = random.Random(arguments.seed)
+    cells: list[Cell] = []
     start = time.perf_counter()
     for _ in range(arguments.cells):
         if time.perf_counter() - start > arguments.seconds:
             break
-        rows, columns, depth = random.choices(EXTENTS, k=3)
-        left, right, dtype = *random.choices(LAYOUTS, k=2), random.choice(DTYPES)
-        kind = {"tf32": torch.float32, "float8": torch.float8_e4m3fn}.get(dtype)
-        kind = kind or getattr(torch, dtype)
-        if rows * columns * depth > MOST_WORK:
-            continue
-        a, b = matrix(rows, depth, kind, left), matrix(depth, columns, kind, right)
-        cell = f"{dtype:9} {rows:5} {columns:5} {depth:5} {left:>10} x {right:10}"
+        cell = Cell.random(choose)
         try:
-            times = times_of(subjects_of(a, b, dtype, arguments.tuned), arguments.rounds, filler)
+            measure(cell, arguments.rounds, filler)
+            cells.append(cell)
         except Exception as error:
-            print(f"{cell}: {type(error).__name__}: {str(error)[:200]}")
-            continue
-        others = [times[name] for name in ("torch", "cupy") if name in times]
-        ours = times["gpumath"]
-        ratio = ours / min(others) if others else 0.0
-        text = ", ".join(f"{name} {value:.1f}" for name, value in times.items())
-        cells.append((ratio, f"{ratio:6.2f} x  {cell}  {text}"))
-    ratios = sorted(ratio for ratio, _ in cells if ratio)
-    print(f"{core.Device(0).name}: {len(cells)} cells, {len(ratios)} of them compared")
-    print("ratio to the better one of torch and cupy: ", end="")
-    for share in (0.1, 0.5, 0.9, 0.99):
-        print(f"{share:.0%} {ratios[int(share * (len(ratios) - 1))]:.2f} ", end="")
-    print(f"\nworst cells, GPU time in us, of {sum(ratio > 1.03 for ratio in ratios)} above 1.03:")
-    for _, text in sorted(cells, reverse=True)[: arguments.worst]:
-        print(text)
+            print(f"{cell} {type(error).__name__}: {str(error)[:200]}")
+
+    def excess(cell: Cell) -> float:
+        to_raw = cell.ratio("gpumath", "raw") / 1.02
+        return max(cell.ratio("gpumath", "torch", "cupy") / 1.03, to_raw)
+
+    print(f"{core.Device(0).name}, seed {arguments.seed}, GPU time in us")
+    report(cells, "gpumath", "raw", most=1.02)
+    for peers in [("torch", "cupy"), ("nvmath",)]:
+        report(cells, "gpumath", *peers, most=1.03)
+    worst = sorted(cells, key=excess, reverse=True)[: arguments.worst]
+    for cell in worst:
+        measure(cell, 4 * arguments.rounds, filler, arguments.tuned)
+    print(f"the {len(worst)} worst cells, measured again:")
+    report(worst, "gpumath", "raw", most=1.02)
+    report(worst, "gpumath", "torch", "cupy", most=1.03)
+    report(worst, "tuned", "torch", most=1.0)
+    for cell in sorted(worst, key=excess, reverse=True):
+        print(
+            f"{cell.ratio('gpumath', 'torch', 'cupy'):6.3f} {cell.ratio('gpumath', 'raw'):6.3f}",
+            cell,
+        )
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ OTHER_TYPES = {
     "float8_e4m3fn": 1,
     "float8_e5m2": 1,
     "float8_e8m0fnu": 1,
+    "float4_e2m1fn_x2": 1,
     "complex32": 4,
 }
 

@@ -76,18 +76,20 @@ def test_the_offset_counts() -> None:
 
 
 NAMED = [
-    ((4, 16), "bfloat16", 2),
-    ((10, 8), "float8_e4m3fn", 1),
-    ((12, 8), "float8_e5m2", 1),
-    ((14, 8), "float8_e8m0fnu", 1),
-    ((5, 32), "complex32", 4),
+    ((4, 16, 1), "bfloat16", 2),
+    ((10, 8, 1), "float8_e4m3fn", 1),
+    ((12, 8, 1), "float8_e5m2", 1),
+    ((14, 8, 1), "float8_e8m0fnu", 1),
+    ((17, 4, 2), "float4_e2m1fn_x2", 1),
+    ((5, 32, 1), "complex32", 4),
 ]
 
 
 @pytest.mark.parametrize(("number", "name", "size"), NAMED)
-def test_types_that_numpy_lacks(number: tuple[int, int], name: str, size: int) -> None:
+def test_types_that_numpy_lacks(number: tuple[int, int, int], name: str, size: int) -> None:
     values = np.zeros(4, f"u{size}")
-    view = core.TensorView(Producer(values, code=number[0], bits=number[1]))
+    code, bits, lanes = number
+    view = core.TensorView(Producer(values, code=code, bits=bits, lanes=lanes))
     assert (view.dtype, view.itemsize) == (name, size)
 
 

@@ -17,8 +17,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ordering_driver.build(tmp_path_factory.mktemp("driver"), source)
 
 
-def run(driver: Path, name: str) -> Any:
-    return ordering_driver.run(driver, f"multiplying.{name}")
+def run(driver: Path, name: str, program: str = "multiplying") -> Any:
+    return ordering_driver.run(driver, f"{program}.{name}")
 
 
 def test_every_size_and_order(driver: Path) -> None:
@@ -49,3 +49,30 @@ def test_workspaces(driver: Path) -> None:
 
 def test_operands_on_the_device(driver: Path) -> None:
     assert run(driver, "operands_on_the_device") == [16, 16, 8, 4, True, True]
+
+
+def test_block_scales(driver: Path) -> None:
+    """MXFP8 and NVFP4, which need a GPU that the tests do not have."""
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    assert run(driver, "products", "block_scaling") == [8, 4]
+
+
+def test_refused_block_scales(driver: Path) -> None:
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    words = [
+        "MXFP8 products need a GPU of compute capability 10.0 or newer, but CUDA device 0 has 9.",
+        "a has rows: 127, but an MXFP8 product needs a positive multiple of 128",
+        "the scale of a is of type uint8, shape [511]",
+        "the scale of b is of type float32",
+        "quantization_scales.a is 1.0, but block_scaling=True takes a vector",
+        "the scale of the result is given",
+        "batches of the same shape for a and b",
+        "result_amax and aux_amax",
+        "but a is of float32",
+        "two neighbours along axis -2 have to share a byte",
+        "give block_scaling=True and the scales",
+    ]
+    texts = run(driver, "refusals", "block_scaling")
+    assert len(texts) == len(words)
+    for text, word in zip(texts, words, strict=True):
+        assert word in text

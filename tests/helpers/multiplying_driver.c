@@ -1,23 +1,34 @@
 /* The driver of copying_driver.c, with a cuBLASLt that multiplies as the real one documents it: of
    matrices in column-major order, which it may transpose. What it gets is checked like there. */
 #include "copying_driver.c"
+#include "narrow_numbers.c"
 #include <stdio.h>
 
 enum { NO_VALUE = 7, NO_SUPPORT = 15, RELU = 2, BIAS = 4, BGRADA = 256, BGRADB = 512 };
 typedef struct { int type; uint64_t rows, columns; int64_t ld; int32_t batch; int64_t stride; } Layout;
-typedef struct { int compute, scale, transpose[2], epilog; char *bias; int64_t bias_stride; } Product;
+typedef struct {
+    int compute, scale, transpose[2], epilog;
+    char *bias;
+    int64_t bias_stride;
+    int modes[2], out_mode; /* of block scales */
+    uint8_t *scales[2], *out_scales;
+    float *result_scale;
+} Product;
 typedef struct { uint64_t most; uint32_t alignment[4]; } Preference;
 typedef struct { uint64_t algorithm[8]; size_t workspace; int status; float waves; int reserved[4]; } Result;
 /* The argument of the core's kernels for copies. */
 typedef struct { uint64_t tiles; int64_t rank, is_turned, tiling[11], extents[48], given[48], from[48], to[48], counts[48]; } Copy;
 
-static int made_, destroyed_, products_, least_alignment_ = 256;
+static int made_, destroyed_, products_, least_alignment_ = 256, capability_ = 9;
+void lt_set_capability(int major) { capability_ = major; }
 int lt_alive(void) { return made_ - destroyed_; }
 int lt_products(void) { return products_; }
 int lt_least_alignment(void) { return least_alignment_; }
 
 int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, size, "stand-in"), device; }
-int cuDeviceGetAttribute(int *value, int attribute, int device) { return *value = attribute == 16 ? 4 : 9, device; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    return *value = attribute == 16 ? 4 : attribute == 75 ? capability_ : 9, device;
+}
 int cuModuleLoadData(void **module, const void *image) { return *module = (void *)8, image ? SUCCESS : INVALID_VALUE; }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     return *function = (void *)(uintptr_t)atoi(name + 5), module && !strncmp(name, "copy_", 5) ? SUCCESS : INVALID_VALUE;
@@ -55,7 +66,7 @@ int cublasLtDestroy(void *handle) { return destroy(handle); }
 int cublasLtMatrixLayoutCreate(void **to, int type, uint64_t rows, uint64_t columns, int64_t ld) {
     make(to, sizeof(Layout));
     *(Layout *)*to = (Layout){type, rows, columns, ld, 1, 0};
-    return rows && columns && (uint64_t)ld >= rows && type < 2 ? SUCCESS : NO_VALUE;
+    return rows && columns && (uint64_t)ld >= rows && bits_of(type) ? SUCCESS : NO_VALUE;
 }
 int cublasLtMatrixLayoutSetAttribute(Layout *it, int attribute, const void *value, size_t size) {
     if (attribute == 5 && size == 4) return memcpy(&it->batch, value, 4), SUCCESS;
@@ -64,7 +75,7 @@ int cublasLtMatrixLayoutSetAttribute(Layout *it, int attribute, const void *valu
 int cublasLtMatrixLayoutDestroy(void *it) { return destroy(it); }
 int cublasLtMatmulDescCreate(void **to, int compute, int scale) {
     make(to, sizeof(Product));
-    *(Product *)*to = (Product){compute, scale, {0, 0}, 1, NULL, 0};
+    *(Product *)*to = (Product){.compute = compute, .scale = scale, .epilog = 1};
     return compute == (scale ? 70 : 68) ? SUCCESS : NO_VALUE;
 }
 int cublasLtMatmulDescDestroy(void *it) { return destroy(it); }
@@ -72,6 +83,11 @@ int cublasLtMatmulDescSetAttribute(Product *it, int attribute, const void *value
     if (attribute == 3 || attribute == 4) return memcpy(&it->transpose[attribute - 3], value, 4), size == 4 ? SUCCESS : NO_VALUE;
     if (attribute == 7 && size == 4) return memcpy(&it->epilog, value, 4), SUCCESS;
     if (attribute == 8 && size == 8) return memcpy(&it->bias, value, 8), SUCCESS;
+    if (attribute == 17 || attribute == 18) return memcpy(&it->scales[attribute - 17], value, 8), size == 8 ? SUCCESS : NO_VALUE;
+    if (attribute == 31 || attribute == 32) return memcpy(&it->modes[attribute - 31], value, 4), size == 4 ? SUCCESS : NO_VALUE;
+    if (attribute == 20 && size == 8) return memcpy(&it->result_scale, value, 8), SUCCESS;
+    if (attribute == 36 && size == 8) return memcpy(&it->out_scales, value, 8), SUCCESS;
+    if (attribute == 37 && size == 4) return memcpy(&it->out_mode, value, 4), SUCCESS;
     return attribute == 10 && size == 8 ? (memcpy(&it->bias_stride, value, 8), SUCCESS) : NO_VALUE;
 }
 int cublasLtMatmulPreferenceCreate(void **to) { return make(to, sizeof(Preference)); }
@@ -85,8 +101,13 @@ int cublasLtMatmulPreferenceSetAttribute(Preference *it, int attribute, const vo
 static int fits(const Product *it, const Layout *a, const Layout *b, const Layout *d) {
     uint64_t m = it->transpose[0] ? a->columns : a->rows, k = it->transpose[0] ? a->rows : a->columns;
     uint64_t n = it->transpose[1] ? b->rows : b->columns, also = it->transpose[1] ? b->columns : b->rows;
-    return m == d->rows && n == d->columns && k == also && a->type == b->type && b->type == d->type && d->type == it->scale
-        && a->batch == b->batch && b->batch == d->batch;
+    int is_like = m == d->rows && n == d->columns && k == also && a->type == b->type && a->batch == b->batch && b->batch == d->batch;
+    if (a->type < 2) return is_like && b->type == d->type && d->type == it->scale;
+    /* Block scaling: the common extent is the fast one of both, and tiles of scales are full. */
+    int mode = a->type == 33 ? 1 : 2, multiple = 4 * block_of_mode(mode);
+    return is_like && it->modes[0] == mode && it->modes[1] == mode && it->scales[0] && it->scales[1] && !it->scale
+        && it->transpose[0] && !it->transpose[1] && m % 128 == 0 && n % 128 == 0 && k % multiple == 0
+        && (d->type == a->type ? it->out_mode == mode && it->out_scales : !d->type && !it->out_mode);
 }
 int cublasLtMatmulAlgoGetHeuristic(void *handle, Product *it, Layout *a, Layout *b, Layout *c, Layout *d,
                                    Preference *preference, int most, Result *results, int *found) {
@@ -105,21 +126,56 @@ static void store(char *address, int type, double value) {
 }
 static double element(const char *matrix, const Layout *it, int is_transposed, uint64_t row, uint64_t column) {
     uint64_t offset = is_transposed ? row * it->ld + column : column * it->ld + row;
-    return number(matrix + offset * (it->type ? 8 : 4), it->type);
+    if (it->type == 33) return e2m1(matrix[offset / 2] >> 4 * (offset % 2) & 15);
+    if (it->type == 28) return e4m3((uint8_t)matrix[offset]);
+    return number(matrix + offset * bits_of(it->type) / 8, it->type);
+}
+/* The scale that the entry `l` of a row of the left factor has, or of a column of the right one. */
+static double block_scale(const Product *it, int side, uint64_t outer, uint64_t l, uint64_t extent, uint64_t depth, int64_t entry) {
+    int mode = it->modes[side], block = block_of_mode(mode);
+    if (!mode) return 1;
+    const uint8_t *scales = it->scales[side] + entry * (int64_t)(extent * depth / block);
+    return scale_value(mode, scales[scale_offset(outer, l / block, depth / block)]);
+}
+/* Writes a column of a narrow result, whose blocks are along its rows, and its scales. */
+static void store_narrow(const Product *it, const double *column, uint64_t j, char *d, Layout *ld, int64_t entry) {
+    int mode = it->out_mode, block = block_of_mode(mode), type = ld->type;
+    double most = type == 33 ? 6 : 448;
+    uint8_t *scales = it->out_scales + entry * (int64_t)(ld->rows * ld->columns / block);
+    for (uint64_t first = 0; first < ld->rows; first += block) {
+        double size = 0;
+        for (int i = 0; i < block; i++) size = fmax(size, fabs(column[first + i]));
+        uint8_t scale = scale_code(mode, size / most);
+        scales[scale_offset(j, first / block, ld->rows / block)] = scale;
+        for (uint64_t i = first; i < first + block; i++) {
+            double unit = scale_value(mode, scale);
+            int code = nearest(type, unit ? column[i] / unit : 0);
+            uint64_t at = j * ld->ld + i;
+            if (type == 33) d[at / 2] = (char)((d[at / 2] & 15 << 4 * (1 - at % 2)) | code << 4 * (at % 2));
+            else d[at] = (char)code;
+        }
+    }
 }
 static void multiply(const Product *it, double alpha, const char *a, Layout *la, const char *b, Layout *lb, double beta,
-                     const char *c, Layout *lc, char *d, Layout *ld, char *bias) {
-    int type = ld->type, step = type ? 8 : 4;
+                     const char *c, Layout *lc, char *d, Layout *ld, char *bias, int64_t entry) {
+    int type = ld->type, step = bits_of(type) / 8;
     uint64_t depth = it->transpose[0] ? la->rows : la->columns;
-    for (uint64_t i = 0; i < ld->rows; i++)
-        for (uint64_t j = 0; j < ld->columns; j++) {
+    double *column = malloc(sizeof(double) * ld->rows);
+    for (uint64_t j = 0; j < ld->columns; j++) {
+        for (uint64_t i = 0; i < ld->rows; i++) {
             double sum = 0;
             for (uint64_t l = 0; l < depth; l++)
-                sum += element(a, la, it->transpose[0], i, l) * element(b, lb, it->transpose[1], l, j);
+                sum += element(a, la, it->transpose[0], i, l) * element(b, lb, it->transpose[1], l, j)
+                    * block_scale(it, 0, i, l, ld->rows, depth, entry) * block_scale(it, 1, j, l, ld->columns, depth, entry);
             sum = alpha * sum + (beta ? beta * element(c, lc, 0, i, j) : 0);
             if (it->epilog & BIAS) sum += number(bias + i * step, type);
-            store(d + (j * ld->ld + i) * step, type, it->epilog & RELU && sum < 0 ? 0 : sum);
+            column[i] = it->epilog & RELU && sum < 0 ? 0 : sum;
         }
+        for (uint64_t i = 0; it->out_mode && i < ld->rows; i++) column[i] *= it->result_scale ? *it->result_scale : 1;
+        if (it->out_mode) store_narrow(it, column, j, d, ld, entry);
+        for (uint64_t i = 0; !it->out_mode && i < ld->rows; i++) store(d + (j * ld->ld + i) * step, type, column[i]);
+    }
+    free(column);
     for (uint64_t i = 0; it->epilog == BGRADA && i < ld->rows; i++) {
         double sum = 0;
         for (uint64_t l = 0; l < depth; l++) sum += element(a, la, it->transpose[0], i, l);
@@ -136,7 +192,6 @@ int cublasLtMatmul(void *handle, Product *it, const char *alpha, const char *a, 
                    size_t size, Handle stream) {
     lock();
     advance(stream, works_, MOST);
-    int step = ld->type ? 8 : 4;
     const Block *block = block_of(workspace);
     if (!handle || !current_ || !fits(it, la, lb, ld) || size != 1000 || !block) return unlock(NO_VALUE);
     if ((uintptr_t)workspace % 256 || block->start + block->size < (char *)workspace + size) return unlock(NO_VALUE);
@@ -144,8 +199,8 @@ int cublasLtMatmul(void *handle, Product *it, const char *alpha, const char *a, 
     for (int i = 0; i < 4; i++)
         if ((uintptr_t)matrices[i] % algorithm[4 + i]) return unlock(NO_VALUE);
     for (int64_t i = 0; i < ld->batch; i++)
-        multiply(it, number(alpha, ld->type), a + i * la->stride * step, la, b + i * lb->stride * step, lb,
-                 number(beta, ld->type), c + i * lc->stride * step, lc, d + i * ld->stride * step, ld,
-                 it->bias + i * it->bias_stride * step);
+        multiply(it, number(alpha, it->scale), a + i * la->stride * bits_of(la->type) / 8, la,
+                 b + i * lb->stride * bits_of(lb->type) / 8, lb, number(beta, it->scale), c + i * lc->stride * bits_of(lc->type) / 8,
+                 lc, d + i * ld->stride * bits_of(ld->type) / 8, ld, it->bias + i * it->bias_stride * bits_of(ld->type) / 8, i);
     return products_++, unlock(SUCCESS);
 }

@@ -75,7 +75,7 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     ((A, B), {"options": {"inplace": True}}, ValueError, "there is no c"),
     ((A, B), {"options": {"inplace": 1}}, ValueError, "inplace is 1"),
     ((A, B), {"options": {"device_id": -1}}, ValueError, "device_id is -1"),
-    ((A, B), {"options": {"block_scaling": True}}, ValueError, "compute capability 10.0"),
+    ((A, B), {"options": {"block_scaling": True}}, ValueError, "but a is of float64"),
     ((A, B), {"options": {"result_amax": True}}, ValueError, "8-bit floating-point"),
     ((A, B), {"options": {"size": 1}}, TypeError, "no field 'size'"),
     ((A, B), {"options": 1}, TypeError, "options is a int"),

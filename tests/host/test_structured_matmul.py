@@ -204,6 +204,43 @@ def test_long_lists(execution: str, dtype: str, with_c: bool) -> None:
             check(one, expected, np.abs(left) @ np.abs(right) * 2 + 2 * np.abs(addend) + 1, 40)
 
 
+def test_lists_in_steps(execution: str) -> None:
+    """The same plan writes new results, and arrays that are given."""
+    rng = np.random.default_rng()
+    shapes = [tuple(int(extent) for extent in rng.integers(1, 20, 3)) for _ in range(5)]
+    a = [numbers(rng, (m, k), "float32") for m, k, _ in shapes]
+    b = [numbers(rng, (k, n), "float32") for _, k, n in shapes]
+    outs = [np.empty((m, n), "float32") for m, _, n in shapes]
+    with linalg.Matmul(a, b, alpha=2, execution=execution) as product:
+        product.plan()
+        for out in (None, outs, tuple(outs)):
+            results = product.execute(out=out)
+            assert isinstance(results, list)
+            for one, left, right in zip(results, a, b, strict=True):
+                np.testing.assert_allclose(one, 2 * (left @ right), rtol=1e-4, atol=1e-4)
+            if out is not None:
+                assert all(one is given for one, given in zip(results, outs, strict=True))
+        # Memory in another order takes another plan.
+        turned = [np.asfortranarray(np.zeros_like(out)) for out in outs]
+        product.execute(out=turned)
+        for one, left, right in zip(turned, a, b, strict=True):
+            np.testing.assert_allclose(one, 2 * (left @ right), rtol=1e-4, atol=1e-4)
+        for wrong, words in [(outs[1:], "a list of 4"), (outs[0], "one array")]:
+            with pytest.raises(ValueError, match=words):
+                product.execute(out=wrong)
+    whole = np.empty(2 * 9 - 1, "float32")
+    parts = [whole[:9].reshape(3, 3), whole[8:].reshape(3, 3)]
+    square = [np.ones((3, 3), "float32")] * 2
+    with pytest.raises(ValueError, match="two of the arrays that are given for results overlap"):
+        linalg.matmul(square, square, out=parts, execution=execution)
+    with pytest.raises(ValueError, match="out and b overlap"):
+        linalg.matmul(square, [parts[0], parts[0]], out=[np.empty((3, 3), "f4"), parts[1]])
+    with linalg.Matmul(square, [parts[0].copy(), parts[0]], execution=execution) as product:
+        product.plan()
+        with pytest.raises(ValueError, match="overlap"):
+            product.execute(out=[parts[1], np.empty((3, 3), "f4")])
+
+
 def test_a_list_of_one_stands_for_all(execution: str) -> None:
     rng = np.random.default_rng()
     a = [numbers(rng, (m, 4), "float32") for m in (1, 5, 30)]

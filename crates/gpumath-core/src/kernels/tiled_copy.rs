@@ -18,6 +18,9 @@ const THIN_BITS: i64 = 2;
 /// cache line.
 const ROW_BITS: i64 = 5;
 
+/// Bytes that a thread loads at once at most.
+const MAX_WORD: usize = 16;
+
 /// The argument of the kernels.
 #[derive(Debug)]
 #[repr(C)]
@@ -74,7 +77,19 @@ impl TiledCopy {
 
     /// Describes a copy of elements of `size` bytes. Both layouts have as many dimensions.
     pub(crate) fn of(to: &Layout, from: &Layout, size: usize) -> Result<Self> {
+        Self::of_aligned(to, from, size, size)
+    }
+
+    /// Like [`Self::of`], where the addresses are multiples of `alignment` bytes: elements that are
+    /// neighbours in both arrays are copied together, up to 16 bytes at a time.
+    pub(crate) fn of_aligned(
+        to: &Layout,
+        from: &Layout,
+        size: usize,
+        alignment: usize,
+    ) -> Result<Self> {
         let mut dims = dims(to, from);
+        let size = size * join_neighbours(&mut dims, size, alignment);
         let target = position_of_least(&dims, |dim| dim.to);
         let source = position_of_least(&dims, |dim| dim.from);
         // Where the source is as fast along the target's dimension, nothing has to be turned.
@@ -178,6 +193,32 @@ fn dims(to: &Layout, from: &Layout) -> Vec<CopyDim> {
         to,
     });
     whole.chain(cut).collect()
+}
+
+/// Makes one element of as many neighbours as both arrays allow, and returns how many these are.
+fn join_neighbours(dims: &mut [CopyDim], size: usize, alignment: usize) -> usize {
+    let along = |dim: &CopyDim| dim.from == 1 && dim.to == 1 && dim.given == dim.extent;
+    let Some(position) = dims.iter().position(along) else { return 1 };
+    let fits = |count: i64| {
+        let are_apart = dims.iter().enumerate().all(|(index, dim)| {
+            let distances = if index == position { [dim.extent; 2] } else { [dim.from, dim.to] };
+            distances.iter().all(|distance| distance % count == 0)
+        });
+        are_apart && alignment.is_multiple_of(size * count as usize)
+    };
+    let most = (MAX_WORD / size).max(1);
+    let counts = (0..=most.trailing_zeros()).rev().map(|bits| 1_i64 << bits);
+    let count = counts.into_iter().find(|&count| fits(count)).unwrap_or(1);
+    for (index, dim) in dims.iter_mut().enumerate() {
+        if index == position {
+            dim.extent /= count;
+            dim.given /= count;
+        } else {
+            dim.from /= count;
+            dim.to /= count;
+        }
+    }
+    count as usize
 }
 
 /// Returns the position of the dimension with the least stride; a stride of 0 counts as the

@@ -154,3 +154,28 @@ fn an_array_of_2_to_the_40_elements_is_copied_too() {
     let columns = Layout { shape: rows.shape.clone(), strides: [1, side].as_slice().into() };
     assert_eq!(TiledCopy::of(&rows, &columns, 8).unwrap().tiles(), 1 << 29);
 }
+
+#[test]
+fn neighbours_are_copied_together() {
+    let of = |to: [i64; 2], from: [i64; 2], alignment| {
+        let layout = |strides: [i64; 2]| Layout {
+            shape: [6, 40].as_slice().into(),
+            strides: strides.as_slice().into(),
+        };
+        let copy = TiledCopy::of_aligned(&layout(to), &layout(from), 2, alignment).unwrap();
+        let arguments = copy.arguments();
+        let words: i64 = arguments.extents[..arguments.rank as usize].iter().product();
+        (copy.element_size(), words)
+    };
+    assert_eq!(of([40, 1], [0, 1], 256), (16, 30));
+    assert_eq!(of([40, 1], [0, 1], 8), (8, 60));
+    assert_eq!(of([40, 1], [0, 1], 2), (2, 240));
+    assert_eq!(of([40, 1], [44, 1], 256), (8, 60));
+    assert_eq!(of([40, 1], [-42, 1], 256), (4, 120));
+    assert_eq!(of([40, 1], [41, 1], 256), (2, 240));
+    assert_eq!(of([40, 1], [80, 2], 256), (2, 240));
+    assert_eq!(of([1, 6], [40, 1], 256), (2, 240));
+    let whole = Layout::contiguous(&[6, 40]);
+    let less = Layout { shape: [6, 32].as_slice().into(), strides: [40, 1].as_slice().into() };
+    assert_eq!(TiledCopy::of_aligned(&whole, &less, 2, 256).unwrap().element_size(), 2);
+}

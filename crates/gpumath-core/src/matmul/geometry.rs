@@ -3,6 +3,7 @@
 //! Vectors have become matrices of one row or one column, and all operands have the batch
 //! dimensions of the result, with strides of 0 where an operand has one entry for all.
 
+use super::block_scaling::in_elements;
 use super::problem::{InputRole, MatmulProblem, OutputRole};
 use crate::tensor::{BatchDim, BatchDims, Dims, Layout};
 
@@ -43,14 +44,16 @@ impl Geometry {
     pub(super) fn of(problem: &MatmulProblem) -> Self {
         let shape = &problem.shape;
         let input = |role: InputRole| {
-            problem.inputs.iter().find(|input| input.role == role).map(|input| &input.layout)
+            let found = problem.inputs.iter().find(|input| input.role == role);
+            found.map(|input| in_elements(input.dtype, &input.layout))
         };
         let output = |role: OutputRole| {
-            problem.outputs.iter().find(|output| output.role == role).map(|output| &output.layout)
+            let found = problem.outputs.iter().find(|output| output.role == role);
+            found.map(|output| in_elements(output.dtype, &output.layout))
         };
         let result_is_matrix = problem.outputs[0].layout.ndim() == shape.batch.len() + 2;
         let is_row = problem.inputs[0].layout.ndim() == 1;
-        let layouts: [(Option<&Layout>, Form); MATRICES] = [
+        let layouts: [(Option<Layout>, Form); MATRICES] = [
             match input(InputRole::Bias) {
                 Some(bias) if bias.ndim() == 1 => (Some(bias), Form::Column),
                 Some(bias) => (Some(bias), Form::Matrix),
@@ -59,8 +62,8 @@ impl Geometry {
                 None => (output(OutputRole::Sums), Form::Matrix),
             },
             (input(InputRole::Aux).or(output(OutputRole::Aux)), Form::Matrix),
-            (input(InputRole::A), Form::of_factor(input(InputRole::A), Form::Row)),
-            (input(InputRole::B), Form::of_factor(input(InputRole::B), Form::Column)),
+            (input(InputRole::A), Form::of_factor(&problem.inputs[0].layout, Form::Row)),
+            (input(InputRole::B), Form::of_factor(&problem.inputs[1].layout, Form::Column)),
             (input(InputRole::C), Form::Matrix),
             (
                 output(OutputRole::Result),
@@ -72,12 +75,14 @@ impl Geometry {
                 },
             ),
         ];
-        let strides = layouts.map(|(layout, form)| layout.map_or([0; 2], |of| form.strides(of)));
+        let strides = layouts
+            .each_ref()
+            .map(|(layout, form)| layout.as_ref().map_or([0; 2], |of| form.strides(of)));
         let count = shape.batch.len();
         let batch = BatchDims::merged((0..count).map(|axis| BatchDim {
             extent: shape.batch[axis],
-            strides: layouts.map(|(layout, form)| {
-                layout.map_or(0, |layout| form.batch_stride(layout, count - axis))
+            strides: layouts.each_ref().map(|(layout, form)| {
+                layout.as_ref().map_or(0, |layout| form.batch_stride(layout, count - axis))
             }),
         }));
         Self { rows: shape.rows, columns: shape.columns, depth: shape.depth, strides, batch }
@@ -139,8 +144,8 @@ enum Form {
 }
 
 impl Form {
-    fn of_factor(layout: Option<&Layout>, vector: Self) -> Self {
-        if layout.is_some_and(|layout| layout.ndim() == 1) { vector } else { Self::Matrix }
+    fn of_factor(layout: &Layout, vector: Self) -> Self {
+        if layout.ndim() == 1 { vector } else { Self::Matrix }
     }
 
     /// The number of dimensions that are those of the matrix.

@@ -1,5 +1,6 @@
 //! Products of matrices: request → problem → plan → execute.
 
+mod block_scaling;
 mod check;
 mod cpu;
 mod cublaslt;

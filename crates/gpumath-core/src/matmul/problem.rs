@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::block_scaling::{BlockScaling, SCALE_ALIGNMENT};
 use super::epilog::{AuxKind, Epilog};
 use super::geometry::{Geometry, MATRICES};
 use super::request::{AlgorithmSearch, ProductShape};
@@ -23,20 +24,21 @@ pub enum InputRole {
     Bias,
     /// What the derivative of an activation function needs from that function's epilog.
     Aux,
-    /// What the elements of `a` are multiplied by, a float32.
+    /// What the elements of `a` are multiplied by: a float32, or a vector with a scale for each
+    /// block.
     ScaleA,
     /// Likewise for `b`.
     ScaleB,
     /// Likewise for `c`.
     ScaleC,
-    /// What the elements of the result are multiplied by before they are rounded.
+    /// What the elements of the result are multiplied by before they are rounded, a float32.
     ScaleD,
     /// Likewise for what an epilog writes besides.
     ScaleAux,
 }
 
 impl InputRole {
-    /// Whether it is one number, in device memory for a product there.
+    /// Whether it is one number, or one for each block, in device memory for a product there.
     pub(super) const fn is_scale(self) -> bool {
         matches!(self, Self::ScaleA | Self::ScaleB | Self::ScaleC | Self::ScaleD | Self::ScaleAux)
     }
@@ -72,6 +74,8 @@ pub enum OutputRole {
     ResultAmax,
     /// The largest magnitude in what an epilog writes besides.
     AuxAmax,
+    /// The scales of the blocks of the result.
+    ResultScales,
 }
 
 /// An operand or a result, as the user gives or gets it.
@@ -102,6 +106,8 @@ pub struct MatmulProblem {
     pub(super) epilog: Epilog,
     /// Whether the result overwrites `c`.
     pub(super) inplace: bool,
+    /// The format whose scales the operands have, if they are scaled in blocks.
+    pub(super) block_scaling: Option<BlockScaling>,
     pub(super) search: AlgorithmSearch,
     /// Bytes that each address is a multiple of: see [`alignment`]. cuBLASLt chooses by it.
     pub(super) alignment: usize,
@@ -204,6 +210,7 @@ impl Problem for MatmulProblem {
             OutputRole::Sums => "the sums",
             OutputRole::ResultAmax => "the largest magnitude of the result",
             OutputRole::AuxAmax => "the largest magnitude of the auxiliary output",
+            OutputRole::ResultScales => "the scales of the result",
         };
         Some(OperandSpec { name, dtype: *dtype, layout })
     }
@@ -219,7 +226,12 @@ impl Problem for MatmulProblem {
 
     fn fits_input(&self, index: usize, view: &TensorView, location: MemoryLocation) -> bool {
         let is_scale = self.inputs.get(index).is_some_and(|input| input.role.is_scale());
-        is_scale || alignment([view], location) >= self.alignment
+        let needed = match (is_scale, self.block_scaling) {
+            (false, _) => self.alignment,
+            (true, Some(_)) if view.layout.len() > 1 => SCALE_ALIGNMENT,
+            (true, _) => 1,
+        };
+        alignment([view], location) >= needed
     }
 
     fn fits_output(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {

@@ -2,11 +2,12 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::block_scaling::{check_packed, check_scale_addresses, in_elements};
 use super::check::check_c;
 use super::epilog::Epilog;
 use super::geometry::{broadcast, matrix_shape};
 use super::problem::{InputRole, MatmulOperand, MatmulProblem, OutputRole};
-use super::types::{ChosenTypes, MatmulTypes};
+use super::types::{ChosenTypes, MatmulTypes, is_narrow};
 use crate::error::{Error, Result};
 use crate::operation::{Execution, Request, alignment, check_output};
 use crate::tensor::{DType, Dims, Layout, TensorView};
@@ -101,9 +102,16 @@ impl Request for MatmulRequest {
         let types = MatmulTypes::of(a.dtype, b.dtype, c.map(|c| c.dtype), self.types)?;
         self.check_conjugation(a.dtype)?;
         let shape = product_shape(a, b)?;
+        let block_scaling = self.block_scaling_of(types)?;
+        if let Some(format) = block_scaling {
+            format.check_factors(&shape, a, b)?;
+        }
         check_c(c, &shape)?;
         self.check_epilog(types, &shape, &operands)?;
-        self.check_scales(types, &operands)?;
+        match block_scaling {
+            Some(format) => format.check_scales(types, &shape, &operands)?,
+            None => self.check_scales(types, &operands)?,
+        }
         let result = self.result_layout(a, b, c, &shape, types)?;
         let mut outputs = smallvec![MatmulOperand {
             role: OutputRole::Result,
@@ -114,11 +122,12 @@ impl Request for MatmulRequest {
             let wanted = TensorView {
                 ptr: 0,
                 dtype: types.result,
-                layout: Layout::contiguous(&result_shape(&shape, a, b)),
+                layout: Layout::contiguous(&self.result_shape(a, b, c, &shape, types)),
                 device: a.device,
                 readonly: false,
             };
             check_output(out, &wanted)?;
+            check_packed(out, self.is_by_columns(c))?;
             for (operand, view) in operands.iter().zip(inputs) {
                 if let Some(overlap) = out.overlap(view).words() {
                     return Err(Error::InvalidValue(format!(
@@ -129,6 +138,17 @@ impl Request for MatmulRequest {
             }
         }
         self.add_outputs(&mut outputs, &shape, types);
+        if let Some(format) = block_scaling.filter(|_| is_narrow(types.result)) {
+            let batch: i64 = shape.batch.iter().product();
+            outputs.push(MatmulOperand {
+                role: OutputRole::ResultScales,
+                dtype: format.scale_types()[0],
+                layout: Layout::contiguous(&[format.scales(batch * shape.rows * shape.columns)]),
+            });
+        }
+        if block_scaling.is_some() {
+            check_scale_addresses(&operands, inputs, execution)?;
+        }
         let matrices = operands.iter().zip(inputs).filter(|(operand, _)| !operand.role.is_scale());
         let views = matrices.map(|(_, view)| *view).chain(&self.output);
         let alignment = alignment(views, execution.location());
@@ -140,6 +160,7 @@ impl Request for MatmulRequest {
             conjugate: self.conjugate,
             epilog: self.epilog,
             inplace: self.inplace,
+            block_scaling,
             search: self.search,
             alignment,
         })
@@ -176,8 +197,9 @@ fn product_shape(a: &TensorView, b: &TensorView) -> Result<ProductShape> {
             )));
         }
     }
+    let (left, right) = (in_elements(a.dtype, &a.layout), in_elements(b.dtype, &b.layout));
     let ([rows, depth], [other, columns]) =
-        (matrix_shape(&a.layout, true), matrix_shape(&b.layout, false));
+        (matrix_shape(&left, true), matrix_shape(&right, false));
     let batch = |view: &TensorView| -> Dims {
         view.layout.shape[..view.layout.ndim().saturating_sub(2)].into()
     };
@@ -200,15 +222,38 @@ fn product_shape(a: &TensorView, b: &TensorView) -> Result<ProductShape> {
     Ok(ProductShape { batch, rows, columns, depth })
 }
 
-/// The shape of the result: without the dimension that a vector does not have.
-fn result_shape(shape: &ProductShape, a: &TensorView, b: &TensorView) -> Dims {
-    let mut extents = shape.batch.clone();
-    extents.extend((a.layout.ndim() > 1).then_some(shape.rows));
-    extents.extend((b.layout.ndim() > 1).then_some(shape.columns));
-    extents
-}
-
 impl MatmulRequest {
+    /// The shape of the result: without the dimension that a vector does not have, and in bytes
+    /// where two elements share one.
+    fn result_shape(
+        &self,
+        a: &TensorView,
+        b: &TensorView,
+        c: Option<&MatmulOperand<InputRole>>,
+        shape: &ProductShape,
+        types: MatmulTypes,
+    ) -> Dims {
+        let mut extents = shape.batch.clone();
+        extents.extend((a.layout.ndim() > 1).then_some(shape.rows));
+        extents.extend((b.layout.ndim() > 1).then_some(shape.columns));
+        if types.result == DType::Float4E2M1FnX2 {
+            let along = extents.len() - if self.is_by_columns(c) { 2 } else { 1 };
+            extents[along] /= 2;
+        }
+        extents
+    }
+
+    /// Whether new memory for the result is in column-major order.
+    fn is_by_columns(&self, c: Option<&MatmulOperand<InputRole>>) -> bool {
+        let is_so = |c: &MatmulOperand<InputRole>| {
+            let last = c.layout.ndim() - 1;
+            let [rows, columns] = [c.layout.shape[last - 1], c.layout.shape[last]];
+            let [down, across] = [c.layout.strides[last - 1], c.layout.strides[last]];
+            rows > 1 && columns > 1 && down == 1 && across != 1
+        };
+        self.epilog.is_by_columns() || c.is_some_and(is_so)
+    }
+
     /// The layout of the result: that of `out`, or of `c` where it is overwritten. New memory is
     /// gapless, in the order of `c` or in C order; but in column-major order where the epilog tells
     /// rows from columns. Batch dimensions are in the order of those of `a` or `b`.
@@ -236,7 +281,7 @@ impl MatmulRequest {
         if let Some(out) = &self.output {
             return Ok(out.layout.clone());
         }
-        let extents = result_shape(shape, a, b);
+        let extents = self.result_shape(a, b, c, shape, types);
         let batch = shape.batch.len();
         let like = [a, b].into_iter().find(|view| {
             let outer = view.layout.ndim().saturating_sub(2);
@@ -250,14 +295,8 @@ impl MatmulRequest {
         if let Some(like) = like {
             order.sort_by_key(|&axis| std::cmp::Reverse(like.layout.strides[axis].abs()));
         }
-        let c_is_by_columns = c.is_some_and(|c| {
-            let last = c.layout.ndim() - 1;
-            let [rows, columns] = [c.layout.shape[last - 1], c.layout.shape[last]];
-            let [down, across] = [c.layout.strides[last - 1], c.layout.strides[last]];
-            rows > 1 && columns > 1 && down == 1 && across != 1
-        });
         let mut matrix: SmallVec<[usize; 2]> = (batch..extents.len()).collect();
-        if self.epilog.is_by_columns() || c_is_by_columns {
+        if self.is_by_columns(c) {
             matrix.reverse();
         }
         order.extend(matrix);

@@ -80,6 +80,8 @@ pub struct ChosenTypes {
     pub compute: Option<ComputeType>,
     /// Type of `alpha` and `beta`.
     pub scale: Option<DType>,
+    /// Whether blocks of the operands have scales, and not operands as a whole.
+    pub block_scaling: bool,
 }
 
 /// The types of a product.
@@ -110,8 +112,8 @@ impl MatmulTypes {
         if !are_multiplied(a, b) {
             return Err(Error::InvalidValue(format!(
                 "a is of type {a} and b of {b}, but both have to be of float16, bfloat16, float32, \
-                 float64, complex64, complex128 or int8, or each of float8_e4m3fn or float8_e5m2 \
-                 and not both of the latter; convert one"
+                 float64, complex64, complex128, int8 or float4_e2m1fn_x2, or each of float8_e4m3fn \
+                 or float8_e5m2 and not both of the latter; convert one"
             )));
         }
         let results = results_of(a, b);
@@ -170,12 +172,15 @@ impl MatmulTypes {
     }
 }
 
-/// Whether it is an 8-bit floating-point type.
+/// Whether it is a floating-point type of 8 or 4 bits.
 pub(super) const fn is_narrow(dtype: DType) -> bool {
-    matches!(dtype, DType::Float8E4M3Fn | DType::Float8E5M2)
+    matches!(dtype, DType::Float8E4M3Fn | DType::Float8E5M2 | DType::Float4E2M1FnX2)
 }
 
 fn are_multiplied(a: DType, b: DType) -> bool {
+    if a == DType::Float4E2M1FnX2 || b == DType::Float4E2M1FnX2 {
+        return a == b;
+    }
     if is_narrow(a) && is_narrow(b) {
         return a == DType::Float8E4M3Fn || b == DType::Float8E4M3Fn;
     }
@@ -195,8 +200,8 @@ fn are_multiplied(a: DType, b: DType) -> bool {
 /// The types that a result can have, the default one first.
 fn results_of(a: DType, b: DType) -> &'static [DType] {
     use DType::{
-        BFloat16, Complex64, Complex128, Float8E4M3Fn, Float8E5M2, Float16, Float32, Float64, Int8,
-        Int32,
+        BFloat16, Complex64, Complex128, Float4E2M1FnX2, Float8E4M3Fn, Float8E5M2, Float16,
+        Float32, Float64, Int8, Int32,
     };
     match (a, b) {
         (Int8, _) => &[Int32, Int8, Float32],
@@ -205,6 +210,7 @@ fn results_of(a: DType, b: DType) -> &'static [DType] {
         (Float64, _) => &[Float64],
         (Complex64, _) => &[Complex64],
         (Complex128, _) => &[Complex128],
+        (Float4E2M1FnX2, _) => &[Float4E2M1FnX2, BFloat16, Float16, Float32],
         (Float8E4M3Fn, Float8E4M3Fn) => &[Float8E4M3Fn, BFloat16, Float16, Float32],
         (Float8E4M3Fn, _) => &[Float8E4M3Fn, Float8E5M2, BFloat16, Float16, Float32],
         (Float8E5M2, _) => &[Float8E5M2, Float8E4M3Fn, BFloat16, Float16, Float32],

@@ -2,6 +2,8 @@
 
 use std::ops::Deref;
 
+use smallvec::SmallVec;
+
 use super::{OperandSpec, Operation, Plan, Problem};
 use crate::error::{Error, Result};
 use crate::tensor::{MemoryLocation, TensorView};
@@ -55,13 +57,13 @@ impl<O: Operation> Plan<O> {
         let problem = self.problem();
         let location = self.location_of(inputs)?;
         let engine = self.execution().location();
-        let overwritten = problem.overwritten_input();
+        let own = problem.overwritten_input();
         for (index, (spec, input)) in problem.inputs().zip(inputs).enumerate() {
             spec.check(input, location)?;
             if !problem.fits_input(index, input, engine) {
                 return Err(misaligned(&spec, input));
             }
-            if input.readonly && overwritten == Some(index) {
+            if input.readonly && own == Some(index) {
                 return Err(Error::InvalidValue(format!(
                     "{} is read-only, but would be overwritten",
                     spec.name
@@ -81,7 +83,7 @@ impl<O: Operation> Plan<O> {
         let problem = self.problem();
         let location = inputs.first().map_or(MemoryLocation::Host, |first| first.device);
         let engine = self.execution().location();
-        let overwritten = problem.overwritten_input();
+        let own = problem.overwritten_input();
         for (index, (spec, out)) in problem.outputs().zip(outs).enumerate() {
             let Some(out) = out else { continue };
             spec.check(out, location)?;
@@ -94,22 +96,63 @@ impl<O: Operation> Plan<O> {
                     spec.name
                 )));
             }
-            let own = overwritten.filter(|_| index == 0);
-            let inputs = problem.inputs().zip(inputs).enumerate();
-            for (position, (other, input)) in inputs.filter(|_| !problem.is_empty()) {
-                if own == Some(position) && out.ptr != input.ptr {
-                    return Err(Error::InvalidValue(format!(
-                        "this plan works in place, but {} is not the memory of {}; leave it out",
-                        spec.name, other.name
-                    )));
+            if let Some(own) = own
+                && index == 0
+                && !problem.is_empty()
+                && inputs.get(own).is_some_and(|input| out.ptr != input.ptr)
+            {
+                return Err(Error::InvalidValue(format!(
+                    "this plan works in place, but {} is not the memory of {}; leave it out",
+                    spec.name,
+                    problem.input(own).map_or("its operand", |input| input.name)
+                )));
+            }
+        }
+        if problem.is_empty() {
+            return Ok(());
+        }
+        self.check_apart(inputs, outs)
+    }
+
+    /// Returns `InvalidValue` if memory given for a result overlaps that of an input or of another
+    /// result, but for the input that is overwritten.
+    fn check_apart<View: Deref<Target = TensorView>>(
+        &self,
+        inputs: &[View],
+        outs: &[Option<View>],
+    ) -> Result<()> {
+        let problem = self.problem();
+        let own = problem.overwritten_input();
+        let spans = |views: &mut dyn Iterator<Item = &View>| -> Spans {
+            views.map(|view| view.span()).collect()
+        };
+        let others = inputs.iter().enumerate().filter(|&(index, _)| own != Some(index));
+        let read = spans(&mut others.map(|(_, input)| input));
+        let written = spans(&mut outs.iter().flatten());
+        if are_apart(read, written) {
+            return Ok(());
+        }
+        let given = problem.outputs().zip(outs).enumerate();
+        let given: SmallVec<[_; 1]> =
+            given.filter_map(|(index, (spec, out))| Some((index, spec, out.as_ref()?))).collect();
+        for (place, (index, spec, out)) in given.iter().enumerate() {
+            for (position, (other, input)) in problem.inputs().zip(inputs).enumerate() {
+                if *index == 0 && own == Some(position) {
+                    continue;
                 }
-                if own != Some(position)
-                    && let Some(overlap) = out.overlap(input).words()
-                {
+                if let Some(overlap) = out.overlap(input).words() {
                     return Err(Error::InvalidValue(format!(
                         "{} and {} {overlap} in memory, but this plan works out of place; give \
                          memory of its own",
                         spec.name, other.name
+                    )));
+                }
+            }
+            for (_, _, other) in &given[place + 1..] {
+                if let Some(overlap) = out.overlap(other).words() {
+                    return Err(Error::InvalidValue(format!(
+                        "two of the arrays that are given for results {overlap} in memory; give \
+                         each memory of its own"
                     )));
                 }
             }
@@ -133,6 +176,25 @@ impl OperandSpec<'_> {
     }
 }
 
+/// Lowest addresses and numbers of bytes.
+type Spans = SmallVec<[(usize, usize); 4]>;
+
+/// Whether no span that is written has a byte in common with another one. By the order of
+/// addresses, so that long lists take little time.
+fn are_apart(read: Spans, written: Spans) -> bool {
+    let all = read.into_iter().map(|span| (span, false));
+    let mut all: SmallVec<[((usize, usize), bool); 4]> =
+        all.chain(written.into_iter().map(|span| (span, true))).collect();
+    all.sort_unstable();
+    let (mut read_to, mut written_to) = (0, 0);
+    all.into_iter().filter(|&((_, size), _)| size > 0).all(|((low, size), is_written)| {
+        let is_apart = low >= written_to && (!is_written || low >= read_to);
+        let end = if is_written { &mut written_to } else { &mut read_to };
+        *end = (*end).max(low + size);
+        is_apart
+    })
+}
+
 /// The error for an array whose address is aligned otherwise than the plan needs.
 fn misaligned(spec: &OperandSpec<'_>, view: &TensorView) -> Error {
     Error::InvalidValue(format!(
@@ -140,4 +202,23 @@ fn misaligned(spec: &OperandSpec<'_>, view: &TensorView) -> Error {
          plan",
         spec.name, view.ptr
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_are_written_have_bytes_of_their_own() {
+        let apart = |read: &[(usize, usize)], written: &[(usize, usize)]| {
+            are_apart(read.iter().copied().collect(), written.iter().copied().collect())
+        };
+        assert!(apart(&[(10, 10), (15, 10), (10, 10)], &[(25, 5), (0, 10)]));
+        assert!(apart(&[(10, 10)], &[(15, 0)]));
+        assert!(!apart(&[(10, 10)], &[(19, 1)]));
+        assert!(!apart(&[(10, 10)], &[(9, 2)]));
+        assert!(!apart(&[(0, 1), (0, 100)], &[(50, 1)]));
+        assert!(!apart(&[], &[(0, 10), (9, 1)]));
+        assert!(!apart(&[(5, 1)], &[(0, 100)]));
+    }
 }

@@ -30,6 +30,8 @@ pub enum DType {
     Float8E5M2,
     /// A power of two; the scale of block formats.
     Float8E8M0Fnu,
+    /// Two numbers of two exponent bits and one mantissa bit, the first in the lower half.
+    Float4E2M1FnX2,
     /// The upper half of single precision.
     BFloat16,
     /// IEEE half precision.
@@ -48,7 +50,7 @@ pub enum DType {
 
 impl DType {
     /// All types, real ones first.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Bool,
         Self::Int8,
         Self::Int16,
@@ -61,6 +63,7 @@ impl DType {
         Self::Float8E4M3Fn,
         Self::Float8E5M2,
         Self::Float8E8M0Fnu,
+        Self::Float4E2M1FnX2,
         Self::BFloat16,
         Self::Float16,
         Self::Float32,
@@ -87,6 +90,7 @@ impl DType {
             Self::Float8E4M3Fn => "float8_e4m3fn",
             Self::Float8E5M2 => "float8_e5m2",
             Self::Float8E8M0Fnu => "float8_e8m0fnu",
+            Self::Float4E2M1FnX2 => "float4_e2m1fn_x2",
             Self::BFloat16 => "bfloat16",
             Self::Float16 => "float16",
             Self::Float32 => "float32",
@@ -112,7 +116,8 @@ impl DType {
             | Self::UInt8
             | Self::Float8E4M3Fn
             | Self::Float8E5M2
-            | Self::Float8E8M0Fnu => 1,
+            | Self::Float8E8M0Fnu
+            | Self::Float4E2M1FnX2 => 1,
             Self::Int16 | Self::UInt16 | Self::BFloat16 | Self::Float16 => 2,
             Self::Int32 | Self::UInt32 | Self::Float32 | Self::Complex32 => 4,
             Self::Int64 | Self::UInt64 | Self::Float64 | Self::Complex64 => 8,

@@ -254,6 +254,7 @@ class MatmulPlan:
         aux_type: str | None = None,
         result_amax: bool = False,
         aux_amax: bool = False,
+        block_scaling: bool = False,
         sm_count_target: int = 0,
         fast_accumulation: bool = False,
         limit: int = 1,
@@ -432,6 +433,7 @@ class StructuredMatmulExecutor:
         workspace: Workspace,
         blocking: bool,
         logger: Logger | LoggerAdapter[Any],
+        is_list: bool,
     ) -> None: ...
     def _unprepare(self) -> None: ...
     def execute(self, *, stream: _Stream | None = None, out: object | None = None) -> Any: ...

@@ -42,6 +42,9 @@ pub(super) struct CpuMatmul {
 impl CpuMatmul {
     pub(super) fn new(problem: &MatmulProblem, threads: NonZeroUsize) -> Result<Self> {
         let types = &problem.types;
+        if let Some(format) = problem.block_scaling {
+            return Err(format.refusal("this one would run on the CPU"));
+        }
         let wide = match types.a {
             DType::Float16 | DType::BFloat16 | DType::Float32 => DType::Float32,
             DType::Int8 | DType::Float64 => DType::Float64,

@@ -24,6 +24,10 @@ pub(super) mod operation {
     pub(in super::super) const AUX_AMAX: i32 = 24;
     pub(in super::super) const FAST_ACCUMULATION: i32 = 25;
     pub(in super::super) const BIAS_DATA_TYPE: i32 = 26;
+    pub(in super::super) const LEFT_SCALE_MODE: i32 = 31;
+    pub(in super::super) const RIGHT_SCALE_MODE: i32 = 32;
+    pub(in super::super) const RESULT_OUT_SCALE: i32 = 36;
+    pub(in super::super) const RESULT_OUT_SCALE_MODE: i32 = 37;
 }
 
 /// `cublasLtMatmulPreferenceAttributes_t`
@@ -62,6 +66,7 @@ pub(super) fn data_type(dtype: DType) -> Result<i32> {
         DType::BFloat16 => 14,
         DType::Float8E4M3Fn => 28,
         DType::Float8E5M2 => 29,
+        DType::Float4E2M1FnX2 => 33,
         _ => return Err(Error::InvalidValue(format!("cuBLASLt has no matrices of {dtype}"))),
     })
 }

@@ -10,8 +10,9 @@ use gpumath_sys::generated::cublaslt;
 
 use self::codes::scalar;
 use self::product::{Pointer, Product, Target, pointers};
-use self::route::Route;
+use self::route::{Demands, Route};
 use super::MatmulArguments;
+use super::block_scaling::BlockScaling;
 use super::geometry::{MATRICES, Matrix};
 use super::problem::{InputRole, MatmulProblem, OutputRole};
 use crate::device::{ContextGuard, Device};
@@ -52,15 +53,28 @@ impl CublasltMatmul {
     /// Plans the product.
     pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
         check_device(problem, device)?;
-        let route = Route::of(problem)?;
         let find = |handle: usize| {
-            let product = Product::new(problem, &route)?;
             let limit = max_workspace(problem, device)?;
-            let algorithms = product.find_algorithms(problem, &route, handle, limit)?;
-            Ok((product, algorithms))
+            let attempt = |demands: Demands| {
+                let route = Route::of(problem, demands)?;
+                if problem.block_scaling.is_some() && route.outer.count() != 1 {
+                    return Err(Error::InvalidState(
+                        "a batch of scaled matrices takes one call".into(),
+                    ));
+                }
+                let product = Product::new(problem, &route)?;
+                let algorithms = product.find_algorithms(problem, &route, handle, limit)?;
+                Ok((route, product, algorithms))
+            };
+            let [first, others @ ..] = Demands::of(problem) else {
+                return Err(Error::InvalidState("a product is planned by no demands".into()));
+            };
+            others
+                .iter()
+                .fold(attempt(*first), |found, demands| found.or_else(|_| attempt(*demands)))
         };
         let user_handle = problem.search.handle;
-        let (product, algorithms) = if user_handle == 0 {
+        let (route, product, algorithms) = if user_handle == 0 {
             handle::with(&CUBLASLT, device, find)
         } else {
             let _context = ContextGuard::enter(device)?;
@@ -173,6 +187,14 @@ impl CublasltMatmul {
 /// Returns `InvalidValue` if the device lacks what the types need.
 fn check_device(problem: &MatmulProblem, device: i32) -> Result<()> {
     let types = &problem.types;
+    if let Some(format) = problem.block_scaling {
+        let found = Device::new(device)?.compute_capability()?;
+        return if found >= BlockScaling::CAPABILITY {
+            Ok(())
+        } else {
+            Err(format.refusal(&format!("CUDA device {device} has {}.{}", found.0, found.1)))
+        };
+    }
     let needed = match types.a {
         dtype if super::types::is_narrow(dtype) => (8, 9),
         DType::BFloat16 => (8, 0),

@@ -84,6 +84,7 @@ pub(super) fn pointers(problem: &MatmulProblem, is_transposed: bool) -> Vec<Poin
     let outputs = [
         (OutputRole::ResultAmax, operation::RESULT_AMAX),
         (OutputRole::AuxAmax, operation::AUX_AMAX),
+        (OutputRole::ResultScales, operation::RESULT_OUT_SCALE),
     ]
     .into_iter()
     .filter_map(|(role, attribute)| {
@@ -290,6 +291,13 @@ fn describe_operation(problem: &MatmulProblem, route: &Route) -> Result<Descript
         if problem.search.fast_accumulation {
             descriptor.set(set, operation::FAST_ACCUMULATION, 1_i8)?;
         }
+        if let Some(format) = problem.block_scaling {
+            descriptor.set(set, operation::LEFT_SCALE_MODE, format.mode())?;
+            descriptor.set(set, operation::RIGHT_SCALE_MODE, format.mode())?;
+            if problem.output_index(OutputRole::ResultScales).is_some() {
+                descriptor.set(set, operation::RESULT_OUT_SCALE_MODE, format.mode())?;
+            }
+        }
         // The library chooses by whether there is something, and by how it is aligned.
         for pointer in pointers(problem, route.is_transposed) {
             let alignment = match pointer.target {
@@ -297,7 +305,7 @@ fn describe_operation(problem: &MatmulProblem, route: &Route) -> Result<Descript
                     let dtype = dtypes[matrix as usize].unwrap_or(types.result);
                     route.alignment(matrix, dtype, problem.alignment)
                 }
-                // One number.
+                // Numbers, and vectors of scales.
                 Target::Input(_) | Target::Output(_) => MAX_ALIGNMENT,
             };
             descriptor.set(set, pointer.attribute, alignment)?;

@@ -13,18 +13,54 @@
 //!   multiples of what its kernels need: these are padded with zeros, as is a common extent that is
 //!   too short;
 //! - a `c` that is broadcast.
+//!
+//! What cuBLASLt documents for factors of 8 bits holds for all GPUs. Often it takes more, so it is
+//! asked first for what needs fewer copies: see [`Demands`].
 
 use smallvec::SmallVec;
 
+use super::super::block_scaling::bytes_of;
 use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
 use super::super::problem::MatmulProblem;
 use super::super::types::is_narrow;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::TiledCopy;
 use crate::memory::ALIGNMENT;
 use crate::operation::MAX_ALIGNMENT;
 use crate::tensor::{BatchDim, BatchDims, DType, Layout};
+
+/// What factors of 8 bits are copied for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Demands {
+    /// As little as possible: the columns that cuBLASLt sees in the result, which its kernels do not
+    /// load together, are not padded; and small products of int8 may have any order.
+    Fewest,
+    /// All that cuBLASLt documents.
+    Documented,
+}
+
+impl Demands {
+    /// The demands that a product can be planned by, the ones to try first before the others.
+    pub(super) fn of(problem: &MatmulProblem) -> &'static [Self] {
+        match unit_of(problem) {
+            1 => &[Self::Documented],
+            _ if problem.block_scaling.is_some() => &[Self::Documented],
+            _ => &[Self::Fewest, Self::Documented],
+        }
+    }
+}
+
+/// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
+/// in and it multiplies the copies. Its kernels for any order have no tensor cores. On an H200, a
+/// copy costs 5 µs and 1 µs for a megabyte, and these kernels take 20 ns longer for a million
+/// products of numbers.
+fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
+    let Geometry { rows, columns, depth, .. } = *geometry;
+    let entries = geometry.batch.count() as i64;
+    let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
+    work < (250 << 20) + bytes.saturating_mul(50)
+}
 
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +164,7 @@ impl NextMultipleOf for i64 {
 /// One choice of an orientation.
 struct Choice {
     is_transposed: bool,
+    candidates: [Option<Candidate>; MATRICES],
     /// Each matrix, and whether it is a copy.
     matrices: [Option<(Columns, bool)>; MATRICES],
     /// Bytes of all copies.
@@ -135,21 +172,27 @@ struct Choice {
 }
 
 impl Route {
-    pub(super) fn of(problem: &MatmulProblem) -> Result<Self> {
+    pub(super) fn of(problem: &MatmulProblem, demands: Demands) -> Result<Self> {
         let [vector, aux, ..] = problem.matrix_dtypes();
         let geometry = match (vector, aux) {
             (None, None) => problem.geometry().folded(),
             _ => problem.geometry(),
         };
-        let candidates = candidates(problem, &geometry);
-        let by_columns = Choice::of(problem, &candidates, false);
-        let is_free = !problem.epilog.is_by_columns();
-        let by_rows = is_free.then(|| Choice::of(problem, &candidates, true));
-        let choice = match by_rows {
-            Some(by_rows) if by_rows.size <= by_columns.size => by_rows,
-            _ => by_columns,
+        let choose = |any_order: bool| {
+            let of =
+                |is_transposed| Choice::of(problem, &geometry, demands, is_transposed, any_order);
+            let by_columns = of(false);
+            let by_rows = (!problem.epilog.is_by_columns()).then(|| of(true));
+            match by_rows {
+                Some(by_rows) if by_rows.size <= by_columns.size => by_rows,
+                _ => by_columns,
+            }
         };
-        choice.into_route(&geometry, &candidates)
+        let choice = choose(false);
+        let is_int8 = problem.types.a == DType::Int8 && demands == Demands::Fewest;
+        let any_order = is_int8 && choice.size > 0 && is_copy_slower(&geometry, choice.size);
+        let choice = if any_order { choose(true) } else { choice };
+        choice.into_route(&geometry, problem.alignment)
     }
 
     /// A matrix as cuBLASLt sees it.
@@ -161,9 +204,9 @@ impl Route {
     /// are multiples of `given`.
     pub(super) fn alignment(&self, matrix: Matrix, dtype: DType, given: usize) -> usize {
         let start = if self.staged(matrix).is_some() { MAX_ALIGNMENT } else { given };
-        let steps = self.outer.iter().map(|dim| dim.strides[matrix as usize] as usize);
+        let steps = self.outer.iter().map(|dim| dim.strides[matrix as usize]);
         // The lowest bit that is set in any of them.
-        let bits = steps.fold(start, |bits, step| bits | step.wrapping_mul(dtype.size()));
+        let bits = steps.fold(start, |bits, step| bits | bytes_of(dtype, step) as usize);
         1 << bits.trailing_zeros()
     }
 
@@ -177,6 +220,7 @@ impl Route {
 fn unit_of(problem: &MatmulProblem) -> i64 {
     match problem.types.a {
         DType::Int8 => 4,
+        DType::Float4E2M1FnX2 => 32,
         dtype if is_narrow(dtype) => 16,
         _ => 1,
     }
@@ -185,19 +229,27 @@ fn unit_of(problem: &MatmulProblem) -> i64 {
 const MATRIX_ORDER: [Matrix; MATRICES] =
     [Matrix::Vector, Matrix::Aux, Matrix::A, Matrix::B, Matrix::C, Matrix::Result];
 
-fn candidates(problem: &MatmulProblem, geometry: &Geometry) -> [Option<Candidate>; MATRICES] {
+fn candidates(
+    problem: &MatmulProblem,
+    geometry: &Geometry,
+    demands: Demands,
+    is_transposed: bool,
+) -> [Option<Candidate>; MATRICES] {
     let dtypes = problem.matrix_dtypes();
     let unit = unit_of(problem);
     let aux = problem.epilog.aux_input().or(problem.epilog.aux_output());
     let aux_rows = aux.map_or(0, |kind| kind.column(geometry.rows));
     let vector = problem.vector_length();
-    let padded = |extent: i64, least: i64| extent.max(least).next_multiple_of_signed(unit);
+    let padded = |extent: i64, least: i64, is_free: bool| {
+        let unit = if is_free && demands == Demands::Fewest { 1 } else { unit };
+        extent.max(least).next_multiple_of_signed(unit)
+    };
     // Epilogs that read an auxiliary matrix need two products in a sum at least.
     let least_depth = if problem.epilog.aux_input().is_some() { 2 } else { 1 };
     let product = Geometry {
-        rows: padded(geometry.rows, 1),
-        columns: padded(geometry.columns, 1),
-        depth: padded(geometry.depth, least_depth),
+        rows: padded(geometry.rows, 1, is_transposed),
+        columns: padded(geometry.columns, 1, !is_transposed),
+        depth: padded(geometry.depth, least_depth, false),
         ..geometry.clone()
     };
     let entries = geometry.batch.count() as i64;
@@ -214,11 +266,8 @@ fn candidates(problem: &MatmulProblem, geometry: &Geometry) -> [Option<Candidate
             is_in_reach: geometry.batch.iter().all(|dim| {
                 let step = dim.strides[index];
                 step >= 0 && step % unit == 0
-            }) && (unit == 1 || problem.alignment as i64 % unit == 0),
-            size: padded[0]
-                .saturating_mul(padded[1])
-                .saturating_mul(entries)
-                .saturating_mul(dtype.size() as i64),
+            }) && (unit == 1 || problem.alignment as i64 % bytes_of(dtype, unit) == 0),
+            size: bytes_of(dtype, padded[0].saturating_mul(padded[1]).saturating_mul(entries)),
         })
     })
 }
@@ -226,9 +275,12 @@ fn candidates(problem: &MatmulProblem, geometry: &Geometry) -> [Option<Candidate
 impl Choice {
     fn of(
         problem: &MatmulProblem,
-        candidates: &[Option<Candidate>; MATRICES],
+        geometry: &Geometry,
+        demands: Demands,
         is_transposed: bool,
+        any_order: bool,
     ) -> Self {
+        let candidates = candidates(problem, geometry, demands, is_transposed);
         let unit = unit_of(problem);
         let mut size = 0_i64;
         let matrices = candidates.map(|candidate| {
@@ -251,9 +303,11 @@ impl Choice {
                 Matrix::Aux => 8,
                 _ => unit,
             };
+            let is_free =
+                order.is_none() || any_order && matches!(candidate.matrix, Matrix::A | Matrix::B);
             let found = match order {
-                Some(by_rows) => candidate.columns(by_rows, unit),
-                None => [true, false].into_iter().find_map(|by| candidate.columns(by, unit)),
+                Some(by_rows) if !is_free => candidate.columns(by_rows, unit),
+                _ => [true, false].into_iter().find_map(|by| candidate.columns(by, unit)),
             };
             Some(found.map_or_else(
                 || {
@@ -263,19 +317,23 @@ impl Choice {
                 |columns| (columns, false),
             ))
         });
-        Self { is_transposed, matrices, size }
+        Self { is_transposed, candidates, matrices, size }
     }
 
-    fn into_route(
-        self,
-        geometry: &Geometry,
-        candidates: &[Option<Candidate>; MATRICES],
-    ) -> Result<Route> {
+    fn into_route(self, geometry: &Geometry, alignment: usize) -> Result<Route> {
+        let alignment = alignment.min(ALIGNMENT);
         let mut dims: Vec<BatchDim<MATRICES>> = geometry.batch.iter().copied().collect();
         let mut staged: SmallVec<[Staged; 2]> = SmallVec::new();
         let mut staged_size = 0_usize;
-        for (candidate, found) in candidates.iter().zip(self.matrices) {
+        for (candidate, found) in self.candidates.iter().zip(self.matrices) {
             let (Some(candidate), Some((columns, true))) = (candidate, found) else { continue };
+            if candidate.dtype == DType::Float4E2M1FnX2 {
+                return Err(Error::InvalidValue(format!(
+                    "a matrix of {} has rows or columns that do not begin at multiples of 16 \
+                     bytes; copy it without gaps",
+                    candidate.dtype
+                )));
+            }
             let index = candidate.matrix as usize;
             let (fast, slow) = if columns.are_rows { (1, 0) } else { (0, 1) };
             // Entries follow each other, the fastest dimension first; one entry for all stays one.
@@ -303,9 +361,9 @@ impl Choice {
             }
             let size = candidate.dtype.size();
             let copy = if candidate.matrix == Matrix::Result {
-                TiledCopy::of(&own, &other, size)?
+                TiledCopy::of_aligned(&own, &other, size, alignment)?
             } else {
-                TiledCopy::of(&other, &own, size)?
+                TiledCopy::of_aligned(&other, &own, size, alignment)?
             };
             staged.push(Staged { matrix: candidate.matrix, offset: staged_size, copy });
             staged_size += (distance as usize * size).next_multiple_of(ALIGNMENT);

@@ -11,9 +11,13 @@ fn view(dtype: DType, shape: &[i64], strides: &[i64]) -> TensorView {
 }
 
 fn route(request: &MatmulRequest, views: &[TensorView]) -> Route {
+    route_by(Demands::Documented, request, views)
+}
+
+fn route_by(demands: Demands, request: &MatmulRequest, views: &[TensorView]) -> Route {
     let views: Vec<&TensorView> = views.iter().collect();
     let problem = request.problem(&views, Execution::Cuda { device: 0 }).unwrap();
-    Route::of(&problem).unwrap()
+    Route::of(&problem, demands).unwrap()
 }
 
 fn copied(route: &Route) -> Vec<Matrix> {
@@ -67,6 +71,23 @@ fn factors_of_eight_bits_are_turned_and_padded() {
         route.columns(Matrix::A).map(|columns| (columns.length, columns.step)),
         Some((16, 16))
     );
+}
+
+#[test]
+fn cublaslt_is_asked_for_fewer_copies_first() {
+    let request = MatmulRequest::default();
+    let of = |dtype: DType, shape: [i64; 3], is_c_order: bool| {
+        let [rows, columns, depth] = shape;
+        let b = if is_c_order { [columns, 1] } else { [1, depth] };
+        let views = [view(dtype, &[rows, depth], &[depth, 1]), view(dtype, &[depth, columns], &b)];
+        copied(&route_by(Demands::Fewest, &request, &views))
+    };
+    assert!(of(DType::Float8E4M3Fn, [3, 32, 64], false).is_empty());
+    assert_eq!(of(DType::Float8E4M3Fn, [3, 32, 64], true), [Matrix::B]);
+    assert_eq!(of(DType::Float8E4M3Fn, [3, 33, 64], false), [Matrix::A, Matrix::Result]);
+    assert!(of(DType::Int8, [64, 1000, 64], true).is_empty());
+    assert!(of(DType::Int8, [3, 8, 16], false).is_empty());
+    assert_eq!(of(DType::Int8, [4096, 4096, 4096], true), [Matrix::B]);
 }
 
 #[test]

@@ -134,6 +134,7 @@ pub(crate) fn typestr(dtype: DType) -> Option<String> {
         DType::Float8E4M3Fn
         | DType::Float8E5M2
         | DType::Float8E8M0Fnu
+        | DType::Float4E2M1FnX2
         | DType::BFloat16
         | DType::Complex32 => return None,
     };

@@ -242,40 +242,40 @@ fn no_memory(py: Python<'_>) -> Refusal {
     .caused_by(PyErr::take(py))
 }
 
-/// Code and bits of a `DLDataType` with one lane, and the element type that they stand for.
-const DTYPES: [((u8, u8), DType); 19] = [
-    ((6, 8), DType::Bool),
-    ((0, 8), DType::Int8),
-    ((0, 16), DType::Int16),
-    ((0, 32), DType::Int32),
-    ((0, 64), DType::Int64),
-    ((1, 8), DType::UInt8),
-    ((1, 16), DType::UInt16),
-    ((1, 32), DType::UInt32),
-    ((1, 64), DType::UInt64),
-    ((10, 8), DType::Float8E4M3Fn),
-    ((12, 8), DType::Float8E5M2),
-    ((14, 8), DType::Float8E8M0Fnu),
-    ((4, 16), DType::BFloat16),
-    ((2, 16), DType::Float16),
-    ((2, 32), DType::Float32),
-    ((2, 64), DType::Float64),
-    ((5, 32), DType::Complex32),
-    ((5, 64), DType::Complex64),
-    ((5, 128), DType::Complex128),
+/// Code, bits and lanes of a `DLDataType`, and the element type that they stand for.
+const DTYPES: [((u8, u8, u16), DType); 20] = [
+    ((6, 8, 1), DType::Bool),
+    ((0, 8, 1), DType::Int8),
+    ((0, 16, 1), DType::Int16),
+    ((0, 32, 1), DType::Int32),
+    ((0, 64, 1), DType::Int64),
+    ((1, 8, 1), DType::UInt8),
+    ((1, 16, 1), DType::UInt16),
+    ((1, 32, 1), DType::UInt32),
+    ((1, 64, 1), DType::UInt64),
+    ((10, 8, 1), DType::Float8E4M3Fn),
+    ((12, 8, 1), DType::Float8E5M2),
+    ((14, 8, 1), DType::Float8E8M0Fnu),
+    ((17, 4, 2), DType::Float4E2M1FnX2),
+    ((4, 16, 1), DType::BFloat16),
+    ((2, 16, 1), DType::Float16),
+    ((2, 32, 1), DType::Float32),
+    ((2, 64, 1), DType::Float64),
+    ((5, 32, 1), DType::Complex32),
+    ((5, 64, 1), DType::Complex64),
+    ((5, 128, 1), DType::Complex128),
 ];
 
 /// Returns the element type of a `DLDataType`; `None` if gpumath does not know it.
 fn dtype(code: u8, bits: u8, lanes: u16) -> Option<DType> {
-    let found = DTYPES.iter().rev().find(|(key, _)| *key == (code, bits))?.1;
-    (lanes == 1).then_some(found)
+    DTYPES.iter().rev().find(|(key, _)| *key == (code, bits, lanes)).map(|entry| entry.1)
 }
 
-/// Returns the code and bits of an element type.
-pub(crate) fn code_of(dtype: DType) -> (u8, u8) {
+/// Returns the code, the bits and the lanes of an element type.
+pub(crate) fn code_of(dtype: DType) -> (u8, u8, u16) {
     let found = DTYPES.iter().find(|entry| entry.1 == dtype);
     // The table has every type; 3 would mean an opaque one.
-    found.map_or((3, 0), |entry| entry.0)
+    found.map_or((3, 0, 1), |entry| entry.0)
 }
 
 /// Returns a name for a `DLDataType` that gpumath does not know.

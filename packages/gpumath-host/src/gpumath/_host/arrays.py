@@ -28,8 +28,8 @@ def empty(
         Extent of each dimension.
     dtype : str or dtype, default: 'float64'
         Element type: one of NumPy's booleans, integers, real and complex numbers, or bfloat16,
-        float8_e4m3fn, float8_e5m2, float8_e8m0fnu, complex32. It is given by its name, or as a
-        type of NumPy, ``ml_dtypes`` or PyTorch.
+        float8_e4m3fn, float8_e5m2, float8_e8m0fnu, float4_e2m1fn_x2, complex32. It is given by its
+        name, or as a type of NumPy, ``ml_dtypes`` or PyTorch.
     kind : {'device', 'pinned', 'managed', 'host'}, default: 'device'
         Kind of memory: device memory; page-locked host memory, which is copied from and to the
         device fastest; unified memory, which both the CPU and the device use; or ordinary host

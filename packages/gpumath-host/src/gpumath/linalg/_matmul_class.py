@@ -213,9 +213,9 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         self._logger.info("operands released")
 
     def _prepare_execution(self) -> None:
-        """Let the core execute what needs no Python code: a product that is not in a list."""
+        """Let the core execute what needs no Python code: all that is one plan."""
         product = self._product
-        if self._is_planned and product is not None and product.count is None:
+        if self._is_planned and product is not None and len(self._plans) == 1:
             self._prepare(
                 self._library.name,
                 self._device_id,
@@ -225,6 +225,7 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
                 self._workspace,
                 self._blocking,
                 self._logger,
+                product.count is not None,
             )
 
     def _merged(self, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> dict[str, Any]:

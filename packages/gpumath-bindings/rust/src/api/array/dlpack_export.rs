@@ -67,7 +67,7 @@ pub(super) fn capsule<'py>(
              max_version=(1, 0), or copy it first",
         ));
     }
-    let (code, bits) = dlpack_abi::code_of(this.view.dtype);
+    let (code, bits, lanes) = dlpack_abi::code_of(this.view.dtype);
     let device = if as_host { (dlpack_abi::CPU, 0) } else { device };
     let tensor = DlTensor {
         data: this.view.ptr,
@@ -76,7 +76,7 @@ pub(super) fn capsule<'py>(
         ndim: this.view.layout.ndim() as i32,
         type_code: code,
         type_bits: bits,
-        type_lanes: 1,
+        type_lanes: lanes,
         shape: std::ptr::null(),
         strides: std::ptr::null(),
         byte_offset: 0,

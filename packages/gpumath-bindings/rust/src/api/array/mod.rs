@@ -31,8 +31,8 @@ use crate::structs::buffer::BufferExport;
 ///     Extent of each dimension.
 /// dtype : str or dtype
 ///     Element type: 'bool', 'int8' to 'int64', 'uint8' to 'uint64', 'float8_e4m3fn',
-///     'float8_e5m2', 'float8_e8m0fnu', 'bfloat16', 'float16' to 'float64', 'complex32' to
-///     'complex128', or an object of that name.
+///     'float8_e5m2', 'float8_e8m0fnu', 'float4_e2m1fn_x2', 'bfloat16', 'float16' to 'float64',
+///     'complex32' to 'complex128', or an object of that name.
 /// kind : {'device', 'pinned', 'managed', 'host'}, default: 'device'
 ///     Memory of the device, page-locked host memory, unified memory, or ordinary host memory.
 /// device_id : int, default: 0

@@ -34,8 +34,8 @@ use crate::integers::Integers;
 /// inputs : dict, optional
 ///     Further operands by name: ``bias``, ``relu_aux`` and ``gelu_aux`` as the epilog needs them,
 ///     and the scales ``a_scale``, ``b_scale``, ``c_scale``, ``d_scale`` and
-///     ``aux_quantization_scale``, each
-///     one float32 number.
+///     ``aux_quantization_scale``, each one float32 number; with `block_scaling`, `a_scale` and
+///     `b_scale` are vectors with a scale for each block.
 /// execution : {'cpu', 'cuda'}, optional
 ///     By default where the operands are.
 /// device_id : int, optional
@@ -65,6 +65,8 @@ use crate::integers::Integers;
 ///     besides.
 /// result_amax, aux_amax : bool, default: False
 ///     Find the largest magnitude in the result, or in what the epilog writes besides.
+/// block_scaling : bool, default: False
+///     Blocks of the operands have scales, as in MXFP8 and NVFP4, and not operands as a whole.
 /// sm_count_target, fast_accumulation, limit, reduction_scheme_mask, max_waves_count,
 /// numerical_impl_mask, max_workspace
 ///     What cuBLASLt chooses its algorithms by.
@@ -108,15 +110,16 @@ impl PyMatmulPlan {
         a, b, c=None, *, inputs=None, execution=None, device_id=None, device_ids=None,
         num_threads=None, out=None, stream=None, conjugate=(false, false), epilog=None,
         inplace=false, compute_type=None, scale_type=None, result_type=None, aux_type=None,
-        result_amax=false, aux_amax=false, sm_count_target=0, fast_accumulation=false, limit=1,
-        reduction_scheme_mask=None, max_waves_count=0.0, numerical_impl_mask=None,
-        max_workspace=None, algorithm=None, handle=0
+        result_amax=false, aux_amax=false, block_scaling=false, sm_count_target=0,
+        fast_accumulation=false, limit=1, reduction_scheme_mask=None, max_waves_count=0.0,
+        numerical_impl_mask=None, max_workspace=None, algorithm=None, handle=0
     ), text_signature = "(a, b, c=None, *, inputs=None, execution=None, device_id=None, \
         device_ids=None, num_threads=None, out=None, stream=None, conjugate=(False, False), \
         epilog=None, inplace=False, compute_type=None, scale_type=None, result_type=None, \
-        aux_type=None, result_amax=False, aux_amax=False, sm_count_target=0, \
-        fast_accumulation=False, limit=1, reduction_scheme_mask=None, max_waves_count=0.0, \
-        numerical_impl_mask=None, max_workspace=None, algorithm=None, handle=0)")]
+        aux_type=None, result_amax=False, aux_amax=False, block_scaling=False, \
+        sm_count_target=0, fast_accumulation=False, limit=1, reduction_scheme_mask=None, \
+        max_waves_count=0.0, numerical_impl_mask=None, max_workspace=None, algorithm=None, \
+        handle=0)")]
     #[expect(
         clippy::too_many_arguments,
         clippy::fn_params_excessive_bools,
@@ -143,6 +146,7 @@ impl PyMatmulPlan {
         aux_type: Option<&str>,
         result_amax: bool,
         aux_amax: bool,
+        block_scaling: bool,
         sm_count_target: i32,
         fast_accumulation: bool,
         limit: i32,
@@ -164,6 +168,7 @@ impl PyMatmulPlan {
                 result: dtype("result_type", result_type)?,
                 compute: self::compute_type(compute_type)?,
                 scale: dtype("scale_type", scale_type)?,
+                block_scaling,
             },
             epilog: self::epilog(epilog)?,
             aux_type: dtype("aux_type", aux_type)?,

@@ -14,6 +14,7 @@ fn key(problem: &MatmulProblem, role: OutputRole) -> String {
         OutputRole::Sums => problem.epilog().name().to_lowercase(),
         OutputRole::ResultAmax => "result_amax".to_owned(),
         OutputRole::AuxAmax => format!("{aux}_amax"),
+        OutputRole::ResultScales => "d_out_scale".to_owned(),
     }
 }
 

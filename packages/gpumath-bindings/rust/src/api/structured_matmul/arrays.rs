@@ -174,7 +174,7 @@ impl<'py> Arrays<'py> {
 }
 
 /// The length of a list or tuple; `None` for anything else.
-fn list_length(object: &Bound<'_, PyAny>) -> Option<usize> {
+pub(super) fn list_length(object: &Bound<'_, PyAny>) -> Option<usize> {
     if let Ok(list) = object.cast::<PyList>() {
         return Some(list.len());
     }

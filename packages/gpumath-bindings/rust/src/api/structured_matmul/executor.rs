@@ -1,15 +1,17 @@
 //! The class `StructuredMatmulExecutor`.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use gpumath_core::structured_matmul::{Scalars, StructuredMatmul};
 use gpumath_core::tensor::MemoryLocation;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use super::arguments::scalars;
+use super::arrays::list_length;
 use super::plan::PyStructuredMatmulPlan;
 use crate::api::operation::{ExecutionLog, Executor, Prepared, PyWorkspace};
 use crate::once::intern;
@@ -20,7 +22,15 @@ use crate::once::intern;
 /// A subclass has the method ``_execute(stream, out)``. It is called before `_prepare`, for other
 /// arguments, if the logger logs executions, and for operands that do not fit the plan.
 #[pyclass(subclass, frozen, name = "StructuredMatmulExecutor", module = "gpumath.bindings.core")]
-pub(crate) struct PyStructuredMatmulExecutor(Executor<StructuredMatmul, Scalars>);
+pub(crate) struct PyStructuredMatmulExecutor(Executor<StructuredMatmul, Defaults>);
+
+/// What an execution without arguments does.
+#[derive(Clone, Copy)]
+struct Defaults {
+    scalars: Scalars,
+    /// Whether the operands were given as lists, so that the results are a list too.
+    is_list: bool,
+}
 
 #[pymethods]
 impl PyStructuredMatmulExecutor {
@@ -30,7 +40,8 @@ impl PyStructuredMatmulExecutor {
         Self(Executor::default())
     }
 
-    /// The operands of executions: a, b and, if there is one, c; none before there are any.
+    /// The operands of executions: a, b and, if there is one, c; for lists, all of the first, then
+    /// all of the next; none before there are any.
     #[getter]
     fn _operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.0.operands(py))
@@ -52,7 +63,7 @@ impl PyStructuredMatmulExecutor {
     /// Make `execute` call ``plan.run(a, b, c, alpha, beta, out, None, workspace, blocking)``.
     ///
     /// This holds for operands of `library`, named as in messages, on `device_id` or, if that is
-    /// None, in host memory.
+    /// None, in host memory. `is_list` says whether they were given as lists.
     #[expect(clippy::too_many_arguments, reason = "all that is prepared")]
     fn _prepare(
         &self,
@@ -64,10 +75,11 @@ impl PyStructuredMatmulExecutor {
         workspace: Py<PyWorkspace>,
         blocking: bool,
         logger: Bound<'_, PyAny>,
+        is_list: bool,
     ) -> PyResult<()> {
         self.0.prepare(Some(Prepared {
             plan: Arc::clone(&plan.plan),
-            defaults: scalars(alpha, beta)?,
+            defaults: Defaults { scalars: scalars(alpha, beta)?, is_list },
             library,
             location: device_id.map_or(MemoryLocation::Host, MemoryLocation::Device),
             workspace,
@@ -113,10 +125,9 @@ impl PyStructuredMatmulExecutor {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if stream.is_none()
-            && let Some(mut results) =
-                slf.get().0.execute(py, &[out], |prepared| Some(prepared.defaults))?
+            && let Some(result) = slf.get().execute_prepared(py, out)?
         {
-            return Ok(results.swap_remove(0));
+            return Ok(result);
         }
         slf.call_method1(intern!(py, "_execute"), (stream, out))
     }
@@ -127,5 +138,32 @@ impl PyStructuredMatmulExecutor {
 
     fn __clear__(&self) {
         self.0.clear();
+    }
+}
+
+impl PyStructuredMatmulExecutor {
+    /// Executes as prepared, to `out` if it is given; `None` declines.
+    fn execute_prepared<'py>(
+        &self,
+        py: Python<'py>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let length = out.and_then(list_length);
+        let items: SmallVec<[Bound<'py, PyAny>; 1]> = match (out, length) {
+            (Some(out), Some(_)) => out.try_iter()?.collect::<PyResult<_>>()?,
+            (out, _) => out.into_iter().cloned().collect(),
+        };
+        let outs: SmallVec<[Option<&Bound<'py, PyAny>>; 1]> = items.iter().map(Some).collect();
+        let is_list = Cell::new(false);
+        let results = self.0.execute(py, &outs, |prepared| {
+            is_list.set(prepared.defaults.is_list);
+            let wanted = prepared.defaults.is_list.then(|| prepared.plan.problem().count());
+            (out.is_none() || length == wanted).then_some(prepared.defaults.scalars)
+        })?;
+        Ok(match results {
+            Some(results) if is_list.get() => Some(PyList::new(py, results)?.into_any()),
+            Some(mut results) => Some(results.swap_remove(0)),
+            None => None,
+        })
     }
 }

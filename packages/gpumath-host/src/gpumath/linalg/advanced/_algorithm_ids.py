@@ -17,6 +17,7 @@ _DATA_TYPES = {
     "complex128": cublas.DataType.C_64F,
     "float8_e4m3fn": cublas.DataType.R_8F_E4M3,
     "float8_e5m2": cublas.DataType.R_8F_E5M2,
+    "float4_e2m1fn_x2": cublas.DataType.R_4F_E2M1,
 }
 
 

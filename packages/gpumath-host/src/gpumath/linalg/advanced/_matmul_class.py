@@ -14,7 +14,7 @@ from gpumath.linalg._errors import InvalidMatmulState
 from gpumath.linalg.advanced._algorithm import Algorithm
 from gpumath.linalg.advanced._algorithm_ids import algorithm_ids
 from gpumath.linalg.advanced._autotune import median_times
-from gpumath.linalg.advanced._operands import Operands, places, refused_block_scaling
+from gpumath.linalg.advanced._operands import Operands, places
 from gpumath.linalg.advanced._options import (
     MatmulOptions,
     MatmulPlanPreferences,
@@ -97,6 +97,7 @@ class Matmul(PlannedProduct):
         self._arrays.qualify(qualifiers)
         self._arrays.set_factors(a, b)
         self._arrays.set_addend(c, alpha, beta)
+        self._arrays.has_block_scales = chosen.block_scaling
         self._arrays.set_scales(resolve_scales(quantization_scales))
         self._arrays.check_scales()
         device_id = core.TensorView(self._arrays.a).device_id
@@ -111,12 +112,11 @@ class Matmul(PlannedProduct):
             "scale_type": dtype_name("scale_type", chosen.scale_type),
             "result_type": dtype_name("result_type", chosen.result_type),
             "result_amax": chosen.result_amax,
+            "block_scaling": chosen.block_scaling,
             "sm_count_target": chosen.sm_count_target,
             "fast_accumulation": chosen.fast_accumulation,
             "handle": chosen.handle or 0,
         }
-        if chosen.block_scaling:
-            raise refused_block_scaling(device_id, chosen)
         if beta is not None and c is None:
             self._logger.warning("beta is ignored: there is no c")
         # What is wrong with the operands is said now, before a GPU is asked for anything.

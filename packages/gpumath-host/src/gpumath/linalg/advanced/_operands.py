@@ -12,9 +12,9 @@ from gpumath.bindings import core
 from gpumath.linalg.advanced._options import MatmulOptions, MatmulQuantizationScales
 from gpumath.linalg.advanced._types import matrix_qualifiers_dtype
 
-__all__ = ["Operands", "layout_of", "places", "refused_block_scaling"]
+__all__ = ["Operands", "layout_of", "places"]
 
-_NARROW = ("float8_e4m3fn", "float8_e5m2")
+_NARROW = ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2")
 
 
 class Operands:
@@ -34,6 +34,8 @@ class Operands:
         # By the names that the core has for them.
         self.inputs: dict[str, Any] = {}
         self.scales: dict[str, Any] = {}
+        # Whether the scales of a and b are vectors, with one for each block.
+        self.has_block_scales = False
         # Whether the user wants the conjugate, and whether the array stands for one already.
         self._qualified = (False, False)
         self._lazy = [False, False]
@@ -62,6 +64,12 @@ class Operands:
         """Take scales: numbers become arrays in the operands' memory."""
         for name in ("a", "b", "c", "d"):
             value = getattr(scales, name)
+            if self.has_block_scales and name in ("a", "b") and isinstance(value, int | float):
+                msg = (
+                    f"quantization_scales.{name} is {value!r}, but block_scaling=True takes a "
+                    "vector with a scale for each block; see helpers.matmul.to_block_scale"
+                )
+                raise ValueError(msg)
             if value is not None:
                 self.scales[f"{name}_scale"] = self._scale(f"quantization_scales.{name}", value)
 
@@ -116,7 +124,8 @@ class Operands:
             if dtype in _NARROW and f"{name}_scale" not in self.scales:
                 msg = (
                     f"{name} is of type {dtype}, but quantization_scales has no {name}; give the "
-                    "number that its elements are multiplied by, 1 for none"
+                    "number that its elements are multiplied by, 1 for none, or with "
+                    "block_scaling=True a vector"
                 )
                 raise ValueError(msg)
 
@@ -161,17 +170,3 @@ def layout_of(array: Any) -> tuple[Any, ...]:
         stride if extent > 1 else 0 for extent, stride in zip(view.shape, view.strides, strict=True)
     )
     return view.dtype, view.shape, tuple(strides), view.device_id
-
-
-def refused_block_scaling(device_id: int | None, options: MatmulOptions) -> ValueError:
-    """Return the error for scales of blocks, which says what they need."""
-    ordinal = options.device_id if device_id is None else device_id
-    found = "there is no GPU"
-    if core.Device.count() > ordinal:
-        major, minor = core.Device(ordinal).compute_capability
-        found = f"CUDA device {ordinal} has {major}.{minor}"
-    return ValueError(
-        "block_scaling=True asks for MXFP8 or NVFP4, which need a GPU of compute capability 10.0 "
-        f"or newer ({found}), and which gpumath does not have yet; leave it out, and scale whole "
-        "operands by quantization_scales"
-    )

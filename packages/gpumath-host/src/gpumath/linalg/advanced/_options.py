@@ -44,7 +44,9 @@ class MatmulOptions(OperationOptions):
     result_amax : bool, default: False
         Find the largest magnitude in a result of an 8-bit floating-point type, before it is scaled.
     block_scaling : bool, default: False
-        Scale blocks of the operands (MXFP8, NVFP4) instead of whole ones. Refused yet.
+        Scale blocks of the operands instead of whole ones: MXFP8 for operands of 8-bit
+        floating-point types, NVFP4 for ``float4_e2m1fn_x2``. It needs a GPU of compute capability
+        10.0. The scales of the blocks of a narrow result are returned as ``d_out_scale``.
     sm_count_target : int, default: 0
         Multiprocessors that the product should use; 0 for all.
     fast_accumulation : bool, default: False
@@ -209,9 +211,12 @@ class MatmulQuantizationScales:
     ----------
     a, b, c : number or array, optional
         Scales of the operands: numbers, or arrays of one float32 element in the operands' memory.
-        Those of ``a`` and ``b`` are needed.
+        Those of ``a`` and ``b`` are needed. With the option ``block_scaling``, these are vectors
+        with a scale for each block, in the order that `helpers.matmul.to_block_scale` makes: of
+        type uint8 for MXFP8, float8_e4m3fn for NVFP4.
     d : number or array, optional
-        What the result is multiplied by before it is rounded; needed if it has 8 bits.
+        What the result is multiplied by before it is rounded; needed if it has 8 bits. With the
+        option ``block_scaling``, only a result of ``float4_e2m1fn_x2`` can have one.
 
     Examples
     --------

@@ -37,6 +37,7 @@ _NAMES = {
     14: "bfloat16",
     28: "float8_e4m3fn",
     29: "float8_e5m2",
+    33: "float4_e2m1fn_x2",
 }
 
 
