@@ -1,9 +1,9 @@
 """Time of imports, and of the first launch of a kernel in a new process, beside Numba's own.
 
-A process imports, makes a descriptor, and compiles and launches one kernel. The plain kernel has
-the same body without the call; its time is Numba's own. gpumath's code is made in the first
-process (`cold`) and found in its cache on disk by the later ones (`warm`). Each time is the median
-of several processes, except the cold one and nvmath-python's.
+A process imports, makes a descriptor, and compiles and launches one kernel, and all of that is
+measured. The plain kernel has the same body without the call; its time is Numba's own. gpumath's
+code is made in the first process (`cold`) and found in its cache on disk by the later ones
+(`warm`). Each time is the median of several processes, except the cold one and nvmath-python's.
 
     python benchmarks/device/warm_start.py                       # gpumath and Numba
     python benchmarks/device/warm_start.py --peer FOLDER         # and nvmath-python, from a folder
@@ -42,7 +42,8 @@ def import_time(statement: str) -> dict[str, float]:
 
 
 def first_launch(package: str, kind: str) -> dict[str, float]:
-    """Make a kernel of one kind and launch it, all imports done before."""
+    """Import, make a kernel of one kind and launch it."""
+    start = time.perf_counter()
     import numpy as np
     from numba import cuda
     from numba.cuda import types
@@ -51,15 +52,12 @@ def first_launch(package: str, kind: str) -> dict[str, float]:
 
     has_gpu = core.Device.count() > 0
     device = __import__(f"{package}.device", fromlist=["device"]) if package != "numba" else None
-    if package == "gpumath":
-        _ = device.float32x2  # what kernels use is imported now
     number = np.complex64 if kind == "FFT" else np.float32
     if has_gpu:
         out = cuda.to_device(np.zeros(1024, number))
-    start = time.perf_counter()
     kernel = (fft_kernel if kind == "FFT" else product_kernel)(device, has_gpu)
     if has_gpu:
-        cuda.jit(kernel)[1, 128, 0, 16384](out)
+        cuda.jit(kernel)[1, 16 if kind == "FFT" else 128, 0, 16384](out)
         cuda.synchronize()
     else:
         signature = types.void(types.complex64[::1] if kind == "FFT" else types.float32[::1])
