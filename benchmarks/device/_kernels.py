@@ -23,6 +23,8 @@ PRECISIONS = {"float16": np.float16, "float32": np.float32, "float64": np.float6
 NUMBERS = {"float16": "unsigned short", "float32": "float", "float64": "double"}
 ELEMENTS = {"float16": "Half4", "float32": "float2", "float64": "double2"}
 
+MOST_STATIC = 48 << 10  # bytes of shared memory whose size is known at compile time
+
 FFT_SOURCE = r"""
 struct __align__(8) Half4 { unsigned short x, y, z, w; };
 extern "C" __device__ void FUNCTION(ELEMENT *, ELEMENT *);
@@ -40,9 +42,15 @@ PRODUCT_SOURCE = r"""
 extern "C" __device__ void FUNCTION(const RESULT *, NUMBER *, NUMBER *, const RESULT *, RESULT *);
 extern "C" __global__ void kernel(RESULT *out, long long repetitions, long long store)
 {
+#if IS_STATIC
+    __shared__ __align__(16) NUMBER a[SPAN_A], b[SPAN_B];
+    __shared__ __align__(16) RESULT c[SPAN_C];
+#else
     extern __shared__ __align__(16) unsigned char shared[];
     NUMBER *a = (NUMBER *) shared, *b = a + SPAN_A;
-    RESULT *c = (RESULT *) (b + SPAN_B), half = 0.5;
+    RESULT *c = (RESULT *) (b + SPAN_B);
+#endif
+    RESULT half = 0.5;
     for (int i = threadIdx.x; i < SPAN_A; i += 128) { a[i] = i % 7; b[i] = i % 5; c[i] = 0; }
     __syncthreads();
     for (long long r = 0; r < repetitions; ++r) {
@@ -148,20 +156,48 @@ def _product(
         execution="Block",
         **_target(device),
     )
+    bytes_needed = product.get_shared_storage_size()
+    is_static = bytes_needed <= MOST_STATIC
     if in_cpp:
         code, symbol = device.compile_blas_execute(product, ("lto", product.sm))
         names = {
             "FUNCTION": symbol,
             "SPAN_A": product.a_size,
             "SPAN_B": product.b_size,
+            "SPAN_C": product.c_size,
+            "IS_STATIC": int(is_static),
             "NUMBER": NUMBERS[name],
             "RESULT": NUMBERS[np.dtype(result).name],
         }
         pieces = [_from_cpp(PRODUCT_SOURCE, names, capability), code.data]
     else:
-        pieces = _from_numba(_product_kernel(product, number, result), result, capability)
-    work = 2 * size**3
-    return Kernel(_link(pieces, capability), (128, 1, 1), product.get_shared_storage_size(), work)
+        make = _static_product_kernel if is_static else _product_kernel
+        pieces = _from_numba(make(product, number, result), result, capability)
+    dynamic = 0 if is_static else bytes_needed
+    return Kernel(_link(pieces, capability), (128, 1, 1), dynamic, 2 * size**3)
+
+
+def _static_product_kernel(product: Any, number: Any, result: Any) -> Any:
+    from numba import cuda
+
+    span_a, span_b, span_c = product.a_size, product.b_size, product.c_size
+
+    def kernel(out: Any, repetitions: int, store: int) -> None:
+        a = cuda.shared.array(span_a, number, alignment=16)
+        b = cuda.shared.array(span_b, number, alignment=16)
+        c = cuda.shared.array(span_c, result, alignment=16)
+        for i in range(cuda.threadIdx.x, span_a, 128):
+            a[i] = i % 7
+            b[i] = i % 5
+            c[i] = 0
+        cuda.syncthreads()
+        for _ in range(repetitions):
+            product.execute(0.5, a, b, 0.5, c)
+            cuda.syncthreads()
+        if store:
+            out[cuda.threadIdx.x] = c[cuda.threadIdx.x]
+
+    return kernel
 
 
 def _product_kernel(product: Any, number: Any, result: Any) -> Any:

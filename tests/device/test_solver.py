@@ -123,6 +123,12 @@ def test_attributes() -> None:
             "needs a square matrix",
         ),
         (
+            lambda: device.compile_solver_execute(
+                solver("htev", job="no_vectors"), ("lto", (9, 0)), "runtime_leading_dim"
+            ),
+            "execution_api is 'runtime_leading_dim'; one of 'compiled_leading_dim' is needed",
+        ),
+        (
             lambda: device.LUSolver((8,), np.float32, "Block", sm=90).b_strides(ldb=7),
             "ldb is 7; at least 8 is needed",
         ),

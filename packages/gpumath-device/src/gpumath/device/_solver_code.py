@@ -13,8 +13,6 @@ from gpumath.device._solver import Solver
 
 __all__ = ["compile_solver_execute", "solver_fatbin"]
 
-_APIS = ("compiled_leading_dim", "runtime_leading_dim")
-
 
 def compile_solver_execute(
     solver: Solver,
@@ -35,7 +33,7 @@ def compile_solver_execute(
     code_type : CodeType
         ``CodeType("lto", ComputeCapability(9, 0))`` or a tuple like it.
     execution_api : {'compiled_leading_dim', 'runtime_leading_dim'}, optional
-        Whether leading dimensions are compiled in or passed.
+        Whether leading dimensions are compiled in or passed. A function without matrices has none.
 
     Returns
     -------
@@ -62,7 +60,7 @@ def compile_solver_execute(
     """
     instance_of("solver", solver, Solver)
     wanted = as_code_type(code_type)
-    one_of("execution_api", execution_api, _APIS)
+    one_of("execution_api", execution_api, solver._apis)
     code = solver._code(execution_api, wanted.cc)
     return Code(wanted, code.isa_version, code.ltoir), code.symbols[0]
 
