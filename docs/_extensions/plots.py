@@ -37,6 +37,12 @@ def write_plots(_app: Sphinx) -> None:
     (GENERATED / "plots.md").write_text("\n".join(sections))
 
 
+def link_plots(_app: Sphinx, docname: str, source: list[str]) -> None:
+    """Make a link of the words that announce the page, which exists on the site only."""
+    if docname == "docs/performance":
+        source[0] = source[0].replace("the next page", "[the next page](generated/plots.md)", 1)
+
+
 def section(found: dict[str, Any], picture: str) -> str:
     """Return the part of the page for one file of figures."""
     heading, versions, *lines = table(found).splitlines()
@@ -49,4 +55,5 @@ def section(found: dict[str, Any], picture: str) -> str:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension."""
     app.connect("builder-inited", write_plots)
+    app.connect("source-read", link_plots)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

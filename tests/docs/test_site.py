@@ -28,6 +28,9 @@ CUFFT = "docs/generated/reference/gpumath.bindings.cufft.html"
 PAGES = [
     "docs/index.html",
     "docs/performance.html",
+    "docs/slower-than-expected.html",
+    "docs/generated/plots.html",
+    "docs/generated/examples/device/index.html",
     "docs/generated/examples/fft/01_sunspots.html",
     "docs/generated/reference/gpumath.fft.html",
     CUFFT,
@@ -185,12 +188,18 @@ def test_two_clicks_lead_a_stranger_to_what_he_needs() -> None:
         "libraries.html": "LibraryNotFoundError",
         "migration.html": "python -m gpumath.compat.nvmath",
         "generated/plots.html": "gpumath.bench",
-        "generated/examples/device/04_fft_2d.html": "What it prints on a GPU",
+        "generated/examples/device/index.html": "Two-dimensional transforms in one kernel",
     }.items():
         path = front.parent / name
         assert path in pages, f"{name} is more than two clicks from the front page"
         plain = re.sub(r"<[^>]*>", "", path.read_text())
         assert text in html.unescape(plain), f"{name} does not have {text!r}"
+
+
+def test_programs_for_a_gpu_are_shown_with_what_they_print() -> None:
+    page = SITE / "docs" / "generated" / "examples" / "device" / "04_fft_2d.html"
+    text = html.unescape(re.sub(r"<[^>]*>", "", page.read_text()))
+    assert re.search(r"What it prints on a GPU.*512 images of 64 x 64", text, re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +230,8 @@ def test_pages_are_readable(page: Any, scheme: str, width: int) -> None:
         # The page itself does not scroll sideways: wide tables and code have their own bars.
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        for heading in page.locator("article h1").all():
+            assert heading.evaluate("element => element.scrollWidth <= element.clientWidth"), path
         for selector in ("article h1", "article p", "article a", "article pre span"):
             shown = page.locator(selector).first
             assert shown.count() == 0 or shown.evaluate(CONTRAST) > 4.5, (path, selector)
