@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gpumath.compat.nvmath
-from gpumath import fft, memory
+from gpumath import device, fft, memory
 from gpumath.bindings import cublasLt, cufft, errors
 
 HERE = "gpumath.compat.nvmath"
@@ -45,6 +45,7 @@ def test_every_form_of_import(prefix: str) -> None:
             f"from {prefix}.memory import MemoryPointer, BaseCUDAMemoryManager",
             f"from {prefix}.linalg.generic import matmul",
             f"from {prefix}.bindings._internal.utils import FunctionNotFoundError as F",
+            f"from {prefix}.device.cublasdx import DevicePipeline",
         ):
             exec(statement, names)
         star: dict[str, Any] = {}
@@ -59,6 +60,7 @@ def test_every_form_of_import(prefix: str) -> None:
     assert names["UnsupportedLayoutError"] is errors.UnsupportedLayoutError
     assert names["MemoryPointer"] is names["n"].MemoryPointer is memory.MemoryPointer
     assert names["F"] is errors.FunctionNotFoundError
+    assert names["DevicePipeline"] is device.DevicePipeline
     assert names["lt"].Epilogue is cublasLt.Epilogue
     assert names["n"].__version__ == "1.0.0"
 

@@ -45,6 +45,7 @@ from gpumath.device._orthogonal import (
     QRFactorize,
     QRMultiply,
 )
+from gpumath.device._pipelines import DevicePipeline, TilePipeline
 from gpumath.device._precompile import precompile
 from gpumath.device._solver import Solver
 from gpumath.device._solver_classes import (
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
         make_tensor,
     )
 
+    pipeline_extensions: list[Any]
     float16x2: Any
     float16x4: Any
     float32x2: Any
@@ -122,6 +124,7 @@ __all__ = [
     "CodeType",
     "Complex",
     "ComputeCapability",
+    "DevicePipeline",
     "Dim3",
     "ISAVersion",
     "LQFactorize",
@@ -139,6 +142,7 @@ __all__ = [
     "SharedStorageCalc",
     "SmallFloat",
     "Solver",
+    "TilePipeline",
     "TransposeMode",
     "TriangularSolver",
     "Vector",
@@ -168,6 +172,7 @@ __all__ = [
     "matmul",
     "np_float16x2",
     "np_float16x4",
+    "pipeline_extensions",
     "precompile",
     "solver_fatbin",
     "tfloat32",
@@ -175,6 +180,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "pipeline_extensions":
+        from gpumath.device import _numba
+
+        return _numba.pipeline_extensions
     if name in _NUMBA_NAMES:
         from gpumath.device._numba import _vectors
 

@@ -18,6 +18,7 @@ from gpumath.device._matmul_types import (
     SharedStorageCalc,
     element_size,
 )
+from gpumath.device._pipelines import DevicePipeline
 from gpumath.device._tensors import Layout
 
 __all__ = ["Matmul", "compile_blas_execute"]
@@ -279,6 +280,40 @@ class Matmul(MatmulOperators):
     def suggest_accumulator(self) -> Any:
         """Return an `Accumulator` for the fastest layouts of a and b, inside a kernel."""
         only_in_kernels("Matmul.suggest_accumulator")
+
+    def suggest_device_pipeline(
+        self,
+        pipeline_depth: int,
+        a: Any,
+        b: Any,
+        *,
+        block_size_strategy: Literal["fixed", "heuristic"] = "fixed",
+    ) -> DevicePipeline:
+        """Return a pipeline that brings tiles of large matrices to this product.
+
+        Parameters
+        ----------
+        pipeline_depth : int
+            Number of tiles of a and b that are on the way at once; 0 for as many as fit.
+        a, b : array
+            The matrices on the GPU, whose sizes are multiples of those of the product.
+        block_size_strategy : {'fixed', 'heuristic'}
+            Whether the kernel's block has the threads of the product, or more threads, which only
+            copy, where that is faster. ``pipeline.block_dim`` says how many.
+
+        Returns
+        -------
+        DevicePipeline
+            An argument for kernels.
+
+        Raises
+        ------
+        ValueError
+            An argument is not allowed, or cuBLASDx does not support this pipeline.
+        RuntimeError
+            The CUDA toolkit is too old: 13.0 is needed, and 13.1 from compute capability 10.0 on.
+        """
+        return DevicePipeline(self, pipeline_depth, a, b, block_size_strategy=block_size_strategy)
 
     def execute(self, *operands: Any) -> None:
         """Compute the product, inside a kernel.

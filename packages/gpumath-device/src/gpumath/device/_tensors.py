@@ -35,7 +35,9 @@ from gpumath.device._types import value_type_number
 if TYPE_CHECKING:
     from gpumath.device._matmul import Matmul
 
-__all__ = ["Layout", "accumulator_functions", "copy_wait_code", "tensor_function"]
+__all__ = [
+    *("Layout", "accumulator_functions", "copy_wait_code", "create_tensors", "tensor_function"),
+]
 
 _TRAITS = ("LOGICAL_SIZE", "STORAGE_BYTES", "ALIGNMENT_BYTES")
 
@@ -155,7 +157,7 @@ def _traits_of(matmul: Matmul, argument: tuple[str, int | None]) -> tuple[int, i
     def ask() -> bytes:
         with explained(repr(matmul)):
             descriptor = Descriptor("cublasdx", operators)
-            tensors = _create_tensors(descriptor, arguments)
+            tensors = create_tensors(descriptor, arguments)
             mathdx.cublasdx_finalize_tensors(len(tensors), tensors)
             read = mathdx.cublasdx_get_tensor_trait_int64
             traits = [[read(t, CublasdxTensorTrait[name]) for name in _TRAITS] for t in tensors]
@@ -169,7 +171,7 @@ def _traits_of(matmul: Matmul, argument: tuple[str, int | None]) -> tuple[int, i
     return size, storage, alignment
 
 
-def _create_tensors(
+def create_tensors(
     descriptor: Descriptor, arguments: Sequence[tuple[str, int | None]]
 ) -> list[int]:
     tensors = []
@@ -215,7 +217,7 @@ def _device_function(
     def compile_now() -> tuple[Sequence[str], Any, bytes]:
         with explained(asked):
             descriptor = Descriptor("cublasdx", operators)
-            tensors = _create_tensors(descriptor, arguments)
+            tensors = create_tensors(descriptor, arguments)
             kind = CublasdxDeviceFunctionType[function]
             create = mathdx.cublasdx_create_device_function
             handle = create(descriptor.handle, kind, len(tensors), tensors)

@@ -7,6 +7,7 @@ from typing import Any
 from numba.cuda import cgutils, types
 from numba.cuda.core.errors import TypingError
 
+from gpumath.device._numba._accumulator_types import AccumulatorType, PipelinedAccumulatorType
 from gpumath.device._numba._calls import Builder, device_method
 from gpumath.device._numba._matmul import MatmulType
 from gpumath.device._numba._tensors import (
@@ -19,21 +20,6 @@ from gpumath.device._numba._tensors import (
     new_fragment,
 )
 from gpumath.device._tensors import Layout
-
-__all__ = ["AccumulatorType"]
-
-
-class AccumulatorType(TensorType):
-    """Type of an accumulator of a product."""
-
-    kind = "Accumulator"
-
-    @property
-    def fragment(self) -> TensorType:
-        """Type of a fragment with the results."""
-        layout = self.layout.value
-        name = layout._tensor.replace("accumulator", "rmem")
-        return TensorType(LayoutType(Layout(layout._matmul, name)))
 
 
 def _layout_method(name: str, tensor: str) -> None:
@@ -69,14 +55,18 @@ _layout_method("suggest_layout_rmem_c", "suggested_rmem_c")
 def _accumulator_method(name: str, tensor: str) -> None:
     @device_method(MatmulType, name)
     def resolve(matmul: Any) -> tuple[Any, Builder]:
-        accumulator = AccumulatorType(LayoutType(Layout(matmul.value, tensor)))
+        pipelined = matmul.value.with_pipeline
+        if pipelined and not tensor.startswith("suggested"):
+            msg = (
+                f"pipelines of {matmul.value} do not feed {name}(); suggest_accumulator() is needed"
+            )
+            raise TypingError(msg)
+        accumulator_type = PipelinedAccumulatorType if pipelined else AccumulatorType
+        accumulator = accumulator_type(LayoutType(Layout(matmul.value, tensor)))
 
         def build(context: Any, builder: Any, values: list[Any]) -> Any:
             del values
-            result = new_fragment(context, builder, accumulator)
-            for function in ("CLEAR", "CREATE"):
-                call_tensor_function(context, builder, function, [(accumulator, result)])
-            return result
+            return accumulator.build(context, builder)
 
         return accumulator, build
 
@@ -85,18 +75,12 @@ _accumulator_method("get_accumulator", "accumulator_c")
 _accumulator_method("suggest_accumulator", "suggested_accumulator_c")
 
 
-def _results(context: Any, builder: Any, accumulator: AccumulatorType, value: Any) -> Any:
-    fragment = new_fragment(context, builder, accumulator.fragment)
-    operands = [(accumulator, value), (accumulator.fragment, fragment)]
-    call_tensor_function(context, builder, "COPY", operands)
-    return fragment
-
-
 @device_method(AccumulatorType, "get_results")
 def _get_results(accumulator: Any, out: Any = None) -> tuple[Any, Builder]:
     def build(context: Any, builder: Any, values: list[Any]) -> Any:
         if out is None:
-            return _results(context, builder, accumulator, values[0])
+            return accumulator.results(context, builder, values[0])
+        accumulator.finish(context, builder, values[0])
         operands = [(accumulator, values[0]), (out, values[1])]
         call_tensor_function(context, builder, "COPY", operands)
         return values[1]
@@ -107,7 +91,7 @@ def _get_results(accumulator: Any, out: Any = None) -> tuple[Any, Builder]:
 @device_method(AccumulatorType, "clear")
 def _clear(accumulator: Any) -> tuple[Any, Builder]:
     def build(context: Any, builder: Any, values: list[Any]) -> None:
-        call_tensor_function(context, builder, "CLEAR", [(accumulator, values[0])])
+        accumulator.clear(context, builder, values[0])
 
     return types.void, build
 
@@ -135,11 +119,6 @@ def _make_empty_fragment(accumulator: Any) -> tuple[Any, Builder]:
     return build_fragment(accumulator.fragment)
 
 
-def _copy_if_active(context: Any, builder: Any, accumulator: Any, *operands: Any) -> None:
-    with builder.if_then(_ask(context, builder, "IS_THREAD_ACTIVE", accumulator)):
-        call_tensor_function(context, builder, "COPY", list(operands))
-
-
 @device_method(AccumulatorType, "partition_and_copy")
 def _partition_and_copy(accumulator: Any, src: Any, dst: Any) -> tuple[Any, Builder]:
     memories = {getattr(tensor, "memory", None) for tensor in (src, dst)}
@@ -149,7 +128,7 @@ def _partition_and_copy(accumulator: Any, src: Any, dst: Any) -> tuple[Any, Buil
 
     def build(context: Any, builder: Any, values: list[Any]) -> None:
         operands = ((src, values[1]), (dst, values[2]))
-        _copy_if_active(context, builder, accumulator, *operands)
+        accumulator.copy_if_active(context, builder, values[0], *operands)
 
     return types.void, build
 
@@ -164,7 +143,8 @@ def _make_partition_and_copy(accumulator: Any, src: Any) -> tuple[Any, Builder]:
 
     def build(context: Any, builder: Any, values: list[Any]) -> Any:
         result = new_fragment(context, builder, fragment)
-        _copy_if_active(context, builder, accumulator, (src, values[1]), (fragment, result))
+        operands = ((src, values[1]), (fragment, result))
+        accumulator.copy_if_active(context, builder, values[0], *operands)
         return result
 
     return fragment, build
@@ -175,9 +155,7 @@ def _partition_and_store(accumulator: Any, tensor: Any) -> tuple[Any, Builder]:
     _check_global("partition_and_store", tensor)
 
     def build(context: Any, builder: Any, values: list[Any]) -> None:
-        results = _results(context, builder, accumulator, values[0])
-        operands = ((accumulator.fragment, results), (tensor, values[1]))
-        _copy_if_active(context, builder, accumulator, *operands)
+        accumulator.store(context, builder, values[0], tensor, values[1])
 
     return types.void, build
 
@@ -188,12 +166,13 @@ def _axpby(accumulator: Any, alpha: Any, beta: Any, tensor: Any) -> tuple[Any, B
     fragment = accumulator.fragment
 
     def build(context: Any, builder: Any, values: list[Any]) -> None:
-        results = _results(context, builder, accumulator, values[0])
+        results = accumulator.results(context, builder, values[0])
         old = new_fragment(context, builder, fragment)
-        _copy_if_active(context, builder, accumulator, (tensor, values[3]), (fragment, old))
+        in_memory, held = (tensor, values[3]), (fragment, old)
+        accumulator.copy_if_active(context, builder, values[0], in_memory, held)
         given = (alpha, fragment, beta, fragment)
         axpby(context, builder, given, [values[1], results, values[2], old])
-        _copy_if_active(context, builder, accumulator, (fragment, old), (tensor, values[3]))
+        accumulator.copy_if_active(context, builder, values[0], held, in_memory)
 
     return types.void, build
 
@@ -202,28 +181,6 @@ def _check_global(name: str, tensor: Any) -> None:
     if getattr(tensor, "memory", None) != "gmem":
         msg = f"{name} gets {tensor}; a tensor in global memory is needed"
         raise TypingError(msg)
-
-
-def _numbers(
-    context: Any, builder: Any, function: str, accumulator: Any, index: Any = None, count: int = 1
-) -> list[Any]:
-    """Call a function about the thread, or about one of its elements; return what it says."""
-    pointer = types.CPointer(types.int32)
-    int32 = context.get_value_type(types.int32)
-    results = [cgutils.alloca_once(builder, int32) for _ in range(count)]
-    addresses = list(results)
-    if index is not None:
-        addresses.insert(0, cgutils.alloca_once_value(builder, index))
-    operands = [(pointer, address) for address in addresses]
-    layouts = [accumulator.fragment.layout.value]
-    call_tensor_function(context, builder, function, operands, layouts=layouts)
-    return [builder.load(result) for result in results]
-
-
-def _ask(context: Any, builder: Any, function: str, accumulator: Any, index: Any = None) -> Any:
-    """Return whether the answer of a function is yes."""
-    answer = _numbers(context, builder, function, accumulator, index)[0]
-    return builder.icmp_signed("!=", answer, answer.type(0))
 
 
 def _index(context: Any, builder: Any, given: Any, value: Any) -> Any:
@@ -237,7 +194,7 @@ def _map_fragment_index(accumulator: Any, fragment_index: Any) -> tuple[Any, Bui
     def build(context: Any, builder: Any, values: list[Any]) -> Any:
         index = _index(context, builder, fragment_index, values[1])
         function = "MAP_IDX2CRD_PARTITIONER"
-        numbers = _numbers(context, builder, function, accumulator, index, 2)
+        numbers = accumulator.numbers(context, builder, function, index, 2)
         return context.make_tuple(builder, pair, numbers)
 
     return pair, build
@@ -247,20 +204,23 @@ def _map_fragment_index(accumulator: Any, fragment_index: Any) -> tuple[Any, Bui
 def _is_index_in_bounds(accumulator: Any, index: Any) -> tuple[Any, Builder]:
     def build(context: Any, builder: Any, values: list[Any]) -> Any:
         number = _index(context, builder, index, values[1])
-        return _ask(context, builder, "IS_INDEX_IN_BOUNDS", accumulator, number)
+        return accumulator.ask(context, builder, "IS_INDEX_IN_BOUNDS", number)
 
     return types.boolean, build
 
 
-def _question(name: str) -> None:
-    @device_method(AccumulatorType, name)
-    def resolve(accumulator: Any) -> tuple[Any, Builder]:
-        def build(context: Any, builder: Any, values: list[Any]) -> Any:
-            del values
-            return _ask(context, builder, name.upper(), accumulator)
+@device_method(AccumulatorType, "is_thread_active")
+def _is_thread_active(accumulator: Any) -> tuple[Any, Builder]:
+    def build(context: Any, builder: Any, values: list[Any]) -> Any:
+        return accumulator.is_active(context, builder, values[0])
 
-        return types.boolean, build
+    return types.boolean, build
 
 
-_question("is_thread_active")
-_question("is_predicated")
+@device_method(AccumulatorType, "is_predicated")
+def _is_predicated(accumulator: Any) -> tuple[Any, Builder]:
+    def build(context: Any, builder: Any, values: list[Any]) -> Any:
+        del values
+        return accumulator.ask(context, builder, "IS_PREDICATED")
+
+    return types.boolean, build

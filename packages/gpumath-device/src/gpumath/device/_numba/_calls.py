@@ -175,7 +175,16 @@ def call(
         Code of the function, such as what `link_of` returns.
     """
     function = _declare(symbol, result, arguments, link)
-    return context.get_function(function, result(*arguments))(builder, values)
+    implementation = context.get_function(function, result(*arguments))
+    if result != types.void:
+        return implementation(builder, values)
+    # Numba would declare that the function returns an address, and then it is not inlined.
+    context.add_linking_libs(implementation.libs)
+    packer = context.get_arg_packer(arguments)
+    declared = ir.FunctionType(ir.VoidType(), packer.argument_types)
+    callee = cgutils.get_or_insert_function(builder.module, declared, symbol)
+    builder.call(callee, packer.as_arguments(builder, values))
+    return None
 
 
 def array_address(context: Any, builder: Any, array_type: Any, array: Any) -> Any:

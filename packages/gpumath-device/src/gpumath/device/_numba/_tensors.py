@@ -28,7 +28,7 @@ from gpumath.device._numba._vectors import array_type
 from gpumath.device._tensors import Layout, copy_wait_code, tensor_function
 from gpumath.device._types import value_type_like
 
-__all__ = ["LayoutType", "TensorType", "call_tensor_function", "new_tensor"]
+__all__ = ["LayoutType", "TensorType", "as_argument", "call_tensor_function", "new_tensor"]
 
 
 class LayoutType(types.Type):
@@ -167,7 +167,7 @@ def call_tensor_function(
     arguments, values = [], []
     for given, value in operands:
         if isinstance(given, TensorType):
-            argument, passed = _as_argument(context, builder, given, value)
+            argument, passed = as_argument(context, builder, given, value)
         else:
             argument, passed = given, value
         arguments.append(argument)
@@ -177,7 +177,8 @@ def call_tensor_function(
     call(context, builder, symbol, types.void, tuple(arguments), values, link)
 
 
-def _as_argument(context: Any, builder: Any, tensor: TensorType, value: Any) -> tuple[Any, Any]:
+def as_argument(context: Any, builder: Any, tensor: TensorType, value: Any) -> tuple[Any, Any]:
+    """Return the type and the value of a tensor as libmathdx's functions take it."""
     argument = _Argument(int(tensor.layout.has_leading_dimension))
     source = cgutils.create_struct_proxy(tensor)(context, builder, value)
     struct = ir.Constant(context.get_value_type(argument), ir.Undefined)

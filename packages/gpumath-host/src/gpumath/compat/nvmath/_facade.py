@@ -28,6 +28,8 @@ _AREAS = (
 _MODULES = {
     "bindings._internal": "gpumath.bindings",
     "bindings._internal.utils": "gpumath.bindings.errors",
+    "device.cublasdx": "gpumath.device",
+    "device.cublasdx_numba": "gpumath.device",
     "linalg.generic": "gpumath.linalg",
 }
 # Names that gpumath has in another place, or in another shape.
