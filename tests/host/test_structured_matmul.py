@@ -77,6 +77,21 @@ def test_every_structure(execution: str, kinds: tuple[Kind, Kind], dtype: str) -
     check_pair(space, kinds, dtype, ("C", "C", "C"), 301, 35)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS[2:6], ids=str)
+def test_larger_symmetric_matrices(execution: str, kind: Kind, dtype: str) -> None:
+    """On a GPU, their other triangle is filled before they are multiplied."""
+    rng = np.random.default_rng()
+    for kinds in [(kind, GENERAL), (GENERAL, kind), (kind, KINDS[4])]:
+        orders = tuple(str(order) for order in rng.choice(ORDERS[:-1], 3))
+        check_pair(numpy_on(execution), kinds, dtype, orders, 256 + int(rng.integers(40)), 259)
+    a = kind.stored(rng, (2, 1, 257, 257), dtype, "last")
+    b = matrix(rng, (2, 3, 257, 256), dtype, "F")
+    result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL), execution=execution)
+    whole = kind.whole(a)
+    check(np.asarray(result), whole @ b, np.abs(whole) @ np.abs(b), 257)
+
+
 @pytest.mark.parametrize("kinds", [PAIRS[2], PAIRS[13], PAIRS[7]], ids=str)
 def test_every_order(execution: str, kinds: tuple[Kind, Kind]) -> None:
     space = numpy_on(execution)

@@ -6,6 +6,7 @@
 //! for its device when a kernel is first launched there.
 
 mod cosine;
+mod mirror;
 mod tiled_copy;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::status::call;
 use crate::tensor::{BatchDims, DType, Dims, Layout};
 
 pub(crate) use cosine::{CosineCall, CosineLine};
+pub(crate) use mirror::{Mirror, mirror};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale_and_copy.cu`.
@@ -189,7 +191,7 @@ unsafe fn launch(
     context: &ContextGuard,
     kernel_of: (&'static str, &'static CStr),
     blocks: u64,
-    parameters: &[usize; 3],
+    parameters: &[usize],
     stream: StreamRef,
 ) -> Result<()> {
     let blocks = blocks.min(MAX_BLOCKS) as u32;

@@ -4,7 +4,7 @@ use super::calls::{BlasCall, Kind, Transform};
 use super::operand::{Operand, Order, Place};
 use crate::cpu_blas::{Structure, Triangle};
 use crate::error::Result;
-use crate::kernels::{Elements, TiledCopy};
+use crate::kernels::{Elements, Mirror, TiledCopy};
 use crate::memory::ALIGNMENT;
 use crate::structured_matmul::problem::Product;
 use crate::tensor::{BatchDims, DType, Layout};
@@ -27,6 +27,8 @@ pub(super) enum Step {
     Copy { to: Place, from: Place, copy: TiledCopy, condition: Condition },
     /// Conjugates a copy.
     Conjugate { at: Place, imaginary_parts: Box<Elements> },
+    /// Completes copies of symmetric or Hermitian matrices.
+    Mirror { at: Place, mirror: Mirror },
     /// Makes an identity matrix.
     Identity { at: Place, side: i64 },
     /// Calls cuBLAS.
@@ -40,6 +42,10 @@ pub(super) enum Step {
         condition: Condition,
     },
 }
+
+/// Least extents of a symmetric matrix and of the other factor for which completing the matrix
+/// takes less time than cuBLAS's functions for symmetric matrices lose against a general product.
+const LEAST_COMPLETED: i64 = 256;
 
 /// When a step is necessary.
 #[derive(Clone, Copy, Debug)]
@@ -157,8 +163,14 @@ impl Route {
         c: Option<Operand>,
         result: &Operand,
     ) -> Result<()> {
-        let other = self.plain(other)?;
         let [rows, columns] = result.extents();
+        let least = rows.min(columns);
+        if least >= LEAST_COMPLETED && stored_triangle(&matrix).is_some() {
+            let whole = self.completed(matrix)?;
+            let (a, b) = if is_right { (other, whole) } else { (whole, other) };
+            return self.multiply_general(a, b, c, result);
+        }
+        let other = self.plain(other)?;
         let shape = [rows, columns, 0];
         match matrix.structure {
             Structure::General => Ok(()),
@@ -327,6 +339,25 @@ impl Route {
         Ok(copy)
     }
 
+    /// Copies a symmetric or Hermitian matrix, and completes the copy.
+    fn completed(&mut self, matrix: Operand) -> Result<Operand> {
+        let Some((triangle, is_hermitian)) = stored_triangle(&matrix) else { return Ok(matrix) };
+        // cuBLAS conjugates what it transposes.
+        let is_turned = matrix.is_conjugated;
+        let order = if is_turned { Order::Rows } else { Order::Columns };
+        let mut copy = self.copied(&matrix, order)?;
+        copy.structure = Structure::General;
+        let layout = &copy.layout;
+        let batch = layout.shape.iter().zip(&layout.strides).take(copy.axis());
+        let matrices =
+            batch.filter(|&(_, &stride)| stride != 0).map(|(extent, _)| extent).product();
+        let is_upper = (triangle == Triangle::Upper) != is_turned;
+        let [side, _] = copy.extents();
+        let mirror = Mirror::new(side, matrices, is_upper, is_hermitian);
+        self.steps.push(Step::Mirror { at: copy.place, mirror });
+        Ok(copy)
+    }
+
     /// Returns all elements of a matrix with a structure: its product with the identity.
     fn expanded(&mut self, operand: Operand) -> Result<Operand> {
         let [side, _] = operand.extents();
@@ -413,6 +444,15 @@ impl Route {
         let place = Place::Workspace(self.size);
         self.size = (self.size + size).next_multiple_of(ALIGNMENT);
         Operand { place, layout, ..like.clone() }
+    }
+}
+
+/// The triangle that is stored of a symmetric or Hermitian matrix, and whether it is the latter.
+fn stored_triangle(matrix: &Operand) -> Option<(Triangle, bool)> {
+    match matrix.structure {
+        Structure::Symmetric(triangle) => Some((triangle, false)),
+        Structure::Hermitian(triangle) => Some((triangle, true)),
+        _ => None,
     }
 }
 
