@@ -133,12 +133,12 @@ impl Request for FftRequest {
             problem.output = optimized_result(&problem, execution)?;
         }
         problem.callbacks = self.callbacks.clone();
-        // The CPU does not mind, and copies to a GPU are aligned there.
-        if execution.device().is_some() && execution.location() == operand.device {
-            problem.input_unaligned = problem.is_input_unaligned(operand.ptr);
-            problem.output_unaligned =
-                self.output.as_ref().is_some_and(|output| problem.is_output_unaligned(output.ptr));
-        }
+        let location = execution.location();
+        let is_unaligned = |kind, view| problem.is_unaligned(kind, view, location);
+        (problem.input_unaligned, problem.output_unaligned) = (
+            is_unaligned(TransformKind::R2C, operand),
+            self.output.as_ref().is_some_and(|output| is_unaligned(TransformKind::C2R, output)),
+        );
         Ok(problem)
     }
 

@@ -32,10 +32,10 @@ fn a_large_middle_axis_is_copied_and_transformed_where_it_is() {
     let shape = &[256, 4096, 64];
     let optimized = problem_of(&request(ResultLayout::Optimized, TransformKind::C2C, &[1]), shape);
     assert_eq!(shape_of(&optimized), (1, 1, 0));
-    assert_eq!(Route::of(&optimized).unwrap().staged_input, 0);
+    assert_eq!(Route::of(&optimized).unwrap().staged[0], 0);
     let natural = problem_of(&request(ResultLayout::Natural, TransformKind::C2C, &[1]), shape);
     assert_eq!(shape_of(&natural), (1, 1, 1));
-    assert_eq!(Route::of(&natural).unwrap().staged_output, 256 * 4096 * 64 * 8);
+    assert_eq!(Route::of(&natural).unwrap().staged[1], 256 * 4096 * 64 * 8);
 }
 
 #[test]
