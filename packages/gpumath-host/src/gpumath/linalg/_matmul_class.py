@@ -216,16 +216,7 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         """Let the core execute what needs no Python code: a product that is not in a list."""
         product = self._product
         if self._is_planned and product is not None and product.count is None:
-            self._prepare(
-                self._library.name,
-                self._device_id,
-                self._plans[0],
-                product.alpha,
-                product.beta,
-                self._workspace,
-                self._blocking,
-                self._logger,
-            )
+            self._prepare(self._plans[0], product.alpha, product.beta, self._setting)
 
     def _merged(self, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> dict[str, Any]:
         """Return the arguments of the constructor, with others in the place of some."""

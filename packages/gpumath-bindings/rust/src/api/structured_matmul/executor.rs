@@ -1,9 +1,6 @@
 //! The class `StructuredMatmulExecutor`.
 
-use std::sync::Arc;
-
 use gpumath_core::structured_matmul::{Scalars, StructuredMatmul};
-use gpumath_core::tensor::MemoryLocation;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -11,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::arguments::scalars;
 use super::plan::PyStructuredMatmulPlan;
-use crate::api::operation::{ExecutionLog, Executor, Prepared, PyWorkspace};
+use crate::api::operation::{Executor, Prepared, Setting};
 use crate::once::intern;
 
 /// Base of classes that compute one product many times. What their users repeat costs no Python
@@ -51,29 +48,15 @@ impl PyStructuredMatmulExecutor {
 
     /// Make `execute` call ``plan.run(a, b, c, alpha, beta, out, None, workspace, blocking)``.
     ///
-    /// This holds for operands of `library`, named as in messages, on `device_id` or, if that is
-    /// None, in host memory.
-    #[expect(clippy::too_many_arguments, reason = "all that is prepared")]
+    /// This holds for operands of the library and on the device of the `setting`.
     fn _prepare(
         &self,
-        library: String,
-        device_id: Option<i32>,
         plan: &PyStructuredMatmulPlan,
         alpha: Option<&Bound<'_, PyAny>>,
         beta: Option<&Bound<'_, PyAny>>,
-        workspace: Py<PyWorkspace>,
-        blocking: bool,
-        logger: Bound<'_, PyAny>,
+        setting: Setting<'_>,
     ) -> PyResult<()> {
-        self.0.prepare(Some(Prepared {
-            plan: Arc::clone(&plan.plan),
-            defaults: scalars(alpha, beta)?,
-            library,
-            location: device_id.map_or(MemoryLocation::Host, MemoryLocation::Device),
-            workspace,
-            blocking,
-            log: ExecutionLog::of(logger)?,
-        }));
+        self.0.prepare(Some(Prepared::new(&plan.plan, scalars(alpha, beta)?, setting)?));
         Ok(())
     }
 
