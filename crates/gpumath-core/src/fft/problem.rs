@@ -156,27 +156,19 @@ impl FftProblem {
                 )));
             }
         }
-        let halved = self.axes[self.axes.len() - 1] as usize;
         for axis in 0..ndim {
             let (input, output) = (self.input.shape[axis], self.output.shape[axis]);
-            let expected = match self.kind {
-                TransformKind::R2C if axis == halved => input / 2 + 1,
-                TransformKind::C2R if axis == halved => {
-                    if output / 2 + 1 == input {
-                        continue;
-                    }
-                    return Err(Error::InvalidValue(format!(
-                        "a C2R output of {output} points along axis {axis} needs {} complex inputs \
-                         there, not {input}",
-                        output / 2 + 1
-                    )));
-                }
-                _ => input,
+            let is_halved = self.halved() == Some(axis);
+            let (given, expected) = match self.kind {
+                TransformKind::R2C if is_halved => (output, input / 2 + 1),
+                TransformKind::C2R if is_halved => (input, output / 2 + 1),
+                _ => (output, input),
             };
-            if output != expected {
+            if given != expected {
                 return Err(Error::InvalidValue(format!(
-                    "the output has {output} points along axis {axis}; this transform gives \
-                     {expected}"
+                    "axis {axis} has {input} points in the input and {output} in the output; a {:?} \
+                     transform needs {expected} instead of {given}",
+                    self.kind
                 )));
             }
         }
@@ -201,6 +193,17 @@ impl FftProblem {
             }
             (Norm::Backward, Direction::Forward) | (Norm::Forward, Direction::Inverse) => None,
         }
+    }
+
+    /// The transform axes as indices of dimensions.
+    pub(super) fn dimensions(&self) -> Vec<usize> {
+        self.axes.iter().map(|&axis| axis as usize).collect()
+    }
+
+    /// The dimension of which one side of R2C and C2R has about half.
+    pub(super) fn halved(&self) -> Option<usize> {
+        let last = self.axes.last().map(|&axis| axis as usize);
+        last.filter(|_| self.kind != TransformKind::C2C)
     }
 
     /// Number of points of the transform along `axes[position]`.
@@ -239,7 +242,7 @@ impl FftProblem {
 
     /// The error for a memory layout that no cuFFT plan covers, with the copy that helps.
     pub(super) fn unsupported_layout(&self, reason: &str) -> Error {
-        let transformed: Vec<usize> = self.axes.iter().map(|&axis| axis as usize).collect();
+        let transformed = self.dimensions();
         let mut permutation: Vec<usize> =
             (0..self.input.ndim()).filter(|axis| !transformed.contains(axis)).collect();
         let first = permutation.len();

@@ -172,14 +172,15 @@ impl FftRequest {
 /// neither callbacks nor addresses, so that it can be asked for before there are any.
 fn optimized_result(natural: &FftProblem, execution: Execution) -> Result<Layout> {
     let FftProblem { kind, input, .. } = natural;
-    let axes: Vec<usize> = natural.axes.iter().map(|&axis| axis as usize).collect();
+    let axes = natural.dimensions();
     let stride = |axis: &usize| input.strides[*axis].unsigned_abs();
-    let (slowest, last) = (axes.iter().map(stride).max(), axes.last().map(stride));
+    let slowest = axes.iter().map(stride).max();
     let is_interleaved = (0..input.ndim()).any(|axis| {
         !axes.contains(&axis) && slowest.is_some_and(|slowest| stride(&axis) <= slowest)
     });
-    let is_halved_slower =
-        *kind != TransformKind::C2C && axes.iter().any(|axis| Some(stride(axis)) < last);
+    let is_halved_slower = natural
+        .halved()
+        .is_some_and(|halved| axes.iter().any(|axis| stride(axis) < stride(&halved)));
     if !is_interleaved && !is_halved_slower {
         return Ok(natural.output.clone());
     }

@@ -69,8 +69,7 @@ fn random_results(random: &mut Random, kind: TransformKind) -> [FftProblem; 3] {
             let request = request(result_layout, kind, &axes);
             request.problem(&[&view], Execution::Cuda { device: 0 }).unwrap()
         });
-    let places: Vec<usize> = axes.iter().map(|&axis| axis as usize).collect();
-    let order = transform_order(&places, kind, &natural.input);
+    let order = transform_order(&natural.dimensions(), kind, &natural.input);
     let output = Layout::packed(&natural.output.shape, &order);
     let turned = FftProblem { output, ..natural.clone() };
     [optimized, natural, turned]

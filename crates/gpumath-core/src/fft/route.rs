@@ -142,11 +142,10 @@ impl Planner<'_> {
             has_callback: epilog.is_some(),
             is_usable: !self.problem.output_unaligned,
         };
-        let halved = (*kind != TransformKind::C2C)
-            .then(|| self.problem.axes.last().map_or(0, |&axis| axis as usize));
+        let halved = self.problem.halved();
         let is_other = |&axis: &usize| Some(axis) != halved && self.problem.input.shape[axis] > 1;
-        let mut others: Vec<usize> =
-            self.problem.axes.iter().map(|&axis| axis as usize).filter(is_other).collect();
+        let mut others = self.problem.dimensions();
+        others.retain(is_other);
         if others.is_empty() && halved.is_none() {
             // All axes have one point. One of them remains, because a transform of one point
             // copies.

@@ -187,7 +187,7 @@ fn difference(problem: &FftProblem, random: &mut Random) -> f64 {
     for index in indices(&problem.input.shape) {
         dense.push(input[(in_zero + dot(&index, &problem.input.strides)) as usize]);
     }
-    let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
+    let axes = problem.dimensions();
     let mut shape = problem.input.shape.clone();
     if problem.kind == TransformKind::C2R {
         let n = problem.extent(axes.len() - 1);
