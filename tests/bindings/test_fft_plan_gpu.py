@@ -259,8 +259,9 @@ def test_devices() -> None:
 
 def test_an_operand_of_another_device_is_refused(library: Any) -> None:
     operand = library.array(np.zeros(8, np.complex64))
-    with pytest.raises(ValueError, match="device_id is 1"):
-        core.FftPlan(operand, device_id=1)
+    for plan, operands in ((core.FftPlan, [operand]), (core.MatmulPlan, [operand, operand])):
+        with pytest.raises(ValueError, match="device_id is 1"):
+            plan(*operands, device_id=1)
     plan = core.FftPlan(operand)
     host = np.zeros(8, np.complex64)
     with pytest.raises(ValueError, match="in host memory"):

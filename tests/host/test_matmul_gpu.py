@@ -265,3 +265,13 @@ def test_several_devices_are_refused() -> None:
         linalg.matmul(first, first.cuda(1))
     second = first.cuda(1)
     check_product(linalg.matmul(second, second).cpu().numpy(), a, a)
+
+
+def test_operands_bring_their_own_device() -> None:
+    """Whatever ``device_id`` says, which is for operands in host memory."""
+    torch = library("torch")
+    a = matrix((4, 4), "float32")
+    operand = torch.from_numpy(a).cuda(0)
+    result = linalg.matmul(operand, operand, execution=linalg.ExecutionCUDA(device_id=1))
+    assert result.device == operand.device
+    check_product(result.cpu().numpy(), a, a)

@@ -1,8 +1,8 @@
 //! Plans of cuFFT on one GPU.
 //!
-//! A plan here is the steps of a route (`route.rs`), with one cuFFT plan for each pass, plus a
-//! layout for the workspace (`workspace.rs`). It holds no workspace: cuFFT's automatic allocation
-//! is off, and each execution sets the work area that it was given. cuFFT refuses addresses that
+//! A plan here is the steps of a route (`route.rs`), with one cuFFT plan for each pass. It holds no
+//! workspace: cuFFT's automatic allocation is off, and each execution sets the work area that it
+//! was given. cuFFT refuses addresses that
 //! are not aligned like complex numbers, so they are checked before.
 
 use std::sync::{Mutex, PoisonError};
@@ -11,15 +11,15 @@ use gpumath_sys::generated::cufft;
 
 use super::callback::{AttachedCallbacks, Callbacks, PassPosition};
 use super::passes::{BufferRole, Pass};
+use super::plan::FftArguments;
 use super::problem::{Direction, FftProblem, Precision, TransformKind};
 use super::route::{Route, Step};
-use super::transform::Transform;
-use super::workspace::WorkspaceLayout;
-use crate::device::{ContextGuard, Device, StreamRef, may_call_cuda_in_drop};
+use crate::device::{ContextGuard, Device, may_call_cuda_in_drop};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Elements, TiledCopy};
 use crate::loader;
 use crate::memory::ALIGNMENT;
+use crate::operation::{Call, Engine};
 use crate::process::PerProcess;
 use crate::status::call;
 use crate::tensor::{DType, Dims};
@@ -60,7 +60,7 @@ pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
 
 /// The cuFFT plans of a problem.
 #[derive(Debug)]
-pub struct CufftPlan {
+pub(super) struct CufftPlan {
     steps: Vec<PlannedStep>,
     /// Bytes of an element of the input and of the output.
     sizes: (usize, usize),
@@ -70,8 +70,10 @@ pub struct CufftPlan {
     device_memory: usize,
     /// Type and elements of the output, which a factor is applied to.
     result: Box<(DType, Elements)>,
-    /// The parts of the workspace behind the work area.
-    layout: WorkspaceLayout,
+    /// Where the operand's copy and the result's memory begin in the workspace, behind the work
+    /// area, and where the workspace ends.
+    staged: [usize; 2],
+    workspace_size: usize,
     /// The stream and work area that the cuFFT plans are set to. They are state of the plans, so
     /// this lock is held while an execution is enqueued.
     bound: Mutex<Binding>,
@@ -102,7 +104,7 @@ struct Binding {
 
 impl CufftPlan {
     /// Plans `problem` on a device. Blocks while another thread makes a plan.
-    pub(crate) fn new(problem: &FftProblem, device: i32) -> Result<Self> {
+    pub(super) fn new(problem: &FftProblem, device: i32) -> Result<Self> {
         Self::make(problem, device).map_err(|error| explain_internal_error(error, &[device]))
     }
 
@@ -111,7 +113,6 @@ impl CufftPlan {
         let route = Route::of(problem)?;
         Callbacks::check(problem)?;
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
-        let layout = WorkspaceLayout::of(&route);
         let result = Box::new((problem.output_dtype(), Elements::of(&problem.output)?));
         // The context comes before the library, because without a GPU the error should not be about
         // the library.
@@ -125,7 +126,7 @@ impl CufftPlan {
         let mut work_size = 0;
         let mut steps = Vec::with_capacity(route.steps.len());
         let (mut index, count) = (0, route.passes().count());
-        for step in route.steps {
+        for step in &route.steps {
             let (from, to, work) = match step {
                 Step::Copy(copy) => {
                     let tiled = TiledCopy::of(&copy.to.1, &copy.from.1, copy.size)?;
@@ -134,7 +135,7 @@ impl CufftPlan {
                 Step::Transform(pass) => {
                     index += 1;
                     let position = PassPosition { is_first: index == 1, is_last: index == count };
-                    let (handle, size) = CufftHandle::plan(&context, &pass, problem, position)?;
+                    let (handle, size) = CufftHandle::plan(&context, pass, problem, position)?;
                     work_size = work_size.max(size);
                     (pass.input.buffer, pass.output.buffer, StepWork::Transform(handle))
                 }
@@ -142,22 +143,17 @@ impl CufftPlan {
             steps.push(PlannedStep { from, to, work });
         }
         let device_memory = free.saturating_sub(free_memory(&[device])?);
-        Ok(Self { steps, sizes, work_size, device_memory, result, layout, bound: Mutex::default() })
-    }
-
-    /// Returns the bytes of device memory that planning took.
-    pub(crate) fn device_memory(&self) -> usize {
-        self.device_memory
-    }
-
-    /// Returns the bytes of the workspace that an execution needs.
-    pub(crate) fn workspace_size(&self) -> usize {
-        self.layout.size(self.work_size)
-    }
-
-    /// Returns how many calls of cuFFT one execution makes.
-    pub(crate) fn calls(&self) -> usize {
-        self.handles().count()
+        let (staged, workspace_size) = route.workspace(work_size);
+        Ok(Self {
+            steps,
+            sizes,
+            work_size,
+            device_memory,
+            result,
+            staged,
+            workspace_size,
+            bound: Mutex::default(),
+        })
     }
 
     fn handles(&self) -> impl Iterator<Item = &CufftHandle> {
@@ -165,47 +161,6 @@ impl CufftPlan {
             StepWork::Transform(handle) => Some(handle),
             StepWork::Copy(_) => None,
         })
-    }
-
-    /// Enqueues the transform on `stream`, in the context of the plan's device.
-    ///
-    /// # Safety
-    /// As for `FftPlan::execute`, with memory of the plan's device.
-    pub(crate) unsafe fn execute(
-        &self,
-        context: &ContextGuard,
-        transform: Transform,
-        stream: StreamRef,
-        workspace: usize,
-    ) -> Result<()> {
-        let Transform { input, output, direction, factor } = transform;
-        self.check_alignment(input, output, workspace)?;
-        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        self.bind(&mut bound, stream.handle(), workspace)?;
-        let address = |role| match role {
-            BufferRole::Input => input,
-            BufferRole::Output => output,
-            BufferRole::StagedInput => workspace + self.layout.staged_input(self.work_size),
-            BufferRole::StagedOutput => workspace + self.layout.staged_output(self.work_size),
-        };
-        for step in &self.steps {
-            let (from, to) = (address(step.from), address(step.to));
-            // SAFETY: the steps have the layouts of the problem, whose memory the caller guarantees
-            // to be valid, and the workspace has room for the others.
-            unsafe {
-                match &step.work {
-                    StepWork::Transform(handle) => handle.execute(from, to, direction)?,
-                    StepWork::Copy(copy) => kernels::copy(context, to, from, copy, stream)?,
-                }
-            }
-        }
-        if let Some(factor) = factor {
-            let (dtype, elements) = &*self.result;
-            // SAFETY: the caller guarantees that the output has the problem's layout and type, and
-            // the layouts of outputs are injective.
-            unsafe { kernels::scale(context, output, *dtype, elements, factor, stream) }?;
-        }
-        Ok(())
     }
 
     /// Sets the stream and the work area of the plans where they differ from the last execution's.
@@ -248,6 +203,65 @@ impl CufftPlan {
                      needs it here; copy it first, or plan for the operand that has it"
                 )));
             }
+        }
+        Ok(())
+    }
+}
+
+impl Engine for CufftPlan {
+    type Arguments = FftArguments;
+
+    fn name(&self) -> &'static str {
+        "cufft"
+    }
+
+    fn workspace_size(&self) -> usize {
+        self.workspace_size
+    }
+
+    fn device_memory(&self) -> usize {
+        self.device_memory
+    }
+
+    fn library_calls(&self) -> usize {
+        self.handles().count()
+    }
+
+    unsafe fn execute(
+        &self,
+        context: Option<&ContextGuard>,
+        call: &Call<'_, FftArguments>,
+    ) -> Result<()> {
+        let (Some(context), Some(stream)) = (context, call.stream) else {
+            return Err(Error::InvalidState("a transform on a GPU needs a stream".into()));
+        };
+        let ((input, output), workspace) = (call.only_addresses()?, call.workspace);
+        let FftArguments { direction, factor } = call.arguments;
+        self.check_alignment(input, output, workspace)?;
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bind(&mut bound, stream.handle(), workspace)?;
+        let address = |role| match role {
+            BufferRole::Input => input,
+            BufferRole::Output => output,
+            BufferRole::StagedInput => workspace + self.staged[0],
+            BufferRole::StagedOutput => workspace + self.staged[1],
+        };
+        for step in &self.steps {
+            let (from, to) = (address(step.from), address(step.to));
+            // SAFETY: the steps have the layouts of the problem, whose memory the caller guarantees
+            // to be valid, and the workspace has room for the others.
+            unsafe {
+                match &step.work {
+                    StepWork::Transform(handle) => handle.execute(from, to, direction)?,
+                    StepWork::Copy(copy) => kernels::copy(context, to, from, copy, stream)?,
+                }
+            }
+        }
+        if let Some(factor) = factor {
+            let (dtype, elements) = &*self.result;
+            // SAFETY: the caller guarantees that the output has the problem's layout and type, and
+            // the layouts of outputs are injective.
+            unsafe { kernels::scale(context, output, *dtype, elements, factor, stream) }?;
         }
         Ok(())
     }
@@ -370,31 +384,21 @@ impl CufftHandle {
     /// The memory at `input` and at `output` has the layouts of the pass and is valid until the
     /// work is done, as is the work area that was set.
     unsafe fn execute(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
+        use Precision::{Double, Half, Single};
+        use TransformKind::{C2C, C2R, R2C};
         let (plan, sign) = (self.plan, direction.sign());
         // The functions for one type each take less time than the one for all types, which half
         // precision needs.
         // SAFETY: `self` owns the plan, and the caller guarantees that the memory fits it.
         unsafe {
             match (self.precision, self.kind) {
-                (Precision::Half, _) => call!(cufft::XT_EXEC, plan, input, output, sign),
-                (Precision::Single, TransformKind::C2C) => {
-                    call!(cufft::EXEC_C2C, plan, input, output, sign)
-                }
-                (Precision::Single, TransformKind::R2C) => {
-                    call!(cufft::EXEC_R2C, plan, input, output)
-                }
-                (Precision::Single, TransformKind::C2R) => {
-                    call!(cufft::EXEC_C2R, plan, input, output)
-                }
-                (Precision::Double, TransformKind::C2C) => {
-                    call!(cufft::EXEC_Z2Z, plan, input, output, sign)
-                }
-                (Precision::Double, TransformKind::R2C) => {
-                    call!(cufft::EXEC_D2Z, plan, input, output)
-                }
-                (Precision::Double, TransformKind::C2R) => {
-                    call!(cufft::EXEC_Z2D, plan, input, output)
-                }
+                (Half, _) => call!(cufft::XT_EXEC, plan, input, output, sign),
+                (Single, C2C) => call!(cufft::EXEC_C2C, plan, input, output, sign),
+                (Single, R2C) => call!(cufft::EXEC_R2C, plan, input, output),
+                (Single, C2R) => call!(cufft::EXEC_C2R, plan, input, output),
+                (Double, C2C) => call!(cufft::EXEC_Z2Z, plan, input, output, sign),
+                (Double, R2C) => call!(cufft::EXEC_D2Z, plan, input, output),
+                (Double, C2R) => call!(cufft::EXEC_Z2D, plan, input, output),
             }
         }
     }

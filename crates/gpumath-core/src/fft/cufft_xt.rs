@@ -22,13 +22,14 @@ use super::cufft::{PLANNING, explain_internal_error, free_memory};
 use super::cufft_xt_handle::CufftXtHandle;
 use super::cufft_xt_memory::Descriptor;
 use super::peer_access::{self, PeerAccessGuard};
+use super::plan::FftArguments;
 use super::problem::{FftProblem, Precision, TransformKind};
-use super::transform::Transform;
-use crate::device::{ContextGuard, Device, Devices, Stream};
+use crate::device::{ContextGuard, Device, Devices, Stream, StreamRef};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Elements};
 use crate::loader;
 use crate::memory::{PitchedMemory, copy_pitched_async_in};
+use crate::operation::{Call, Engine};
 use crate::tensor::{Layout, MemoryLocation};
 
 /// `CUFFT_XT_FORMAT_INPLACE`, `CUFFT_XT_FORMAT_INPLACE_SHUFFLED`
@@ -49,6 +50,8 @@ pub(super) struct CufftXtPlan {
     work_sizes: Vec<usize>,
     /// Bytes of device memory, on all devices together, that planning took.
     device_memory: usize,
+    /// One stream for each device.
+    streams: Vec<Stream>,
     /// Held by an execution, because the work areas are state of the plan.
     turn: Mutex<()>,
 }
@@ -101,64 +104,13 @@ impl CufftXtPlan {
             extents,
             work_sizes,
             device_memory,
+            streams: devices
+                .ordinals()
+                .iter()
+                .map(|&each| Stream::new(each))
+                .collect::<Result<_>>()?,
             turn: Mutex::new(()),
         })
-    }
-
-    /// Returns the bytes of device memory, on all devices together, that planning took.
-    pub(super) fn device_memory(&self) -> usize {
-        self.device_memory
-    }
-
-    /// Returns the bytes that an execution allocates on the device where it allocates most.
-    pub(super) fn memory_size(&self) -> usize {
-        let parts = if self.extents.len() == 1 { 2 } else { 1 };
-        let part = |index| self.part_size(index) * parts + self.work_sizes[index];
-        (0..self.work_sizes.len()).map(part).max().unwrap_or(0)
-    }
-
-    /// Transforms, and multiplies the result by the factor if there is one. `streams` are the
-    /// devices' own. Blocks until the result is there.
-    ///
-    /// # Safety
-    /// As for `MultiPlan::execute`.
-    pub(super) unsafe fn execute(
-        &self,
-        transform: Transform,
-        location: MemoryLocation,
-        streams: &[Stream],
-    ) -> Result<()> {
-        let Transform { input, output, direction, factor } = transform;
-        let devices = self.handle.devices;
-        // cuFFT leaves other devices current than it found. The context comes before the locks,
-        // because a forked child may find them taken.
-        let _context = ContextGuard::enter_pushed(devices.first())?;
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _peers = PeerAccessGuard::new(devices, location)?;
-        let first = if self.kind == TransformKind::C2R { SHUFFLED } else { NATURAL };
-        let data = self.handle.allocate(first)?;
-        let _areas = self.handle.lend_work_areas(&self.work_sizes)?;
-        let (input, output) =
-            (WholeArray { address: input, location }, WholeArray { address: output, location });
-        // SAFETY: the caller guarantees that input and output have the plan's layouts. The
-        // descriptors were allocated for the plan, and the work areas are lent until the end of the
-        // function.
-        unsafe {
-            self.exchange(input, &data, first, Exchange::ToParts, streams)?;
-            self.handle.execute(&data, direction, self.kind, self.precision)?;
-            self.synchronize()?;
-            if self.extents.len() == 1 {
-                // Only cuFFT knows the order in which the transform of one axis leaves its result.
-                let natural = self.handle.allocate(NATURAL)?;
-                self.handle.copy(&natural, &data)?;
-                self.synchronize()?;
-                self.scale(&natural, NATURAL, factor, streams)?;
-                return self.exchange(output, &natural, NATURAL, Exchange::FromParts, streams);
-            }
-            let last = if self.kind == TransformKind::C2R { NATURAL } else { SHUFFLED };
-            self.scale(&data, last, factor, streams)?;
-            self.exchange(output, &data, last, Exchange::FromParts, streams)
-        }
     }
 
     /// Copies the whole array to the parts or from them. Blocks until the copies are done, also
@@ -173,8 +125,8 @@ impl CufftXtPlan {
         parts: &Descriptor,
         format: i32,
         direction: Exchange,
-        streams: &[Stream],
     ) -> Result<()> {
+        let streams = &self.streams;
         let enqueue = || {
             for index in 0..streams.len() {
                 let (part, size, ordinal) = parts.part(index);
@@ -217,14 +169,9 @@ impl CufftXtPlan {
     /// # Safety
     /// The parts are those of a descriptor of the plan, which lives until the streams have been
     /// synchronized with.
-    unsafe fn scale(
-        &self,
-        parts: &Descriptor,
-        format: i32,
-        factor: Option<f64>,
-        streams: &[Stream],
-    ) -> Result<()> {
+    unsafe fn scale(&self, parts: &Descriptor, format: i32, factor: Option<f64>) -> Result<()> {
         let Some(factor) = factor else { return Ok(()) };
+        let streams = &self.streams;
         let dtype = self.precision.complex();
         for index in 0..streams.len() {
             let (part, size, ordinal) = parts.part(index);
@@ -308,6 +255,64 @@ impl CufftXtPlan {
             return natural;
         }
         natural.max(self.part_size_in(index, SHUFFLED))
+    }
+}
+
+impl Engine for CufftXtPlan {
+    type Arguments = FftArguments;
+
+    fn name(&self) -> &'static str {
+        "cufft"
+    }
+
+    fn workspace_size(&self) -> usize {
+        let parts = if self.extents.len() == 1 { 2 } else { 1 };
+        let part = |index| self.part_size(index) * parts + self.work_sizes[index];
+        (0..self.work_sizes.len()).map(part).max().unwrap_or(0)
+    }
+
+    fn device_memory(&self) -> usize {
+        self.device_memory
+    }
+
+    unsafe fn execute(
+        &self,
+        _context: Option<&ContextGuard>,
+        call: &Call<'_, FftArguments>,
+    ) -> Result<()> {
+        let ((input, output), location) = (call.only_addresses()?, call.location);
+        let FftArguments { direction, factor } = call.arguments;
+        call.stream.map_or(Ok(()), StreamRef::synchronize)?;
+        let devices = self.handle.devices;
+        // cuFFT leaves other devices current than it found. The context comes before the locks,
+        // because a forked child may find them taken.
+        let _context = ContextGuard::enter_pushed(devices.first())?;
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _peers = PeerAccessGuard::new(devices, location)?;
+        let first = if self.kind == TransformKind::C2R { SHUFFLED } else { NATURAL };
+        let data = self.handle.allocate(first)?;
+        let _areas = self.handle.lend_work_areas(&self.work_sizes)?;
+        let (input, output) =
+            (WholeArray { address: input, location }, WholeArray { address: output, location });
+        // SAFETY: the caller guarantees that input and output have the plan's layouts. The
+        // descriptors were allocated for the plan, and the work areas are lent until the end of the
+        // function.
+        unsafe {
+            self.exchange(input, &data, first, Exchange::ToParts)?;
+            self.handle.execute(&data, direction, self.kind, self.precision)?;
+            self.synchronize()?;
+            if self.extents.len() == 1 {
+                // Only cuFFT knows the order in which the transform of one axis leaves its result.
+                let natural = self.handle.allocate(NATURAL)?;
+                self.handle.copy(&natural, &data)?;
+                self.synchronize()?;
+                self.scale(&natural, NATURAL, factor)?;
+                return self.exchange(output, &natural, NATURAL, Exchange::FromParts);
+            }
+            let last = if self.kind == TransformKind::C2R { NATURAL } else { SHUFFLED };
+            self.scale(&data, last, factor)?;
+            self.exchange(output, &data, last, Exchange::FromParts)
+        }
     }
 }
 

@@ -111,21 +111,18 @@ impl CufftXtHandle {
         kind: TransformKind,
         precision: Precision,
     ) -> Result<()> {
+        use TransformKind::{C2C, C2R, R2C};
         let (plan, at, sign) = (self.plan, data.address, direction.sign());
-        let double = precision == Precision::Double;
+        let is_double = precision == Precision::Double;
         // SAFETY: `self` owns the plan, and the caller guarantees that the descriptor is one of it.
         unsafe {
-            match (kind, double) {
-                (TransformKind::C2C, false) => {
-                    call!(cufft::XT_EXEC_DESCRIPTOR_C2C, plan, at, at, sign)
-                }
-                (TransformKind::C2C, true) => {
-                    call!(cufft::XT_EXEC_DESCRIPTOR_Z2Z, plan, at, at, sign)
-                }
-                (TransformKind::R2C, false) => call!(cufft::XT_EXEC_DESCRIPTOR_R2C, plan, at, at),
-                (TransformKind::R2C, true) => call!(cufft::XT_EXEC_DESCRIPTOR_D2Z, plan, at, at),
-                (TransformKind::C2R, false) => call!(cufft::XT_EXEC_DESCRIPTOR_C2R, plan, at, at),
-                (TransformKind::C2R, true) => call!(cufft::XT_EXEC_DESCRIPTOR_Z2D, plan, at, at),
+            match (kind, is_double) {
+                (C2C, false) => call!(cufft::XT_EXEC_DESCRIPTOR_C2C, plan, at, at, sign),
+                (C2C, true) => call!(cufft::XT_EXEC_DESCRIPTOR_Z2Z, plan, at, at, sign),
+                (R2C, false) => call!(cufft::XT_EXEC_DESCRIPTOR_R2C, plan, at, at),
+                (R2C, true) => call!(cufft::XT_EXEC_DESCRIPTOR_D2Z, plan, at, at),
+                (C2R, false) => call!(cufft::XT_EXEC_DESCRIPTOR_C2R, plan, at, at),
+                (C2R, true) => call!(cufft::XT_EXEC_DESCRIPTOR_Z2D, plan, at, at),
             }
         }
     }

@@ -13,6 +13,7 @@ fn spread(kind: TransformKind, extents: &[usize], last: usize, count: i32) -> Cu
         last,
         work_sizes: vec![100; ordinals.len()],
         device_memory: 0,
+        streams: Vec::new(),
         turn: Mutex::new(()),
     }
 }
@@ -68,7 +69,7 @@ fn real_rows_are_as_far_apart_as_complex_ones() {
     assert_eq!(plan.part_copy(1, NATURAL), natural);
     let shuffled = PartCopy { offset: 800, pitch: 1600, part_pitch: 800, width: 800, rows: 33 };
     assert_eq!(plan.part_copy(1, SHUFFLED), shuffled);
-    assert_eq!(plan.memory_size(), 17 * 40 * 40 + 100);
+    assert_eq!(plan.workspace_size(), 17 * 40 * 40 + 100);
 }
 
 #[test]
@@ -76,5 +77,5 @@ fn one_axis_takes_a_second_descriptor() {
     let plan = spread(TransformKind::C2C, &[128], 128, 2);
     let half = PartCopy { offset: 512, pitch: 512, part_pitch: 512, width: 512, rows: 1 };
     assert_eq!(plan.part_copy(1, NATURAL), half);
-    assert_eq!(plan.memory_size(), 2 * 512 + 100);
+    assert_eq!(plan.workspace_size(), 2 * 512 + 100);
 }

@@ -11,14 +11,15 @@ use super::callback::largest_factor_is_at_most;
 use super::cufft::CufftPlan;
 use super::cufft_xt::{CufftXtPlan, partition, synchronize_all};
 use super::peer_access::PeerAccessGuard;
+use super::plan::FftArguments;
 use super::problem::{FftProblem, Precision, TransformKind};
-use super::transform::Transform;
 use crate::device::{ContextGuard, Devices, Stream, StreamRef};
 use crate::error::{Error, Result};
 use crate::memory::{
     BaseCUDAMemoryManager, MemoryPointer, PitchedMemory, StreamOrderedPool, copy_from_host,
     copy_pitched_async_in, copy_to_host,
 };
+use crate::operation::{Call, Engine};
 use crate::tensor::{Dims, Layout, MemoryLocation};
 
 /// Limits in cuFFT's documentation for each axis of a transform that is spread: the least number of
@@ -26,121 +27,91 @@ use crate::tensor::{Dims, Layout, MemoryLocation};
 const MIN_EXTENT: i64 = 32;
 const MAX_PRIME: i64 = 127;
 
-/// A transform ready to run on several devices. It holds no device memory but that of cuFFT's
+/// Plans `problem` on the devices.
+pub(super) fn plan(
+    problem: &FftProblem,
+    devices: Devices,
+) -> Result<Box<dyn Engine<Arguments = FftArguments>>> {
+    let batch = check(problem, devices)?;
+    devices.check()?;
+    Ok(if batch > 1 {
+        Box::new(BatchSplit::new(problem, batch as usize, devices)?)
+    } else {
+        Box::new(CufftXtPlan::new(problem, devices)?)
+    })
+}
+
+/// A batch of which each device transforms a part. It holds no device memory but that of cuFFT's
 /// plans.
 #[derive(Debug)]
-pub struct MultiPlan {
-    method: MultiGpuMethod,
+struct BatchSplit {
+    parts: Vec<BatchPart>,
     devices: Devices,
-    /// One stream for each device that takes part.
+    /// One stream for each part.
     streams: Vec<Stream>,
 }
 
-/// How several devices share the work.
-#[derive(Debug)]
-enum MultiGpuMethod {
-    /// Each device transforms a part of the batch.
-    BatchSplit(Vec<BatchPart>),
-    /// cuFFT Xt spreads the one transform.
-    CufftXt(CufftXtPlan),
+impl BatchSplit {
+    fn new(problem: &FftProblem, batch: usize, devices: Devices) -> Result<Self> {
+        let parts = BatchPart::all(problem, batch, devices)?;
+        let used = &devices.ordinals()[..parts.len()];
+        let streams = used.iter().map(|&ordinal| Stream::new(ordinal)).collect::<Result<_>>()?;
+        Ok(Self { parts, devices, streams })
+    }
 }
 
-impl MultiPlan {
-    /// Plans `problem` on the devices.
-    pub(crate) fn new(problem: &FftProblem, devices: Devices) -> Result<Self> {
-        let batch = check(problem, devices)?;
-        devices.check()?;
-        let method = if batch > 1 {
-            MultiGpuMethod::BatchSplit(BatchPart::all(problem, batch as usize, devices)?)
-        } else {
-            MultiGpuMethod::CufftXt(CufftXtPlan::new(problem, devices)?)
-        };
-        let count = match &method {
-            MultiGpuMethod::BatchSplit(parts) => parts.len(),
-            MultiGpuMethod::CufftXt(_) => devices.ordinals().len(),
-        };
-        let streams = devices.ordinals()[..count]
-            .iter()
-            .map(|&ordinal| Stream::new(ordinal))
-            .collect::<Result<_>>()?;
-        Ok(Self { method, devices, streams })
+impl Engine for BatchSplit {
+    type Arguments = FftArguments;
+
+    fn name(&self) -> &'static str {
+        "cufft"
     }
 
-    /// Returns the bytes of device memory, on all devices together, that planning took.
-    pub(crate) fn device_memory(&self) -> usize {
-        match &self.method {
-            MultiGpuMethod::CufftXt(plan) => plan.device_memory(),
-            MultiGpuMethod::BatchSplit(parts) => {
-                parts.iter().map(|part| part.plan.device_memory()).sum()
-            }
-        }
+    fn workspace_size(&self) -> usize {
+        self.parts.iter().map(BatchPart::memory_size).max().unwrap_or(0)
     }
 
-    /// Returns the bytes that an execution allocates on the device where it allocates most.
-    pub(crate) fn memory_size(&self) -> usize {
-        match &self.method {
-            MultiGpuMethod::CufftXt(plan) => plan.memory_size(),
-            MultiGpuMethod::BatchSplit(parts) => {
-                parts.iter().map(BatchPart::memory_size).max().unwrap_or(0)
-            }
-        }
+    fn device_memory(&self) -> usize {
+        self.parts.iter().map(|part| part.plan.device_memory()).sum()
     }
 
-    /// Returns how many calls of cuFFT one execution makes.
-    pub(crate) fn calls(&self) -> usize {
-        match &self.method {
-            MultiGpuMethod::CufftXt(_) => 1,
-            MultiGpuMethod::BatchSplit(parts) => parts.iter().map(|part| part.plan.calls()).sum(),
-        }
+    fn library_calls(&self) -> usize {
+        self.parts.iter().map(|part| part.plan.library_calls()).sum()
     }
 
-    /// Transforms on all devices. Blocks until the work that is on `stream` now is done, and until
-    /// the result is there.
-    ///
-    /// # Safety
-    /// As for `FftPlan::execute`, but input and output are at `location`. If that is a device,
-    /// `stream` is one of its streams.
-    pub(crate) unsafe fn execute(
+    unsafe fn execute(
         &self,
-        transform: Transform,
-        location: MemoryLocation,
-        stream: Option<StreamRef>,
+        _context: Option<&ContextGuard>,
+        call: &Call<'_, FftArguments>,
     ) -> Result<()> {
-        stream.map_or(Ok(()), StreamRef::synchronize)?;
-        match &self.method {
-            // SAFETY: the caller's guarantees are those that the function asks for.
-            MultiGpuMethod::CufftXt(plan) => unsafe {
-                plan.execute(transform, location, &self.streams)
-            },
-            MultiGpuMethod::BatchSplit(parts) => {
-                // Copies between devices are direct only with peer access.
-                let _peers = match location {
-                    MemoryLocation::Host => None,
-                    MemoryLocation::Device(_) => {
-                        Some(PeerAccessGuard::new(self.devices, location)?)
-                    }
-                };
-                let mut memory = Vec::with_capacity(parts.len());
-                let mut enqueue = || {
-                    for (part, stream) in parts.iter().zip(&self.streams) {
-                        // SAFETY: the caller guarantees that the input is valid until this function
-                        // returns, which is after the stream's work is done.
-                        memory.push(unsafe { part.begin(transform, location, stream) }?);
-                    }
-                    // Only now, because a copy to ordinary host memory blocks until it is done.
-                    for ((part, stream), memory) in parts.iter().zip(&self.streams).zip(&memory) {
-                        // SAFETY: the caller guarantees that the output is valid until this
-                        // function returns, which is after the stream's work is done.
-                        unsafe { part.finish(memory, transform.output, location, stream) }?;
-                    }
-                    Ok(())
-                };
-                let enqueued = enqueue();
-                // Also after an error, because the copies use memory that the caller may free.
-                let done = synchronize_all(&self.streams);
-                enqueued.and(done)
+        let (input, output) = call.only_addresses()?;
+        call.stream.map_or(Ok(()), StreamRef::synchronize)?;
+        // Copies between devices are direct only with peer access.
+        let _peers = match call.location {
+            MemoryLocation::Host => None,
+            location @ MemoryLocation::Device(_) => {
+                Some(PeerAccessGuard::new(self.devices, location)?)
             }
-        }
+        };
+        let mut memory = Vec::with_capacity(self.parts.len());
+        let mut enqueue = || {
+            for (part, stream) in self.parts.iter().zip(&self.streams) {
+                // SAFETY: the caller guarantees that the input is valid until this function
+                // returns, which is after the stream's work is done.
+                memory.push(unsafe { part.begin(input, call, stream) }?);
+            }
+            // Only now, because a copy to ordinary host memory blocks until it is done.
+            for ((part, stream), memory) in self.parts.iter().zip(&self.streams).zip(&memory) {
+                // SAFETY: the caller guarantees that the output is valid until this function
+                // returns, which is after the stream's work is done.
+                unsafe { part.finish(memory, output, call.location, stream) }?;
+            }
+            Ok(())
+        };
+        let enqueued = enqueue();
+        // Also after an error, because the copies use memory that the caller may free.
+        let done = synchronize_all(&self.streams);
+        enqueued.and(done)
     }
 }
 
@@ -200,13 +171,13 @@ impl BatchPart {
     /// Enqueues the copy of this part of the input, and its transform.
     ///
     /// # Safety
-    /// - As for [`MultiPlan::execute`].
+    /// - As for the engine's `execute`, with memory for the input at `input`.
     /// - The stream outlives the result, and the caller synchronizes with it before the input is
     ///   freed.
     unsafe fn begin(
         &self,
-        transform: Transform,
-        location: MemoryLocation,
+        input: usize,
+        call: &Call<'_, FftArguments>,
         stream: &Stream,
     ) -> Result<BatchPartMemory> {
         let context = ContextGuard::enter(stream.device())?;
@@ -219,12 +190,15 @@ impl BatchPart {
             workspace: pool.memalloc(self.plan.workspace_size(), stream)?,
         };
         let (start, size) = self.input;
-        let from = PitchedMemory { address: transform.input + start, pitch: size, location };
+        let location = call.location;
+        let from = PitchedMemory { address: input + start, pitch: size, location };
         let to = memory_of(&memory.input, size, stream);
-        let transform = Transform {
-            input: memory.input.address(),
-            output: memory.output.address(),
-            ..transform
+        let call = Call {
+            inputs: &[memory.input.address()],
+            outputs: &[memory.output.address()],
+            stream: Some(stream),
+            workspace: memory.workspace.address(),
+            ..*call
         };
         // SAFETY: the caller guarantees that the input is valid. The memory has room for the part
         // and the plan's workspace, and is freed in the order of the stream.
@@ -234,7 +208,7 @@ impl BatchPart {
             } else {
                 copy_pitched_async_in(&context, to, from, (size, 1), stream)?;
             }
-            self.plan.execute(&context, transform, stream, memory.workspace.address())?;
+            self.plan.execute(Some(&context), &call)?;
         }
         Ok(memory)
     }

@@ -27,29 +27,32 @@ pub(crate) enum BufferRole {
 ///
 /// [advanced data layout]: https://docs.nvidia.com/cuda/cufft/#advanced-data-layout
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Side {
+pub struct Side {
     pub(crate) buffer: BufferRole,
     /// Extents of the memory that the transform is embedded in, slowest first (`inembed`,
     /// `onembed`).
-    pub(crate) embed: Dims,
+    pub embed: Dims,
     /// Elements between neighbours along the fastest axis.
-    pub(crate) stride: i64,
+    pub stride: i64,
     /// Elements between transforms of the batch.
-    pub(crate) distance: i64,
+    pub distance: i64,
     /// Whether the transforms follow each other without gaps.
     pub(crate) is_packed: bool,
 }
 
 /// One plan of cuFFT.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pass {
-    pub(crate) kind: TransformKind,
+pub struct Pass {
+    /// Kind of the transform.
+    pub kind: TransformKind,
     /// Transform extents, slowest first.
-    pub(crate) extents: Dims,
-    pub(crate) input: Side,
-    pub(crate) output: Side,
+    pub extents: Dims,
+    /// Layout of its input.
+    pub input: Side,
+    /// Layout of its output.
+    pub output: Side,
     /// Number of transforms.
-    pub(crate) batch: i64,
+    pub batch: i64,
 }
 
 impl Pass {

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::cpu::{CpuFft, CpuLibrary};
 use super::cufft::CufftPlan;
-use super::multi_gpu::MultiPlan;
+use super::multi_gpu;
 use super::problem::{Direction, FftProblem};
 use super::request::FftRequest;
-use super::transform::Transform;
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::loader;
@@ -27,24 +26,17 @@ pub struct FftArguments {
     /// Sign of the exponent.
     pub direction: Direction,
     /// What the result is multiplied by; `None` leaves it as it is.
+    ///
+    /// A factor belongs to an execution, not to a plan: a callback of cuFFT's would cost a compiler
+    /// and a plan of its own, and a transform without a factor costs nothing. On a GPU the factor
+    /// is a kernel of gpumath's own.
     pub factor: Option<f64>,
-}
-
-/// What computes a transform.
-#[derive(Debug)]
-pub enum FftEngine {
-    /// On the CPU.
-    Cpu(Box<CpuFft>),
-    /// On one GPU.
-    Cufft(Box<CufftPlan>),
-    /// On several GPUs.
-    MultiGpu(Box<MultiPlan>),
 }
 
 impl Operation for Fft {
     type Request = FftRequest;
     type Problem = FftProblem;
-    type Engine = FftEngine;
+    type Engine = Box<dyn Engine<Arguments = FftArguments>>;
     type Arguments = FftArguments;
 
     fn check_plan(problem: &FftProblem, execution: Execution) -> Result<()> {
@@ -58,17 +50,11 @@ impl Operation for Fft {
         Ok(())
     }
 
-    fn plan(problem: &FftProblem, execution: Execution) -> Result<FftEngine> {
+    fn plan(problem: &FftProblem, execution: Execution) -> Result<Self::Engine> {
         Ok(match execution {
-            Execution::Cpu { threads } => {
-                FftEngine::Cpu(Box::new(CpuFft::new(problem, threads, cpu_library()?)?))
-            }
-            Execution::Cuda { device } => {
-                FftEngine::Cufft(Box::new(CufftPlan::new(problem, device)?))
-            }
-            Execution::CudaMulti { devices } => {
-                FftEngine::MultiGpu(Box::new(MultiPlan::new(problem, devices)?))
-            }
+            Execution::Cpu { threads } => Box::new(CpuFft::new(problem, threads, cpu_library()?)?),
+            Execution::Cuda { device } => Box::new(CufftPlan::new(problem, device)?),
+            Execution::CudaMulti { devices } => multi_gpu::plan(problem, devices)?,
         })
     }
 
@@ -92,72 +78,26 @@ impl Operation for Fft {
     }
 }
 
-impl Engine for FftEngine {
+impl Engine for CpuFft {
     type Arguments = FftArguments;
 
-    /// `"cufft"`, `"embedded"`, or the name of a library with FFTW's interface.
     fn name(&self) -> &'static str {
-        match self {
-            Self::Cpu(plan) => plan.engine_name(),
-            Self::Cufft(_) | Self::MultiGpu(_) => "cufft",
-        }
-    }
-
-    fn workspace_size(&self) -> usize {
-        match self {
-            Self::Cpu(_) => 0,
-            Self::Cufft(plan) => plan.workspace_size(),
-            Self::MultiGpu(plan) => plan.memory_size(),
-        }
-    }
-
-    fn device_memory(&self) -> usize {
-        match self {
-            Self::Cpu(_) => 0,
-            Self::Cufft(plan) => plan.device_memory(),
-            Self::MultiGpu(plan) => plan.device_memory(),
-        }
+        self.engine_name()
     }
 
     fn host_memory(&self) -> usize {
-        match self {
-            Self::Cpu(plan) => plan.host_memory(),
-            Self::Cufft(_) | Self::MultiGpu(_) => 0,
-        }
-    }
-
-    fn library_calls(&self) -> usize {
-        match self {
-            Self::Cpu(_) => 1,
-            Self::Cufft(plan) => plan.calls(),
-            Self::MultiGpu(plan) => plan.calls(),
-        }
+        self.host_memory()
     }
 
     unsafe fn execute(
         &self,
-        context: Option<&ContextGuard>,
+        _context: Option<&ContextGuard>,
         call: &Call<'_, FftArguments>,
     ) -> Result<()> {
-        let (&[input], &[output]) = (call.inputs, call.outputs) else {
-            return Err(Error::InvalidValue("a transform has one operand and one result".into()));
-        };
+        let (input, output) = call.only_addresses()?;
         let FftArguments { direction, factor } = call.arguments;
-        let transform = Transform { input, output, direction, factor };
-        // SAFETY: the caller guarantees that the operand and the result fit the problem, and that
-        // the stream and the workspace are valid.
-        unsafe {
-            match (self, context, call.stream) {
-                (Self::Cpu(plan), ..) => plan.execute(input, output, direction, factor),
-                (Self::Cufft(plan), Some(context), Some(stream)) => {
-                    plan.execute(context, transform, stream, call.workspace)
-                }
-                (Self::MultiGpu(plan), _, stream) => plan.execute(transform, call.location, stream),
-                (Self::Cufft(_), ..) => {
-                    Err(Error::InvalidState("a transform on a GPU needs a stream".into()))
-                }
-            }
-        }
+        // SAFETY: the caller guarantees that the operand and the result fit the problem.
+        unsafe { self.execute(input, output, direction, factor) }
     }
 }
 

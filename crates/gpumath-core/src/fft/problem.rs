@@ -2,7 +2,7 @@
 
 use super::callback::Callbacks;
 use crate::error::{Error, Result};
-use crate::operation::{OperandSpec, Problem};
+use crate::operation::{OperandSpec, Problem, alignment};
 use crate::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 
 /// Which numbers go in and come out.
@@ -156,27 +156,19 @@ impl FftProblem {
                 )));
             }
         }
-        let halved = self.axes[self.axes.len() - 1] as usize;
         for axis in 0..ndim {
             let (input, output) = (self.input.shape[axis], self.output.shape[axis]);
-            let expected = match self.kind {
-                TransformKind::R2C if axis == halved => input / 2 + 1,
-                TransformKind::C2R if axis == halved => {
-                    if output / 2 + 1 == input {
-                        continue;
-                    }
-                    return Err(Error::InvalidValue(format!(
-                        "a C2R output of {output} points along axis {axis} needs {} complex inputs \
-                         there, not {input}",
-                        output / 2 + 1
-                    )));
-                }
-                _ => input,
+            let is_halved = self.halved() == Some(axis);
+            let (given, expected) = match self.kind {
+                TransformKind::R2C if is_halved => (output, input / 2 + 1),
+                TransformKind::C2R if is_halved => (input, output / 2 + 1),
+                _ => (output, input),
             };
-            if output != expected {
+            if given != expected {
                 return Err(Error::InvalidValue(format!(
-                    "the output has {output} points along axis {axis}; this transform gives \
-                     {expected}"
+                    "axis {axis} has {input} points in the input and {output} in the output; a {:?} \
+                     transform needs {expected} instead of {given}",
+                    self.kind
                 )));
             }
         }
@@ -203,6 +195,17 @@ impl FftProblem {
         }
     }
 
+    /// The transform axes as indices of dimensions.
+    pub(super) fn dimensions(&self) -> Vec<usize> {
+        self.axes.iter().map(|&axis| axis as usize).collect()
+    }
+
+    /// The dimension of which one side of R2C and C2R has about half.
+    pub(super) fn halved(&self) -> Option<usize> {
+        let last = self.axes.last().map(|&axis| axis as usize);
+        last.filter(|_| self.kind != TransformKind::C2C)
+    }
+
     /// Number of points of the transform along `axes[position]`.
     #[must_use]
     pub fn extent(&self, position: usize) -> i64 {
@@ -213,21 +216,33 @@ impl FftProblem {
         }
     }
 
-    /// Whether cuFFT refuses the address of this input.
+    /// Returns the problem with zeros for strides that do not matter, so that problems with equal
+    /// plans become equal.
     #[must_use]
-    pub fn is_input_unaligned(&self, address: usize) -> bool {
-        self.kind == TransformKind::R2C && !address.is_multiple_of(self.precision.complex().size())
+    pub fn normalized(&self) -> Self {
+        let layout = |layout: &Layout| {
+            let empty = layout.is_empty();
+            let axes = layout.shape.iter().zip(&layout.strides);
+            let strides = axes.map(|(&extent, &step)| if empty || extent == 1 { 0 } else { step });
+            Layout { shape: layout.shape.clone(), strides: strides.collect() }
+        };
+        Self { input: layout(&self.input), output: layout(&self.output), ..self.clone() }
     }
 
-    /// Whether cuFFT refuses the address of this output.
-    #[must_use]
-    pub fn is_output_unaligned(&self, address: usize) -> bool {
-        self.kind == TransformKind::C2R && !address.is_multiple_of(self.precision.complex().size())
+    /// Whether an engine at `location` would read or write this array at an address that cuFFT
+    /// refuses for the real side of transforms of one kind.
+    pub(super) fn is_unaligned(
+        &self,
+        kind: TransformKind,
+        view: &TensorView,
+        location: MemoryLocation,
+    ) -> bool {
+        self.kind == kind && alignment([view], location) < self.precision.complex().size()
     }
 
     /// The error for a memory layout that no cuFFT plan covers, with the copy that helps.
     pub(super) fn unsupported_layout(&self, reason: &str) -> Error {
-        let transformed: Vec<usize> = self.axes.iter().map(|&axis| axis as usize).collect();
+        let transformed = self.dimensions();
         let mut permutation: Vec<usize> =
             (0..self.input.ndim()).filter(|axis| !transformed.contains(axis)).collect();
         let first = permutation.len();
@@ -281,20 +296,12 @@ impl Problem for FftProblem {
     }
 
     fn fits_input(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
-        let is_unaligned = is_read_by_gpu(view, location) && self.is_input_unaligned(view.ptr);
-        is_unaligned == self.input_unaligned
+        self.is_unaligned(TransformKind::R2C, view, location) == self.input_unaligned
     }
 
     fn fits_output(&self, _index: usize, view: &TensorView, location: MemoryLocation) -> bool {
-        let is_unaligned = is_read_by_gpu(view, location) && self.is_output_unaligned(view.ptr);
-        !is_unaligned || self.output_unaligned
+        !self.is_unaligned(TransformKind::C2R, view, location) || self.output_unaligned
     }
-}
-
-/// Whether an engine at `location` gets the address of this array, and minds how it is aligned. The
-/// CPU does not mind, and copies to a GPU are aligned there.
-fn is_read_by_gpu(view: &TensorView, location: MemoryLocation) -> bool {
-    location != MemoryLocation::Host && view.device == location
 }
 
 impl Precision {

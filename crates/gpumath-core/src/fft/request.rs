@@ -133,12 +133,12 @@ impl Request for FftRequest {
             problem.output = optimized_result(&problem, execution)?;
         }
         problem.callbacks = self.callbacks.clone();
-        // The CPU does not mind, and copies to a GPU are aligned there.
-        if execution.device().is_some() && execution.location() == operand.device {
-            problem.input_unaligned = problem.is_input_unaligned(operand.ptr);
-            problem.output_unaligned =
-                self.output.as_ref().is_some_and(|output| problem.is_output_unaligned(output.ptr));
-        }
+        let location = execution.location();
+        let is_unaligned = |kind, view| problem.is_unaligned(kind, view, location);
+        (problem.input_unaligned, problem.output_unaligned) = (
+            is_unaligned(TransformKind::R2C, operand),
+            self.output.as_ref().is_some_and(|output| is_unaligned(TransformKind::C2R, output)),
+        );
         Ok(problem)
     }
 
@@ -172,14 +172,15 @@ impl FftRequest {
 /// neither callbacks nor addresses, so that it can be asked for before there are any.
 fn optimized_result(natural: &FftProblem, execution: Execution) -> Result<Layout> {
     let FftProblem { kind, input, .. } = natural;
-    let axes: Vec<usize> = natural.axes.iter().map(|&axis| axis as usize).collect();
+    let axes = natural.dimensions();
     let stride = |axis: &usize| input.strides[*axis].unsigned_abs();
-    let (slowest, last) = (axes.iter().map(stride).max(), axes.last().map(stride));
+    let slowest = axes.iter().map(stride).max();
     let is_interleaved = (0..input.ndim()).any(|axis| {
         !axes.contains(&axis) && slowest.is_some_and(|slowest| stride(&axis) <= slowest)
     });
-    let is_halved_slower =
-        *kind != TransformKind::C2C && axes.iter().any(|axis| Some(stride(axis)) < last);
+    let is_halved_slower = natural
+        .halved()
+        .is_some_and(|halved| axes.iter().any(|axis| stride(axis) < stride(&halved)));
     if !is_interleaved && !is_halved_slower {
         return Ok(natural.output.clone());
     }

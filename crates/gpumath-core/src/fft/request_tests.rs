@@ -32,10 +32,10 @@ fn a_large_middle_axis_is_copied_and_transformed_where_it_is() {
     let shape = &[256, 4096, 64];
     let optimized = problem_of(&request(ResultLayout::Optimized, TransformKind::C2C, &[1]), shape);
     assert_eq!(shape_of(&optimized), (1, 1, 0));
-    assert_eq!(Route::of(&optimized).unwrap().staged_input, 0);
+    assert_eq!(Route::of(&optimized).unwrap().staged[0], 0);
     let natural = problem_of(&request(ResultLayout::Natural, TransformKind::C2C, &[1]), shape);
     assert_eq!(shape_of(&natural), (1, 1, 1));
-    assert_eq!(Route::of(&natural).unwrap().staged_output, 256 * 4096 * 64 * 8);
+    assert_eq!(Route::of(&natural).unwrap().staged[1], 256 * 4096 * 64 * 8);
 }
 
 #[test]
@@ -69,8 +69,7 @@ fn random_results(random: &mut Random, kind: TransformKind) -> [FftProblem; 3] {
             let request = request(result_layout, kind, &axes);
             request.problem(&[&view], Execution::Cuda { device: 0 }).unwrap()
         });
-    let places: Vec<usize> = axes.iter().map(|&axis| axis as usize).collect();
-    let order = transform_order(&places, kind, &natural.input);
+    let order = transform_order(&natural.dimensions(), kind, &natural.input);
     let output = Layout::packed(&natural.output.shape, &order);
     let turned = FftProblem { output, ..natural.clone() };
     [optimized, natural, turned]

@@ -17,17 +17,16 @@ use super::costs;
 use super::passes::{BufferRole, MAX_RANK, Pass};
 use super::problem::{FftProblem, Precision, TransformKind};
 use crate::error::Result;
+use crate::memory::ALIGNMENT;
 use crate::tensor::{DType, Layout};
 
-/// What one execution does.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Route {
-    /// The steps in the order of execution.
+/// What one execution on a GPU does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Route {
+    /// The steps in the order of execution; none for an empty batch.
     pub(crate) steps: Vec<Step>,
-    /// Bytes of the operand's copy in the workspace; 0 without one.
-    pub(crate) staged_input: usize,
-    /// Bytes of the result's memory in the workspace; 0 without it.
-    pub(crate) staged_output: usize,
+    /// Bytes of the operand's copy in the workspace, and of the result's memory there; 0 without.
+    pub(crate) staged: [usize; 2],
     /// What the steps cost, in the unit of `costs.rs`.
     pub(crate) cost: f64,
 }
@@ -60,36 +59,65 @@ struct Place {
     is_usable: bool,
 }
 
-/// Some steps, and what they cost.
-#[derive(Default)]
-struct Way {
-    steps: Vec<Step>,
-    cost: f64,
-    /// Bytes of the operand's copy in the workspace, and of the result's memory there.
-    staged: [usize; 2],
-}
-
 impl Route {
     /// Returns the route of least costs. Fails if callbacks do not allow any.
-    pub(crate) fn of(problem: &FftProblem) -> Result<Self> {
-        let planner = Planner { problem };
-        let Some(way) = planner.whole() else {
+    pub fn of(problem: &FftProblem) -> Result<Self> {
+        if problem.input.is_empty() {
+            return Ok(Self::default());
+        }
+        Planner { problem }.whole().ok_or_else(|| {
             let names = problem.callbacks.names().unwrap_or("no callback");
-            return Err(problem.unsupported_layout(&format!(
+            problem.unsupported_layout(&format!(
                 "{names} gets each element's offset in memory, but cuFFT would have to work on a \
                  copy in another layout, with other offsets"
-            )));
-        };
-        let Way { steps, staged: [staged_input, staged_output], cost } = way;
-        Ok(Self { steps, staged_input, staged_output, cost })
+            ))
+        })
     }
 
     /// The calls of cuFFT, in the order of execution.
-    pub(crate) fn passes(&self) -> impl Iterator<Item = &Pass> {
+    pub fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.steps.iter().filter_map(|step| match step {
             Step::Transform(pass) => Some(pass),
             Step::Copy(_) => None,
         })
+    }
+
+    /// Number of copies to another layout.
+    #[must_use]
+    pub fn copies(&self) -> usize {
+        self.steps.len() - self.passes().count()
+    }
+
+    /// Returns the bytes of the whole workspace if the largest work area of the calls has
+    /// `work_area` bytes.
+    #[must_use]
+    pub fn workspace_size(&self, work_area: usize) -> usize {
+        self.workspace(work_area).1
+    }
+
+    /// Lays the workspace out, in this order: cuFFT's work area; the operand's copy; the result's
+    /// memory. Returns where the last two begin, and the size.
+    pub(crate) fn workspace(&self, work_area: usize) -> ([usize; 2], usize) {
+        let mut end = work_area;
+        let starts = self.staged.map(|size| {
+            let start = if size > 0 { end.next_multiple_of(ALIGNMENT) } else { end };
+            end = start + size;
+            start
+        });
+        (starts, end)
+    }
+
+    fn copy(from: &Place, to: &Place, size: usize) -> Self {
+        let (from, to) = ((from.buffer, from.layout.clone()), (to.buffer, to.layout.clone()));
+        let cost = costs::of_copy(&to.1, &from.1, size);
+        Self { steps: vec![Step::Copy(CopyStep { from, to, size })], cost, ..Self::default() }
+    }
+
+    fn then(mut self, next: Self) -> Self {
+        self.steps.extend(next.steps);
+        let [input, output] = next.staged;
+        self.staged = [self.staged[0].max(input), self.staged[1].max(output)];
+        Self { cost: self.cost + next.cost, ..self }
     }
 }
 
@@ -100,7 +128,7 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     /// The cheapest way from the operand to the result.
-    fn whole(&self) -> Option<Way> {
+    fn whole(&self) -> Option<Route> {
         let FftProblem { kind, callbacks: Callbacks { prolog, epilog }, .. } = self.problem;
         let input = Place {
             buffer: if self.problem.inplace { BufferRole::Output } else { BufferRole::Input },
@@ -114,11 +142,10 @@ impl Planner<'_> {
             has_callback: epilog.is_some(),
             is_usable: !self.problem.output_unaligned,
         };
-        let halved = (*kind != TransformKind::C2C)
-            .then(|| self.problem.axes.last().map_or(0, |&axis| axis as usize));
+        let halved = self.problem.halved();
         let is_other = |&axis: &usize| Some(axis) != halved && self.problem.input.shape[axis] > 1;
-        let mut others: Vec<usize> =
-            self.problem.axes.iter().map(|&axis| axis as usize).filter(is_other).collect();
+        let mut others = self.problem.dimensions();
+        others.retain(is_other);
         if others.is_empty() && halved.is_none() {
             // All axes have one point. One of them remains, because a transform of one point
             // copies.
@@ -131,7 +158,7 @@ impl Planner<'_> {
             && halved.is_some_and(|halved| self.problem.output.shape[halved] == 1);
         let most = if goes_alone { 1 } else { MAX_RANK };
         let count = others.len() + usize::from(halved.is_some());
-        let mut best: Option<Way> = None;
+        let mut best: Option<Route> = None;
         for together in (1..=most.min(count)).rev() {
             let way = match *kind {
                 TransformKind::C2R => self.halved_last(&others, halved?, together, &input, &output),
@@ -159,7 +186,7 @@ impl Planner<'_> {
         together: usize,
         input: &Place,
         output: &Place,
-    ) -> Option<Way> {
+    ) -> Option<Route> {
         let (kind, c2c) = (self.problem.kind, TransformKind::C2C);
         let split = others.len() - (together - usize::from(halved.is_some()));
         let (mut rest, first) = others.split_at(split);
@@ -185,7 +212,7 @@ impl Planner<'_> {
         together: usize,
         input: &Place,
         output: &Place,
-    ) -> Option<Way> {
+    ) -> Option<Route> {
         let (mut rest, last) = others.split_at(others.len() - (together - 1));
         let last: Vec<usize> = last.iter().copied().chain([halved]).collect();
         if rest.is_empty() {
@@ -202,7 +229,7 @@ impl Planner<'_> {
         };
         // What is left as it is needs no copy here: the result goes elsewhere.
         let mut from = &Place { is_usable: true, ..input.clone() };
-        let mut way = Way::default();
+        let mut way = Route::default();
         while !rest.is_empty() {
             let (before, group) = rest.split_at(rest.len().saturating_sub(MAX_RANK));
             rest = before;
@@ -219,7 +246,7 @@ impl Planner<'_> {
         axes: &[usize],
         input: &Place,
         output: &Place,
-    ) -> Option<Way> {
+    ) -> Option<Route> {
         // A layout for one plan, with the other axes in the order of `like`. A callback counts
         // offsets in the layout that the user knows, so that one is kept.
         let staged = |buffer, side: &Place, like: &Place| {
@@ -256,7 +283,7 @@ impl Planner<'_> {
 
     /// The way from `input` by a copy to `from`, by cuFFT to `to`, by a copy to `output`. There is
     /// no copy where the buffer is the same.
-    fn way(&self, kind: TransformKind, axes: &[usize], places: [&Place; 4]) -> Option<Way> {
+    fn way(&self, kind: TransformKind, axes: &[usize], places: [&Place; 4]) -> Option<Route> {
         let [input, from, to, output] = places;
         let (source, target) = ((from.buffer, &from.layout), (to.buffer, &to.layout));
         let pass = Pass::new(kind, axes, source, target)?;
@@ -267,9 +294,9 @@ impl Planner<'_> {
             return None;
         }
         let sizes = self.problem.precision.sides(kind).map(DType::size);
-        let mut way = Way::default();
+        let mut way = Route::default();
         if input.buffer != from.buffer {
-            way = way.then(Way::copy(input, from, sizes[0]));
+            way = way.then(Route::copy(input, from, sizes[0]));
         }
         let cost = costs::of_pass(&pass, self.problem.precision);
         let mut staged = [0, 0];
@@ -281,26 +308,11 @@ impl Planner<'_> {
                 BufferRole::Input | BufferRole::Output => {}
             }
         }
-        way = way.then(Way { steps: vec![Step::Transform(pass)], cost, staged });
+        way = way.then(Route { steps: vec![Step::Transform(pass)], cost, staged });
         if to.buffer != output.buffer {
-            way = way.then(Way::copy(to, output, sizes[1]));
+            way = way.then(Route::copy(to, output, sizes[1]));
         }
         Some(way)
-    }
-}
-
-impl Way {
-    fn copy(from: &Place, to: &Place, size: usize) -> Self {
-        let (from, to) = ((from.buffer, from.layout.clone()), (to.buffer, to.layout.clone()));
-        let cost = costs::of_copy(&to.1, &from.1, size);
-        Self { steps: vec![Step::Copy(CopyStep { from, to, size })], cost, ..Self::default() }
-    }
-
-    fn then(mut self, next: Self) -> Self {
-        self.steps.extend(next.steps);
-        let [input, output] = next.staged;
-        self.staged = [self.staged[0].max(input), self.staged[1].max(output)];
-        Self { cost: self.cost + next.cost, ..self }
     }
 }
 

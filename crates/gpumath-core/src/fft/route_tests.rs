@@ -187,7 +187,7 @@ fn difference(problem: &FftProblem, random: &mut Random) -> f64 {
     for index in indices(&problem.input.shape) {
         dense.push(input[(in_zero + dot(&index, &problem.input.strides)) as usize]);
     }
-    let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
+    let axes = problem.dimensions();
     let mut shape = problem.input.shape.clone();
     if problem.kind == TransformKind::C2R {
         let n = problem.extent(axes.len() - 1);
@@ -203,8 +203,8 @@ fn difference(problem: &FftProblem, random: &mut Random) -> f64 {
     let mut buffers = [
         (BufferRole::Input, input, in_zero),
         (BufferRole::Output, output, out_zero),
-        (BufferRole::StagedInput, nothing(route.staged_input), 0),
-        (BufferRole::StagedOutput, nothing(route.staged_output), 0),
+        (BufferRole::StagedInput, nothing(route.staged[0]), 0),
+        (BufferRole::StagedOutput, nothing(route.staged[1]), 0),
     ];
     for step in &route.steps {
         let (from, to) = match step {
@@ -315,7 +315,7 @@ fn common_layouts_need_one_call() {
     ] {
         let route = Route::of(&complex(axes, input.clone())).unwrap();
         assert_eq!(route.steps.len(), 1, "axes {axes:?} of {input:?}");
-        assert_eq!((route.staged_input, route.staged_output), (0, 0));
+        assert_eq!(route.staged, [0, 0]);
     }
 }
 

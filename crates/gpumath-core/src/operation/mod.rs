@@ -27,7 +27,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use crate::device::{CaptureStatus, ContextGuard, StreamRef};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
 
 pub use execution::{Execution, usable_cores};
@@ -241,4 +241,14 @@ pub struct Call<'a, Arguments> {
     pub capture: CaptureStatus,
     /// Address of the workspace; 0 if none is needed.
     pub workspace: usize,
+}
+
+impl<Arguments> Call<'_, Arguments> {
+    /// The addresses of the input and of the result, for operations with one of each.
+    pub(crate) fn only_addresses(&self) -> Result<(usize, usize)> {
+        match (self.inputs, self.outputs) {
+            (&[input], &[output]) => Ok((input, output)),
+            _ => Err(Error::InvalidValue("there is one operand and one result".into())),
+        }
+    }
 }

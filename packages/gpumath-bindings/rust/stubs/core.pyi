@@ -333,14 +333,10 @@ class MatmulExecutor:
     def _operands(self, operands: Sequence[Any]) -> None: ...
     def _prepare(
         self,
-        library: str,
-        device_id: int | None,
         plan: MatmulPlan,
         alpha: object | None,
         beta: object | None,
-        workspace: Workspace,
-        blocking: bool,
-        logger: Logger | LoggerAdapter[Any],
+        setting: tuple[str, int | None, Workspace, bool, Logger | LoggerAdapter[Any]],
     ) -> None: ...
     def _unprepare(self) -> None: ...
     def _try_reset(self, *operands: object) -> bool: ...
@@ -425,14 +421,10 @@ class StructuredMatmulExecutor:
     def _reset(self, operands: Sequence[object]) -> bool: ...
     def _prepare(
         self,
-        library: str,
-        device_id: int | None,
         plan: StructuredMatmulPlan,
         alpha: object | None,
         beta: object | None,
-        workspace: Workspace,
-        blocking: bool,
-        logger: Logger | LoggerAdapter[Any],
+        setting: tuple[str, int | None, Workspace, bool, Logger | LoggerAdapter[Any]],
         is_list: bool,
     ) -> None: ...
     def _unprepare(self) -> None: ...
@@ -449,14 +441,10 @@ class FftExecutor:
     _operand: Any
     def _prepare(
         self,
-        library: str,
-        device_id: int | None,
         plan: FftPlan,
         direction: int,
         is_free: bool,
-        workspace: Workspace,
-        blocking: bool,
-        logger: Logger | LoggerAdapter[Any],
+        setting: tuple[str, int | None, Workspace, bool, Logger | LoggerAdapter[Any]],
     ) -> None: ...
     def _unprepare(self) -> None: ...
     def execute(

@@ -139,7 +139,8 @@ pub(crate) fn out_view(
     out: &Bound<'_, PyAny>,
     stream: Option<usize>,
 ) -> PyResult<Operand> {
-    view_beside("out", out, stream, Some(("the operand", library_of(operand)?)))
+    let library = OperandProtocol::of(operand).named(operand.py(), "the operand")?.library();
+    Ok(view_beside("out", out, stream, Some(("the operand", library)))?.0)
 }
 
 /// Like [`view`], but reads an argument of an operation. It must require no gradient, and be of the
@@ -150,7 +151,7 @@ pub(crate) fn view_beside(
     object: &Bound<'_, PyAny>,
     stream: Option<usize>,
     first: Option<(&str, ArrayLibrary)>,
-) -> PyResult<Operand> {
+) -> PyResult<(Operand, ArrayLibrary)> {
     let py = object.py();
     let protocol = OperandProtocol::of(object).map_err(Refusal::into_value).named(py, name)?;
     if let Some((first, library)) = first
@@ -162,16 +163,12 @@ pub(crate) fn view_beside(
             library.name()
         )));
     }
-    protocol
+    let view = protocol
         .check_gradient(object)
         .and_then(|()| protocol.view(object, stream))
         .map_err(Refusal::into_value)
-        .named(py, name)
-}
-
-/// Returns the library of an operand.
-pub(crate) fn library_of(operand: &Bound<'_, PyAny>) -> PyResult<ArrayLibrary> {
-    Ok(OperandProtocol::of(operand).named(operand.py(), "the operand")?.library())
+        .named(py, name)?;
+    Ok((view, protocol.library()))
 }
 
 impl OperandProtocol {

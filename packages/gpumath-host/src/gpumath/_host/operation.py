@@ -64,6 +64,8 @@ class StatefulOperation:
         self._workspace = core.Workspace(options.allocator)
         self._blocking = options.blocking is True
         self._logger = logger_of(options)
+        self._setting = (library.name, device_id, self._workspace, self._blocking, self._logger)
+        """What the core's executors take to execute by themselves."""
 
     def _finish_planning(self) -> None:
         self._is_planned = True

@@ -152,16 +152,10 @@ class FFT(core.FftExecutor, FFTAttributes):
 
     def _prepare_plan(self) -> None:
         """Let the core execute the plan."""
-        self._prepare(
-            self._library.name,
-            self._device_id,
-            self._plan,
-            choose_direction(None, self._direction, self._plan.kind),
-            self._direction is None and self._plan.kind == "C2C",
-            self._workspace,
-            self._blocking,
-            self._logger,
-        )
+        kind = self._plan.kind
+        direction = choose_direction(None, self._direction, kind)
+        is_free = self._direction is None and kind == "C2C"
+        self._prepare(self._plan, direction, is_free, self._setting)
 
     def _fit(self, operand: Any) -> None:
         """Make the plan fit ``operand``, whose batch may have another shape, or raise ValueError.

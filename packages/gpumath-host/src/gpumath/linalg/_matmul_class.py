@@ -216,17 +216,8 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         """Let the core execute what needs no Python code: all that is one plan."""
         product = self._product
         if self._is_planned and product is not None and len(self._plans) == 1:
-            self._prepare(
-                self._library.name,
-                self._device_id,
-                self._plans[0],
-                product.alpha,
-                product.beta,
-                self._workspace,
-                self._blocking,
-                self._logger,
-                product.count is not None,
-            )
+            plan, is_list = self._plans[0], product.count is not None
+            self._prepare(plan, product.alpha, product.beta, self._setting, is_list)
 
     def _merged(self, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> dict[str, Any]:
         """Return the arguments of the constructor, with others in the place of some."""

@@ -9,10 +9,10 @@ use gpumath_core::operation::{Call, Problem};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::api::operation::{Input, Operands, address_of};
+use crate::api::operation::address_of;
 use crate::error::OrRaise;
 use crate::gil::release_gil;
-use crate::interop::{self, deferred_release, stream_handle};
+use crate::interop::{deferred_release, stream_handle};
 
 /// Transforms `input` to `output`, as `FftPlan.execute` says. On CUDA the work is enqueued on the
 /// stream, and nothing waits for it.
@@ -69,23 +69,4 @@ pub(super) fn execute(
         }
     }
     Ok(())
-}
-
-/// Looks into an operand and the array for its result. A library without a current stream works on
-/// the default stream, unless `stream` is another.
-pub(super) fn operands<'py>(
-    operand: &Bound<'py, PyAny>,
-    out: Option<&Bound<'py, PyAny>>,
-    stream: usize,
-) -> PyResult<Operands<'py>> {
-    let (view, library) = interop::view("the operand", operand, Some(stream))?;
-    let input = Input { object: operand.clone(), operand: view };
-    let out = match out {
-        None => None,
-        Some(out) => {
-            let view = interop::out_view(operand, out, Some(stream))?;
-            Some(Input { object: out.clone(), operand: view })
-        }
-    };
-    Ok(Operands::unary(library, input, out))
 }

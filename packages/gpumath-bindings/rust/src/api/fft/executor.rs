@@ -1,16 +1,13 @@
 //! The class `FftExecutor`.
 
-use std::sync::Arc;
-
 use gpumath_core::fft::{Direction, Fft, FftArguments};
-use gpumath_core::tensor::MemoryLocation;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::arguments::{parse_direction, read_direction};
 use super::plan::PyFftPlan;
-use crate::api::operation::{ExecutionLog, Executor, Prepared, PyWorkspace};
+use crate::api::operation::{Executor, Prepared, Setting};
 use crate::once::intern;
 
 /// Base of classes that execute one plan many times. What their users repeat costs no Python code.
@@ -50,30 +47,17 @@ impl PyFftExecutor {
 
     /// Make `execute` call ``plan.run(operand, out, direction, None, workspace, blocking)``.
     ///
-    /// This holds for operands of `library`, named as in messages, on `device_id` or, if that is
-    /// None, in host memory. `is_free` says whether an execution can have another direction.
-    #[expect(clippy::too_many_arguments, reason = "all that is prepared")]
+    /// This holds for operands of the library and on the device of the `setting`. `is_free` says
+    /// whether an execution can have another direction.
     fn _prepare(
         &self,
-        library: String,
-        device_id: Option<i32>,
         plan: &PyFftPlan,
         direction: i32,
         is_free: bool,
-        workspace: Py<PyWorkspace>,
-        blocking: bool,
-        logger: Bound<'_, PyAny>,
+        setting: Setting<'_>,
     ) -> PyResult<()> {
-        let default = parse_direction(direction)?;
-        self.0.prepare(Some(Prepared {
-            plan: Arc::clone(&plan.plan),
-            defaults: Directions { default, is_free },
-            library,
-            location: device_id.map_or(MemoryLocation::Host, MemoryLocation::Device),
-            workspace,
-            blocking,
-            log: ExecutionLog::of(logger)?,
-        }));
+        let defaults = Directions { default: parse_direction(direction)?, is_free };
+        self.0.prepare(Some(Prepared::new(&plan.plan, defaults, setting)?));
         Ok(())
     }
 

@@ -14,11 +14,11 @@ use super::arguments::{
     kind_name, parse_direction, parse_kind, parse_norm, parse_parity, parse_result_layout,
 };
 use super::callback;
-use super::execute::{execute, operands};
+use super::execute::execute;
 use super::problem::{PyFftPass, PyFftProblem, copies_of, on_one_gpu, passes_of};
 use super::transform::TransformCall;
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes, thread_limit};
-use crate::api::operation::{Planning, PyWorkspace, UserStream, find_or_plan};
+use crate::api::operation::{Operands, Planning, PyWorkspace, UserStream, find_or_plan};
 use crate::error::OrRaise;
 use crate::integers::Integers;
 use crate::interop;
@@ -38,7 +38,8 @@ use crate::interop;
 /// execution : {'cpu', 'cuda'}, optional
 ///     By default where the operand is.
 /// device_id : int, optional
-///     CUDA device for an operand in host memory, 0 by default.
+///     CUDA device for an operand in host memory, 0 by default. An operand on another device is
+///     refused.
 /// device_ids : sequence of int, optional
 ///     Two or more distinct CUDA devices that work together, instead of `device_id`. The operand is
 ///     in host memory or on one of them. Only `run` executes such a plan, and it returns when the
@@ -190,8 +191,8 @@ impl PyFftPlan {
         norm: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut call = TransformCall::of(py, operand, axes, kind, out, direction, norm, execution);
-        call.as_mut().map_or(Ok(None), |call| call.run(py))
+        let call = TransformCall { operand, axes, kind, out, direction, norm, execution };
+        call.run(py)
     }
 
     /// "C2C", "R2C" or "C2R".
@@ -334,7 +335,7 @@ impl PyFftPlan {
     fn fits(&self, operand: &Bound<'_, PyAny>, out: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let direction = self.plan.problem().kind.only_direction().unwrap_or(Direction::Forward);
         let arguments = FftArguments { direction, factor: None };
-        let mut operands = operands(operand, out, 0)?;
+        let mut operands = Operands::read(&[("the operand", operand)], out, Some(0))?;
         Ok(operands.invocation(&self.plan, arguments).check().is_ok())
     }
 
@@ -453,7 +454,7 @@ impl PyFftPlan {
         Fft::check_arguments(self.plan.problem(), arguments).or_raise(py)?;
         let stream = stream.map(UserStream::of).transpose()?;
         let handle = stream.as_ref().map_or(0, |stream| stream.handle);
-        let mut operands = operands(operand, out, handle)?;
+        let mut operands = Operands::read(&[("the operand", operand)], out, Some(handle))?;
         let workspace = workspace.map(Bound::get);
         operands.run(py, &self.plan, arguments, stream.as_ref(), workspace, blocking)
     }

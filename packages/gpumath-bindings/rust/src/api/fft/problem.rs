@@ -1,8 +1,6 @@
 //! The class `FftProblem`, and `FftPass`, which is a part of one.
 
-use gpumath_core::fft::{
-    Callbacks, FftPlan, FftProblem, FftRequest, PassInfo, PlanDescription, TransformKind,
-};
+use gpumath_core::fft::{Callbacks, FftPlan, FftProblem, FftRequest, Pass, Route, TransformKind};
 use gpumath_core::operation::{self, Request};
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
@@ -213,7 +211,7 @@ impl PyFftProblem {
     /// They are `work_area`, which is the size of the largest work area of its cuFFT plans, and the
     /// copies that gpumath makes of operands that cuFFT cannot work on.
     fn workspace_size(&self, py: Python<'_>, work_area: usize) -> PyResult<usize> {
-        Ok(PlanDescription::of(&self.problem).or_raise(py)?.workspace_size(work_area))
+        Ok(Route::of(&self.problem).or_raise(py)?.workspace_size(work_area))
     }
 
     fn __getnewargs_ex__<'py>(
@@ -307,13 +305,13 @@ pub(super) fn on_one_gpu(plan: &FftPlan) -> Option<&FftProblem> {
 
 /// Counts the copies to another layout for a problem.
 pub(super) fn copies_of(py: Python<'_>, problem: &FftProblem) -> PyResult<usize> {
-    Ok(PlanDescription::of(problem).or_raise(py)?.copies)
+    Ok(Route::of(problem).or_raise(py)?.copies())
 }
 
 /// Lists the cuFFT plans of a problem.
 pub(super) fn passes_of(py: Python<'_>, problem: &FftProblem) -> PyResult<Vec<PyFftPass>> {
     let tuple = |dims: &Dims| Ok::<_, PyErr>(PyTuple::new(py, dims)?.unbind());
-    let pass = |pass: &PassInfo| {
+    let pass = |pass: &Pass| {
         Ok(PyFftPass {
             kind: kind_name(pass.kind),
             extents: tuple(&pass.extents)?,
@@ -326,7 +324,7 @@ pub(super) fn passes_of(py: Python<'_>, problem: &FftProblem) -> PyResult<Vec<Py
             batch: pass.batch,
         })
     };
-    PlanDescription::of(problem).or_raise(py)?.passes.iter().map(pass).collect()
+    Route::of(problem).or_raise(py)?.passes().map(pass).collect()
 }
 
 /// Returns the layout of a shape and strides, whose argument is called `{prefix}strides`.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use gpumath_core::matmul::{Matmul, MatmulArguments};
-use gpumath_core::tensor::MemoryLocation;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -11,7 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::arguments::scalars;
 use super::plan::PyMatmulPlan;
 use super::results::to_python;
-use crate::api::operation::{ExecutionLog, Executor, Prepared, PyWorkspace};
+use crate::api::operation::{Executor, Prepared, Setting};
 use crate::once::intern;
 
 /// Base of classes that execute one product many times. What their users repeat costs no Python
@@ -44,29 +43,15 @@ impl PyMatmulExecutor {
 
     /// Make `execute` call ``plan.run(...)`` with the operands, in the plan's order.
     ///
-    /// This holds for operands of `library`, named as in messages, on `device_id` or, if that is
-    /// None, in host memory.
-    #[expect(clippy::too_many_arguments, reason = "all that is prepared")]
+    /// This holds for operands of the library and on the device of the `setting`.
     fn _prepare(
         &self,
-        library: String,
-        device_id: Option<i32>,
         plan: &PyMatmulPlan,
         alpha: Option<&Bound<'_, PyAny>>,
         beta: Option<&Bound<'_, PyAny>>,
-        workspace: Py<PyWorkspace>,
-        blocking: bool,
-        logger: Bound<'_, PyAny>,
+        setting: Setting<'_>,
     ) -> PyResult<()> {
-        self.0.prepare(Some(Prepared {
-            plan: Arc::clone(&plan.plan),
-            defaults: scalars(alpha, beta)?,
-            library,
-            location: device_id.map_or(MemoryLocation::Host, MemoryLocation::Device),
-            workspace,
-            blocking,
-            log: ExecutionLog::of(logger)?,
-        }));
+        self.0.prepare(Some(Prepared::new(&plan.plan, scalars(alpha, beta)?, setting)?));
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use gpumath_core::matmul::{
     AlgorithmSearch, ChosenTypes, Matmul, MatmulPlan, MatmulProblem, MatmulRequest,
 };
 use gpumath_core::operation::Problem;
-use gpumath_core::tensor::{DType, MemoryLocation};
+use gpumath_core::tensor::DType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -39,8 +39,8 @@ use crate::integers::Integers;
 /// execution : {'cpu', 'cuda'}, optional
 ///     By default where the operands are.
 /// device_id : int, optional
-///     CUDA device for operands in host memory, 0 by default. Operands on a device are multiplied
-///     there.
+///     CUDA device for operands in host memory, 0 by default. Operands on another device are
+///     refused.
 /// device_ids : sequence of int, optional
 ///     Refused: a product is computed on one device.
 /// num_threads : int, optional
@@ -159,7 +159,6 @@ impl PyMatmulPlan {
     ) -> PyResult<Self> {
         let further = further_inputs(c, inputs)?;
         let operands = Operands::read(&named(a, b, &further), out, None)?;
-        let device_id = device_id.filter(|_| operands.location() == MemoryLocation::Host);
         let chosen = ExecutionArguments { execution, device_id, device_ids, num_threads };
         let request = MatmulRequest {
             further: further.iter().map(|(role, _)| *role).collect(),

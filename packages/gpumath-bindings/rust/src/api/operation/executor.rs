@@ -39,12 +39,29 @@ pub(crate) struct Prepared<O: Operation, Defaults> {
     pub(crate) plan: Arc<Plan<O>>,
     pub(crate) defaults: Defaults,
     /// Name of the operands' library.
-    pub(crate) library: String,
+    library: String,
     /// Where the operands are.
-    pub(crate) location: MemoryLocation,
-    pub(crate) workspace: Py<PyWorkspace>,
-    pub(crate) blocking: bool,
-    pub(crate) log: ExecutionLog,
+    location: MemoryLocation,
+    workspace: Py<PyWorkspace>,
+    blocking: bool,
+    log: ExecutionLog,
+}
+
+/// What an object says once of all its executions: the operands' library, named as in messages, and
+/// their device, None for host memory; the workspace; whether to wait; the logger.
+pub(crate) type Setting<'py> = (String, Option<i32>, Py<PyWorkspace>, bool, Bound<'py, PyAny>);
+
+impl<O: Operation, Defaults> Prepared<O, Defaults> {
+    pub(crate) fn new(
+        plan: &Arc<Plan<O>>,
+        defaults: Defaults,
+        setting: Setting<'_>,
+    ) -> PyResult<Self> {
+        let (library, device_id, workspace, blocking, logger) = setting;
+        let location = device_id.map_or(MemoryLocation::Host, MemoryLocation::Device);
+        let (plan, log) = (Arc::clone(plan), ExecutionLog::of(logger)?);
+        Ok(Self { plan, defaults, library, location, workspace, blocking, log })
+    }
 }
 
 impl<O: Operation, Defaults> Default for Executor<O, Defaults> {
@@ -234,7 +251,7 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
 }
 
 /// The logger that executions may be written to.
-pub(crate) struct ExecutionLog {
+struct ExecutionLog {
     logger: Py<PyAny>,
     /// The logger's own memory of its answers, which it clears when a level changes: the dictionary
     /// `Logger._cache`.
@@ -242,7 +259,7 @@ pub(crate) struct ExecutionLog {
 }
 
 impl ExecutionLog {
-    pub(crate) fn of(logger: Bound<'_, PyAny>) -> PyResult<Self> {
+    fn of(logger: Bound<'_, PyAny>) -> PyResult<Self> {
         let answers = logger.getattr_opt(intern!(logger.py(), "_cache"))?;
         let answers = answers.and_then(|answers| answers.cast_into_exact::<PyDict>().ok());
         Ok(Self { answers: answers.map(Bound::unbind), logger: logger.unbind() })

@@ -15,7 +15,7 @@ mod planning;
 mod streams;
 mod workspace;
 
-pub(crate) use executor::{ExecutionLog, Executor, Prepared};
+pub(crate) use executor::{Executor, Prepared, Setting};
 pub(crate) use invocation::Invocation;
 pub(crate) use operands::{Input, Operands, address_of};
 pub(crate) use planning::{Planning, find_or_plan};

@@ -7,7 +7,7 @@ use gpumath_core::operation::{OperandSpec, Operation, Plan, PlanLookup};
 use gpumath_core::tensor::{MemoryLocation, TensorView};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::arguments::ExecutionArguments;
 use super::invocation::Invocation;
@@ -39,11 +39,6 @@ pub(crate) struct Operands<'py> {
 }
 
 impl<'py> Operands<'py> {
-    /// Takes an operand that was read, and the array for its result.
-    pub(crate) fn unary(library: ArrayLibrary, input: Input<'py>, out: Option<Input<'py>>) -> Self {
-        Self { library, inputs: smallvec![input], out: [out] }
-    }
-
     /// Reads operands, which come with the names of the arguments, and the argument `out`. They
     /// must be of one library and require no gradient. Work enqueued on `stream` from now on waits
     /// for the work that writes the elements. Pass `None` if the elements will not be used.
@@ -54,10 +49,8 @@ impl<'py> Operands<'py> {
     ) -> PyResult<Self> {
         let mut first = None;
         let mut read = |name: &'static str, object: &Bound<'py, PyAny>| {
-            let operand = interop::view_beside(name, object, stream, first)?;
-            if first.is_none() {
-                first = Some((name, interop::library_of(object)?));
-            }
+            let (operand, library) = interop::view_beside(name, object, stream, first)?;
+            first.get_or_insert((name, library));
             Ok::<_, PyErr>(Input { object: object.clone(), operand })
         };
         let mut inputs = SmallVec::new();
@@ -92,14 +85,14 @@ impl<'py> Operands<'py> {
         find_or_plan(py, &Planning { request, inputs, execution, library, stream })
     }
 
-    /// Like [`Self::plan`], but `None` if the request refuses the operands.
+    /// Like [`Self::plan`], but `None` if the place or the request is refused.
     pub(crate) fn plan_unless_refused<O: Operation>(
         &self,
         py: Python<'py>,
         request: &O::Request,
         chosen: &ExecutionArguments<'_>,
     ) -> PyResult<Option<Arc<Plan<O>>>> {
-        let execution = chosen.resolve(py, self.location())?;
+        let Ok(execution) = chosen.resolve(py, self.location()) else { return Ok(None) };
         let (inputs, library) = (&views(&self.inputs), self.library);
         match Plan::find(request, inputs, execution) {
             Ok(PlanLookup::Cached(plan)) => Ok(Some(plan)),

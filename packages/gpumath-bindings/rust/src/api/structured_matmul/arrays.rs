@@ -40,10 +40,8 @@ impl<'py> Arrays<'py> {
     ) -> PyResult<Self> {
         let mut first = None;
         let mut read = |name: &str, object: Bound<'py, PyAny>| {
-            let operand = interop::view_beside(name, &object, stream, first)?;
-            if first.is_none() {
-                first = Some(("a", interop::library_of(&object)?));
-            }
+            let (operand, library) = interop::view_beside(name, &object, stream, first)?;
+            first.get_or_insert(("a", library));
             Ok::<_, PyErr>(Input { object, operand })
         };
         let expected = list_length(a);

@@ -1,10 +1,8 @@
 //! The class `StructuredMatmulExecutor`.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
 use gpumath_core::structured_matmul::{Scalars, StructuredMatmul};
-use gpumath_core::tensor::MemoryLocation;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -13,7 +11,7 @@ use smallvec::SmallVec;
 use super::arguments::scalars;
 use super::arrays::list_length;
 use super::plan::PyStructuredMatmulPlan;
-use crate::api::operation::{ExecutionLog, Executor, Prepared, PyWorkspace};
+use crate::api::operation::{Executor, Prepared, Setting};
 use crate::once::intern;
 
 /// Base of classes that compute one product many times. What their users repeat costs no Python
@@ -62,30 +60,18 @@ impl PyStructuredMatmulExecutor {
 
     /// Make `execute` call ``plan.run(a, b, c, alpha, beta, out, None, workspace, blocking)``.
     ///
-    /// This holds for operands of `library`, named as in messages, on `device_id` or, if that is
-    /// None, in host memory. `is_list` says whether they were given as lists.
-    #[expect(clippy::too_many_arguments, reason = "all that is prepared")]
+    /// This holds for operands of the library and on the device of the `setting`. `is_list` says
+    /// whether they were given as lists.
     fn _prepare(
         &self,
-        library: String,
-        device_id: Option<i32>,
         plan: &PyStructuredMatmulPlan,
         alpha: Option<&Bound<'_, PyAny>>,
         beta: Option<&Bound<'_, PyAny>>,
-        workspace: Py<PyWorkspace>,
-        blocking: bool,
-        logger: Bound<'_, PyAny>,
+        setting: Setting<'_>,
         is_list: bool,
     ) -> PyResult<()> {
-        self.0.prepare(Some(Prepared {
-            plan: Arc::clone(&plan.plan),
-            defaults: Defaults { scalars: scalars(alpha, beta)?, is_list },
-            library,
-            location: device_id.map_or(MemoryLocation::Host, MemoryLocation::Device),
-            workspace,
-            blocking,
-            log: ExecutionLog::of(logger)?,
-        }));
+        let defaults = Defaults { scalars: scalars(alpha, beta)?, is_list };
+        self.0.prepare(Some(Prepared::new(&plan.plan, defaults, setting)?));
         Ok(())
     }
 

@@ -85,10 +85,7 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         self._has_addend = arrays.c is not None
         self._further = {*arrays.inputs, *arrays.scales}
         self._layouts = [layout_of(array) for array in self._operands]
-        self._prepare(
-            *(self._library.name, self._device_id, self._plan, arrays.alpha, arrays.beta),
-            *(self._workspace, self._blocking, self._logger),
-        )
+        self._prepare(self._plan, arrays.alpha, arrays.beta, self._setting)
 
     def _reset_factors(self, a: Any, b: Any) -> bool:
         """Let the core take other factors, which is the fastest; False if it does not."""
