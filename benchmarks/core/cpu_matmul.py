@@ -1,10 +1,12 @@
 """Time products of matrices on the CPU, beside NumPy's, on the same threads.
 
     python benchmarks/core/cpu_matmul.py [--threads 1] [--kinds square thin] [--dtypes float32]
+        [--orders CC FC] [--most 1024] [--only 100000x8x8]
 
-Prints a line for each cell, and the worst cells. NumPy's threads are limited by the environment, so
-the process starts itself again with the variables of the common BLAS libraries. Both compute into
-new memory; rounds alternate, and the least time of each counts.
+Prints a line for each cell, and the worst cells. An order has a letter for each operand: C or F.
+NumPy's threads are limited by the environment, so the process starts itself again with the
+variables of the common BLAS libraries. Both compute into new memory and take turns, and the least
+time of each counts. With several threads, each waits until the other's threads sleep.
 """
 
 from __future__ import annotations
@@ -18,11 +20,16 @@ from collections.abc import Callable
 VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 SQUARES = [1, 2, 4, 8, 16, 24, 32, 48, 64, 100, 128, 200, 256, 384, 512, 1000, 1024, 2048, 4096]
+ODD = [3, 5, 7, 13, 17, 31, 33, 61, 97, 101, 127, 251, 509, 1021]
 THIN = [
-    (4, 4096, 4), (1, 4096, 1), (8, 4096, 8), (16, 4096, 16), (32, 4096, 32), (2, 100000, 3),
-    (4096, 4, 4096), (1000, 1, 1000), (4096, 4096, 1), (1, 4096, 4096), (1000, 1000, 1),
-    (1, 1000, 1000), (64, 64, 1), (1, 64, 64), (4096, 64, 8), (8, 64, 4096), (4096, 4096, 8),
-    (100000, 8, 8), (8, 100000, 8), (300, 300, 2),
+    (4, 4096, 4), (1, 64, 1), (1, 4096, 1), (1, 100000, 1), (8, 4096, 8), (16, 4096, 16),
+    (32, 4096, 32), (2, 100000, 3), (4096, 4, 4096), (1000, 1, 1000), (1000, 7, 1000),
+    (4096, 4096, 1), (1, 4096, 4096), (1000, 1000, 1), (1, 1000, 1000), (64, 64, 1), (1, 64, 64),
+    (4096, 64, 8), (8, 64, 4096), (4096, 4096, 8), (8, 4096, 4096), (1000, 1000, 2),
+    (1000, 1000, 3), (1000, 1000, 4), (1000, 1000, 6), (1000, 1000, 8), (1000, 1000, 16),
+    (1000, 1000, 32), (2, 1000, 1000), (5, 1000, 1000), (16, 1000, 1000), (100000, 8, 8),
+    (100000, 3, 3), (8, 100000, 8), (300, 300, 2), (101, 103, 5), (5, 103, 101), (7, 7, 1009),
+    (1009, 7, 7), (100, 2, 100), (64, 64, 2), (64, 64, 4), (64, 64, 8), (4, 64, 64), (16, 16, 2),
 ]  # fmt: skip
 BATCHES = [(10000, 4, 4, 4), (1000, 16, 16, 16), (100, 64, 64, 64), (16, 200, 200, 200)]
 
@@ -30,16 +37,30 @@ BATCHES = [(10000, 4, 4, 4), (1000, 16, 16, 16), (100, 64, 64, 64), (16, 200, 20
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--kinds", nargs="*", default=["square", "thin", "batch"])
+    parser.add_argument("--kinds", nargs="*", default=["square", "odd", "thin", "batch"])
     parser.add_argument("--dtypes", nargs="*", default=["float32", "float64"])
     parser.add_argument("--orders", nargs="*", default=["CC"])
     parser.add_argument("--most", type=int, default=4096, help="largest square")
+    parser.add_argument("--only", nargs="*", help="these products, such as 1000x1000x2")
+    parser.add_argument("--least", type=float, default=0.1, help="seconds for each subject")
     arguments = parser.parse_args()
     wanted = str(arguments.threads)
     if any(os.environ.get(name) != wanted for name in VARIABLES):
         os.environ.update(dict.fromkeys(VARIABLES, wanted))
         os.execv(sys.executable, [sys.executable, *sys.argv])
     measure(arguments)
+
+
+def shapes_of(arguments: argparse.Namespace) -> list[tuple[int, ...]]:
+    if arguments.only:
+        return [tuple(map(int, text.split("x"))) for text in arguments.only]
+    kinds: dict[str, list[tuple[int, ...]]] = {
+        "square": [(n, n, n) for n in SQUARES if n <= arguments.most],
+        "odd": [(n, n, n) for n in ODD if n <= arguments.most],
+        "thin": list(THIN),
+        "batch": list(BATCHES),
+    }
+    return [shape for kind in arguments.kinds for shape in kinds[kind]]
 
 
 def measure(arguments: argparse.Namespace) -> None:
@@ -50,18 +71,12 @@ def measure(arguments: argparse.Namespace) -> None:
     execution = None
     if arguments.threads != len(os.sched_getaffinity(0)):
         execution = linalg.ExecutionCPU(num_threads=arguments.threads)
-    shapes: list[tuple[int, ...]] = []
-    if "square" in arguments.kinds:
-        shapes += [(n, n, n) for n in SQUARES if n <= arguments.most]
-    if "thin" in arguments.kinds:
-        shapes += THIN
-    if "batch" in arguments.kinds:
-        shapes += BATCHES
     rng = np.random.default_rng()
     results: list[tuple[float, str]] = []
+    pause = 0.2 if arguments.threads > 1 else 0.0
     for dtype in arguments.dtypes:
         for orders in arguments.orders:
-            for *batch, m, k, n in shapes:
+            for *batch, m, k, n in shapes_of(arguments):
                 a, b = (
                     operand(rng, (*batch, *shape), dtype, order)
                     for shape, order in zip([(m, k), (k, n)], orders, strict=True)
@@ -69,14 +84,18 @@ def measure(arguments: argparse.Namespace) -> None:
                 own, numpy = alternate(
                     lambda a=a, b=b: linalg.matmul(a, b, execution=execution),
                     lambda a=a, b=b: np.matmul(a, b),
+                    least=arguments.least,
+                    pause=pause,
                 )
-                name = f"{dtype} {orders} {(*batch, m, k, n)}"
+                name = f"{dtype} {orders} {' × '.join(map(str, (*batch, m, k, n)))}"
                 results.append((own / numpy, name))
-                print(f"{name:45} {own * 1e6:12.1f} {numpy * 1e6:12.1f} µs {own / numpy:6.2f}")
+                times = f"{own * 1e6:12.2f} {numpy * 1e6:12.2f} µs {own / numpy:6.2f}"
+                print(f"{name:45} {times}", flush=True)
     results.sort(reverse=True)
-    print("worst:", *(f"{ratio:.2f} {name}" for ratio, name in results[:8]), sep="\n  ")
+    print("worst:", *(f"{ratio:.2f} {name}" for ratio, name in results[:12]), sep="\n  ")
     ratios = [ratio for ratio, _ in results]
-    print(f"median {ratios[len(ratios) // 2]:.2f}, of {len(ratios)} cells")
+    slow = sum(ratio > 1.1 for ratio in ratios)
+    print(f"median {ratios[len(ratios) // 2]:.2f}, {slow} of {len(ratios)} cells beyond 1.1")
 
 
 def operand(rng: object, shape: tuple[int, ...], dtype: str, order: str) -> object:
@@ -92,23 +111,27 @@ def operand(rng: object, shape: tuple[int, ...], dtype: str, order: str) -> obje
     return array if order == "C" else array.swapaxes(-1, -2)
 
 
-def alternate(*calls: Callable[[], object], least: float = 0.15) -> list[float]:
+def alternate(*calls: Callable[[], object], least: float, pause: float) -> list[float]:
     """Return the least time of each call, in seconds."""
     best = [float("inf")] * len(calls)
-    for call in calls:
-        call()
-    start = time.perf_counter()
-    repeats = [1] * len(calls)
-    rounds = 0
-    while time.perf_counter() - start < least * len(calls) or rounds < 3:
+    turns = 3 if pause else 0
+    turn = least / 3 if pause else 1e-3
+    start, rounds = time.perf_counter(), 0
+    while rounds < (turns or 3) or (not turns and time.perf_counter() - start < 2 * least):
         for index, call in enumerate(calls):
+            time.sleep(pause)
             begin = time.perf_counter()
-            for _ in range(repeats[index]):
-                call()
-            elapsed = time.perf_counter() - begin
-            best[index] = min(best[index], elapsed / repeats[index])
-            # About a millisecond a round.
-            repeats[index] = max(1, min(1000, int(1e-3 / best[index])))
+            call()
+            once = time.perf_counter() - begin
+            repeats = max(1, min(1000, int(2e-4 / once)))
+            while True:
+                before = time.perf_counter()
+                for _ in range(repeats):
+                    call()
+                after = time.perf_counter()
+                best[index] = min(best[index], (after - before) / repeats)
+                if after - begin > turn:
+                    break
         rounds += 1
     return best
 

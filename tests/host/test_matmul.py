@@ -263,14 +263,15 @@ def empty_cache() -> Iterator[None]:
 
 @pytest.mark.usefixtures("empty_cache")
 def test_plans_are_cached() -> None:
-    a, b = matrix((6, 7), "float32"), matrix((7, 8), "float32")
+    # Small products need no plan.
+    a, b = matrix((60, 70), "float32"), matrix((70, 80), "float32")
     for count in range(4):
         linalg.matmul(a.copy(), b)
         info = core.plan_cache_info()
         assert (info.misses, info.hits, info.size) == (1, count, 1)
-    linalg.matmul(a, b, out=np.empty((6, 8), np.float32))
+    linalg.matmul(a, b, out=np.empty((60, 80), np.float32))
     assert core.plan_cache_info().misses == 1, "the problem is that of a new result"
-    linalg.matmul(a, b, out=np.empty((6, 8), np.float32, order="F"))
+    linalg.matmul(a, b, out=np.empty((60, 80), np.float32, order="F"))
     linalg.matmul(np.asfortranarray(a), b)
     linalg.matmul(a.astype(float), b.astype(float))
     assert core.plan_cache_info().size == 4
@@ -278,18 +279,19 @@ def test_plans_are_cached() -> None:
 
 @pytest.mark.usefixtures("empty_cache")
 def test_transforms_and_products_share_the_cache() -> None:
+    a, b = matrix((60, 70), "float32"), matrix((70, 80), "float32")
     core.set_plan_cache_limit(3)
-    linalg.matmul(A, B)
+    linalg.matmul(a, b)
     for length in (5, 6, 7):
         fft.fft(np.ones(length, complex))
     info = core.plan_cache_info()
     assert (info.size, info.misses) == (3, 4)
-    linalg.matmul(A, B)
+    linalg.matmul(a, b)
     assert core.plan_cache_info().misses == 5, "the transforms have displaced its plan"
     core.plan_cache_clear()
     assert core.plan_cache_info().size == 0
     core.set_plan_cache_limit(0)
-    check_product(linalg.matmul(A, B), A, B)
+    check_product(linalg.matmul(a, b), a, b)
     assert core.plan_cache_info().size == 0
 
 

@@ -4,18 +4,26 @@
 //! depth has kernels of our own, because `gemm` copies its operands first.
 
 use gemm::Parallelism;
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 
+use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
-use super::vector::{add_product, load, multiply_vector};
+use super::tile::Product;
+use super::vector::multiply_vector;
 
 /// Multiplications up to which plain loops take less time than a call of `gemm`.
 pub(super) const TINY: usize = 1 << 10;
 
-/// Most rows and columns of a result, and the least depth, for which sums are computed one by one.
+/// Most columns of a result that count as few.
 const FEW: usize = 8;
-const LONG: usize = 128;
+
+/// Most elements of a result that are worth a long dot product each, and the least such depth.
+const FEW_ELEMENTS: usize = 1024;
+const LONG: usize = 1024;
+
+/// Depths that count as little.
+const SHALLOW: usize = 8;
 
 /// Depths up to which a vector is treated as a small matrix.
 const SHORT: usize = 4;
@@ -35,7 +43,6 @@ pub(super) unsafe fn multiply_add<T: Number>(
 ) {
     let [rows, columns, depth] = shape;
     let has_unit_step = |matrix: Matrix| matrix.steps.contains(&1);
-    let is_tiny = rows * columns * depth <= TINY;
     // SAFETY: the caller guarantees what the functions require.
     unsafe {
         if columns == 1 && has_unit_step(a) && depth > SHORT {
@@ -45,8 +52,14 @@ pub(super) unsafe fn multiply_add<T: Number>(
             let (a, b, out) = (b.transposed(), a.transposed(), out.transposed());
             return multiply_vector(columns, depth, alpha, a, b, beta, out);
         }
-        if is_tiny || (T::IS_REAL && rows <= FEW && columns <= FEW && depth >= LONG) {
-            return multiply_small(shape, alpha, a, b, beta, out);
+        let product = Product { shape, alpha, a, b, beta, out };
+        if multiply_few(product) {
+            return;
+        }
+        if let Ok(Some(library)) = library()
+            && library.multiply(product)
+        {
+            return;
         }
         gemm::gemm(
             rows,
@@ -72,186 +85,77 @@ pub(super) unsafe fn multiply_add<T: Number>(
     }
 }
 
-/// Stores one element of the result.
-///
-/// # Safety
-/// The element of `out` is in valid memory.
-#[inline(always)]
-pub(super) unsafe fn store<T: Number>(out: *mut T, alpha: T, sum: T, beta: Option<T>) {
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        *out = match beta {
-            Some(beta) => alpha * sum + beta * *out,
-            None => alpha * sum,
-        };
-    }
-}
-
-/// Computes a result of few elements.
+/// Computes a small product, or one of few rows or columns, without `gemm` if that takes less time.
+/// Returns whether it did.
 ///
 /// # Safety
 /// As for [`multiply_add`].
-unsafe fn multiply_small<T: Number>(
-    [rows, columns, depth]: [usize; 3],
-    alpha: T,
-    a: Matrix,
-    b: Matrix,
-    beta: Option<T>,
-    out: Matrix,
-) {
-    let is_conjugated = !T::IS_REAL && (a.is_conjugated || b.is_conjugated);
-    if a.steps[1] == 1 && b.steps[0] == 1 && depth >= LONG && rows <= FEW && !is_conjugated {
-        for column in 0..columns {
-            let mut sums = [T::ZERO; FEW];
-            // SAFETY: the column has so many elements, side by side, and `a` has rows as long.
-            unsafe {
-                let x = std::slice::from_raw_parts(b.at::<T>(0, column), depth);
-                add_product(Arch::new(), &mut sums[..rows], a, x);
-                for (row, &sum) in sums.iter().enumerate().take(rows) {
-                    store(out.at(row, column), alpha, sum, beta);
-                }
-            }
-        }
-        return;
+unsafe fn multiply_few<T: Number>(product: Product<T>) -> bool {
+    let [rows, columns, depth] = product.shape;
+    let is_tiny = rows * columns * depth <= TINY;
+    let is_narrow = rows.min(columns) <= FEW || depth <= SHALLOW;
+    let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
+    // `gemm` has better kernels for complex numbers.
+    if !(is_tiny || (T::IS_REAL && (is_narrow || are_few))) {
+        return false;
     }
-    let is_turned = a.steps[0] == 1 && b.steps[1] != 1;
-    let (a, b, out, rows, columns) = if is_turned {
-        // The rows of the right factor are to lie side by side.
-        (b.transposed(), a.transposed(), out.transposed(), columns, rows)
-    } else {
-        (a, b, out, rows, columns)
-    };
-    let product = SmallProduct { rows, columns, depth, alpha, a, b, beta, out };
-    Arch::new().dispatch(product);
-}
-
-/// A product that is computed in tiles of a few rows, and of as many columns as a vector has
-/// numbers.
-struct SmallProduct<T> {
-    rows: usize,
-    columns: usize,
-    depth: usize,
-    alpha: T,
-    a: Matrix,
-    b: Matrix,
-    beta: Option<T>,
-    out: Matrix,
-}
-
-impl<T: Number> WithSimd for SmallProduct<T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
-        for left in (0..self.columns).step_by(lanes) {
-            let width = lanes.min(self.columns - left);
-            let mut top = 0;
-            // SAFETY: so many rows and columns are left, and the caller of `multiply_small` vouches
-            // for the memory.
-            unsafe {
-                while top + 4 <= self.rows {
-                    self.compute_tile::<S, 4>(simd, top, left, width);
-                    top += 4;
-                }
-                while top < self.rows {
-                    self.compute_tile::<S, 1>(simd, top, left, width);
-                    top += 1;
-                }
-            }
+    let (arch, turned) = (Arch::new(), product.transposed());
+    let costs = [
+        product.cost_of_dots(),
+        turned.cost_of_dots(),
+        product.cost_of_tiles(),
+        turned.cost_of_tiles(),
+        if is_tiny { f64::INFINITY } else { product.cost_of_gemm() },
+    ];
+    let mut cheapest = 0;
+    for (way, &cost) in costs.iter().enumerate() {
+        if cost < costs[cheapest] {
+            cheapest = way;
         }
     }
-}
-
-/// Numbers of a vector at most.
-const MAX_LANES: usize = 16;
-
-impl<T: Number> SmallProduct<T> {
-    /// Computes `M` by `width` elements of the result, from sums of even and of odd steps of the
-    /// depth.
-    ///
-    /// # Safety
-    /// The result has so many elements from there on, at most as many columns as a vector has
-    /// numbers, and the matrices are in valid memory.
-    #[inline(always)]
-    unsafe fn compute_tile<S: Simd, const M: usize>(
-        &self,
-        simd: S,
-        top: usize,
-        left: usize,
-        width: usize,
-    ) {
-        let (a, b) = (self.a.from::<T>(top, 0), self.b.from::<T>(0, left));
-        let are_neighbours = b.steps[1] == 1 && (T::IS_REAL || !b.is_conjugated);
-        let mut even = [T::splat(simd, T::ZERO); M];
-        let mut odd = even;
-        let middles = self.depth / 2 * 2;
-        // SAFETY: the caller guarantees the extents.
-        unsafe {
-            let row = |middle: usize| load_row::<T, S>(simd, b, are_neighbours, middle, width);
-            for middle in (0..middles).step_by(2) {
-                add_outer::<T, S, M>(simd, &mut even, a, middle, row(middle));
-                add_outer::<T, S, M>(simd, &mut odd, a, middle + 1, row(middle + 1));
-            }
-            if middles < self.depth {
-                add_outer::<T, S, M>(simd, &mut even, a, middles, row(middles));
-            }
-        }
-        for (row, (even, odd)) in even.into_iter().zip(odd).enumerate() {
-            let mut sums = [T::ZERO; MAX_LANES];
-            // SAFETY: a vector has at most so many numbers, and the caller guarantees the extents.
-            unsafe {
-                let sum = T::add_vectors(simd, even, odd);
-                sums.as_mut_ptr().cast::<T::Vector<S>>().write_unaligned(sum);
-                for (column, &sum) in sums.iter().enumerate().take(width) {
-                    store(self.out.at(top + row, left + column), self.alpha, sum, self.beta);
-                }
-            }
-        }
-    }
-}
-
-/// Returns some elements of a row of the right factor, and zeros behind them.
-///
-/// # Safety
-/// The row has so many elements, at most as many as a vector has numbers.
-#[inline(always)]
-unsafe fn load_row<T: Number, S: Simd>(
-    simd: S,
-    b: Matrix,
-    are_neighbours: bool,
-    middle: usize,
-    width: usize,
-) -> T::Vector<S> {
-    // SAFETY: the caller guarantees the extents.
+    // SAFETY: the caller guarantees what the functions require.
     unsafe {
-        if are_neighbours {
-            let row = std::slice::from_raw_parts(b.at::<T>(middle, 0), width);
-            return T::load_part(simd, row);
+        match cheapest {
+            0 => return product.compute_by_dots(arch),
+            1 => return turned.compute_by_dots(arch),
+            2 => product.compute_in_tiles(arch),
+            3 => turned.compute_in_tiles(arch),
+            _ => return false,
         }
-        let mut row = [T::ZERO; MAX_LANES];
-        for (column, element) in row.iter_mut().enumerate().take(width) {
-            *element = b.get(middle, column);
-        }
-        load::<T, S>(row.as_ptr())
     }
+    true
 }
 
-/// Adds a column of `a` times a row of the right factor.
-///
-/// # Safety
-/// `a` has `M` rows, and the column.
-#[inline(always)]
-unsafe fn add_outer<T: Number, S: Simd, const M: usize>(
-    simd: S,
-    sums: &mut [T::Vector<S>; M],
-    a: Matrix,
-    middle: usize,
-    right: T::Vector<S>,
-) {
-    for (row, sum) in sums.iter_mut().enumerate() {
-        // SAFETY: the caller guarantees the extents.
-        let left = T::splat(simd, unsafe { a.get(row, middle) });
-        *sum = T::multiply_add(simd, left, right, *sum);
+/// About how many cycles each way takes, by measurements on processors with vectors of 64 bytes.
+/// Their ratios are much the same for shorter vectors.
+impl<T: Number> Product<T> {
+    const NUMBERS: f64 = (64 / size_of::<T>()) as f64;
+    const MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 2.2 };
+
+    /// By dot products of rows of `a` and columns of `b`.
+    fn cost_of_dots(&self) -> f64 {
+        let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
+        if self.a.steps[1] != 1 {
+            return f64::INFINITY;
+        }
+        let one = (depth / Self::NUMBERS).ceil() * Self::MULTIPLY_ADD + 5.0;
+        let copy = if self.b.steps[0] == 1 { 0.0 } else { 2.0 * columns * depth };
+        rows * columns * one + copy
+    }
+
+    /// In tiles, whose vectors lie along the rows of `out`.
+    fn cost_of_tiles(&self) -> f64 {
+        let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
+        let vectors = (columns / Self::NUMBERS).ceil();
+        let stored = if self.out.steps[1] == 1 { vectors } else { 1.5 * columns };
+        let copy = if self.b.steps[1] == 1 { 0.0 } else { 1.5 * columns * depth };
+        rows * (depth * vectors * (Self::MULTIPLY_ADD + 0.15) + stored) + copy
+    }
+
+    /// By the `gemm` crate, which copies its operands.
+    fn cost_of_gemm(&self) -> f64 {
+        let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
+        let sum = rows * columns * depth / Self::NUMBERS * Self::MULTIPLY_ADD;
+        sum + rows * columns + 0.5 * (rows + columns) * depth + 3000.0
     }
 }

@@ -12,10 +12,16 @@
 
 mod blocks;
 mod kernels;
+mod library;
+mod library_api;
+mod library_gemm;
 mod matrix;
+mod narrow;
 mod number;
+mod small;
 mod structure;
 mod structured;
+mod tile;
 mod vector;
 
 use std::cell::Cell;
@@ -28,7 +34,9 @@ use crate::memory::{check_available, zeroed};
 use crate::parallel::parallel_for;
 use crate::tensor::{BatchDim, BatchDims, Layout};
 
+pub(crate) use library::engine_name;
 pub(crate) use number::Number;
+pub use small::{MOST_OF_SMALL, SmallFactor, multiply_small};
 pub use structure::{Structure, Triangle};
 
 /// Multiplications that are worth another thread.
@@ -107,11 +115,13 @@ pub(crate) struct CpuProducts {
 
 impl CpuProducts {
     /// Plans batches of products, none of them empty, each with its factors, its third operand and
-    /// its result. The batch dimensions of a product's layouts have the same extents.
+    /// its result. The batch dimensions of a product's layouts have the same extents. An error if
+    /// a library was asked for that cannot be used.
     pub(crate) fn new<'a>(
         products: impl IntoIterator<Item = ([Factor<'a>; 2], Option<&'a Layout>, &'a Layout)>,
         threads: NonZeroUsize,
-    ) -> Self {
+    ) -> Result<Self> {
+        library::library()?;
         let products = products.into_iter();
         let mut batches: Vec<Batch> =
             products.map(|(factors, addend, out)| Batch::new(factors, addend, out)).collect();
@@ -127,11 +137,11 @@ impl CpuProducts {
             batch.cut(if entries >= 4 * shares { 1 } else { shares });
             first_blocks.push(first_blocks[first_blocks.len() - 1] + batch.blocks());
         }
-        Self {
+        Ok(Self {
             batches,
             first_blocks,
             threads: NonZeroUsize::new(shares).unwrap_or(NonZeroUsize::MIN),
-        }
+        })
     }
 
     /// Computes. `terms` returns those of each batch. Blocks until the results are written.

@@ -41,6 +41,9 @@ pub(crate) trait Number:
     /// Returns a vector that begins with these numbers and ends with zeros.
     fn load_part<S: Simd>(simd: S, numbers: &[Self]) -> Self::Vector<S>;
 
+    /// Writes as many of a vector's first numbers as there is room for.
+    fn store_part<S: Simd>(simd: S, numbers: &mut [Self], vector: Self::Vector<S>);
+
     /// Returns `a * b + c`, rounded once or twice.
     fn multiply_add<S: Simd>(
         simd: S,
@@ -57,7 +60,15 @@ pub(crate) trait Number:
 }
 
 macro_rules! vectors {
-    ($vector:ident, $splat:ident, $load:ident, $multiply_add:ident, $add:ident, $sum:ident) => {
+    (
+        $vector:ident,
+        $splat:ident,
+        $load:ident,
+        $store:ident,
+        $multiply_add:ident,
+        $add:ident,
+        $sum:ident
+    ) => {
         type Vector<S: Simd> = S::$vector;
 
         #[inline(always)]
@@ -68,6 +79,11 @@ macro_rules! vectors {
         #[inline(always)]
         fn load_part<S: Simd>(simd: S, numbers: &[Self]) -> S::$vector {
             simd.$load(numbers)
+        }
+
+        #[inline(always)]
+        fn store_part<S: Simd>(simd: S, numbers: &mut [Self], vector: S::$vector) {
+            simd.$store(numbers, vector);
         }
 
         #[inline(always)]
@@ -150,11 +166,43 @@ macro_rules! numbers {
 
 numbers!(
     f32,
-    (f32s, splat_f32s, partial_load_f32s, mul_add_e_f32s, add_f32s, reduce_sum_f32s),
-    (c32s, splat_c32s, partial_load_c32s, mul_add_e_c32s, add_c32s, reduce_sum_c32s)
+    (
+        f32s,
+        splat_f32s,
+        partial_load_f32s,
+        partial_store_f32s,
+        mul_add_e_f32s,
+        add_f32s,
+        reduce_sum_f32s
+    ),
+    (
+        c32s,
+        splat_c32s,
+        partial_load_c32s,
+        partial_store_c32s,
+        mul_add_e_c32s,
+        add_c32s,
+        reduce_sum_c32s
+    )
 );
 numbers!(
     f64,
-    (f64s, splat_f64s, partial_load_f64s, mul_add_e_f64s, add_f64s, reduce_sum_f64s),
-    (c64s, splat_c64s, partial_load_c64s, mul_add_e_c64s, add_c64s, reduce_sum_c64s)
+    (
+        f64s,
+        splat_f64s,
+        partial_load_f64s,
+        partial_store_f64s,
+        mul_add_e_f64s,
+        add_f64s,
+        reduce_sum_f64s
+    ),
+    (
+        c64s,
+        splat_c64s,
+        partial_load_c64s,
+        partial_store_c64s,
+        mul_add_e_c64s,
+        add_c64s,
+        reduce_sum_c64s
+    )
 );

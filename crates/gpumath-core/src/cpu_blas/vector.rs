@@ -6,9 +6,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::kernels::store;
 use super::matrix::Matrix;
 use super::number::Number;
+use super::tile::store;
 
 /// Elements of the result that are computed before the next, and of a vector that are copied to
 /// make them neighbours.
@@ -139,6 +139,26 @@ pub(super) unsafe fn add_product<T: Number>(arch: Arch, sums: &mut [T], a: Matri
 pub(super) unsafe fn load<T: Number, S: Simd>(from: *const T) -> T::Vector<S> {
     // SAFETY: the caller guarantees it, and a vector has no bits of its own.
     unsafe { from.cast::<T::Vector<S>>().read_unaligned() }
+}
+
+/// Reads so many numbers, at most as many as a vector has, with zeros behind them. `FULL` says that
+/// they are as many.
+///
+/// # Safety
+/// As for [`load`].
+#[inline(always)]
+pub(super) unsafe fn load_count<T: Number, S: Simd, const FULL: bool>(
+    simd: S,
+    from: *const T,
+    count: usize,
+) -> T::Vector<S> {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        if FULL {
+            return load::<T, S>(from);
+        }
+        T::load_part(simd, std::slice::from_raw_parts(from, count))
+    }
 }
 
 /// Adds to each of the sums the product of a row of `a`, whose elements lie side by side, and `x`.

@@ -9,7 +9,7 @@ use super::problem::{Direction, FftProblem};
 use super::request::FftRequest;
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
-use crate::loader;
+use crate::loader::cpu_library::cpu_library_folders;
 use crate::operation::{Call, Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 use crate::process::SetOnce;
 
@@ -108,9 +108,6 @@ fn cpu_library() -> Result<Option<Arc<CpuLibrary>>> {
     if let Some(chosen) = CHOSEN.get() {
         return Ok(chosen.clone());
     }
-    let paths = loader::search_paths();
-    let prefix = paths.prefix.iter().map(|prefix| prefix.join("lib"));
-    let packages = paths.package_folders.iter().map(|folder| folder.join("nvpl").join("lib"));
-    let chosen = CpuLibrary::selected(&prefix.chain(packages).collect::<Vec<_>>())?;
+    let chosen = CpuLibrary::selected(&cpu_library_folders(&["nvpl/lib"]))?;
     Ok(CHOSEN.get_or_init(|| chosen).clone())
 }

@@ -10,6 +10,7 @@
 //! has opened is mapped, so a search finds that first.
 
 pub mod catalog;
+pub(crate) mod cpu_library;
 mod environment;
 mod function_names;
 mod library_set;

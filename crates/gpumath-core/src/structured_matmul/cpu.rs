@@ -6,7 +6,7 @@ use rustfft::num_complex::Complex;
 
 use super::problem::{Product, StructuredMatmulProblem};
 use super::scalars::Scalars;
-use crate::cpu_blas::{CpuProducts, Number, Terms};
+use crate::cpu_blas::{CpuProducts, Number, Terms, engine_name};
 use crate::device::ContextGuard;
 use crate::error::Result;
 use crate::operation::{Call, Engine};
@@ -22,7 +22,7 @@ pub(super) struct CpuEngine {
 }
 
 impl CpuEngine {
-    pub(super) fn new(problem: &StructuredMatmulProblem, threads: NonZeroUsize) -> Self {
+    pub(super) fn new(problem: &StructuredMatmulProblem, threads: NonZeroUsize) -> Result<Self> {
         let is_computed = |&place: &usize| !problem.products[place].is_empty();
         let places: Vec<usize> = (0..problem.count()).filter(is_computed).collect();
         let products = places.iter().map(|&place| {
@@ -30,8 +30,8 @@ impl CpuEngine {
             let [_, _, c, out] = &product.matrices;
             ([product.factor(0), product.factor(1)], problem.has_addend.then_some(c), out)
         });
-        let products = CpuProducts::new(products, threads);
-        Self { problem: problem.clone(), places, products }
+        let products = CpuProducts::new(products, threads)?;
+        Ok(Self { problem: problem.clone(), places, products })
     }
 
     /// Multiplies matrices with elements of type `T`.
@@ -56,7 +56,7 @@ impl Engine for CpuEngine {
     type Arguments = Scalars;
 
     fn name(&self) -> &'static str {
-        "embedded"
+        engine_name()
     }
 
     unsafe fn execute(

@@ -13,7 +13,7 @@ mod scalars;
 use crate::error::{Error, Result};
 use crate::operation::{Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 
-pub use crate::cpu_blas::{Structure, Triangle};
+pub use crate::cpu_blas::{MOST_OF_SMALL, SmallFactor, Structure, Triangle, multiply_small};
 pub use problem::StructuredMatmulProblem;
 pub use request::{Qualifier, StructuredMatmulRequest};
 pub use scalars::Scalars;
@@ -33,7 +33,7 @@ impl Operation for StructuredMatmul {
 
     fn plan(problem: &StructuredMatmulProblem, execution: Execution) -> Result<Self::Engine> {
         match execution {
-            Execution::Cpu { threads } => Ok(Box::new(cpu::CpuEngine::new(problem, threads))),
+            Execution::Cpu { threads } => Ok(Box::new(cpu::CpuEngine::new(problem, threads)?)),
             Execution::Cuda { device } => match cuda::GeneralEngine::new(problem, execution)? {
                 Some(engine) => Ok(Box::new(engine)),
                 None => Ok(Box::new(cuda::CublasEngine::new(problem, device)?)),

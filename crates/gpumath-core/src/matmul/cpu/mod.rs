@@ -18,7 +18,7 @@ use super::MatmulArguments;
 use super::epilog::Epilog;
 use super::geometry::{Geometry, Matrix};
 use super::problem::{InputRole, MatmulProblem};
-use crate::cpu_blas::{CpuProducts, Factor, Number, Structure, Terms};
+use crate::cpu_blas::{CpuProducts, Factor, Number, Structure, Terms, engine_name};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::memory::zeroed;
@@ -92,7 +92,7 @@ impl CpuMatmul {
         };
         let is_empty = rows == 0 || columns == 0 || result.is_empty();
         let product = ([factor(&a, 0), factor(&b, 1)], addend.as_ref(), &result);
-        let products = CpuProducts::new((!is_empty).then_some(product), threads);
+        let products = CpuProducts::new((!is_empty).then_some(product), threads)?;
         Ok(Self { problem: problem.clone(), geometry, wide, is_direct, products, threads })
     }
 
@@ -195,7 +195,7 @@ impl Engine for CpuMatmul {
     type Arguments = MatmulArguments;
 
     fn name(&self) -> &'static str {
-        "embedded"
+        engine_name()
     }
 
     unsafe fn execute(

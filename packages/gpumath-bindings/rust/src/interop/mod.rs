@@ -13,6 +13,7 @@ pub(crate) mod dlpack_abi;
 pub(crate) mod dlpack_import;
 mod library_pool;
 mod numpy;
+mod numpy_c_api;
 mod refusal;
 mod stream;
 mod torch;
@@ -32,6 +33,7 @@ use crate::once::intern;
 use crate::py_buffer::PyBufferGuard;
 
 pub(crate) use array_library::ArrayLibrary;
+pub(crate) use numpy_c_api::{NumpyArray, NumpyCApi};
 pub(crate) use refusal::{Named, Refusal};
 pub(crate) use stream::stream_handle;
 

@@ -16,6 +16,7 @@ from gpumath.linalg._qualifiers import Qualifiers
 
 __all__ = ["matmul"]
 
+_multiply = core.StructuredMatmulPlan.multiply
 _ROOT_LOGGER = logging.getLogger()
 _INFO = logging.INFO
 
@@ -118,8 +119,10 @@ def matmul(
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
         # The short way: what the long one does for defaults.
-        where: Any = () if execution is None else ("cpu", execution.num_threads)
-        result = core.StructuredMatmulPlan.multiply(a, b, c, alpha, beta, out, *where)
+        if execution is None:
+            result = _multiply(a, b, c, alpha, beta, out)
+        else:
+            result = _multiply(a, b, c, alpha, beta, out, "cpu", execution.num_threads)
         if result is not None:
             return result
     chosen = resolve_options(MatmulOptions, options)

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use gpumath_sys::dynlib::DynamicLibrary;
 
 use crate::fft::Precision;
+use crate::loader::cpu_library::function_at;
 use crate::process::PerProcess;
 
 /// C struct `fftw_iodim64`: an extent, and a stride in the input and in the output, in elements.
@@ -105,15 +106,4 @@ impl FftwApi {
             Ok(api)
         }
     }
-}
-
-/// Returns the function at an address.
-///
-/// # Safety
-/// `address` is that of a function of type `F`.
-pub(super) unsafe fn function_at<F: Copy>(address: usize) -> F {
-    const { assert!(size_of::<F>() == size_of::<usize>()) };
-    let pointer = std::ptr::with_exposed_provenance::<()>(address);
-    // SAFETY: a function pointer has the size of an address, and the caller guarantees its type.
-    unsafe { std::mem::transmute_copy(&pointer) }
 }

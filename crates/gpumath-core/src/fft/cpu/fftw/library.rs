@@ -1,14 +1,17 @@
 //! Finds and opens the library with FFTW's interface that takes the place of the embedded engine.
 
-use std::ffi::{CStr, OsString, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpumath_sys::dynlib::{DynamicLibrary, check};
+use gpumath_sys::dynlib::DynamicLibrary;
 
-use super::api::{FftwApi, function_at};
+use super::api::FftwApi;
 use crate::error::{Attempt, Error, LibraryNotFound, Result};
 use crate::fft::Precision;
+use crate::loader::cpu_library::{
+    check_mkl, choose_mkl_threads, environment, function_at, open_file, set_variable,
+};
 use crate::process::SetOnce;
 
 /// The environment variable that names the library to use: a path, `mkl`, `nvpl`, `fftw` or
@@ -99,7 +102,9 @@ impl CpuLibrary {
     /// empty, nvmath-python's variable `NVMATH_FFT_CPU_LIBRARY` decides, and if that is not set
     /// either, MKL or NVPL in one of these folders is used.
     pub fn selected(search: &[PathBuf]) -> Result<Option<Arc<Self>>> {
-        let Some((variable, value)) = set_variable() else { return Ok(Self::installed(search)) };
+        let Some((variable, value)) = set_variable(VARIABLES) else {
+            return Ok(Self::installed(search));
+        };
         match value.to_str() {
             Some("embedded") => Ok(None),
             Some(asked) => Self::requested(asked, search).map(Some),
@@ -141,7 +146,7 @@ impl CpuLibrary {
                     "the CPU library {path_or_name:?} was asked for and cannot be opened"
                 ),
                 tried,
-                environment: environment(),
+                environment: environment(VARIABLES),
                 fix: format!("{}; or set {VARIABLE}=embedded", product.fix()),
             }))
         })
@@ -266,26 +271,11 @@ impl CpuLibrary {
                 library: self.name().into(),
                 reason: format!("no {symbol} in {} or beside it", self.path()),
                 tried: Vec::new(),
-                environment: environment(),
+                environment: environment(VARIABLES),
                 fix: format!("{}; or set {VARIABLE}=embedded", self.product.fix()),
             }))
         })
     }
-}
-
-/// Returns the variable that names the library, if it is set, for messages.
-fn environment() -> Vec<(String, String)> {
-    set_variable()
-        .map(|(name, value)| (name.to_string(), value.to_string_lossy().into_owned()))
-        .into_iter()
-        .collect()
-}
-
-/// Returns the variable that decides and its value; `None` if none is set, or all are empty.
-fn set_variable() -> Option<(&'static str, OsString)> {
-    VARIABLES.into_iter().find_map(|name| {
-        std::env::var_os(name).filter(|value| !value.is_empty()).map(|value| (name, value))
-    })
 }
 
 /// Opens the file and the others of the same library.
@@ -317,46 +307,4 @@ fn has_threads(part: &str) -> impl Fn(&DynamicLibrary) -> bool {
     let symbol =
         if part.starts_with("fftw3f") { "fftwf_init_threads" } else { "fftw_init_threads" };
     move |file| file.symbol(symbol).is_some()
-}
-
-/// Returns an error if a file is absent or damaged that MKL loads later, because MKL ends the
-/// process then.
-fn check_mkl(path: &Path) -> std::result::Result<(), String> {
-    let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else { return Ok(()) };
-    if folder.as_os_str().is_empty() {
-        return Ok(());
-    }
-    let core = folder.join(file.to_string_lossy().replacen("mkl_rt", "mkl_core", 1));
-    if !core.is_file() {
-        return Err(format!("{} is absent", core.display()));
-    }
-    let entries = folder.read_dir().map_err(|error| error.to_string())?;
-    for part in entries.flatten().map(|entry| entry.path()) {
-        let name = part.file_name().unwrap_or_default().to_string_lossy();
-        if name.contains("mkl_") && part.extension().is_some_and(|end| end != "a") {
-            check(&part).map_err(|damage| {
-                format!("needs {}, which cannot be used: {damage}", part.display())
-            })?;
-        }
-    }
-    Ok(())
-}
-
-/// Makes MKL run on one thread if Intel's OpenMP is absent, which its threads need by default.
-fn choose_mkl_threads(path: &Path, mkl: &DynamicLibrary) {
-    const SEQUENTIAL: c_int = 1;
-    let openmp = if cfg!(windows) { "libiomp5md.dll" } else { "libiomp5.so" };
-    if open_file(&path.with_file_name(openmp)).is_ok() || open_file(Path::new(openmp)).is_ok() {
-        return;
-    }
-    if let Some(address) = mkl.symbol("MKL_Set_Threading_Layer") {
-        // SAFETY: MKL's header gives the symbol this type.
-        unsafe { function_at::<unsafe extern "C" fn(c_int) -> c_int>(address)(SEQUENTIAL) };
-    }
-}
-
-fn open_file(path: &Path) -> std::result::Result<DynamicLibrary, String> {
-    // SAFETY: loading runs the file's initializers. The file is a library with FFTW's interface or
-    // a part of one, as the user says or its name does.
-    unsafe { DynamicLibrary::open(path) }
 }

@@ -4,6 +4,7 @@ mod arguments;
 mod arrays;
 mod executor;
 mod plan;
+mod small;
 
 pub(crate) use executor::PyStructuredMatmulExecutor;
 pub(crate) use plan::PyStructuredMatmulPlan;

@@ -12,6 +12,7 @@ use pyo3::types::PyTuple;
 
 use super::arguments::{QualifierTuple, qualifier, scalars};
 use super::arrays::Arrays;
+use super::small;
 use crate::api::operation::arguments::{ExecutionArguments, thread_limit};
 use crate::api::operation::{PyWorkspace, UserStream};
 use crate::error::OrRaise;
@@ -165,6 +166,13 @@ impl PyStructuredMatmulPlan {
         execution: Option<&str>,
         #[pyo3(from_py_with = thread_limit)] num_threads: Option<NonZeroUsize>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let others = [c, alpha, beta, out];
+        if others.iter().all(Option::is_none)
+            && execution.is_none_or(|name| name == "cpu")
+            && let Some(result) = small::multiply(a, b)?
+        {
+            return Ok(Some(result));
+        }
         let Ok(scalars) = scalars(alpha, beta) else { return Ok(None) };
         let Ok(mut arrays) = Arrays::read(a, b, c, out, Some(0)) else { return Ok(None) };
         let chosen = ExecutionArguments { execution, num_threads, ..ExecutionArguments::default() };

@@ -1,0 +1,165 @@
+//! Products with few rows or few columns, whose sums are long: every element of the result is a
+//! dot product of a row of the left factor and a column of the right one.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::matrix::Matrix;
+use super::number::Number;
+use super::tile::{Product, store};
+use super::vector::load_count;
+use crate::memory::zeroed;
+
+/// Rows and columns whose sums are computed at a time.
+const GROUP: usize = 4;
+
+impl<T: Number> Product<T> {
+    /// Computes by dot products, if the rows of the left factor lie side by side. Columns of the
+    /// right factor that do not are copied. `false` if there is no memory for that.
+    ///
+    /// # Safety
+    /// As for [`multiply_add`](super::kernels::multiply_add).
+    pub(super) unsafe fn compute_by_dots(self, arch: Arch) -> bool {
+        let [_, columns, depth] = self.shape;
+        let is_conjugated = !T::IS_REAL && self.a.is_conjugated;
+        let right = if is_conjugated { self.b.conjugated() } else { self.b };
+        let mut copy = Vec::new();
+        let mut b = right;
+        if right.steps[0] != 1 || (!T::IS_REAL && right.is_conjugated) {
+            let Ok(room) = zeroed::<T>(columns * depth, "a narrow factor") else { return false };
+            copy = room;
+            let first = copy.as_mut_ptr() as usize;
+            b = Matrix { first, steps: [1, depth as isize], is_conjugated: false };
+            // SAFETY: the caller guarantees the extents, and the copy has as many elements.
+            unsafe { right.copy_to::<T>(b, depth, columns) };
+        }
+        arch.dispatch(Dots { product: Self { b, ..self }, is_conjugated });
+        drop(copy);
+        true
+    }
+}
+
+/// Rows of `a` times columns of `b`, all of whose elements lie side by side.
+struct Dots<T> {
+    product: Product<T>,
+    /// Whether the sums are to be conjugated.
+    is_conjugated: bool,
+}
+
+impl<T: Number> WithSimd for Dots<T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let [rows, columns, _] = self.product.shape;
+        // SAFETY: so many rows and columns are left, and the caller of `compute_by_dots` vouches
+        // for the memory.
+        unsafe {
+            let mut top = 0;
+            while top + GROUP <= rows {
+                self.compute_rows::<S, GROUP>(simd, top, columns);
+                top += GROUP;
+            }
+            while top < rows {
+                self.compute_rows::<S, 1>(simd, top, columns);
+                top += 1;
+            }
+        }
+    }
+}
+
+impl<T: Number> Dots<T> {
+    /// Computes `M` rows of the result.
+    ///
+    /// # Safety
+    /// The result has so many, and the matrices are in valid memory.
+    #[inline(always)]
+    unsafe fn compute_rows<S: Simd, const M: usize>(&self, simd: S, top: usize, columns: usize) {
+        let mut left = 0;
+        // SAFETY: the caller guarantees the extents.
+        unsafe {
+            while left + 4 <= columns {
+                self.compute::<S, M, 4>(simd, top, left);
+                left += 4;
+            }
+            match columns - left {
+                1 => self.compute::<S, M, 1>(simd, top, left),
+                2 => self.compute::<S, M, 2>(simd, top, left),
+                3 => self.compute::<S, M, 3>(simd, top, left),
+                _ => {}
+            }
+        }
+    }
+
+    /// Computes `M` by `N` elements of the result.
+    ///
+    /// # Safety
+    /// As for [`Self::compute_rows`].
+    #[inline(always)]
+    unsafe fn compute<S: Simd, const M: usize, const N: usize>(
+        &self,
+        simd: S,
+        top: usize,
+        left: usize,
+    ) {
+        let Product { shape: [_, _, depth], alpha, a, b, beta, out } = self.product;
+        let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+        let mut rows = [std::ptr::null::<T>(); M];
+        let mut columns = [std::ptr::null::<T>(); N];
+        for (row, pointer) in rows.iter_mut().enumerate() {
+            *pointer = a.at::<T>(top + row, 0);
+        }
+        for (column, pointer) in columns.iter_mut().enumerate() {
+            *pointer = b.at::<T>(0, left + column);
+        }
+        let mut sums = [[T::splat(simd, T::ZERO); N]; M];
+        let mut at = 0;
+        // SAFETY: rows and columns have so many elements.
+        unsafe {
+            while at + lanes <= depth {
+                add_products::<T, S, M, N, true>(simd, &mut sums, &rows, &columns, at, lanes);
+                at += lanes;
+            }
+            if at < depth {
+                let rest = depth - at;
+                add_products::<T, S, M, N, false>(simd, &mut sums, &rows, &columns, at, rest);
+            }
+        }
+        for (row, sums) in sums.into_iter().enumerate() {
+            for (column, sum) in sums.into_iter().enumerate() {
+                let sum = T::sum(simd, sum);
+                let sum = if self.is_conjugated { sum.conjugate() } else { sum };
+                // SAFETY: the caller guarantees the extents.
+                unsafe { store(out.at(top + row, left + column), alpha, sum, beta) };
+            }
+        }
+    }
+}
+
+/// Adds the products of `count` elements of rows and of columns, from the one at `at` on. `FULL`
+/// says that a vector has as many.
+///
+/// # Safety
+/// Rows and columns have so many elements.
+#[inline(always)]
+unsafe fn add_products<T: Number, S: Simd, const M: usize, const N: usize, const FULL: bool>(
+    simd: S,
+    sums: &mut [[T::Vector<S>; N]; M],
+    rows: &[*const T; M],
+    columns: &[*const T; N],
+    at: usize,
+    count: usize,
+) {
+    let mut right = [T::splat(simd, T::ZERO); N];
+    // SAFETY: the caller guarantees the elements.
+    unsafe {
+        for (right, column) in right.iter_mut().zip(columns) {
+            *right = load_count::<T, S, FULL>(simd, column.wrapping_add(at), count);
+        }
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let left = load_count::<T, S, FULL>(simd, row.wrapping_add(at), count);
+            for (sum, &right) in sums.iter_mut().zip(&right) {
+                *sum = T::multiply_add(simd, left, right, *sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Small products of two general matrices, computed at once: without a plan, on the calling thread.
+
+use rustfft::num_complex::Complex;
+
+use super::check_memory;
+use super::kernels::{TINY, multiply_add};
+use super::library::library;
+use super::matrix::Matrix;
+use super::number::Number;
+use crate::error::{Error, Result};
+use crate::tensor::DType;
+
+/// Multiplications up to which a product counts as small: looking for a plan takes about as long.
+pub const MOST_OF_SMALL: usize = 1 << 16;
+
+/// A factor of a small product.
+#[derive(Clone, Copy, Debug)]
+pub struct SmallFactor {
+    /// Address of element (0, 0).
+    pub first: usize,
+    /// Elements from a row to the next, and from a column to the next.
+    pub steps: [isize; 2],
+}
+
+impl SmallFactor {
+    fn matrix(self) -> Matrix {
+        Matrix { first: self.first, steps: self.steps, is_conjugated: false }
+    }
+}
+
+/// Computes `out = a @ b`, of `[rows, columns, depth]` as extents, in C order.
+///
+/// # Errors
+/// `InvalidValue` for an element type that is not multiplied, `OutOfMemory` where memory is short,
+/// `LibraryNotFound` if a library was asked for that cannot be used.
+///
+/// # Safety
+/// The matrices have these extents, and elements of this type, in memory that is aligned and valid:
+/// for reads, and at `out` for writes. Nothing else uses the memory at `out`.
+pub unsafe fn multiply_small(
+    dtype: DType,
+    shape: [usize; 3],
+    a: SmallFactor,
+    b: SmallFactor,
+    out: usize,
+) -> Result<()> {
+    // SAFETY: the caller guarantees what the functions require.
+    unsafe {
+        match dtype {
+            DType::Float32 => multiply::<f32>(shape, a, b, out),
+            DType::Float64 => multiply::<f64>(shape, a, b, out),
+            DType::Complex64 => multiply::<Complex<f32>>(shape, a, b, out),
+            DType::Complex128 => multiply::<Complex<f64>>(shape, a, b, out),
+            _ => Err(Error::InvalidValue(format!("elements of type {dtype} are not multiplied"))),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`multiply_small`], with elements of type `T`.
+unsafe fn multiply<T: Number>(
+    shape: [usize; 3],
+    a: SmallFactor,
+    b: SmallFactor,
+    out: usize,
+) -> Result<()> {
+    library()?;
+    let [rows, columns, depth] = shape;
+    if rows.saturating_mul(columns).saturating_mul(depth) > TINY {
+        check_memory::<T>(rows.max(columns) * depth)?;
+    }
+    let out = Matrix { first: out, steps: [columns as isize, 1], is_conjugated: false };
+    // SAFETY: the caller guarantees the memory.
+    unsafe { multiply_add(shape, T::ONE, a.matrix(), b.matrix(), None, out) };
+    Ok(())
+}
