@@ -182,6 +182,10 @@ def test_a_kernel_without_a_gpu() -> None:
     def wrong(x: Any, y: Any) -> None:
         fft.execute(x)
 
+    def strided(x: Any, y: Any) -> None:
+        data = cuda.local.array(shape=16, dtype=fft.value_type)
+        fft.execute(data[::2], cuda.shared.array(shape=0, dtype=fft.value_type))
+
     vector = types.complex64[::1]
     options: dict[str, Any] = {"device": False, "abi": "numba", "cc": (9, 0), "output": "ltoir"}
     codes, _ = cuda.compile_all(kernel, types.void(vector, vector), **options)
@@ -197,6 +201,8 @@ def test_a_kernel_without_a_gpu() -> None:
     assert b" 0 bytes stack frame, 0 bytes spill stores" in log
     with pytest.raises(TypingError, match=r"made with dtype=fft\.value_type is"):
         cuda.compile_all(wrong, types.void(vector, vector), **options)
+    with pytest.raises(TypingError, match="elements may be apart; a contiguous array is needed"):
+        cuda.compile_all(strided, types.void(vector, vector), **options)
 
 
 def test_what_numba_needs_is_named_where_it_is_absent() -> None:

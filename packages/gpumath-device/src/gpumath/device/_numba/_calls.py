@@ -31,6 +31,7 @@ __all__ = [
     "Builder",
     "array_address",
     "call",
+    "check_contiguous",
     "device_function",
     "device_method",
     "link_of",
@@ -193,6 +194,17 @@ def array_address(context: Any, builder: Any, array_type: Any, array: Any) -> An
     if pointer.type.addrspace:
         pointer = builder.addrspacecast(pointer, ir.PointerType(pointer.type.pointee), "generic")
     return pointer
+
+
+def check_contiguous(name: str, given: Any) -> None:
+    """Refuse an array in a kernel whose elements may not be next to each other.
+
+    The functions get an address alone. Of two and more dimensions, rows or columns may be apart,
+    as a leading dimension says.
+    """
+    if isinstance(given, types.Array) and given.ndim == 1 and given.layout == "A":
+        msg = f"{name} is {given}, whose elements may be apart; a contiguous array is needed"
+        raise TypingError(msg)
 
 
 def value_address(context: Any, builder: Any, given: Any, value: Any, wanted: Any) -> Any:

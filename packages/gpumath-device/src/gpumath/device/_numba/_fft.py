@@ -7,7 +7,14 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
 
-from gpumath.device._numba._calls import Builder, array_address, call, device_method, link_of
+from gpumath.device._numba._calls import (
+    Builder,
+    array_address,
+    call,
+    check_contiguous,
+    device_method,
+    link_of,
+)
 from gpumath.device._numba._objects import ObjectType, callable_type
 from gpumath.device._numba._vectors import array_type
 
@@ -37,6 +44,7 @@ def _execute(fft: FFTType, data: Any, shared: Any = None) -> tuple[Any, Builder]
                 f"needed, whose elements are {element}"
             )
             raise TypingError(msg)
+        check_contiguous(f"{name} of FFT.execute", given)
 
     def build(context: Any, builder: Any, values: list[Any]) -> None:
         in_shared_memory = transform.execution == "Block" and "shared" not in arrays

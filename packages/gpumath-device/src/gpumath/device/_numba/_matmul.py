@@ -11,6 +11,7 @@ from gpumath.device._numba._calls import (
     Builder,
     array_address,
     call,
+    check_contiguous,
     device_method,
     link_of,
     value_address,
@@ -111,6 +112,7 @@ def _execute_arrays(
 
 
 def _check(product: Any, name: str, given: Any, value_types: dict[str, Any]) -> None:
+    check_contiguous(f"{name} of execute of {product}", given)
     if name in value_types:
         wanted = value_types[name]
         if isinstance(given, types.Array) and holds(given.dtype, wanted):

@@ -15,7 +15,14 @@ from numba.cuda.np.numpy_support import from_dtype
 
 from gpumath.device import _random_code, random
 from gpumath.device._check_numba import refresh
-from gpumath.device._numba._calls import Builder, array_address, call, device_function, link_of
+from gpumath.device._numba._calls import (
+    Builder,
+    array_address,
+    call,
+    check_contiguous,
+    device_function,
+    link_of,
+)
 from gpumath.device._numba._vectors import (
     float32x2_type,
     float32x4_type,
@@ -127,6 +134,7 @@ def _check(name: str, number: int, kind: str, argument: Any) -> None:
         numbers = types.Integer if is_integer else types.Integer | types.Float
         fits = isinstance(argument, numbers)
         needed = "an integer" if is_integer else "a number"
+    check_contiguous(f"argument {number + 1} of random.{name}", argument)
     if not fits:
         msg = f"argument {number + 1} of random.{name} is {argument}; {needed} is needed"
         raise TypingError(msg)

@@ -15,6 +15,7 @@ from gpumath.device._numba._calls import (
     Builder,
     array_address,
     call,
+    check_contiguous,
     device_method,
     link_of,
     value_address,
@@ -97,6 +98,7 @@ def _check(solver: Solver, method: str, name: str, argument: Any) -> None:
     if not fits:
         msg = f"{name} of {method} of {solver} is {argument}; {needed} is needed"
         raise TypingError(msg)
+    check_contiguous(f"{name} of {method} of {solver}", argument)
 
 
 def _register_class(described: type[Composed]) -> None:
