@@ -25,7 +25,7 @@ from gpumath.bindings.nvjitlink import InputType
 from gpumath.device._architecture import Dim3
 from gpumath.device._code_cache import cached
 from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, explained, produce_ltoir
-from gpumath.device._tensors import create_tensors
+from gpumath.device._tensors import Layout, create_tensors
 from gpumath.device._types import value_type_number
 
 if TYPE_CHECKING:
@@ -191,6 +191,16 @@ class PipelineCode:
     def __repr__(self) -> str:
         depth, strategy, _ = self._options
         return f"DevicePipeline({self.matmul!r}, {depth}, block_size_strategy={strategy!r})"
+
+    def precompile(self) -> None:
+        """Compile at once, each in a thread, what all kernels with this pipeline need."""
+        from concurrent.futures import ThreadPoolExecutor  # takes long to import
+
+        accumulator = Layout(self.matmul, _ACCUMULATOR)
+        with ThreadPoolExecutor(3) as threads:
+            work = (self.code, lambda: self.traits, lambda: accumulator.size)
+            for done in [threads.submit(job) for job in work]:
+                done.result()
 
     def code(self) -> CompiledCode:
         """Return the code of all functions of pipelines, whose names `symbol` returns."""
