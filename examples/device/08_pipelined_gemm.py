@@ -70,7 +70,7 @@ def multiply(c: Any, pipeline: Any) -> None:
 def milliseconds(run: Callable[[], object], times: int = 10) -> float:
     """Return the GPU's time for one run: the best of some averages."""
     run()
-    averages = []
+    averages: list[float] = []
     for _ in range(3):
         start, end = cuda.event(), cuda.event()
         start.record()

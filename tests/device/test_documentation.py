@@ -25,7 +25,7 @@ def require_libmathdx() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("_architecture", "_callbacks", "_precompile", "_types"),
+        *("_architecture", "_callbacks", "_pipelines", "_precompile", "_types"),
         *("_fft", "_functions", "_matmul", "_matmul_types", "_tensors"),
         *("_solver", "_solver_classes", "_solver_code", "_orthogonal"),
         *("random", "_random_states", "random_helpers"),

@@ -118,8 +118,14 @@ def test_a_kernel_without_a_gpu() -> None:
         accumulator = matmul.suggest_accumulator()
         tile.execute(accumulator)
         c_tile = c[cuda.blockIdx.x * m :, cuda.blockIdx.y * n :]
+        tensor = make_tensor(c_tile, matmul.get_layout_gmem_c(ld))
         if accumulator.is_thread_active():
-            accumulator.partition_and_store(make_tensor(c_tile, matmul.get_layout_gmem_c(ld)))
+            fragment = accumulator.make_partition_and_copy(tensor)
+            results = accumulator.get_results()
+            for i in range(accumulator.size()):
+                results[i] += fragment[i]
+            accumulator.partition_and_copy(results, tensor)
+        accumulator.partition_and_store(tensor)
         c[0, 0] = pipeline.block_dim.x + pipeline.storage_bytes + tile.storage_alignment
         tile._del()
 

@@ -25,7 +25,7 @@ from gpumath.bindings.nvjitlink import InputType
 from gpumath.device._architecture import Dim3
 from gpumath.device._code_cache import cached
 from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, explained, produce_ltoir
-from gpumath.device._tensors import create_tensors
+from gpumath.device._tensors import Layout, create_tensors
 from gpumath.device._types import value_type_number
 
 if TYPE_CHECKING:
@@ -63,9 +63,10 @@ _FUNCTIONS = {
     "execute": _Function("EXECUTE", (_ACCUMULATOR,), ("tile",)),
     "finish": _Function("FINISH_ACCUMULATION", (_ACCUMULATOR,), ()),
     "store": _Function("COPY", (_ACCUMULATOR, _GLOBAL), ()),
+    "results": _Function("COPY", (_ACCUMULATOR, _FRAGMENT), ()),
+    "copy_rmem": _Function("COPY", (_FRAGMENT, _GLOBAL), ("tile",)),
+    "copy_gmem": _Function("COPY", (_GLOBAL, _FRAGMENT), ("tile",)),
 }
-# The copies between a fragment and global memory; they depend on the types of both.
-_COPIES = {"rmem": (_FRAGMENT, _GLOBAL), "gmem": (_GLOBAL, _FRAGMENT)}
 
 # Called once, by one thread, for each pipeline. A matrix is its address, its shape, and its strides
 # that are not 1.
@@ -192,17 +193,31 @@ class PipelineCode:
         depth, strategy, _ = self._options
         return f"DevicePipeline({self.matmul!r}, {depth}, block_size_strategy={strategy!r})"
 
+    def precompile(self) -> None:
+        """Compile at once, each in a thread, what all kernels with this pipeline need."""
+        from concurrent.futures import ThreadPoolExecutor  # takes long to import
+
+        accumulator = Layout(self.matmul, _ACCUMULATOR)
+        with ThreadPoolExecutor(3) as threads:
+            work = (self.code, lambda: self.traits, lambda: accumulator.size)
+            for done in [threads.submit(job) for job in work]:
+                done.result()
+
     def code(self) -> CompiledCode:
         """Return the code of all functions of pipelines, whose names `symbol` returns."""
         return self._compiled(_FUNCTIONS, ())
 
-    def copy_code(self, source: Any, target: Any) -> CompiledCode:
-        """Return the code that copies between a fragment and global memory.
+    def copy_code(self, source: Layout, target: Layout) -> tuple[CompiledCode, str]:
+        """Return the code that copies between a fragment and global memory, and its name in it.
 
         Its first argument is the pipeline of the tile.
         """
-        kinds = dict.fromkeys(("copy",), _Function("COPY", _COPIES[source._memory], ("tile",)))
-        return self._compiled(kinds, (source._argument[1], target._argument[1]))
+        name = f"copy_{source._memory}"
+        value_types = (source._argument[1], target._argument[1])
+        if value_types == (None, None):
+            return self.code(), self.symbol(name)
+        code = self._compiled({name: _FUNCTIONS[name]}, value_types)
+        return code, code.symbols[0]
 
     def symbol(self, name: str) -> str:
         """Return the name of a function of `code`."""
@@ -262,11 +277,13 @@ class PipelineCode:
         kind = CublasdxTilePipelineType.PIPELINE_DEFAULT
         tile = mathdx.cublasdx_create_tile_pipeline(descriptor.handle, kind, device)
         pipelines = [device, tile]
-        yield descriptor, {"device": device, "tile": tile}
-        for pipeline in pipelines:
-            mathdx.cublasdx_destroy_pipeline(pipeline)
-        for tensor in tensors:
-            mathdx.cublasdx_destroy_tensor(tensor)
+        try:
+            yield descriptor, {"device": device, "tile": tile}
+        finally:
+            for pipeline in pipelines:
+                mathdx.cublasdx_destroy_pipeline(pipeline)
+            for tensor in tensors:
+                mathdx.cublasdx_destroy_tensor(tensor)
 
     def kernels(self) -> bytes:
         """Return the machine code of the kernels ``create`` and ``destroy``."""

@@ -104,6 +104,7 @@ class DevicePipeline:
         _check_matrices(mm, self._views)
         rank = len(self._views[0].shape)
         self._code = PipelineCode(mm, depth, block_size_strategy, rank)
+        self._code.precompile()
         self._check_depth(depth)
         self._address = self._create()
 

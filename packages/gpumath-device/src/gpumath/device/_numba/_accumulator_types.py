@@ -163,12 +163,19 @@ class PipelinedAccumulatorType(AccumulatorType):
         with builder.if_then(self.is_active(context, builder, value)):
             call_pipeline(context, builder, self._feeder(builder), "store", operands)
 
+    def results(self, context: Any, builder: Any, value: Any) -> Any:
+        self.finish(context, builder, value)
+        fragment = new_fragment(context, builder, self.fragment)
+        operands = [(self, value), (self.fragment, fragment)]
+        call_pipeline(context, builder, self._feeder(builder), "results", operands)
+        return fragment
+
     def copy(self, context: Any, builder: Any, value: Any, *operands: Any) -> None:
-        code = self._feeder(builder)
-        copy = code.copy_code(*(given.layout.value for given, _ in operands))
+        layouts = [given.layout.value for given, _ in operands]
+        code, symbol = self._feeder(builder).copy_code(*layouts)
         tile = builder.load(cgutils.create_struct_proxy(self)(context, builder, value).tile)
         given = [pipeline_argument(context, builder, tile), *operands]
-        _call(context, builder, copy, copy.symbols[0], given)
+        _call(context, builder, code, symbol, given)
 
     def numbers(
         self, context: Any, builder: Any, function: str, index: Any = None, count: int = 1

@@ -43,7 +43,7 @@ class _PipelinesAsArguments:
     def prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
         del stream, retr
         if isinstance(ty, DevicePipelineType):
-            return types.voidptr, val._address
+            return types.CPointer(types.uint8), val._address
         return ty, val
 
 
