@@ -33,8 +33,8 @@ use crate::tensor::{BatchDim, BatchDims, DType, Layout};
 /// What factors of 8 bits are copied for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demands {
-    /// As little as possible: the columns that cuBLASLt sees in the result, which its kernels do not
-    /// load together, are not padded; and small products of int8 may have any order.
+    /// As little as possible: the columns that cuBLASLt sees in the result, which its kernels do
+    /// not load together, are not padded; and small products of int8 may have any order.
     Fewest,
     /// All that cuBLASLt documents.
     Documented,
