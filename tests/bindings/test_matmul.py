@@ -47,6 +47,12 @@ def test_workspaces(driver: Path) -> None:
     assert run(driver, "workspaces") == [1000, [[1000], 0], [[1000], 0], "refused"]
 
 
+def test_emulation(driver: Path) -> None:
+    *counts, refusal = run(driver, "emulation")
+    assert counts == [["mantissa_bit_count", bits] for bits in (-1, -1, 55, -1)]
+    assert "mantissa_bit_count is for products on a GPU" in refusal
+
+
 def test_operands_on_the_device(driver: Path) -> None:
     assert run(driver, "operands_on_the_device") == [16, 16, 8, 4, True, True]
 

@@ -134,6 +134,24 @@ def workspaces() -> list[Any]:
     return found
 
 
+def emulation() -> list[Any]:
+    """Return the numbers of mantissa bits, and what a product on the CPU says."""
+    a = matrix((5, 6), "float64")
+    fixed = advanced.MatmulComputeType.COMPUTE_64F_EMULATED_FIXEDPOINT
+    found: list[Any] = []
+    for strategy in (None, "performant", "eager", "default"):
+        options = {"compute_type": fixed, "emulation_strategy": strategy}
+        check_product(advanced.matmul(a, a.T, options=options), a, a.T)
+        result, others = advanced.matmul(a, a.T, options={**options, "mantissa_bit_count": True})
+        check_product(result, a, a.T)
+        found.append([*others, int(others["mantissa_bit_count"][0])])
+    try:
+        core.MatmulPlan(a, a.T, compute_type=fixed, mantissa_bit_count=True, execution="cpu")
+    except ValueError as error:
+        found.append(str(error))
+    return found
+
+
 def operands_on_the_device() -> list[Any]:
     """Return the alignments that plans assume; the memory of this device is that of the host."""
     found: list[Any] = []

@@ -65,9 +65,9 @@ impl Elements {
     }
 }
 
-/// Copies the numbers to the start of an array of zeros.
-fn filled(numbers: &[i64]) -> Result<[i64; MAX_RANK]> {
-    let mut array = [0; MAX_RANK];
+/// Copies numbers, or groups of them, to the start of an array of zeros.
+fn filled<T: Copy + Default>(numbers: &[T]) -> Result<[T; MAX_RANK]> {
+    let mut array = [T::default(); MAX_RANK];
     let Some(room) = array.get_mut(..numbers.len()) else {
         return Err(Error::InvalidValue(format!(
             "an array of {} dimensions is too much for a kernel: {MAX_RANK} are the most; merge \

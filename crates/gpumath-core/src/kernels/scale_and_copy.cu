@@ -41,13 +41,16 @@ struct TiledCopy {
     // Along which dimension a thread goes from one element to the next when it reads and when it
     // writes, and the binary logarithm of the steps that it takes.
     Integer read_dim, read_shift, write_dim, write_shift;
-    // Of the target, and how many of these the source has. What it does not have is set to zero.
-    Integer extents[MAX_RANK];
-    Integer given[MAX_RANK];
-    Integer from[MAX_RANK];
-    Integer to[MAX_RANK];
-    // How many tiles there are along each dimension.
-    Integer counts[MAX_RANK];
+    // What is known of a dimension lies together, because every line of the argument that a kernel
+    // reads takes time before it can start.
+    struct Dim {
+        // Of the target, and how many of these the source has. What it has not is set to zero.
+        Integer extent, given;
+        // Strides of the source and of the target.
+        Integer from, to;
+        // How many tiles there are along the dimension.
+        Integer count;
+    } dims[MAX_RANK];
 };
 
 struct Half {
@@ -167,10 +170,12 @@ __device__ void copy(Word* to, const Word* from, const TiledCopy& copy) {
     const Word* get = shared + offset_of(written, pitches);
     const int puts = static_cast<int>(along(read_dim, pitches)) << read_shift;
     const int gets = static_cast<int>(along(write_dim, pitches)) << write_shift;
-    const Integer reads = copy.from[read_dim] << read_shift;
-    const Integer writes = copy.to[write_dim] << write_shift;
-    to += offset_of(written, copy.to);
-    from += offset_of(read, copy.from);
+    const Integer reads = copy.dims[read_dim].from << read_shift;
+    const Integer writes = copy.dims[write_dim].to << write_shift;
+    const Integer to_strides[3] = {copy.dims[0].to, copy.dims[1].to, copy.dims[2].to};
+    const Integer from_strides[3] = {copy.dims[0].from, copy.dims[1].from, copy.dims[2].from};
+    to += offset_of(written, to_strides);
+    from += offset_of(read, from_strides);
 #pragma unroll 1
     for (Count tile = blockIdx.x; tile < copy.tiles; tile += gridDim.x) {
         // There are fewer tiles than 2^32, and a division of 32 bits takes a fraction of the time.
@@ -179,23 +184,25 @@ __device__ void copy(Word* to, const Word* from, const TiledCopy& copy) {
         Integer to_offset = 0, from_offset = 0, left[3], given[3];
 #pragma unroll
         for (int dim = 0; dim < 3; ++dim) {
-            const unsigned count = static_cast<unsigned>(copy.counts[dim]), quotient = rest / count;
+            const TiledCopy::Dim& along = copy.dims[dim];
+            const unsigned count = static_cast<unsigned>(along.count), quotient = rest / count;
             const Integer start = static_cast<Integer>(rest - quotient * count) << copy.bits[dim];
             rest = quotient;
-            left[dim] = copy.extents[dim] - start;
-            given[dim] = copy.given[dim] - start;
-            to_offset += start * copy.to[dim];
-            from_offset += start * copy.from[dim];
+            left[dim] = along.extent - start;
+            given[dim] = along.given - start;
+            to_offset += start * to_strides[dim];
+            from_offset += start * from_strides[dim];
         }
         bool is_given = true;
 #pragma unroll 1
         for (int dim = 3; dim < copy.rank; ++dim) {
-            const unsigned count = static_cast<unsigned>(copy.counts[dim]), quotient = rest / count;
+            const TiledCopy::Dim& along = copy.dims[dim];
+            const unsigned count = static_cast<unsigned>(along.count), quotient = rest / count;
             const Integer at = rest - quotient * count;
             rest = quotient;
-            is_given = is_given && at < copy.given[dim];
-            to_offset += at * copy.to[dim];
-            from_offset += at * copy.from[dim];
+            is_given = is_given && at < along.given;
+            to_offset += at * along.to;
+            from_offset += at * along.from;
         }
         const int readable = is_given ? elements_of(read, given, read_dim, read_shift) : 0;
         const int writable = elements_of(written, left, write_dim, write_shift);

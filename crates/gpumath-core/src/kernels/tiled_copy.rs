@@ -29,11 +29,18 @@ pub(crate) struct Arguments {
     rank: i64,
     is_turned: i64,
     tiling: Tiling,
-    extents: [i64; MAX_RANK],
-    given: [i64; MAX_RANK],
-    from: [i64; MAX_RANK],
-    to: [i64; MAX_RANK],
-    counts: [i64; MAX_RANK],
+    dims: [TiledDim; MAX_RANK],
+}
+
+/// A dimension of both arrays, and how many tiles there are along it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct TiledDim {
+    extent: i64,
+    given: i64,
+    from: i64,
+    to: i64,
+    count: i64,
 }
 
 /// How a tile lies in the first three dimensions, and the threads in a tile, as binary logarithms.
@@ -130,17 +137,23 @@ impl TiledCopy {
                 from.strides.as_slice()
             )));
         };
-        let all = |of: fn(&CopyDim) -> i64| filled(&dims.iter().map(of).collect::<Vec<_>>());
+        let all: Vec<TiledDim> = dims
+            .iter()
+            .zip(counts)
+            .map(|(&CopyDim { extent, given, from, to }, count)| TiledDim {
+                extent,
+                given,
+                from,
+                to,
+                count,
+            })
+            .collect();
         let arguments = Arguments {
             tiles,
             rank: dims.len() as i64,
             is_turned: i64::from(is_turned),
             tiling,
-            extents: all(|dim| dim.extent)?,
-            given: all(|dim| dim.given)?,
-            from: all(|dim| dim.from)?,
-            to: all(|dim| dim.to)?,
-            counts: filled(&counts)?,
+            dims: filled(&all)?,
         };
         Ok(Self { size, arguments: Box::new(arguments) })
     }

@@ -9,12 +9,16 @@ const THREADS: i64 = 1 << THREAD_BITS;
 /// What one thread does with one tile: the elements that it reads and writes, by their position in
 /// the tile and their offsets. `None` stands for a zero.
 fn copied(arguments: &Arguments, from: &[i64], to: &mut [i64], (from_zero, to_zero): (i64, i64)) {
+    let dims = &arguments.dims[..arguments.rank as usize];
+    let all = |of: fn(&TiledDim) -> i64| -> Vec<i64> { dims.iter().map(of).collect() };
+    let (given, extents) = (all(|dim| dim.given), all(|dim| dim.extent));
+    let (sources, targets) = (all(|dim| dim.from), all(|dim| dim.to));
     let Tiling { bits, read_threads, write_threads, read, write } = &arguments.tiling;
     let low = |number: i64, bits: i64| number & ((1 << bits) - 1);
     for tile in 0..arguments.tiles as i64 {
         let mut start = Vec::new();
         let mut rest = tile;
-        for (dim, &count) in arguments.counts[..arguments.rank as usize].iter().enumerate() {
+        for (dim, &TiledDim { count, .. }) in dims.iter().enumerate() {
             start.push((rest % count) << bits.get(dim).unwrap_or(&0));
             rest /= count;
         }
@@ -40,15 +44,15 @@ fn copied(arguments: &Arguments, from: &[i64], to: &mut [i64], (from_zero, to_ze
                     let mut at = at;
                     at[dim as usize] += round << shift;
                     if is_read {
-                        let inside = is_inside(at, &arguments.given);
-                        let from_offset = from_zero + offset(at, &arguments.from);
+                        let inside = is_inside(at, &given);
+                        let from_offset = from_zero + offset(at, &sources);
                         let word = if inside { from[from_offset as usize] } else { 0 };
                         assert!(shared.insert(at, word).is_none(), "read twice");
                     } else {
                         // What is written is what some thread read, also outside of the array.
                         let word = shared.remove(&at).unwrap();
-                        if is_inside(at, &arguments.extents) {
-                            let place = &mut to[(to_zero + offset(at, &arguments.to)) as usize];
+                        if is_inside(at, &extents) {
+                            let place = &mut to[(to_zero + offset(at, &targets)) as usize];
                             assert_eq!(*place, -1, "written twice");
                             *place = word;
                         }
@@ -164,7 +168,8 @@ fn neighbours_are_copied_together() {
         };
         let copy = TiledCopy::of_aligned(&layout(to), &layout(from), 2, alignment).unwrap();
         let arguments = copy.arguments();
-        let words: i64 = arguments.extents[..arguments.rank as usize].iter().product();
+        let dims = &arguments.dims[..arguments.rank as usize];
+        let words: i64 = dims.iter().map(|dim| dim.extent).product();
         (copy.element_size(), words)
     };
     assert_eq!(of([40, 1], [0, 1], 256), (16, 30));

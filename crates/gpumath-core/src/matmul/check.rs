@@ -4,7 +4,7 @@ use super::epilog::{AuxKind, Epilog};
 use super::geometry::broadcast;
 use super::problem::{InputRole, MatmulOperand};
 use super::request::{MatmulRequest, ProductShape};
-use super::types::{MatmulTypes, is_narrow};
+use super::types::{ComputeType, MatmulTypes, is_narrow};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, TensorView};
 
@@ -123,6 +123,38 @@ impl MatmulRequest {
                 "aux_type and aux_amax are for epilogs with GELU_AUX, and this one is {name}; \
                  leave them out"
             )));
+        }
+        Ok(())
+    }
+
+    /// Checks the choices for compute types that are emulated.
+    pub(super) fn check_emulation(&self, types: MatmulTypes) -> Result<()> {
+        const FIXED_POINT: ComputeType = ComputeType::F64EmulatedFixedPoint;
+        let compute = types.compute;
+        let chosen = &self.types;
+        for (name, is_given, is_possible, needed) in [
+            (
+                "emulation_strategy",
+                chosen.emulation_strategy.is_some(),
+                compute.may_be_emulated(),
+                &[ComputeType::F32Emulated16Bfx9, FIXED_POINT][..],
+            ),
+            (
+                "mantissa_bit_count",
+                chosen.mantissa_bit_count,
+                compute == FIXED_POINT,
+                &[FIXED_POINT],
+            ),
+        ] {
+            if is_given && !is_possible {
+                let needed: Vec<&str> = needed.iter().map(|compute| compute.name()).collect();
+                return Err(Error::InvalidValue(format!(
+                    "{name} is given, but it is for compute_type {}, and this one is {}; leave it \
+                     out, or give another compute_type",
+                    needed.join(" or "),
+                    compute.name()
+                )));
+            }
         }
         Ok(())
     }

@@ -76,6 +76,8 @@ pub enum OutputRole {
     AuxAmax,
     /// The scales of the blocks of the result.
     ResultScales,
+    /// How many bits of the mantissa an emulation retained.
+    MantissaBitCount,
 }
 
 /// An operand or a result, as the user gives or gets it.
@@ -108,6 +110,8 @@ pub struct MatmulProblem {
     pub(super) inplace: bool,
     /// The format whose scales the operands have, if they are scaled in blocks.
     pub(super) block_scaling: Option<BlockScaling>,
+    /// When cuBLASLt emulates, as `cublasEmulationStrategy_t`, if the user has chosen.
+    pub(super) emulation_strategy: Option<i32>,
     pub(super) search: AlgorithmSearch,
     /// Bytes that each address is a multiple of: see [`alignment`]. cuBLASLt chooses by it.
     pub(super) alignment: usize,
@@ -211,6 +215,7 @@ impl Problem for MatmulProblem {
             OutputRole::ResultAmax => "the largest magnitude of the result",
             OutputRole::AuxAmax => "the largest magnitude of the auxiliary output",
             OutputRole::ResultScales => "the scales of the result",
+            OutputRole::MantissaBitCount => "the number of mantissa bits",
         };
         Some(OperandSpec { name, dtype: *dtype, layout })
     }

@@ -137,6 +137,7 @@ impl Request for MatmulRequest {
                 }
             }
         }
+        self.check_emulation(types)?;
         self.add_outputs(&mut outputs, &shape, types);
         if let Some(format) = block_scaling.filter(|_| is_narrow(types.result)) {
             let batch: i64 = shape.batch.iter().product();
@@ -161,6 +162,7 @@ impl Request for MatmulRequest {
             epilog: self.epilog,
             inplace: self.inplace,
             block_scaling,
+            emulation_strategy: self.types.emulation_strategy,
             search: self.search,
             alignment,
         })
@@ -326,12 +328,14 @@ impl MatmulRequest {
             let layout = Layout::contiguous(&extents);
             outputs.push(MatmulOperand { role: OutputRole::Sums, dtype: types.bias, layout });
         }
-        for (role, is_wanted) in
-            [(OutputRole::ResultAmax, self.result_amax), (OutputRole::AuxAmax, self.aux_amax)]
-        {
+        for (role, dtype, is_wanted) in [
+            (OutputRole::ResultAmax, DType::Float32, self.result_amax),
+            (OutputRole::AuxAmax, DType::Float32, self.aux_amax),
+            (OutputRole::MantissaBitCount, DType::Int32, self.types.mantissa_bit_count),
+        ] {
             if is_wanted {
                 let layout = Layout::contiguous(&[1]);
-                outputs.push(MatmulOperand { role, dtype: DType::Float32, layout });
+                outputs.push(MatmulOperand { role, dtype, layout });
             }
         }
     }

@@ -52,6 +52,12 @@ impl ComputeType {
         (Self::I32Pedantic, 73, "COMPUTE_32I_PEDANTIC"),
     ];
 
+    /// Whether cuBLASLt may put it together from products of narrower types.
+    #[must_use]
+    pub const fn may_be_emulated(self) -> bool {
+        matches!(self, Self::F32Emulated16Bfx9 | Self::F64EmulatedFixedPoint)
+    }
+
     /// Returns its `cublasComputeType_t`.
     #[must_use]
     pub fn code(self) -> i32 {
@@ -82,6 +88,10 @@ pub struct ChosenTypes {
     pub scale: Option<DType>,
     /// Whether blocks of the operands have scales, and not operands as a whole.
     pub block_scaling: bool,
+    /// When cuBLASLt emulates, as `cublasEmulationStrategy_t`; `None` leaves it to the library.
+    pub emulation_strategy: Option<i32>,
+    /// Whether to return how many bits of the mantissa an emulation retained.
+    pub mantissa_bit_count: bool,
 }
 
 /// The types of a product.

@@ -255,6 +255,8 @@ class MatmulPlan:
         result_amax: bool = False,
         aux_amax: bool = False,
         block_scaling: bool = False,
+        emulation_strategy: int | None = None,
+        mantissa_bit_count: bool = False,
         sm_count_target: int = 0,
         fast_accumulation: bool = False,
         limit: int = 1,

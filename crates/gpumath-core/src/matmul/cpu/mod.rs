@@ -17,7 +17,7 @@ use self::epilog::EpilogPass;
 use super::MatmulArguments;
 use super::epilog::Epilog;
 use super::geometry::{Geometry, Matrix};
-use super::problem::{InputRole, MatmulProblem};
+use super::problem::{InputRole, MatmulProblem, OutputRole};
 use crate::cpu_blas::{CpuProducts, Factor, Number, Structure, Terms, engine_name};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
@@ -44,6 +44,13 @@ impl CpuMatmul {
         let types = &problem.types;
         if let Some(format) = problem.block_scaling {
             return Err(format.refusal("this one would run on the CPU"));
+        }
+        if problem.output_index(OutputRole::MantissaBitCount).is_some() {
+            return Err(Error::InvalidValue(
+                "mantissa_bit_count is for products on a GPU, and this one would run on the CPU; \
+                 leave it out"
+                    .into(),
+            ));
         }
         let wide = match types.a {
             DType::Float16 | DType::BFloat16 | DType::Float32 => DType::Float32,

@@ -28,6 +28,13 @@ pub(super) mod operation {
     pub(in super::super) const RIGHT_SCALE_MODE: i32 = 32;
     pub(in super::super) const RESULT_OUT_SCALE: i32 = 36;
     pub(in super::super) const RESULT_OUT_SCALE_MODE: i32 = 37;
+    pub(in super::super) const EMULATION: i32 = 38;
+}
+
+/// `cublasLtEmulationDescAttributes_t`
+pub(super) mod emulation {
+    pub(in super::super) const STRATEGY: i32 = 0;
+    pub(in super::super) const MANTISSA_BIT_COUNT_POINTER: i32 = 5;
 }
 
 /// `cublasLtMatmulPreferenceAttributes_t`

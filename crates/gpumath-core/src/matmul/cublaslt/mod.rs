@@ -6,9 +6,9 @@ mod route;
 
 use std::sync::{Mutex, PoisonError};
 
-use gpumath_sys::generated::cublaslt;
+use gpumath_sys::generated::{cublaslt, driver};
 
-use self::codes::scalar;
+use self::codes::{emulation, scalar};
 use self::product::{Pointer, Product, Target, pointers};
 use self::route::{Demands, Route};
 use super::MatmulArguments;
@@ -30,6 +30,9 @@ pub use self::product::FoundAlgorithm;
 /// the largest tiles in single precision, 128 × 256. An H200 comes to 33 MiB.
 const WORKSPACE_PER_MULTIPROCESSOR: u64 = 2 * 128 * 256 * 4;
 
+/// The number of mantissa bits if cuBLASLt does not emulate, -1 as an unsigned number.
+const NOT_EMULATED: u32 = u32::MAX;
+
 /// A product on one GPU.
 #[derive(Debug)]
 pub struct CublasltMatmul {
@@ -38,6 +41,8 @@ pub struct CublasltMatmul {
     /// Held while the description's addresses are set and used: a plan is for all threads.
     pointers: Mutex<Vec<Pointer>>,
     has_pointers: bool,
+    /// Which result is the number of mantissa bits that an emulation retained.
+    bit_count: Option<usize>,
     algorithms: Vec<FoundAlgorithm>,
     /// Where each matrix is found; for the vector and the auxiliary matrix on one side or the
     /// other.
@@ -95,6 +100,7 @@ impl CublasltMatmul {
             route,
             product,
             has_pointers: !pointers.is_empty(),
+            bit_count: problem.output_index(OutputRole::MantissaBitCount),
             pointers: Mutex::new(pointers),
             algorithms,
             places,
@@ -146,8 +152,9 @@ impl CublasltMatmul {
             0
         };
         let algorithm = &self.algorithms[0];
-        let pointers =
-            self.has_pointers.then(|| self.pointers.lock().unwrap_or_else(PoisonError::into_inner));
+        let changes_description = self.has_pointers || self.bit_count.is_some();
+        let pointers = changes_description
+            .then(|| self.pointers.lock().unwrap_or_else(PoisonError::into_inner));
         // SAFETY: the descriptors are alive and those that the algorithm was chosen for, and only
         // the holder of the lock changes them; the library reads `alpha` and `beta` during the
         // call. The caller guarantees the rest.
@@ -160,6 +167,12 @@ impl CublasltMatmul {
                 };
                 let set = &cublaslt::MATMUL_DESC_SET_ATTRIBUTE;
                 self.product.operation.set(set, pointer.attribute, value)?;
+            }
+            if let (Some(index), Some(emulation)) = (self.bit_count, &self.product.emulation) {
+                let (to, attribute) = (call.outputs[index], emulation::MANTISSA_BIT_COUNT_POINTER);
+                // Without emulation, the library writes nothing.
+                call!(driver::MEMSET_D2D32_ASYNC, to, 4, NOT_EMULATED, 1, 1, stream)?;
+                emulation.set(&cublaslt::EMULATION_DESC_SET_ATTRIBUTE, attribute, to)?;
             }
             call!(
                 cublaslt::MATMUL,
@@ -216,7 +229,12 @@ fn check_device(problem: &MatmulProblem, device: i32) -> Result<()> {
 fn max_workspace(problem: &MatmulProblem, device: i32) -> Result<u64> {
     let processors = Device::new(device)?.multiprocessors()? as u64;
     let wide = (problem.types.result.size() as u64 / 4).max(1);
-    let useful = processors * WORKSPACE_PER_MULTIPROCESSOR * wide;
+    let useful = if problem.types.compute.may_be_emulated() {
+        // The narrow parts of the factors are there: how large they are, only cuBLASLt knows.
+        Device::new(device)?.total_memory()? as u64
+    } else {
+        processors * WORKSPACE_PER_MULTIPROCESSOR * wide
+    };
     Ok(problem.search.max_workspace.map_or(useful, |most| most.min(useful)))
 }
 

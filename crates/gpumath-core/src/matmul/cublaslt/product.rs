@@ -4,7 +4,7 @@ use gpumath_sys::generated::cublaslt;
 
 use super::super::geometry::{MATRICES, Matrix};
 use super::super::problem::{InputRole, MatmulProblem, OutputRole};
-use super::codes::{data_type, layout, operation, preference, transpose};
+use super::codes::{data_type, emulation, layout, operation, preference, transpose};
 use super::route::{Columns, Route};
 use crate::error::{Error, Result};
 use crate::handle::Descriptor;
@@ -35,6 +35,8 @@ const _: () = assert!(size_of::<FoundAlgorithm>() == 96);
 #[derive(Debug)]
 pub(super) struct Product {
     pub(super) operation: Descriptor,
+    /// How a precision is emulated, if the user has chosen.
+    pub(super) emulation: Option<Descriptor>,
     pub(super) left: Descriptor,
     pub(super) right: Descriptor,
     pub(super) addend: Descriptor,
@@ -107,8 +109,10 @@ impl Product {
         let a = describe(Matrix::A, Matrix::A, types.a)?;
         let b = describe(Matrix::B, Matrix::B, types.b)?;
         let (left, right) = if route.is_transposed { (b, a) } else { (a, b) };
+        let emulation = describe_emulation(problem)?;
         Ok(Self {
-            operation: describe_operation(problem, route)?,
+            operation: describe_operation(problem, route, emulation.as_ref())?,
+            emulation,
             left,
             right,
             addend: describe(Matrix::C, Matrix::Result, types.c)?,
@@ -230,7 +234,29 @@ fn describe(columns: Columns, dtype: DType, route: &Route, matrix: Matrix) -> Re
     }
 }
 
-fn describe_operation(problem: &MatmulProblem, route: &Route) -> Result<Descriptor> {
+fn describe_emulation(problem: &MatmulProblem) -> Result<Option<Descriptor>> {
+    let is_counted = problem.output_index(OutputRole::MantissaBitCount).is_some();
+    if problem.emulation_strategy.is_none() && !is_counted {
+        return Ok(None);
+    }
+    // SAFETY: the library writes one descriptor to `to`, and reads values of the attributes' types.
+    unsafe {
+        let descriptor = Descriptor::new(&cublaslt::EMULATION_DESC_DESTROY, |to| {
+            call!(cublaslt::EMULATION_DESC_CREATE, to)
+        })?;
+        if let Some(strategy) = problem.emulation_strategy {
+            let set = &cublaslt::EMULATION_DESC_SET_ATTRIBUTE;
+            descriptor.set(set, emulation::STRATEGY, strategy)?;
+        }
+        Ok(Some(descriptor))
+    }
+}
+
+fn describe_operation(
+    problem: &MatmulProblem,
+    route: &Route,
+    emulation: Option<&Descriptor>,
+) -> Result<Descriptor> {
     let types = &problem.types;
     let scale_type = match types.scale {
         DType::Int32 => 10,
@@ -287,6 +313,9 @@ fn describe_operation(problem: &MatmulProblem, route: &Route) -> Result<Descript
         if problem.search.sm_count_target != 0 {
             let count = problem.search.sm_count_target;
             descriptor.set(set, operation::SM_COUNT_TARGET, count)?;
+        }
+        if let Some(emulation) = emulation {
+            descriptor.set(set, operation::EMULATION, emulation.get())?;
         }
         if problem.search.fast_accumulation {
             descriptor.set(set, operation::FAST_ACCUMULATION, 1_i8)?;

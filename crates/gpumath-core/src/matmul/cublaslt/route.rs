@@ -33,8 +33,8 @@ use crate::tensor::{BatchDim, BatchDims, DType, Layout};
 /// What factors of 8 bits are copied for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demands {
-    /// As little as possible: the columns that cuBLASLt sees in the result, which its kernels do not
-    /// load together, are not padded; and small products of int8 may have any order.
+    /// As little as possible: the columns that cuBLASLt sees in the result, which its kernels do
+    /// not load together, are not padded; and small products of int8 may have any order.
     Fewest,
     /// All that cuBLASLt documents.
     Documented,
@@ -52,9 +52,9 @@ impl Demands {
 }
 
 /// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
-/// in and it multiplies the copies. Its kernels for any order have no tensor cores. On an H200, a
-/// copy costs 5 µs and 1 µs for a megabyte, and these kernels take 20 ns longer for a million
-/// products of numbers.
+/// in and it multiplies the copies. Its kernels for any order have no tensor cores. By the times of
+/// kernels in `benchmarks/host/matmul_grid.py` on an H200, a copy costs about 5 µs and 1 µs for a
+/// megabyte, and these kernels take about 20 ns longer for a million products of numbers.
 fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
     let Geometry { rows, columns, depth, .. } = *geometry;
     let entries = geometry.batch.count() as i64;

@@ -3,9 +3,9 @@
 //! cuBLAS's matrices are in column-major order. A result in row-major order is computed as the
 //! transposed product. What cuBLAS does not take (other strides, conjugated elements that are not
 //! transposed) is copied in the workspace by kernels of ours; two factors with a structure become
-//! one by a product with the identity; larger symmetric matrices are completed, because cuBLAS takes
-//! longer for their triangle than for a general product; and what its functions for triangular and
-//! diagonal matrices lack, `alpha` or `beta`, its sum of matrices adds.
+//! one by a product with the identity; larger symmetric matrices are completed, because cuBLAS
+//! takes longer for their triangle than for a general product; and what its functions for
+//! triangular and diagonal matrices lack, `alpha` or `beta`, its sum of matrices adds.
 
 mod calls;
 mod general;

@@ -67,6 +67,11 @@ use crate::integers::Integers;
 ///     Find the largest magnitude in the result, or in what the epilog writes besides.
 /// block_scaling : bool, default: False
 ///     Blocks of the operands have scales, as in MXFP8 and NVFP4, and not operands as a whole.
+/// emulation_strategy : int, optional
+///     ``cublas.EmulationStrategy``: when cuBLASLt emulates, for the compute types that it may
+///     emulate. By default the library chooses.
+/// mantissa_bit_count : bool, default: False
+///     Return how many bits of the mantissa the emulation of float64 retained, -1 for none.
 /// sm_count_target, fast_accumulation, limit, reduction_scheme_mask, max_waves_count,
 /// numerical_impl_mask, max_workspace
 ///     What cuBLASLt chooses its algorithms by.
@@ -110,16 +115,17 @@ impl PyMatmulPlan {
         a, b, c=None, *, inputs=None, execution=None, device_id=None, device_ids=None,
         num_threads=None, out=None, stream=None, conjugate=(false, false), epilog=None,
         inplace=false, compute_type=None, scale_type=None, result_type=None, aux_type=None,
-        result_amax=false, aux_amax=false, block_scaling=false, sm_count_target=0,
-        fast_accumulation=false, limit=1, reduction_scheme_mask=None, max_waves_count=0.0,
-        numerical_impl_mask=None, max_workspace=None, algorithm=None, handle=0
+        result_amax=false, aux_amax=false, block_scaling=false, emulation_strategy=None,
+        mantissa_bit_count=false, sm_count_target=0, fast_accumulation=false, limit=1,
+        reduction_scheme_mask=None, max_waves_count=0.0, numerical_impl_mask=None,
+        max_workspace=None, algorithm=None, handle=0
     ), text_signature = "(a, b, c=None, *, inputs=None, execution=None, device_id=None, \
         device_ids=None, num_threads=None, out=None, stream=None, conjugate=(False, False), \
         epilog=None, inplace=False, compute_type=None, scale_type=None, result_type=None, \
         aux_type=None, result_amax=False, aux_amax=False, block_scaling=False, \
-        sm_count_target=0, fast_accumulation=False, limit=1, reduction_scheme_mask=None, \
-        max_waves_count=0.0, numerical_impl_mask=None, max_workspace=None, algorithm=None, \
-        handle=0)")]
+        emulation_strategy=None, mantissa_bit_count=False, sm_count_target=0, \
+        fast_accumulation=False, limit=1, reduction_scheme_mask=None, max_waves_count=0.0, \
+        numerical_impl_mask=None, max_workspace=None, algorithm=None, handle=0)")]
     #[expect(
         clippy::too_many_arguments,
         clippy::fn_params_excessive_bools,
@@ -147,6 +153,8 @@ impl PyMatmulPlan {
         result_amax: bool,
         aux_amax: bool,
         block_scaling: bool,
+        emulation_strategy: Option<i32>,
+        mantissa_bit_count: bool,
         sm_count_target: i32,
         fast_accumulation: bool,
         limit: i32,
@@ -168,6 +176,8 @@ impl PyMatmulPlan {
                 compute: self::compute_type(compute_type)?,
                 scale: dtype("scale_type", scale_type)?,
                 block_scaling,
+                emulation_strategy,
+                mantissa_bit_count,
             },
             epilog: self::epilog(epilog)?,
             aux_type: dtype("aux_type", aux_type)?,

@@ -15,6 +15,7 @@ fn key(problem: &MatmulProblem, role: OutputRole) -> String {
         OutputRole::ResultAmax => "result_amax".to_owned(),
         OutputRole::AuxAmax => format!("{aux}_amax"),
         OutputRole::ResultScales => "d_out_scale".to_owned(),
+        OutputRole::MantissaBitCount => "mantissa_bit_count".to_owned(),
     }
 }
 

@@ -126,6 +126,18 @@ class Algorithm:
         return AlgorithmCapabilities(**found)
 
     @property
+    def is_emulated(self) -> bool:
+        """Whether it computes in a wide type by products of narrower ones.
+
+        For the compute types ``COMPUTE_32F_EMULATED_16BFX9`` and
+        ``COMPUTE_64F_EMULATED_FIXEDPOINT``, cuBLASLt also finds algorithms that do not.
+        """
+        try:
+            return bool(self._capability(_Capability.FLOATING_POINT_EMULATION_SUPPORT))
+        except cublasLt.cuBLASLtError:  # an older version, which does not emulate
+            return False
+
+    @property
     def algorithm_id(self) -> int:
         """Number of the algorithm, one of `Matmul.applicable_algorithm_ids`."""
         return self._get(_Setting.ID)

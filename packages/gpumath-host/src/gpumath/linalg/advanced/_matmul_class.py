@@ -24,7 +24,7 @@ from gpumath.linalg.advanced._options import (
 )
 from gpumath.linalg.advanced._planned_product import PlannedProduct, check_algorithm
 from gpumath.linalg.advanced._tuning import ProductTuning
-from gpumath.linalg.advanced._types import dtype_name
+from gpumath.linalg.advanced._types import dtype_name, strategy_number
 
 __all__ = ["Matmul"]
 
@@ -113,6 +113,8 @@ class Matmul(PlannedProduct):
             "result_type": dtype_name("result_type", chosen.result_type),
             "result_amax": chosen.result_amax,
             "block_scaling": chosen.block_scaling,
+            "emulation_strategy": strategy_number(chosen.emulation_strategy),
+            "mantissa_bit_count": chosen.mantissa_bit_count,
             "sm_count_target": chosen.sm_count_target,
             "fast_accumulation": chosen.fast_accumulation,
             "handle": chosen.handle or 0,

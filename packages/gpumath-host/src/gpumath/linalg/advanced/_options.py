@@ -34,8 +34,8 @@ class MatmulOptions(OperationOptions):
     compute_type : gpumath.bindings.cublas.ComputeType, optional
         What is computed in. By default float32 for operands of at most 32 bits, float64 for those
         of 64, and int32 for int8 with a result of int8 or int32. The emulated types,
-        ``COMPUTE_32F_EMULATED_16BFX9`` and ``COMPUTE_64F_EMULATED_FIXEDPOINT``, need a cuBLASLt and
-        a GPU that have them.
+        ``COMPUTE_32F_EMULATED_16BFX9`` and ``COMPUTE_64F_EMULATED_FIXEDPOINT``, allow cuBLASLt to
+        emulate: whether it does, `Algorithm.is_emulated` says.
     scale_type : cudaDataType, str or dtype, optional
         Type of ``alpha`` and ``beta``. It follows from the others; give it to choose float16
         computation for float16 operands.
@@ -67,6 +67,12 @@ class MatmulOptions(OperationOptions):
     allocator : BaseCUDAMemoryManager or BaseCUDAMemoryManagerAsync, optional
         Source of the workspace on the GPU. By default it is the memory pool of the operands'
         library, and gpumath's own pool for operands in host memory.
+    emulation_strategy : {'default', 'performant', 'eager'}, optional
+        When cuBLASLt emulates, for the emulated compute types: where it takes less time, or
+        wherever it can. Needs cuBLASLt 13.1.
+    mantissa_bit_count : bool, default: False
+        For ``COMPUTE_64F_EMULATED_FIXEDPOINT``: return how many bits of the mantissa the emulation
+        retained as ``mantissa_bit_count``, -1 if cuBLASLt did not emulate. Needs cuBLASLt 13.1.
 
     Raises
     ------
@@ -96,11 +102,15 @@ class MatmulOptions(OperationOptions):
     memory_limit: int | float | str | None = "80%"
     blocking: Literal["auto", True] = "auto"
     allocator: BaseCUDAMemoryManager | BaseCUDAMemoryManagerAsync | None = None
+    emulation_strategy: Literal["default", "performant", "eager"] | None = None
+    mantissa_bit_count: bool = False
 
     def check(self) -> None:
         """Raise ValueError or TypeError if a field has a value that is not allowed."""
-        for field in ("inplace", "result_amax", "block_scaling", "fast_accumulation"):
+        flags = ("inplace", "result_amax", "block_scaling", "fast_accumulation")
+        for field in (*flags, "mantissa_bit_count"):
             self._check_choice(field, (False, True))
+        self._check_choice("emulation_strategy", (None, "default", "performant", "eager"))
         for field in ("sm_count_target", "device_id"):
             value = getattr(self, field)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpumath.bindings.cublas import ComputeType as MatmulComputeType
+from gpumath.bindings.cublas import EmulationStrategy
 from gpumath.bindings.cublasLt import Epilogue as MatmulEpilog
 from gpumath.bindings.cublasLt import MatmulInnerShape
 from gpumath.bindings.cublasLt import ReductionScheme as MatmulReductionScheme
@@ -20,6 +21,7 @@ __all__ = [
     "MatmulReductionScheme",
     "dtype_name",
     "matrix_qualifiers_dtype",
+    "strategy_number",
 ]
 
 matrix_qualifiers_dtype = np.dtype([("structure", object), ("is_conjugate", np.int32)])
@@ -72,3 +74,8 @@ def dtype_name(argument: str, dtype: Any) -> str | None:
         "is accepted"
     )
     raise ValueError(msg)
+
+
+def strategy_number(name: str | None) -> int | None:
+    """Return the number of an emulation strategy."""
+    return None if name is None else int(EmulationStrategy[name.upper()])
