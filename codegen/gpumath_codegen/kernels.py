@@ -16,7 +16,7 @@ from pathlib import Path
 from gpumath_codegen import seal, wheels
 
 FOLDER = "crates/gpumath-core/src/kernels"
-NAMES = ("scale_and_copy", "cosine")
+NAMES = ("scale_and_copy", "cosine", "convolution")
 _RELEASE = "12.0"
 _OPTIONS = (b"--gpu-architecture=compute_50",)
 
