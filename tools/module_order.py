@@ -39,7 +39,7 @@ CORE = ModuleOrder(
         ("device",),
         ("tensor", "parallel"),
         ("kernels",),
-        ("memory", "cosine"),
+        ("memory", "cosine", "convolution"),
         ("handle",),
         ("operation",),
         ("cudarc",),

@@ -50,12 +50,12 @@ def _gpu_seconds(call: Call, repeats: int) -> float:
     return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 / repeats
 
 
-def report(row: str, times: Mapping[str, float], own: str, peer: str) -> dict[str, float]:
+def report(row: str, times: Mapping[str, float]) -> dict[str, float]:
     """Print one row, and return its times in µs, for a file."""
-    ratio = times[own] / times[peer]
-    cells = "".join(f"  {name} {seconds * 1e6:11.1f} us" for name, seconds in times.items())
-    print(f"{row:44s}{cells}  ratio {ratio:5.2f}", flush=True)
-    return {name: seconds * 1e6 for name, seconds in times.items()}
+    found = {name: seconds * 1e6 for name, seconds in times.items()}
+    cells = "".join(f"  {name} {time:11.1f} us" for name, time in found.items())
+    print(f"{row:44s}{cells}  ratio {_report.ratio(found) or 0:5.2f}", flush=True)
+    return found
 
 
 def finish(

@@ -1,12 +1,14 @@
-"""Measures convolutions beside SciPy on the CPU, or beside cupyx.scipy.signal on a GPU (--gpu).
+"""Measures convolutions beside SciPy on the CPU, or beside CuPy and PyTorch on a GPU (--gpu).
 
-A row is two shapes, an element type and a function. The last column is gpumath's time over the
-other's; the worst rows are named at the end.
+A row is two shapes, an element type and a function; on a GPU, the rows of `filters` are images and
+small filters, with results of the image's shape. The last column is gpumath's time over that of
+the fastest other; the worst rows are named at the end.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from itertools import product
 from pathlib import Path
@@ -17,7 +19,7 @@ import numpy as np
 from gpumath import fft
 
 sys.path.append(str(Path(__file__).parent))
-from _timing import finish, medians, report
+from _timing import Call, finish, medians, report
 
 ROWS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
     ("convolve", (100,), (10,)),
@@ -52,6 +54,51 @@ LARGE_ROWS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
 ]
 
 
+FILTERS = [
+    ("filters", (size, size), (taps, taps))
+    for size in (64, 256, 1024, 4096)
+    for taps in (3, 5, 7, 15, 31)
+]
+
+
+def subjects(name: str, in1: Any, in2: Any, on_gpu: bool) -> dict[str, Call]:
+    """Return the calls of a row."""
+    if not on_gpu:
+        from scipy import signal
+
+        axes = {"axes": 1} if 1 in in2.shape else {}
+        own, other = getattr(fft, name), getattr(signal, name)
+        return {"gpumath": lambda: own(in1, in2, **axes), "SciPy": lambda: other(in1, in2, **axes)}
+    from cupyx.scipy import ndimage, signal
+
+    if name == "filters":
+        return {
+            "gpumath": lambda: fft.convolve(in1, in2, "same"),
+            "cupyx convolve2d": lambda: signal.convolve2d(in1, in2, "same"),
+            "cupyx ndimage": lambda: ndimage.convolve(in1, in2, mode="constant"),
+            "cupyx fftconvolve": lambda: signal.fftconvolve(in1, in2, "same"),
+            **of_torch(in1, in2),
+        }
+    axes = {"axes": 1} if 1 in in2.shape else {}
+    own = getattr(fft, name)
+    # CuPy chooses a method for lines only.
+    other = signal.fftconvolve if name == "convolve" and in1.ndim > 1 else getattr(signal, name)
+    return {"gpumath": lambda: own(in1, in2, **axes), "cupyx": lambda: other(in1, in2, **axes)}
+
+
+def of_torch(in1: Any, in2: Any) -> dict[str, Call]:
+    """Return the call of PyTorch's correlation of real images, if PyTorch is installed."""
+    try:
+        import torch
+    except ImportError:
+        return {}
+    if in1.dtype.kind == "c":
+        return {}
+    image, taps = (torch.from_dlpack(array)[None, None] for array in (in1, in2))
+    padding = in2.shape[0] // 2
+    return {"PyTorch conv2d": lambda: torch.nn.functional.conv2d(image, taps, padding=padding)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpu", action="store_true")
@@ -60,33 +107,18 @@ def main() -> None:
     parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
-    xp: Any = np
-    if arguments.gpu:
-        import cupy
-        import cupyx.scipy.signal as peer
-
-        xp = cupy
-    else:
-        import scipy.signal as peer
+    xp: Any = importlib.import_module("cupy" if arguments.gpu else "numpy")
     rng = np.random.default_rng()
     found: dict[str, dict[str, float]] = {}
-    rows = ROWS + (LARGE_ROWS if arguments.gpu else [])
+    rows = ROWS + (LARGE_ROWS + FILTERS if arguments.gpu else [])
     rows = [row for row in rows if row[0] in arguments.functions]
     for (name, first, second), dtype in product(rows, arguments.dtypes):
         in1, in2 = (
             xp.asarray(rng.standard_normal(shape).astype(dtype)) for shape in (first, second)
         )
-        axes = {"axes": 1} if 1 in second else {}
-        own, other = getattr(fft, name), getattr(peer, name)
-        calls = {
-            "gpumath": lambda own=own, a=in1, b=in2, kw=axes: own(a, b, **kw),
-            "cupyx" if arguments.gpu else "SciPy": lambda f=other, a=in1, b=in2, kw=axes: f(
-                a, b, **kw
-            ),
-        }
-        times = medians(calls, arguments.seconds, arguments.gpu)
+        times = medians(subjects(name, in1, in2, arguments.gpu), arguments.seconds, arguments.gpu)
         row = f"{name} {dtype} {first} * {second}"
-        found[row] = report(row, times, *calls)
+        found[row] = report(row, times)
     title = f"Convolutions {'on a GPU' if arguments.gpu else 'on the CPU'}"
     finish(found, title, arguments.gpu, arguments.json)
 

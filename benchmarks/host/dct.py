@@ -73,7 +73,7 @@ def main() -> None:
         times = medians(calls, arguments.seconds, arguments.gpu)
         axes = f" {where}" if where else ""
         row = f"{name} {kind} {dtype} {shape}{axes}"
-        found[row] = report(row, times, *calls)
+        found[row] = report(row, times)
     title = f"Cosine and sine transforms {'on a GPU' if arguments.gpu else 'on the CPU'}"
     finish(found, title, arguments.gpu, arguments.json)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from gpumath_codegen import seal, wheels
 
 FOLDER = "crates/gpumath-core/src/kernels"
-NAMES = ("scale_and_copy", "cosine", "mirror")
+NAMES = ("scale_and_copy", "cosine", "convolution", "mirror")
 _RELEASE = "12.0"
 _OPTIONS = (b"--gpu-architecture=compute_50",)
 

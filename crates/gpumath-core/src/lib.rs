@@ -41,6 +41,7 @@
 //! place where the request says so, and can be captured into a CUDA graph.
 //! [`Operand::new`](operation::Operand::new) describes memory of any other library.
 
+pub mod convolution;
 pub mod cosine;
 mod cpu_blas;
 #[cfg(feature = "cudarc")]

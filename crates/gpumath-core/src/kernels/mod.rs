@@ -5,6 +5,7 @@
 //! is committed, so that no compiler is needed at run time or for a build. The driver compiles it
 //! for its device when a kernel is first launched there.
 
+mod convolution;
 mod cosine;
 mod mirror;
 mod tiled_copy;
@@ -21,6 +22,7 @@ use crate::process::PerProcess;
 use crate::status::call;
 use crate::tensor::{BatchDims, DType, Dims, Layout};
 
+pub(crate) use convolution::ConvolutionCall;
 pub(crate) use cosine::{CosineCall, CosineLine};
 pub(crate) use mirror::{Mirror, mirror};
 pub(crate) use tiled_copy::TiledCopy;
@@ -30,6 +32,9 @@ const PTX: &str = concat!(include_str!("generated/scale_and_copy.ptx"), "\0");
 
 /// The kernels of `cosine.cu`.
 const COSINE_PTX: &str = concat!(include_str!("generated/cosine.ptx"), "\0");
+
+/// The kernels of `convolution.cu`.
+const CONVOLUTION_PTX: &str = concat!(include_str!("generated/convolution.ptx"), "\0");
 
 /// Dimensions at most. More of them, of two or more elements each, do not fit into any memory.
 const MAX_RANK: usize = 48;
@@ -181,6 +186,44 @@ pub(crate) unsafe fn cosine(
     unsafe { launch(context, (COSINE_PTX, name), blocks, &parameters, stream) }
 }
 
+/// Enqueues a convolution by sums of products on `stream`, in the context of the stream's device.
+/// The work can be captured into a graph. `is_wide` is what [`ConvolutionCall::of`] says.
+///
+/// # Safety
+/// - As for [`copy`], with the layouts of `call` and elements of `dtype`, also for the filter.
+/// - The addresses are aligned to the elements.
+pub(crate) unsafe fn convolve(
+    context: &ContextGuard,
+    to: usize,
+    from: usize,
+    call: &ConvolutionCall,
+    (dtype, is_wide): (DType, bool),
+    stream: StreamRef,
+) -> Result<()> {
+    let name = match (dtype, is_wide) {
+        (DType::Float32, false) => c"convolve1_float32",
+        (DType::Float32, true) => c"convolve8_float32",
+        (DType::Float64, false) => c"convolve1_float64",
+        (DType::Float64, true) => c"convolve8_float64",
+        (DType::Complex64, false) => c"convolve1_complex64",
+        (DType::Complex64, true) => c"convolve8_complex64",
+        (DType::Complex128, false) => c"convolve1_complex128",
+        (DType::Complex128, true) => c"convolve8_complex128",
+        _ => {
+            return Err(Error::InvalidValue(format!(
+                "sums of products of {dtype} are not computed by a kernel; those of float32, \
+                 float64, complex64 and complex128 are"
+            )));
+        }
+    };
+    let parameters =
+        [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(call) as usize];
+    let blocks = call.count().div_ceil(u64::from(BLOCK));
+    // SAFETY: the kernel takes two addresses and the argument of a convolution; the caller
+    // guarantees that they fit the memory.
+    unsafe { launch(context, (CONVOLUTION_PTX, name), blocks, &parameters, stream) }
+}
+
 /// Enqueues a kernel of some code on `stream`, in the context of its device. If `blocks` are too
 /// many, each block of the kernel processes several parts.
 ///
@@ -250,7 +293,9 @@ fn kernel(
 
 #[cfg(test)]
 mod tests {
-    use super::{COSINE_PTX, CosineCall, Elements, PTX, TiledCopy};
+    use super::{
+        CONVOLUTION_PTX, COSINE_PTX, ConvolutionCall, CosineCall, Elements, PTX, TiledCopy,
+    };
     use crate::tensor::{Dims, Layout};
 
     #[test]
@@ -268,6 +313,11 @@ mod tests {
         for name in ["float32", "float64"] {
             let parameter = format!("cosine_{name}_param_2[{}]", size_of::<CosineCall>());
             assert!(COSINE_PTX.contains(&parameter), "{parameter}");
+        }
+        for name in ["float32", "float64", "complex64", "complex128"] {
+            let size = size_of::<ConvolutionCall>();
+            let parameter = format!("convolve8_{name}_param_2[{size}]");
+            assert!(CONVOLUTION_PTX.contains(&parameter), "{parameter}");
         }
     }
 

@@ -24,6 +24,8 @@ mod _core {
         #[pymodule_export]
         use crate::api::array::PyArray;
         #[pymodule_export]
+        use crate::api::convolution::convolve;
+        #[pymodule_export]
         use crate::api::cosine::{cosine_step, cosine_transform};
         #[pymodule_export]
         use crate::api::crop_or_pad::resized;

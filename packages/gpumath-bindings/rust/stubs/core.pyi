@@ -531,6 +531,15 @@ class FftPass:
     @property
     def batch(self) -> int: ...
 
+def convolve(
+    operand: object,
+    filter: object,
+    axes: Sequence[int],
+    starts: Sequence[int],
+    shape: Sequence[int],
+    *,
+    stream: _Stream | None = None,
+) -> Any: ...
 def cosine_step(
     operand: object,
     transform: int,

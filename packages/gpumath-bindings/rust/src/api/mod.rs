@@ -7,6 +7,7 @@
 
 pub(crate) mod array;
 pub(crate) mod c_api;
+pub(crate) mod convolution;
 pub(crate) mod cosine;
 pub(crate) mod crop_or_pad;
 pub(crate) mod device;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +19,14 @@ from gpumath._host.conversions import (
     to_dtype,
 )
 from gpumath.bindings import core
-from gpumath.fft._convolution_direct import by_shifts, is_short, shifts_cost
+from gpumath.fft._convolution_direct import (
+    by_kernel,
+    by_shifts,
+    has_kernel,
+    is_short,
+    kernel_cost,
+    shifts_cost,
+)
 from gpumath.fft._convolution_fft import (
     OVERHEAD,
     Pieces,
@@ -28,6 +36,7 @@ from gpumath.fft._convolution_fft import (
     pieces_cost,
     pieces_of,
     transforms_cost,
+    transforms_cost_on_gpu,
 )
 from gpumath.fft._scipy_arguments import integers, lengths_and_axes
 
@@ -166,25 +175,41 @@ def oaconvolve(
     return _convolved(in1, in2, mode, "pieces", axes)
 
 
+class _Types(NamedTuple):
+    """The element types of a convolution: of the result, and of the transforms for it."""
+
+    name: str
+    kind: str
+    floating: str
+
+
+@cache
+def _types_of(first: str, second: str) -> _Types:
+    dtype = np.result_type(first, second)
+    floating = dtype if dtype.kind == "c" else np.result_type(dtype, np.float32)
+    return _Types(dtype.name, dtype.kind, floating.name)
+
+
 class _Operands(NamedTuple):
-    """Two arrays of one library, and the element type of their convolution."""
+    """Two arrays of one library, the element types of their convolution, and where they are."""
 
     in1: Any
     in2: Any
-    dtype: np.dtype[Any]
+    types: _Types
+    is_on_gpu: bool
+    are_ready: bool
+    """Whether they need no conversion to the type of the result."""
 
 
 def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     _check_choice("mode", mode, ("full", "valid", "same"))
-    operands = _operands(in1, in2)
-    in1, in2, dtype = operands
+    in1, in2, types, is_on_gpu, are_ready = _operands(in1, in2)
     if in1.ndim == 0:
         return in1 * in2
     chosen = lengths_and_axes(in1.shape, None, integers("axes", axes))[1]
     starts, shape = _wanted(tuple(in1.shape), tuple(in2.shape), mode, chosen)
-    is_exact = dtype.kind in "iu"
     if 0 in in1.shape or 0 in in2.shape:
-        return empty(in1, (0,), dtype.name)
+        return empty(in1, (0,), types.name)
     # The shorter one is the filter. Where it has one element, it is a factor.
     x, h = in1, in2
     if math.prod(h.shape[a] for a in chosen) > math.prod(x.shape[a] for a in chosen):
@@ -194,24 +219,26 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
         for a in sorted(chosen)
         if min(x.shape[a], h.shape[a]) > 1 or max(x.shape[a], h.shape[a]) != shape[a]
     )
-    product = Product(x, h, long, starts, shape, dtype.name)
-    is_on_gpu = core.TensorView(x).device_id is not None
+    product = Product(x, h, long, starts, shape, types.name)
     way, pieces = _way(product, method, is_on_gpu)
+    # Half precision is summed up in single precision where a kernel does that.
+    is_half_by_kernel = is_on_gpu and types.name == "float16"
+    name = types.name if way == "direct" and not is_half_by_kernel else types.floating
+    if name != types.name or not are_ready:
+        product = Product(to_dtype(x, name), to_dtype(h, name), long, starts, shape, name)
     if way == "direct":
-        same = Product(to_dtype(x, dtype.name), to_dtype(h, dtype.name), *product[2:])
-        return by_shifts(same)
-    floating = np.result_type(dtype, np.float32) if dtype.kind != "c" else dtype
-    name = floating.name
-    product = Product(to_dtype(x, name), to_dtype(h, name), *product[2:5], name)
+        is_by_kernel = is_on_gpu and has_kernel(product)
+        result = by_kernel(product) if is_by_kernel else by_shifts(product)
+        return result if name == types.name else to_dtype(result, types.name)
     if not long:
         result = product.x * product.h
     elif pieces is not None:
         result = by_pieces(product, pieces, is_on_gpu)
     else:
         result = by_transforms(product)
-    if method in ("whole", "pieces") or dtype == floating:
+    if method in ("whole", "pieces") or name == types.name:
         return result
-    return to_dtype(result.round() if is_exact else result, dtype.name)
+    return to_dtype(result.round() if types.kind in "iu" else result, types.name)
 
 
 def _way(product: Product, method: str, is_on_gpu: bool) -> tuple[str, Pieces | None]:
@@ -222,14 +249,20 @@ def _way(product: Product, method: str, is_on_gpu: bool) -> tuple[str, Pieces | 
         return "fft", None
     if method == "pieces":
         return "fft", pieces_of(product, is_on_gpu)
-    direct = shifts_cost(product, is_on_gpu) if method == "auto" else math.inf
+    is_by_kernel = is_on_gpu and has_kernel(product)
+    direct = math.inf
+    if method == "auto":
+        direct = kernel_cost(product) if is_by_kernel else shifts_cost(product, is_on_gpu)
     if direct < OVERHEAD:
+        return "direct", None
+    if is_by_kernel and direct < transforms_cost_on_gpu(product):
         return "direct", None
     cost, pieces = transforms_cost(product), pieces_of(product, is_on_gpu)
     if pieces is not None:
         cost_of_pieces = pieces_cost(product, pieces)
         pieces, cost = (pieces, cost_of_pieces) if cost_of_pieces < cost else (None, cost)
-    if direct < cost or (method == "auto" and not _is_exact_in_float64(product)):
+    is_faster = direct < cost and not is_by_kernel
+    if is_faster or (method == "auto" and not _is_exact_in_float64(product)):
         return "direct", None
     return "fft", pieces
 
@@ -253,7 +286,11 @@ def _operands(in1: Any, in2: Any) -> _Operands:
             raise TypeError(msg)
         names.append(dtype)
     libraries = library_of(in1), library_of(in2)
-    devices = [core.TensorView(array).device_id if array.ndim else None for array in (in1, in2)]
+    on_cpu = libraries[0].name == libraries[1].name == "numpy"
+    devices = [
+        core.TensorView(array).device_id if array.ndim and not on_cpu else None
+        for array in (in1, in2)
+    ]
     if libraries[0] is not libraries[1] or (in1.ndim and in2.ndim and devices[0] != devices[1]):
         msg = (
             f"in1 is of {libraries[0].name} on device {devices[0]}, and in2 of {libraries[1].name} "
@@ -266,7 +303,9 @@ def _operands(in1: Any, in2: Any) -> _Operands:
             "those with one element are broadcast where they are not in axes"
         )
         raise ValueError(msg)
-    return _Operands(in1, in2, np.result_type(*names))
+    is_on_gpu = devices[0] is not None
+    # In host memory, numbers of one type may be in another byte order.
+    return _Operands(in1, in2, _types_of(*names), is_on_gpu, is_on_gpu and names[0] == names[1])
 
 
 _TYPES = tuple(

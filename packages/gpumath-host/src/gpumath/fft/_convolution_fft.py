@@ -21,6 +21,7 @@ __all__ = [
     "pieces_cost",
     "pieces_of",
     "transforms_cost",
+    "transforms_cost_on_gpu",
 ]
 
 
@@ -147,6 +148,13 @@ def transforms_cost(product: Product) -> float:
     return OVERHEAD + 3 * _batch(product) * _transform_cost(product.lengths())
 
 
+def transforms_cost_on_gpu(product: Product) -> float:
+    """Return about how many nanoseconds a GPU takes for transforms, measured on an H200."""
+    size = {"float32": 1, "float64": 2, "complex64": 2, "complex128": 4}[product.dtype]
+    points = _batch(product) * math.prod(product.lengths())
+    return _OVERHEAD_ON_GPU + 0.1 * size * points
+
+
 def pieces_cost(product: Product, pieces: Pieces) -> float:
     """Return about how many nanoseconds `by_pieces` takes on a CPU."""
     count = int(product.x.shape[pieces.axis]) / pieces.step + 1
@@ -156,8 +164,9 @@ def pieces_cost(product: Product, pieces: Pieces) -> float:
     return 2 * OVERHEAD + 2 * _batch(product) * count * _transform_cost(lengths)
 
 
-# Nanoseconds that the Python code of a convolution takes.
-OVERHEAD = 40_000
+# Nanoseconds that the Python code of a convolution takes; and with the work on a GPU, where most of
+# it is the host's.
+OVERHEAD, _OVERHEAD_ON_GPU = 40_000, 300_000
 
 
 def _transform_cost(lengths: Sequence[int]) -> float:

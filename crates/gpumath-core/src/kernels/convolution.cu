@@ -1,0 +1,192 @@
+// Convolutions as sums of products, for few elements of the filter.
+// `nox -s kernels` compiles it to generated/convolution.ptx.
+//
+// Neighbouring threads compute neighbours along the result's fastest dimension. Where another
+// dimension is convolved too, a thread computes several elements along that one, so that it loads
+// most elements of the source once for several products.
+
+typedef long long Integer;
+typedef unsigned long long Count;
+
+// TAPS elements of the filter are taken at a time.
+enum { MAX_RANK = 48, MAX_AXES = 4, TAPS = 4 };
+
+// Has a counterpart in kernels/convolution.rs. Unused axes come first, and have one element each.
+// A thread computes its elements along the last axis.
+struct Convolution {
+    Count count;
+    Integer rank;
+    const void* filter;
+    // Elements of the result along the last axis, and the distance between neighbours there.
+    Integer wanted, to_step;
+    // Of each axis: its dimension, the elements of the filter and of the source, the first element
+    // of the full convolution that is wanted, and distances between neighbours.
+    Integer dims[MAX_AXES];
+    Integer taps[MAX_AXES];
+    Integer points[MAX_AXES];
+    Integer starts[MAX_AXES];
+    Integer from_steps[MAX_AXES];
+    Integer filter_steps[MAX_AXES];
+    // Of each dimension; the last axis has as many as there are threads along it. Distances in the
+    // source and in the filter are 0 along the axes.
+    Integer extents[MAX_RANK];
+    Integer from[MAX_RANK];
+    Integer filters[MAX_RANK];
+    Integer to[MAX_RANK];
+};
+
+template <typename Real>
+struct alignas(2 * sizeof(Real)) Complex {
+    Real real, imaginary;
+};
+
+template <typename Real>
+__device__ void add_product(Real& sum, Real a, Real b) {
+    sum += a * b;
+}
+
+template <typename Real>
+__device__ void add_product(Complex<Real>& sum, Complex<Real> a, Complex<Real> b) {
+    sum.real += a.real * b.real;
+    sum.real -= a.imaginary * b.imaginary;
+    sum.imaginary += a.real * b.imaginary;
+    sum.imaginary += a.imaginary * b.real;
+}
+
+// Adds the products with TAPS elements of a line of the filter, from its element `tap` on, to the
+// sums of the ELEMENTS elements from `position` of the full convolution on. At an end of the
+// source, a product is left out if its element is not there.
+template <int ELEMENTS, bool AT_END, typename T, typename Step>
+__device__ void add_taps(T (&sums)[ELEMENTS], const T* from, const T* filter, Integer position,
+                         Integer tap, const Convolution& call, Step step) {
+    const Integer first = position - tap - (TAPS - 1), points = call.points[MAX_AXES - 1];
+    const T* source = from + first * static_cast<Integer>(step);
+    T values[ELEMENTS + TAPS - 1];
+#pragma unroll
+    for (int i = 0; i < ELEMENTS + TAPS - 1; ++i) {
+        const bool is_there = !AT_END || (first + i >= 0 && first + i < points);
+        values[i] = is_there ? source[i * step] : T();
+    }
+#pragma unroll
+    for (int i = 0; i < TAPS; ++i) {
+        if (tap + i < call.taps[MAX_AXES - 1]) {
+            const T factor = filter[(tap + i) * call.filter_steps[MAX_AXES - 1]];
+#pragma unroll
+            for (int element = 0; element < ELEMENTS; ++element) {
+                const int at = element + TAPS - 1 - i;
+                if (!AT_END || (first + at >= 0 && first + at < points)) {
+                    add_product(sums[element], values[at], factor);
+                }
+            }
+        }
+    }
+}
+
+// Goes along the last axis.
+template <int ELEMENTS, typename T, typename Step>
+__device__ void add_line(T (&sums)[ELEMENTS], const T* from, const T* filter, Integer position,
+                         const Convolution& call, Step step) {
+    const Integer taps = call.taps[MAX_AXES - 1], points = call.points[MAX_AXES - 1];
+#pragma unroll 1
+    for (Integer tap = 0; tap < taps; tap += TAPS) {
+        const Integer first = position - tap - (TAPS - 1);
+        if (first >= 0 && first + ELEMENTS + TAPS - 1 <= points) {
+            add_taps<ELEMENTS, false>(sums, from, filter, position, tap, call, step);
+        } else if (first < points && first + ELEMENTS + TAPS - 1 > 0) {
+            add_taps<ELEMENTS, true>(sums, from, filter, position, tap, call, step);
+        }
+    }
+}
+
+// Computes the sums of one thread. Goes along the other axes; `at` is the position in the full
+// convolution.
+template <int ELEMENTS, typename T, typename Step>
+__device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
+                        const Integer (&at)[MAX_AXES], const Convolution& call, Step step) {
+#pragma unroll 1
+    for (Integer i = 0; i < call.taps[0]; ++i) {
+        const Integer point0 = at[0] - i;
+        if (point0 < 0 || point0 >= call.points[0]) {
+            continue;
+        }
+#pragma unroll 1
+        for (Integer j = 0; j < call.taps[1]; ++j) {
+            const Integer point1 = at[1] - j;
+            if (point1 < 0 || point1 >= call.points[1]) {
+                continue;
+            }
+            const T* from1 = from + point0 * call.from_steps[0] + point1 * call.from_steps[1];
+            const T* filter1 = filter + i * call.filter_steps[0] + j * call.filter_steps[1];
+#pragma unroll 1
+            for (Integer k = 0; k < call.taps[2]; ++k) {
+                const Integer point2 = at[2] - k;
+                if (point2 >= 0 && point2 < call.points[2]) {
+                    add_line(sums, from1 + point2 * call.from_steps[2],
+                             filter1 + k * call.filter_steps[2], at[3], call, step);
+                }
+            }
+        }
+    }
+}
+
+template <int ELEMENTS, typename T, typename Step>
+__device__ void convolve(void* to, const void* from, const Convolution& call) {
+    const Count all = static_cast<Count>(gridDim.x) * blockDim.x;
+#pragma unroll 1
+    for (Count index = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
+         index < call.count; index += all) {
+        Integer to_offset = 0, from_offset = 0, filter_offset = 0, at[MAX_AXES] = {};
+        Count rest = index;
+#pragma unroll 1
+        for (Integer dim = call.rank - 1; dim >= 0; --dim) {
+            const Count extent = call.extents[dim];
+            Count quotient;
+            if ((rest >> 32) == 0 && (extent >> 32) == 0) {
+                // A division of 32 bits takes a fraction of the time.
+                quotient = static_cast<unsigned>(rest) / static_cast<unsigned>(extent);
+            } else {
+                quotient = rest / extent;
+            }
+            const Integer place = static_cast<Integer>(rest - quotient * extent);
+            rest = quotient;
+            to_offset += place * call.to[dim];
+            from_offset += place * call.from[dim];
+            filter_offset += place * call.filters[dim];
+#pragma unroll
+            for (int axis = 0; axis < MAX_AXES; ++axis) {
+                at[axis] = dim == call.dims[axis] ? place : at[axis];
+            }
+        }
+        at[MAX_AXES - 1] *= ELEMENTS;
+        const Integer place = at[MAX_AXES - 1];
+#pragma unroll
+        for (int axis = 0; axis < MAX_AXES; ++axis) {
+            at[axis] += call.starts[axis];
+        }
+        T sums[ELEMENTS] = {};
+        add_all(sums, static_cast<const T*>(from) + from_offset,
+                static_cast<const T*>(call.filter) + filter_offset, at, call,
+                static_cast<Step>(call.from_steps[MAX_AXES - 1]));
+        T* target = static_cast<T*>(to) + to_offset;
+#pragma unroll
+        for (int element = 0; element < ELEMENTS; ++element) {
+            if (place + element < call.wanted) {
+                target[element * call.to_step] = sums[element];
+            }
+        }
+    }
+}
+
+// Where a thread computes eight elements, offsets of what it loads fit into 32 bits.
+#define KERNELS(name, T)                                                                       \
+    extern "C" __global__ void convolve1_##name(void* to, const void* from, Convolution call) { \
+        convolve<1, T, Integer>(to, from, call);                                               \
+    }                                                                                          \
+    extern "C" __global__ void convolve8_##name(void* to, const void* from, Convolution call) { \
+        convolve<8, T, int>(to, from, call);                                                   \
+    }
+
+KERNELS(float32, float)
+KERNELS(float64, double)
+KERNELS(complex64, Complex<float>)
+KERNELS(complex128, Complex<double>)

@@ -1,0 +1,151 @@
+//! The argument of the kernels of `convolution.cu`.
+
+use super::{MAX_RANK, filled};
+use crate::error::{Error, Result};
+use crate::tensor::{Dims, Layout};
+
+/// Axes at most.
+const MAX_AXES: usize = 4;
+/// Elements of the result that a thread computes, where another dimension than the axis is the
+/// result's fastest one.
+const ELEMENTS: i64 = 8;
+/// Strides below this keep the offsets of what such a thread loads in 32 bits.
+const MAX_STEP: u64 = 1 << 27;
+
+/// The argument of the kernels.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct ConvolutionCall {
+    count: u64,
+    rank: i64,
+    filter: usize,
+    wanted: i64,
+    to_step: i64,
+    dims: [i64; MAX_AXES],
+    taps: [i64; MAX_AXES],
+    points: [i64; MAX_AXES],
+    starts: [i64; MAX_AXES],
+    from_steps: [i64; MAX_AXES],
+    filter_steps: [i64; MAX_AXES],
+    extents: [i64; MAX_RANK],
+    from: [i64; MAX_RANK],
+    filters: [i64; MAX_RANK],
+    to: [i64; MAX_RANK],
+}
+
+impl ConvolutionCall {
+    /// Describes the sums along `axes`. Along these, the result begins with the elements `starts`
+    /// of the full convolution; along the others, the source or the filter may have one element.
+    /// The result is in C order. Also says whether a thread computes several elements.
+    pub(crate) fn of(
+        to: &Layout,
+        from: &Layout,
+        filter: &Layout,
+        filter_address: usize,
+        axes: &[usize],
+        starts: &[i64],
+    ) -> Result<(Self, bool)> {
+        if axes.is_empty() || axes.len() > MAX_AXES {
+            return Err(Error::InvalidValue(format!(
+                "sums along {} axes were asked for; 1 to {MAX_AXES} are computed at once",
+                axes.len()
+            )));
+        }
+        let kept: Dims =
+            (0..to.ndim()).filter(|&dim| to.shape[dim] > 1).map(|d| d as i64).collect();
+        let fastest = kept.last().copied();
+        let is_wide = |axis: usize| {
+            Some(axis as i64) != fastest
+                && to.shape[axis] > 1
+                && from.strides[axis].unsigned_abs() < MAX_STEP
+        };
+        let mut ordered = axes.to_vec();
+        ordered.sort_by_key(|&axis| (is_wide(axis), filter.shape[axis]));
+        let last = ordered[ordered.len() - 1];
+        let elements = if is_wide(last) { ELEMENTS } else { 1 };
+        let mut call = Self {
+            count: 1,
+            rank: kept.len() as i64,
+            filter: filter_address,
+            wanted: to.shape[last],
+            to_step: to.strides[last],
+            dims: [-1; MAX_AXES],
+            taps: [1; MAX_AXES],
+            points: [1; MAX_AXES],
+            starts: [0; MAX_AXES],
+            from_steps: [0; MAX_AXES],
+            filter_steps: [0; MAX_AXES],
+            extents: [0; MAX_RANK],
+            from: [0; MAX_RANK],
+            filters: [0; MAX_RANK],
+            to: [0; MAX_RANK],
+        };
+        let unused = MAX_AXES - ordered.len();
+        for (place, &axis) in ordered.iter().enumerate() {
+            let place = unused + place;
+            let dim = kept.iter().position(|&dim| dim == axis as i64);
+            call.dims[place] = dim.map_or(-1, |dim| dim as i64);
+            call.taps[place] = filter.shape[axis];
+            call.points[place] = from.shape[axis];
+            call.starts[place] = starts[axis];
+            call.from_steps[place] = from.strides[axis];
+            call.filter_steps[place] = filter.strides[axis];
+        }
+        let of = |number: &dyn Fn(usize) -> i64| {
+            filled(&kept.iter().map(|&dim| number(dim as usize)).collect::<Dims>())
+        };
+        let shared = |layout: &Layout, dim: usize| {
+            let is_one = axes.contains(&dim) || layout.shape[dim] == 1;
+            if is_one { 0 } else { layout.strides[dim] }
+        };
+        let parts = |dim: usize| {
+            if dim == last { (to.shape[dim] + elements - 1) / elements } else { to.shape[dim] }
+        };
+        call.extents = of(&parts)?;
+        call.from = of(&|dim| shared(from, dim))?;
+        call.filters = of(&|dim| shared(filter, dim))?;
+        call.to = of(&|dim| to.strides[dim] * if dim == last { elements } else { 1 })?;
+        call.count = kept.iter().map(|&dim| parts(dim as usize) as u64).product();
+        Ok((call, elements > 1))
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(shape: &[i64], strides: &[i64]) -> Layout {
+        Layout { shape: shape.into(), strides: strides.into() }
+    }
+
+    #[test]
+    fn threads_go_along_the_axis_that_is_not_the_fastest() {
+        let (to, from) = (layout(&[3, 20, 30], &[600, 30, 1]), layout(&[1, 22, 32], &[0, 32, 1]));
+        let filter = layout(&[3, 3, 5], &[15, 5, 1]);
+        let (call, is_wide) =
+            ConvolutionCall::of(&to, &from, &filter, 64, &[1, 2], &[0, 2, 4]).unwrap();
+        assert!(is_wide);
+        assert_eq!((call.count, call.rank, call.wanted, call.to_step), (3 * 3 * 30, 3, 20, 30));
+        assert_eq!(call.dims, [-1, -1, 2, 1]);
+        assert_eq!((call.taps, call.points), ([1, 1, 5, 3], [1, 1, 32, 22]));
+        assert_eq!((call.starts, call.from_steps), ([0, 0, 4, 2], [0, 0, 1, 32]));
+        assert_eq!(call.filter_steps, [0, 0, 1, 5]);
+        assert_eq!((&call.extents[..3], &call.to[..3]), (&[3, 3, 30][..], &[600, 240, 1][..]));
+        assert_eq!((&call.from[..3], &call.filters[..3]), (&[0, 0, 0][..], &[15, 0, 0][..]));
+    }
+
+    #[test]
+    fn a_line_is_computed_element_by_element() {
+        let (to, from) = (layout(&[2, 50], &[50, 1]), layout(&[2, 50], &[50, 1]));
+        let filter = layout(&[1, 7], &[7, 1]);
+        let (call, is_wide) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
+        assert!(!is_wide);
+        assert_eq!((call.count, call.dims, call.wanted), (100, [-1, -1, -1, 1], 50));
+        let error = ConvolutionCall::of(&to, &from, &filter, 64, &[], &[0, 3]).unwrap_err();
+        assert!(error.to_string().contains("sums along 0 axes"), "{error}");
+    }
+}
