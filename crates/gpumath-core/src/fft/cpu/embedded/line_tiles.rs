@@ -49,9 +49,12 @@ impl LineTiles {
     /// along every other axis.
     pub(crate) fn new(axis: usize, from: &Layout, to: &Layout) -> Self {
         let mut outer = BatchDims::outside(&[axis], [from, to]);
-        let inner = outer.pop_fastest();
+        let along = StridePair { from: from.strides[axis] as isize, to: to.strides[axis] as isize };
+        // Lines that are written as slices need not be neighbours there, but where they are read.
+        let is_transposed = along.to == 1 && along.from != 1;
+        let inner = outer.pop_fastest_of(if is_transposed { 0 } else { 1 });
         let mut lines = Self {
-            along: StridePair { from: from.strides[axis] as isize, to: to.strides[axis] as isize },
+            along,
             across: StridePair { from: inner.strides[0] as isize, to: inner.strides[1] as isize },
             inner: inner.extent as usize,
             outer,
