@@ -39,7 +39,7 @@ CORE = ModuleOrder(
         ("device",),
         ("tensor", "parallel"),
         ("kernels",),
-        ("memory", "cosine", "convolution"),
+        ("memory", "convolution"),
         ("handle",),
         ("operation",),
         ("cudarc",),
@@ -47,6 +47,8 @@ CORE = ModuleOrder(
         ("cpu_blas",),
         # One module for each operation.
         ("fft", "matmul", "structured_matmul", "linalg", "random", "sparse", "contraction"),
+        # Steps around Fourier transforms, and lines that the CPU transforms one by one.
+        ("cosine",),
     ),
     # A product of general matrices is a case of both, and cuBLASLt computes it best.
     also=(("structured_matmul", "matmul"),),

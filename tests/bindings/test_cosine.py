@@ -76,6 +76,30 @@ def test_ends_are_weighed() -> None:
         np.testing.assert_allclose(result, expected * [0.5, 1, 1, 1, 1, 5], atol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_number_of_lines(dtype: Any) -> None:
+    for lines, points, axis in product((1, 2, 15, 16, 37, 131), (6, 65), (0, 1)):
+        x = drawn((lines, points) if axis else (points, lines), dtype)
+        for kind, is_sine in product((1, 2, 3, 4), (False, True)):
+            reference = scipy.fft.dst if is_sine else scipy.fft.dct
+            result = core.cosine_transform(x, kind, axis, is_sine=is_sine, num_threads=2)
+            expected = reference(x.astype(np.float64), kind, axis=axis)
+            error = np.abs(result - expected).max()
+            assert error <= (1e-5 if dtype == np.float32 else 1e-13) * np.abs(expected).max()
+
+
+def test_plans_are_in_the_plan_cache() -> None:
+    core.plan_cache_clear()
+    for points in (8, 9, 8):
+        core.cosine_transform(np.ones((3, points)), 2, 1)
+    core.cosine_transform(np.ones((3, 8)), 2, 1, scale=2.0)
+    info = core.plan_cache_info()
+    assert (info.size, info.misses, info.hits) == (2, 2, 2)
+    assert info.host_memory > 0
+    core.plan_cache_clear()
+    assert core.plan_cache_info().size == 0
+
+
 def test_long_lines_are_left_to_the_steps() -> None:
     assert core.cosine_transform(np.ones(1 << 16), 2, 0, num_threads=2) is not None
     assert core.cosine_transform(np.ones((1 << 16) + 1), 2, 0, num_threads=2) is None

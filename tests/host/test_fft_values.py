@@ -67,6 +67,22 @@ def test_transform_to_real_along_any_axes(
     np.testing.assert_array_equal(space.numpy(operand), values, "the operand has changed")
 
 
+@pytest.mark.parametrize("columns", [1, 3, 4, 17, 66, 131])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_any_number_of_columns(space: Space, columns: int, dtype: type) -> None:
+    for points in (7, 20, 300):
+        shape = (points, columns)
+        values = random_values(shape, dtype)
+        result = fft.fft(space.array(values), axes=[0], execution=space.execution)
+        assert_close(space.numpy(result), values, "C2C", (0,))
+        values = random_values(shape, np.dtype(dtype).char.lower())
+        result = fft.rfft(space.array(values), axes=[0], execution=space.execution)
+        assert_close(space.numpy(result), values, "R2C", (0,))
+        values = hermitian_values(shape, (0,), dtype, False)
+        result = fft.irfft(space.array(values), axes=[0], execution=space.execution)
+        assert_close(space.numpy(result), values, "C2R", (0,))
+
+
 def test_axes_default_to_all_and_count_from_the_end(space: Space) -> None:
     values = random_values((3, 4, 5), np.complex128)
     operand = space.array(values)

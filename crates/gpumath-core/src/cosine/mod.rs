@@ -14,6 +14,9 @@
 //! Types I are not computed by N points, because that loses half of the digits for large N.
 
 mod host;
+mod lines;
+mod pairs;
+mod single;
 
 use std::num::NonZeroUsize;
 
@@ -21,6 +24,8 @@ use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
 use crate::kernels::{self, CosineCall, CosineLine};
 use crate::tensor::{DType, MemoryLocation, TensorView};
+
+pub use self::lines::{CosineFactors, CosineLines, CosineProblem, CosineRequest};
 
 /// One pass over memory before or after a Fourier transform. `cosine.cu` has the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

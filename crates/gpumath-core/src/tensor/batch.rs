@@ -87,6 +87,16 @@ impl<const N: usize> BatchDims<N> {
         self.0.pop().unwrap_or(BatchDim { extent: 1, strides: [1; N] })
     }
 
+    /// Like [`Self::pop_fastest`], by the memory order of one operand.
+    pub(crate) fn pop_fastest_of(&mut self, operand: usize) -> BatchDim<N> {
+        // An entry for all is not a step in memory.
+        let step = |dim: &BatchDim<N>| dim.strides[operand].unsigned_abs().wrapping_sub(1);
+        match (0..self.0.len()).rev().min_by_key(|&at| step(&self.0[at])) {
+            Some(fastest) => self.0.remove(fastest),
+            None => self.pop_fastest(),
+        }
+    }
+
     /// Removes and returns the dimension with the most entries, if there is a dimension.
     pub(crate) fn remove_longest(&mut self) -> Option<BatchDim<N>> {
         let longest = (0..self.0.len()).max_by_key(|&at| self.0[at].extent)?;
@@ -123,6 +133,18 @@ mod tests {
 
     fn dims<const N: usize>(axes: &[usize], layouts: [&Layout; N]) -> Vec<(i64, [i64; N])> {
         BatchDims::outside(axes, layouts).iter().map(|dim| (dim.extent, dim.strides)).collect()
+    }
+
+    #[test]
+    fn the_fastest_dimension_differs_between_operands() {
+        let [from, to] = [layout(&[2, 3, 4], &[12, 4, 1]), layout(&[2, 3, 4], &[1, 2, 6])];
+        let dims = BatchDims::outside(&[1], [&from, &to]);
+        assert_eq!(dims.clone().pop_fastest_of(0), BatchDim { extent: 4, strides: [1, 6] });
+        assert_eq!(dims.clone().pop_fastest_of(1), dims.clone().pop_fastest());
+        let one = layout(&[4, 3], &[0, 1]);
+        let mut dims = BatchDims::outside(&[], [&one]);
+        assert_eq!(dims.pop_fastest_of(0), BatchDim { extent: 3, strides: [1] });
+        assert_eq!((dims.count(), BatchDims::<1>::default().pop_fastest_of(0).extent), (4, 1));
     }
 
     #[test]

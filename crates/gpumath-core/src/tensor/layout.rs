@@ -28,6 +28,17 @@ impl Layout {
         Self::in_order(shape, (0..shape.len()).rev())
     }
 
+    /// Returns the layout of the real and imaginary parts of complex elements in this layout: a
+    /// further dimension.
+    #[must_use]
+    pub fn of_parts(&self) -> Self {
+        let mut layout = self.clone();
+        layout.strides.iter_mut().for_each(|stride| *stride *= 2);
+        layout.shape.push(2);
+        layout.strides.push(1);
+        layout
+    }
+
     /// Returns the gapless layout of `shape` whose memory order is `order`, slowest dimension
     /// first.
     #[must_use]

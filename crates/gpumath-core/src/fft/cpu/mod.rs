@@ -6,7 +6,7 @@ mod fftw;
 mod scale;
 mod scratch;
 
-pub use embedded::CosineTransform;
+pub(crate) use embedded::lines;
 pub use engine::CpuFft;
 pub use fftw::CpuLibrary;
 

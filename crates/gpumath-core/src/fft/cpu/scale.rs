@@ -45,7 +45,7 @@ pub(super) unsafe fn scale(
 ///
 /// # Safety
 /// The type is these reals side by side, without padding.
-pub(super) unsafe trait RealParts<T>: Pod {}
+pub(crate) unsafe trait RealParts<T>: Pod {}
 
 // SAFETY: the type is one real.
 unsafe impl RealParts<Self> for f32 {}

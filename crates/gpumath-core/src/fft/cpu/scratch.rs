@@ -44,14 +44,14 @@ unsafe impl Pod for CacheLine {}
 
 /// Initialized memory with any contents, aligned to a cache line. Dropping it keeps it for the next
 /// transform, unless it is too large.
-pub(super) struct ScratchBuffer {
+pub(crate) struct ScratchBuffer {
     lines: Vec<CacheLine>,
 }
 
 impl ScratchBuffer {
     /// Takes the kept buffer of the thread or the process, or allocates one if that has fewer than
     /// `bytes` bytes.
-    pub(super) fn take(bytes: usize) -> Result<Self> {
+    pub(crate) fn take(bytes: usize) -> Result<Self> {
         let count = bytes.div_ceil(size_of::<CacheLine>());
         let kept = if bytes <= THREAD_BYTES {
             SMALL.try_with(Cell::take).unwrap_or_default()
@@ -66,13 +66,13 @@ impl ScratchBuffer {
     }
 
     /// Returns the address of the first byte.
-    pub(super) fn address(&mut self) -> usize {
+    pub(crate) fn address(&mut self) -> usize {
         self.lines.as_mut_ptr().expose_provenance()
     }
 
     /// Returns the buffer to be split into consecutive pieces, each of which starts on a cache
     /// line.
-    pub(super) fn pieces(&mut self) -> ScratchPieces<'_> {
+    pub(crate) fn pieces(&mut self) -> ScratchPieces<'_> {
         ScratchPieces { rest: &mut self.lines }
     }
 }
@@ -91,18 +91,18 @@ impl Drop for ScratchBuffer {
 }
 
 /// Splits a [`ScratchBuffer`] into typed slices.
-pub(super) struct ScratchPieces<'a> {
+pub(crate) struct ScratchPieces<'a> {
     rest: &'a mut [CacheLine],
 }
 
 impl<'a> ScratchPieces<'a> {
     /// Returns the bytes that [`Self::next`] takes for `len` elements of `E`.
-    pub(super) fn bytes<E>(len: usize) -> usize {
+    pub(crate) fn bytes<E>(len: usize) -> usize {
         len.saturating_mul(size_of::<E>()).div_ceil(size_of::<CacheLine>()) * size_of::<CacheLine>()
     }
 
     /// Returns the next `len` elements, or fewer if the buffer is too small.
-    pub(super) fn next<E: Pod>(&mut self, len: usize) -> &'a mut [E] {
+    pub(crate) fn next<E: Pod>(&mut self, len: usize) -> &'a mut [E] {
         let lines = Self::bytes::<E>(len) / size_of::<CacheLine>();
         let rest = std::mem::take(&mut self.rest);
         let at = lines.min(rest.len());

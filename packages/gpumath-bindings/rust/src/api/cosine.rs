@@ -3,15 +3,17 @@
 
 use std::num::NonZeroUsize;
 
-use gpumath_core::cosine::{self, CosineArguments, CosineStep};
+use gpumath_core::cosine::{
+    self, CosineArguments, CosineFactors, CosineLines, CosineRequest, CosineStep,
+};
 use gpumath_core::device::StreamRef;
-use gpumath_core::fft::cpu::CosineTransform;
 use gpumath_core::operation::usable_cores;
 use gpumath_core::tensor::{DType, Dims, Layout, TensorView};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::api::operation::{UserStream, WorkStreams};
+use crate::api::operation::arguments::ExecutionArguments;
+use crate::api::operation::{Input, Operands, UserStream, WorkStreams};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::{self, deferred_release};
@@ -222,37 +224,17 @@ pub(crate) fn cosine_transform<'py>(
     num_threads: Option<NonZeroUsize>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (source, library) = interop::view_without_gradient("the operand", operand, None)?;
-    let from =
-        if source.dtype.is_complex() { parts_of(&source.view)? } else { source.view.clone() };
-    if !matches!(from.dtype, DType::Float32 | DType::Float64) {
-        return Err(PyTypeError::new_err(format!(
-            "the operand is {}, but numbers of single or double precision are needed",
-            source.dtype
-        )));
-    }
-    let Some(&points) = source.layout.shape.get(axis) else {
-        return Err(PyValueError::new_err(format!(
-            "there is no axis {axis} in an operand of {} dimensions",
-            source.layout.ndim()
-        )));
-    };
-    let (before, after) = (before.into(), after.into());
-    let chosen = CosineTransform { kind: transform, points, is_sine, scale, before, after };
+    let request = CosineRequest { kind: transform, is_sine, axis };
     let threads = num_threads.unwrap_or_else(usable_cores);
-    let is_empty = from.layout.is_empty();
-    if source.device.device().is_some()
-        || !(is_empty || chosen.is_by_lines(from.layout.len() / points, threads))
-    {
+    if !request.is_by_lines(&source.view, threads) {
         return Ok(None);
     }
-    let layout = Layout::contiguous(&source.layout.shape);
-    let target = TensorView { layout, readonly: false, ..source.view.clone() };
-    let new = library.empty(operand, &source, &target.layout, source.dtype, None)?;
-    let target = TensorView { ptr: new.ptr, ..target };
-    let target = if source.dtype.is_complex() { parts_of(&target)? } else { target };
-    // SAFETY: the new array has the target's layout. Both arrays are alive for the call.
-    release_gil(py, || unsafe { chosen.run(&target, &from, axis, threads) }).or_raise(py)?;
-    Ok(Some(new.array))
+    let input = Input { object: operand.clone(), operand: source };
+    let mut operands = Operands::unary(library, input, None);
+    let chosen = ExecutionArguments { num_threads, ..ExecutionArguments::default() };
+    let plan = operands.plan::<CosineLines>(py, &request, &chosen, None)?;
+    let factors = CosineFactors { scale, before: before.into(), after: after.into() };
+    operands.run(py, &plan, factors, None, None, false).map(Some)
 }
 
 /// Returns a view of the real and imaginary parts of a complex array, in a further dimension.
@@ -260,10 +242,7 @@ fn parts_of(view: &TensorView) -> PyResult<TensorView> {
     if !view.dtype.is_complex() {
         return Err(PyTypeError::new_err(format!("an array of {} has no parts", view.dtype)));
     }
-    let mut layout = view.layout.clone();
-    layout.strides.iter_mut().for_each(|stride| *stride *= 2);
-    layout.shape.push(2);
-    layout.strides.push(1);
+    let layout = view.layout.of_parts();
     Ok(TensorView { layout, dtype: real(view.dtype), ..view.clone() })
 }
 

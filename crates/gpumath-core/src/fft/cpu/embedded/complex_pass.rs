@@ -9,7 +9,7 @@ use rustfft::{Fft, FftDirection};
 use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
-use super::line_tiles::{BufferLayout, LineTiles, gather, scatter, tile_width};
+use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
 use super::short_lines::{plan_line, table_bytes};
 use crate::error::Result;
 use crate::fft::Direction;
@@ -72,8 +72,8 @@ pub(super) struct ComplexPass<T: Scalar> {
     lines: LineTiles,
     /// Whether input and output are the same memory.
     inplace: bool,
-    /// How the lines of a tile follow each other in a buffer; `None` if each line of the output is
-    /// a slice, because that needs no buffer.
+    /// How the lines of a tile follow each other in a buffer; `None` if each line is a slice of the
+    /// input and of the output, because that needs no buffer.
     layout: Option<BufferLayout>,
 }
 
@@ -85,17 +85,17 @@ impl<T: Scalar> ComplexPass<T> {
         threads: NonZeroUsize,
     ) -> Self {
         let size = size_of::<Complex<T>>();
-        let sliced = lines.along.to == 1 || points == 1;
+        let sliced = (lines.along.from == 1 && lines.along.to == 1) || points == 1;
         let batched = lines.along.from == 1
             && lines.along.to == 1
             && lines.across.from == points as isize
             && lines.across.to == points as isize;
         let grid = GridShape::new(points, lines.count(), threads);
-        lines.cut_into_tiles(match grid {
-            Some(_) => 1,
-            None if batched => BATCH_BYTES / (size * points),
-            None => tile_width(size * points),
-        });
+        match grid {
+            Some(_) => lines.cut_into_tiles(1),
+            None if batched => lines.cut_into_tiles(BATCH_BYTES / (size * points)),
+            None => lines.cut_for_copies(size * points, threads),
+        }
         let layout = (!sliced).then(|| BufferLayout::new(points, size));
         let kernel =
             ComplexKernel { points, grid, forward: OnceLock::new(), inverse: OnceLock::new() };
@@ -184,10 +184,10 @@ impl<T: Scalar> ComplexPass<T> {
         })
     }
 
-    /// Transforms lines that are slices of the output.
+    /// Transforms lines that are slices.
     ///
     /// # Safety
-    /// `from` and `to` are valid for this many lines, each of which is a slice of the output.
+    /// `from` and `to` are valid for this many lines, each of which is a slice of both.
     unsafe fn run_sliced(
         &self,
         fft: &dyn Fft<T>,
@@ -197,7 +197,7 @@ impl<T: Scalar> ComplexPass<T> {
         scratch: &mut [Complex<T>],
     ) {
         let points = self.kernel.points;
-        let (along, across) = (self.lines.along, self.lines.across);
+        let across = self.lines.across;
         let adjacent = |across: isize| across == points as isize || lines == 1;
         let joined = adjacent(across.to) && (self.inplace || adjacent(across.from));
         let together = match factor {
@@ -207,7 +207,7 @@ impl<T: Scalar> ComplexPass<T> {
         };
         for first in (0..lines).step_by(together) {
             let (line, len) = (first as isize, together.min(lines - first) * points);
-            // SAFETY: the caller guarantees that lines of the output are slices, and joined lines
+            // SAFETY: the caller guarantees that the lines are slices, and joined lines
             // follow each other. Input and output are apart, or the same if `inplace`, and then
             // only the mutable slice is made.
             unsafe {
@@ -215,18 +215,9 @@ impl<T: Scalar> ComplexPass<T> {
                 let target = std::slice::from_raw_parts_mut(to.offset(line * across.to), len);
                 if self.inplace {
                     fft.process_with_scratch(target, scratch);
-                } else if along.from == 1 || points == 1 {
+                } else {
                     let source = std::slice::from_raw_parts(from, len);
                     fft.process_immutable_with_scratch(source, target, scratch);
-                } else {
-                    gather(
-                        from,
-                        along.from,
-                        across.from,
-                        target,
-                        BufferLayout { points, pitch: points },
-                    );
-                    fft.process_with_scratch(target, scratch);
                 }
                 if let Some(factor) = factor {
                     scale_slice(target, factor);
@@ -235,7 +226,7 @@ impl<T: Scalar> ComplexPass<T> {
         }
     }
 
-    /// Transforms lines that are strided in the output, in a buffer.
+    /// Transforms lines that are strided in the input or in the output, from or in a buffer.
     ///
     /// # Safety
     /// `from` and `to` are valid for the lines that `buffered` has room for.
@@ -250,6 +241,21 @@ impl<T: Scalar> ComplexPass<T> {
         let (along, across) = (self.lines.along, self.lines.across);
         // SAFETY: the caller guarantees that `from` is valid for these lines.
         unsafe { gather(from, along.from, across.from, buffered, layout) };
+        if along.to == 1 {
+            for (number, line) in buffered.chunks_exact(layout.pitch).enumerate() {
+                // SAFETY: the caller guarantees that `to` is valid for these lines, which are apart
+                // from the buffer.
+                let target = unsafe {
+                    let start = to.offset(number as isize * across.to);
+                    std::slice::from_raw_parts_mut(start, layout.points)
+                };
+                fft.process_immutable_with_scratch(&line[..layout.points], target, scratch);
+                if let Some(factor) = factor {
+                    scale_slice(target, factor);
+                }
+            }
+            return;
+        }
         if layout.is_gapless() {
             fft.process_with_scratch(buffered, scratch);
         } else {

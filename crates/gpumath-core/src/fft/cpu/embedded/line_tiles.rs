@@ -5,43 +5,36 @@
 //! of each cache line that it touches. A tile is some neighbouring lines, which together use the
 //! whole cache line.
 
+use std::num::NonZeroUsize;
 use std::ops::Mul;
 
 use crate::tensor::{BatchDims, Layout};
 
-/// Returns the number of lines to copy together: 16 neighbours, whose equal points fill one to four
-/// cache lines, or fewer where lines are very long.
-pub(super) fn tile_width(line_bytes: usize) -> usize {
-    const LINES: usize = 16;
-    const TILE_BYTES: usize = 4 << 20;
-    (TILE_BYTES / line_bytes.max(1)).clamp(1, LINES)
-}
-
 /// A distance in the operand that a pass reads and in the one that it writes, in elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StridePair {
-    pub(super) from: isize,
-    pub(super) to: isize,
+pub(crate) struct StridePair {
+    pub(crate) from: isize,
+    pub(crate) to: isize,
 }
 
 /// Some neighbouring lines.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tile {
+pub(crate) struct Tile {
     /// Offset of the first line in the operand that is read, in elements.
-    pub(super) from: isize,
+    pub(crate) from: isize,
     /// Offset of the first line in the operand that is written, in elements.
-    pub(super) to: isize,
+    pub(crate) to: isize,
     /// Number of lines.
-    pub(super) lines: usize,
+    pub(crate) lines: usize,
 }
 
 /// All lines along one axis of an operand, cut into tiles of neighbouring lines.
 #[derive(Clone, Debug)]
-pub(super) struct LineTiles {
+pub(crate) struct LineTiles {
     /// Distance between the points of a line.
-    pub(super) along: StridePair,
+    pub(crate) along: StridePair,
     /// Distance between the lines of a tile.
-    pub(super) across: StridePair,
+    pub(crate) across: StridePair,
     /// Number of lines along the fastest batch dimension; a tile does not reach beyond them.
     inner: usize,
     /// The other batch dimensions.
@@ -54,11 +47,14 @@ pub(super) struct LineTiles {
 impl LineTiles {
     /// Returns the lines along `axis`, in tiles of one line. Both layouts have the same extents
     /// along every other axis.
-    pub(super) fn new(axis: usize, from: &Layout, to: &Layout) -> Self {
+    pub(crate) fn new(axis: usize, from: &Layout, to: &Layout) -> Self {
         let mut outer = BatchDims::outside(&[axis], [from, to]);
-        let inner = outer.pop_fastest();
+        let along = StridePair { from: from.strides[axis] as isize, to: to.strides[axis] as isize };
+        // Lines that are written as slices need not be neighbours there, but where they are read.
+        let is_transposed = along.to == 1 && along.from != 1;
+        let inner = outer.pop_fastest_of(if is_transposed { 0 } else { 1 });
         let mut lines = Self {
-            along: StridePair { from: from.strides[axis] as isize, to: to.strides[axis] as isize },
+            along,
             across: StridePair { from: inner.strides[0] as isize, to: inner.strides[1] as isize },
             inner: inner.extent as usize,
             outer,
@@ -69,29 +65,44 @@ impl LineTiles {
         lines
     }
 
+    /// Cuts the lines into tiles of lines to be copied together, each of so many bytes: 16
+    /// neighbours, whose equal points fill one to four cache lines; more where the tile is in a
+    /// cache and each thread has several of them, and fewer where lines are very long.
+    pub(crate) fn cut_for_copies(&mut self, line_bytes: usize, threads: NonZeroUsize) {
+        const LINES: usize = 16;
+        const MOST_LINES: usize = 64;
+        const MOST_BYTES: usize = 4 << 20;
+        let line_bytes = line_bytes.max(1);
+        let is_strided = self.along.from != 1 || self.along.to != 1;
+        let cached = if is_strided { 512 << 10 } else { 32 << 10 } / line_bytes;
+        let fair = self.count() / (4 * threads.get());
+        let width = (cached.min(fair) / LINES * LINES).clamp(LINES, MOST_LINES);
+        self.cut_into_tiles(width.min(MOST_BYTES / line_bytes));
+    }
+
     /// Cuts the lines into tiles of at most `width`.
-    pub(super) fn cut_into_tiles(&mut self, width: usize) {
+    pub(crate) fn cut_into_tiles(&mut self, width: usize) {
         self.width = width.clamp(1, self.inner.max(1));
         self.tiles = self.outer.count() * self.inner.div_ceil(self.width);
     }
 
     /// Returns the number of lines.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.outer.count() * self.inner
     }
 
     /// Returns the number of tiles.
-    pub(super) fn tiles(&self) -> usize {
+    pub(crate) fn tiles(&self) -> usize {
         self.tiles
     }
 
     /// Returns the most lines that a tile has.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// Returns the tile with this number, in the memory order of the operand that is written.
-    pub(super) fn tile(&self, number: usize) -> Tile {
+    pub(crate) fn tile(&self, number: usize) -> Tile {
         let across = self.inner.div_ceil(self.width);
         let first = number % across * self.width;
         let [from, to] = self.outer.offsets(number / across);
@@ -105,18 +116,18 @@ impl LineTiles {
 
 /// How lines follow each other in a buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BufferLayout {
+pub(crate) struct BufferLayout {
     /// Points of a line.
-    pub(super) points: usize,
+    pub(crate) points: usize,
     /// Distance between the first points of neighbouring lines, in elements.
-    pub(super) pitch: usize,
+    pub(crate) pitch: usize,
 }
 
 impl BufferLayout {
     /// Returns the layout for lines of `points` elements of `size` bytes. Lines of 1 KiB and more
     /// get a pitch of an odd number of cache lines, because equal points of neighbouring lines
     /// would compete for one cache set otherwise.
-    pub(super) fn new(points: usize, size: usize) -> Self {
+    pub(crate) fn new(points: usize, size: usize) -> Self {
         const CACHE_LINE: usize = 64;
         let bytes = points * size;
         let pitch = if bytes < 16 * CACHE_LINE {
@@ -128,12 +139,12 @@ impl BufferLayout {
     }
 
     /// Returns the number of elements that `lines` lines take.
-    pub(super) fn len(self, lines: usize) -> usize {
+    pub(crate) fn len(self, lines: usize) -> usize {
         self.pitch * lines
     }
 
     /// Returns whether lines follow each other without a gap.
-    pub(super) fn is_gapless(self) -> bool {
+    pub(crate) fn is_gapless(self) -> bool {
         self.pitch == self.points
     }
 }
@@ -143,7 +154,7 @@ impl BufferLayout {
 /// # Safety
 /// - `from` is readable at `line * across + point * along` for all these lines and their points.
 /// - The buffer is apart from these elements.
-pub(super) unsafe fn gather<E: Copy>(
+pub(crate) unsafe fn gather<E: Copy>(
     from: *const E,
     along: isize,
     across: isize,
@@ -165,7 +176,7 @@ pub(super) unsafe fn gather<E: Copy>(
 /// # Safety
 /// - `to` is writable at `line * across + point * along` for all these lines and their points.
 /// - The buffer is apart from these elements.
-pub(super) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
+pub(crate) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
     buffer: &[E],
     layout: BufferLayout,
     to: *mut E,
@@ -185,8 +196,9 @@ pub(super) unsafe fn scatter<E: Copy + Mul<T, Output = E>, T: Copy>(
     }
 }
 
-/// Copies lines between two places, each given with its strides along and across the lines. Tiles
-/// of 16 lines that are neighbours in memory take a faster loop.
+/// Copies lines between two places, each given with its strides along and across the lines. Lines
+/// that are neighbours in one place, and have neighbouring points in the other one, are transposed
+/// in blocks.
 ///
 /// # Safety
 /// Both places are valid at `line * across + point * along` for all lines and points, and do not
@@ -201,36 +213,97 @@ unsafe fn copy_tile<E: Copy>(
 ) {
     // SAFETY: the caller guarantees what both functions require.
     unsafe {
-        if (from.2 == 1 || to.2 == 1) && lines == 16 {
-            copy_neighbours::<E, 16>(from, to, points, map);
+        if from.2 == 1 && to.1 == 1 {
+            transpose::<E, true>(from, to, lines, points, map);
+        } else if from.1 == 1 && to.2 == 1 {
+            transpose::<E, false>(from, to, lines, points, map);
         } else {
             copy_lines(from, to, lines, points, map);
         }
     }
 }
 
-/// Copies `LINES` lines. The inner loop goes over the lines, because the compiler knows their
-/// number.
+/// Copies lines in blocks, for which the compiler knows vector instructions. The lines are
+/// neighbours in the source if `GATHERS`, else in the target, and the points in the other one.
 ///
 /// # Safety
 /// As for [`copy_tile`].
 #[inline]
-unsafe fn copy_neighbours<E: Copy, const LINES: isize>(
+unsafe fn transpose<E: Copy, const GATHERS: bool>(
     (from, from_along, from_across): (*const E, isize, isize),
     (to, to_along, to_across): (*mut E, isize, isize),
+    lines: usize,
     points: usize,
     map: impl Fn(E) -> E,
 ) {
-    for point in 0..points as isize {
-        // SAFETY: these are points of lines that the caller guarantees to be valid.
-        unsafe {
-            let from = from.offset(point * from_along);
-            let to = to.offset(point * to_along);
-            for line in 0..LINES {
-                *to.offset(line * to_across) = map(*from.offset(line * from_across));
+    const SIDE: usize = 4;
+    let [whole_lines, whole_points] = [lines, points].map(|count| count / SIDE * SIDE);
+    let (from_step, to_step) =
+        if GATHERS { (from_along, to_across) } else { (from_across, to_along) };
+    for first in (0..whole_points as isize).step_by(SIDE) {
+        for point in first..first + SIDE as isize {
+            let later = point.wrapping_add(POINTS_AHEAD);
+            if GATHERS {
+                fetch(from.wrapping_offset(later.wrapping_mul(from_along)), lines);
+            } else {
+                fetch(to.wrapping_offset(later.wrapping_mul(to_along)), lines);
+            }
+        }
+        for line in (0..whole_lines as isize).step_by(SIDE) {
+            // SAFETY: these are points of lines that the caller guarantees to be valid, and what is
+            // read or written at once are neighbours.
+            unsafe {
+                let from = from.offset(first * from_along + line * from_across);
+                let to = to.offset(first * to_along + line * to_across);
+                let row = |row: isize| from.offset(row * from_step).cast::<[E; SIDE]>();
+                let [a, b, c, d] = [*row(0), *row(1), *row(2), *row(3)];
+                for column in 0..SIDE {
+                    let target = to.offset(column as isize * to_step).cast::<[E; SIDE]>();
+                    *target = [map(a[column]), map(b[column]), map(c[column]), map(d[column])];
+                }
             }
         }
     }
+    let strides = |point: usize, line: usize| {
+        let (point, line) = (point as isize, line as isize);
+        (point * from_along + line * from_across, point * to_along + line * to_across)
+    };
+    // SAFETY: these are the points and lines that are left.
+    unsafe {
+        let (from_rest, to_rest) = strides(0, whole_lines);
+        copy_lines(
+            (from.offset(from_rest), from_along, from_across),
+            (to.offset(to_rest), to_along, to_across),
+            lines - whole_lines,
+            whole_points,
+            &map,
+        );
+        let (from_rest, to_rest) = strides(whole_points, 0);
+        copy_lines(
+            (from.offset(from_rest), from_along, from_across),
+            (to.offset(to_rest), to_along, to_across),
+            lines,
+            points - whole_points,
+            &map,
+        );
+    }
+}
+
+/// How many points before its use an operand's piece is asked for.
+const POINTS_AHEAD: isize = 16;
+
+/// Asks for the cache lines of some elements, which need not be valid. The next point of strided
+/// lines is on another page, where no processor looks by itself.
+#[inline]
+fn fetch<E>(first: *const E, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (0..count).step_by((64 / size_of::<E>()).max(1)) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the instruction ignores addresses that cannot be read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (first, count);
 }
 
 /// Copies any number of lines. The inner loop goes over the points of a line if they are nearer to

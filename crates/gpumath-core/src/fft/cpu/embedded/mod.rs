@@ -4,7 +4,6 @@
 //! begins when all are done.
 
 mod complex_pass;
-mod cosine;
 mod four_step;
 mod grid_shape;
 mod line_tiles;
@@ -13,13 +12,22 @@ mod real_pass;
 mod short_lines;
 mod tables;
 
+/// What transforms of lines by other modules are made of.
+pub(crate) mod lines {
+    pub(crate) use super::super::scratch::{ScratchBuffer, ScratchPieces};
+    pub(crate) use super::line_tiles::{BufferLayout, LineTiles, StridePair};
+    pub(crate) use super::real_pass::{LineKernel, run_lines};
+    pub(crate) use super::short_lines::{plan_half_line, plan_line, plan_real_line, table_bytes};
+    pub(crate) use super::tables::exp_i;
+    pub(crate) use super::{Scalar, useful_threads};
+}
+
 use std::num::NonZeroUsize;
 
 use rustfft::FftNum;
 use rustfft::num_complex::Complex;
 
 use self::complex_pass::ComplexPass;
-pub use self::cosine::CosineTransform;
 use self::line_tiles::LineTiles;
 use self::real_pass::RealPass;
 use super::scale::RealParts;
@@ -33,8 +41,20 @@ use crate::tensor::Layout;
 /// awake.
 const MIN_PARALLEL_WORK: f64 = 5e5;
 
+/// Returns `threads`, or 1 where waking other threads would cost more than they save.
+pub(crate) fn useful_threads(work: f64, threads: NonZeroUsize) -> NonZeroUsize {
+    if work < MIN_PARALLEL_WORK { NonZeroUsize::MIN } else { threads }
+}
+
+/// Returns points times levels.
+fn work_of(problem: &FftProblem) -> f64 {
+    let points: f64 = problem.input.shape.iter().map(|&extent| extent as f64).product();
+    let extents = (0..problem.axes.len()).map(|position| problem.extent(position) as f64);
+    points * extents.map(|extent| extent.log2().max(1.0)).sum::<f64>()
+}
+
 /// The two precisions.
-pub(super) trait Scalar: FftNum + RealParts<Self> {}
+pub(crate) trait Scalar: FftNum + RealParts<Self> {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 
@@ -110,7 +130,7 @@ impl<T: Scalar> AxisPasses<T> {
         let mut passes = Self {
             kind: problem.kind,
             empty,
-            threads: Self::useful_threads(problem, threads),
+            threads: useful_threads(work_of(problem), threads),
             complex: Vec::new(),
             real: None,
             intermediate: 0,
@@ -178,15 +198,6 @@ impl<T: Scalar> AxisPasses<T> {
     fn table_bytes(&self) -> usize {
         let complex: usize = self.complex.iter().map(ComplexPass::table_bytes).sum();
         complex + self.real.as_ref().map_or(0, RealPass::table_bytes)
-    }
-
-    /// Returns `threads`, or 1 where waking other threads would cost more than they save.
-    fn useful_threads(problem: &FftProblem, threads: NonZeroUsize) -> NonZeroUsize {
-        let points: f64 = problem.input.shape.iter().map(|&extent| extent as f64).product();
-        let depth: f64 = (0..problem.axes.len())
-            .map(|position| (problem.extent(position) as f64).log2().max(1.0))
-            .sum();
-        if points * depth < MIN_PARALLEL_WORK { NonZeroUsize::MIN } else { threads }
     }
 
     /// Runs all passes.

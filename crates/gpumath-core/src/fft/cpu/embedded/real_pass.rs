@@ -8,7 +8,7 @@ use realfft::{ComplexToReal, RealToComplex};
 use rustfft::num_complex::Complex;
 
 use super::Scalar;
-use super::line_tiles::{BufferLayout, LineTiles, gather, scatter, tile_width};
+use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
 use super::long_real::LongReal;
 use super::short_lines::{plan_half_line, plan_real_line, table_bytes};
 use crate::error::Result;
@@ -18,7 +18,7 @@ use crate::memory::Pod;
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// The transform of one line.
-pub(super) trait LineKernel: Sync {
+pub(crate) trait LineKernel: Sync {
     type Real: Scalar;
     type From: Pod;
     type To: RealParts<Self::Real> + Mul<Self::Real, Output = Self::To>;
@@ -104,10 +104,10 @@ impl<T: Scalar> RealPass<T> {
             None if is_forward => RealKernel::Forward(R2cKernel(plan_real_line(points)?)),
             None => RealKernel::Inverse(C2rKernel(plan_half_line(points)?)),
         };
-        lines.cut_into_tiles(match kernel {
-            RealKernel::Long(_) => 1,
-            _ => tile_width(points * size_of::<T>()),
-        });
+        match kernel {
+            RealKernel::Long(_) => lines.cut_into_tiles(1),
+            _ => lines.cut_for_copies(points * size_of::<T>(), threads),
+        }
         Ok(Self { kernel, lines })
     }
 
@@ -153,7 +153,7 @@ impl<T: Scalar> RealPass<T> {
 ///
 /// # Safety
 /// As for [`RealPass::run`], with the layouts that `lines` were made from.
-pub(super) unsafe fn run_lines<K: LineKernel>(
+pub(crate) unsafe fn run_lines<K: LineKernel>(
     kernel: &K,
     lines: &LineTiles,
     (from, to): (*const K::From, *mut K::To),

@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::memory::check_available;
 
 /// Points of the longest line that is transformed as a whole. Planning it takes less than a second.
-pub(super) const MAX_POINTS: usize = 1 << 22;
+pub(crate) const MAX_POINTS: usize = 1 << 22;
 
 /// Plans a complex transform.
-pub(super) fn plan_line<T: Scalar>(
+pub(crate) fn plan_line<T: Scalar>(
     points: usize,
     direction: FftDirection,
 ) -> Result<Arc<dyn Fft<T>>> {
@@ -27,13 +27,13 @@ pub(super) fn plan_line<T: Scalar>(
 }
 
 /// Plans a real-to-complex transform.
-pub(super) fn plan_real_line<T: Scalar>(points: usize) -> Result<Arc<dyn RealToComplex<T>>> {
+pub(crate) fn plan_real_line<T: Scalar>(points: usize) -> Result<Arc<dyn RealToComplex<T>>> {
     check::<T>(points)?;
     Ok(RealFftPlanner::new().plan_fft_forward(points))
 }
 
 /// Plans a complex-to-real transform.
-pub(super) fn plan_half_line<T: Scalar>(points: usize) -> Result<Arc<dyn ComplexToReal<T>>> {
+pub(crate) fn plan_half_line<T: Scalar>(points: usize) -> Result<Arc<dyn ComplexToReal<T>>> {
     check::<T>(points)?;
     Ok(RealFftPlanner::new().plan_fft_inverse(points))
 }
@@ -43,7 +43,7 @@ fn check<T: Scalar>(points: usize) -> Result<()> {
 }
 
 /// Returns the most bytes that planning a line takes, which is a little more than its tables.
-pub(super) fn table_bytes<T: Scalar>(points: usize) -> usize {
+pub(crate) fn table_bytes<T: Scalar>(points: usize) -> usize {
     // Lengths with a large prime factor become a convolution of up to four times the length, which
     // has a table of its own and is planned by a transform of it.
     let times = if largest_prime_factor(points) > 11 { 20 } else { 3 };

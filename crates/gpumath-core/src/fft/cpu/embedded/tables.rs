@@ -70,7 +70,7 @@ pub(super) fn sign(direction: FftDirection) -> f64 {
 }
 
 /// Returns exp(i·angle).
-pub(super) fn exp_i<T: Scalar>(angle: f64) -> Complex<T> {
+pub(crate) fn exp_i<T: Scalar>(angle: f64) -> Complex<T> {
     let (sin, cos) = angle.sin_cos();
     let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
     Complex::new(number(cos), number(sin))

@@ -1,114 +1,21 @@
-//! Cosine and sine transforms of lines that fit into a cache: what comes before and after the
-//! Fourier transform is computed on the same line. [`crate::cosine`] says what that is.
+//! Cosine and sine transforms of one line: what comes before and after the Fourier transform is
+//! computed while the line is in a cache. [`super`] says what that is.
 
-use std::any::{Any, TypeId};
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
-use super::Scalar;
-use super::line_tiles::{LineTiles, tile_width};
-use super::real_pass::{LineKernel, run_lines};
-use super::short_lines::{plan_half_line, plan_line, plan_real_line, table_bytes};
-use crate::cosine::CosineStep;
-use crate::error::{Error, Result};
-use crate::process::PerProcess;
-use crate::tensor::{DType, MemoryLocation, TensorView};
-
-/// Points of a line that fits into a cache. A longer one is transformed by one thread only where
-/// there are as many lines as threads.
-const SHORT_POINTS: i64 = 1 << 16;
-
-/// What is computed along an axis.
-#[derive(Clone, Copy, Debug)]
-pub struct CosineTransform {
-    /// The type, 1 to 4.
-    pub kind: u8,
-    /// Number of points; at least 2 for a cosine transform of type 1.
-    pub points: i64,
-    /// Whether it is a sine transform.
-    pub is_sine: bool,
-    /// Factor of the result.
-    pub scale: f64,
-    /// Factors of the first and the last element of the operand.
-    pub before: [f64; 2],
-    /// Factors of the first and the last element of the result.
-    pub after: [f64; 2],
-}
-
-impl CosineTransform {
-    /// Returns whether so many lines are transformed one by one on so many threads.
-    #[must_use]
-    pub fn is_by_lines(&self, lines: i64, threads: NonZeroUsize) -> bool {
-        let is_enough = self.points <= SHORT_POINTS || lines >= threads.get() as i64;
-        is_enough && self.points > 0 && Plan::<f64>::bytes(self.points) <= MAX_BYTES
-    }
-
-    /// Transforms all lines of `from` along an axis, on up to `threads` threads. Both arrays are in
-    /// host memory, of equal shapes, and hold float32 or float64.
-    ///
-    /// # Safety
-    /// - Both arrays are valid, and nothing else uses them until the function returns.
-    /// - The elements of `to` are distinct, and the arrays do not overlap.
-    pub unsafe fn run(
-        &self,
-        to: &TensorView,
-        from: &TensorView,
-        axis: usize,
-        threads: NonZeroUsize,
-    ) -> Result<()> {
-        let fits = to.layout.shape == from.layout.shape
-            && to.layout.shape.get(axis) == Some(&self.points)
-            && to.device == MemoryLocation::Host
-            && from.device == MemoryLocation::Host
-            && self.points >= if self.kind == 1 && !self.is_sine { 2 } else { 1 };
-        // SAFETY: the arrays have the type and the shape, and the caller guarantees the rest.
-        unsafe {
-            match (to.dtype, from.dtype, self.kind) {
-                _ if fits && to.layout.is_empty() => Ok(()),
-                (DType::Float32, DType::Float32, 1..=4) if fits => {
-                    self.run_lines::<f32>(to, from, axis, threads)
-                }
-                (DType::Float64, DType::Float64, 1..=4) if fits => {
-                    self.run_lines::<f64>(to, from, axis, threads)
-                }
-                _ => Err(Error::InvalidValue(format!(
-                    "a cosine or sine transform of type {} of {} points along axis {axis} does not \
-                     lead from {} to {}",
-                    self.kind,
-                    self.points,
-                    from.describe(),
-                    to.describe()
-                ))),
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`Self::run`], for arrays of `T` with lines of these points.
-    unsafe fn run_lines<T: Scalar>(
-        &self,
-        to: &TensorView,
-        from: &TensorView,
-        axis: usize,
-        threads: NonZeroUsize,
-    ) -> Result<()> {
-        let plan = Plan::<T>::cached(self.kind, self.points, self.is_sine)?;
-        let mut lines = LineTiles::new(axis, &from.layout, &to.layout);
-        lines.cut_into_tiles(tile_width(self.points as usize * size_of::<T>()));
-        let kernel = CosineKernel { plan: &plan, transform: self };
-        let from = std::ptr::with_exposed_provenance::<T>(from.ptr);
-        let to = std::ptr::with_exposed_provenance_mut::<T>(to.ptr);
-        // SAFETY: the caller guarantees the same of the arrays.
-        unsafe { run_lines(&kernel, &lines, (from, to), None, threads) }
-    }
-}
+use super::{CosineFactors, CosineStep};
+use crate::error::Result;
+use crate::fft::cpu::lines::{LineKernel, Scalar, plan_half_line, plan_line, plan_real_line};
 
 /// The Fourier transform, and the numbers on the unit circle that a type needs.
-struct Plan<T: Scalar> {
+pub(super) struct LinePlan<T: Scalar> {
+    kind: u8,
+    is_sine: bool,
+    points: usize,
     fourier: Fourier<T>,
     before: Vec<Complex<T>>,
     after: Vec<Complex<T>>,
@@ -120,50 +27,10 @@ enum Fourier<T: Scalar> {
     Complex(Arc<dyn Fft<T>>),
 }
 
-/// What a plan is for: the type of the numbers, the type of the transform, its points, and whether
-/// it is a sine transform.
-type Key = (TypeId, u8, i64, bool);
-
-/// A plan, and the most bytes that its tables take.
-type CachedPlan = (Key, usize, Arc<dyn Any + Send + Sync>);
-
-/// The plans that were used last; the last one is the newest.
-static PLANS: PerProcess<Mutex<Vec<CachedPlan>>> = PerProcess::new();
-
-/// Bytes of the tables in [`PLANS`] at most.
-const MAX_BYTES: usize = 64 << 20;
-
-impl<T: Scalar> Plan<T> {
-    /// Finds or makes a plan.
-    fn cached(kind: u8, points: i64, is_sine: bool) -> Result<Arc<Self>> {
-        let key = (TypeId::of::<T>(), kind, points, is_sine);
-        let mut plans = PLANS.lock();
-        if let Some(at) = plans.iter().position(|(other, ..)| *other == key) {
-            let found = plans.remove(at);
-            let plan = Arc::clone(&found.2);
-            plans.push(found);
-            if let Ok(plan) = plan.downcast() {
-                return Ok(plan);
-            }
-        }
-        drop(plans);
-        let plan = Arc::new(Self::new(kind, points, is_sine)?);
-        let bytes = Self::bytes(points);
-        let mut plans = PLANS.lock();
-        plans.push((key, bytes, Arc::clone(&plan) as Arc<dyn Any + Send + Sync>));
-        while plans.len() > 1 && plans.iter().map(|(_, bytes, _)| bytes).sum::<usize>() > MAX_BYTES
-        {
-            plans.remove(0);
-        }
-        Ok(plan)
-    }
-
-    /// Returns the most bytes that the tables take.
-    fn bytes(points: i64) -> usize {
-        table_bytes::<T>(points as usize) + points as usize * size_of::<Complex<T>>()
-    }
-
-    fn new(kind: u8, points: i64, is_sine: bool) -> Result<Self> {
+impl<T: Scalar> LinePlan<T> {
+    /// Plans a transform of type 1 to 4, which has at least two points if it is a cosine transform
+    /// of type 1.
+    pub(super) fn new(kind: u8, points: i64, is_sine: bool) -> Result<Self> {
         let half = points / 2;
         let turns = |count: i64, turn: &dyn Fn(f64) -> f64| -> Vec<Complex<T>> {
             let of = |j: i64| {
@@ -193,7 +60,7 @@ impl<T: Scalar> Plan<T> {
             }
             _ => Fourier::Forward(plan_real_line(points as usize)?),
         };
-        Ok(Self { fourier, before, after })
+        Ok(Self { kind, is_sine, points: points as usize, fourier, before, after })
     }
 
     /// Returns the numbers of a real line, and the complex ones of its transform and of the work
@@ -207,9 +74,10 @@ impl<T: Scalar> Plan<T> {
     }
 }
 
-struct CosineKernel<'a, T: Scalar> {
-    plan: &'a Plan<T>,
-    transform: &'a CosineTransform,
+/// A plan with the factors of one execution.
+pub(super) struct CosineKernel<'a, T: Scalar> {
+    pub(super) plan: &'a LinePlan<T>,
+    pub(super) factors: CosineFactors,
 }
 
 impl<T: Scalar> LineKernel for CosineKernel<'_, T> {
@@ -220,8 +88,7 @@ impl<T: Scalar> LineKernel for CosineKernel<'_, T> {
 
     fn lengths(&self) -> (usize, usize, usize) {
         let (real, complex, scratch) = self.plan.lengths();
-        let points = self.transform.points as usize;
-        (points, points, real.div_ceil(2) + complex + scratch)
+        (self.plan.points, self.plan.points, real.div_ceil(2) + complex + scratch)
     }
 
     fn run(&self, from: &mut [T], to: &mut [T], scratch: &mut [Complex<T>]) {
@@ -230,7 +97,8 @@ impl<T: Scalar> LineKernel for CosineKernel<'_, T> {
         let (spectrum, scratch) = rest.split_at_mut(complex);
         // SAFETY: a complex number is two real ones side by side, without padding.
         let line = unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast::<T>(), real) };
-        let CosineTransform { kind, is_sine, scale, before, after, .. } = *self.transform;
+        let LinePlan { kind, is_sine, .. } = *self.plan;
+        let CosineFactors { scale, before, after } = self.factors;
         let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
         weigh(from, before.map(number));
         let scale = number(scale);

@@ -1,0 +1,298 @@
+//! Cosine and sine transforms in host memory, line by line: an operation of its own.
+//!
+//! Lines that fit into a cache are transformed in pairs, a line that is alone by itself.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use rustfft::num_complex::Complex;
+
+use super::pairs::PairPlan;
+use super::single::{CosineKernel, LinePlan};
+use crate::device::ContextGuard;
+use crate::error::{Error, Result};
+use crate::fft::cpu::lines::{
+    LineTiles, Scalar, ScratchBuffer, ScratchPieces, run_lines, table_bytes, useful_threads,
+};
+use crate::operation::{
+    Call, Engine, Execution, OperandSpec, Operation, PlanCache, Problem, RecentPlans, Request,
+};
+use crate::parallel::{SyncPtr, parallel_for};
+use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
+
+/// Points of a line that fits into a cache. A longer one is transformed by one thread only where
+/// there are as many lines as threads.
+const SHORT_POINTS: i64 = 1 << 16;
+
+/// Bytes of the tables of a transform at most.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Cosine and sine transforms of lines in host memory. The parts of complex numbers are transformed
+/// each for itself.
+#[derive(Debug)]
+pub struct CosineLines;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CosineRequest {
+    /// The type, 1 to 4.
+    pub kind: u8,
+    /// Whether it is a sine transform.
+    pub is_sine: bool,
+    /// Axis of the lines.
+    pub axis: usize,
+}
+
+/// What an execution takes besides its operand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CosineFactors {
+    /// Factor of the result.
+    pub scale: f64,
+    /// Factors of the first and the last element of the operand's lines.
+    pub before: [f64; 2],
+    /// Factors of the first and the last element of the result's lines.
+    pub after: [f64; 2],
+}
+
+/// A transform of an array, into one in C order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CosineProblem {
+    request: CosineRequest,
+    dtype: DType,
+    from: Layout,
+    to: Layout,
+}
+
+impl CosineRequest {
+    /// Returns whether the lines of an operand are transformed one by one on so many threads. Steps
+    /// around a Fourier transform of all lines are faster for others.
+    #[must_use]
+    pub fn is_by_lines(&self, operand: &TensorView, threads: NonZeroUsize) -> bool {
+        if operand.device != MemoryLocation::Host {
+            return false;
+        }
+        let Some(&points) = operand.layout.shape.get(self.axis) else { return true };
+        let lines = operand.layout.len() / points.max(1);
+        let is_enough = points <= SHORT_POINTS || lines >= threads.get() as i64;
+        operand.layout.is_empty() || (is_enough && plan_bytes::<f64>(points as usize) <= MAX_BYTES)
+    }
+}
+
+impl Request for CosineRequest {
+    type Problem = CosineProblem;
+
+    fn problem(&self, inputs: &[&TensorView], _execution: Execution) -> Result<CosineProblem> {
+        let &[operand] = inputs else {
+            return Err(Error::InvalidValue("a cosine transform has one operand".into()));
+        };
+        let CosineRequest { kind, is_sine, axis } = *self;
+        let Some(real) = real_type(operand.dtype) else {
+            return Err(Error::InvalidType(format!(
+                "the operand is {}, but numbers of single or double precision are needed",
+                operand.dtype
+            )));
+        };
+        let Some(&points) = operand.layout.shape.get(axis) else {
+            return Err(Error::InvalidValue(format!(
+                "there is no axis {axis} in an operand of {} dimensions",
+                operand.layout.ndim()
+            )));
+        };
+        let fewest = if kind == 1 && !is_sine { 2 } else { 1 };
+        if !(1..=4).contains(&kind) || (points < fewest && !operand.layout.is_empty()) {
+            return Err(Error::InvalidValue(format!(
+                "there is no cosine or sine transform of type {kind} of {points} points; the types \
+                 are 1 to 4, and this one has at least {fewest} points"
+            )));
+        }
+        if !operand.ptr.is_multiple_of(real.size()) {
+            return Err(Error::InvalidValue(format!(
+                "the operand at {:#x} is not aligned to {} bytes; copy it to new memory",
+                operand.ptr,
+                real.size()
+            )));
+        }
+        let from = operand.layout.clone();
+        let to = Layout::contiguous(&from.shape);
+        Ok(CosineProblem { request: *self, dtype: operand.dtype, from, to })
+    }
+
+    fn is_about_inputs_alone(&self) -> bool {
+        true
+    }
+}
+
+impl Problem for CosineProblem {
+    fn input(&self, index: usize) -> Option<OperandSpec<'_>> {
+        let spec = OperandSpec { name: "the operand", dtype: self.dtype, layout: &self.from };
+        (index == 0).then_some(spec)
+    }
+
+    fn output(&self, index: usize) -> Option<OperandSpec<'_>> {
+        let spec = OperandSpec { name: "the result", dtype: self.dtype, layout: &self.to };
+        (index == 0).then_some(spec)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.from.is_empty()
+    }
+
+    fn fits_input(&self, _index: usize, view: &TensorView, _location: MemoryLocation) -> bool {
+        real_type(self.dtype).is_some_and(|real| view.ptr.is_multiple_of(real.size()))
+    }
+}
+
+impl Operation for CosineLines {
+    type Request = CosineRequest;
+    type Problem = CosineProblem;
+    type Engine = Box<dyn Engine<Arguments = CosineFactors>>;
+    type Arguments = CosineFactors;
+
+    fn plan(problem: &CosineProblem, execution: Execution) -> Result<Self::Engine> {
+        let Execution::Cpu { threads } = execution else {
+            return Err(Error::InvalidValue(
+                "lines are transformed one by one on the CPU; a GPU takes the steps around a \
+                 Fourier transform"
+                    .into(),
+            ));
+        };
+        Ok(match real_type(problem.dtype) {
+            Some(DType::Float32) => Box::new(LineTransform::<f32>::new(problem, threads)?),
+            _ => Box::new(LineTransform::<f64>::new(problem, threads)?),
+        })
+    }
+
+    fn plan_cache() -> &'static PlanCache<Self> {
+        thread_local! {
+            static RECENT: RecentPlans<CosineLines> = RecentPlans::default();
+        }
+        static PLANS: PlanCache<CosineLines> = PlanCache::new(&RECENT);
+        &PLANS
+    }
+}
+
+/// A transform of all lines of an array.
+struct LineTransform<T: Scalar> {
+    kernel: Kernel<T>,
+    points: usize,
+    lines: LineTiles,
+    threads: NonZeroUsize,
+}
+
+enum Kernel<T: Scalar> {
+    Pairs(PairPlan<T>),
+    Single(LinePlan<T>),
+}
+
+impl<T: Scalar> fmt::Debug for LineTransform<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineTransform").field("points", &self.points).finish_non_exhaustive()
+    }
+}
+
+impl<T: Scalar> Engine for LineTransform<T> {
+    type Arguments = CosineFactors;
+
+    fn name(&self) -> &'static str {
+        "embedded"
+    }
+
+    fn host_memory(&self) -> usize {
+        plan_bytes::<T>(self.points)
+    }
+
+    unsafe fn execute(
+        &self,
+        _context: Option<&ContextGuard>,
+        call: &Call<'_, CosineFactors>,
+    ) -> Result<()> {
+        // SAFETY: the caller guarantees that these are the addresses of such arrays.
+        unsafe { self.run(call.inputs[0], call.outputs[0], call.arguments) }
+    }
+}
+
+impl<T: Scalar> LineTransform<T> {
+    fn new(problem: &CosineProblem, threads: NonZeroUsize) -> Result<Self> {
+        let CosineRequest { kind, is_sine, axis } = problem.request;
+        let [from, to] = [&problem.from, &problem.to].map(|layout| {
+            if problem.dtype.is_complex() { layout.of_parts() } else { layout.clone() }
+        });
+        let points = from.shape[axis];
+        let threads = useful_threads(from.len() as f64 * (points as f64).log2().max(1.0), threads);
+        let mut lines = LineTiles::new(axis, &from, &to);
+        lines.cut_for_copies(points as usize * size_of::<T>(), threads);
+        let kernel = if lines.count() > 1 && PairPlan::<T>::takes(kind, points) {
+            lines.cut_into_tiles(lines.width().next_multiple_of(2));
+            Kernel::Pairs(PairPlan::new(kind, points as usize, is_sine)?)
+        } else {
+            Kernel::Single(LinePlan::new(kind, points, is_sine)?)
+        };
+        Ok(Self { kernel, points: points as usize, lines, threads })
+    }
+
+    /// # Safety
+    /// The addresses are those of arrays of the problem's layouts in host memory, which do not
+    /// overlap and which nothing else uses until the function returns.
+    unsafe fn run(&self, from: usize, to: usize, factors: CosineFactors) -> Result<()> {
+        let from = std::ptr::with_exposed_provenance::<T>(from);
+        let to = std::ptr::with_exposed_provenance_mut::<T>(to);
+        // SAFETY: the caller guarantees the same of the arrays.
+        unsafe {
+            match &self.kernel {
+                Kernel::Pairs(plan) => self.run_pairs(plan, factors, from, to),
+                Kernel::Single(plan) => {
+                    let kernel = CosineKernel { plan, factors };
+                    run_lines(&kernel, &self.lines, (from, to), None, self.threads)
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn run_pairs(
+        &self,
+        plan: &PairPlan<T>,
+        factors: CosineFactors,
+        from: *const T,
+        to: *mut T,
+    ) -> Result<()> {
+        let lines = &self.lines;
+        let room = plan.layout().len(lines.width().div_ceil(2));
+        let bytes = ScratchPieces::bytes::<Complex<T>>(room)
+            + ScratchPieces::bytes::<Complex<T>>(plan.scratch_len());
+        let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
+        let strides = (lines.along, lines.across);
+        parallel_for(self.threads, lines.tiles(), |numbers| {
+            let mut memory = ScratchBuffer::take(bytes)?;
+            let mut pieces = memory.pieces();
+            let buffer = pieces.next(room);
+            let scratch = pieces.next(plan.scratch_len());
+            for number in numbers {
+                let tile = lines.tile(number);
+                // SAFETY: the tile has lines of the layouts, for which the caller guarantees that
+                // the addresses are valid. No other tile has these lines.
+                unsafe {
+                    let from = from.get().offset(tile.from).cast_const();
+                    let to = to.get().offset(tile.to);
+                    plan.run(factors, (from, to), strides, tile.lines, buffer, scratch);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Returns the most bytes that the tables of a transform take.
+fn plan_bytes<T: Scalar>(points: usize) -> usize {
+    table_bytes::<T>(points) + points * size_of::<Complex<T>>()
+}
+
+/// The type of the numbers, or of their parts, that is transformed.
+fn real_type(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::Float32 | DType::Complex64 => Some(DType::Float32),
+        DType::Float64 | DType::Complex128 => Some(DType::Float64),
+        _ => None,
+    }
+}
