@@ -31,7 +31,7 @@ const WORKSPACE_PER_MULTIPROCESSOR: u64 = 2 * 128 * 256 * 4;
 
 /// A product on one GPU.
 #[derive(Debug)]
-pub struct CublasltMatmul {
+pub(super) struct CublasltMatmul {
     route: Route,
     product: Product,
     /// Held while the description's addresses are set and used: a plan is for all threads.
