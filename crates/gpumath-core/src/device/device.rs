@@ -104,6 +104,11 @@ impl Device {
         Ok((free, total))
     }
 
+    /// Returns the bytes of memory that are free now on these devices together.
+    pub(crate) fn free_memory(ordinals: &[i32]) -> Result<usize> {
+        ordinals.iter().map(|&ordinal| Ok(Self::new(ordinal)?.memory_info()?.0)).sum()
+    }
+
     /// Blocks until all work of the device's primary context is done.
     pub fn synchronize(self) -> Result<()> {
         let _context = ContextGuard::enter(self.ordinal)?;

@@ -126,6 +126,15 @@ impl Stream {
         unsafe { self.stream_ref() }.synchronize()
     }
 
+    /// Blocks until the work on every stream is done, also after an error of one of them.
+    pub(crate) fn synchronize_all(streams: &[Self]) -> Result<()> {
+        let mut answer = Ok(());
+        for stream in streams {
+            answer = answer.and(stream.synchronize());
+        }
+        answer
+    }
+
     /// Makes work that is enqueued from now on start after the work that `event` recorded.
     pub fn wait(&self, event: &Event) -> Result<()> {
         let _context = ContextGuard::enter(self.device)?;

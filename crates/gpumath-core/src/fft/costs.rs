@@ -74,15 +74,16 @@ pub(super) fn of_pass(pass: &Pass, precision: Precision) -> f64 {
     let log2 = |number: i64| (number.max(1) as f64).log2();
     let (log_points, log_batch) = (log2(points), log2(pass.batch));
     let size = precision.real().size() as i64;
-    let distance = |row: &&PassCosts| {
+    let distance = |row: &PassCosts| {
         let is_other = (row.size != size, row.is_smooth != is_smooth);
         (is_other, (log_points - row.points).abs(), (log_batch - row.batch).abs())
     };
-    let nearest = PASS_COSTS
+    let cost = PASS_COSTS
         .iter()
         .filter(|row| row.kind == pass.kind && row.rank == pass.extents.len())
-        .min_by(|a, b| distance(a).partial_cmp(&distance(b)).unwrap_or(Ordering::Equal));
-    let cost = nearest.map_or(1.0, |row| f64::from(row.costs[column]));
+        .map(|row| (distance(row), f64::from(row.costs[column])))
+        .min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal))
+        .map_or(1.0, |(_, cost)| cost);
     LAUNCH_COST
         + cost * (bytes(&pass.input, input, sides[0]) + bytes(&pass.output, output, sides[1]))
 }

@@ -33,12 +33,6 @@ const ENOUGH_MEMORY: usize = 256 << 20;
 /// Held while a plan is made. cuFFT's own caches are not made for several planning threads.
 pub(super) static PLANNING: PerProcess<Mutex<()>> = PerProcess::new();
 
-/// Returns the bytes of memory that are free on all of these devices together. Planning takes the
-/// difference between two such sums.
-pub(super) fn free_memory(devices: &[i32]) -> Result<usize> {
-    devices.iter().map(|&device| Ok(Device::new(device)?.memory_info()?.0)).sum()
-}
-
 /// Turns cuFFT's `INTERNAL_ERROR` into `OutOfMemory` if one of the devices has little memory left.
 /// cuFFT returns that status where it finds no memory for its code, too.
 pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
@@ -47,7 +41,7 @@ pub(super) fn explain_internal_error(error: Error, devices: &[i32]) -> Error {
         return error;
     }
     for &device in devices {
-        if let Ok(free) = free_memory(&[device])
+        if let Ok(free) = Device::free_memory(&[device])
             && free < ENOUGH_MEMORY
         {
             return Error::OutOfMemory(format!(
@@ -122,7 +116,7 @@ impl CufftPlan {
         loader::function(&cufft::XT_MAKE_PLAN_MANY)?;
         Callbacks::prepare(problem)?;
         let _planning = PLANNING.lock();
-        let free = free_memory(&[device])?;
+        let free = Device::free_memory(&[device])?;
         let mut work_size = 0;
         let mut steps = Vec::with_capacity(route.steps.len());
         let (mut index, count) = (0, route.passes().count());
@@ -142,7 +136,7 @@ impl CufftPlan {
             };
             steps.push(PlannedStep { from, to, work });
         }
-        let device_memory = free.saturating_sub(free_memory(&[device])?);
+        let device_memory = free.saturating_sub(Device::free_memory(&[device])?);
         let (staged, workspace_size) = route.workspace(work_size);
         Ok(Self {
             steps,

@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::cufft;
 
-use super::cufft::{PLANNING, explain_internal_error, free_memory};
+use super::cufft::{PLANNING, explain_internal_error};
 use super::cufft_xt_handle::CufftXtHandle;
 use super::cufft_xt_memory::Descriptor;
 use super::peer_access::{self, PeerAccessGuard};
@@ -93,9 +93,9 @@ impl CufftXtPlan {
         let _context = ContextGuard::enter_pushed(devices.first())?;
         let handle = CufftXtHandle::new(devices)?;
         let _planning = PLANNING.lock();
-        let free = free_memory(devices.ordinals())?;
+        let free = Device::free_memory(devices.ordinals())?;
         let work_sizes = peer_access::create(|| handle.plan(problem, &n))?;
-        let device_memory = free.saturating_sub(free_memory(devices.ordinals())?);
+        let device_memory = free.saturating_sub(Device::free_memory(devices.ordinals())?);
         Ok(Self {
             handle,
             kind: problem.kind,
@@ -159,7 +159,7 @@ impl CufftXtPlan {
             Ok(())
         };
         let enqueued = enqueue();
-        let done = synchronize_all(streams);
+        let done = Stream::synchronize_all(streams);
         enqueued.and(done)
     }
 
@@ -350,15 +350,6 @@ struct PartCopy {
 pub(super) fn partition(total: usize, parts: usize, index: usize) -> (usize, usize) {
     let (each, more) = (total / parts, total % parts);
     (each * index + more.min(index), each + usize::from(index < more))
-}
-
-/// Blocks until the work on every stream is done, also after an error of one of them.
-pub(super) fn synchronize_all(streams: &[Stream]) -> Result<()> {
-    let mut answer = Ok(());
-    for stream in streams {
-        answer = answer.and(stream.synchronize());
-    }
-    answer
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 
 use super::callback::largest_factor_is_at_most;
 use super::cufft::CufftPlan;
-use super::cufft_xt::{CufftXtPlan, partition, synchronize_all};
+use super::cufft_xt::{CufftXtPlan, partition};
 use super::peer_access::PeerAccessGuard;
 use super::plan::FftArguments;
 use super::problem::{FftProblem, Precision, TransformKind};
@@ -110,7 +110,7 @@ impl Engine for BatchSplit {
         };
         let enqueued = enqueue();
         // Also after an error, because the copies use memory that the caller may free.
-        let done = synchronize_all(&self.streams);
+        let done = Stream::synchronize_all(&self.streams);
         enqueued.and(done)
     }
 }

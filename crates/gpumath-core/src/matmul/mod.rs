@@ -10,9 +10,8 @@ mod problem;
 mod request;
 mod types;
 
-use crate::device::ContextGuard;
 use crate::error::{Error, Result};
-use crate::operation::{Call, Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
+use crate::operation::{Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 
 pub use cublaslt::FoundAlgorithm;
 pub use epilog::{AuxKind, Epilog};
@@ -30,19 +29,13 @@ pub type MatmulPlan = Plan<Matmul>;
 /// Returns what cuBLASLt found for a product on a GPU, the best algorithm first.
 #[must_use]
 pub fn algorithms(plan: &MatmulPlan) -> &[FoundAlgorithm] {
-    match plan.engine() {
-        Some(MatmulEngine::Cublaslt(engine)) => engine.algorithms(),
-        _ => &[],
-    }
+    plan.engine().map_or(&[], |engine| engine.algorithms())
 }
 
 /// Returns how many matrices an execution copies to a layout that cuBLASLt takes.
 #[must_use]
 pub fn copies(plan: &MatmulPlan) -> usize {
-    match plan.engine() {
-        Some(MatmulEngine::Cublaslt(engine)) => engine.copies(),
-        _ => 0,
-    }
+    plan.engine().map_or(0, |engine| engine.copies())
 }
 
 /// What an execution of a product takes besides its operands: complex numbers, of which real
@@ -71,28 +64,42 @@ impl Default for MatmulArguments {
 }
 
 /// What computes a product.
-#[derive(Debug)]
-pub enum MatmulEngine {
-    /// On the CPU.
-    Cpu(Box<dyn Engine<Arguments = MatmulArguments>>),
-    /// On a GPU.
-    Cublaslt(Box<cublaslt::CublasltMatmul>),
+pub trait MatmulEngine: Engine<Arguments = MatmulArguments> {
+    /// What cuBLASLt found, the best one first.
+    fn algorithms(&self) -> &[FoundAlgorithm] {
+        &[]
+    }
+
+    /// How many matrices an execution copies to a layout that the library takes.
+    fn copies(&self) -> usize {
+        0
+    }
+}
+
+impl MatmulEngine for cpu::CpuMatmul {}
+
+impl MatmulEngine for cublaslt::CublasltMatmul {
+    fn algorithms(&self) -> &[FoundAlgorithm] {
+        self.algorithms()
+    }
+
+    fn copies(&self) -> usize {
+        self.copies()
+    }
 }
 
 impl Operation for Matmul {
     type Request = MatmulRequest;
     type Problem = MatmulProblem;
-    type Engine = MatmulEngine;
+    type Engine = Box<dyn MatmulEngine>;
     type Arguments = MatmulArguments;
 
-    fn plan(problem: &MatmulProblem, execution: Execution) -> Result<MatmulEngine> {
+    fn plan(problem: &MatmulProblem, execution: Execution) -> Result<Self::Engine> {
         match execution {
-            Execution::Cpu { threads } => {
-                Ok(MatmulEngine::Cpu(Box::new(cpu::CpuMatmul::new(problem, threads)?)))
+            Execution::Cpu { threads } => Ok(Box::new(cpu::CpuMatmul::new(problem, threads)?)),
+            Execution::Cuda { device } => {
+                Ok(Box::new(cublaslt::CublasltMatmul::new(problem, device)?))
             }
-            Execution::Cuda { device } => Ok(MatmulEngine::Cublaslt(Box::new(
-                cublaslt::CublasltMatmul::new(problem, device)?,
-            ))),
             Execution::CudaMulti { .. } => Err(Error::InvalidValue(
                 "device_ids names several devices, but matmul uses one; give device_id instead"
                     .into(),
@@ -106,51 +113,5 @@ impl Operation for Matmul {
         }
         static PLANS: PlanCache<Matmul> = PlanCache::new(&RECENT);
         &PLANS
-    }
-}
-
-impl Engine for MatmulEngine {
-    type Arguments = MatmulArguments;
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Cpu(engine) => engine.name(),
-            Self::Cublaslt(engine) => engine.name(),
-        }
-    }
-
-    fn workspace_size(&self) -> usize {
-        match self {
-            Self::Cpu(_) => 0,
-            Self::Cublaslt(engine) => engine.workspace_size(),
-        }
-    }
-
-    fn host_memory(&self) -> usize {
-        match self {
-            Self::Cpu(engine) => engine.host_memory(),
-            Self::Cublaslt(engine) => engine.host_memory(),
-        }
-    }
-
-    fn library_calls(&self) -> usize {
-        match self {
-            Self::Cpu(engine) => engine.library_calls(),
-            Self::Cublaslt(engine) => engine.library_calls(),
-        }
-    }
-
-    unsafe fn execute(
-        &self,
-        context: Option<&ContextGuard>,
-        call: &Call<'_, MatmulArguments>,
-    ) -> Result<()> {
-        // SAFETY: the caller guarantees what both engines require.
-        unsafe {
-            match self {
-                Self::Cpu(engine) => engine.execute(context, call),
-                Self::Cublaslt(engine) => engine.execute(context, call),
-            }
-        }
     }
 }

@@ -191,8 +191,8 @@ pub trait Engine: Debug + Send + Sync {
     ) -> Result<()>;
 }
 
-impl<Arguments> Engine for Box<dyn Engine<Arguments = Arguments>> {
-    type Arguments = Arguments;
+impl<E: Engine + ?Sized> Engine for Box<E> {
+    type Arguments = E::Arguments;
 
     fn name(&self) -> &'static str {
         (**self).name()
@@ -217,7 +217,7 @@ impl<Arguments> Engine for Box<dyn Engine<Arguments = Arguments>> {
     unsafe fn execute(
         &self,
         context: Option<&ContextGuard>,
-        call: &Call<'_, Arguments>,
+        call: &Call<'_, E::Arguments>,
     ) -> Result<()> {
         // SAFETY: the caller guarantees what the engine requires.
         unsafe { (**self).execute(context, call) }

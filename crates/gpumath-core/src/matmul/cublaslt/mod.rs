@@ -35,7 +35,7 @@ const NOT_EMULATED: u32 = u32::MAX;
 
 /// A product on one GPU.
 #[derive(Debug)]
-pub struct CublasltMatmul {
+pub(super) struct CublasltMatmul {
     route: Route,
     product: Product,
     /// Held while the description's addresses are set and used: a plan is for all threads.

@@ -16,7 +16,7 @@ const APART: usize = 1 << 48;
 
 /// One product, or a batch of products in further dimensions.
 #[derive(Debug)]
-pub(in crate::structured_matmul) struct GeneralEngine(MatmulEngine);
+pub(in crate::structured_matmul) struct GeneralEngine(Box<dyn MatmulEngine>);
 
 impl GeneralEngine {
     /// Plans the product; `None` if it is none for cuBLASLt: in a list, of a matrix with a
