@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::api::operation::arguments::ExecutionArguments;
-use crate::api::operation::{Input, Operands, UserStream, WorkStreams};
+use crate::api::operation::{Operands, UserStream, WorkStreams};
 use crate::error::OrRaise;
 use crate::gil::release_gil;
 use crate::interop::{self, deferred_release};
@@ -223,14 +223,12 @@ pub(crate) fn cosine_transform<'py>(
     after: (f64, f64),
     num_threads: Option<NonZeroUsize>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let (source, library) = interop::view_without_gradient("the operand", operand, None)?;
+    let mut operands = Operands::read(&[("the operand", operand)], None, None)?;
     let request = CosineRequest { kind: transform, is_sine, axis };
     let threads = num_threads.unwrap_or_else(usable_cores);
-    if !request.is_by_lines(&source.view, threads) {
+    if operands.first().is_none_or(|view| !request.is_by_lines(view, threads)) {
         return Ok(None);
     }
-    let input = Input { object: operand.clone(), operand: source };
-    let mut operands = Operands::unary(library, input, None);
     let chosen = ExecutionArguments { num_threads, ..ExecutionArguments::default() };
     let plan = operands.plan::<CosineLines>(py, &request, &chosen, None)?;
     let factors = CosineFactors { scale, before: before.into(), after: after.into() };

@@ -62,9 +62,14 @@ impl<'py> Operands<'py> {
         Ok(Self { library, inputs, out: [out] })
     }
 
+    /// The view of the first operand.
+    pub(crate) fn first(&self) -> Option<&TensorView> {
+        self.inputs.first().map(|first| &**first)
+    }
+
     /// Where the first operand is.
     pub(crate) fn location(&self) -> MemoryLocation {
-        self.inputs.first().map_or(MemoryLocation::Host, |first| first.device)
+        self.first().map_or(MemoryLocation::Host, |first| first.device)
     }
 
     /// The view of the array for the result, if there is one.
