@@ -1,5 +1,6 @@
 //! One block of a result.
 
+use super::MAX_SIDE;
 use super::kernels::multiply_add;
 use super::matrix::Matrix;
 use super::number::Number;
@@ -7,8 +8,14 @@ use super::structure::Structure;
 use crate::error::Result;
 use crate::parallel::ClaimedIndices;
 
-/// The most of the depth that is multiplied at once.
-pub(super) const MAX_DEPTH: usize = 2048;
+/// The most of the depth that is multiplied at once, for blocks of the longest side.
+const MAX_DEPTH: usize = 2048;
+
+/// Returns how much of the depth is multiplied at once for a block whose longer side is `side`: so
+/// much that a call takes a bounded time, and a factor's copy a bounded memory.
+pub(super) fn depth_at_once(side: usize) -> usize {
+    (MAX_SIDE * MAX_DEPTH / side.max(1)).max(MAX_DEPTH)
+}
 
 /// A block of `out = alpha * a @ b + beta * c`.
 pub(super) struct Block<T> {
@@ -111,12 +118,13 @@ impl<T: Number> Sum<T> {
         a: Matrix,
         b: Matrix,
     ) {
-        for first in (0..depth.max(1)).step_by(MAX_DEPTH) {
+        let at_once = depth_at_once(rows.max(self.columns));
+        for first in (0..depth.max(1)).step_by(at_once) {
             // An interrupt is looked for between parts that take long only.
             if first > 0 && claimed.is_over() {
                 return;
             }
-            let shape = [rows, self.columns, MAX_DEPTH.min(depth - first)];
+            let shape = [rows, self.columns, at_once.min(depth - first)];
             let (a, b) = (a.from::<T>(0, first), b.from::<T>(first, 0));
             // SAFETY: the caller guarantees it.
             unsafe { multiply_add(shape, self.alpha, a, b, self.beta, self.out) };

@@ -15,15 +15,20 @@ use super::vector::multiply_vector;
 /// Multiplications up to which plain loops take less time than a call of `gemm`.
 pub(super) const TINY: usize = 1 << 10;
 
+/// Multiplications up to which there is no choice.
+const TINIEST: usize = 256;
+
 /// Most columns of a result that count as few.
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
 
 /// Most elements of a result that are worth a long dot product each, and the least such depth.
 const FEW_ELEMENTS: usize = 1024;
 const LONG: usize = 1024;
 
-/// Depths that count as little.
+/// Depths that count as little, and most elements of such a result: larger ones have tiles that are
+/// far apart in memory.
 const SHALLOW: usize = 8;
+const MOST_OF_SHALLOW: usize = 1 << 14;
 
 /// Depths up to which a vector is treated as a small matrix.
 const SHORT: usize = 4;
@@ -92,8 +97,18 @@ pub(super) unsafe fn multiply_add<T: Number>(
 /// As for [`multiply_add`].
 unsafe fn multiply_few<T: Number>(product: Product<T>) -> bool {
     let [rows, columns, depth] = product.shape;
-    let is_tiny = rows * columns * depth <= TINY;
-    let is_narrow = rows.min(columns) <= FEW || depth <= SHALLOW;
+    let work = rows * columns * depth;
+    if work <= TINIEST {
+        // To compare the ways would take longer than any of them.
+        let is_turned = product.a.steps[0] == 1 && product.b.steps[1] != 1;
+        let product = if is_turned { product.transposed() } else { product };
+        // SAFETY: the caller guarantees what the function requires.
+        unsafe { product.compute_in_tiles(Arch::new()) };
+        return true;
+    }
+    let is_tiny = work <= TINY;
+    let is_shallow = depth <= SHALLOW && rows * columns <= MOST_OF_SHALLOW;
+    let is_narrow = rows.min(columns) <= FEW || is_shallow;
     let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
     // `gemm` has better kernels for complex numbers.
     if !(is_tiny || (T::IS_REAL && (is_narrow || are_few))) {

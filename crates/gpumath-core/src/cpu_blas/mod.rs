@@ -189,7 +189,8 @@ impl CpuProducts {
     /// Elements of a factor's largest block.
     fn largest_block(&self) -> usize {
         let elements = |batch: &Batch| {
-            batch.block[0].max(batch.block[1]) * batch.shape[2].min(blocks::MAX_DEPTH)
+            let side = batch.block[0].max(batch.block[1]);
+            side * batch.shape[2].min(blocks::depth_at_once(side))
         };
         self.batches.iter().map(elements).max().unwrap_or(0)
     }
@@ -281,10 +282,12 @@ impl Batch {
     /// Chooses the extents of blocks. The longer side of a result is shared by the threads, and
     /// both are cut into blocks of bounded work.
     fn cut(&mut self, shares: usize) {
-        let [rows, columns, _] = self.shape;
+        let [rows, columns, depth] = self.shape;
         let is_general = self.structures[0] == Structure::General;
         let most = match (rows.min(columns), is_general) {
             (1, true) => MAX_VECTOR_SIDE,
+            // As many elements of a factor as in other blocks.
+            (0..=kernels::FEW, true) => MAX_SIDE * MAX_SIDE / depth.clamp(1, MAX_SIDE),
             (_, true) => MAX_SIDE,
             (_, false) => MAX_STRUCTURED_SIDE,
         };

@@ -18,6 +18,9 @@ const COPIED: usize = 2048;
 const CHUNK: usize = 16;
 const FEW_ROWS: usize = 8;
 
+/// Columns whose sums are collected.
+const PANEL: usize = 256;
+
 /// Numbers of a vector at most.
 const MAX_LANES: usize = 16;
 
@@ -50,12 +53,47 @@ impl<T: Number> Product<T> {
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).
     pub(super) unsafe fn compute_in_tiles(self, arch: Arch) {
+        let [rows, columns, _] = self.shape;
+        if rows > FEW_ROWS || columns <= MAX_LANES {
+            arch.dispatch(Tiles(self));
+            return;
+        }
+        if self.out.steps[1] == 1 {
+            // SAFETY: the caller guarantees the same.
+            unsafe { self.compute_in_chunks(arch) };
+            return;
+        }
+        // Sums are collected side by side first, because single elements take long to store.
+        let mut panel = [const { MaybeUninit::<T>::uninit() }; FEW_ROWS * PANEL];
+        let steps = [PANEL as isize, 1];
+        let out = Matrix { first: panel.as_mut_ptr() as usize, steps, is_conjugated: false };
+        for left in (0..columns).step_by(PANEL) {
+            let shape = [rows, PANEL.min(columns - left), self.shape[2]];
+            let b = self.b.from::<T>(0, left);
+            let part = Self { shape, alpha: T::ONE, b, beta: None, out, ..self };
+            // SAFETY: the panel has room for so many sums, and the caller guarantees the factors.
+            unsafe { part.compute_in_chunks(arch) };
+            for row in 0..rows {
+                for column in 0..shape[1] {
+                    // SAFETY: the sums were written, and the caller guarantees the result.
+                    unsafe {
+                        let sum = out.get(row, column);
+                        store(self.out.at(row, left + column), self.alpha, sum, self.beta);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Computes few rows. Those of the right factor may be far apart, so few are read at once.
+    ///
+    /// # Safety
+    /// As for [`Self::compute_in_tiles`].
+    unsafe fn compute_in_chunks(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
-        // Rows of the right factor may be far apart, so few of them are read at once.
-        let chunk = if rows <= FEW_ROWS && columns > MAX_LANES { CHUNK } else { depth.max(1) };
         let mut beta = self.beta;
-        for first in (0..depth.max(1)).step_by(chunk) {
-            let shape = [rows, columns, chunk.min(depth - first)];
+        for first in (0..depth.max(1)).step_by(CHUNK) {
+            let shape = [rows, columns, CHUNK.min(depth - first)];
             let (a, b) = (self.a.from::<T>(0, first), self.b.from::<T>(first, 0));
             arch.dispatch(Tiles(Self { shape, a, b, beta, ..self }));
             beta = Some(T::ONE);

@@ -129,7 +129,10 @@ def matmul(
     ):
         # The short way: what the long one does for defaults.
         inputs = None if epilog_inputs is None else dict(epilog_inputs)
-        result = core.MatmulPlan.multiply(a, b, c, alpha, beta, None, epilog, inputs, None, False)
+        given = (a, b, c, alpha, beta, None, epilog, inputs)
+        result = core.MatmulPlan.multiply(*given, None, False)
+        if result is None and core.Device.count() == 0:
+            result = core.MatmulPlan.multiply(*given, "cpu", True)
         if result is not None:
             return result
     # The short way does not look into the tuning database either.
