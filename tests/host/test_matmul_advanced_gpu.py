@@ -212,6 +212,28 @@ def test_eight_bit_floats(pair: str, result: str, orders: str) -> None:
         check(found, expected, 2 * np.abs(wide(a)) @ np.abs(wide(b)), bound)
 
 
+@pytest.mark.parametrize("aux", ["float8_e4m3fn", "float16", "bfloat16"])
+def test_the_argument_of_gelu_beside_an_eight_bit_result(aux: str) -> None:
+    a = in_order((64, 48), "float8_e4m3fn", "C")
+    b = in_order((48, 32), "float8_e4m3fn", "F")
+    is_narrow = aux.startswith("float8")
+    _, others = advanced.matmul(
+        a,
+        b,
+        epilog=advanced.MatmulEpilog.GELU_AUX,
+        epilog_inputs={"aux_quantization_scale": 0.25} if is_narrow else None,
+        preferences={"epilog": {"aux_type": aux, "aux_amax": is_narrow}},
+        quantization_scales={"a": 1, "b": 1, "d": 1},
+    )
+    expected = wide(a) @ wide(b)
+    if is_narrow:
+        assert others["gelu_aux_amax"].item() == pytest.approx(np.abs(expected).max(), rel=1e-3)
+        expected /= 4
+    assert str(others["gelu_aux"].dtype) == f"torch.{aux}"
+    bound = {"float16": 2e-3, "bfloat16": 8e-3}.get(aux, 7e-2)
+    check(others["gelu_aux"], expected, np.abs(wide(a)) @ np.abs(wide(b)), bound)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "complex64"])
 def test_every_batch(dtype: str) -> None:
     for left, right in [

@@ -99,7 +99,8 @@ impl Request for MatmulRequest {
         }
         let find = |role: InputRole| operands.iter().find(|operand| operand.role == role);
         let c = find(InputRole::C);
-        let types = MatmulTypes::of(a.dtype, b.dtype, c.map(|c| c.dtype), self.types)?;
+        let types = MatmulTypes::of(a.dtype, b.dtype, c.map(|c| c.dtype), self.types)?
+            .with_aux(self.aux_type, c.is_some());
         self.check_conjugation(a.dtype)?;
         let shape = product_shape(a, b)?;
         let block_scaling = self.block_scaling_of(types)?;

@@ -180,6 +180,16 @@ impl MatmulTypes {
         }
         Ok(Self { a, b, c, result, bias, compute, scale })
     }
+
+    /// Completes the types beside the type of GELU's argument that an epilog gives out. With a
+    /// narrow result, cuBLASLt gives out one of 8 bits or of float16 only where `c` is of float16.
+    pub(super) fn with_aux(mut self, aux: Option<DType>, has_c: bool) -> Self {
+        let needs_half = aux.is_some_and(|aux| is_narrow(aux) || aux == DType::Float16);
+        if is_narrow(self.result) && needs_half && !has_c {
+            (self.c, self.bias) = (DType::Float16, DType::Float16);
+        }
+        self
+    }
 }
 
 /// Whether it is a floating-point type of 8 or 4 bits.
@@ -284,6 +294,15 @@ mod tests {
         assert_eq!((types.c, types.result, types.scale), (Float32, Float32, Float32));
         let types = of(Float8E4M3Fn, Float8E5M2, None, default).unwrap();
         assert_eq!((types.c, types.result, types.bias), (BFloat16, Float8E4M3Fn, BFloat16));
+        for (aux, has_c, c) in [
+            (Some(Float8E4M3Fn), false, Float16),
+            (Some(Float16), false, Float16),
+            (Some(BFloat16), false, BFloat16),
+            (Some(Float8E4M3Fn), true, BFloat16),
+            (None, false, BFloat16),
+        ] {
+            assert_eq!(types.with_aux(aux, has_c).c, c);
+        }
         let wide = ChosenTypes { result: Some(Float32), ..default };
         let types = of(Float8E5M2, Float8E4M3Fn, None, wide).unwrap();
         assert_eq!((types.c, types.result, types.bias), (Float32, Float32, BFloat16));

@@ -123,7 +123,10 @@ def plot(found: Mapping[str, Any], path: Path) -> None:
 
 
 def _draw_bars(axes: Axes, rows: Sequence[Mapping[str, Any]], name: str, unit: str) -> None:
-    axes.barh(range(len(rows)), [row["times"][name] for row in rows], height=0.6)
+    times = [row["times"][name] for row in rows]
+    axes.barh(range(len(rows)), times, height=0.6)
+    if max(times) > 30 * min(times):
+        _set_log_scale(axes)
     axes.set_xlabel(unit)
 
 
@@ -140,11 +143,18 @@ def _draw_ratios(axes: Axes, rows: Sequence[Mapping[str, Any]], names: Sequence[
         marker = "osD^vPX*"[index % 8]
         axes.scatter(times, lines, marker=marker, s=30, label=name, alpha=0.8)
     axes.axvline(1, color="tab:gray", label=base)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("{x:g}")
+    _set_log_scale(axes)
     axes.grid(axis="y", alpha=0.3)
     axes.set_xlabel(f"time, divided by that of {base}: to the right of the line is slower")
+
+
+def _set_log_scale(axes: Axes) -> None:
+    from matplotlib.ticker import LogLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
 
 
 def _subjects(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -150,9 +150,9 @@ def transforms_cost(product: Product) -> float:
 
 def transforms_cost_on_gpu(product: Product) -> float:
     """Return about how many nanoseconds a GPU takes for transforms, measured on an H200."""
-    size = {"float32": 1, "float64": 2, "complex64": 2, "complex128": 4}[product.dtype]
+    size = {"float32": 1, "float64": 1.5, "complex64": 1.5, "complex128": 2.3}[product.dtype]
     points = _batch(product) * math.prod(product.lengths())
-    return _OVERHEAD_ON_GPU + 0.1 * size * points
+    return _OVERHEAD_ON_GPU + 0.05 * size * points
 
 
 def pieces_cost(product: Product, pieces: Pieces) -> float:
@@ -166,7 +166,7 @@ def pieces_cost(product: Product, pieces: Pieces) -> float:
 
 # Nanoseconds that the Python code of a convolution takes; and with the work on a GPU, where most of
 # it is the host's.
-OVERHEAD, _OVERHEAD_ON_GPU = 40_000, 300_000
+OVERHEAD, _OVERHEAD_ON_GPU = 40_000, 170_000
 
 
 def _transform_cost(lengths: Sequence[int]) -> float:
