@@ -266,7 +266,8 @@ fn candidates(
             is_in_reach: geometry.batch.iter().all(|dim| {
                 let step = dim.strides[index];
                 step >= 0 && step % unit == 0
-            }) && (unit == 1 || problem.alignment as i64 % bytes_of(dtype, unit) == 0),
+            }) && (unit == 1
+                || problem.alignment as i64 % bytes_of(problem.types.a, unit) == 0),
             size: bytes_of(dtype, padded[0].saturating_mul(padded[1]).saturating_mul(entries)),
         })
     })

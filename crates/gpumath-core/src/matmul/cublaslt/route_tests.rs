@@ -1,5 +1,5 @@
 use super::*;
-use crate::matmul::{InputRole, MatmulRequest};
+use crate::matmul::{ChosenTypes, InputRole, MatmulRequest};
 use crate::operation::{Execution, Request};
 use crate::tensor::{MemoryLocation, TensorView};
 
@@ -85,6 +85,11 @@ fn cublaslt_is_asked_for_fewer_copies_first() {
     assert!(of(DType::Float8E4M3Fn, [3, 32, 64], false).is_empty());
     assert_eq!(of(DType::Float8E4M3Fn, [3, 32, 64], true), [Matrix::B]);
     assert_eq!(of(DType::Float8E4M3Fn, [3, 33, 64], false), [Matrix::A, Matrix::Result]);
+    let types = ChosenTypes { result: Some(DType::BFloat16), ..ChosenTypes::default() };
+    let wide = MatmulRequest { types, ..MatmulRequest::default() };
+    let narrow = DType::Float8E4M3Fn;
+    let views = [view(narrow, &[1, 4096], &[4112, 1]), view(narrow, &[4096, 64], &[1, 4096])];
+    assert!(copied(&route_by(Demands::Fewest, &wide, &views)).is_empty());
     assert!(of(DType::Int8, [64, 1000, 64], true).is_empty());
     assert!(of(DType::Int8, [3, 8, 16], false).is_empty());
     assert_eq!(of(DType::Int8, [4096, 4096, 4096], true), [Matrix::B]);

@@ -43,9 +43,16 @@ pub(super) enum Step {
     },
 }
 
-/// Least extents of a symmetric matrix and of the other factor for which completing the matrix
-/// takes less time than cuBLAS's functions for symmetric matrices lose against a general product.
-const LEAST_COMPLETED: i64 = 256;
+/// Whether completing a symmetric matrix with so many rows takes less time than cuBLAS's functions
+/// for symmetric matrices lose against a general product, where the other factor has so many rows
+/// or columns besides the common ones. Complex products in double precision lose less.
+fn is_completed(dtype: DType, side: i64, other: i64) -> bool {
+    match dtype {
+        DType::Complex128 => false,
+        DType::Float32 => side >= 256 && other >= 32,
+        _ => side >= 256 && other >= 256,
+    }
+}
 
 /// When a step is necessary.
 #[derive(Clone, Copy, Debug)]
@@ -164,8 +171,8 @@ impl Route {
         result: &Operand,
     ) -> Result<()> {
         let [rows, columns] = result.extents();
-        let least = rows.min(columns);
-        if least >= LEAST_COMPLETED && stored_triangle(&matrix).is_some() {
+        let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
+        if stored_triangle(&matrix).is_some() && is_completed(self.dtype, side, width) {
             let whole = self.completed(matrix)?;
             let (a, b) = if is_right { (other, whole) } else { (whole, other) };
             return self.multiply_general(a, b, c, result);
