@@ -1,6 +1,6 @@
 //! Cosine and sine transforms in host memory, line by line: an operation of its own.
 //!
-//! Lines that fit into a cache are transformed in pairs, a line that is alone by itself.
+//! Lines are transformed in pairs, a line that is alone by itself.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -19,10 +19,6 @@ use crate::operation::{
 };
 use crate::parallel::{SyncPtr, parallel_for};
 use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
-
-/// Points of a line that fits into a cache. A longer one is transformed by one thread only where
-/// there are as many lines as threads.
-const SHORT_POINTS: i64 = 1 << 16;
 
 /// Bytes of the tables of a transform at most.
 const MAX_BYTES: usize = 64 << 20;
@@ -64,17 +60,13 @@ pub struct CosineProblem {
 }
 
 impl CosineRequest {
-    /// Returns whether the lines of an operand are transformed one by one on so many threads. Steps
-    /// around a Fourier transform of all lines are faster for others.
+    /// Returns whether the lines of an operand are transformed one by one: in host memory, with
+    /// tables of at most 64 MiB. For others there are the steps around a Fourier transform.
     #[must_use]
-    pub fn is_by_lines(&self, operand: &TensorView, threads: NonZeroUsize) -> bool {
-        if operand.device != MemoryLocation::Host {
-            return false;
-        }
-        let Some(&points) = operand.layout.shape.get(self.axis) else { return true };
-        let lines = operand.layout.len() / points.max(1);
-        let is_enough = points <= SHORT_POINTS || lines >= threads.get() as i64;
-        operand.layout.is_empty() || (is_enough && plan_bytes::<f64>(points as usize) <= MAX_BYTES)
+    pub fn is_by_lines(&self, operand: &TensorView) -> bool {
+        let points = operand.layout.shape.get(self.axis).copied().unwrap_or(0);
+        operand.device == MemoryLocation::Host
+            && (operand.layout.is_empty() || plan_bytes::<f64>(points as usize) <= MAX_BYTES)
     }
 }
 

@@ -184,9 +184,8 @@ pub(crate) fn cosine_step<'py>(
 /// Returns
 /// -------
 /// array or None
-///     A C-contiguous array like the operand. None, if the operand is not in host memory, or if
-///     there are fewer lines than threads, of more than 65,536 points, or lines with tables of more
-///     than 64 MiB: two steps around a Fourier transform are faster then.
+///     A C-contiguous array like the operand. None, if the operand is not in host memory, or if its
+///     lines have tables of more than 64 MiB: there are the two steps around a Fourier transform.
 ///
 /// Raises
 /// ------
@@ -225,8 +224,7 @@ pub(crate) fn cosine_transform<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let mut operands = Operands::read(&[("the operand", operand)], None, None)?;
     let request = CosineRequest { kind: transform, is_sine, axis };
-    let threads = num_threads.unwrap_or_else(usable_cores);
-    if operands.first().is_none_or(|view| !request.is_by_lines(view, threads)) {
+    if operands.first().is_none_or(|view| !request.is_by_lines(view)) {
         return Ok(None);
     }
     let chosen = ExecutionArguments { num_threads, ..ExecutionArguments::default() };

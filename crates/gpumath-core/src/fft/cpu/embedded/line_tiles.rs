@@ -213,7 +213,9 @@ unsafe fn copy_tile<E: Copy>(
 ) {
     // SAFETY: the caller guarantees what both functions require.
     unsafe {
-        if from.2 == 1 && to.1 == 1 {
+        if lines < SIDE {
+            copy_lines(from, to, lines, points, map);
+        } else if from.2 == 1 && to.1 == 1 {
             transpose::<E, true>(from, to, lines, points, map);
         } else if from.1 == 1 && to.2 == 1 {
             transpose::<E, false>(from, to, lines, points, map);
@@ -222,6 +224,9 @@ unsafe fn copy_tile<E: Copy>(
         }
     }
 }
+
+/// Lines and points of a block.
+const SIDE: usize = 4;
 
 /// Copies lines in blocks, for which the compiler knows vector instructions. The lines are
 /// neighbours in the source if `GATHERS`, else in the target, and the points in the other one.
@@ -236,7 +241,6 @@ unsafe fn transpose<E: Copy, const GATHERS: bool>(
     points: usize,
     map: impl Fn(E) -> E,
 ) {
-    const SIDE: usize = 4;
     let [whole_lines, whole_points] = [lines, points].map(|count| count / SIDE * SIDE);
     let (from_step, to_step) =
         if GATHERS { (from_along, to_across) } else { (from_across, to_along) };
