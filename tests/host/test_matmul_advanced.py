@@ -111,7 +111,7 @@ def test_conjugates_are_complex() -> None:
 def test_eight_bit_operands_need_scales() -> None:
     narrow = A.astype(EIGHT_BITS.float8_e4m3fn)
     # Without a GPU, no scale would help.
-    with pytest.raises(ValueError, match="quantization_scales has no a|CPU does not multiply"):
+    with pytest.raises(ValueError, match=r"quantization_scales has no a|CPU does not multiply"):
         advanced.matmul(narrow, narrow.T)
     with pytest.raises(ValueError, match="quantization_scales has no b"):
         advanced.matmul(narrow, narrow.T, quantization_scales={"a": 1})
