@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def test_refusals_of_products(changes: dict[str, Any], message: str) -> None:
 def test_refusals_of_arguments() -> None:
     matmul = device.Matmul(**OPTIONS)
     a = np.zeros((128, 64), np.float16)
-    for depth in (-1, 1.5, True):
+    for depth in (-1, 1.5, True, False):
         with pytest.raises(ValueError, match=r"pipeline_depth is .*; a positive integer"):
             matmul.suggest_device_pipeline(depth, a, a)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="one of 'fixed', 'heuristic' is needed"):
@@ -139,6 +140,11 @@ def test_a_kernel_without_a_gpu() -> None:
         matmul.get_accumulator()
 
     signature = types.void(types.float32[:, ::1], types.int64, DevicePipelineType(code))
+    (extension,) = device.pipeline_extensions
+    pipeline = SimpleNamespace(_address=2**40 + 64)
+    passed, address = extension.prepare_args(signature.args[2], pipeline, None, [])
+    assert isinstance(passed, types.CPointer)  # what Numba passes as an address
+    assert address == 2**40 + 64
     options: dict[str, Any] = {"device": False, "abi": "numba", "output": "ltoir"}
     options |= {"cc": (9, 0, "a"), "launch_bounds": 256}
     codes, _ = cuda.compile_all(kernel, signature, **options)

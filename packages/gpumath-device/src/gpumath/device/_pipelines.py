@@ -97,15 +97,16 @@ class DevicePipeline:
     ) -> None:
         _check_product(mm)
         one_of("block_size_strategy", block_size_strategy, tuple(STRATEGIES))
-        depth = 0 if pipeline_depth == 0 else as_count("pipeline_depth", pipeline_depth)
+        deepest = pipeline_depth == 0 and pipeline_depth is not False
+        depth = 0 if deepest else as_count("pipeline_depth", pipeline_depth)
         self.mm = mm
         self.a, self.b = a, b
         self._views = [core.TensorView(matrix) for matrix in (a, b)]
         _check_matrices(mm, self._views)
         rank = len(self._views[0].shape)
         self._code = PipelineCode(mm, depth, block_size_strategy, rank)
-        self._code.precompile()
         self._check_depth(depth)
+        self._code.precompile()
         self._address = self._create()
 
     def _check_depth(self, depth: int) -> None:
@@ -115,9 +116,7 @@ class DevicePipeline:
             depth = self.buffer_size // (self.mm.a_size * sizes[0] + self.mm.b_size * sizes[1])
         tiles = self._views[0].shape[1] // k
         if depth > tiles:
-            msg = (
-                f"the depth of the pipeline is {depth}; at most the number of tiles, {tiles}, fits"
-            )
+            msg = f"pipeline_depth is {depth}; at most the number of tiles, {tiles}, is needed"
             raise ValueError(msg)
 
     def _create(self) -> int:
