@@ -86,17 +86,6 @@ def test_any_layout_is_brought_into_one_that_cufft_takes() -> None:
     assert (natural.copies, natural.output_strides) == (2, (4096 * 64, 64, 1))
 
 
-@pytest.mark.parametrize("layout", ["optimized", "natural"])
-def test_many_short_transforms_keep_their_order_on_a_gpu(layout: Any) -> None:
-    """There the other order takes a copy or twice the time; the CPU has no such table."""
-    columns = {"shape": (64, 1 << 19), "dtype": "complex64", "axes": [0], "result_layout": layout}
-    on_gpu, on_cpu = (core.FftProblem(**columns, execution=name) for name in ("cuda", "cpu"))
-    assert (on_gpu.copies, on_gpu.output_strides) == (0, (1 << 19, 1))
-    assert on_cpu.output_strides == ((1, 64) if layout == "optimized" else (1 << 19, 1))
-    with pytest.raises(ValueError, match=r"execution is .tpu"):
-        core.FftProblem(**columns, execution="tpu")
-
-
 def test_an_empty_batch_takes_no_plan() -> None:
     problem = core.FftProblem((0, 8), "complex64", axes=[1])
     assert problem.passes() == []

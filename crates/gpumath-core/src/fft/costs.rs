@@ -13,7 +13,7 @@ use super::problem::{Precision, TransformKind};
 use crate::tensor::Layout;
 
 /// The cost of one kernel more: what a copy moves in two microseconds.
-pub(super) const LAUNCH_COST: f64 = 8e6;
+const LAUNCH_COST: f64 = 8e6;
 
 /// Bytes that the memory moves at least for one element.
 const SECTOR: i64 = 32;

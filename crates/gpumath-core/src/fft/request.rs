@@ -1,23 +1,17 @@
 //! From what a user asks about one operand to a [`FftProblem`].
 
 use super::callback::Callbacks;
-use super::costs::LAUNCH_COST;
 use super::problem::{FftProblem, Precision, TransformKind};
-use super::route::{Route, Step, transform_order};
+use super::route::transform_order;
 use crate::error::{Error, Result};
 use crate::operation::{Execution, Request, check_output as check_memory};
 use crate::tensor::{DType, Dims, Layout, TensorView};
-
-/// Elements of an operand from which on routes are compared for the order of the result. Below that
-/// a route saves a few launches at most, and the comparison would take longer.
-const FEWEST_COMPARED: i64 = 1 << 16;
 
 /// Which memory order a new result gets. It has no gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResultLayout {
     /// The one that takes the least time. Where transforms are interleaved in the operand, or the
-    /// halved axis is not the fastest, the transform axes become the fastest ones, unless a GPU
-    /// takes less time for the operand's order.
+    /// halved axis is not the fastest, the transform axes become the fastest ones.
     #[default]
     Optimized,
     /// That of the operand.
@@ -126,12 +120,9 @@ impl Request for FftRequest {
         } else if let Some(output) = &self.output {
             output.layout.clone()
         } else {
-            Layout::packed(&shape, &layout.memory_order())
+            Layout::packed(&shape, &self.result_order(layout, &axes, kind))
         };
         let mut problem = FftProblem::new(kind, precision, axes, layout.clone(), output, inplace)?;
-        if !inplace && self.output.is_none() && self.result_layout == ResultLayout::Optimized {
-            problem.output = optimized_result(&problem, execution)?;
-        }
         problem.callbacks = self.callbacks.clone();
         let location = execution.location();
         let is_unaligned = |kind, view| problem.is_unaligned(kind, view, location);
@@ -148,6 +139,24 @@ impl Request for FftRequest {
 }
 
 impl FftRequest {
+    /// Returns the memory order of a new result, slowest dimension first.
+    fn result_order(&self, operand: &Layout, axes: &Dims, kind: TransformKind) -> Vec<usize> {
+        let axes: Vec<usize> = axes.iter().map(|&axis| axis as usize).collect();
+        let stride = |axis: &usize| operand.strides[*axis].unsigned_abs();
+        let slowest = axes.iter().map(stride).max();
+        let is_outside = |axis: &usize| !axes.contains(axis);
+        let is_interleaved = (0..operand.ndim()).filter(is_outside).map(|axis| stride(&axis)).min()
+            <= slowest
+            && axes.len() < operand.ndim();
+        let is_halved_slower =
+            kind != TransformKind::C2C && axes.last().map(stride) > axes.iter().map(stride).min();
+        if self.result_layout == ResultLayout::Optimized && (is_interleaved || is_halved_slower) {
+            transform_order(&axes, kind, operand)
+        } else {
+            operand.memory_order()
+        }
+    }
+
     fn axes(&self, ndim: usize) -> Result<Dims> {
         let ndim = ndim as i64;
         let Some(axes) = &self.axes else { return Ok((0..ndim).collect()) };
@@ -166,35 +175,6 @@ impl FftRequest {
             })
             .collect()
     }
-}
-
-/// Returns the layout of an optimized result, for a problem with a natural one. It depends on
-/// neither callbacks nor addresses, so that it can be asked for before there are any.
-fn optimized_result(natural: &FftProblem, execution: Execution) -> Result<Layout> {
-    let FftProblem { kind, input, .. } = natural;
-    let axes = natural.dimensions();
-    let stride = |axis: &usize| input.strides[*axis].unsigned_abs();
-    let slowest = axes.iter().map(stride).max();
-    let is_interleaved = (0..input.ndim()).any(|axis| {
-        !axes.contains(&axis) && slowest.is_some_and(|slowest| stride(&axis) <= slowest)
-    });
-    let is_halved_slower = natural
-        .halved()
-        .is_some_and(|halved| axes.iter().any(|axis| stride(axis) < stride(&halved)));
-    if !is_interleaved && !is_halved_slower {
-        return Ok(natural.output.clone());
-    }
-    let output = Layout::packed(&natural.output.shape, &transform_order(&axes, *kind, input));
-    let turned = FftProblem { output, ..natural.clone() };
-    if execution.device().is_some() && input.len() > FEWEST_COMPARED {
-        let (way, other) = (Route::of(natural)?, Route::of(&turned)?);
-        // An epilog works on what cuFFT writes, not on what is copied.
-        let is_written = matches!(way.steps.last(), Some(Step::Transform(_)));
-        if is_written && way.cost + LAUNCH_COST < other.cost {
-            return Ok(natural.output.clone());
-        }
-    }
-    Ok(turned.output)
 }
 
 /// Whether both are the same elements in the same order.
@@ -227,7 +207,3 @@ fn check_output(
     }
     Ok(())
 }
-
-#[cfg(test)]
-#[path = "request_tests.rs"]
-mod tests;

@@ -327,4 +327,4 @@ pub(super) fn transform_order(axes: &[usize], kind: TransformKind, like: &Layout
 
 #[cfg(test)]
 #[path = "route_tests.rs"]
-pub(super) mod tests;
+mod tests;

@@ -72,7 +72,7 @@ fn buffer(layout: &Layout) -> (Vec<Complex64>, i64) {
     (vec![Complex64::new(f64::NAN, 0.0); (high - low + 1) as usize], -low)
 }
 
-pub(in crate::fft) struct Random(pub(in crate::fft) u64);
+struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -82,7 +82,7 @@ impl Random {
         self.0 >> 11
     }
 
-    pub(in crate::fft) fn below(&mut self, n: usize) -> usize {
+    fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
@@ -90,7 +90,7 @@ impl Random {
         self.next() as f64 / (1_u64 << 53) as f64 - 0.5
     }
 
-    pub(in crate::fft) fn shuffled(&mut self, n: usize) -> Vec<usize> {
+    fn shuffled(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for i in (1..n).rev() {
             order.swap(i, self.below(i + 1));
@@ -99,7 +99,7 @@ impl Random {
     }
 
     /// A permuted layout with gaps and, rarely, a negative stride.
-    pub(in crate::fft) fn layout(&mut self, shape: &[i64]) -> Layout {
+    fn layout(&mut self, shape: &[i64]) -> Layout {
         let mut strides = Dims::from_elem(0, shape.len());
         let mut step = 1 + self.below(2) as i64;
         for axis in self.shuffled(shape.len()) {
@@ -320,7 +320,7 @@ fn common_layouts_need_one_call() {
 }
 
 /// What the route does: how many copies before the first transform, transforms, copies after.
-pub(in crate::fft) fn shape_of(problem: &FftProblem) -> (usize, usize, usize) {
+fn shape_of(problem: &FftProblem) -> (usize, usize, usize) {
     let steps = Route::of(problem).unwrap().steps;
     let is_copy = |step: &&Step| matches!(step, Step::Copy(_));
     let before = steps.iter().take_while(is_copy).count();
@@ -328,11 +328,7 @@ pub(in crate::fft) fn shape_of(problem: &FftProblem) -> (usize, usize, usize) {
     (before, steps.len() - before - after, after)
 }
 
-pub(in crate::fft) fn request(
-    result_layout: ResultLayout,
-    kind: TransformKind,
-    axes: &[i64],
-) -> FftRequest {
+fn request(result_layout: ResultLayout, kind: TransformKind, axes: &[i64]) -> FftRequest {
     FftRequest {
         kind: Some(kind),
         axes: Some(axes.into()),
@@ -344,13 +340,53 @@ pub(in crate::fft) fn request(
     }
 }
 
-pub(in crate::fft) fn problem_of(request: &FftRequest, shape: &[i64]) -> FftProblem {
+fn problem_of(request: &FftRequest, shape: &[i64]) -> FftProblem {
     let dtype =
         if request.kind == Some(TransformKind::R2C) { DType::Float32 } else { DType::Complex64 };
     let layout = Layout::contiguous(shape);
     let device = MemoryLocation::Device(0);
     let view = TensorView { ptr: 0, dtype, layout, device, readonly: false };
     request.problem(&[&view], Execution::Cuda { device: 0 }).unwrap()
+}
+
+#[test]
+fn the_transform_axes_of_an_optimized_result_are_the_fastest() {
+    let (c2c, r2c) = (TransformKind::C2C, TransformKind::R2C);
+    for (kind, shape, axes, optimized, natural) in [
+        (c2c, &[3, 5, 7][..], &[1][..], [35, 1, 5], [35, 7, 1]),
+        (c2c, &[3, 5, 7], &[0], [1, 21, 3], [35, 7, 1]),
+        (c2c, &[3, 5, 7], &[0, 2], [7, 21, 1], [35, 7, 1]),
+        (c2c, &[3, 5, 7], &[2], [35, 7, 1], [35, 7, 1]),
+        (c2c, &[3, 5, 7], &[2, 1], [35, 7, 1], [35, 7, 1]),
+        (r2c, &[3, 4, 6], &[2, 1], [18, 1, 3], [18, 6, 1]),
+        (r2c, &[3, 4, 6], &[1], [18, 1, 3], [18, 6, 1]),
+    ] {
+        for (layout, strides) in
+            [(ResultLayout::Optimized, optimized), (ResultLayout::Natural, natural)]
+        {
+            let problem = problem_of(&request(layout, kind, axes), shape);
+            assert_eq!(problem.output.strides.as_slice(), strides, "{kind:?} {shape:?} {axes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_large_middle_axis_is_copied_and_transformed_where_it_is() {
+    let shape = &[256, 4096, 64];
+    let optimized = problem_of(&request(ResultLayout::Optimized, TransformKind::C2C, &[1]), shape);
+    assert_eq!(shape_of(&optimized), (1, 1, 0));
+    assert_eq!(Route::of(&optimized).unwrap().staged[0], 0);
+    let natural = problem_of(&request(ResultLayout::Natural, TransformKind::C2C, &[1]), shape);
+    assert_eq!(shape_of(&natural), (1, 1, 1));
+    assert_eq!(Route::of(&natural).unwrap().staged[1], 256 * 4096 * 64 * 8);
+}
+
+#[test]
+fn short_columns_are_transformed_as_they_are() {
+    for layout in [ResultLayout::Natural, ResultLayout::Optimized] {
+        let problem = problem_of(&request(layout, TransformKind::C2C, &[0]), &[1024, 4]);
+        assert_eq!(shape_of(&problem), (0, 1, 0));
+    }
 }
 
 #[test]

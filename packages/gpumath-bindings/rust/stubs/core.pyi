@@ -476,7 +476,6 @@ class FftProblem:
         last_axis_parity: Literal["even", "odd"] = "even",
         result_layout: Literal["optimized", "natural"] = "optimized",
         output_strides: Sequence[int] | None = None,
-        execution: Literal["cuda", "cpu"] = "cuda",
         unaligned: bool = False,
     ) -> FftProblem: ...
     @property

@@ -104,7 +104,6 @@ def key_of_operand(
         view.strides,
         axes,
         resolve_options(FFTOptions, options),
-        settled,
         is_on_cuda and settled.name == "cuda" and view.ptr % (2 * view.itemsize) != 0,
     )
     library.check_dtype(problem.output_dtype)
@@ -129,7 +128,7 @@ def key_from_metadata(
     chosen = resolve_options(FFTOptions, options)
     given = resolve_execution(execution, lambda: None if memory_space == "cpu" else 0)
     settled = _settle(_with_callbacks(given, prolog, epilog), memory_space)
-    problem = _problem(shape, _dtype_name(dtype), strides, axes, chosen, settled, unaligned=False)
+    problem = _problem(shape, _dtype_name(dtype), strides, axes, chosen, unaligned=False)
     return _key(problem, settled, prolog, epilog)
 
 
@@ -157,7 +156,6 @@ def _problem(
     strides: Sequence[int] | None,
     axes: Sequence[int] | None,
     options: FFTOptions,
-    where: ExecutionCPU | ExecutionCUDA,
     unaligned: bool,
 ) -> core.FftProblem:
     for name, value in (("shape", shape), ("strides", strides), ("axes", axes)):
@@ -171,7 +169,6 @@ def _problem(
         inplace=options.inplace,
         last_axis_parity=options.last_axis_parity,
         result_layout=options.result_layout,
-        execution=where.name,
         unaligned=unaligned,
     )
 

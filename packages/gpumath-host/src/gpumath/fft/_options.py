@@ -91,9 +91,8 @@ class FFTOptions(OperationOptions):
         Memory order of the result, which has no gaps: the one that takes the least time, or the
         operand's. They differ where transforms are interleaved in the operand, as along the first
         axis of a C-contiguous array: the transform axes then become the fastest ones of an
-        optimized result, as they do in nvmath-python and in PyTorch, unless a GPU takes less time
-        for the operand's order, as it does for many short transforms along one axis. For another
-        layout pass ``out``.
+        optimized result, as they do in nvmath-python and in PyTorch. For another layout pass
+        ``out``.
     logger : logging.Logger or logging.LoggerAdapter, optional
         Where to log; the root logger by default.
     blocking : {'auto', True}, default: 'auto'

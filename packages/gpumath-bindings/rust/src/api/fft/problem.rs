@@ -1,14 +1,15 @@
 //! The class `FftProblem`, and `FftPass`, which is a part of one.
 
+use std::num::NonZeroUsize;
+
 use gpumath_core::fft::{Callbacks, FftPlan, FftProblem, FftRequest, Pass, Route, TransformKind};
-use gpumath_core::operation::{self, Request};
+use gpumath_core::operation::{self, Execution, Request};
 use gpumath_core::tensor::{DType, Dims, Layout, MemoryLocation, TensorView};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::arguments::{kind_name, parse_kind, parse_parity, parse_result_layout};
-use crate::api::operation::arguments::ExecutionArguments;
 use crate::error::OrRaise;
 use crate::integers::Integers;
 
@@ -33,8 +34,6 @@ const MAX_ELEMENTS: i64 = 1 << 57;
 ///     As for `FftPlan`.
 /// output_strides : sequence of int, optional
 ///     Strides of the result, instead of those of `result_layout`.
-/// execution : {'cuda', 'cpu'}, default: 'cuda'
-///     Where it is computed. An optimized result may have another memory order on the CPU.
 /// unaligned : bool, default: False
 ///     Whether the address of a real operand on a device is no multiple of the size of a complex
 ///     number. cuFFT's plan then works on a copy.
@@ -61,7 +60,7 @@ impl PyFftProblem {
     #[new]
     #[pyo3(signature = (
         shape, dtype, strides=None, axes=None, kind=None, *, inplace=false, last_axis_parity="even",
-        result_layout="optimized", output_strides=None, execution="cuda", unaligned=false
+        result_layout="optimized", output_strides=None, unaligned=false
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of one Python constructor")]
     fn new(
@@ -75,7 +74,6 @@ impl PyFftProblem {
         last_axis_parity: &str,
         result_layout: &str,
         output_strides: Option<Integers<i64>>,
-        execution: &str,
         unaligned: bool,
     ) -> PyResult<Self> {
         let dtype = DType::from_name(dtype).ok_or_else(|| {
@@ -101,9 +99,7 @@ impl PyFftProblem {
             output: None,
             callbacks: Callbacks::default(),
         };
-        let chosen =
-            ExecutionArguments { execution: Some(execution), ..ExecutionArguments::default() };
-        let execution = chosen.resolve(py, view.device)?;
+        let execution = Execution::Cpu { threads: NonZeroUsize::MIN };
         let mut problem = request.problem(&[&view], execution).or_raise(py)?;
         if let Some(strides) = output_strides {
             let output = layout("output_", problem.output.shape, Some(strides.0))?;
