@@ -4,6 +4,7 @@ use gpumath_sys::generated::cublaslt;
 
 use super::super::geometry::{MATRICES, Matrix};
 use super::super::problem::{InputRole, MatmulProblem, OutputRole};
+use super::super::types::is_narrow;
 use super::codes::{data_type, emulation, layout, operation, preference, transpose};
 use super::route::{Columns, Route};
 use crate::error::{Error, Result};
@@ -306,7 +307,8 @@ fn describe_operation(
                 let stride = strides[Matrix::Aux as usize] * unit;
                 descriptor.set(set, operation::AUX_BATCH_STRIDE, stride)?;
             }
-            if dtype != DType::UInt8 && dtype != types.result {
+            // Beside a narrow result, the result's type is no default.
+            if dtype != DType::UInt8 && (dtype != types.result || is_narrow(types.result)) {
                 descriptor.set(set, operation::AUX_DATA_TYPE, data_type(dtype)?)?;
             }
         }

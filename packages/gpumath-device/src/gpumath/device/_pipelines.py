@@ -103,21 +103,24 @@ class DevicePipeline:
         self.a, self.b = a, b
         self._views = [core.TensorView(matrix) for matrix in (a, b)]
         _check_matrices(mm, self._views)
-        rank = len(self._views[0].shape)
-        self._code = PipelineCode(mm, depth, block_size_strategy, rank)
-        self._check_depth(depth)
+        self._code = self._code_of_depth(depth, block_size_strategy)
         self._code.precompile()
         self._address = self._create()
 
-    def _check_depth(self, depth: int) -> None:
-        k = self.mm.size[2]
-        if depth == 0:
-            sizes = [element_size(value_type) for value_type in self.mm._value_types]
-            depth = self.buffer_size // (self.mm.a_size * sizes[0] + self.mm.b_size * sizes[1])
-        tiles = self._views[0].shape[1] // k
+    def _code_of_depth(self, depth: int, strategy: str) -> PipelineCode:
+        """Return the code for a depth; 0 stands for as many tiles as fit and as there are."""
+        mm, (rows, *_) = self.mm, self._views
+        tiles, rank = rows.shape[1] // mm.size[2], len(rows.shape)
         if depth > tiles:
             msg = f"pipeline_depth is {depth}; at most the number of tiles, {tiles}, is needed"
             raise ValueError(msg)
+        code = PipelineCode(mm, depth, strategy, rank)
+        if depth == 0:
+            sizes = [element_size(value_type) for value_type in mm._value_types]
+            fitting = code.buffer_size // (mm.a_size * sizes[0] + mm.b_size * sizes[1])
+            if fitting > tiles:
+                return PipelineCode(mm, tiles, strategy, rank)
+        return code
 
     def _create(self) -> int:
         """Make the pipeline in the memory of the GPU, and return its address."""
