@@ -28,12 +28,13 @@ def ptx(name: str) -> str:
 
 
 def names(name: str) -> set[str]:
-    """Return the kernels of a source, which macros may name."""
+    """Return the kernels of a source, some of which macros make for several types."""
     text = source(name)
-    scaled = re.findall(r"^SCALE\((\w+),", text, re.MULTILINE)
-    copied = re.findall(r"^COPY\((\w+),", text, re.MULTILINE)
-    plain = re.findall(r"^extern \"C\" __global__ void (\w+)\(", text, re.MULTILINE)
-    found = {*plain, *(f"scale_{one}" for one in scaled), *(f"copy_{one}" for one in copied)}
+    found = {*re.findall(r"^extern \"C\" __global__ void (\w+)\(", text, re.MULTILINE)}
+    macros = re.findall(r"^#define ([A-Z]+)\(.*\\\n((?:.*\\\n)*)", text, re.MULTILINE)
+    for macro, body in macros:
+        for argument in re.findall(rf"^{macro}\((\w+),", text, re.MULTILINE):
+            found |= {start + argument for start in re.findall(r"(\w+_)##", body)}
     assert len(found) > 1
     return found
 

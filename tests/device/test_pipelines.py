@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -141,7 +140,8 @@ def test_a_kernel_without_a_gpu() -> None:
 
     signature = types.void(types.float32[:, ::1], types.int64, DevicePipelineType(code))
     (extension,) = device.pipeline_extensions
-    pipeline = SimpleNamespace(_address=2**40 + 64)
+    pipeline = object.__new__(device.DevicePipeline)
+    pipeline._address = 2**40 + 64
     passed, address = extension.prepare_args(signature.args[2], pipeline, None, [])
     assert isinstance(passed, types.CPointer)  # what Numba passes as an address
     assert address == 2**40 + 64

@@ -45,7 +45,7 @@ from gpumath.device._orthogonal import (
     QRFactorize,
     QRMultiply,
 )
-from gpumath.device._pipelines import DevicePipeline, TilePipeline
+from gpumath.device._pipelines import DevicePipeline, TilePipeline, pipeline_extensions
 from gpumath.device._precompile import precompile
 from gpumath.device._solver import Solver
 from gpumath.device._solver_classes import (
@@ -95,7 +95,6 @@ if TYPE_CHECKING:
         make_tensor,
     )
 
-    pipeline_extensions: list[Any]
     float16x2: Any
     float16x4: Any
     float32x2: Any
@@ -180,10 +179,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "pipeline_extensions":
-        from gpumath.device import _numba
-
-        return _numba.pipeline_extensions
     if name in _NUMBA_NAMES:
         from gpumath.device._numba import _vectors
 

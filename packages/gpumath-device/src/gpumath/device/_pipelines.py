@@ -19,7 +19,7 @@ from gpumath.device._pipeline_code import STRATEGIES, PipelineCode, TileCode, co
 if TYPE_CHECKING:
     from gpumath.device._matmul import Matmul
 
-__all__ = ["DevicePipeline", "TilePipeline"]
+__all__ = ["DevicePipeline", "TilePipeline", "pipeline_extensions"]
 
 _OLDEST_CC = (7, 5)
 _OLDEST_LIBMATHDX = (0, 4)
@@ -255,6 +255,21 @@ class TilePipeline:
     def _del(self) -> None:
         """End the use of the shared memory, inside a kernel, so that it can be used again."""
         only_in_kernels("TilePipeline._del")
+
+
+class _PipelinesAsArguments:
+    """Tells Numba how a kernel gets a pipeline as an argument."""
+
+    def prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
+        del stream, retr
+        if not isinstance(val, DevicePipeline):
+            return ty, val
+        from gpumath.device import _numba
+
+        return _numba.PIPELINE_ARGUMENT, val._address
+
+
+pipeline_extensions = [_PipelinesAsArguments()]
 
 
 def _check_product(mm: Matmul) -> None:

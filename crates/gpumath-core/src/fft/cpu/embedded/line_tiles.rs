@@ -52,7 +52,7 @@ impl LineTiles {
         let along = StridePair { from: from.strides[axis] as isize, to: to.strides[axis] as isize };
         // Lines that are written as slices need not be neighbours there, but where they are read.
         let is_transposed = along.to == 1 && along.from != 1;
-        let inner = outer.pop_fastest_of(if is_transposed { 0 } else { 1 });
+        let inner = outer.pop_fastest_of(usize::from(!is_transposed));
         let mut lines = Self {
             along,
             across: StridePair { from: inner.strides[0] as isize, to: inner.strides[1] as isize },

@@ -15,14 +15,14 @@ from gpumath.device._matmul import Matmul
 from gpumath.device._numba import _accumulators as _accumulators
 from gpumath.device._numba._fft import CallableFFTType, FFTType
 from gpumath.device._numba._matmul import CallableMatmulType, MatmulType
-from gpumath.device._numba._pipelines import DevicePipelineType, pipeline_extensions
+from gpumath.device._numba._pipelines import PIPELINE_ARGUMENT, DevicePipelineType
 from gpumath.device._numba._solver import SOLVER_TYPES
 from gpumath.device._numba._tensors import LayoutType
 from gpumath.device._numba._vectors import number_class
 from gpumath.device._pipelines import DevicePipeline
 from gpumath.device._tensors import Layout
 
-__all__ = ["number_class", "pipeline_extensions", "type_of"]
+__all__ = ["PIPELINE_ARGUMENT", "number_class", "type_of"]
 
 _TYPES: dict[type, Any] = {
     FFT: FFTType,

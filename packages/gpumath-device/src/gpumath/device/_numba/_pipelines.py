@@ -19,7 +19,7 @@ from gpumath.device._numba._objects import ObjectType
 from gpumath.device._pipeline_code import PipelineCode, TileCode
 from gpumath.device._pipelines import DevicePipeline
 
-__all__ = ["DevicePipelineType", "TilePipelineType", "pipeline_extensions"]
+__all__ = ["PIPELINE_ARGUMENT", "DevicePipelineType", "TilePipelineType"]
 
 _INT = ir.IntType(32)
 _BYTES = ir.IntType(8).as_pointer()
@@ -37,17 +37,8 @@ class TilePipelineType(ObjectType):
     value: TileCode
 
 
-class _PipelinesAsArguments:
-    """Tells Numba how a kernel gets a pipeline as an argument."""
-
-    def prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
-        del stream, retr
-        if isinstance(ty, DevicePipelineType):
-            return types.CPointer(types.uint8), val._address
-        return ty, val
-
-
-pipeline_extensions = [_PipelinesAsArguments()]
+# Type of the argument by which a kernel gets a pipeline.
+PIPELINE_ARGUMENT = types.CPointer(types.uint8)
 
 
 @lower_constant(DevicePipelineType)
