@@ -121,6 +121,8 @@ def test_execute_is_for_kernels() -> None:
         device.compile_fft_execute(solver, ("lto", (9, 0)))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"solver is FFT.*; an object of Solver is needed"):
         device.compile_solver_execute(thread, ("lto", (9, 0)))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"blas is FFT.*; an object of Matmul is needed"):
+        device.compile_blas_execute(thread, ("lto", (9, 0)))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="it is for execution='Block' only"):
         device.compile_fft_execute(thread, ("lto", (9, 0)), "shared_memory")
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gpumath.bindings import mathdx
 from gpumath.device._architecture import Code, CodeType, ComputeCapability, Dim3
-from gpumath.device._arguments import as_code_type, as_count, one_of
+from gpumath.device._arguments import as_code_type, as_count, instance_of, one_of
 from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, explained, produce_ltoir
 from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._matmul_operators import APIS, MatmulOperators
@@ -403,9 +403,12 @@ def compile_blas_execute(
 
     Raises
     ------
+    TypeError
+        ``blas`` is no Matmul.
     ValueError
         An argument is not allowed, or cuBLASDx does not support this product on these GPUs.
     """
+    instance_of("blas", blas, Matmul)
     wanted = as_code_type(code_type)
     api = one_of("execute_api", execute_api, tuple(APIS)[:2])
     code = blas._code(api, wanted.cc)
