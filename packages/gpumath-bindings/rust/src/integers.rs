@@ -8,6 +8,9 @@ use pyo3::types::PyString;
 /// No argument has more numbers; a sequence may have more than memory holds, or never end.
 const MOST: usize = 1000;
 
+/// No list has more products.
+const MOST_PAIRS: usize = 1 << 20;
+
 /// The integers of a Python sequence. `Vec` itself would trust the length that an object claims.
 pub(crate) struct Integers<T>(pub(crate) Vec<T>);
 
@@ -26,14 +29,35 @@ where
                 "a sequence of integers is required, not {found}"
             )));
         }
-        let mut integers = Vec::new();
-        for item in given.try_iter()? {
-            if integers.len() == MOST {
-                let message = format!("a sequence has more than {MOST} integers");
-                return Err(PyValueError::new_err(message));
-            }
-            integers.push(item?.extract::<T>()?);
-        }
-        Ok(Self(integers))
+        items(&given, MOST).map(Self)
     }
+}
+
+/// Pairs of a Python sequence, one for each product of a list.
+pub(crate) struct Pairs<T>(pub(crate) Vec<T>);
+
+impl<'py, T> FromPyObject<'_, 'py> for Pairs<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        items(&given, MOST_PAIRS).map(Self)
+    }
+}
+
+/// Reads a sequence without trusting the length that it claims.
+fn items<'py, T>(given: &Bound<'py, PyAny>, most: usize) -> PyResult<Vec<T>>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let mut items = Vec::new();
+    for item in given.try_iter()? {
+        if items.len() == most {
+            return Err(PyValueError::new_err(format!("a sequence has more than {most} items")));
+        }
+        items.push(item?.extract::<T>()?);
+    }
+    Ok(items)
 }

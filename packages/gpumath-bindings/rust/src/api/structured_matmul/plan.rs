@@ -16,7 +16,7 @@ use super::small;
 use crate::api::operation::arguments::{ExecutionArguments, thread_limit};
 use crate::api::operation::{PyWorkspace, UserStream};
 use crate::error::OrRaise;
-use crate::integers::Integers;
+use crate::integers::{Integers, Pairs};
 
 /// The qualifiers of the factors of one product.
 type QualifierPair = (QualifierTuple, QualifierTuple);
@@ -97,8 +97,8 @@ impl PyStructuredMatmulPlan {
         a: &Bound<'py, PyAny>,
         b: &Bound<'py, PyAny>,
         c: Option<&Bound<'py, PyAny>>,
-        qualifiers: Option<Vec<QualifierPair>>,
-        scalars: Option<Vec<ScalarPair<'py>>>,
+        qualifiers: Option<Pairs<QualifierPair>>,
+        scalars: Option<Pairs<ScalarPair<'py>>>,
         inplace: bool,
         execution: Option<&str>,
         device_id: Option<i32>,
@@ -110,11 +110,11 @@ impl PyStructuredMatmulPlan {
         let arrays = Arrays::read(a, b, c, out, None)?;
         let mut request = arrays.request();
         request.is_in_place = inplace;
-        for (left, right) in &qualifiers.unwrap_or_default() {
-            request.qualifiers.push([qualifier("a", left)?, qualifier("b", right)?]);
+        for (left, right) in qualifiers.map_or_else(Vec::new, |pairs| pairs.0) {
+            request.qualifiers.push([qualifier("a", &left)?, qualifier("b", &right)?]);
         }
-        for (alpha, beta) in &scalars.unwrap_or_default() {
-            request.scalars.push(super::arguments::scalars(Some(alpha), Some(beta))?);
+        for (alpha, beta) in scalars.map_or_else(Vec::new, |pairs| pairs.0) {
+            request.scalars.push(super::arguments::scalars(Some(&alpha), Some(&beta))?);
         }
         for (name, given) in
             [("qualifiers", request.qualifiers.len()), ("scalars", request.scalars.len())]
