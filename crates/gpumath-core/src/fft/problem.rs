@@ -166,8 +166,8 @@ impl FftProblem {
             };
             if given != expected {
                 return Err(Error::InvalidValue(format!(
-                    "axis {axis} has {input} points in the input and {output} in the output; a {:?} \
-                     transform needs {expected} instead of {given}",
+                    "axis {axis} has {input} points in the input and {output} in the output; a \
+                     {:?} transform needs {expected} instead of {given}",
                     self.kind
                 )));
             }

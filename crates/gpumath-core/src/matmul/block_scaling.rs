@@ -108,7 +108,8 @@ impl BlockScaling {
             if ndim < 2 || view.layout.shape[..ndim - 2] != shape.batch[..] {
                 return Err(Error::InvalidValue(format!(
                     "{operand} is of {}, but an {name} product takes matrices, or batches of the \
-                     same shape for a and b, because each has scales of its own; expand and copy it",
+                     same shape for a and b, because each has scales of its own; expand and copy \
+                     it",
                     view.describe()
                 )));
             }

@@ -122,8 +122,8 @@ impl MatmulTypes {
         if !are_multiplied(a, b) {
             return Err(Error::InvalidValue(format!(
                 "a is of type {a} and b of {b}, but both have to be of float16, bfloat16, float32, \
-                 float64, complex64, complex128, int8 or float4_e2m1fn_x2, or each of float8_e4m3fn \
-                 or float8_e5m2 and not both of the latter; convert one"
+                 float64, complex64, complex128, int8 or float4_e2m1fn_x2, or each of \
+                 float8_e4m3fn or float8_e5m2 and not both of the latter; convert one"
             )));
         }
         let results = results_of(a, b);

@@ -1,17 +1,17 @@
-//! Reads sequences of integers, such as shapes and axes.
+//! Reads sequences without trusting the length that they claim: shapes, axes, pairs of qualifiers.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// No argument has more numbers; a sequence may have more than memory holds, or never end.
+/// No argument has more numbers. A sequence may have more than memory holds, or never end.
 const MOST: usize = 1000;
 
 /// No list has more products.
 const MOST_PAIRS: usize = 1 << 20;
 
-/// The integers of a Python sequence. `Vec` itself would trust the length that an object claims.
+/// The integers of a Python sequence. Extracting a `Vec` would allocate for the claimed length.
 pub(crate) struct Integers<T>(pub(crate) Vec<T>);
 
 impl<'py, T> FromPyObject<'_, 'py> for Integers<T>
