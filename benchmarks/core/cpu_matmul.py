@@ -1,7 +1,7 @@
 """Time products of matrices on the CPU, beside NumPy's, on the same threads.
 
     python benchmarks/core/cpu_matmul.py [--threads 1] [--kinds square thin] [--dtypes float32]
-        [--orders CC FC] [--most 1024] [--only 100000x8x8]
+        [--orders CC FC] [--most 1024] [--only 100000x8x8] [--json FILE]
 
 Prints a line for each cell, and the worst cells. An order has a letter for each operand: C or F.
 NumPy's threads are limited by the environment, so the process starts itself again with the
@@ -16,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=4096, help="largest square")
     parser.add_argument("--only", nargs="*", help="these products, such as 1000x1000x2")
     parser.add_argument("--least", type=float, default=0.1, help="seconds for each subject")
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     wanted = str(arguments.threads)
     if any(os.environ.get(name) != wanted for name in VARIABLES):
@@ -67,12 +69,14 @@ def measure(arguments: argparse.Namespace) -> None:
     import numpy as np
 
     from gpumath import linalg
+    from gpumath.bench import _report
 
     execution = None
     if arguments.threads != len(os.sched_getaffinity(0)):
         execution = linalg.ExecutionCPU(num_threads=arguments.threads)
     rng = np.random.default_rng()
     results: list[tuple[float, str]] = []
+    rows = []
     pause = 0.2 if arguments.threads > 1 else 0.0
     for dtype in arguments.dtypes:
         for orders in arguments.orders:
@@ -89,6 +93,7 @@ def measure(arguments: argparse.Namespace) -> None:
                 )
                 name = f"{dtype} {orders} {' × '.join(map(str, (*batch, m, k, n)))}"
                 results.append((own / numpy, name))
+                rows.append((name, {"gpumath": own * 1e6, "NumPy": numpy * 1e6}))
                 times = f"{own * 1e6:12.2f} {numpy * 1e6:12.2f} µs {own / numpy:6.2f}"
                 print(f"{name:45} {times}", flush=True)
     results.sort(reverse=True)
@@ -96,6 +101,10 @@ def measure(arguments: argparse.Namespace) -> None:
     ratios = [ratio for ratio, _ in results]
     slow = sum(ratio > 1.1 for ratio in ratios)
     print(f"median {ratios[len(ratios) // 2]:.2f}, {slow} of {len(ratios)} cells beyond 1.1")
+    if arguments.json:
+        title = "Products on the CPU"
+        found = _report.figures(rows, title=title, unit="µs", gpu=False, threads=arguments.threads)
+        _report.save(arguments.json, found)
 
 
 def operand(rng: object, shape: tuple[int, ...], dtype: str, order: str) -> object:

@@ -3,7 +3,8 @@
 A cost is the time of a call divided by the time that a plain copy in device memory needs for as
 many bytes. Transforms follow each other or are interleaved, as they are where the batch is the last
 axis, in the input, in the output, or in both. `--write` replaces the planner's table,
-`crates/gpumath-core/src/fft/measured_costs.rs`; otherwise the table is printed.
+`crates/gpumath-core/src/fft/measured_costs.rs`; otherwise the table is printed. `--json` writes the
+costs of transforms as figures.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from functools import partial
 from math import inf, log2, prod
 from pathlib import Path
 
+from gpumath.bench import _report
 from gpumath.bindings import core, cufft, driver
 
 KERNELS = Path(__file__).parents[2] / "crates/gpumath-core/src/kernels/generated/scale_and_copy.ptx"
@@ -36,6 +38,8 @@ ROUGH = {
     "R2C": (255, 1001, 4095, 16383, 98415),
     "C2R": (255, 1001, 4095, 16383, 98415),
 }
+# What is interleaved: neither the input nor the output, one of them, or both.
+SIDES = {"neither": (0, 0), "input": (1, 0), "output": (0, 1), "both": (1, 1)}
 FEWEST_ELEMENTS = 22  # a binary logarithm; fewer are done before they are measured well
 SMALL_BATCHES = (1, 4, 8)  # binary logarithms, beside the largest that fits
 
@@ -47,6 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, help="file to write the table to")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     driver.init(0)
     driver.ctx_set_current(driver.device_primary_ctx_retain(0))
@@ -65,13 +70,17 @@ def main() -> None:
         '#[allow(clippy::approx_constant, reason = "a measured number may be near to a constant")]',
         "pub(super) const PASS_COSTS: &[PassCosts] = &[",
     ]
+    rows = []
     for kind in ROUGH:
         for size in TYPES:
             for extents, batch in problems(kind, size):
                 costs = [
                     cost(kind, size, extents, batch, sides, (source, target), per_byte)
-                    for sides in ((0, 0), (1, 0), (0, 1), (1, 1))
+                    for sides in SIDES.values()
                 ]
+                name = f"{kind} {8 * size} bits, {batch} x {' x '.join(map(str, extents))}"
+                known = [None if value == inf else value for value in costs]
+                rows.append((name, dict(zip(SIDES, known, strict=True))))
                 numbers = ", ".join(f"{min(value, 99):.2f}" for value in costs)
                 points, log_batch = round(log2(prod(extents))), round(log2(batch))
                 is_smooth = str(extents[-1] not in ROUGH[kind]).lower()
@@ -79,6 +88,10 @@ def main() -> None:
                     f"    PassCosts::new(({kind}, {size}), {len(extents)}, {is_smooth}, "
                     f"({points}, {log_batch}), [{numbers}]),"
                 )
+    if arguments.json:
+        title, unit = "Transforms by what is interleaved, in units of a copy", "copies"
+        figures = _report.figures(rows, title=title, unit=unit, gpu=True)
+        _report.save(arguments.json, figures)
     text = "\n".join([*lines, "];", ""])
     if arguments.write:
         arguments.write.write_text(text)

@@ -16,11 +16,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
 from _raw_matmul import raw_product
 
+from gpumath.bench import _report
 from gpumath.bindings import core, driver
 from gpumath.linalg import advanced
 
@@ -65,11 +67,14 @@ class Cell:
         found = [self.times[name] for name in others if name in self.times]
         return self.times[own] / min(found) if found and own in self.times else 0.0
 
-    def __str__(self) -> str:
+    @property
+    def title(self) -> str:
         extents = " x ".join(map(str, self.extents))
+        return f"{self.dtype}, {extents}, {self.layouts[0]} x {self.layouts[1]}"
+
+    def __str__(self) -> str:
         times = ", ".join(f"{name} {value:.2f}" for name, value in self.times.items())
-        where = f"{self.dtype}, {extents}, {self.layouts[0]} x {self.layouts[1]}"
-        return f"{where}, {self.copies} copies: {times}"
+        return f"{self.title}, {self.copies} copies: {times}"
 
 
 def matrix(rows: int, columns: int, dtype: Any, layout: str) -> Any:
@@ -192,6 +197,7 @@ def main() -> None:
     parser.add_argument("--tuned", action="store_true", help="autotune the worst cells")
     parser.add_argument("--seed", type=int, default=15, help="which cells are measured")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     filler = core.allocate(FILLER)
     choose = random.Random(arguments.seed)
@@ -215,6 +221,10 @@ def main() -> None:
     report(cells, "gpumath", "raw", most=1.02)
     for peers in [("torch", "cupy"), ("nvmath",)]:
         report(cells, "gpumath", *peers, most=1.03)
+    if arguments.json:
+        rows = [(cell.title, cell.times) for cell in cells]
+        title = f"GPU time of products, seed {arguments.seed}"
+        _report.save(arguments.json, _report.figures(rows, title=title, unit="µs", gpu=True))
     worst = sorted(cells, key=excess, reverse=True)[: arguments.worst]
     for cell in worst:
         measure(cell, 4 * arguments.rounds, filler, arguments.tuned)
