@@ -1,8 +1,11 @@
 """Kernels that repeat a transform or a product, from Numba and from CUDA C++, as machine code.
 
 The data stay in registers or in shared memory, so the GPU's memory has no part in the rates. Every
-kernel has the arguments (address of the result, repetitions, whether to store the result). All are
+kernel has the arguments (address of the data, repetitions, whether to store the result). All are
 linked by the same linker with the same options.
+
+The repetitions are counted by `while`, because Numba makes another loop of `for` than C++ has, and
+the assembler then orders the instructions of a transform in another way.
 """
 
 from __future__ import annotations
@@ -28,14 +31,15 @@ MOST_STATIC = 48 << 10  # bytes of shared memory whose size is known at compile 
 FFT_SOURCE = r"""
 struct __align__(8) Half4 { unsigned short x, y, z, w; };
 extern "C" __device__ void FUNCTION(ELEMENT *, ELEMENT *);
-extern "C" __global__ void kernel(NUMBER *out, long long repetitions, long long store)
+extern "C" __global__ void kernel(ELEMENT *out, long long repetitions, long long store)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     ELEMENT data[STORAGE];
-    for (int i = 0; i < COUNT; ++i) { data[i].x = 1; data[i].y = 1; }
-    for (long long r = 0; r < repetitions; ++r) FUNCTION(data, (ELEMENT *) shared);
+    for (int i = 0; i < COUNT; ++i) data[i] = out[i];
+    long long done = 0;
+    do FUNCTION(data, (ELEMENT *) shared); while (++done < repetitions);
     if (store)
-        for (int i = 0; i < COUNT; ++i) out[i] = data[i].x;
+        for (int i = 0; i < COUNT; ++i) out[i] = data[i];
 }
 """
 PRODUCT_SOURCE = r"""
@@ -105,37 +109,35 @@ def _fft(device: Any, size: int, name: str, capability: tuple[int, int], *, in_c
         names = {
             "FUNCTION": symbol,
             "ELEMENT": ELEMENTS[name],
-            "NUMBER": NUMBERS[name],
             "STORAGE": fft.storage_size,
             "COUNT": fft.elements_per_thread,
         }
         pieces = [_from_cpp(FFT_SOURCE, names, capability), code.data]
     else:
-        pieces = _from_numba(_fft_kernel(device, fft, name), PRECISIONS[name], capability)
+        vector = getattr(device, f"{name}x{4 if name == 'float16' else 2}_type")
+        pieces = _from_numba(_fft_kernel(fft), vector, capability)
     return Kernel(_link(pieces, capability), (x, y, z), fft.shared_memory_size, fft.ffts_per_block)
 
 
-def _fft_kernel(device: Any, fft: Any, name: str) -> Any:
+def _fft_kernel(fft: Any) -> Any:
     from numba import cuda
 
     value_type, storage, count = fft.value_type, fft.storage_size, fft.elements_per_thread
-    number, four = PRECISIONS[name], name == "float16"
-    element = getattr(device, f"{name}x{4 if four else 2}")
 
     def kernel(out: Any, repetitions: int, store: int) -> None:
         data = cuda.local.array(shape=(storage,), dtype=value_type)
         shared = cuda.shared.array(shape=(0,), dtype=value_type)
         for i in range(count):
-            one = number(1)
-            if four:
-                data[i] = element(one, one, one, one)
-            else:
-                data[i] = element(one, one)
-        for _ in range(repetitions):
+            data[i] = out[i]
+        done = 0
+        while True:
             fft.execute(data, shared)
+            done += 1
+            if done >= repetitions:
+                break
         if store:
             for i in range(count):
-                out[i] = data[i].x
+                out[i] = data[i]
 
     return kernel
 
@@ -171,8 +173,15 @@ def _product(
         }
         pieces = [_from_cpp(PRODUCT_SOURCE, names, capability), code.data]
     else:
-        make = _static_product_kernel if is_static else _product_kernel
-        pieces = _from_numba(make(product, number, result), result, capability)
+        from numba import from_dtype
+
+        make = _static_product_kernel
+        if not is_static:
+            # nvmath-python has no arrays at constant offsets of dynamic shared memory.
+            has_offsets = hasattr(device, "shared_array")
+            make = _product_kernel if has_offsets else _sliced_product_kernel
+        kernel = make(product, number, result)
+        pieces = _from_numba(kernel, from_dtype(np.dtype(result)), capability)
     dynamic = 0 if is_static else bytes_needed
     return Kernel(_link(pieces, capability), (128, 1, 1), dynamic, 2 * size**3)
 
@@ -191,9 +200,11 @@ def _static_product_kernel(product: Any, number: Any, result: Any) -> Any:
             b[i] = i % 5
             c[i] = 0
         cuda.syncthreads()
-        for _ in range(repetitions):
+        done = 0
+        while done < repetitions:
             product.execute(0.5, a, b, 0.5, c)
             cuda.syncthreads()
+            done += 1
         if store:
             out[cuda.threadIdx.x] = c[cuda.threadIdx.x]
 
@@ -201,6 +212,37 @@ def _static_product_kernel(product: Any, number: Any, result: Any) -> Any:
 
 
 def _product_kernel(product: Any, number: Any, result: Any) -> Any:
+    from numba import cuda
+
+    from gpumath.device import SharedStorageCalc, shared_array
+
+    span_a, span_b, span_c = product.a_size, product.b_size, product.c_size
+    storage = SharedStorageCalc()
+    before_a = storage.add(16, np.dtype(number).itemsize, span_a)
+    before_b = storage.add(16, np.dtype(number).itemsize, span_b)
+    before_c = storage.add(16, np.dtype(result).itemsize, span_c)
+
+    def kernel(out: Any, repetitions: int, store: int) -> None:
+        a = shared_array(span_a, number, before_a)
+        b = shared_array(span_b, number, before_b)
+        c = shared_array(span_c, result, before_c)
+        for i in range(cuda.threadIdx.x, span_a, 128):
+            a[i] = i % 7
+            b[i] = i % 5
+            c[i] = 0
+        cuda.syncthreads()
+        done = 0
+        while done < repetitions:
+            product.execute(0.5, a, b, 0.5, c)
+            cuda.syncthreads()
+            done += 1
+        if store:
+            out[cuda.threadIdx.x] = c[cuda.threadIdx.x]
+
+    return kernel
+
+
+def _sliced_product_kernel(product: Any, number: Any, result: Any) -> Any:
     from numba import cuda
 
     span_a, span_b = product.a_size, product.b_size
@@ -215,20 +257,22 @@ def _product_kernel(product: Any, number: Any, result: Any) -> Any:
             b[i] = i % 5
             c[i] = 0
         cuda.syncthreads()
-        for _ in range(repetitions):
+        done = 0
+        while done < repetitions:
             product.execute(0.5, a, b, 0.5, c)
             cuda.syncthreads()
+            done += 1
         if store:
             out[cuda.threadIdx.x] = c[cuda.threadIdx.x]
 
     return kernel
 
 
-def _from_numba(kernel: Any, number: Any, capability: tuple[int, int]) -> list[bytes]:
-    from numba import cuda, from_dtype
+def _from_numba(kernel: Any, element: Any, capability: tuple[int, int]) -> list[bytes]:
+    from numba import cuda
     from numba.cuda import types
 
-    pointer = types.CPointer(from_dtype(np.dtype(number)))
+    pointer = types.CPointer(element)
     signature = types.void(pointer, types.int64, types.int64)
     codes, _ = cuda.compile_all(
         kernel, signature, device=False, abi="numba", cc=capability, output="ltoir"

@@ -2,8 +2,10 @@
 
 The same transform or product is in three kernels: of Numba with gpumath, of Numba with
 nvmath-python, and of CUDA C++ with gpumath's LTO-IR. Each is compiled in a process of its own,
-several at once. Then one process launches them in turns. Rates are repetitions in all blocks that
-fit on the GPU at a time; the GPU's memory has no part in them.
+several at once. Then one process launches them in many turns, because the GPU's clock drifts. Rates
+are medians over the turns, of repetitions in all blocks that fit on the GPU at a time; the GPU's
+memory has no part in them. A ratio is the median over the turns, too, with half the distance of the
+quartiles.
 
     python benchmarks/device/block_rates.py                      # gpumath and C++
     python benchmarks/device/block_rates.py --peer FOLDER        # and nvmath-python, from a folder
@@ -16,9 +18,9 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import os
 import pickle
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,12 +34,13 @@ from typing import Any
 
 import _kernels
 
+from gpumath.bench import _report
 from gpumath.bindings import core, driver
 from gpumath.bindings.driver import DeviceAttribute, FunctionAttribute
 
 FFT_SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 PRODUCT_SIZES = (16, 32, 64, 96)
-ROUNDS, TARGET_SECONDS = 20, 2e-3
+TARGET_SECONDS = 2e-3  # of a launch
 
 
 class Launchable:
@@ -64,7 +67,7 @@ class Launchable:
         self.marks = [driver.event_create(0), driver.event_create(0)]
         self.seconds(1)
         self.repetitions = max(8, int(TARGET_SECONDS / (self.seconds(8) / 8)))
-        self.best = float("inf")
+        self.rates: list[float] = []
 
     def seconds(self, repetitions: int) -> float:
         """Return the time of one launch."""
@@ -77,15 +80,16 @@ class Launchable:
         return driver.event_elapsed_time(*self.marks) / 1e3
 
     def measure(self) -> None:
-        """Launch with many and with few repetitions, and keep the best time of one repetition."""
+        """Launch with many and with few repetitions, and keep the rate of those between."""
         few = self.repetitions // 4
         more = self.seconds(few + self.repetitions) - self.seconds(few)
-        self.best = min(self.best, more / self.repetitions)
+        self.rates.append(self.work * self.repetitions / more)
 
     def result(self) -> dict[str, Any]:
         """Return the rate, and what the kernel takes of the GPU."""
         return {
-            "rate": self.work / self.best,
+            "rate": statistics.median(self.rates),
+            "rates": self.rates,
             "blocks": self.blocks,
             "registers": self.registers,
             "local_bytes": self.local_bytes,
@@ -131,10 +135,11 @@ def compiled(subject: str, title: str, kernels: Path, peer: str | None, end: flo
     return made
 
 
-def measure(made: dict[str, Any]) -> dict[str, Any]:
+def measure(made: dict[str, Any], rounds: int) -> dict[str, Any]:
     """Measure the kernels of one title in turns."""
     gpu = driver.device_get(0)
     out = driver.mem_alloc(1 << 20)
+    driver.memset_d8(out, 0, 1 << 20)
     found, running = {}, {}
     for subject, kernel in made.items():
         if isinstance(kernel, str):
@@ -144,21 +149,29 @@ def measure(made: dict[str, Any]) -> dict[str, Any]:
             running[subject] = Launchable(kernel, gpu, out)
         except Exception as error:
             found[subject] = {"error": f"{type(error).__name__}: {error}"}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for launchable in running.values():
             launchable.measure()
     driver.mem_free(out)
     return found | {subject: launchable.result() for subject, launchable in running.items()}
 
 
+def ratio(found: dict[str, Any], other: str) -> tuple[float, float] | None:
+    """Return gpumath's rate divided by another one, turn by turn: the median and the spread."""
+    if "rates" not in found["gpumath"] or "rates" not in found[other]:
+        return None
+    pairs = zip(found["gpumath"]["rates"], found[other]["rates"], strict=True)
+    low, middle, high = statistics.quantiles((own / rate for own, rate in pairs), n=4)
+    return middle, (high - low) / 2
+
+
 def row(title: str, found: dict[str, Any], subjects: list[str]) -> str:
     """Return one line of the table: rates, ratios of gpumath's to the others, local memory."""
     cells = [f"{title:20}"]
     cells += [f"{found[s]['rate']:12.4g}" if "rate" in found[s] else f"{'-':>12}" for s in subjects]
-    own = found["gpumath"].get("rate")
     for other in subjects[1:]:
-        rate = found[other].get("rate")
-        cells.append(f"{own / rate:8.3f}" if own and rate else f"{'-':>8}")
+        compared = ratio(found, other)
+        cells.append(f"{compared[0]:8.3f} ±{compared[1]:.3f}" if compared else f"{'-':>15}")
     taken = [
         f"{found[s].get('registers', '-')}/{found[s].get('local_bytes', '-')}" for s in subjects
     ]
@@ -170,17 +183,26 @@ def row(title: str, found: dict[str, Any], subjects: list[str]) -> str:
 def report(results: dict[str, dict[str, Any]], subjects: list[str]) -> None:
     """Print the worst ratio to each of the others."""
     for other in subjects[1:]:
-        ratios = {
-            title: found["gpumath"]["rate"] / found[other]["rate"]
-            for title, found in results.items()
-            if "rate" in found["gpumath"] and "rate" in found[other]
-        }
+        compared = {title: ratio(found, other) for title, found in results.items()}
+        ratios = {title: found[0] for title, found in compared.items() if found}
         if ratios:
             worst = min(ratios, key=lambda title: ratios[title])
             print(
                 f"gpumath / {other}: worst {ratios[worst]:.3f} ({worst}), "
                 f"{sum(ratio >= 0.98 for ratio in ratios.values())} of {len(ratios)} >= 0.98"
             )
+
+
+def save(path: Path, results: dict[str, dict[str, Any]]) -> None:
+    """Write the times of one transform or product of all that the GPU computes at once."""
+    rows = []
+    for title, found in results.items():
+        kind, size, _ = title.split()
+        one = 1 if kind == "FFT" else 2 * int(size) ** 3
+        times = {s: 1e9 * one / f["rate"] if "rate" in f else None for s, f in found.items()}
+        rows.append((title, times))
+    title = "Transforms and products of blocks, inside kernels"
+    _report.save(path, _report.figures(rows, title=title, unit="ns", gpu=True))
 
 
 def main() -> None:
@@ -190,7 +212,8 @@ def main() -> None:
     parser.add_argument("--kernels", type=Path, help="folder that keeps the kernels")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--limit", type=float, default=3600, help="seconds for all compilations")
-    parser.add_argument("--json", type=Path, help="file to write the results to")
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("titles", nargs="*", help="such as 'FFT 128 float32'; all by default")
     parser.add_argument("--compile", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -232,11 +255,13 @@ def main() -> None:
     print(f"{'':20}" + "".join(f"{s:>12}" for s in subjects))
     results: dict[str, dict[str, Any]] = {}
     for title in titles:
-        results[title] = measure({subject: made[subject, title] for subject in subjects})
+        results[title] = measure(
+            {subject: made[subject, title] for subject in subjects}, arguments.rounds
+        )
         print(row(title, results[title], subjects), flush=True)
     report(results, subjects)
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1))
+        save(arguments.json, results)
 
 
 if __name__ == "__main__":

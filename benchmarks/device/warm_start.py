@@ -181,35 +181,38 @@ def main() -> None:
     parser.add_argument("--peer", help="folder with nvmath-python and its libmathdx")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--processes", type=int, default=5, help="of which the median is taken")
-    parser.add_argument("--json", type=Path, help="file to write the results to")
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         what, *rest = arguments.measure
         print(json.dumps(import_time(*rest) if what == "import" else first_launch(*rest)))
         return
+    from gpumath.bench import _report
     from gpumath.bindings import core
 
-    results: dict[str, float] = {}
+    results: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as cache:
 
-        def show(title: str, *measured: str, count: int = arguments.processes) -> None:
+        def show(row: str, subject: str, *measured: str, count: int = arguments.processes) -> None:
             times = [in_process(arguments.peer, cache, *measured) for _ in range(count)]
-            results[title] = statistics.median(times)
-            print(f"{title:44}{results[title]:8.3f} s", flush=True)
+            results.setdefault(row, {})[subject] = statistics.median(times)
+            print(f"{row + ': ' + subject:44}{results[row][subject]:8.3f} s", flush=True)
 
         for name, statement in IMPORTS.items():
             if "nvmath" not in name or arguments.peer:
-                show(f"import {name}", "import", statement)
+                show("import", name, "import", statement)
         has_gpu = core.Device.count() > 0
         for kind in arguments.kinds:
-            show(f"{kind}: Numba's own", "launch", "numba", kind)
-            show(f"{kind}: gpumath, cold", "launch", "gpumath", kind, count=1)
-            show(f"{kind}: gpumath, warm", "launch", "gpumath", kind)
+            show(kind, "Numba alone", "launch", "numba", kind)
+            show(kind, "gpumath, the first time", "launch", "gpumath", kind, count=1)
+            show(kind, "gpumath", "launch", "gpumath", kind)
             if arguments.peer and has_gpu:
-                show(f"{kind}: nvmath, each time", "launch", "nvmath", kind, count=1)
+                show(kind, "nvmath-python", "launch", "nvmath", kind, count=1)
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1))
+        launches = [(f"kernel with a {kind}", results[kind]) for kind in arguments.kinds]
+        title = "First launch of a kernel in a new process"
+        _report.save(arguments.json, _report.figures(launches, title=title, unit="s", gpu=has_gpu))
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ _NUMBA_NAMES = (
 )
 _KERNEL_FUNCTIONS = (
     *("axpby", "clear", "copy", "copy_fragment", "copy_wait"),
-    *("make_fragment_like", "make_tensor"),
+    *("make_fragment_like", "make_tensor", "shared_array"),
 )
 if TYPE_CHECKING:
     from gpumath.device._kernel_functions import (
@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         copy_wait,
         make_fragment_like,
         make_tensor,
+        shared_array,
     )
 
     float16x2: Any
@@ -173,6 +174,7 @@ __all__ = [
     "np_float16x4",
     "pipeline_extensions",
     "precompile",
+    "shared_array",
     "solver_fatbin",
     "tfloat32",
 ]

@@ -10,7 +10,7 @@ from gpumath.device._tensors import Layout
 __all__ = [
     *("Accumulator", "OpaqueTensor"),
     *("axpby", "clear", "copy", "copy_fragment", "copy_wait"),
-    *("make_fragment_like", "make_tensor", "only_in_kernels"),
+    *("make_fragment_like", "make_tensor", "only_in_kernels", "shared_array"),
 ]
 
 
@@ -171,3 +171,23 @@ def axpby(alpha: Any, x_tensor: Any, beta: Any, y_tensor: Any) -> None:
         Two fragments of the same layout.
     """
     only_in_kernels("axpby")
+
+
+def shared_array(shape: int | tuple[int, ...], dtype: Any, offset: int = 0) -> Any:
+    """Return an array at an offset of the block's dynamic shared memory, inside a kernel.
+
+    How much memory there is, the launch says: ``kernel[blocks, threads, stream, bytes]``. Shape and
+    offset are constants of the kernel. So the compiler knows that arrays are apart, and can order
+    reads and writes of them as is fastest; of slices of one array it does not know that.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Extents of the array, in C order.
+    dtype : type
+        Type of the elements.
+    offset : int, default: 0
+        Where it begins, in bytes: a multiple of an element's size. `SharedStorageCalc.add` returns
+        it.
+    """
+    only_in_kernels("shared_array")

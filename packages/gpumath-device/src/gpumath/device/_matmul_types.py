@@ -128,7 +128,9 @@ class SharedStorageCalc:
     >>> from gpumath import device
     >>> calculator = device.SharedStorageCalc()
     >>> calculator.add(16, 4, 25)  # 25 elements of 4 bytes
+    0
     >>> calculator.add(16, 200)
+    112
     >>> calculator.get()
     312
     """
@@ -136,7 +138,7 @@ class SharedStorageCalc:
     def __init__(self) -> None:
         self._size = 0
 
-    def add(self, alignment: int, size: int, elements: Any = None) -> None:
+    def add(self, alignment: int, size: int, elements: Any = None) -> int:
         """Add a matrix.
 
         Parameters
@@ -148,6 +150,11 @@ class SharedStorageCalc:
         elements : int or Layout, optional
             Number of its elements.
 
+        Returns
+        -------
+        int
+            Where it begins, in bytes, as `shared_array` takes it.
+
         Raises
         ------
         ValueError
@@ -156,7 +163,9 @@ class SharedStorageCalc:
         alignment, size = as_count("alignment", alignment), as_count("size", size)
         if elements is not None:
             size *= as_count("elements", getattr(elements, "cosize", elements))
-        self._size = -(-self._size // alignment) * alignment + size
+        offset = -(-self._size // alignment) * alignment
+        self._size = offset + size
+        return offset
 
     def get(self) -> int:
         """Return the bytes of all matrices."""

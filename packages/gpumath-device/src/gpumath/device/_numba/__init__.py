@@ -13,6 +13,7 @@ from gpumath.device._fft import FFT
 from gpumath.device._functions import CallableFFT, CallableMatmul
 from gpumath.device._matmul import Matmul
 from gpumath.device._numba import _accumulators as _accumulators
+from gpumath.device._numba import _shared_arrays as _shared_arrays
 from gpumath.device._numba._fft import CallableFFTType, FFTType
 from gpumath.device._numba._matmul import CallableMatmulType, MatmulType
 from gpumath.device._numba._pipelines import PIPELINE_ARGUMENT, DevicePipelineType
