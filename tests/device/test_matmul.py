@@ -157,3 +157,24 @@ def test_code_and_a_kernel_without_a_gpu() -> None:
     assert len(kernels(cubin)) == 1
     with pytest.raises(TypingError, match=r"c of execute of Matmul.* is .*an array made with"):
         cuda.compile_all(wrong, signature, **options)
+
+
+def test_only_fragments_are_cleared() -> None:
+    require_numba()
+    from numba import cuda
+    from numba.core.errors import TypingError
+    from numba.cuda import types
+
+    from gpumath.device import clear, make_tensor
+
+    matmul = Matmul(**OPTIONS)
+
+    def kernel(c: Any) -> None:
+        clear(make_tensor(c, matmul.get_layout_gmem_c()))
+
+    with pytest.raises(
+        TypingError, match=r"arr of clear is Tensor.*in rmem or accumulator is need"
+    ):
+        cuda.compile_all(
+            kernel, types.void(types.float32[::1]), device=False, abi="numba", cc=(9, 0)
+        )

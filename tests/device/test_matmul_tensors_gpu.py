@@ -117,7 +117,7 @@ def test_storing_an_accumulator_and_axpby() -> None:
 def test_tensors_in_shared_memory() -> None:
     from numba import cuda
 
-    from gpumath.device import clear, copy, copy_wait, make_tensor
+    from gpumath.device import copy, copy_wait, make_tensor
 
     size = (16, 24, 32)
     product = device.Matmul(size, np.float64, "real", arrangement=ARRANGEMENT, block_dim=(64, 1, 1))
@@ -132,7 +132,8 @@ def test_tensors_in_shared_memory() -> None:
         shared_c = make_tensor(array_c, product.get_layout_smem_c())
         copy(make_tensor(a, product.get_layout_gmem_a()), shared_a)
         copy(make_tensor(b, product.get_layout_gmem_b()), shared_b)
-        clear(shared_c)
+        for i in range(cuda.threadIdx.x, product.c_size, product.block_size):
+            array_c[i] = 0
         copy_wait()
         product.execute(0.5, shared_a, shared_b, 1, shared_c)
         cuda.syncthreads()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy as np
@@ -230,11 +229,6 @@ def test_a_pipeline_is_freed_with_its_object() -> None:
         cuda.device_array((64, 64), np.float16),
         cuda.device_array((64, 64), np.float16, order="F"),
     )
-    matmul.suggest_device_pipeline(2, a, b)
-    gc.collect()
-    cuda.synchronize()
-    before = cuda.current_context().get_memory_info().free
-    for _ in range(500):
-        matmul.suggest_device_pipeline(2, a, b)
-    gc.collect()
-    assert before - cuda.current_context().get_memory_info().free < 2**20
+    # Memory that is freed is given out again. How much the GPU has left, others decide, too.
+    addresses = {matmul.suggest_device_pipeline(2, a, b)._address for _ in range(500)}
+    assert len(addresses) < 50

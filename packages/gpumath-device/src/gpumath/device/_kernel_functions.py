@@ -150,12 +150,13 @@ def copy_wait() -> None:
 
 
 def clear(arr: Any) -> None:
-    """Set the elements of a tensor to zero, inside a kernel.
+    """Set the elements of a fragment to zero, inside a kernel.
 
     Parameters
     ----------
-    arr : OpaqueTensor
-        The tensor.
+    arr : OpaqueTensor or Accumulator
+        The fragment. libmathdx has no such function for tensors in shared or global memory; their
+        arrays are set by loops.
     """
     only_in_kernels("clear")
 

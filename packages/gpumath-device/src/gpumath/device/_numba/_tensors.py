@@ -269,7 +269,7 @@ def _copy_wait() -> tuple[Any, Builder]:
 
 @device_function(_kernel_functions.clear)
 def _clear(arr: Any) -> tuple[Any, Builder]:
-    _check_memory("clear", {"arr": arr}, "gmem", "smem", "rmem", "accumulator")
+    _check_memory("clear", {"arr": arr}, "rmem", "accumulator")
 
     def build(context: Any, builder: Any, values: list[Any]) -> None:
         call_tensor_function(context, builder, "CLEAR", [(arr, values[0])])
