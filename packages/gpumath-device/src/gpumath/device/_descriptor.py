@@ -16,8 +16,8 @@ from gpumath.device._architecture import ComputeCapability, ISAVersion
 from gpumath.device._code_cache import cached
 
 __all__ = [
-    *("CompiledCode", "Descriptor", "compiled", "compiler_refusal", "explained"),
-    "produce_ltoir",
+    *("CompiledCode", "Descriptor", "compiled", "compiled_execute", "compiler_refusal"),
+    *("explained", "produce_ltoir"),
 ]
 
 Operators = Mapping[str, int | Sequence[int]]
@@ -65,6 +65,10 @@ class Descriptor:
 
     def _trait(self, name: str) -> int:
         return int(getattr(mathdx, f"{self.library.capitalize()}TraitType")[name])
+
+    def finalize(self, code: int) -> None:
+        """Compile the function ``execute`` into a code object."""
+        self._call("finalize_code", code, self.handle)
 
     def integer(self, trait: str) -> int:
         """Return a trait that is a number."""
@@ -161,6 +165,30 @@ def compiled(
     head, _, ltoir = cached(kind, (*key, str(target)), packed).partition(b"\n")
     symbols, isa = json.loads(head)
     return CompiledCode(tuple(symbols), ISAVersion(*isa), ltoir)
+
+
+def compiled_execute(
+    library: str, operators: Operators, target: ComputeCapability, asked: object
+) -> CompiledCode:
+    """Return the code of the function ``execute`` that operators describe.
+
+    Parameters
+    ----------
+    library, operators : str, mapping
+        As for `Descriptor`.
+    target : ComputeCapability
+        GPUs that the code is for.
+    asked : object
+        What the user has described.
+    """
+
+    def compile_now() -> tuple[Sequence[str], ISAVersion, bytes]:
+        with explained(repr(asked)):
+            descriptor = Descriptor(library, operators)
+            isa, ltoir = produce_ltoir(target, descriptor.finalize)
+            return [descriptor.text("SYMBOL_NAME")], isa, ltoir
+
+    return compiled(library, tuple(sorted(operators.items())), target, compile_now)
 
 
 @contextmanager

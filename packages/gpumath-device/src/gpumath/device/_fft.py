@@ -9,7 +9,7 @@ from typing import Any, Literal
 from gpumath.bindings import mathdx
 from gpumath.device._architecture import Code, CodeType, ComputeCapability, Dim3
 from gpumath.device._arguments import as_code_type, instance_of, one_of
-from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, explained, produce_ltoir
+from gpumath.device._descriptor import CompiledCode, compiled_execute
 from gpumath.device._fft_operators import APIS, KNOBS, FFTOperators, knob_values
 from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._types import value_type_of
@@ -238,18 +238,7 @@ class FFT(FFTOperators):
 
     def _code(self, api: str, target: ComputeCapability | None = None) -> CompiledCode:
         """Return the code of `execute`, with or without shared memory of its own."""
-        target = target or self._sm
-        operators = self._operators(api)
-
-        def compile_now() -> tuple[Sequence[str], Any, bytes]:
-            with explained(repr(self)):
-                descriptor = Descriptor("cufftdx", operators)
-                handle = descriptor.handle
-                finalize = mathdx.cufftdx_finalize_code
-                isa, ltoir = produce_ltoir(target, lambda code: finalize(code, handle))
-                return [descriptor.text("SYMBOL_NAME")], isa, ltoir
-
-        return compiled("fft", tuple(sorted(operators.items())), target, compile_now)
+        return compiled_execute("cufftdx", self._operators(api), target or self._sm, self)
 
     @property
     def _key(self) -> tuple[object, ...]:

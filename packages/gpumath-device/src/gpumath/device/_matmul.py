@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, Literal
 
-from gpumath.bindings import mathdx
 from gpumath.device._architecture import Code, CodeType, ComputeCapability, Dim3
 from gpumath.device._arguments import as_code_type, as_count, instance_of, one_of
-from gpumath.device._descriptor import CompiledCode, Descriptor, compiled, explained, produce_ltoir
+from gpumath.device._descriptor import CompiledCode, compiled_execute
 from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._matmul_operators import APIS, MatmulOperators
 from gpumath.device._matmul_types import (
@@ -338,18 +337,7 @@ class Matmul(MatmulOperators):
 
     def _code(self, api: str, target: ComputeCapability | None = None) -> CompiledCode:
         """Return the code of `execute`, with leading dimensions that are fixed or arguments."""
-        target = target or self._sm
-        operators = self._operators(api)
-
-        def compile_now() -> tuple[Sequence[str], Any, bytes]:
-            with explained(repr(self)):
-                descriptor = Descriptor("cublasdx", operators)
-                handle = descriptor.handle
-                finalize = mathdx.cublasdx_finalize_code
-                isa, ltoir = produce_ltoir(target, lambda code: finalize(code, handle))
-                return [descriptor.text("SYMBOL_NAME")], isa, ltoir
-
-        return compiled("matmul", tuple(sorted(operators.items())), target, compile_now)
+        return compiled_execute("cublasdx", self._operators(api), target or self._sm, self)
 
     @property
     def _key(self) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gpumath.bindings import mathdx, nvrtc
+from gpumath.bindings import nvrtc
 from gpumath.bindings.mathdx import (
     CommondxExecution,
     CusolverdxApi,
@@ -24,13 +24,7 @@ from gpumath.device._architecture import (
 )
 from gpumath.device._arguments import as_block, as_count, is_suggested, one_of
 from gpumath.device._code_cache import cached
-from gpumath.device._descriptor import (
-    CompiledCode,
-    Descriptor,
-    compiled,
-    explained,
-    produce_ltoir,
-)
+from gpumath.device._descriptor import CompiledCode, Descriptor, compiled_execute, explained
 from gpumath.device._kernel_functions import only_in_kernels
 from gpumath.device._solver_functions import (
     FUNCTIONS,
@@ -431,18 +425,7 @@ class Solver:
 
     def _code(self, api: str, target: ComputeCapability | None = None) -> CompiledCode:
         """Return the code of `execute`, with leading dimensions compiled in or passed."""
-        target = target or self._sm
-        operators = self._operators(api)
-
-        def compile_now() -> tuple[Sequence[str], Any, bytes]:
-            with explained(repr(self)):
-                descriptor = Descriptor("cusolverdx", operators)
-                handle = descriptor.handle
-                finalize = mathdx.cusolverdx_finalize_code
-                isa, ltoir = produce_ltoir(target, lambda code: finalize(code, handle))
-                return [descriptor.text("SYMBOL_NAME")], isa, ltoir
-
-        return compiled("solver", tuple(sorted(operators.items())), target, compile_now)
+        return compiled_execute("cusolverdx", self._operators(api), target or self._sm, self)
 
     @property
     def _key(self) -> tuple[object, ...]:
