@@ -1,7 +1,8 @@
-"""Shows, below an example that needs a GPU, what it printed on the machine that measured last.
+"""Shows, below an example that needs a GPU, what it printed and drew on one that measured last.
 
-docs/figures/outputs has that as JSON: machine, versions, date, and the text of each program by
-its path. An example that is run while the site is built is not in it.
+docs/figures/outputs has the text as JSON: machine, versions, date, and the text of each program by
+its path; and the plot of a program as a picture with the program's name. An example that is run
+while the site is built is not in it.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ def shown(saved: dict[str, Any], program: str) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in saved["versions"].items())
     text = textwrap.indent(saved["outputs"][program].rstrip(), "   ")
     title = "What it prints on a GPU"
+    picture = SAVED / f"{Path(program).stem}.png"
+    plot = f"\n.. image:: /{picture.relative_to(ROOT)}\n" if picture.exists() else ""
     return (
         f"\n\n{title}\n{'-' * len(title)}\n\n{saved['machine']}, {saved['date']}; {versions}:\n\n"
-        f".. code-block:: text\n\n{text}\n"
+        f".. code-block:: text\n\n{text}\n{plot}"
     )
 
 
