@@ -93,6 +93,17 @@ def test_what_kernels_call_refuses_outside_of_kernels() -> None:
 
 
 @pytest.mark.usefixtures("compiler")
+def test_kernels_for_blackwell() -> None:
+    if nvrtc.version() < (13, 1):
+        pytest.skip("an NVRTC of CUDA 13.1 is not there")
+    from gpumath.device._pipeline_code import PipelineCode
+
+    for sm in (device.ComputeCapability(10, 0, "a"), device.ComputeCapability(12, 0)):
+        code = PipelineCode(device.Matmul(**OPTIONS | {"sm": sm}), 2, "fixed", 2)
+        assert kernels(code.kernels()) == {"create", "destroy"}
+
+
+@pytest.mark.usefixtures("compiler")
 def test_a_kernel_without_a_gpu() -> None:
     require_numba()
     from numba import cuda

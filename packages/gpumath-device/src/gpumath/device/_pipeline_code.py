@@ -289,7 +289,10 @@ class PipelineCode:
         """Return the machine code of the kernels ``create`` and ``destroy``."""
         code = self.code()
         names = {name.upper(): self.symbol(name) for name in ("create", "destroy")}
-        architecture = f"{self.matmul.sm.major}{self.matmul.sm.minor}{self.matmul.sm.arch}"
+        # They run on the GPU of the matrices alone. Their instructions for descriptors of copies
+        # are in no code for other GPUs, too.
+        sm = self.matmul.sm
+        architecture = f"{sm.major}{sm.minor}{sm.arch or 'a' * (sm >= (9, 0))}"
 
         def link() -> bytes:
             definitions = names | {"NUMBERS": str(2 * self.rank - 1)}

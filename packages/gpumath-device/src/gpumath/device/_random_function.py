@@ -8,13 +8,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from gpumath.device._kernel_functions import only_in_kernels
 
-__all__ = ["kernel_function"]
+__all__ = ["KernelFunction", "kernel_function"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class _KernelFunction:
+class KernelFunction:
     """Stands for a function in kernels. Numba, which asks for its type, is imported only then."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -34,4 +34,4 @@ class _KernelFunction:
 
 def kernel_function(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Make a function without a body one that kernels can call and other code cannot."""
-    return _KernelFunction(function)
+    return KernelFunction(function)

@@ -31,6 +31,7 @@ from numba_cuda_mlir.numba_cuda.extending import typeof_impl
 
 from gpumath.device._fft import FFT
 from gpumath.device._matmul import Matmul
+from gpumath.device._numba_mlir._refusals import refuse
 from gpumath.device._types import Complex, Vector
 
 _FFI = cffi.FFI()
@@ -186,4 +187,5 @@ def _pointer_to(dtype: Any) -> Any:
     return pointer
 
 
+refuse(MatmulType)
 refresh_registries(include_uninitialized_cuda=False)
