@@ -2,7 +2,8 @@
 
 A row is two shapes, an element type and a function; on a GPU, the rows of `filters` are images and
 small filters, with results of the image's shape. The last column is gpumath's time over that of
-the fastest other; the worst rows are named at the end.
+the fastest other; the worst rows are named at the end. With --methods the others are gpumath's own
+methods, so that the ratio is what the choice between them costs.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ import argparse
 import importlib
 import sys
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from gpumath import fft
 
@@ -61,12 +61,23 @@ FILTERS = [
 ]
 
 
+def of_methods(name: str, in1: Any, in2: Any) -> dict[str, Call]:
+    """Return the calls of gpumath's methods."""
+    axes = {"axes": 1} if 1 in in2.shape else {}
+    mode = "same" if name == "filters" else "full"
+    return {
+        "gpumath": lambda: fft.convolve(in1, in2, mode, **axes),
+        "direct": lambda: fft.convolve(in1, in2, mode, "direct", **axes),
+        "fft": lambda: fft.convolve(in1, in2, mode, "fft", **axes),
+    }
+
+
 def subjects(name: str, in1: Any, in2: Any, on_gpu: bool) -> dict[str, Call]:
     """Return the calls of a row."""
+    axes = {"axes": 1} if 1 in in2.shape else {}
     if not on_gpu:
         from scipy import signal
 
-        axes = {"axes": 1} if 1 in in2.shape else {}
         own, other = getattr(fft, name), getattr(signal, name)
         return {"gpumath": lambda: own(in1, in2, **axes), "SciPy": lambda: other(in1, in2, **axes)}
     from cupyx.scipy import ndimage, signal
@@ -79,7 +90,6 @@ def subjects(name: str, in1: Any, in2: Any, on_gpu: bool) -> dict[str, Call]:
             "cupyx fftconvolve": lambda: signal.fftconvolve(in1, in2, "same"),
             **of_torch(in1, in2),
         }
-    axes = {"axes": 1} if 1 in in2.shape else {}
     own = getattr(fft, name)
     # CuPy chooses a method for lines only.
     other = signal.fftconvolve if name == "convolve" and in1.ndim > 1 else getattr(signal, name)
@@ -105,18 +115,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3, help="for each row")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "complex64"])
     parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
+    parser.add_argument("--methods", action="store_true", help="compare gpumath's methods")
+    parser.add_argument("--most", type=int, default=1 << 30, help="elements of the largest array")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     xp: Any = importlib.import_module("cupy" if arguments.gpu else "numpy")
-    rng = np.random.default_rng()
+    rng = xp.random.default_rng()
     found: dict[str, dict[str, float]] = {}
     rows = ROWS + (LARGE_ROWS + FILTERS if arguments.gpu else [])
-    rows = [row for row in rows if row[0] in arguments.functions]
+    rows = [row for row in rows if row[0] in arguments.functions and prod(row[1]) <= arguments.most]
     for (name, first, second), dtype in product(rows, arguments.dtypes):
-        in1, in2 = (
-            xp.asarray(rng.standard_normal(shape).astype(dtype)) for shape in (first, second)
-        )
-        times = medians(subjects(name, in1, in2, arguments.gpu), arguments.seconds, arguments.gpu)
+        in1, in2 = (rng.standard_normal(shape).astype(dtype) for shape in (first, second))
+        if arguments.methods:
+            calls = of_methods(name, in1, in2)
+        else:
+            calls = subjects(name, in1, in2, arguments.gpu)
+        times = medians(calls, arguments.seconds, arguments.gpu)
         row = f"{name} {dtype} {first} * {second}"
         found[row] = report(row, times)
     title = f"Convolutions {'on a GPU' if arguments.gpu else 'on the CPU'}"

@@ -56,13 +56,13 @@ def main() -> None:
         xp = cupy
     else:
         import scipy.fft as peer
-    rng = np.random.default_rng()
+    rng = xp.random.default_rng()
     found: dict[str, dict[str, float]] = {}
     shapes = SHAPES + (LARGE_SHAPES if arguments.gpu else [])
     # CuPy has the types 2 and 3 only.
     types = [kind for kind in arguments.types if not arguments.gpu or kind in (2, 3)]
     for (name, shape, where), dtype, kind in product(shapes, arguments.dtypes, types):
-        x = xp.asarray(rng.standard_normal(shape).astype(dtype))
+        x = rng.standard_normal(shape).astype(dtype)
         own, other = getattr(fft, name), getattr(peer, name)
         calls = {
             "gpumath": lambda f=own, x=x, k=kind, kw={**where, **workers}: f(x, k, **kw),

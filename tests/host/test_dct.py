@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,35 @@ def test_ends_and_lengths(direct_space: Space, name: str) -> None:
 
 def can_reverse(space: Space) -> bool:
     return space.library != "torch"
+
+
+def test_random_layouts() -> None:
+    """Lines and their neighbours are copied in ways that depend on strides and counts."""
+    seed = int(os.environ.get("GPUMATH_TEST_SEED", secrets.randbits(32)))
+    rng = np.random.default_rng(seed)
+    for case in range(300):
+        ndim = int(rng.integers(1, 4))
+        shape = tuple(map(int, rng.integers(2, (90, 40, 14)[ndim - 1], ndim)))
+        axis = int(rng.integers(ndim))
+        dtype = rng.choice(["float32", "float64", "complex64", "complex128"])
+        parts = rng.standard_normal((2, *shape))
+        values = (parts[0] + (1j * parts[1] if dtype.startswith("c") else 0)).astype(dtype)
+        layouts = (
+            values,
+            np.asfortranarray(values),
+            values[tuple(slice(None, None, -1) for _ in shape)],
+            np.repeat(values, 2, axis)[(*(slice(None),) * axis, slice(None, None, 2))],
+            np.broadcast_to(values[:1], shape),
+        )
+        operand = layouts[rng.integers(len(layouts))]
+        name, kind = str(rng.choice(ALONG_ONE)), int(rng.integers(1, 5))
+        norm = NORMS[rng.integers(len(NORMS))]
+        found = getattr(fft, name)(operand, kind, axis=axis, norm=norm)
+        wide = operand.astype("complex128" if dtype.startswith("c") else "float64")
+        expected = getattr(scipy.fft, name)(wide, kind, axis=axis, norm=norm)
+        largest = np.abs(expected).max()
+        what = f"GPUMATH_TEST_SEED={seed}, case {case}: {name} {kind} of {dtype} {shape}, {axis=}"
+        assert np.abs(found - expected).max() <= 10 * np.finfo(dtype).eps * largest, what
 
 
 @pytest.mark.parametrize("name", ALONG_SEVERAL)

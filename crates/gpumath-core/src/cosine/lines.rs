@@ -265,7 +265,7 @@ impl<T: Scalar> LineTransform<T> {
                 // SAFETY: the tile has lines of the layouts, for which the caller guarantees that
                 // the addresses are valid. No other tile has these lines.
                 unsafe {
-                    let from = from.get().offset(tile.from).cast_const();
+                    let from = from.get().offset(tile.from);
                     let to = to.get().offset(tile.to);
                     plan.run(factors, (from, to), strides, tile.lines, buffer, scratch);
                 }

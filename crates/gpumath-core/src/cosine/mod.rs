@@ -15,7 +15,9 @@
 
 mod host;
 mod lines;
+mod order;
 mod pairs;
+mod passes;
 mod single;
 
 use std::num::NonZeroUsize;
