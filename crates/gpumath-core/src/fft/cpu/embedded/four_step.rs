@@ -15,6 +15,7 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
+use super::super::fftw::FftwPlanner;
 use super::Scalar;
 use super::grid_shape::{GridShape, TILE_WIDTH};
 use super::line_tiles::{BufferLayout, gather, scatter};
@@ -53,6 +54,7 @@ impl<T: Scalar> FourStepFft<T> {
         shape: GridShape,
         direction: FftDirection,
         threads: NonZeroUsize,
+        library: Option<&FftwPlanner>,
     ) -> Result<Self> {
         let grid = shape.rows * shape.columns;
         let padded = shape.is_padded();
@@ -60,8 +62,8 @@ impl<T: Scalar> FourStepFft<T> {
         let first = if padded { FftDirection::Forward } else { direction };
         let mut fft = Self {
             shape,
-            columns: plan_line(shape.rows, first)?,
-            rows: plan_line(shape.columns, first)?,
+            columns: plan_line(shape.rows, first, library)?,
+            rows: plan_line(shape.columns, first, library)?,
             twiddles: Twiddles::new(shape, sign(first), threads)?,
             chirp: None,
         };
@@ -97,8 +99,8 @@ impl<T: Scalar> FourStepFft<T> {
             fft.chirp = Some(Chirp {
                 wave,
                 spectrum,
-                inverse_columns: plan_line(shape.rows, FftDirection::Inverse)?,
-                inverse_rows: plan_line(shape.columns, FftDirection::Inverse)?,
+                inverse_columns: plan_line(shape.rows, FftDirection::Inverse, library)?,
+                inverse_rows: plan_line(shape.columns, FftDirection::Inverse, library)?,
             });
         }
         Ok(fft)

@@ -13,6 +13,7 @@ use std::num::NonZeroUsize;
 use rustfft::FftDirection;
 use rustfft::num_complex::Complex;
 
+use super::super::fftw::FftwPlanner;
 use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
@@ -42,6 +43,7 @@ impl<T: Scalar> LongReal<T> {
         is_forward: bool,
         lines: usize,
         threads: NonZeroUsize,
+        library: Option<&FftwPlanner>,
     ) -> Result<Option<Self>> {
         check_available::<T>(points, &format!("a transform of {points} points"))?;
         let is_even = points.is_multiple_of(2);
@@ -51,7 +53,7 @@ impl<T: Scalar> LongReal<T> {
         let shape = GridShape::new(complex, lines, threads).filter(|_| is_shared);
         let Some(shape) = shape else { return Ok(None) };
         let direction = if is_forward { FftDirection::Forward } else { FftDirection::Inverse };
-        let fft = FourStepFft::new(shape, direction, threads)?;
+        let fft = FourStepFft::new(shape, direction, threads, library)?;
         let mut turns = zeroed(if is_even { complex / 2 + 1 } else { 0 }, PURPOSE)?;
         let turn = -2.0 * PI / points as f64;
         fill_parallel(&mut turns, threads, |k| exp_i(k as f64 * turn))?;

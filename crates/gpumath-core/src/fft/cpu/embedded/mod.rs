@@ -30,10 +30,12 @@ use rustfft::num_complex::Complex;
 use self::complex_pass::ComplexPass;
 use self::line_tiles::LineTiles;
 use self::real_pass::RealPass;
+pub(super) use self::real_pass::{ForwardLine, InverseLine, LineKernel, make_ends_real};
+use super::fftw::FftwPlanner;
 use super::scale::RealParts;
 use super::scratch::ScratchBuffer;
 use crate::error::Result;
-use crate::fft::{Direction, FftProblem, Precision, TransformKind};
+use crate::fft::{Direction, FftProblem, TransformKind};
 use crate::memory::check_available;
 use crate::tensor::Layout;
 
@@ -59,54 +61,24 @@ impl Scalar for f32 {}
 impl Scalar for f64 {}
 
 /// A planned transform of either precision.
-pub(super) enum EmbeddedFft {
-    Single(AxisPasses<f32>),
-    Double(AxisPasses<f64>),
-}
-
-impl EmbeddedFft {
-    pub(super) fn new(problem: &FftProblem, threads: NonZeroUsize) -> Result<Self> {
-        match problem.precision {
-            Precision::Single => Ok(Self::Single(AxisPasses::new(problem, threads)?)),
-            Precision::Double => Ok(Self::Double(AxisPasses::new(problem, threads)?)),
-            Precision::Half => Err(super::half_precision_error()),
-        }
-    }
-
+pub(super) trait Transform: Send + Sync {
     /// Returns about how many bytes the tables take, those of both directions where there are two.
-    pub(super) fn table_bytes(&self) -> usize {
-        match self {
-            Self::Single(passes) => passes.table_bytes(),
-            Self::Double(passes) => passes.table_bytes(),
-        }
-    }
+    fn table_bytes(&self) -> usize;
 
-    /// Transforms the operand at `input` into `output`.
+    /// Transforms the operand at `input` into `output`, and multiplies the result by the factor if
+    /// there is one.
     ///
     /// # Safety
     /// - The addresses are those of elements (0, …, 0) of memory in the problem's layouts, the
     ///   input readable and the output writable during the call.
     /// - The two do not overlap, or are equal if the problem is in place.
-    pub(super) unsafe fn execute(
+    unsafe fn execute(
         &self,
         input: usize,
         output: usize,
         direction: Direction,
         factor: Option<f64>,
-    ) -> Result<()> {
-        let input = std::ptr::with_exposed_provenance(input);
-        let output = std::ptr::with_exposed_provenance_mut(output);
-        // SAFETY: the caller guarantees what `AxisPasses::run` requires.
-        unsafe {
-            match self {
-                Self::Single(passes) => {
-                    let factor = factor.map(|factor| factor as f32);
-                    passes.run(input, output, direction, factor)
-                }
-                Self::Double(passes) => passes.run(input, output, direction, factor),
-            }
-        }
-    }
+    ) -> Result<()>;
 }
 
 /// One pass for each axis, in the order in which they run.
@@ -121,10 +93,16 @@ pub(super) struct AxisPasses<T: Scalar> {
     /// Elements of the complex copy that a C2R transform over several axes works in; 0 if none is
     /// needed.
     intermediate: usize,
+    library: Option<FftwPlanner>,
 }
 
 impl<T: Scalar> AxisPasses<T> {
-    fn new(problem: &FftProblem, threads: NonZeroUsize) -> Result<Self> {
+    /// Plans a transform on up to `threads` threads, with the lines of a library if one is given.
+    pub(super) fn new(
+        problem: &FftProblem,
+        threads: NonZeroUsize,
+        library: Option<FftwPlanner>,
+    ) -> Result<Self> {
         let (input, output) = (&problem.input, &problem.output);
         let empty = input.is_empty() || output.is_empty();
         let mut passes = Self {
@@ -134,6 +112,7 @@ impl<T: Scalar> AxisPasses<T> {
             complex: Vec::new(),
             real: None,
             intermediate: 0,
+            library,
         };
         if empty {
             return Ok(passes);
@@ -157,7 +136,7 @@ impl<T: Scalar> AxisPasses<T> {
             TransformKind::R2C => {
                 if let Some(axis) = axes.pop() {
                     let lines = LineTiles::new(axis, input, output);
-                    passes.real = Some(RealPass::new(points(axis), true, lines, passes.threads)?);
+                    passes.add_real(points(axis), true, lines)?;
                 }
                 for axis in axes {
                     let lines = LineTiles::new(axis, output, output);
@@ -177,8 +156,7 @@ impl<T: Scalar> AxisPasses<T> {
                 }
                 if let Some(axis) = halved {
                     let lines = LineTiles::new(axis, from, output);
-                    let points = output.shape[axis] as usize;
-                    passes.real = Some(RealPass::new(points, false, lines, passes.threads)?);
+                    passes.add_real(output.shape[axis] as usize, false, lines)?;
                 }
             }
         }
@@ -190,31 +168,38 @@ impl<T: Scalar> AxisPasses<T> {
         // A line's work memory, in which it is transformed, is at least as long as the line. What
         // cannot be had is refused before the length is looked into.
         check_available::<Complex<T>>(points, &format!("a transform of {points} points"))?;
-        self.complex.push(ComplexPass::new(points, lines, inplace, self.threads));
+        let library = self.library.clone();
+        self.complex.push(ComplexPass::new(points, lines, inplace, self.threads, library));
         Ok(())
     }
 
-    /// Returns about how many bytes the tables of all passes take.
+    /// Adds the pass over lines of so many real points.
+    fn add_real(&mut self, points: usize, is_forward: bool, lines: LineTiles) -> Result<()> {
+        let library = self.library.as_ref();
+        self.real = Some(RealPass::new(points, is_forward, lines, self.threads, library)?);
+        Ok(())
+    }
+}
+
+impl<T: Scalar> Transform for AxisPasses<T> {
     fn table_bytes(&self) -> usize {
         let complex: usize = self.complex.iter().map(ComplexPass::table_bytes).sum();
         complex + self.real.as_ref().map_or(0, RealPass::table_bytes)
     }
 
-    /// Runs all passes.
-    ///
-    /// # Safety
-    /// As for [`EmbeddedFft::execute`].
-    unsafe fn run(
+    unsafe fn execute(
         &self,
-        input: *const u8,
-        output: *mut u8,
+        input: usize,
+        output: usize,
         direction: Direction,
-        factor: Option<T>,
+        factor: Option<f64>,
     ) -> Result<()> {
         if self.empty {
             return Ok(());
         }
-        let threads = self.threads;
+        let input = std::ptr::with_exposed_provenance::<u8>(input);
+        let output = std::ptr::with_exposed_provenance_mut::<u8>(output);
+        let (factor, threads) = (factor.and_then(T::from_f64), self.threads);
         let mut intermediate = match self.intermediate {
             0 => None,
             len => Some(ScratchBuffer::take(len * size_of::<Complex<T>>())?),

@@ -1,4 +1,5 @@
-//! Plans of rustfft and realfft, for lines that are short enough to be transformed as a whole.
+//! Plans for lines that are short enough to be transformed as a whole: of rustfft and realfft, or
+//! of a library that takes their place.
 //!
 //! Both crates end the process where memory is short. So they get only lines whose tables are
 //! small, and only after a look whether there is memory for them.
@@ -9,6 +10,7 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
+use super::super::fftw::FftwPlanner;
 use super::Scalar;
 use super::grid_shape::largest_prime_factor;
 use crate::error::Result;
@@ -17,13 +19,17 @@ use crate::memory::check_available;
 /// Points of the longest line that is transformed as a whole. Planning it takes less than a second.
 pub(crate) const MAX_POINTS: usize = 1 << 22;
 
-/// Plans a complex transform.
+/// Plans a complex transform, by a library if one is given.
 pub(crate) fn plan_line<T: Scalar>(
     points: usize,
     direction: FftDirection,
+    library: Option<&FftwPlanner>,
 ) -> Result<Arc<dyn Fft<T>>> {
     check::<T>(points)?;
-    Ok(FftPlanner::new().plan_fft(points, direction))
+    match library {
+        Some(library) => library.complex(points, direction),
+        None => Ok(FftPlanner::new().plan_fft(points, direction)),
+    }
 }
 
 /// Plans a real-to-complex transform.

@@ -79,8 +79,6 @@ pub struct CpuLibrary {
     path: PathBuf,
     /// Whether the user named the library, rather than that it was found installed.
     requested: bool,
-    /// Process that opened the library.
-    opened_by: u32,
     /// The files that have the functions, the main one first.
     files: Vec<DynamicLibrary>,
     /// The functions of each precision once they have been looked up, or a symbol that is missing.
@@ -193,7 +191,6 @@ impl CpuLibrary {
                 product,
                 path: path.into(),
                 requested,
-                opened_by: std::process::id(),
                 files,
                 single: SetOnce::new(),
                 double: SetOnce::new(),
@@ -222,12 +219,6 @@ impl CpuLibrary {
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.requested
-    }
-
-    /// Returns whether this is a forked child without the library's threads. FFTW would wait for
-    /// them for ever there.
-    pub(super) fn lost_its_threads(&self) -> bool {
-        self.product != Product::Mkl && self.opened_by != std::process::id()
     }
 
     /// Returns the version, in the library's own words.
@@ -263,8 +254,7 @@ impl CpuLibrary {
     pub(super) fn api(&self, precision: Precision) -> Result<FftwApi> {
         let cell = match precision {
             Precision::Single => &self.single,
-            Precision::Double => &self.double,
-            Precision::Half => return Err(super::super::half_precision_error()),
+            _ => &self.double,
         };
         cell.get_or_init(|| FftwApi::load(&self.files, precision)).clone().map_err(|symbol| {
             Error::LibraryNotFound(Box::new(LibraryNotFound {
@@ -288,23 +278,10 @@ fn open_files(product: Product, path: &Path) -> std::result::Result<Vec<DynamicL
         Product::Mkl => choose_mkl_threads(path, &files[0]),
         Product::Nvpl => {}
         Product::Fftw => {
-            // FFTW has files of their own for threads and for single precision. Both are optional.
+            // FFTW has a file of its own for single precision, which may be absent.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
-            for part in ["fftw3_threads", "fftw3_omp", "fftw3f", "fftw3f_threads", "fftw3f_omp"] {
-                let beside = path.with_file_name(file.replacen("fftw3", part, 1));
-                if part.ends_with("_omp") && files.last().is_some_and(has_threads(part)) {
-                    continue;
-                }
-                files.extend(open_file(&beside));
-            }
+            files.extend(open_file(&path.with_file_name(file.replacen("fftw3", "fftw3f", 1))));
         }
     }
     Ok(files)
-}
-
-/// Returns a test whether a file already has the threads that `part` would bring.
-fn has_threads(part: &str) -> impl Fn(&DynamicLibrary) -> bool {
-    let symbol =
-        if part.starts_with("fftw3f") { "fftwf_init_threads" } else { "fftw_init_threads" };
-    move |file| file.symbol(symbol).is_some()
 }
