@@ -101,12 +101,15 @@ fn random_layouts_axes_and_kinds() {
 #[test]
 fn enough_work_for_two_threads() {
     let random = &mut Random::new(2);
-    let shapes: [(&[usize], &[usize]); 5] = [
+    // The last two are cut into blocks, for two axes or for two of the three.
+    let shapes: [(&[usize], &[usize]); 7] = [
         (&[96, 360], &[0]),
         (&[96, 360], &[0, 1]),
         (&[40, 30, 50], &[2, 0]),
         (&[3, 128, 128], &[1]),
         (&[700, 64], &[1]),
+        (&[20, 64, 54], &[2, 1]),
+        (&[72, 32, 36], &[1, 0, 2]),
     ];
     for (shape, axes) in shapes {
         for kind in KINDS {

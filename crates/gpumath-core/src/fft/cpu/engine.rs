@@ -53,8 +53,10 @@ impl CpuFft {
         let planner = if is_optional { planner.unwrap_or(None) } else { planner? };
         let name = planner.as_ref().map_or("embedded", FftwPlanner::name);
         let transform: Box<dyn Transform> = match precision {
-            Precision::Single => Box::new(AxisPasses::<f32>::new(problem, threads, planner)?),
-            _ => Box::new(AxisPasses::<f64>::new(problem, threads, planner)?),
+            Precision::Single => {
+                Box::new(AxisPasses::<f32>::new(problem, threads, planner.as_ref())?)
+            }
+            _ => Box::new(AxisPasses::<f64>::new(problem, threads, planner.as_ref())?),
         };
         let (inplace, alignment) = (problem.inplace, precision.real().size());
         Ok(Self { transform, name, inplace, alignment })

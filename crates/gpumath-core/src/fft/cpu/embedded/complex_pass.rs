@@ -87,7 +87,7 @@ impl<T: Scalar> ComplexPass<T> {
         mut lines: LineTiles,
         inplace: bool,
         threads: NonZeroUsize,
-        library: Option<FftwPlanner>,
+        library: Option<&FftwPlanner>,
     ) -> Self {
         let size = size_of::<Complex<T>>();
         let sliced = (lines.along.from == 1 && lines.along.to == 1) || points == 1;
@@ -103,6 +103,7 @@ impl<T: Scalar> ComplexPass<T> {
         }
         let layout = (!sliced).then(|| BufferLayout::new(points, size));
         let (forward, inverse) = (OnceLock::new(), OnceLock::new());
+        let library = library.cloned();
         let kernel = ComplexKernel { points, grid, forward, inverse, library };
         Self { kernel, lines, inplace, layout }
     }

@@ -1,8 +1,10 @@
-//! The embedded engine: transforms by rustfft and realfft, in one pass over memory for each axis.
+//! Transforms in one pass over the lines of each axis.
 //!
-//! A pass transforms all lines along its axis. Threads share its tiles of lines, and the next pass
-//! begins when all are done.
+//! Threads share the tiles of lines of a pass, and the next pass begins when all are done. Where
+//! blocks of the operand have all lines of several axes and fit in a core's cache (`blocks.rs`),
+//! threads share the blocks instead, and each does all these passes over its block.
 
+mod blocks;
 mod complex_pass;
 mod four_step;
 mod grid_shape;
@@ -27,6 +29,7 @@ use std::num::NonZeroUsize;
 use rustfft::FftNum;
 use rustfft::num_complex::Complex;
 
+use self::blocks::outside_of_blocks;
 use self::complex_pass::ComplexPass;
 use self::line_tiles::LineTiles;
 use self::real_pass::RealPass;
@@ -37,7 +40,8 @@ use super::scratch::ScratchBuffer;
 use crate::error::Result;
 use crate::fft::{Direction, FftProblem, TransformKind};
 use crate::memory::check_available;
-use crate::tensor::Layout;
+use crate::parallel::parallel_for;
+use crate::tensor::{BatchDims, Layout};
 
 /// Points times levels below which one thread finishes a transform before a second one would be
 /// awake.
@@ -81,19 +85,40 @@ pub(super) trait Transform: Send + Sync {
     ) -> Result<()>;
 }
 
-/// One pass for each axis, in the order in which they run.
+/// The buffers of a transform: the operand, the complex copy that C2R over several axes works in,
+/// and the result.
+const INPUT: usize = 0;
+const COPY: usize = 1;
+const OUTPUT: usize = 2;
+
+/// The passes of a transform, one for each axis.
 pub(super) struct AxisPasses<T: Scalar> {
-    kind: TransformKind,
-    /// Whether there is nothing to transform.
-    empty: bool,
+    /// In the order in which they run; none where there is nothing to transform.
+    stages: Vec<Stage<T>>,
     threads: NonZeroUsize,
-    complex: Vec<ComplexPass<T>>,
-    /// The first pass of R2C, the last one of C2R, none of C2C.
-    real: Option<RealPass<T>>,
-    /// Elements of the complex copy that a C2R transform over several axes works in; 0 if none is
-    /// needed.
-    intermediate: usize,
-    library: Option<FftwPlanner>,
+    /// Elements of the copy; 0 if none is needed.
+    copy: usize,
+    /// Bytes of an element of each buffer.
+    sizes: [usize; 3],
+}
+
+/// Passes that follow each other, over the whole operand on all threads, or over each of its blocks
+/// on one thread.
+struct Stage<T: Scalar> {
+    blocks: BatchDims<3>,
+    passes: Vec<Pass<T>>,
+}
+
+/// A pass from one buffer to another, or within one.
+struct Pass<T: Scalar> {
+    from: usize,
+    to: usize,
+    kernel: PassKernel<T>,
+}
+
+enum PassKernel<T: Scalar> {
+    Complex(ComplexPass<T>),
+    Real(RealPass<T>),
 }
 
 impl<T: Scalar> AxisPasses<T> {
@@ -101,90 +126,132 @@ impl<T: Scalar> AxisPasses<T> {
     pub(super) fn new(
         problem: &FftProblem,
         threads: NonZeroUsize,
-        library: Option<FftwPlanner>,
+        library: Option<&FftwPlanner>,
     ) -> Result<Self> {
-        let (input, output) = (&problem.input, &problem.output);
-        let empty = input.is_empty() || output.is_empty();
-        let mut passes = Self {
-            kind: problem.kind,
-            empty,
-            threads: useful_threads(work_of(problem), threads),
-            complex: Vec::new(),
-            real: None,
-            intermediate: 0,
-            library,
+        let FftProblem { kind, input, output, .. } = problem;
+        let (real, complex) = (size_of::<T>(), size_of::<Complex<T>>());
+        let sizes = match kind {
+            TransformKind::C2C => [complex; 3],
+            TransformKind::R2C => [real, complex, complex],
+            TransformKind::C2R => [complex, complex, real],
         };
-        if empty {
+        let threads = useful_threads(work_of(problem), threads);
+        let mut passes = Self { stages: Vec::new(), threads, copy: 0, sizes };
+        if input.is_empty() || output.is_empty() {
             return Ok(passes);
         }
-        let mut axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
-        let points = |axis: usize| input.shape[axis] as usize;
-        match problem.kind {
-            TransformKind::C2C => {
-                // The fastest axis comes first and leaves its result in the output. The strided
-                // passes then work in place, which is faster because what they write is in the
-                // cache already.
-                axes.sort_by_key(|&axis| output.strides[axis].abs());
-                let mut from = input;
-                let mut inplace = problem.inplace;
-                for axis in axes {
-                    let lines = LineTiles::new(axis, from, output);
-                    passes.add(points(axis), lines, inplace)?;
-                    (from, inplace) = (output, true);
+        let copy = Layout::packed(&input.shape, &output.memory_order());
+        // The fastest axis comes first and leaves its result in the output. The strided passes then
+        // work in place, which is faster because what they write is in the cache already. But the
+        // halved axis comes before all, and for C2R after all.
+        let (halved, mut axes) = (problem.halved(), problem.dimensions());
+        axes.sort_by_key(|&axis| (Some(axis) != halved, output.strides[axis].abs()));
+        let mut groups = Vec::new();
+        let mut rest = &axes[..];
+        while !rest.is_empty() {
+            let group = (2..=rest.len()).rev().find_map(|count| {
+                let outside = outside_of_blocks(&rest[..count], [input, output], complex, threads)?;
+                Some((rest[..count].to_vec(), outside))
+            });
+            let group = group.unwrap_or_else(|| (vec![rest[0]], Vec::new()));
+            rest = &rest[group.0.len()..];
+            groups.push(group);
+        }
+        if *kind == TransformKind::C2R {
+            groups.reverse();
+            groups.iter_mut().for_each(|(axes, _)| axes.reverse());
+        }
+        let mut from = if problem.inplace { OUTPUT } else { INPUT };
+        for (axes, outside) in groups {
+            // Sides that an axis is not halved on have other extents, but are not of this group.
+            let layouts = match kind {
+                TransformKind::R2C if from == OUTPUT => [output; 3],
+                TransformKind::C2R if !halved.is_some_and(|halved| axes.contains(&halved)) => {
+                    [input, &copy, &copy]
                 }
+                _ => [input, &copy, output],
+            };
+            let inside: Vec<usize> =
+                (0..input.ndim()).filter(|axis| !outside.contains(axis)).collect();
+            let blocks = BatchDims::outside(&inside, layouts);
+            let layouts = layouts.map(|layout| {
+                let mut block = layout.clone();
+                outside.iter().for_each(|&axis| block.shape[axis] = 1);
+                block
+            });
+            let threads = if blocks.count() == 1 { threads } else { NonZeroUsize::MIN };
+            let mut stage = Stage { blocks, passes: Vec::with_capacity(axes.len()) };
+            for axis in axes {
+                let is_halved = Some(axis) == halved;
+                let to = if *kind == TransformKind::C2R && !is_halved { COPY } else { OUTPUT };
+                if to == COPY {
+                    passes.copy = copy.len() as usize;
+                }
+                let lines = LineTiles::new(axis, &layouts[from], &layouts[to]);
+                let points = input.shape[axis].max(output.shape[axis]) as usize;
+                // A line's work memory, in which it is transformed, is at least as long as the
+                // line. What cannot be had is refused before the length is looked into.
+                check_available::<Complex<T>>(points, &format!("a transform of {points} points"))?;
+                let kernel = if is_halved {
+                    let is_forward = *kind == TransformKind::R2C;
+                    PassKernel::Real(RealPass::new(points, is_forward, lines, threads, library)?)
+                } else {
+                    let inplace = from == to;
+                    PassKernel::Complex(ComplexPass::new(points, lines, inplace, threads, library))
+                };
+                stage.passes.push(Pass { from, to, kernel });
+                from = to;
             }
-            TransformKind::R2C => {
-                if let Some(axis) = axes.pop() {
-                    let lines = LineTiles::new(axis, input, output);
-                    passes.add_real(points(axis), true, lines)?;
-                }
-                for axis in axes {
-                    let lines = LineTiles::new(axis, output, output);
-                    passes.add(points(axis), lines, true)?;
-                }
-            }
-            TransformKind::C2R => {
-                let halved = axes.pop();
-                let intermediate = Layout::packed(&input.shape, &output.memory_order());
-                let mut from = input;
-                for axis in axes {
-                    let inplace = std::ptr::eq(from, &raw const intermediate);
-                    let lines = LineTiles::new(axis, from, &intermediate);
-                    passes.add(points(axis), lines, inplace)?;
-                    passes.intermediate = intermediate.len() as usize;
-                    from = &intermediate;
-                }
-                if let Some(axis) = halved {
-                    let lines = LineTiles::new(axis, from, output);
-                    passes.add_real(output.shape[axis] as usize, false, lines)?;
-                }
-            }
+            passes.stages.push(stage);
         }
         Ok(passes)
     }
 
-    /// Adds a pass over complex lines.
-    fn add(&mut self, points: usize, lines: LineTiles, inplace: bool) -> Result<()> {
-        // A line's work memory, in which it is transformed, is at least as long as the line. What
-        // cannot be had is refused before the length is looked into.
-        check_available::<Complex<T>>(points, &format!("a transform of {points} points"))?;
-        let library = self.library.clone();
-        self.complex.push(ComplexPass::new(points, lines, inplace, self.threads, library));
-        Ok(())
-    }
-
-    /// Adds the pass over lines of so many real points.
-    fn add_real(&mut self, points: usize, is_forward: bool, lines: LineTiles) -> Result<()> {
-        let library = self.library.as_ref();
-        self.real = Some(RealPass::new(points, is_forward, lines, self.threads, library)?);
+    /// Runs the passes of a stage over one of its blocks.
+    ///
+    /// # Safety
+    /// As for [`Transform::execute`], with the addresses of all buffers, for this block.
+    unsafe fn run_block(
+        &self,
+        stage: &Stage<T>,
+        block: usize,
+        buffers: [usize; 3],
+        (direction, factor): (Direction, Option<T>),
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        let offsets = stage.blocks.offsets(block);
+        let address = |buffer: usize| {
+            buffers[buffer]
+                .wrapping_add_signed(offsets[buffer] as isize * self.sizes[buffer] as isize)
+        };
+        for (index, pass) in stage.passes.iter().enumerate() {
+            let from = std::ptr::with_exposed_provenance::<u8>(address(pass.from));
+            let to = std::ptr::with_exposed_provenance_mut::<u8>(address(pass.to));
+            let factor = factor.filter(|_| index + 1 == stage.passes.len());
+            // SAFETY: each pass reads the layout that the one before it wrote, and the first one
+            // the input. The caller guarantees that the buffers are valid.
+            unsafe {
+                match &pass.kernel {
+                    PassKernel::Complex(pass) => {
+                        pass.run(from.cast(), to.cast(), direction, factor, threads)?;
+                    }
+                    PassKernel::Real(pass) => pass.run(from, to, factor, threads)?,
+                }
+            }
+        }
         Ok(())
     }
 }
 
 impl<T: Scalar> Transform for AxisPasses<T> {
     fn table_bytes(&self) -> usize {
-        let complex: usize = self.complex.iter().map(ComplexPass::table_bytes).sum();
-        complex + self.real.as_ref().map_or(0, RealPass::table_bytes)
+        let passes = self.stages.iter().flat_map(|stage| &stage.passes);
+        passes
+            .map(|pass| match &pass.kernel {
+                PassKernel::Complex(pass) => pass.table_bytes(),
+                PassKernel::Real(pass) => pass.table_bytes(),
+            })
+            .sum()
     }
 
     unsafe fn execute(
@@ -194,39 +261,25 @@ impl<T: Scalar> Transform for AxisPasses<T> {
         direction: Direction,
         factor: Option<f64>,
     ) -> Result<()> {
-        if self.empty {
-            return Ok(());
-        }
-        let input = std::ptr::with_exposed_provenance::<u8>(input);
-        let output = std::ptr::with_exposed_provenance_mut::<u8>(output);
-        let (factor, threads) = (factor.and_then(T::from_f64), self.threads);
-        let mut intermediate = match self.intermediate {
-            0 => None,
-            len => Some(ScratchBuffer::take(len * size_of::<Complex<T>>())?),
-        };
-        let output_complex = match &mut intermediate {
-            Some(buffer) => buffer.pieces().next(self.intermediate).as_mut_ptr(),
-            None => output.cast(),
-        };
-        let mut from = input.cast::<Complex<T>>();
-        // SAFETY: each pass reads the layout that the one before it wrote, and the first one the
-        // input. The caller guarantees that input and output are valid, and the intermediate copy
-        // was taken with room for its layout.
-        unsafe {
-            if let (TransformKind::R2C, Some(pass)) = (self.kind, &self.real) {
-                let factor = factor.filter(|_| self.complex.is_empty());
-                pass.run(input, output, factor, threads)?;
-                from = output_complex;
-            }
-            let last = self.complex.len().saturating_sub(1);
-            for (index, pass) in self.complex.iter().enumerate() {
-                // Only the pass that writes the result scales it.
-                let factor = factor.filter(|_| self.kind != TransformKind::C2R && index == last);
-                pass.run(from, output_complex, direction, factor, threads)?;
-                from = output_complex;
-            }
-            if let (TransformKind::C2R, Some(pass)) = (self.kind, &self.real) {
-                pass.run(from.cast(), output, factor, threads)?;
+        let mut scratch = ScratchBuffer::take(self.copy * self.sizes[COPY])?;
+        let copy = scratch.pieces().next::<Complex<T>>(self.copy).as_mut_ptr().expose_provenance();
+        let buffers = [input, copy, output];
+        for (index, stage) in self.stages.iter().enumerate() {
+            // Only the pass that writes the result scales it.
+            let factor = factor.filter(|_| index + 1 == self.stages.len()).and_then(T::from_f64);
+            let how = (direction, factor);
+            // SAFETY: the copy was taken with room for its layout, and blocks have no element in
+            // common. The caller guarantees that input and output are valid.
+            unsafe {
+                if stage.blocks.is_empty() {
+                    self.run_block(stage, 0, buffers, how, self.threads)?;
+                    continue;
+                }
+                parallel_for(self.threads, stage.blocks.count(), |mut blocks| {
+                    blocks.try_for_each(|block| {
+                        self.run_block(stage, block, buffers, how, NonZeroUsize::MIN)
+                    })
+                })?;
             }
         }
         Ok(())
