@@ -32,10 +32,10 @@ pub(super) fn outside_of_blocks(
     let mut bytes = (0..input.ndim()).map(extent).product::<usize>() * element;
     let (mut count, mut outside) = (1, Vec::new());
     while bytes > MOST_BYTES || 2 * count < threads.get() {
-        let axis = others.pop()?;
-        bytes /= extent(axis);
-        count *= extent(axis);
-        outside.push(axis);
+        let slowest = others.pop()?;
+        bytes /= extent(slowest);
+        count *= extent(slowest);
+        outside.push(slowest);
     }
     (bytes >= LEAST_BYTES || outside.is_empty()).then_some(outside)
 }

@@ -159,7 +159,9 @@ impl<T: Scalar> AxisPasses<T> {
         }
         if *kind == TransformKind::C2R {
             groups.reverse();
-            groups.iter_mut().for_each(|(axes, _)| axes.reverse());
+            for (axes, _) in &mut groups {
+                axes.reverse();
+            }
         }
         let mut from = if problem.inplace { OUTPUT } else { INPUT };
         for (axes, outside) in groups {
@@ -176,7 +178,9 @@ impl<T: Scalar> AxisPasses<T> {
             let blocks = BatchDims::outside(&inside, layouts);
             let layouts = layouts.map(|layout| {
                 let mut block = layout.clone();
-                outside.iter().for_each(|&axis| block.shape[axis] = 1);
+                for &axis in &outside {
+                    block.shape[axis] = 1;
+                }
                 block
             });
             let threads = if blocks.count() == 1 { threads } else { NonZeroUsize::MIN };

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::fft::Precision;
 
 /// Bytes of short lines that one call of the library transforms, because a call has its own cost.
-const BLOCK_BYTES: usize = 1 << 12;
+const BLOCK_BYTES: usize = 1 << 14;
 
 /// Plans lines by the functions of a library in one precision.
 #[derive(Clone, Debug)]
