@@ -110,7 +110,7 @@ impl<T: Scalar> PairPlan<T> {
                 (unsigned.map(turn_back), paired)
             }
         };
-        let fft = plan_line(length, direction, None)?;
+        let fft = plan_line(length, direction)?;
         Ok(Self { kind, is_sine, points, before, after, fft, turns, last_turns })
     }
 

@@ -56,7 +56,7 @@ impl<T: Scalar> LinePlan<T> {
             _ if points % 2 == 0 => {
                 before = turns(half, &|j| -(4.0 * j + 1.0) / (4.0 * n));
                 after = turns(half, &|j| -j / n);
-                Fourier::Complex(plan_line(half as usize, FftDirection::Forward, None)?)
+                Fourier::Complex(plan_line(half as usize, FftDirection::Forward)?)
             }
             _ => Fourier::Forward(plan_real_line(points as usize)?),
         };

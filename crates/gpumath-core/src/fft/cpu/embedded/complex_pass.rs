@@ -11,7 +11,7 @@ use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
-use super::short_lines::{plan_line, table_bytes};
+use super::short_lines::{plan_line_by, table_bytes};
 use crate::error::Result;
 use crate::fft::Direction;
 use crate::fft::cpu::scale::scale_slice;
@@ -55,7 +55,7 @@ impl<T: Scalar> ComplexKernel<T> {
         // first to be done prevails.
         let library = self.library.as_ref();
         let planned = match self.grid {
-            None => PlannedKernel::Line(plan_line(self.points, direction, library)?),
+            None => PlannedKernel::Line(plan_line_by(library, self.points, direction)?),
             Some(grid) => {
                 let fft = FourStepFft::new(grid, direction, threads, library)?;
                 PlannedKernel::FourStep(Box::new(fft))

@@ -19,17 +19,23 @@ use crate::memory::check_available;
 /// Points of the longest line that is transformed as a whole. Planning it takes less than a second.
 pub(crate) const MAX_POINTS: usize = 1 << 22;
 
-/// Plans a complex transform, by a library if one is given.
+/// Plans a complex transform.
 pub(crate) fn plan_line<T: Scalar>(
     points: usize,
     direction: FftDirection,
-    library: Option<&FftwPlanner>,
 ) -> Result<Arc<dyn Fft<T>>> {
     check::<T>(points)?;
-    match library {
-        Some(library) => library.complex(points, direction),
-        None => Ok(FftPlanner::new().plan_fft(points, direction)),
-    }
+    Ok(FftPlanner::new().plan_fft(points, direction))
+}
+
+/// Like [`plan_line`], by a library if there is one.
+pub(super) fn plan_line_by<T: Scalar>(
+    library: Option<&FftwPlanner>,
+    points: usize,
+    direction: FftDirection,
+) -> Result<Arc<dyn Fft<T>>> {
+    library
+        .map_or_else(|| plan_line(points, direction), |library| library.complex(points, direction))
 }
 
 /// Plans a real-to-complex transform.

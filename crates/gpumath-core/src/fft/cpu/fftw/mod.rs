@@ -29,7 +29,7 @@ const BLOCK_BYTES: usize = 1 << 14;
 
 /// Plans lines by the functions of a library in one precision.
 #[derive(Clone, Debug)]
-pub(crate) struct FftwPlanner {
+pub(super) struct FftwPlanner {
     library: Arc<CpuLibrary>,
     api: FftwApi,
 }
