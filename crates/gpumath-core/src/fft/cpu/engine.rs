@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::CpuLibrary;
-use super::embedded::{AxisPasses, Transform};
 use super::fftw::FftwPlanner;
+use super::passes::{AxisPasses, Transform};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::fft::{Direction, FftArguments, FftProblem, Precision};

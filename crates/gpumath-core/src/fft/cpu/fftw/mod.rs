@@ -20,7 +20,7 @@ use self::api::{
     DESTROY_INPUT, ESTIMATE, FftwApi, IoDim64, PRESERVE_INPUT, RawPlan, UNALIGNED,
     with_planner_lock,
 };
-use super::embedded::{ForwardLine, InverseLine, LineKernel, Scalar, make_ends_real};
+use super::passes::{ForwardLine, InverseLine, LineKernel, Scalar, make_ends_real};
 use crate::error::{Error, Result};
 use crate::fft::Precision;
 

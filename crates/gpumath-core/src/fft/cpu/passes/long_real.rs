@@ -13,7 +13,6 @@ use std::num::NonZeroUsize;
 use rustfft::FftDirection;
 use rustfft::num_complex::Complex;
 
-use super::super::fftw::FftwPlanner;
 use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
@@ -21,6 +20,7 @@ use super::line_tiles::{LineTiles, StridePair};
 use super::short_lines::MAX_POINTS;
 use super::tables::{PURPOSE, exp_i, fill_parallel, for_each_index};
 use crate::error::Result;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scratch::ScratchBuffer;
 use crate::memory::{check_available, zeroed};
 use crate::parallel::SyncPtr;

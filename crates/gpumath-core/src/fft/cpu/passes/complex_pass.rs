@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
-use super::super::fftw::FftwPlanner;
 use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
@@ -14,6 +13,7 @@ use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
 use super::short_lines::{plan_line_by, table_bytes};
 use crate::error::Result;
 use crate::fft::Direction;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scale::scale_slice;
 use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};

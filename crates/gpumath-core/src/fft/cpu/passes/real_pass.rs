@@ -7,12 +7,12 @@ use std::sync::Arc;
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::num_complex::Complex;
 
-use super::super::fftw::FftwPlanner;
 use super::Scalar;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
 use super::long_real::LongReal;
 use super::short_lines::{plan_half_line, plan_real_line, table_bytes};
 use crate::error::Result;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scale::{RealParts, scale_slice};
 use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::memory::Pod;

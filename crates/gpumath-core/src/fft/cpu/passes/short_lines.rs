@@ -10,10 +10,10 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
-use super::super::fftw::FftwPlanner;
 use super::Scalar;
 use super::grid_shape::largest_prime_factor;
 use crate::error::Result;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::memory::check_available;
 
 /// Points of the longest line that is transformed as a whole. Planning it takes less than a second.

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
-use super::super::fftw::FftwPlanner;
 use super::Scalar;
 use super::grid_shape::{GridShape, TILE_WIDTH};
 use super::line_tiles::{BufferLayout, gather, scatter};
 use super::short_lines::{plan_line_by, table_bytes};
 use super::tables::{PURPOSE, Twiddles, exp_i, fill_parallel, for_each_index, sign};
 use crate::error::Result;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::memory::zeroed;
 use crate::parallel::{SyncPtr, parallel_for};
