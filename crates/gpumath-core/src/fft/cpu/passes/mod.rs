@@ -29,7 +29,7 @@ use std::num::NonZeroUsize;
 use rustfft::FftNum;
 use rustfft::num_complex::Complex;
 
-use self::blocks::outside_of_blocks;
+use self::blocks::{AxisGroup, group_axes};
 use self::complex_pass::ComplexPass;
 use self::line_tiles::LineTiles;
 use self::real_pass::RealPass;
@@ -146,25 +146,15 @@ impl<T: Scalar> AxisPasses<T> {
         // halved axis comes before all, and for C2R after all.
         let (halved, mut axes) = (problem.halved(), problem.dimensions());
         axes.sort_by_key(|&axis| (Some(axis) != halved, output.strides[axis].abs()));
-        let mut groups = Vec::new();
-        let mut rest = &axes[..];
-        while !rest.is_empty() {
-            let group = (2..=rest.len()).rev().find_map(|count| {
-                let outside = outside_of_blocks(&rest[..count], [input, output], complex, threads)?;
-                Some((rest[..count].to_vec(), outside))
-            });
-            let group = group.unwrap_or_else(|| (vec![rest[0]], Vec::new()));
-            rest = &rest[group.0.len()..];
-            groups.push(group);
-        }
+        let mut groups = group_axes(&axes, [input, output], complex, threads);
         if *kind == TransformKind::C2R {
             groups.reverse();
-            for (axes, _) in &mut groups {
-                axes.reverse();
+            for group in &mut groups {
+                group.axes.reverse();
             }
         }
         let mut from = if problem.inplace { OUTPUT } else { INPUT };
-        for (axes, outside) in groups {
+        for AxisGroup { axes, outside } in groups {
             // Sides that an axis is not halved on have other extents, but are not of this group.
             let layouts = match kind {
                 TransformKind::R2C if from == OUTPUT => [output; 3],
@@ -193,14 +183,15 @@ impl<T: Scalar> AxisPasses<T> {
                 }
                 let lines = LineTiles::new(axis, &layouts[from], &layouts[to]);
                 let points = input.shape[axis].max(output.shape[axis]) as usize;
-                // A line's work memory, in which it is transformed, is at least as long as the
-                // line. What cannot be had is refused before the length is looked into.
-                check_available::<Complex<T>>(points, &format!("a transform of {points} points"))?;
                 let kernel = if is_halved {
                     let is_forward = *kind == TransformKind::R2C;
                     PassKernel::Real(RealPass::new(points, is_forward, lines, threads, library)?)
                 } else {
                     let inplace = from == to;
+                    // A line's work memory, in which it is transformed, is at least as long as the
+                    // line. What cannot be had is refused before the length is looked into.
+                    let what = format!("a transform of {points} points");
+                    check_available::<Complex<T>>(points, &what)?;
                     PassKernel::Complex(ComplexPass::new(points, lines, inplace, threads, library))
                 };
                 stage.passes.push(Pass { from, to, kernel });
