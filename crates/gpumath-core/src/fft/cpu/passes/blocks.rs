@@ -58,7 +58,7 @@ fn outside_of_blocks(
     others.sort_by_key(|&axis| output.strides[axis].unsigned_abs());
     let mut bytes = (0..input.ndim()).map(extent).fold(element, usize::saturating_mul);
     let (mut count, mut outside) = (1, Vec::new());
-    while bytes > MOST_BYTES || 2 * count < threads.get() {
+    while bytes > MOST_BYTES || count < threads.get() {
         let slowest = others.pop()?;
         bytes /= extent(slowest);
         count *= extent(slowest);
