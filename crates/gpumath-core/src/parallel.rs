@@ -65,6 +65,7 @@ where
         None => own(),
         Some(pool) => {
             let help = || {
+                interrupt::check_never();
                 // A helper that unwinds would end the pool's thread without leaving the loop.
                 if catch_unwind(AssertUnwindSafe(|| run(None))).is_err() {
                     shared.stop(Error::InvalidState("a helper thread panicked".into()));

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gpumath_core::Error;
 use gpumath_core::fft::cpu::CpuFft;
 use gpumath_core::fft::{Direction, FftProblem, Precision, TransformKind};
+use gpumath_core::operation::Engine;
 use gpumath_core::tensor::Layout;
 
 /// The system's memory, of which there is no more than a limit.

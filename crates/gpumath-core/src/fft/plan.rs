@@ -7,10 +7,9 @@ use super::cufft::CufftPlan;
 use super::multi_gpu;
 use super::problem::{Direction, FftProblem};
 use super::request::FftRequest;
-use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::loader::cpu_library::cpu_library_folders;
-use crate::operation::{Call, Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
+use crate::operation::{Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 use crate::process::SetOnce;
 
 /// The Fourier transform.
@@ -75,29 +74,6 @@ impl Operation for Fft {
         }
         static PLANS: PlanCache<Fft> = PlanCache::new(&RECENT);
         &PLANS
-    }
-}
-
-impl Engine for CpuFft {
-    type Arguments = FftArguments;
-
-    fn name(&self) -> &'static str {
-        self.engine_name()
-    }
-
-    fn host_memory(&self) -> usize {
-        self.host_memory()
-    }
-
-    unsafe fn execute(
-        &self,
-        _context: Option<&ContextGuard>,
-        call: &Call<'_, FftArguments>,
-    ) -> Result<()> {
-        let (input, output) = call.only_addresses()?;
-        let FftArguments { direction, factor } = call.arguments;
-        // SAFETY: the caller guarantees that the operand and the result fit the problem.
-        unsafe { self.execute(input, output, direction, factor) }
     }
 }
 

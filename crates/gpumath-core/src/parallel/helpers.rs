@@ -1,18 +1,25 @@
 //! The helper threads of a process.
+//!
+//! A loop begins and ends some microseconds after its work only if no thread has to sleep for it. So
+//! helpers join and leave a loop by one atomic number, without a lock, and look for loops for a
+//! while before they sleep.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{hint, io, thread};
+use std::{hint, io, ptr, thread};
 
 use crate::process::PerProcess;
 
 /// How long a helper waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How often a helper looks for work before it sleeps: for some microseconds, because the passes of
-/// a transform follow each other at once.
+/// How often a thread looks before it sleeps: for some microseconds, because the passes of a
+/// transform follow each other at once.
 const LOOKS: usize = 1000;
+
+/// Most loops that helpers share in at once. Others are left to the threads that run them.
+const LOOPS: usize = 16;
 
 static POOL: PerProcess<HelperPool> = PerProcess::new();
 
@@ -22,12 +29,18 @@ type Help = dyn Fn() + Sync;
 /// The helpers. They are started when there is work for them, and end when there is none for a
 /// while.
 pub(super) struct HelperPool {
-    state: Mutex<State>,
-    /// Number of helpers that loops want, for a look without the lock.
-    wanted: AtomicUsize,
+    loops: [SharedLoop; LOOPS],
+    /// Number of helpers, those included that are being started.
+    alive: AtomicUsize,
+    /// Number of helpers that look for work or sleep.
+    free: AtomicUsize,
+    /// Number of helpers that sleep.
+    asleep: AtomicUsize,
+    /// Held between the last look before sleep and the sleep, and before a signal.
+    sleep: Mutex<()>,
     /// Signalled when there is a loop to help with.
     shared: Condvar,
-    /// Signalled when a helper leaves a loop that takes no more helpers.
+    /// Signalled when a helper leaves a loop whose owner sleeps.
     left: Condvar,
     /// Most helpers.
     most: usize,
@@ -35,31 +48,46 @@ pub(super) struct HelperPool {
     start: fn(&'static Self) -> io::Result<()>,
 }
 
+/// A place for a loop that helpers may share in.
 #[derive(Default)]
-struct State {
-    loops: Vec<SharedLoop>,
-    /// Number of helpers, those included that are being started.
-    alive: usize,
-    /// Number of helpers that look for work or sleep.
-    free: usize,
-    /// Number of helpers that sleep.
-    asleep: usize,
-    /// The number that the next loop gets.
-    next: u64,
-}
-
-/// A loop that helpers may share in.
 struct SharedLoop {
-    number: u64,
-    help: *const Help,
-    /// Number of helpers that may still come.
-    wanted: usize,
-    /// Number of helpers that have come and not left.
-    inside: usize,
+    /// 0 while there is no loop. Otherwise [`TAKEN`], [`SLEEPS`] while the owner sleeps, the number
+    /// of helpers that may still come, and [`INSIDE`] times that of those who have come and not
+    /// left.
+    state: AtomicU64,
+    /// The address of the owner's reference to what helpers do.
+    help: AtomicPtr<&'static Help>,
 }
 
-// SAFETY: what `help` points to is `Sync`, and is used while its owner waits only.
-unsafe impl Send for SharedLoop {}
+const TAKEN: u64 = 1 << 63;
+const SLEEPS: u64 = 1 << 62;
+const INSIDE: u64 = 1 << 31;
+const WANTED: u64 = INSIDE - 1;
+
+/// Returns the number of helpers inside a loop.
+fn inside(state: u64) -> u64 {
+    (state & !(TAKEN | SLEEPS)) / INSIDE
+}
+
+impl SharedLoop {
+    /// Joins the loop if it wants a helper.
+    fn join(&self) -> bool {
+        let join = |state: u64| (state & WANTED > 0).then(|| state - 1 + INSIDE);
+        self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, join).is_ok()
+    }
+
+    /// Leaves the loop, for which no more helpers need to come: its indices are used up. Returns
+    /// whether the owner sleeps.
+    fn leave(&self) -> bool {
+        let leave = |state: u64| Some((state & !WANTED) - INSIDE);
+        let left = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, leave);
+        left.is_ok_and(|before| before & SLEEPS > 0)
+    }
+
+    fn wanted(&self) -> usize {
+        (self.state.load(Ordering::SeqCst) & WANTED) as usize
+    }
+}
 
 impl HelperPool {
     /// Returns the pool of this process.
@@ -76,8 +104,11 @@ impl HelperPool {
     /// Makes a pool of up to `most` helpers, which `start` starts when they are needed.
     pub(super) fn new(most: usize, start: fn(&'static Self) -> io::Result<()>) -> Self {
         Self {
-            state: Mutex::default(),
-            wanted: AtomicUsize::new(0),
+            loops: Default::default(),
+            alive: AtomicUsize::new(0),
+            free: AtomicUsize::new(0),
+            asleep: AtomicUsize::new(0),
+            sleep: Mutex::default(),
             shared: Condvar::new(),
             left: Condvar::new(),
             most,
@@ -93,11 +124,11 @@ impl HelperPool {
     /// Returns the number of helpers that are alive.
     #[cfg(test)]
     pub(super) fn alive(&self) -> usize {
-        self.lock().alive
+        self.alive.load(Ordering::SeqCst)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.sleep.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `own` here, and `help` on up to `helpers` helpers that are free before `own` is done.
@@ -107,24 +138,32 @@ impl HelperPool {
         // also when `own` unwinds, until none is and none can come any more. So nobody uses `help`
         // after this function.
         let help: &'static Help = unsafe { std::mem::transmute(help) };
-        let mut state = self.lock();
-        let number = state.next;
-        state.next += 1;
-        state.loops.push(SharedLoop { number, help, wanted: helpers, inside: 0 });
-        let wanted = self.count_wanted(&state);
-        let missing = wanted.saturating_sub(state.free).min(helpers).min(self.most - state.alive);
-        // They count from now on, so that no other loop starts more than there may be.
-        state.alive += missing;
-        let sleepers = helpers.min(state.asleep);
-        drop(state);
-        let taken_back_at_the_end = TakeBack { pool: self, number };
+        let take = |shared: &&SharedLoop| {
+            shared.state.compare_exchange(0, TAKEN, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        };
+        let Some(shared) = self.loops.iter().find(take) else { return own() };
+        shared.help.store((&raw const help).cast_mut(), Ordering::SeqCst);
+        shared.state.store(TAKEN | (helpers as u64).min(WANTED), Ordering::SeqCst);
+        let taken_back_at_the_end = TakeBack { pool: self, shared };
+        let sleepers = helpers.min(self.asleep.load(Ordering::SeqCst));
+        if sleepers > 0 {
+            // Whoever has counted itself asleep sees the loop, or waits for the signal by now.
+            drop(self.lock());
+        }
         for _ in 0..sleepers {
             self.shared.notify_one();
         }
-        for started in 0..missing {
+        let missing = self.wanted().saturating_sub(self.free.load(Ordering::SeqCst)).min(helpers);
+        for _ in 0..missing {
+            // Helpers count from now on, so that no other loop starts more than there may be.
+            let count = |alive: usize| (alive < self.most).then_some(alive + 1);
+            let counted = self.alive.fetch_update(Ordering::SeqCst, Ordering::SeqCst, count);
+            if counted.is_err() {
+                break;
+            }
             if (self.start)(self).is_err() {
                 // The calling thread, and the helpers that there are, do the work.
-                self.lock().alive -= missing - started;
+                self.alive.fetch_sub(1, Ordering::SeqCst);
                 break;
             }
         }
@@ -132,83 +171,68 @@ impl HelperPool {
         drop(taken_back_at_the_end);
     }
 
-    /// Counts the helpers that loops want, and notes the number for those that look for work.
-    fn count_wanted(&self, state: &State) -> usize {
-        let wanted = state.loops.iter().map(|shared| shared.wanted).sum();
-        self.wanted.store(wanted, Ordering::Release);
-        wanted
+    /// Counts the helpers that loops want.
+    fn wanted(&self) -> usize {
+        self.loops.iter().map(SharedLoop::wanted).sum()
     }
 
     /// Helps with one loop after the other. Returns when there has been none for a while.
     pub(super) fn help_others(&self) {
-        let mut state = self.lock();
         loop {
-            while let Some(shared) = state.loops.iter_mut().find(|shared| shared.wanted > 0) {
-                shared.wanted -= 1;
-                shared.inside += 1;
-                let (number, help) = (shared.number, shared.help);
-                self.count_wanted(&state);
-                drop(state);
-                // SAFETY: the owner of the loop waits for the helpers inside.
-                unsafe { (*help)() };
-                state = self.lock();
-                state.leave(number);
-                self.count_wanted(&state);
-                self.left.notify_all();
-            }
-            state.free += 1;
-            drop(state);
-            let found = (0..LOOKS).any(|_| {
-                hint::spin_loop();
-                self.wanted.load(Ordering::Acquire) > 0
-            });
-            state = self.lock();
-            if !found {
-                state.asleep += 1;
-                let is_idle = |state: &mut State| state.loops.iter().all(|one| one.wanted == 0);
-                let woken = self.shared.wait_timeout_while(state, IDLE, is_idle);
-                let (woken, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
-                state = woken;
-                state.asleep -= 1;
-                if timeout.timed_out() {
-                    state.free -= 1;
-                    state.alive -= 1;
-                    return;
+            while let Some(shared) = self.loops.iter().find(|shared| shared.join()) {
+                // SAFETY: the owner wrote the address before it asked for helpers, and waits for
+                // those inside.
+                unsafe { (*shared.help.load(Ordering::SeqCst))() };
+                if shared.leave() {
+                    drop(self.lock());
+                    self.left.notify_all();
                 }
             }
-            state.free -= 1;
+            self.free.fetch_add(1, Ordering::SeqCst);
+            let found = (0..LOOKS).any(|_| {
+                hint::spin_loop();
+                self.wanted() > 0
+            });
+            let is_over = !found && self.sleep_until_wanted();
+            self.free.fetch_sub(1, Ordering::SeqCst);
+            if is_over {
+                self.alive.fetch_sub(1, Ordering::SeqCst);
+                return;
+            }
         }
     }
-}
 
-impl State {
-    /// Counts a helper out of a loop, for which no more need to come: its indices are used up.
-    fn leave(&mut self, number: u64) {
-        if let Some(shared) = self.loops.iter_mut().find(|shared| shared.number == number) {
-            shared.inside -= 1;
-            shared.wanted = 0;
-        }
+    /// Sleeps until a loop wants helpers. Returns whether there was none for a while.
+    fn sleep_until_wanted(&self) -> bool {
+        let guard = self.lock();
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        let woken = self.shared.wait_timeout_while(guard, IDLE, |()| self.wanted() == 0);
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+        woken.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }
 
 /// Takes a loop back when dropped: lets no more helpers come, and blocks until all have left.
 struct TakeBack {
     pool: &'static HelperPool,
-    number: u64,
+    shared: &'static SharedLoop,
 }
 
 impl Drop for TakeBack {
     fn drop(&mut self) {
-        let mut state = self.pool.lock();
-        while let Some(at) = state.loops.iter().position(|shared| shared.number == self.number) {
-            if state.loops[at].inside == 0 {
-                state.loops.remove(at);
-                break;
-            }
-            state.loops[at].wanted = 0;
-            self.pool.count_wanted(&state);
-            state = self.pool.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let state = &self.shared.state;
+        state.fetch_and(!WANTED, Ordering::SeqCst);
+        let is_left = || inside(state.load(Ordering::SeqCst)) == 0;
+        let are_gone = (0..LOOKS).any(|_| {
+            hint::spin_loop();
+            is_left()
+        });
+        if !are_gone {
+            state.fetch_or(SLEEPS, Ordering::SeqCst);
+            let left = self.pool.left.wait_while(self.pool.lock(), |()| !is_left());
+            drop(left.unwrap_or_else(PoisonError::into_inner));
         }
-        self.pool.count_wanted(&state);
+        self.shared.help.store(ptr::null_mut(), Ordering::SeqCst);
+        state.store(0, Ordering::SeqCst);
     }
 }

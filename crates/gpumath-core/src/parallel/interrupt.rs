@@ -23,6 +23,14 @@ pub fn set_interrupt_check(check: fn() -> Result<()>) {
 thread_local! {
     /// When this thread last called the check.
     static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+
+    /// Whether this thread is a helper, which checks nothing, also in loops of its own.
+    static IS_HELPER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes that this thread is a helper.
+pub(super) fn check_never() {
+    IS_HELPER.set(true);
 }
 
 /// Calls the check from time to time, during one loop.
@@ -36,7 +44,7 @@ pub(super) struct InterruptClock {
 impl InterruptClock {
     /// Calls the check, unless this thread has called it a moment ago.
     pub(super) fn check(&mut self) -> Result<()> {
-        let Some(check) = CHECK.get().filter(|_| self.has_asked) else {
+        let Some(check) = CHECK.get().filter(|_| self.has_asked && !IS_HELPER.get()) else {
             self.has_asked = true;
             return Ok(());
         };

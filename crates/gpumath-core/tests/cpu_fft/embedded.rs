@@ -101,12 +101,15 @@ fn random_layouts_axes_and_kinds() {
 #[test]
 fn enough_work_for_two_threads() {
     let random = &mut Random::new(2);
-    let shapes: [(&[usize], &[usize]); 5] = [
+    // The last two are cut into blocks, for two axes or for two of the three.
+    let shapes: [(&[usize], &[usize]); 7] = [
         (&[96, 360], &[0]),
         (&[96, 360], &[0, 1]),
         (&[40, 30, 50], &[2, 0]),
         (&[3, 128, 128], &[1]),
         (&[700, 64], &[1]),
+        (&[20, 64, 54], &[2, 1]),
+        (&[72, 32, 36], &[1, 0, 2]),
     ];
     for (shape, axes) in shapes {
         for kind in KINDS {
@@ -130,48 +133,55 @@ fn enough_work_for_two_threads() {
     }
 }
 
-/// The input is a few spikes, so the spectrum is a sum of as many waves, which is known without a
-/// transform.
 #[test]
 fn long_lengths_against_known_spectra() {
     let mut random = Random::new(3);
     for points in [1 << 16, 1 << 17, 99_991, 100_000, 1 << 20, 1_000_003, 1_048_575, 786_432] {
         for precision in BOTH {
-            let problem = line(TransformKind::C2C, precision, points);
-            let fft = plan(2)(&problem);
-            for direction in [Direction::Forward, Direction::Inverse] {
-                let spikes: Vec<(usize, C)> = (0..5)
-                    .map(|_| (random.below(points), (random.number(), random.number())))
-                    .collect();
-                let mut values = vec![(0.0, 0.0); points];
-                for &(at, value) in &spikes {
-                    values[at] = value;
-                }
-                let mut input = Operand::new(&problem.input, precision, true);
-                input.write(&values);
-                let given = input.read();
-                let mut output = Operand::new(&problem.output, precision, true);
-                let factor = (direction == Direction::Inverse).then(|| random.number());
-                // SAFETY: the operands span their layouts.
-                unsafe { fft.execute(input.address(), output.address(), direction, factor) }
-                    .unwrap();
-                let sign = f64::from(direction.sign());
-                let factor = factor.unwrap_or(1.0);
-                let expected: Vec<C> = (0..points)
-                    .map(|k| {
-                        spikes.iter().fold((0.0, 0.0), |sum, &(at, _)| {
-                            let turn = (at as u128 * k as u128 % points as u128) as f64;
-                            let (sin, cos) =
-                                (sign * std::f64::consts::TAU * turn / points as f64).sin_cos();
-                            let x = (given[at].0 * factor, given[at].1 * factor);
-                            (sum.0 + x.0 * cos - x.1 * sin, sum.1 + x.0 * sin + x.1 * cos)
-                        })
-                    })
-                    .collect();
-                let error = error(&output.read(), &expected);
-                assert!(error < 2.0 * tolerance(precision), "{error:e} {points} {precision:?}");
-            }
+            check_spikes(points, precision, &mut random, plan(2));
         }
+    }
+}
+
+/// The input is a few spikes, so the spectrum is a sum of as many waves, which is known without a
+/// transform.
+pub(crate) fn check_spikes(
+    points: usize,
+    precision: Precision,
+    random: &mut Random,
+    plan: impl Fn(&FftProblem) -> CpuFft,
+) {
+    let problem = line(TransformKind::C2C, precision, points);
+    let fft = plan(&problem);
+    for direction in [Direction::Forward, Direction::Inverse] {
+        let spikes: Vec<(usize, C)> =
+            (0..5).map(|_| (random.below(points), (random.number(), random.number()))).collect();
+        let mut values = vec![(0.0, 0.0); points];
+        for &(at, value) in &spikes {
+            values[at] = value;
+        }
+        let mut input = Operand::new(&problem.input, precision, true);
+        input.write(&values);
+        let given = input.read();
+        let mut output = Operand::new(&problem.output, precision, true);
+        let factor = (direction == Direction::Inverse).then(|| random.number());
+        // SAFETY: the operands span their layouts.
+        unsafe { fft.execute(input.address(), output.address(), direction, factor) }.unwrap();
+        let sign = f64::from(direction.sign());
+        let factor = factor.unwrap_or(1.0);
+        let expected: Vec<C> = (0..points)
+            .map(|k| {
+                spikes.iter().fold((0.0, 0.0), |sum, &(at, _)| {
+                    let turn = (at as u128 * k as u128 % points as u128) as f64;
+                    let (sin, cos) =
+                        (sign * std::f64::consts::TAU * turn / points as f64).sin_cos();
+                    let x = (given[at].0 * factor, given[at].1 * factor);
+                    (sum.0 + x.0 * cos - x.1 * sin, sum.1 + x.0 * sin + x.1 * cos)
+                })
+            })
+            .collect();
+        let error = error(&output.read(), &expected);
+        assert!(error < 2.0 * tolerance(precision), "{error:e} {points} {precision:?}");
     }
 }
 

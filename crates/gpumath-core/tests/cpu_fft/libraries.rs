@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gpumath_core::Error;
-use gpumath_core::fft::FftProblem;
 use gpumath_core::fft::cpu::CpuFft;
 use gpumath_core::fft::cpu::CpuLibrary;
+use gpumath_core::fft::{FftProblem, Precision};
+use gpumath_core::operation::Engine;
 
-use crate::embedded::{BOTH, KINDS, line, random_problem};
+use crate::embedded::{BOTH, KINDS, check_spikes, line, random_problem};
 use crate::reference::{Random, check};
 
 /// Returns the libraries that can be opened, and prints that FFTW is absent if it is.
@@ -43,29 +44,25 @@ fn lengths() {
     }
 }
 
-/// A library may decline outputs with negative strides, but the transforms that it accepts must be
-/// right.
 #[test]
 fn random_layouts_axes_and_kinds() {
     for library in libraries() {
-        let mut declined = 0;
         for seed in 1..=3000 {
             let random = &mut Random::new(seed);
             let (problem, threads) = (random_problem(random), 1 + random.below(2));
-            let threads = NonZeroUsize::new(threads).unwrap();
-            match CpuFft::new(&problem, threads, Some(Arc::clone(&library))) {
-                Ok(fft) => {
-                    assert_eq!(fft.engine_name(), library.name());
-                    check(&problem, random, plan(&library, threads.get()));
-                }
-                Err(error) => {
-                    declined += 1;
-                    assert!(problem.output.strides.iter().any(|&stride| stride < 0), "{problem:?}");
-                    assert!(error.to_string().contains("GPUMATH_FFT_CPU_LIBRARY=embedded"));
-                }
-            }
+            assert_eq!(plan(&library, threads)(&problem).name(), library.name());
+            check(&problem, random, plan(&library, threads));
         }
-        eprintln!("{}: {declined} of 3000 declined", library.name());
+    }
+}
+
+#[test]
+fn long_lines() {
+    let mut random = Random::new(12);
+    for library in libraries() {
+        for points in [1 << 16, 99_991, 100_000] {
+            check_spikes(points, Precision::Double, &mut random, plan(&library, 2));
+        }
     }
 }
 

@@ -1,87 +1,65 @@
-//! A planned Fourier transform on the CPU, by whichever engine computes it.
+//! A planned Fourier transform on the CPU, with the lines of rustfft and realfft or of a library.
 
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::CpuLibrary;
-use super::embedded::EmbeddedFft;
-use super::fftw::FftwFft;
+use super::fftw::FftwPlanner;
+use super::passes::{AxisPasses, Transform};
+use crate::device::ContextGuard;
 use crate::error::{Error, Result};
-use crate::fft::{Direction, FftProblem};
+use crate::fft::{Direction, FftArguments, FftProblem, Precision};
+use crate::operation::{Call, Engine};
 
 /// A planned transform. It holds tables but no work memory, and several threads may execute it at
 /// once.
 pub struct CpuFft {
-    engine: CpuEngine,
+    transform: Box<dyn Transform>,
+    /// The engine's name.
+    name: &'static str,
     inplace: bool,
-    /// About how many bytes its tables take.
-    table_bytes: usize,
     /// Bytes that the addresses of operands are multiples of.
     alignment: usize,
 }
 
 impl fmt::Debug for CpuFft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CpuFft").field("engine", &self.engine_name()).finish_non_exhaustive()
+        f.debug_struct("CpuFft").field("engine", &self.name).finish_non_exhaustive()
     }
 }
 
-/// What computes a transform.
-enum CpuEngine {
-    Embedded(Box<EmbeddedFft>),
-    Fftw(Box<FftwFft>),
-}
-
 impl CpuFft {
-    /// Plans a transform on up to `threads` threads, by `library` or, without one, by the embedded
-    /// engine.
+    /// Plans a transform on up to `threads` threads, with the lines of `library` or, without one,
+    /// of the embedded engine.
     ///
-    /// Where `library` cannot plan the transform, that is an error if it was requested by name. If
-    /// it was only found installed, the embedded engine takes its place.
+    /// Where `library` lacks the precision, that is an error if it was requested by name. If it was
+    /// only found installed, the embedded engine takes its place.
     pub fn new(
         problem: &FftProblem,
         threads: NonZeroUsize,
         library: Option<Arc<CpuLibrary>>,
     ) -> Result<Self> {
-        let planned = library.map(|library| {
-            (
-                library.is_requested(),
-                FftwFft::new(problem, threads, library).map(|fft| CpuEngine::Fftw(Box::new(fft))),
-            )
-        });
-        let engine = match planned {
-            Some((_, Ok(engine))) => engine,
-            Some((true, Err(error))) => return Err(error),
-            None | Some((false, Err(_))) => {
-                CpuEngine::Embedded(Box::new(EmbeddedFft::new(problem, threads)?))
-            }
-        };
-        let element = problem.precision.complex().size();
-        let table_bytes = match &engine {
-            CpuEngine::Embedded(fft) => fft.table_bytes(),
-            // Libraries do not say. They keep about two factors for each point of an axis.
-            CpuEngine::Fftw(_) => (0..problem.axes.len())
-                .map(|position| 2 * element * problem.extent(position) as usize)
-                .sum(),
-        };
-        let alignment = problem.precision.real().size();
-        Ok(Self { engine, inplace: problem.inplace, table_bytes, alignment })
-    }
-
-    /// Returns about how many bytes of host memory the plan takes.
-    #[must_use]
-    pub fn host_memory(&self) -> usize {
-        self.table_bytes
-    }
-
-    /// Returns `"embedded"`, `"mkl"`, `"nvpl"` or `"fftw"`.
-    #[must_use]
-    pub fn engine_name(&self) -> &'static str {
-        match &self.engine {
-            CpuEngine::Embedded(_) => "embedded",
-            CpuEngine::Fftw(fft) => fft.library().name(),
+        let precision = problem.precision;
+        if precision == Precision::Half {
+            return Err(Error::InvalidValue(
+                "the CPU engines have single and double precision; convert the operand to \
+                 complex64 or float32, or run half precision on a GPU"
+                    .into(),
+            ));
         }
+        let is_optional = library.as_ref().is_some_and(|library| !library.is_requested());
+        let planner = library.map(|library| FftwPlanner::new(library, precision)).transpose();
+        let planner = if is_optional { planner.unwrap_or(None) } else { planner? };
+        let name = planner.as_ref().map_or("embedded", FftwPlanner::name);
+        let transform: Box<dyn Transform> = match precision {
+            Precision::Single => {
+                Box::new(AxisPasses::<f32>::new(problem, threads, planner.as_ref())?)
+            }
+            _ => Box::new(AxisPasses::<f64>::new(problem, threads, planner.as_ref())?),
+        };
+        let (inplace, alignment) = (problem.inplace, precision.real().size());
+        Ok(Self { transform, name, inplace, alignment })
     }
 
     /// Transforms the operand at `input` into `output`, and multiplies the result by the factor if
@@ -102,17 +80,6 @@ impl CpuFft {
         direction: Direction,
         factor: Option<f64>,
     ) -> Result<()> {
-        self.check(input, output)?;
-        match &self.engine {
-            // SAFETY: the caller guarantees what the engines require.
-            CpuEngine::Embedded(fft) => unsafe { fft.execute(input, output, direction, factor) },
-            // SAFETY: the caller guarantees what the engines require.
-            CpuEngine::Fftw(fft) => unsafe { fft.execute(input, output, direction, factor) },
-        }
-    }
-
-    /// Returns an error if the addresses do not fit the plan.
-    fn check(&self, input: usize, output: usize) -> Result<()> {
         for (name, address) in [("input", input), ("output", output)] {
             if !address.is_multiple_of(self.alignment) {
                 return Err(Error::InvalidValue(format!(
@@ -127,6 +94,31 @@ impl CpuFft {
                     .into(),
             ));
         }
-        Ok(())
+        // SAFETY: the caller guarantees what the transform requires.
+        unsafe { self.transform.execute(input, output, direction, factor) }
+    }
+}
+
+impl Engine for CpuFft {
+    type Arguments = FftArguments;
+
+    /// `"embedded"`, `"mkl"`, `"nvpl"` or `"fftw"`.
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn host_memory(&self) -> usize {
+        self.transform.table_bytes()
+    }
+
+    unsafe fn execute(
+        &self,
+        _context: Option<&ContextGuard>,
+        call: &Call<'_, FftArguments>,
+    ) -> Result<()> {
+        let (input, output) = call.only_addresses()?;
+        let FftArguments { direction, factor } = call.arguments;
+        // SAFETY: the caller guarantees that the operand and the result fit the problem.
+        unsafe { self.execute(input, output, direction, factor) }
     }
 }

@@ -65,11 +65,6 @@ impl ScratchBuffer {
         Ok(Self { lines: zeroed(count, "a transform on the CPU")? })
     }
 
-    /// Returns the address of the first byte.
-    pub(crate) fn address(&mut self) -> usize {
-        self.lines.as_mut_ptr().expose_provenance()
-    }
-
     /// Returns the buffer to be split into consecutive pieces, each of which starts on a cache
     /// line.
     pub(crate) fn pieces(&mut self) -> ScratchPieces<'_> {

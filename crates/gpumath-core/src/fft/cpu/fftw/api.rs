@@ -49,8 +49,6 @@ pub(super) type Execute = unsafe extern "C" fn(RawPlan, *mut c_void, *mut c_void
 /// The functions of one precision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FftwApi {
-    /// Bytes of a real number.
-    pub(super) real_size: isize,
     pub(super) plan_c2c: PlanC2C,
     pub(super) plan_r2c: PlanReal,
     pub(super) plan_c2r: PlanReal,
@@ -58,7 +56,7 @@ pub(super) struct FftwApi {
     pub(super) execute_r2c: Execute,
     pub(super) execute_c2r: Execute,
     pub(super) destroy_plan: unsafe extern "C" fn(RawPlan),
-    /// `None` if the library has no threads.
+    /// `None` if the library has no threads of its own, which plans here do without.
     pub(super) plan_with_threads: Option<unsafe extern "C" fn(c_int)>,
 }
 
@@ -84,7 +82,6 @@ impl FftwApi {
         // SAFETY: FFTW's manual gives these types to the symbols.
         unsafe {
             let api = Self {
-                real_size: precision.real().size() as isize,
                 plan_c2c: function_at(find("plan_guru64_dft")?),
                 plan_r2c: function_at(find("plan_guru64_dft_r2c")?),
                 plan_c2r: function_at(find("plan_guru64_dft_c2r")?),
@@ -95,9 +92,6 @@ impl FftwApi {
                 plan_with_threads: find("plan_with_nthreads").ok().map(|found| function_at(found)),
             };
             with_planner_lock(|| {
-                if let Ok(found) = find("init_threads") {
-                    function_at::<unsafe extern "C" fn() -> c_int>(found)();
-                }
                 // Other users of FFTW in this process do not take our lock.
                 if let Ok(found) = find("make_planner_thread_safe") {
                     function_at::<unsafe extern "C" fn()>(found)();

@@ -1,331 +1,290 @@
-//! Transforms by a library with FFTW's interface: MKL, NVPL or FFTW itself.
+//! Lines by a library with FFTW's interface: MKL, NVPL or FFTW itself.
+//!
+//! The library transforms lines without gaps, on the thread that calls it. Strides, threads and
+//! factors are the business of the passes, which need not know whose lines they are: they see the
+//! trait of rustfft, or [`LineKernel`].
 
 mod api;
 mod library;
-mod plan;
 
-use std::num::NonZeroUsize;
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
 use std::sync::Arc;
+
+use rustfft::num_complex::Complex;
+use rustfft::{Direction, Fft, FftDirection, Length};
 
 pub use self::library::CpuLibrary;
 
-use self::plan::{FftwPlan, PlanKind, PlanRequest};
-use super::scale::scale;
-use super::scratch::ScratchBuffer;
+use self::api::{
+    DESTROY_INPUT, ESTIMATE, FftwApi, IoDim64, PRESERVE_INPUT, RawPlan, UNALIGNED,
+    with_planner_lock,
+};
+use super::passes::{ForwardLine, InverseLine, LineKernel, Scalar, make_ends_real};
 use crate::error::{Error, Result};
-use crate::fft::{Direction, FftProblem, Precision, TransformKind};
-use crate::tensor::{BatchDim, BatchDims, Layout};
-use rustfft::num_complex::Complex;
+use crate::fft::Precision;
 
-/// A transform planned by a library.
-pub(super) struct FftwFft {
+/// Bytes of short lines that one call of the library transforms, because a call has its own cost.
+const BLOCK_BYTES: usize = 1 << 14;
+
+/// Plans lines by the functions of a library in one precision.
+#[derive(Clone, Debug)]
+pub(super) struct FftwPlanner {
     library: Arc<CpuLibrary>,
-    problem: FftProblem,
-    threads: NonZeroUsize,
-    plans: FftwPlans,
+    api: FftwApi,
 }
 
-/// The plans of each kind of transform. Where there is a copy, they read that instead of the input.
-enum FftwPlans {
-    /// There is nothing to transform.
-    Nothing,
-    /// The copy goes to the output, where the plans work in place.
-    C2C {
-        copy: Option<PackedCopy>,
-        forward: FftwPlan,
-        inverse: FftwPlan,
-    },
-    R2C {
-        copy: Option<PackedCopy>,
-        plan: FftwPlan,
-    },
-    C2R(Box<PackedC2r>),
+/// What a plan computes; complex kinds with the sign of the exponent.
+#[derive(Clone, Copy, Debug)]
+enum PlanKind {
+    C2C(c_int),
+    InPlace(c_int),
+    R2C,
+    C2R,
 }
 
-/// How the input is copied, to packed memory or to the output. Inputs with strides of zero or below
-/// are copied, because such strides can drive the planner of FFTW 3.3.10 into endless recursion.
-/// For the same reason FFTW declines outputs with negative strides.
-struct PackedCopy {
-    precision: Precision,
-    /// All dimensions of the input and the copy but the fastest.
-    outer: BatchDims<2>,
-    fastest: BatchDim<2>,
-    /// Elements of the copy.
-    len: usize,
+/// A plan for some lines, one after the other. Dropping it destroys it.
+struct FftwPlan {
+    raw: RawPlan,
+    points: usize,
+    kind: PlanKind,
+    /// Keeps the library open.
+    planner: FftwPlanner,
 }
 
-/// C2R, which always works on a copy: FFTW's interface overwrites the input of C2R over several
-/// axes, and does not say how the imaginary parts at the ends of a Hermitian half count.
-struct PackedC2r {
-    copy: PackedCopy,
-    /// The layout of the copy.
-    layout: Layout,
-    /// The axis along which the input has half of the numbers only.
-    halved: usize,
-    /// Whether the result has an even length along that axis; the last number is at an end then.
-    even: bool,
-    /// The transforms over every axis but the last, in place within the copy; `None` with one axis.
-    others: Option<FftwPlan>,
-    /// The transform over the last axis, from the copy to the output.
-    last: FftwPlan,
-}
+// SAFETY: FFTW's interface lets any thread execute or destroy a plan, the latter under the lock of
+// the planner, which `drop` takes.
+unsafe impl Send for FftwPlan {}
+// SAFETY: FFTW's interface lets several threads execute one plan at once.
+unsafe impl Sync for FftwPlan {}
 
-impl FftwFft {
-    /// Plans a transform. Returns an error if the library has no plan for it.
-    pub(super) fn new(
-        problem: &FftProblem,
-        threads: NonZeroUsize,
-        library: Arc<CpuLibrary>,
-    ) -> Result<Self> {
-        let threads = if library.lost_its_threads() { NonZeroUsize::MIN } else { threads };
-        let (input, output) = (&problem.input, &problem.output);
-        let api = library.api(problem.precision)?;
-        let axes: Vec<usize> = problem.axes.iter().map(|&axis| axis as usize).collect();
-        let plan = |request: &PlanRequest<'_>| {
-            FftwPlan::new(&api, request, threads)
-                .ok_or_else(|| Error::InvalidValue(no_plan_message(&library, problem)))
-        };
-        if library.name() == "fftw" && has_stride(output, |stride| stride < 0) {
-            return Err(Error::InvalidValue(no_plan_message(&library, problem)));
-        }
-        let indirect = !problem.inplace && has_stride(input, |stride| stride <= 0);
-        let copy_to = |layout: &Layout| {
-            let mut outer = BatchDims::outside(&[], [input, layout]);
-            let fastest = outer.pop_fastest();
-            let len = layout.len() as usize;
-            PackedCopy { precision: problem.precision, outer, fastest, len }
-        };
-        let plans = if input.is_empty() || output.is_empty() {
-            FftwPlans::Nothing
-        } else {
-            match problem.kind {
-                TransformKind::C2C => {
-                    let both = |direction: Direction| {
-                        let sign = direction.sign();
-                        let (from, kind) = if problem.inplace || indirect {
-                            (output, PlanKind::InPlace(sign))
-                        } else {
-                            (input, PlanKind::C2C(sign))
-                        };
-                        plan(&PlanRequest { axes: &axes, from, to: output, kind })
-                    };
-                    FftwPlans::C2C {
-                        copy: indirect.then(|| copy_to(output)),
-                        forward: both(Direction::Forward)?,
-                        inverse: both(Direction::Inverse)?,
-                    }
-                }
-                TransformKind::R2C => {
-                    let packed = Layout::packed(&input.shape, &output.memory_order());
-                    let from = if indirect { &packed } else { input };
-                    let request =
-                        PlanRequest { axes: &axes, from, to: output, kind: PlanKind::R2C };
-                    FftwPlans::R2C {
-                        copy: indirect.then(|| copy_to(&packed)),
-                        plan: plan(&request)?,
-                    }
-                }
-                TransformKind::C2R => {
-                    let layout = Layout::packed(&input.shape, &output.memory_order());
-                    let (others, last) = axes.split_at(axes.len() - 1);
-                    let kind = PlanKind::InPlace(Direction::Inverse.sign());
-                    let within = PlanRequest { axes: others, from: &layout, to: &layout, kind };
-                    let kind = PlanKind::C2R;
-                    let across = PlanRequest { axes: last, from: &layout, to: output, kind };
-                    FftwPlans::C2R(Box::new(PackedC2r {
-                        copy: copy_to(&layout),
-                        halved: last[0],
-                        even: output.shape[last[0]] % 2 == 0,
-                        others: (!others.is_empty()).then(|| plan(&within)).transpose()?,
-                        last: plan(&across)?,
-                        layout,
-                    }))
-                }
-            }
-        };
-        Ok(Self { library, problem: problem.clone(), threads, plans })
+impl FftwPlanner {
+    /// Fails if the library lacks this precision.
+    pub(super) fn new(library: Arc<CpuLibrary>, precision: Precision) -> Result<Self> {
+        let api = library.api(precision)?;
+        Ok(Self { library, api })
     }
 
-    pub(super) fn library(&self) -> &CpuLibrary {
-        &self.library
+    pub(super) fn name(&self) -> &'static str {
+        self.library.name()
     }
 
-    /// Transforms the operand at `input` into `output`, and multiplies the result by the factor if
-    /// there is one.
-    ///
-    /// # Safety
-    /// - The addresses are those of elements (0, …, 0) of memory in the problem's layouts, the
-    ///   input readable and the output writable during the call, and used by no other thread.
-    /// - The two do not overlap, or are equal if the problem is in place.
-    pub(super) unsafe fn execute(
+    /// Plans complex lines.
+    pub(super) fn complex<T: Scalar>(
         &self,
-        input: usize,
-        output: usize,
-        direction: Direction,
-        factor: Option<f64>,
-    ) -> Result<()> {
-        let FftProblem { output: layout, .. } = &self.problem;
-        // SAFETY: the caller guarantees that both addresses are valid for the layouts.
-        unsafe {
-            self.transform(input, output, direction)?;
-            match factor {
-                Some(factor) if !layout.is_empty() => {
-                    scale(output, self.problem.output_dtype(), layout, factor, self.threads)
-                }
-                _ => Ok(()),
-            }
-        }
+        points: usize,
+        direction: FftDirection,
+    ) -> Result<Arc<dyn Fft<T>>> {
+        let sign = if direction == FftDirection::Forward { -1 } else { 1 };
+        let block = (BLOCK_BYTES / (points * size_of::<Complex<T>>())).max(1);
+        let plans = |kind| Ok([self.plan(kind, points, block)?, self.plan(kind, points, 1)?]);
+        let (inplace, elsewhere) = (plans(PlanKind::InPlace(sign))?, plans(PlanKind::C2C(sign))?);
+        Ok(Arc::new(ComplexLines { points, direction, block, inplace, elsewhere }))
     }
 
-    /// Transforms without a factor.
-    ///
-    /// # Safety
-    /// As for [`Self::execute`].
-    unsafe fn transform(&self, input: usize, output: usize, direction: Direction) -> Result<()> {
-        if self.threads.get() > 1 && self.library.lost_its_threads() {
-            let alone = Self::new(&self.problem, NonZeroUsize::MIN, Arc::clone(&self.library))?;
-            // SAFETY: the caller guarantees the same.
-            return unsafe { alone.transform(input, output, direction) };
-        }
-        // SAFETY: the plans were made for these layouts, for which the caller guarantees that the
-        // addresses are valid. Buffers have room for the copies.
-        unsafe {
-            match (&self.plans, direction) {
-                (FftwPlans::Nothing, _) => Ok(()),
-                (FftwPlans::C2C { copy, forward: plan, .. }, Direction::Forward)
-                | (FftwPlans::C2C { copy, inverse: plan, .. }, Direction::Inverse) => {
-                    let mut from = input;
-                    if let Some(copy) = copy {
-                        copy.run::<true>(input, output);
-                        from = output;
+    /// Plans a line from real to complex numbers.
+    pub(super) fn real<T: Scalar>(&self, points: usize) -> Result<ForwardLine<T>> {
+        Ok(Box::new(RealLine(self.plan(PlanKind::R2C, points, 1)?, PhantomData)))
+    }
+
+    /// Plans a line from complex to real numbers.
+    pub(super) fn half<T: Scalar>(&self, points: usize) -> Result<InverseLine<T>> {
+        Ok(Box::new(HalfLine(self.plan(PlanKind::C2R, points, 1)?, PhantomData)))
+    }
+
+    fn plan(&self, kind: PlanKind, points: usize, lines: usize) -> Result<FftwPlan> {
+        let half = points / 2 + 1;
+        let (from, to) = match kind {
+            PlanKind::C2C(_) | PlanKind::InPlace(_) => (points, points),
+            PlanKind::R2C => (points, half),
+            PlanKind::C2R => (half, points),
+        };
+        let along = IoDim64 { n: points as isize, from: 1, to: 1 };
+        let batch = IoDim64 { n: lines as isize, from: from as isize, to: to as isize };
+        let (along, batch) = (&raw const along, &raw const batch);
+        // With ESTIMATE the planner does not touch memory. It only compares the addresses.
+        let source = std::ptr::without_provenance_mut(4096);
+        let target = std::ptr::without_provenance_mut(8192);
+        let (flags, api) = (ESTIMATE | UNALIGNED, &self.api);
+        let kept = flags | PRESERVE_INPUT;
+        let raw = with_planner_lock(|| {
+            // SAFETY: the dimensions outlive the calls, the types are those of the interface, and
+            // the lock is held.
+            unsafe {
+                if let Some(plan_with_threads) = api.plan_with_threads {
+                    plan_with_threads(1);
+                }
+                match kind {
+                    PlanKind::C2C(sign) => {
+                        (api.plan_c2c)(1, along, 1, batch, source, target, sign, kept)
                     }
-                    plan.execute(from, output);
-                    Ok(())
+                    PlanKind::InPlace(sign) => {
+                        (api.plan_c2c)(1, along, 1, batch, source, source, sign, flags)
+                    }
+                    PlanKind::R2C => (api.plan_r2c)(1, along, 1, batch, source, target, kept),
+                    PlanKind::C2R => {
+                        let flags = flags | DESTROY_INPUT;
+                        (api.plan_c2r)(1, along, 1, batch, source, target, flags)
+                    }
                 }
-                (FftwPlans::R2C { copy: None, plan }, _) => {
-                    plan.execute(input, output);
-                    Ok(())
-                }
-                (FftwPlans::R2C { copy: Some(copy), plan }, _) => {
-                    let mut buffer = copy.buffer::<false>()?;
-                    let address = buffer.address();
-                    copy.run::<false>(input, address);
-                    plan.execute(address, output);
-                    Ok(())
-                }
-                (FftwPlans::C2R(inverse), _) => inverse.execute(input, output),
             }
+        });
+        if raw.is_null() {
+            return Err(Error::InvalidValue(format!(
+                "{} ({}) has no plan for {kind:?} lines of {points} points; set {}=embedded",
+                self.name(),
+                self.library.path(),
+                library::VARIABLE,
+            )));
+        }
+        Ok(FftwPlan { raw, points, kind, planner: self.clone() })
+    }
+}
+
+impl FftwPlan {
+    /// Transforms the lines of the plan.
+    ///
+    /// # Safety
+    /// Both addresses are those of numbers of the plan's types for its lines; they are equal if the
+    /// plan is in place, and the lines are apart otherwise. The input of C2R can be written.
+    unsafe fn execute<From, To>(&self, from: *const From, to: *mut To) {
+        let api = &self.planner.api;
+        let execute = match self.kind {
+            PlanKind::C2C(_) | PlanKind::InPlace(_) => api.execute_c2c,
+            PlanKind::R2C => api.execute_r2c,
+            PlanKind::C2R => api.execute_c2r,
+        };
+        // SAFETY: the plan takes any alignment, and the caller guarantees that the lines are valid.
+        unsafe { execute(self.raw, from.cast_mut().cast::<c_void>(), to.cast::<c_void>()) };
+    }
+}
+
+impl Drop for FftwPlan {
+    fn drop(&mut self) {
+        // SAFETY: the plan is alive, nobody executes it any more, and the lock is held.
+        with_planner_lock(|| unsafe { (self.planner.api.destroy_plan)(self.raw) });
+    }
+}
+
+/// Plans for complex lines: each for a block of lines and for one line.
+struct ComplexLines {
+    points: usize,
+    direction: FftDirection,
+    /// Lines of a block.
+    block: usize,
+    inplace: [FftwPlan; 2],
+    elsewhere: [FftwPlan; 2],
+}
+
+impl ComplexLines {
+    /// Transforms lines with so many elements together.
+    ///
+    /// # Safety
+    /// As for [`FftwPlan::execute`] of these plans.
+    unsafe fn run<T>(
+        &self,
+        [many, one]: &[FftwPlan; 2],
+        (from, to): (*const Complex<T>, *mut Complex<T>),
+        elements: usize,
+    ) {
+        let (lines, mut line) = (elements / self.points, 0);
+        while line < lines {
+            let is_block = lines - line >= self.block;
+            let at = line * self.points;
+            // SAFETY: these are lines for which the caller gives the guarantees.
+            unsafe { if is_block { many } else { one }.execute(from.add(at), to.add(at)) };
+            line += if is_block { self.block } else { 1 };
         }
     }
 }
 
-impl PackedCopy {
-    /// Takes a buffer with room for the copy.
-    fn buffer<const COMPLEX: bool>(&self) -> Result<ScratchBuffer> {
-        let size = self.precision.real().size();
-        ScratchBuffer::take(self.len * if COMPLEX { 2 * size } else { size })
-    }
-
-    /// Copies the input at `from` to `to`.
-    ///
-    /// # Safety
-    /// - The addresses are valid for the two layouts, with elements of the precision.
-    /// - The two do not overlap.
-    unsafe fn run<const COMPLEX: bool>(&self, from: usize, to: usize) {
-        // SAFETY: the caller guarantees the same, and the types are those of the precision.
-        unsafe {
-            match (self.precision, COMPLEX) {
-                (Precision::Single, false) => self.copy_as::<f32>(from, to),
-                (Precision::Single, true) => self.copy_as::<Complex<f32>>(from, to),
-                (_, false) => self.copy_as::<f64>(from, to),
-                (_, true) => self.copy_as::<Complex<f64>>(from, to),
-            }
-        }
-    }
-
-    /// Like [`Self::run`], for elements of type `E`.
-    ///
-    /// # Safety
-    /// As for [`Self::run`], with elements of type `E`.
-    unsafe fn copy_as<E: Copy>(&self, from: usize, to: usize) {
-        let from = std::ptr::with_exposed_provenance::<E>(from);
-        let to = std::ptr::with_exposed_provenance_mut::<E>(to);
-        let [from_stride, to_stride] = self.fastest.strides.map(|stride| stride as isize);
-        for entry in 0..self.outer.count() {
-            let [from_offset, to_offset] = self.outer.offsets(entry).map(|offset| offset as isize);
-            for index in 0..self.fastest.extent as isize {
-                // SAFETY: these are elements of the layouts, for which the caller guarantees that
-                // the addresses are valid.
-                unsafe {
-                    *to.offset(to_offset + index * to_stride) =
-                        *from.offset(from_offset + index * from_stride);
-                }
-            }
-        }
+impl Length for ComplexLines {
+    fn len(&self) -> usize {
+        self.points
     }
 }
 
-impl PackedC2r {
-    /// Transforms the operand at `input` into `output`.
-    ///
-    /// # Safety
-    /// As for [`FftwFft::execute`].
-    unsafe fn execute(&self, input: usize, output: usize) -> Result<()> {
-        let mut buffer = self.copy.buffer::<true>()?;
-        let address = buffer.address();
-        // SAFETY: the buffer has room for the copy, whose layout the plans were made for. The
-        // caller guarantees that `input` and `output` are valid.
-        unsafe {
-            self.copy.run::<true>(input, address);
-            if let Some(others) = &self.others {
-                others.execute(address, address);
-            }
-            match self.copy.precision {
-                Precision::Single => self.make_ends_real::<f32>(address),
-                _ => self.make_ends_real::<f64>(address),
-            }
-            self.last.execute(address, output);
-        }
-        Ok(())
-    }
-
-    /// Sets the imaginary parts at the ends of each Hermitian half to zero, because these numbers
-    /// are their own mirror images.
-    ///
-    /// # Safety
-    /// `address` is that of complex numbers of `T` in the layout of the copy.
-    unsafe fn make_ends_real<T: Default>(&self, address: usize) {
-        let numbers = std::ptr::with_exposed_provenance_mut::<Complex<T>>(address);
-        let ends = [0, self.layout.shape[self.halved] - 1];
-        let lines = BatchDims::outside(&[self.halved], [&self.layout]);
-        for &end in &ends[..if self.even { 2 } else { 1 }] {
-            for line in 0..lines.count() {
-                let [offset] = lines.offsets(line);
-                let end = end * self.layout.strides[self.halved];
-                // SAFETY: this is an element of the copy.
-                unsafe { (*numbers.offset((offset + end) as isize)).im = T::default() };
-            }
-        }
+impl Direction for ComplexLines {
+    fn fft_direction(&self) -> FftDirection {
+        self.direction
     }
 }
 
-/// Returns whether a stride that matters is such a one.
-fn has_stride(layout: &Layout, such: impl Fn(i64) -> bool) -> bool {
-    layout.shape.iter().zip(&layout.strides).any(|(&extent, &stride)| extent > 1 && such(stride))
+impl<T: Scalar> Fft<T> for ComplexLines {
+    fn process_with_scratch(&self, buffer: &mut [Complex<T>], _scratch: &mut [Complex<T>]) {
+        let to = buffer.as_mut_ptr();
+        // SAFETY: the buffer has these lines, in which the plans work.
+        unsafe { self.run(&self.inplace, (to.cast_const(), to), buffer.len()) };
+    }
+
+    fn process_immutable_with_scratch(
+        &self,
+        input: &[Complex<T>],
+        output: &mut [Complex<T>],
+        _scratch: &mut [Complex<T>],
+    ) {
+        let elements = input.len().min(output.len());
+        // SAFETY: both slices have these lines, and are apart.
+        unsafe { self.run(&self.elsewhere, (input.as_ptr(), output.as_mut_ptr()), elements) };
+    }
+
+    fn process_outofplace_with_scratch(
+        &self,
+        input: &mut [Complex<T>],
+        output: &mut [Complex<T>],
+        scratch: &mut [Complex<T>],
+    ) {
+        self.process_immutable_with_scratch(input, output, scratch);
+    }
+
+    fn get_inplace_scratch_len(&self) -> usize {
+        0
+    }
+
+    fn get_outofplace_scratch_len(&self) -> usize {
+        0
+    }
+
+    fn get_immutable_scratch_len(&self) -> usize {
+        0
+    }
 }
 
-/// Returns the message for a transform that the library has no plan for.
-fn no_plan_message(library: &CpuLibrary, problem: &FftProblem) -> String {
-    format!(
-        "{} ({}) has no plan for this {:?} transform over axes {:?} of a {:?} operand with strides \
-         {:?} to strides {:?}; set {}=embedded",
-        library.name(),
-        library.path(),
-        problem.kind,
-        problem.axes,
-        problem.input.shape,
-        problem.input.strides,
-        problem.output.strides,
-        library::VARIABLE,
-    )
+/// A plan for one line from real to complex numbers.
+struct RealLine<T>(FftwPlan, PhantomData<T>);
+
+impl<T: Scalar> LineKernel for RealLine<T> {
+    type Real = T;
+    type From = T;
+    type To = Complex<T>;
+    type Scratch = Complex<T>;
+
+    fn lengths(&self) -> (usize, usize, usize) {
+        (self.0.points, self.0.points / 2 + 1, 0)
+    }
+
+    fn run(&self, from: &mut [T], to: &mut [Complex<T>], _scratch: &mut [Complex<T>]) {
+        // SAFETY: the slices have the lengths above.
+        unsafe { self.0.execute(from.as_ptr(), to.as_mut_ptr()) };
+    }
+}
+
+/// A plan for one line from complex to real numbers.
+struct HalfLine<T>(FftwPlan, PhantomData<T>);
+
+impl<T: Scalar> LineKernel for HalfLine<T> {
+    type Real = T;
+    type From = Complex<T>;
+    type To = T;
+    type Scratch = Complex<T>;
+
+    fn lengths(&self) -> (usize, usize, usize) {
+        (self.0.points / 2 + 1, self.0.points, 0)
+    }
+
+    fn run(&self, from: &mut [Complex<T>], to: &mut [T], _scratch: &mut [Complex<T>]) {
+        make_ends_real(from, to.len());
+        // SAFETY: the slices have the lengths above, and the input may be overwritten.
+        unsafe { self.0.execute(from.as_mut_ptr().cast_const(), to.as_mut_ptr()) };
+    }
 }

@@ -20,6 +20,7 @@ use super::line_tiles::{LineTiles, StridePair};
 use super::short_lines::MAX_POINTS;
 use super::tables::{PURPOSE, exp_i, fill_parallel, for_each_index};
 use crate::error::Result;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scratch::ScratchBuffer;
 use crate::memory::{check_available, zeroed};
 use crate::parallel::SyncPtr;
@@ -42,6 +43,7 @@ impl<T: Scalar> LongReal<T> {
         is_forward: bool,
         lines: usize,
         threads: NonZeroUsize,
+        library: Option<&FftwPlanner>,
     ) -> Result<Option<Self>> {
         check_available::<T>(points, &format!("a transform of {points} points"))?;
         let is_even = points.is_multiple_of(2);
@@ -51,7 +53,7 @@ impl<T: Scalar> LongReal<T> {
         let shape = GridShape::new(complex, lines, threads).filter(|_| is_shared);
         let Some(shape) = shape else { return Ok(None) };
         let direction = if is_forward { FftDirection::Forward } else { FftDirection::Inverse };
-        let fft = FourStepFft::new(shape, direction, threads)?;
+        let fft = FourStepFft::new(shape, direction, threads, library)?;
         let mut turns = zeroed(if is_even { complex / 2 + 1 } else { 0 }, PURPOSE)?;
         let turn = -2.0 * PI / points as f64;
         fill_parallel(&mut turns, threads, |k| exp_i(k as f64 * turn))?;

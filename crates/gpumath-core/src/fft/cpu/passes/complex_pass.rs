@@ -10,9 +10,10 @@ use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
-use super::short_lines::{plan_line, table_bytes};
+use super::short_lines::{plan_line_by, table_bytes};
 use crate::error::Result;
 use crate::fft::Direction;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scale::scale_slice;
 use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
@@ -31,6 +32,7 @@ struct ComplexKernel<T: Scalar> {
     grid: Option<GridShape>,
     forward: OnceLock<PlannedKernel<T>>,
     inverse: OnceLock<PlannedKernel<T>>,
+    library: Option<FftwPlanner>,
 }
 
 enum PlannedKernel<T: Scalar> {
@@ -51,10 +53,12 @@ impl<T: Scalar> ComplexKernel<T> {
         }
         // Threads that come at once may all plan, because no lock is held during long work. The
         // first to be done prevails.
+        let library = self.library.as_ref();
         let planned = match self.grid {
-            None => PlannedKernel::Line(plan_line(self.points, direction)?),
+            None => PlannedKernel::Line(plan_line_by(library, self.points, direction)?),
             Some(grid) => {
-                PlannedKernel::FourStep(Box::new(FourStepFft::new(grid, direction, threads)?))
+                let fft = FourStepFft::new(grid, direction, threads, library)?;
+                PlannedKernel::FourStep(Box::new(fft))
             }
         };
         Ok(cell.get_or_init(|| planned))
@@ -83,6 +87,7 @@ impl<T: Scalar> ComplexPass<T> {
         mut lines: LineTiles,
         inplace: bool,
         threads: NonZeroUsize,
+        library: Option<&FftwPlanner>,
     ) -> Self {
         let size = size_of::<Complex<T>>();
         let sliced = (lines.along.from == 1 && lines.along.to == 1) || points == 1;
@@ -97,8 +102,9 @@ impl<T: Scalar> ComplexPass<T> {
             None => lines.cut_for_copies(size * points, threads),
         }
         let layout = (!sliced).then(|| BufferLayout::new(points, size));
-        let kernel =
-            ComplexKernel { points, grid, forward: OnceLock::new(), inverse: OnceLock::new() };
+        let (forward, inverse) = (OnceLock::new(), OnceLock::new());
+        let library = library.cloned();
+        let kernel = ComplexKernel { points, grid, forward, inverse, library };
         Self { kernel, lines, inplace, layout }
     }
 

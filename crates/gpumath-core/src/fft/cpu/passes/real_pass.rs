@@ -12,13 +12,14 @@ use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
 use super::long_real::LongReal;
 use super::short_lines::{plan_half_line, plan_real_line, table_bytes};
 use crate::error::Result;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scale::{RealParts, scale_slice};
 use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::memory::Pod;
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// The transform of one line.
-pub(crate) trait LineKernel: Sync {
+pub(crate) trait LineKernel: Send + Sync {
     type Real: Scalar;
     type From: Pod;
     type To: RealParts<Self::Real> + Mul<Self::Real, Output = Self::To>;
@@ -29,6 +30,28 @@ pub(crate) trait LineKernel: Sync {
 
     /// Transforms a line, and overwrites `from`.
     fn run(&self, from: &mut [Self::From], to: &mut [Self::To], scratch: &mut [Self::Scratch]);
+}
+
+/// A line from real to complex numbers.
+pub(crate) type ForwardLine<T> =
+    Box<dyn LineKernel<Real = T, From = T, To = Complex<T>, Scratch = Complex<T>>>;
+
+/// A line from complex to real numbers.
+pub(crate) type InverseLine<T> =
+    Box<dyn LineKernel<Real = T, From = Complex<T>, To = T, Scratch = Complex<T>>>;
+
+/// Sets the imaginary parts at the ends of a Hermitian half of `points` to zero. The first number,
+/// and the last one of an even length, are their own mirror images, but realfft returns an error
+/// for other parts, and FFTW's interface does not say how they count.
+pub(crate) fn make_ends_real<T: Scalar>(half: &mut [Complex<T>], points: usize) {
+    if let Some(first) = half.first_mut() {
+        first.im = T::zero();
+    }
+    if points.is_multiple_of(2)
+        && let Some(last) = half.last_mut()
+    {
+        last.im = T::zero();
+    }
 }
 
 struct R2cKernel<T: Scalar>(Arc<dyn RealToComplex<T>>);
@@ -62,17 +85,7 @@ impl<T: Scalar> LineKernel for C2rKernel<T> {
     }
 
     fn run(&self, from: &mut [Complex<T>], to: &mut [T], scratch: &mut [Complex<T>]) {
-        // The first number of a Hermitian half, and the last one if the result has an even length,
-        // are their own mirror images. So their imaginary parts count as zero, but realfft returns
-        // an error for others.
-        if let Some(first) = from.first_mut() {
-            first.im = T::zero();
-        }
-        if to.len().is_multiple_of(2)
-            && let Some(last) = from.last_mut()
-        {
-            last.im = T::zero();
-        }
+        make_ends_real(from, to.len());
         let done = self.0.process_with_scratch(from, to, scratch);
         debug_assert!(done.is_ok(), "the lengths come from the plan and the ends are real");
     }
@@ -85,8 +98,8 @@ pub(super) struct RealPass<T: Scalar> {
 }
 
 enum RealKernel<T: Scalar> {
-    Forward(R2cKernel<T>),
-    Inverse(C2rKernel<T>),
+    Forward(ForwardLine<T>),
+    Inverse(InverseLine<T>),
     /// One line at a time, on several threads.
     Long(Box<LongReal<T>>),
 }
@@ -98,11 +111,15 @@ impl<T: Scalar> RealPass<T> {
         is_forward: bool,
         mut lines: LineTiles,
         threads: NonZeroUsize,
+        library: Option<&FftwPlanner>,
     ) -> Result<Self> {
-        let kernel = match LongReal::new(points, is_forward, lines.count(), threads)? {
-            Some(long) => RealKernel::Long(Box::new(long)),
-            None if is_forward => RealKernel::Forward(R2cKernel(plan_real_line(points)?)),
-            None => RealKernel::Inverse(C2rKernel(plan_half_line(points)?)),
+        let long = LongReal::new(points, is_forward, lines.count(), threads, library)?;
+        let kernel = match (long, library) {
+            (Some(long), _) => RealKernel::Long(Box::new(long)),
+            (_, Some(library)) if is_forward => RealKernel::Forward(library.real(points)?),
+            (_, Some(library)) => RealKernel::Inverse(library.half(points)?),
+            _ if is_forward => RealKernel::Forward(Box::new(R2cKernel(plan_real_line(points)?))),
+            _ => RealKernel::Inverse(Box::new(C2rKernel(plan_half_line(points)?))),
         };
         match kernel {
             RealKernel::Long(_) => lines.cut_into_tiles(1),
@@ -138,10 +155,10 @@ impl<T: Scalar> RealPass<T> {
         unsafe {
             match &self.kernel {
                 RealKernel::Forward(kernel) => {
-                    run_lines(kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
+                    run_lines(&**kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
                 }
                 RealKernel::Inverse(kernel) => {
-                    run_lines(kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
+                    run_lines(&**kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
                 }
                 RealKernel::Long(long) => long.run_lines(&self.lines, (from, to), factor, threads),
             }
@@ -153,7 +170,7 @@ impl<T: Scalar> RealPass<T> {
 ///
 /// # Safety
 /// As for [`RealPass::run`], with the layouts that `lines` were made from.
-pub(crate) unsafe fn run_lines<K: LineKernel>(
+pub(crate) unsafe fn run_lines<K: LineKernel + ?Sized>(
     kernel: &K,
     lines: &LineTiles,
     (from, to): (*const K::From, *mut K::To),

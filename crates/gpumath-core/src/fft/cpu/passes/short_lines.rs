@@ -1,4 +1,5 @@
-//! Plans of rustfft and realfft, for lines that are short enough to be transformed as a whole.
+//! Plans for lines that are short enough to be transformed as a whole: of rustfft and realfft, or
+//! of a library that takes their place.
 //!
 //! Both crates end the process where memory is short. So they get only lines whose tables are
 //! small, and only after a look whether there is memory for them.
@@ -12,6 +13,7 @@ use rustfft::{Fft, FftDirection, FftPlanner};
 use super::Scalar;
 use super::grid_shape::largest_prime_factor;
 use crate::error::Result;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::memory::check_available;
 
 /// Points of the longest line that is transformed as a whole. Planning it takes less than a second.
@@ -24,6 +26,16 @@ pub(crate) fn plan_line<T: Scalar>(
 ) -> Result<Arc<dyn Fft<T>>> {
     check::<T>(points)?;
     Ok(FftPlanner::new().plan_fft(points, direction))
+}
+
+/// Like [`plan_line`], by a library if there is one.
+pub(super) fn plan_line_by<T: Scalar>(
+    library: Option<&FftwPlanner>,
+    points: usize,
+    direction: FftDirection,
+) -> Result<Arc<dyn Fft<T>>> {
+    library
+        .map_or_else(|| plan_line(points, direction), |library| library.complex(points, direction))
 }
 
 /// Plans a real-to-complex transform.

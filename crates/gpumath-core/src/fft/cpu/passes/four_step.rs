@@ -18,9 +18,10 @@ use rustfft::{Fft, FftDirection};
 use super::Scalar;
 use super::grid_shape::{GridShape, TILE_WIDTH};
 use super::line_tiles::{BufferLayout, gather, scatter};
-use super::short_lines::{plan_line, table_bytes};
+use super::short_lines::{plan_line_by, table_bytes};
 use super::tables::{PURPOSE, Twiddles, exp_i, fill_parallel, for_each_index, sign};
 use crate::error::Result;
+use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
 use crate::memory::zeroed;
 use crate::parallel::{SyncPtr, parallel_for};
@@ -53,6 +54,7 @@ impl<T: Scalar> FourStepFft<T> {
         shape: GridShape,
         direction: FftDirection,
         threads: NonZeroUsize,
+        library: Option<&FftwPlanner>,
     ) -> Result<Self> {
         let grid = shape.rows * shape.columns;
         let padded = shape.is_padded();
@@ -60,8 +62,8 @@ impl<T: Scalar> FourStepFft<T> {
         let first = if padded { FftDirection::Forward } else { direction };
         let mut fft = Self {
             shape,
-            columns: plan_line(shape.rows, first)?,
-            rows: plan_line(shape.columns, first)?,
+            columns: plan_line_by(library, shape.rows, first)?,
+            rows: plan_line_by(library, shape.columns, first)?,
             twiddles: Twiddles::new(shape, sign(first), threads)?,
             chirp: None,
         };
@@ -97,8 +99,8 @@ impl<T: Scalar> FourStepFft<T> {
             fft.chirp = Some(Chirp {
                 wave,
                 spectrum,
-                inverse_columns: plan_line(shape.rows, FftDirection::Inverse)?,
-                inverse_rows: plan_line(shape.columns, FftDirection::Inverse)?,
+                inverse_columns: plan_line_by(library, shape.rows, FftDirection::Inverse)?,
+                inverse_rows: plan_line_by(library, shape.columns, FftDirection::Inverse)?,
             });
         }
         Ok(fft)
