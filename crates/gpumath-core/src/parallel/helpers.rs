@@ -1,8 +1,7 @@
 //! The helper threads of a process.
 //!
-//! A loop begins and ends some microseconds after its work only if no thread has to sleep for it. So
-//! helpers join and leave a loop by one atomic number, without a lock, and look for loops for a
-//! while before they sleep.
+//! A short loop gains from helpers only if no thread has to sleep for it. So they join and leave a
+//! loop by one atomic number, without a lock, and look for loops for a while before they sleep.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

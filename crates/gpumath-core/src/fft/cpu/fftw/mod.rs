@@ -24,7 +24,11 @@ use super::passes::{ForwardLine, InverseLine, LineKernel, Scalar, make_ends_real
 use crate::error::{Error, Result};
 use crate::fft::Precision;
 
-/// Bytes of short lines that one call of the library transforms, because a call has its own cost.
+/// Lines that one call of the library transforms where they are short, because a call has its own
+/// cost. Tiles have a multiple of so many.
+const BLOCK: usize = 16;
+
+/// Bytes of such a block of lines at most.
 const BLOCK_BYTES: usize = 1 << 14;
 
 /// Plans lines by the functions of a library in one precision.
@@ -76,7 +80,7 @@ impl FftwPlanner {
         direction: FftDirection,
     ) -> Result<Arc<dyn Fft<T>>> {
         let sign = if direction == FftDirection::Forward { -1 } else { 1 };
-        let block = (BLOCK_BYTES / (points * size_of::<Complex<T>>())).max(1);
+        let block = (BLOCK_BYTES / (points * size_of::<Complex<T>>())).clamp(1, BLOCK);
         let plans = |kind| Ok([self.plan(kind, points, block)?, self.plan(kind, points, 1)?]);
         let (inplace, elsewhere) = (plans(PlanKind::InPlace(sign))?, plans(PlanKind::C2C(sign))?);
         Ok(Arc::new(ComplexLines { points, direction, block, inplace, elsewhere }))
