@@ -84,6 +84,9 @@ class Pieces(NamedTuple):
 # as keep it busy.
 _NUMBERS_ON_CPU, _NUMBERS_ON_GPU = 1 << 15, 1 << 26
 
+# Bytes of a piece, as complex numbers, that a core's cache holds beside its transform.
+_CACHED_BYTES = 3 << 20
+
 # Bytes of the result below which a GPU transforms the whole arrays.
 _LEAST_ON_GPU = 1 << 26
 
@@ -140,6 +143,11 @@ def pieces_of(product: Product, is_on_gpu: bool, least: int = 8) -> Pieces | Non
         length = product.fast(2 * length, True)
     if not lengths:
         return None
+    if not is_on_gpu:
+        size *= 2 if product.is_real else 1
+        for other, n in zip(product.axes, product.lengths(), strict=True):
+            size *= n if other != axis else 1
+        lengths = [n for n in lengths if n * size <= _CACHED_BYTES] or lengths[:1]
     best = min(lengths, key=lambda n: (_LINE_COST + _transform_cost((n,))) / (n - points + 1))
     return Pieces(axis, best, best - points + 1)
 
