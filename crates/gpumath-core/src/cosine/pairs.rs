@@ -140,7 +140,7 @@ impl<T: Scalar> PairPlan<T> {
     }
 
     /// Transforms the lines of the buffer, which follow each other as the layout says.
-    pub(super) fn transform(&self, buffer: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+    fn transform(&self, buffer: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         let layout = self.layout();
         if self.fft.len() == 1 {
             return;
