@@ -12,10 +12,16 @@ from gpumath.bench import _report
 Call = Callable[[], object]
 
 
-def medians(calls: Mapping[str, Call], seconds: float, on_gpu: bool) -> dict[str, float]:
-    """Return the median seconds of each call; all of them run in every round."""
+def medians(
+    calls: Mapping[str, Call], seconds: float, on_gpu: bool, *, cpu_time: bool = False
+) -> dict[str, float]:
+    """Return the median seconds of each call; all of them run in every round.
+
+    With ``cpu_time`` they are those that this thread computed, which others on a busy machine
+    disturb less.
+    """
     times: dict[str, list[float]] = {name: [] for name in calls}
-    measure = _gpu_seconds if on_gpu else _seconds
+    measure = _gpu_seconds if on_gpu else _cpu_seconds if cpu_time else _seconds
     for call in calls.values():
         measure(call, 1)
     repeats = {name: _repeats(measure, call) for name, call in calls.items()}
@@ -36,6 +42,13 @@ def _seconds(call: Call, repeats: int) -> float:
     for _ in range(repeats):
         call()
     return (time.perf_counter() - start) / repeats
+
+
+def _cpu_seconds(call: Call, repeats: int) -> float:
+    start = time.thread_time()
+    for _ in range(repeats):
+        call()
+    return (time.thread_time() - start) / repeats
 
 
 def _gpu_seconds(call: Call, repeats: int) -> float:

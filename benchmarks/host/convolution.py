@@ -113,6 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each row")
+    parser.add_argument("--cpu-time", action="store_true", help="of the thread; on one core")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "complex64"])
     parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
     parser.add_argument("--methods", action="store_true", help="compare gpumath's methods")
@@ -130,7 +131,7 @@ def main() -> None:
             calls = of_methods(name, in1, in2)
         else:
             calls = subjects(name, in1, in2, arguments.gpu)
-        times = medians(calls, arguments.seconds, arguments.gpu)
+        times = medians(calls, arguments.seconds, arguments.gpu, cpu_time=arguments.cpu_time)
         row = f"{name} {dtype} {first} * {second}"
         found[row] = report(row, times)
     title = f"Convolutions {'on a GPU' if arguments.gpu else 'on the CPU'}"

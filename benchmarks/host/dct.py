@@ -30,6 +30,25 @@ SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
     ("dctn", (512, 512), {}),
     ("dctn", (64, 64, 64), {}),
 ]
+CPU_SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+    ("dct", (2,), {}),
+    ("dct", (8,), {}),
+    ("dct", (127,), {}),
+    ("dct", (99_991,), {}),
+    ("dct", (300_000, 2), {}),
+    ("dct", (100_000, 3), {}),
+    ("dct", (3000, 127), {}),
+    ("dct", (2500, 100), {}),
+    ("dct", (1001, 999), {}),
+    ("dct", (999, 1001), {"axis": 0}),
+    ("dct", (7, 1001), {}),
+    ("dct", (16, 65_536), {}),
+    ("dct", (16, 65_536), {"axis": 0}),
+    ("dct", (65_536, 3), {"axis": 0}),
+    ("idct", (300, 50, 40), {"axis": 0}),
+    ("dst", (40, 50, 300), {"axis": 1}),
+    ("dctn", (8, 8), {}),
+]
 LARGE_SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
     ("dct", (64, 1 << 20), {}),
     ("dct", (8192, 8192), {"axis": 0}),
@@ -43,6 +62,7 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each row")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cpu-time", action="store_true", help="of the thread; for one thread")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "float32"])
     parser.add_argument("--types", nargs="+", type=int, default=[1, 2, 3, 4])
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
@@ -58,7 +78,7 @@ def main() -> None:
         import scipy.fft as peer
     rng = xp.random.default_rng()
     found: dict[str, dict[str, float]] = {}
-    shapes = SHAPES + (LARGE_SHAPES if arguments.gpu else [])
+    shapes = SHAPES + (LARGE_SHAPES if arguments.gpu else CPU_SHAPES)
     # CuPy has the types 2 and 3 only.
     types = [kind for kind in arguments.types if not arguments.gpu or kind in (2, 3)]
     for (name, shape, where), dtype, kind in product(shapes, arguments.dtypes, types):
@@ -70,7 +90,7 @@ def main() -> None:
             if arguments.gpu
             else "SciPy": lambda f=other, x=x, k=kind, kw={**where, **workers}: f(x, k, **kw),
         }
-        times = medians(calls, arguments.seconds, arguments.gpu)
+        times = medians(calls, arguments.seconds, arguments.gpu, cpu_time=arguments.cpu_time)
         axes = f" {where}" if where else ""
         row = f"{name} {kind} {dtype} {shape}{axes}"
         found[row] = report(row, times)

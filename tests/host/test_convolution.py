@@ -120,6 +120,33 @@ def test_some_axes(direct_space: Space, first: Any, second: Any, axes: Any, mode
     np.testing.assert_allclose(direct_space.numpy(result), wanted, atol=1e-10)
 
 
+def test_equal_arrays_again(direct_space: Space) -> None:
+    """What was worked out for two arrays serves others of the same shapes and types alone."""
+    types = ((np.float64, np.float64), (np.float32, np.float32), (np.float64, np.complex128))
+    shapes = (((20, 31), (3, 4)), ((3, 4), (20, 31)))
+    for _ in range(2):
+        for (first, second), mode, (one, other) in product(shapes, MODES, types):
+            a, b = drawn(first, one), drawn(second, other)
+            result = fft.convolve(direct_space.array(a), direct_space.array(b), mode)
+            wanted = expected("convolve", a, b, mode)
+            np.testing.assert_allclose(direct_space.numpy(result), wanted, atol=1e-4)
+            assert direct_space.numpy(result).dtype == np.result_type(a, b)
+
+
+def test_small_images() -> None:
+    """On the CPU, windows of small images are multiplied at a time."""
+    for shape, taps, mode in product(((1, 1), (4, 9), (8, 8), (3, 4, 5)), (1, 2, 4), MODES):
+        for dtype in (np.float32, np.complex128, np.int16):
+            size = (taps,) * len(shape)
+            a, b = ((drawn(s, np.float64) * 9).astype(dtype) for s in (shape, size))
+            if mode == "valid" and taps > min(shape) and taps < max(shape):
+                continue
+            found = fft.convolve(a, b, mode)
+            wanted = scipy.signal.convolve(a.astype(complex), b.astype(complex), mode, "direct")
+            assert (found.dtype, found.shape) == (dtype, wanted.shape)
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+
+
 def test_strided_operands(direct_space: Space) -> None:
     a, b = drawn((40, 60), np.float64).T[::2], drawn((9, 8), np.float64)[:, ::2]
     operands = direct_space.array(a), direct_space.array(b)

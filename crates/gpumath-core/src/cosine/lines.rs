@@ -213,7 +213,7 @@ impl<T: Scalar> LineTransform<T> {
         let threads = useful_threads(from.len() as f64 * (points as f64).log2().max(1.0), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
         lines.cut_for_copies(points as usize * size_of::<T>(), threads);
-        let kernel = if lines.count() > 1 && PairPlan::<T>::takes(kind, points) {
+        let kernel = if lines.count() > 1 {
             lines.cut_into_tiles(lines.width().next_multiple_of(2));
             Kernel::Pairs(PairPlan::new(kind, points as usize, is_sine)?)
         } else {

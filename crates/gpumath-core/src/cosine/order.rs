@@ -261,6 +261,9 @@ impl Piece {
         real: RealLines<T>,
         complex: ComplexLines<T>,
     ) {
+        if self.count == 0 {
+            return;
+        }
         let (pairs, step) = (real.count / 2, self.element.1 * real.along);
         let whole = |count: usize| if real.across == 1 { count / SIDE * SIDE } else { 0 };
         let (whole_pairs, whole_count) = (whole(pairs), whole(self.count));

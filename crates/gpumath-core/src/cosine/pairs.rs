@@ -10,8 +10,7 @@
 //! | II | even elements, odd ones backwards | Y(k) = wZ(k) + w̄Z(m) |
 //! | III | V(k) = w̄(X(k) - iX(m)), inversely | even and odd elements put back |
 //! | IV, even N | two of N / 2 points, one for each part | turned, pairs put back |
-//!
-//! Lines of type IV of an odd length are transformed one by one.
+//! | IV, odd N | every eighth element | turned by odd eighths of a circle |
 
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -35,12 +34,15 @@ pub(super) struct PairPlan<T: Scalar> {
     after: Order,
     fft: Arc<dyn Fft<T>>,
     turns: Vec<Complex<T>>,
-    /// Only of type IV; doubled.
+    /// Only of type IV of an even length; doubled.
     last_turns: Vec<Complex<T>>,
+    /// Only of type IV of an odd length: the element for each place, and its sign.
+    eighths: Vec<(u32, T)>,
 }
 
 impl<T: Scalar> PairPlan<T> {
-    /// Plans a transform of a type and length that [`Self::takes`].
+    /// Plans a transform of type 1 to 4, of at least two points if it is a cosine transform of type
+    /// 1.
     pub(super) fn new(kind: u8, points: usize, is_sine: bool) -> Result<Self> {
         let half = points / 2;
         let turn = |count: usize, angle: &dyn Fn(f64) -> f64| -> Vec<Complex<T>> {
@@ -48,7 +50,7 @@ impl<T: Scalar> PairPlan<T> {
         };
         let folded = Order::Folded { odd_sign: if is_sine { -1.0 } else { 1.0 } };
         let straight = Order::Straight { first: 0, is_reversed: is_sine };
-        let (mut turns, mut last_turns) = (Vec::new(), Vec::new());
+        let (mut turns, mut last_turns, mut eighths) = (Vec::new(), Vec::new(), Vec::new());
         let (mut length, mut direction) = (points, FftDirection::Forward);
         let (before, after) = match kind {
             1 => {
@@ -65,6 +67,10 @@ impl<T: Scalar> PairPlan<T> {
                 direction = FftDirection::Inverse;
                 (straight, folded)
             }
+            _ if !points.is_multiple_of(2) => {
+                eighths = eighths_of(points);
+                (straight, Order::Straight { first: 0, is_reversed: false })
+            }
             _ => {
                 length = half;
                 turns = turn(half, &|j| (4.0 * j + 1.0) / (4 * points) as f64);
@@ -76,12 +82,7 @@ impl<T: Scalar> PairPlan<T> {
             }
         };
         let fft = plan_line(length, direction)?;
-        Ok(Self { kind, is_sine, points, before, after, fft, turns, last_turns })
-    }
-
-    /// Returns whether lines of this type and length are transformed in pairs.
-    pub(super) fn takes(kind: u8, points: i64) -> bool {
-        kind != 4 || points % 2 == 0
+        Ok(Self { kind, is_sine, points, before, after, fft, turns, last_turns, eighths })
     }
 
     /// Returns how lines follow each other in the buffer.
@@ -90,9 +91,9 @@ impl<T: Scalar> PairPlan<T> {
         BufferLayout::new(points, size_of::<Complex<T>>())
     }
 
-    /// Returns the complex numbers that the Fourier transform works in.
+    /// Returns the complex numbers that a line and the Fourier transform are worked on in.
     pub(super) fn scratch_len(&self) -> usize {
-        self.fft.get_inplace_scratch_len()
+        self.fft.get_inplace_scratch_len().max(self.eighths.len())
     }
 
     /// Transforms real lines. `buffer` has room for half as many complex ones, rounded up.
@@ -125,12 +126,12 @@ impl<T: Scalar> PairPlan<T> {
         for line in buffer.chunks_exact_mut(pitch) {
             let line = &mut line[..points];
             weigh(line, self.before, self.points, factors.before);
-            self.prepare(line);
+            self.prepare(line, scratch);
         }
         self.transform(buffer, scratch);
         for line in buffer.chunks_exact_mut(pitch) {
             let line = &mut line[..points];
-            self.finish(line);
+            self.finish(line, scratch);
             weigh(line, self.after, self.points, factors.after);
         }
         let complex = ComplexLines { first: buffer.as_mut_ptr(), pitch };
@@ -139,8 +140,11 @@ impl<T: Scalar> PairPlan<T> {
     }
 
     /// Transforms the lines of the buffer, which follow each other as the layout says.
-    pub(super) fn transform(&self, buffer: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+    fn transform(&self, buffer: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         let layout = self.layout();
+        if self.fft.len() == 1 {
+            return;
+        }
         if layout.is_gapless() {
             self.fft.process_with_scratch(buffer, scratch);
         } else {
@@ -151,7 +155,7 @@ impl<T: Scalar> PairPlan<T> {
     }
 
     /// Does in place what comes between the elements' way and the Fourier transform.
-    fn prepare(&self, line: &mut [Complex<T>]) {
+    fn prepare(&self, line: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         match self.kind {
             1 if self.is_sine => {
                 let (ahead, behind) = line.split_at_mut(self.points + 1);
@@ -172,6 +176,13 @@ impl<T: Scalar> PairPlan<T> {
                 let (low, high) = halves(line);
                 passes::turn3(low, high, &turns[1..]);
             }
+            4 if !self.eighths.is_empty() => {
+                let elements = &mut scratch[..line.len()];
+                elements.copy_from_slice(line);
+                for (to, (element, sign)) in line.iter_mut().zip(&self.eighths) {
+                    *to = elements[*element as usize] * *sign;
+                }
+            }
             4 => {
                 let (ahead, behind) = line.split_at_mut(self.turns.len());
                 passes::pack4(ahead, behind, &self.turns);
@@ -181,7 +192,7 @@ impl<T: Scalar> PairPlan<T> {
     }
 
     /// Does in place what comes after the Fourier transform.
-    fn finish(&self, line: &mut [Complex<T>]) {
+    fn finish(&self, line: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         match self.kind {
             1 if self.is_sine => passes::multiply_by_i(line),
             2 => {
@@ -193,6 +204,11 @@ impl<T: Scalar> PairPlan<T> {
                 let (low, high) = halves(line);
                 passes::turn2(low, high, &turns[1..]);
             }
+            4 if !self.eighths.is_empty() => {
+                let spectrum = &mut scratch[..line.len()];
+                spectrum.copy_from_slice(line);
+                turn_by_eighths(spectrum, line, self.is_sine);
+            }
             4 => {
                 let (ahead, behind) = line.split_at_mut(self.last_turns.len());
                 passes::unpack4(ahead, behind, &self.last_turns);
@@ -200,6 +216,40 @@ impl<T: Scalar> PairPlan<T> {
             _ => {}
         }
     }
+}
+
+/// Returns the element for each place of a line of an odd length before a transform of type IV, and
+/// its sign: every eighth element of the line that goes on at its ends as the cosines do.
+fn eighths_of<T: Scalar>(points: usize) -> Vec<(u32, T)> {
+    let of = |place: usize| {
+        let at = (points + 8 * place) % (8 * points);
+        let near = if at > 4 * points { 8 * points - at } else { at };
+        if near > 2 * points {
+            ((4 * points - near - 1) as u32 / 2, -T::one())
+        } else {
+            ((near - 1) as u32 / 2, T::one())
+        }
+    };
+    (0..points).map(of).collect()
+}
+
+/// Turns the spectra of both parts of a line by odd eighths of a circle, and takes their real
+/// parts. Elements k and N - 1 - k come from the same two numbers.
+fn turn_by_eighths<T: Scalar>(spectrum: &[Complex<T>], to: &mut [Complex<T>], is_sine: bool) {
+    let points = to.len();
+    let root = number::<T>(std::f64::consts::FRAC_1_SQRT_2);
+    let odd = if is_sine { -root } else { root };
+    let (of_real, of_imaginary) = ([root, -odd, -root, odd], [root, odd, -root, -odd]);
+    let half = points / 2;
+    for k in 0..half {
+        let (low, high) = (spectrum[2 * k + 1], spectrum[points - 1 - 2 * k]);
+        let (real, difference) = (low + high, low - high);
+        let imaginary = Complex::new(difference.im, -difference.re);
+        let mirrored = points - 1 - k;
+        to[k] = real * of_real[k % 4] + imaginary * of_imaginary[k % 4];
+        to[mirrored] = real * of_real[mirrored % 4] - imaginary * of_imaginary[mirrored % 4];
+    }
+    to[half] = (spectrum[0] + spectrum[0]) * of_real[half % 4];
 }
 
 fn number<T: Scalar>(value: f64) -> T {

@@ -203,6 +203,11 @@ class _Operands(NamedTuple):
 
 def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     _check_choice("mode", mode, ("full", "valid", "same"))
+    in1, in2 = as_operand(in1), as_operand(in2)
+    asked = _asked_of_gpu(in1, in2, mode, method, axes)
+    known = _KERNEL_CALLS.get(asked)
+    if known is not None:
+        return core.convolve(*((in2, in1) if known.is_swapped else (in1, in2)), *known.arguments)
     in1, in2, types, is_on_gpu, are_ready = _operands(in1, in2)
     if in1.ndim == 0:
         return in1 * in2
@@ -229,6 +234,8 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     if way == "direct":
         is_by_kernel = is_on_gpu and has_kernel(product)
         result = by_kernel(product) if is_by_kernel else by_shifts(product)
+        if is_by_kernel and asked is not None and are_ready and name == types.name:
+            _remember(asked, _KernelCall(x is in2, (long, starts, shape)))
         return result if name == types.name else to_dtype(result, types.name)
     if not long:
         result = product.x * product.h
@@ -239,6 +246,38 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     if method in ("whole", "pieces") or name == types.name:
         return result
     return to_dtype(result.round() if types.kind in "iu" else result, types.name)
+
+
+class _KernelCall(NamedTuple):
+    """How a kernel computes a convolution."""
+
+    is_swapped: bool
+    """Whether ``in2`` is the longer array."""
+    arguments: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+    """Of `core.convolve`, after the arrays."""
+
+
+# The convolutions that a kernel computed lately, by what was asked for, so that nothing is worked
+# out again for equal arrays.
+_KERNEL_CALLS: dict[object, _KernelCall] = {}
+_MAX_REMEMBERED = 256
+
+
+def _asked_of_gpu(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> object:
+    """Return all on which the way to compute depends; None for arrays in host memory."""
+    if isinstance(in1, np.ndarray) or isinstance(in2, np.ndarray):
+        return None
+    views = core.TensorView(in1), core.TensorView(in2)
+    if views[0].device_id is None:
+        return None
+    what = tuple((view.dtype, view.shape, view.device_id) for view in views)
+    return what, type(in1), type(in2), mode, method, integers("axes", axes)
+
+
+def _remember(asked: object, call: _KernelCall) -> None:
+    if len(_KERNEL_CALLS) >= _MAX_REMEMBERED:
+        _KERNEL_CALLS.clear()
+    _KERNEL_CALLS[asked] = call
 
 
 def _way(product: Product, method: str, is_on_gpu: bool) -> tuple[str, Pieces | None]:
@@ -277,7 +316,6 @@ def _is_exact_in_float64(product: Product) -> bool:
 
 
 def _operands(in1: Any, in2: Any) -> _Operands:
-    in1, in2 = as_operand(in1), as_operand(in2)
     names = []
     for name, array in (("in1", in1), ("in2", in2)):
         dtype = dtype_of(array)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product as every
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,29 @@ __all__ = ["by_kernel", "by_shifts", "has_kernel", "is_short", "kernel_cost", "s
 # Elements of the result that are computed at a time on the CPU: as many as a core's cache holds.
 _AT_ONCE = 1 << 14
 
-# Picoseconds that a GPU's kernel takes for a product and its sum: of float32 as measured on an
-# H200, of the others by what they compute and load more.
-_PRODUCT_COSTS = {"float32": 0.36, "float64": 0.6, "complex64": 0.9, "complex128": 1.8}
+
+class _KernelCosts(NamedTuple):
+    """What a GPU's kernel takes for a product and its sum."""
+
+    each: float
+    """Picoseconds where the GPU is busy, measured on an H200 for images."""
+    along_lines: float
+    """Picoseconds along the result's fastest dimension, where a product loads both factors."""
+    alone: float
+    """Nanoseconds of a thread, however few there are."""
+
+
+_KERNEL_COSTS = {
+    "float32": _KernelCosts(0.22, 1.44, 115),
+    "float64": _KernelCosts(0.26, 2.4, 107),
+    "complex64": _KernelCosts(0.37, 3.6, 134),
+    "complex128": _KernelCosts(0.62, 7.2, 190),
+}
+
+# Nanoseconds that a product and its sum take on a CPU, by the bytes of an element, and what their
+# Python code takes: for all elements of the longer array at a time, and for all windows of it.
+_SHIFT_COSTS = {1: 0.4, 2: 0.45, 4: 0.5, 8: 0.75, 16: 1.45}
+_SHIFT_OVERHEAD, _WINDOWS_OVERHEAD, _WINDOW_COST = 4_000, 6_000, 2.2
 
 
 def is_short(in1: Any, in2: Any) -> bool:
@@ -40,6 +60,8 @@ def by_shifts(product: Product) -> Any:
     if isinstance(x, np.ndarray) and x.ndim == 1 and x.size and product.axes:
         (start,), (points,) = product.starts, product.shape
         return np.convolve(x, h)[start : start + points].astype(product.dtype)
+    if _has_windows(product) and _windows_cost(product) < _shifts_cost(product):
+        return _by_windows(product)
     result = empty(x, product.shape, product.dtype)
     result[...] = 0
     taps = [range(n) if a in product.axes else (None,) for a, n in enumerate(h.shape)]
@@ -51,7 +73,7 @@ def by_shifts(product: Product) -> Any:
 
 def has_kernel(product: Product) -> bool:
     """Whether `by_kernel` computes the product, if the arrays are on a GPU."""
-    return product.dtype in _PRODUCT_COSTS and 1 <= len(product.axes) <= 4
+    return product.dtype in _KERNEL_COSTS and 1 <= len(product.axes) <= 4
 
 
 def by_kernel(product: Product) -> Any:
@@ -61,26 +83,58 @@ def by_kernel(product: Product) -> Any:
 
 def kernel_cost(product: Product) -> float:
     """Return about how many nanoseconds `by_kernel` takes on a GPU."""
-    points = math.prod(product.shape)
-    # It takes four elements of the filter at a time along one axis. Where that is the result's
-    # fastest dimension, each product loads both factors.
+    points, costs = math.prod(product.shape), _KERNEL_COSTS[product.dtype]
+    # It takes four elements of the filter at a time along one axis.
     last = len(product.shape) - 1
     wide = [a for a in product.axes if a != last and product.shape[a] > 1]
     axis = max(wide or product.axes, key=lambda a: int(product.h.shape[a]))
     taps = -(-int(product.h.shape[axis]) // 4) * 4
     taps *= math.prod(int(product.h.shape[a]) for a in product.axes if a != axis)
-    each = _PRODUCT_COSTS[product.dtype] * (1 if wide else 4)
-    return 40_000 + points * (taps * each * 1e-3 + 0.005)
+    each = costs.each if wide else costs.along_lines
+    return 8_000 + max(points * (taps * each * 1e-3 + 0.005), taps * costs.alone)
 
 
 def shifts_cost(product: Product, is_on_gpu: bool) -> float:
-    """Return about how many nanoseconds `by_shifts` takes on a CPU."""
-    taps = math.prod(int(product.h.shape[a]) for a in product.axes)
-    points = math.prod(product.shape)
+    """Return about how many nanoseconds `by_shifts` takes."""
+    taps, points = _taps(product), math.prod(product.shape)
     if isinstance(product.x, np.ndarray) and product.x.ndim == 1:
         return points * (10 + (0.2 if product.is_real else 0.8) * taps)
-    # On a GPU, each product and each sum is a kernel of its own, and a pass over memory.
-    return taps * (30_000 + points * 4.0) if is_on_gpu else taps * (4_000 + points * 1.5)
+    if is_on_gpu:
+        # Each product and each sum is a kernel of its own, and a pass over memory.
+        return taps * (30_000 + points * 4.0)
+    cost = _shifts_cost(product)
+    return min(cost, _windows_cost(product)) if _has_windows(product) else cost
+
+
+def _shifts_cost(product: Product) -> float:
+    each = _SHIFT_COSTS[np.dtype(product.dtype).itemsize]
+    return _taps(product) * (_SHIFT_OVERHEAD + math.prod(product.shape) * each)
+
+
+def _windows_cost(product: Product) -> float:
+    return _WINDOWS_OVERHEAD + _taps(product) * math.prod(product.shape) * _WINDOW_COST
+
+
+def _taps(product: Product) -> int:
+    return math.prod(int(product.h.shape[a]) for a in product.axes)
+
+
+def _has_windows(product: Product) -> bool:
+    return isinstance(product.x, np.ndarray) and len(product.axes) == product.x.ndim
+
+
+def _by_windows(product: Product) -> Any:
+    """Multiply a matrix of all windows of ``x``, each as long as ``h``, and ``h`` reversed."""
+    x, taps, shape = product.x, product.h.shape, product.shape
+    padded = np.zeros([n + k - 1 for n, k in zip(shape, taps, strict=True)], product.dtype)
+    # The element of x at the beginning of the first window.
+    firsts = [start - k + 1 for start, k in zip(product.starts, taps, strict=True)]
+    to = (slice(max(-first, 0), n - first) for first, n in zip(firsts, x.shape, strict=True))
+    of = (slice(max(at, 0), at + n) for at, n in zip(firsts, padded.shape, strict=True))
+    padded[tuple(to)] = x[tuple(of)]
+    windows: Any = np.ndarray(shape + taps, padded.dtype, padded, 0, padded.strides * 2)
+    matrix = windows.reshape(math.prod(shape), -1)
+    return (matrix @ product.h.ravel()[::-1]).reshape(shape)
 
 
 def _parts(product: Product) -> list[tuple[int, int]]:

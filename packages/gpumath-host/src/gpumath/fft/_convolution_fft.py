@@ -84,8 +84,11 @@ class Pieces(NamedTuple):
 # as keep it busy.
 _NUMBERS_ON_CPU, _NUMBERS_ON_GPU = 1 << 15, 1 << 26
 
-# Numbers below which a GPU transforms the whole arrays.
-_LEAST_ON_GPU = 1 << 24
+# Bytes of a piece, as complex numbers, that a core's cache holds beside its transform.
+_CACHED_BYTES = 3 << 20
+
+# Bytes of the result below which a GPU transforms the whole arrays.
+_LEAST_ON_GPU = 1 << 26
 
 
 def by_pieces(product: Product, pieces: Pieces, is_on_gpu: bool) -> Any:
@@ -125,7 +128,8 @@ def pieces_of(product: Product, is_on_gpu: bool, least: int = 8) -> Pieces | Non
     A GPU is not busy with less than millions of numbers, whose transforms as a whole need fewer
     calls.
     """
-    if is_on_gpu and math.prod(product.shape) < _LEAST_ON_GPU:
+    size = _BYTES.get(product.dtype, 8)
+    if is_on_gpu and size * math.prod(product.shape) < _LEAST_ON_GPU:
         return None
     ratios = [(product.x.shape[a] / product.h.shape[a], a) for a in product.axes]
     ratio, axis = max(ratios)
@@ -139,7 +143,12 @@ def pieces_of(product: Product, is_on_gpu: bool, least: int = 8) -> Pieces | Non
         length = product.fast(2 * length, True)
     if not lengths:
         return None
-    best = min(lengths, key=lambda n: _transform_cost((n,)) / (n - points + 1))
+    if not is_on_gpu:
+        size *= 2 if product.is_real else 1
+        for other, n in zip(product.axes, product.lengths(), strict=True):
+            size *= n if other != axis else 1
+        lengths = [n for n in lengths if n * size <= _CACHED_BYTES] or lengths[:1]
+    best = min(lengths, key=lambda n: (_LINE_COST + _transform_cost((n,))) / (n - points + 1))
     return Pieces(axis, best, best - points + 1)
 
 
@@ -150,9 +159,8 @@ def transforms_cost(product: Product) -> float:
 
 def transforms_cost_on_gpu(product: Product) -> float:
     """Return about how many nanoseconds a GPU takes for transforms, measured on an H200."""
-    size = {"float32": 1, "float64": 1.5, "complex64": 1.5, "complex128": 2.3}[product.dtype]
     points = _batch(product) * math.prod(product.lengths())
-    return _OVERHEAD_ON_GPU + 0.05 * size * points
+    return _OVERHEAD_ON_GPU + _COSTS_ON_GPU[product.dtype] * points
 
 
 def pieces_cost(product: Product, pieces: Pieces) -> float:
@@ -160,13 +168,22 @@ def pieces_cost(product: Product, pieces: Pieces) -> float:
     count = int(product.x.shape[pieces.axis]) / pieces.step + 1
     lengths = product.lengths()
     at = product.axes.index(pieces.axis)
+    lines = math.prod(lengths) / lengths[at]
     lengths = (*lengths[:at], pieces.length, *lengths[at + 1 :])
-    return 2 * OVERHEAD + 2 * _batch(product) * count * _transform_cost(lengths)
+    each = lines * _LINE_COST + _transform_cost(lengths)
+    return 2 * OVERHEAD + 2 * _batch(product) * count * each
 
 
 # Nanoseconds that the Python code of a convolution takes; and with the work on a GPU, where most of
 # it is the host's.
-OVERHEAD, _OVERHEAD_ON_GPU = 40_000, 170_000
+OVERHEAD, _OVERHEAD_ON_GPU = 40_000, 140_000
+
+# Nanoseconds that a line takes beside its points.
+_LINE_COST = 30
+
+# Nanoseconds for a number of the transforms on a GPU, measured on an H200; and bytes of a number.
+_COSTS_ON_GPU = {"float32": 0.051, "float64": 0.079, "complex64": 0.075, "complex128": 0.123}
+_BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
 
 def _transform_cost(lengths: Sequence[int]) -> float:

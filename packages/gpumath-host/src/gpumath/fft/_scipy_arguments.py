@@ -28,8 +28,10 @@ def lengths_and_axes(
     A length of -1 is the operand's own. Without axes, they are the last ``len(lengths)``, or all.
     """
     ndim = len(shape)
+    # The short ways, for what is asked most.
+    if lengths is None and axes is None:
+        return tuple(shape), tuple(range(ndim))
     if lengths is None and axes is not None and len(axes) == 1 and -ndim <= axes[0] < ndim:
-        # The short way, for what is asked most.
         axis = axes[0] % ndim
         return (shape[axis],), (axis,)
     if axes is None:
