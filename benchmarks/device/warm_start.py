@@ -67,17 +67,14 @@ def first_launch(package: str, kind: str) -> dict[str, float]:
 
 def link(cuda: Any, kernel: Any, signature: Any) -> None:
     """Compile and link without a GPU, as Numba does it with one."""
-    from numba.cuda.cudadrv import driver
+    from cuda.core import Linker, LinkerOptions, ObjectCode
 
     options = {"device": False, "abi": "numba", "cc": (9, 0), "output": "ltoir"}
     codes, _ = cuda.compile_all(kernel, signature, **options)
-    linker = driver._Linker(cc=(9, 0), lto=True)
-    for code in codes:
-        if isinstance(code, bytes):
-            linker.add_ltoir(code)
-        else:
-            linker.add_file_guess_ext(code)
-    linker.complete()
+    data = [code if isinstance(code, bytes) else code.data for code in codes]
+    pieces = [ObjectCode.from_ltoir(code) for code in data]
+    linker = Linker(*pieces, options=LinkerOptions(arch="sm_90", link_time_optimization=True))
+    linker.link("cubin")
 
 
 def fft_kernel(device: Any, has_gpu: bool) -> Any:

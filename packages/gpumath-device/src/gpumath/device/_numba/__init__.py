@@ -15,7 +15,6 @@ from gpumath.device._matmul import Matmul
 from gpumath.device._numba import _accumulators as _accumulators
 from gpumath.device._numba import _shared_arrays as _shared_arrays
 from gpumath.device._numba._fft import CallableFFTType, FFTType
-from gpumath.device._numba._linking import link_kernels
 from gpumath.device._numba._matmul import CallableMatmulType, MatmulType
 from gpumath.device._numba._pipelines import PIPELINE_ARGUMENT, DevicePipelineType
 from gpumath.device._numba._solver import SOLVER_TYPES
@@ -37,7 +36,6 @@ _TYPES: dict[type, Any] = {
 }
 
 refresh()
-link_kernels()
 
 
 def type_of(value: Any) -> Any:

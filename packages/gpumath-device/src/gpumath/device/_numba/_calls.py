@@ -24,7 +24,7 @@ from numba.cuda.typing.templates import (
     signature,
 )
 
-from gpumath.device._numba._linking import LTOIR
+from gpumath.device._numba._shared_memory import allow_large_shared_memory
 from gpumath.device._numba._vectors import VectorType, pair
 
 __all__ = [
@@ -140,7 +140,7 @@ _LINKS: dict[str, Any] = {}
 def link_of(symbol: str, code: bytes) -> Any:
     """Return LTO-IR as what Numba links, the same for the same function: it is linked once."""
     if symbol not in _LINKS:
-        _LINKS[symbol] = LTOIR(code)
+        _LINKS[symbol] = cuda.LTOIR(code, setup_callback=allow_large_shared_memory)
     return _LINKS[symbol]
 
 

@@ -6,6 +6,7 @@ import inspect
 from functools import cache
 from typing import Any
 
+from numba import cuda
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
 
@@ -19,7 +20,6 @@ from gpumath.device._numba._calls import (
     link_of,
     value_address,
 )
-from gpumath.device._numba._linking import Fatbin
 from gpumath.device._numba._objects import ObjectType
 from gpumath.device._numba._vectors import array_type, holds
 from gpumath.device._solver import Solver
@@ -43,7 +43,7 @@ SOLVER_TYPES: dict[type, type[ObjectType]] = {Solver: SolverType}
 @cache
 def _fatbin() -> Any:
     """Return what all solvers call, as what Numba links once."""
-    return Fatbin(solver_fatbin(), name="cusolverdx")
+    return cuda.Fatbin(solver_fatbin(), name="cusolverdx")
 
 
 @device_method(SolverType, "execute")
