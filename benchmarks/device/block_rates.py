@@ -193,16 +193,17 @@ def report(results: dict[str, dict[str, Any]], subjects: list[str]) -> None:
             )
 
 
-def save(path: Path, results: dict[str, dict[str, Any]]) -> None:
+def save(path: Path, results: dict[str, dict[str, Any]], command: str) -> None:
     """Write the times of one transform or product of all that the GPU computes at once."""
+    names = {"gpumath": "gpumath", "C++": "CUDA C++", "nvmath": "nvmath-python"}
     rows = []
     for title, found in results.items():
         kind, size, _ = title.split()
         one = 1 if kind == "FFT" else 2 * int(size) ** 3
-        times = {s: 1e9 * one / f["rate"] if "rate" in f else None for s, f in found.items()}
+        times = {names[s]: 1e9 * one / f["rate"] for s, f in found.items() if "rate" in f}
         rows.append((title, times))
     title = "Transforms and products of blocks, inside kernels"
-    _report.save(path, _report.figures(rows, title=title, unit="ns", gpu=True))
+    _report.save(path, _report.figures(rows, title=title, unit="ns", gpu=True, command=command))
 
 
 def main() -> None:
@@ -261,7 +262,10 @@ def main() -> None:
         print(row(title, results[title], subjects), flush=True)
     report(results, subjects)
     if arguments.json:
-        save(arguments.json, results)
+        command = "python benchmarks/device/block_rates.py" + " --peer FOLDER" * bool(
+            arguments.peer
+        )
+        save(arguments.json, results, command)
 
 
 if __name__ == "__main__":
