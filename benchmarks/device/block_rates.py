@@ -161,7 +161,10 @@ def ratio(found: dict[str, Any], other: str) -> tuple[float, float] | None:
     if "rates" not in found["gpumath"] or "rates" not in found[other]:
         return None
     pairs = zip(found["gpumath"]["rates"], found[other]["rates"], strict=True)
-    low, middle, high = statistics.quantiles((own / rate for own, rate in pairs), n=4)
+    ratios = [own / rate for own, rate in pairs]
+    if len(ratios) == 1:
+        return ratios[0], 0.0
+    low, middle, high = statistics.quantiles(ratios, n=4)
     return middle, (high - low) / 2
 
 
