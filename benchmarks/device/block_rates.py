@@ -161,7 +161,10 @@ def ratio(found: dict[str, Any], other: str) -> tuple[float, float] | None:
     if "rates" not in found["gpumath"] or "rates" not in found[other]:
         return None
     pairs = zip(found["gpumath"]["rates"], found[other]["rates"], strict=True)
-    low, middle, high = statistics.quantiles((own / rate for own, rate in pairs), n=4)
+    ratios = [own / rate for own, rate in pairs]
+    if len(ratios) == 1:
+        return ratios[0], 0.0
+    low, middle, high = statistics.quantiles(ratios, n=4)
     return middle, (high - low) / 2
 
 
@@ -193,16 +196,17 @@ def report(results: dict[str, dict[str, Any]], subjects: list[str]) -> None:
             )
 
 
-def save(path: Path, results: dict[str, dict[str, Any]]) -> None:
+def save(path: Path, results: dict[str, dict[str, Any]], command: str) -> None:
     """Write the times of one transform or product of all that the GPU computes at once."""
+    names = {"gpumath": "gpumath", "C++": "CUDA C++", "nvmath": "nvmath-python"}
     rows = []
     for title, found in results.items():
         kind, size, _ = title.split()
         one = 1 if kind == "FFT" else 2 * int(size) ** 3
-        times = {s: 1e9 * one / f["rate"] if "rate" in f else None for s, f in found.items()}
+        times = {names[s]: 1e9 * one / f["rate"] for s, f in found.items() if "rate" in f}
         rows.append((title, times))
     title = "Transforms and products of blocks, inside kernels"
-    _report.save(path, _report.figures(rows, title=title, unit="ns", gpu=True))
+    _report.save(path, _report.figures(rows, title=title, unit="ns", gpu=True, command=command))
 
 
 def main() -> None:
@@ -261,7 +265,10 @@ def main() -> None:
         print(row(title, results[title], subjects), flush=True)
     report(results, subjects)
     if arguments.json:
-        save(arguments.json, results)
+        command = "python benchmarks/device/block_rates.py" + " --peer FOLDER" * bool(
+            arguments.peer
+        )
+        save(arguments.json, results, command)
 
 
 if __name__ == "__main__":

@@ -151,7 +151,8 @@ def main() -> None:
         print(f"gpumath's rate / nvmath's: worst {rates[worst]:.3f} ({worst})")
     if chosen.json:
         title = f"{THREADS} random numbers inside a kernel"
-        rows = [(t, {p: r["ms"] for p, r in found.items()}) for t, found in results.items()]
+        names = {"gpumath": "gpumath", "nvmath": "nvmath-python"}
+        rows = [(t, {names[p]: r["ms"] for p, r in found.items()}) for t, found in results.items()]
         _report.save(chosen.json, _report.figures(rows, title=title, unit="ms", gpu=True))
 
 

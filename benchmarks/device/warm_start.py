@@ -2,8 +2,8 @@
 
 A process imports, makes a descriptor, and compiles and launches one kernel, and all of that is
 measured. The plain kernel has the same body without the call; its time is Numba's own. gpumath's
-code is made in the first process (`cold`) and found in its cache on disk by the later ones
-(`warm`). Each time is the median of several processes, except the cold one and nvmath-python's.
+code is made in the first process and found in its cache on disk by the later ones. Each time is the
+median of several processes in turns, except that of the first process and nvmath-python's.
 
     python benchmarks/device/warm_start.py                       # gpumath and Numba
     python benchmarks/device/warm_start.py --peer FOLDER         # and nvmath-python, from a folder
@@ -181,6 +181,8 @@ def main() -> None:
     parser.add_argument("--peer", help="folder with nvmath-python and its libmathdx")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--processes", type=int, default=5, help="of which the median is taken")
+    parser.add_argument("--imports", action="store_true", help="measure imports, too")
+    parser.add_argument("--cache", help="folder of the cache from an earlier run")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -191,26 +193,36 @@ def main() -> None:
     from gpumath.bench import _report
     from gpumath.bindings import core
 
-    results: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as cache:
+    results: dict[str, dict[str, list[float]]] = {}
+    has_gpu = core.Device.count() > 0
+    with tempfile.TemporaryDirectory() as temporary:
+        cache = arguments.cache or temporary
 
-        def show(row: str, subject: str, *measured: str, count: int = arguments.processes) -> None:
-            times = [in_process(arguments.peer, cache, *measured) for _ in range(count)]
-            results.setdefault(row, {})[subject] = statistics.median(times)
-            print(f"{row + ': ' + subject:44}{results[row][subject]:8.3f} s", flush=True)
+        def measure(row: str, subject: str, *measured: str) -> None:
+            seconds = in_process(arguments.peer, cache, *measured)
+            results.setdefault(row, {}).setdefault(subject, []).append(seconds)
 
-        for name, statement in IMPORTS.items():
-            if "nvmath" not in name or arguments.peer:
-                show("import", name, "import", statement)
-        has_gpu = core.Device.count() > 0
         for kind in arguments.kinds:
-            show(kind, "Numba alone", "launch", "numba", kind)
-            show(kind, "gpumath, the first time", "launch", "gpumath", kind, count=1)
-            show(kind, "gpumath", "launch", "gpumath", kind)
+            if not arguments.cache:
+                measure(kind, "gpumath, the first time", "launch", "gpumath", kind)
             if arguments.peer and has_gpu:
-                show(kind, "nvmath-python", "launch", "nvmath", kind, count=1)
+                measure(kind, "nvmath-python", "launch", "nvmath", kind)
+        for _ in range(arguments.processes):
+            for kind in arguments.kinds:
+                measure(kind, "Numba alone", "launch", "numba", kind)
+                measure(kind, "gpumath", "launch", "gpumath", kind)
+            for name, statement in IMPORTS.items() if arguments.imports else ():
+                if "nvmath" not in name or arguments.peer:
+                    measure("import", name, "import", statement)
+    for row, found in results.items():
+        for subject, times in found.items():
+            spread = f"{min(times):.3f} to {max(times):.3f}"
+            print(f"{row + ': ' + subject:44}{statistics.median(times):8.3f} s, {spread}")
     if arguments.json:
-        launches = [(f"kernel with a {kind}", results[kind]) for kind in arguments.kinds]
+        launches = [
+            (f"kernel with a {kind}", {s: statistics.median(t) for s, t in results[kind].items()})
+            for kind in arguments.kinds
+        ]
         title = "First launch of a kernel in a new process"
         _report.save(arguments.json, _report.figures(launches, title=title, unit="s", gpu=has_gpu))
 

@@ -38,7 +38,9 @@ def shown(saved: dict[str, Any], program: str) -> str:
     text = textwrap.indent(saved["outputs"][program].rstrip(), "   ")
     title = "What it prints on a GPU"
     picture = SAVED / f"{Path(program).stem}.png"
-    plot = f"\n.. image:: /{picture.relative_to(ROOT)}\n" if picture.exists() else ""
+    plot = ""
+    if picture.exists():
+        plot = f"\n.. image:: /{picture.relative_to(ROOT)}\n   :alt: What the program draws\n"
     return (
         f"\n\n{title}\n{'-' * len(title)}\n\n{saved['machine']}, {saved['date']}; {versions}:\n\n"
         f".. code-block:: text\n\n{text}\n{plot}"
