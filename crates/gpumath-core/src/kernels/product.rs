@@ -190,13 +190,15 @@ impl ProductCall {
     /// The limits are those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
     /// `has_tensor_cores` says that float32 may be multiplied with less precision.
     pub(crate) fn is_faster(&self, copies: usize, has_tensor_cores: bool) -> bool {
-        let Arguments { tiles, rows, depth, lanes, entries, is_packed, .. } = self.arguments;
+        let Arguments { tiles, rows, columns, depth, lanes, entries, is_packed, .. } =
+            self.arguments;
         let is_copied = copies > 0;
         let is_single = self.dtype == DType::Float32;
         let is_half = matches!(self.dtype, DType::Float16 | DType::BFloat16);
         let is_int8 = self.dtype == DType::Int8;
         let is_wide = !is_single && !is_half && !is_int8;
         let is_complex64 = self.dtype == DType::Complex64;
+        let is_large = rows.saturating_mul(columns) >= 1 << 22;
         match self.way {
             Way::Small if is_copied && is_wide => depth <= 64 && tiles <= MANY_BLOCKS / 2,
             Way::Small if is_copied => {
@@ -204,9 +206,10 @@ impl ProductCall {
             }
             Way::Small if is_wide && !(is_complex64 && depth >= 8) => false,
             Way::Small => depth <= 64 && tiles <= MANY_BLOCKS / 2,
-            Way::Thin if depth <= 2 => is_copied || !is_wide,
+            Way::Thin if depth <= 2 => is_copied || is_single || !is_wide && is_large,
             Way::Thin if depth <= 8 && is_single => is_copied && !has_tensor_cores,
-            Way::Thin if depth <= 8 => is_int8 || is_copied && is_wide,
+            Way::Thin if depth <= 8 && is_int8 => is_copied || is_large,
+            Way::Thin if depth <= 8 => is_copied && is_wide && !is_large,
             Way::Thin => false,
             Way::Rows | Way::Columns if self.rounds() > MANY_ROUNDS => false,
             Way::Rows if is_copied => is_packed[1] != 0 || rows.saturating_mul(depth) < 1 << 24,
