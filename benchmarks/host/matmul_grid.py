@@ -1,9 +1,12 @@
 """Measures the GPU time of products over a grid of extents, layouts and element types.
 
 Each cell is compared with cublasLtMatmul, called with the same algorithm on the operands that it
-takes as they are, and with PyTorch, CuPy and nvmath-python, if that is installed. The times are
-medians of runs in turns, each after the cache of the GPU was filled with something else. The worst
-cells are measured again with more runs, and after autotuning too.
+takes as they are, and with PyTorch, CuPy and nvmath-python, if that is installed. Where a kernel of
+gpumath's own computes the product, cublasLtMatmul runs the best algorithm of cuBLASLt. It is
+measured twice: the ratio of the two is what equal subjects differ by. The times are medians of runs
+in turns, each after the cache of the GPU was filled with something else; there are more runs of a
+cell until half of them agree with the other half. The worst cells are measured again with more
+runs, and after autotuning too.
 """
 
 from __future__ import annotations
@@ -30,6 +33,10 @@ EXTENTS = [1, 8, 64, 1000, 4096, 8192]
 LAYOUTS = ["C", "F", "gaps", "steps", "batch", "batch last", "broadcast"]
 DTYPES = ["bfloat16", "float16", "tf32", "float32", "float64", "complex64", "int8", "float8"]
 MOST_WORK = 2 << 38
+# A cell is measured up to so many times longer, until half of its runs agree with the other half.
+MOST_TIMES_ROUNDS = 4
+MOST_NOISE = 0.01
+LONG = 1000.0  # microseconds, after which a cell is measured no longer
 FILLER = 512 << 20  # bytes, which the GPU writes while the host enqueues the product
 
 Subjects = dict[str, Callable[[], Any]]
@@ -42,8 +49,10 @@ class Cell:
     dtype: str
     extents: tuple[int, int, int]
     layouts: tuple[str, str]
+    engine: str = ""
     copies: int = 0
     times: dict[str, float] = field(default_factory=dict)
+    noise: float = 0.0
 
     @classmethod
     def random(cls, choose: random.Random) -> Cell:
@@ -74,7 +83,8 @@ class Cell:
 
     def __str__(self) -> str:
         times = ", ".join(f"{name} {value:.2f}" for name, value in self.times.items())
-        return f"{self.title}, {self.copies} copies: {times}"
+        how = f"{self.engine}, {self.copies} copies, noise {self.noise:.1%}"
+        return f"{self.title}, {how}: {times}"
 
 
 def matrix(rows: int, columns: int, dtype: Any, layout: str) -> Any:
@@ -117,11 +127,15 @@ def subjects_of(cell: Cell, a: Any, b: Any, is_tuned: bool) -> Subjects:
 
     inputs = dict(zip(("a_scale", "b_scale"), scales, strict=False)) or None
     plan = core.MatmulPlan(a, b, inputs=inputs, limit=8, **options)
-    cell.copies = plan.copies
+    cell.engine, cell.copies = plan.engine, plan.copies
     subjects: Subjects = {"gpumath": planned(advanced).execute}
-    raw = raw_product(a, b, scales, plan)
-    if raw is not None:
-        subjects["raw"] = raw
+    for code, *_ in plan.algorithms:
+        if not code.startswith(b"gpumath"):
+            plan = core.MatmulPlan(a, b, inputs=inputs, algorithm=code, **options)
+            raw = raw_product(a, b, scales, plan)
+            if raw is not None:
+                subjects |= {"raw": raw, "raw again": raw}
+            break
     if is_tuned:
         tuned = planned(advanced, preferences={"limit": 32})
         tuned.autotune(iterations=9)
@@ -164,7 +178,7 @@ def measure(cell: Cell, rounds: int, filler: Any, is_tuned: bool = False) -> Non
             if name in ("gpumath", "tuned", "raw"):
                 raise
             del subjects[name]
-    for _ in range(rounds):
+    for number in range(MOST_TIMES_ROUNDS * rounds):
         for name in random.sample(list(subjects), len(subjects)):
             driver.memset_d8_async(filler.device_ptr, 0, filler.size, 0)
             start.record(0)
@@ -172,12 +186,24 @@ def measure(cell: Cell, rounds: int, filler: Any, is_tuned: bool = False) -> Non
             end.record(0)
             end.synchronize()
             found.setdefault(name, []).append(1e3 * start.elapsed_ms(end))
+        if (number + 1) % rounds == 0:
+            cell.noise = max(map(noise, found.values()))
+            is_long = statistics.median(found["gpumath"]) > LONG
+            if cell.noise <= MOST_NOISE or is_long:
+                break
     cell.times = {name: statistics.median(times) for name, times in found.items()}
 
 
-def report(cells: list[Cell], own: str, *others: str, most: float) -> None:
-    """Print how the ratios are spread."""
-    ratios = sorted(filter(None, (cell.ratio(own, *others) for cell in cells)))
+def noise(times: list[float]) -> float:
+    """Return by how much the medians of every other run differ, relative to one another."""
+    ratio = statistics.median(times[::2]) / statistics.median(times[1::2])
+    return abs(ratio - 1)
+
+
+def report(cells: list[Cell], own: str, *others: str, most: float, engine: str = "") -> None:
+    """Print how the ratios are spread, in cells of one engine or of all."""
+    chosen = (cell for cell in cells if engine in ("", cell.engine))
+    ratios = sorted(filter(None, (cell.ratio(own, *others) for cell in chosen)))
     shares = ", ".join(
         f"{share:.0%} {ratios[int(share * (len(ratios) - 1))]:.3f}"
         for share in (0.1, 0.5, 0.9, 1)
@@ -185,7 +211,15 @@ def report(cells: list[Cell], own: str, *others: str, most: float) -> None:
     )
     above = sum(ratio > most for ratio in ratios)
     peers = " and ".join(others)
-    print(f"{own} to {peers}: {len(ratios)} cells, {shares}; {above} above {most}")
+    name = f"{own}, {engine}," if engine else own
+    print(f"{name} to {peers}: {len(ratios)} cells, {shares}; {above} above {most}")
+
+
+def report_raw(cells: list[Cell]) -> None:
+    """Print the ratios to cublasLtMatmul, and those of that to itself."""
+    for engine in ("cublaslt", "gpumath"):
+        report(cells, "gpumath", "raw", most=1.02, engine=engine)
+    report(cells, "raw again", "raw", most=1.02)
 
 
 def main() -> None:
@@ -214,11 +248,11 @@ def main() -> None:
             print(f"{cell} {type(error).__name__}: {str(error)[:200]}")
 
     def excess(cell: Cell) -> float:
-        to_raw = cell.ratio("gpumath", "raw") / 1.02
+        to_raw = cell.ratio("gpumath", "raw", "raw again") / 1.02
         return max(cell.ratio("gpumath", "torch", "cupy") / 1.03, to_raw)
 
     print(f"{core.Device(0).name}, seed {arguments.seed}, GPU time in us")
-    report(cells, "gpumath", "raw", most=1.02)
+    report_raw(cells)
     for peers in [("torch", "cupy"), ("nvmath",)]:
         report(cells, "gpumath", *peers, most=1.03)
     if arguments.json:
@@ -229,7 +263,7 @@ def main() -> None:
     for cell in worst:
         measure(cell, 4 * arguments.rounds, filler, arguments.tuned)
     print(f"the {len(worst)} worst cells, measured again:")
-    report(worst, "gpumath", "raw", most=1.02)
+    report_raw(worst)
     report(worst, "gpumath", "torch", "cupy", most=1.03)
     report(worst, "tuned", "torch", most=1.0)
     for cell in sorted(worst, key=excess, reverse=True):

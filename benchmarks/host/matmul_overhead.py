@@ -1,7 +1,8 @@
 """Measures the host time of a product of small matrices, and of the C call behind it.
 
 Every subject runs in every round, and the medians over the rounds are printed, with the ratio to
-cublasLtMatmul in a C loop. A package that is not installed is left out.
+cublasLtMatmul in a C loop. A kernel of gpumath's own computes the plain product; what it is by
+cuBLASLt is measured too. A package that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -130,11 +131,16 @@ def planned(a: Any, b: Any, **keywords: Any) -> advanced.Matmul:
     return product
 
 
+def best_of_cublaslt(product: advanced.Matmul) -> advanced.Algorithm:
+    return next(one for one in product.algorithms if not one.is_own_kernel)
+
+
 def subjects_of(library: str) -> dict[str, Timer]:
     a, b, out, bias = arrays(library)
     relu_bias = advanced.MatmulEpilog.RELU_BIAS
     inputs = {"bias": bias}
     plain = planned(a, b)
+    by_cublaslt = planned(a, b, algorithms=[best_of_cublaslt(plain)])
     fused = planned(a, b, epilog=relu_bias, epilog_inputs=inputs)
 
     def reset_and_execute() -> None:
@@ -144,6 +150,8 @@ def subjects_of(library: str) -> dict[str, Timer]:
     subjects = {
         "Matmul.execute": plain.execute,
         "Matmul.execute, out=": lambda: plain.execute(out=out),
+        "Matmul.execute by cuBLASLt": by_cublaslt.execute,
+        "Matmul.execute by cuBLASLt, out=": lambda: by_cublaslt.execute(out=out),
         "Matmul.execute, RELU_BIAS": fused.execute,
         "reset_operands + execute": reset_and_execute,
         "matmul()": lambda: advanced.matmul(a, b),
@@ -176,7 +184,9 @@ def main() -> None:
     """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
-    path = parser.parse_args().json
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    arguments = parser.parse_args()
+    path = arguments.json
     libraries = [name for name in ("cupy", "torch") if find_spec(name)]
     with tempfile.TemporaryDirectory() as folder:
         subjects: dict[str, Timer] = {}
@@ -190,11 +200,11 @@ def main() -> None:
                 planned(a, b, epilog=relu_bias, epilog_inputs={"bias": bias}),
             ),
         ]:
-            subjects[name] = Raw(Path(folder), epilog, product.algorithms[0]).time
+            subjects[name] = Raw(Path(folder), epilog, best_of_cublaslt(product)).time
         for library in libraries:
             subjects |= subjects_of(library)
         times: dict[str, list[float]] = {name: [] for name in subjects}
-        for number in range(ROUNDS + 3):
+        for number in range(arguments.rounds + 3):
             for name, timer in subjects.items():
                 seconds = timer()
                 core.Device(0).synchronize()

@@ -16,9 +16,27 @@ from pathlib import Path
 from gpumath_codegen import seal, wheels
 
 FOLDER = "crates/gpumath-core/src/kernels"
-NAMES = ("scale_and_copy", "cosine", "convolution", "mirror")
+_TYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8")
+# Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
+# with.
+FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    **{name: ((name,), ()) for name in ("scale_and_copy", "cosine", "convolution", "mirror")},
+    **{
+        f"product_{kind}": (
+            ("product", "product_tiles", "product_vectors"),
+            (f"-DTYPE=TYPE_{kind}",),
+        )
+        for kind in _TYPES
+    },
+}
 _RELEASE = "12.0"
-_OPTIONS = (b"--gpu-architecture=compute_50",)
+_OPTIONS = ("--gpu-architecture=compute_50",)
+
+
+def source_of(repository: Path, target: str) -> str:
+    """Return what a file of PTX is compiled from."""
+    folder = repository / FOLDER
+    return "\n".join((folder / f"{name}.cu").read_text() for name in FILES[target][0])
 
 
 def origin(name: str, source: str) -> str:
@@ -42,10 +60,11 @@ def generate(root: Path, repository: Path, cache: Path, check: bool) -> None:
         Whether to write nothing, and to fail if the file differs.
     """
     nvrtc = _nvrtc(root, cache)
-    for name in NAMES:
-        source = (repository / FOLDER / f"{name}.cu").read_text()
-        text = seal.sealed(_compiled(name, source, nvrtc), "//", origin(name, source))
-        path = repository / FOLDER / "generated" / f"{name}.ptx"
+    for target, ((name, *_), definitions) in FILES.items():
+        source = source_of(repository, target)
+        text = _compiled(name, source, nvrtc, definitions)
+        text = seal.sealed(text, "//", origin(name, source))
+        path = repository / FOLDER / "generated" / f"{target}.ptx"
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -70,13 +89,14 @@ def _nvrtc(root: Path, cache: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def _compiled(name: str, source: str, nvrtc: ctypes.CDLL) -> str:
+def _compiled(name: str, source: str, nvrtc: ctypes.CDLL, definitions: tuple[str, ...]) -> str:
     program = ctypes.c_void_p()
     texts = source.encode(), f"{name}.cu".encode()
     created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), *texts, 0, None, None)
     if created != 0:
         raise SystemExit(f"{name}.cu: NVRTC status {created}")
-    options = (ctypes.c_char_p * len(_OPTIONS))(*_OPTIONS)
+    chosen = [option.encode() for option in (*_OPTIONS, *definitions)]
+    options = (ctypes.c_char_p * len(chosen))(*chosen)
     if nvrtc.nvrtcCompileProgram(program, len(options), options) != 0:
         raise SystemExit(_text(nvrtc, program, "ProgramLog"))
     # The headers inside NVRTC define constants that nothing here uses.

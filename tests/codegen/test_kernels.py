@@ -9,7 +9,7 @@ import pytest
 from gpumath.bindings import errors, nvjitlink, nvrtc
 from gpumath.bindings.nvjitlink import InputType
 from gpumath_codegen import seal
-from gpumath_codegen.kernels import FOLDER, NAMES, origin
+from gpumath_codegen.kernels import FILES, FOLDER, origin, source_of
 from tests.helpers.compiler import compiled, kernels, linked
 from tests.helpers.repository import ROOT, require_checkout
 
@@ -20,7 +20,7 @@ def _checkout() -> None:
 
 
 def source(name: str) -> str:
-    return (ROOT / FOLDER / f"{name}.cu").read_text()
+    return source_of(ROOT, name)
 
 
 def ptx(name: str) -> str:
@@ -30,6 +30,10 @@ def ptx(name: str) -> str:
 def names(name: str) -> set[str]:
     """Return the kernels of a source, some of which macros make for several types."""
     text = source(name)
+    for definition in FILES[name][1]:
+        # What the macro of that name makes, of which there is one for each of the ways.
+        kind = definition.partition("TYPE_")[2]
+        return {f"{way}_{kind}" for way in re.findall(r"^KERNEL\((\w+),", text, re.MULTILINE)}
     found = {*re.findall(r"^extern \"C\" __global__ void (\w+)\(", text, re.MULTILINE)}
     macros = re.findall(r"^#define ([A-Z]+)\(.*\\\n((?:.*\\\n)*)", text, re.MULTILINE)
     for macro, body in macros:
@@ -39,14 +43,14 @@ def names(name: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FILES)
 def test_the_code_is_that_of_the_source(name: str) -> None:
     """`nox -s kernels -- --check`, which downloads the compiler, compares the code itself."""
     assert not seal.broken(ptx(name))
-    assert origin(name, source(name)) in ptx(name).partition("\n")[0]
+    assert origin(FILES[name][0][0], source(name)) in ptx(name).partition("\n")[0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FILES)
 def test_every_driver_and_device_understands_it(name: str) -> None:
     """PTX 8.0 is that of CUDA 12.0, which knows no older device than those of sm_50."""
     assert re.findall(r"^\.(version|target) (\S+)$", ptx(name), re.MULTILINE) == [
@@ -56,7 +60,7 @@ def test_every_driver_and_device_understands_it(name: str) -> None:
     assert {*re.findall(r"\.entry (\w+)\(", ptx(name))} == names(name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
 def test_it_is_assembled(name: str, architecture: int) -> None:
     try:
@@ -68,11 +72,11 @@ def test_it_is_assembled(name: str, architecture: int) -> None:
     assert names(name) <= kernels(cubin)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FILES)
 def test_new_compilers_take_the_source(name: str) -> None:
     try:
         nvrtc.version()
     except errors.LibraryNotFoundError as error:
         pytest.skip(f"not in the test environment: {str(error).splitlines()[0]}")
-    text = compiled(source(name), "-arch=compute_90").decode()
+    text = compiled(source(name), "-arch=compute_90", *FILES[name][1]).decode()
     assert {*re.findall(r"\.entry (\w+)\(", text)} == names(name)

@@ -230,6 +230,22 @@ def test_algorithms_are_saved_and_loaded() -> None:
         loaded.tile = (7, 7)
 
 
+def test_a_kernel_of_gpumaths_own_has_no_settings() -> None:
+    saved = np.zeros(1, cublasLt.matmul_heuristic_result_dtype)
+    assert not advanced.Algorithm(saved).is_own_kernel
+    saved.view(np.uint8)[:7] = np.frombuffer(b"gpumath", np.uint8)
+    own = pickle.loads(pickle.dumps(advanced.Algorithm(saved)))
+    assert own.is_own_kernel
+    assert not own.is_emulated
+    assert (own.algorithm_id, own.split_k, own.workspace_size) == (-1, 0, 0)
+    assert own.capabilities.splitk_support == 0
+    assert own.tile in own.capabilities.tile_ids
+    own.tile, own.split_k = own.tile, own.split_k
+    assert repr(own) == "Algorithm(<a kernel of gpumath's own>)"
+    with pytest.raises(ValueError, match="no settings"):
+        own.tile = (16, 16)
+
+
 def test_types_in_every_form() -> None:
     for form in ("float16", np.float16, np.dtype("float16"), 2):
         half = A.astype(np.float16)

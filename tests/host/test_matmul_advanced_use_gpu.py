@@ -159,7 +159,7 @@ def test_what_is_not_a_number_passes() -> None:
 @pytest.mark.parametrize("manager", [Manager, AsyncManager])
 def test_workspace_of_an_allocator(manager: Any) -> None:
     allocator = manager()
-    a, b = random(64, 96)[:, ::2], random(48, 40)
+    a, b = random(640, 960)[:, ::2], random(480, 400)
     options = {"allocator": allocator}
     found = advanced.matmul(a, b, options=options)
     assert is_close(found, a.double() @ b.double())

@@ -8,6 +8,7 @@
 mod convolution;
 mod cosine;
 mod mirror;
+mod product;
 mod tiled_copy;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use crate::tensor::{BatchDims, DType, Dims, Layout};
 pub(crate) use convolution::ConvolutionCall;
 pub(crate) use cosine::{CosineCall, CosineLine};
 pub(crate) use mirror::{Mirror, mirror};
+pub(crate) use product::{ProductCall, StridedProduct, Way};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale_and_copy.cu`.
@@ -222,6 +224,34 @@ pub(crate) unsafe fn convolve(
     // SAFETY: the kernel takes two addresses and the argument of a convolution; the caller
     // guarantees that they fit the memory.
     unsafe { launch(context, (CONVOLUTION_PTX, name), blocks, &parameters, stream) }
+}
+
+/// Enqueues the product of `a` and `b`, multiplied by `alpha`, on `stream`, in the context of the
+/// stream's device. The work can be captured into a graph.
+///
+/// # Safety
+/// - The addresses are those of the first elements of `a`, `b` and the result, arrays with the
+///   strides and types of `call`, in memory of the stream's device, and valid until the work is
+///   done.
+/// - No two elements of the result share memory, and it does not overlap the others.
+pub(crate) unsafe fn multiply(
+    context: &ContextGuard,
+    [a, b, result]: [usize; 3],
+    call: &ProductCall,
+    alpha: [f64; 2],
+    stream: StreamRef,
+) -> Result<()> {
+    let (left, right) = if call.is_transposed() { (b, a) } else { (a, b) };
+    let arguments = call.arguments(alpha);
+    let parameters = [
+        &raw const result as usize,
+        &raw const left as usize,
+        &raw const right as usize,
+        &raw const arguments as usize,
+    ];
+    // SAFETY: the kernel takes three addresses and the argument of a product; the caller guarantees
+    // that they fit the memory.
+    unsafe { launch(context, call.kernel(), call.tiles(), &parameters, stream) }
 }
 
 /// Enqueues a kernel of some code on `stream`, in the context of its device. If `blocks` are too

@@ -6,6 +6,7 @@ mod cpu;
 mod cublaslt;
 mod epilog;
 mod geometry;
+mod kernel;
 mod problem;
 mod request;
 mod types;
@@ -88,6 +89,37 @@ impl MatmulEngine for cublaslt::CublasltMatmul {
     }
 }
 
+/// Plans a product on a GPU: by the algorithm that the request names, else by the one that is
+/// expected to be the fastest.
+fn plan_cuda(problem: &MatmulProblem, device: i32) -> Result<Box<dyn MatmulEngine>> {
+    let kernel = kernel::KernelMatmul::new(problem);
+    let limit = problem.search.limit.max(1) as usize;
+    match (kernel, problem.search.algorithm) {
+        (Some(kernel), Some(kernel::CODE)) => Ok(Box::new(kernel)),
+        (None, Some(kernel::CODE)) => Err(Error::InvalidValue(
+            "the algorithm is a kernel of gpumath's own, which is not for this product; plan it \
+             without naming an algorithm"
+                .into(),
+        )),
+        (Some(kernel), None) => {
+            let is_first = kernel.is_first(cublaslt::copies(problem)?);
+            if is_first && limit == 1 {
+                return Ok(Box::new(kernel));
+            }
+            match (cublaslt::CublasltMatmul::new(problem, device), is_first) {
+                (Ok(found), true) => Ok(Box::new(kernel.with_others(found.algorithms(), limit))),
+                (Ok(found), false) => {
+                    Ok(Box::new(found.with_kernel(kernel.algorithms()[0], limit)))
+                }
+                // What cuBLASLt does not take, or a machine without it.
+                (Err(_), true) => Ok(Box::new(kernel)),
+                (Err(error), false) => Err(error),
+            }
+        }
+        _ => Ok(Box::new(cublaslt::CublasltMatmul::new(problem, device)?)),
+    }
+}
+
 impl Operation for Matmul {
     type Request = MatmulRequest;
     type Problem = MatmulProblem;
@@ -97,9 +129,7 @@ impl Operation for Matmul {
     fn plan(problem: &MatmulProblem, execution: Execution) -> Result<Self::Engine> {
         match execution {
             Execution::Cpu { threads } => Ok(Box::new(cpu::CpuMatmul::new(problem, threads)?)),
-            Execution::Cuda { device } => {
-                Ok(Box::new(cublaslt::CublasltMatmul::new(problem, device)?))
-            }
+            Execution::Cuda { device } => plan_cuda(problem, device),
             Execution::CudaMulti { .. } => Err(Error::InvalidValue(
                 "device_ids names several devices, but matmul uses one; give device_id instead"
                     .into(),

@@ -111,6 +111,13 @@ impl CublasltMatmul {
         })
     }
 
+    /// Takes a kernel of gpumath's own as the second one of `limit` algorithms.
+    pub(super) fn with_kernel(mut self, kernel: FoundAlgorithm, limit: usize) -> Self {
+        self.algorithms.insert(1.min(self.algorithms.len()), kernel);
+        self.algorithms.truncate(limit);
+        self
+    }
+
     /// What cuBLASLt found, the best one first.
     pub(super) fn algorithms(&self) -> &[FoundAlgorithm] {
         &self.algorithms
@@ -195,6 +202,12 @@ impl CublasltMatmul {
             )
         }
     }
+}
+
+/// How many matrices an execution by cuBLASLt copies.
+pub(super) fn copies(problem: &MatmulProblem) -> Result<usize> {
+    let demands = Demands::of(problem).first().copied().unwrap_or(Demands::Documented);
+    Ok(Route::of(problem, demands)?.staged.len())
 }
 
 /// Returns `InvalidValue` if the device lacks what the types need.

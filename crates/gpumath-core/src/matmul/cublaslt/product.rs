@@ -32,6 +32,13 @@ pub struct FoundAlgorithm {
 
 const _: () = assert!(size_of::<FoundAlgorithm>() == 96);
 
+impl FoundAlgorithm {
+    /// An algorithm that needs no workspace.
+    pub(in super::super) fn without_workspace(algorithm: [u64; 8]) -> Self {
+        Self { algorithm, ..Self::default() }
+    }
+}
+
 /// The descriptors of a product.
 #[derive(Debug)]
 pub(super) struct Product {

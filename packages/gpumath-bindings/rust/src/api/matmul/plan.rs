@@ -258,7 +258,8 @@ impl PyMatmulPlan {
         devices.map(|devices| PyTuple::new(py, devices.ordinals())).transpose()
     }
 
-    /// What computes: "cublaslt" or a library on the CPU; "none" for an empty result.
+    /// What computes: "cublaslt", "gpumath" for a kernel of its own, or a library on the CPU;
+    /// "none" for an empty result.
     #[getter]
     fn engine(&self) -> &'static str {
         self.plan.engine_name()
@@ -283,7 +284,8 @@ impl PyMatmulPlan {
     }
 
     /// The algorithms that cuBLASLt found, the best one first: each a ``cublasLtMatmulAlgo_t``, its
-    /// bytes of workspace, and its number of waves. Empty on the CPU.
+    /// bytes of workspace, and its number of waves. A kernel of gpumath's own is among them where
+    /// there is one; its bytes begin with its name. Empty on the CPU.
     #[getter]
     fn algorithms<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, usize, f32)> {
         let algorithms = gpumath_core::matmul::algorithms(&self.plan);

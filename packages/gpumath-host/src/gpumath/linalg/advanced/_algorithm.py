@@ -16,6 +16,7 @@ __all__ = ["Algorithm", "AlgorithmCapabilities", "algorithm_from"]
 
 _Capability = cublasLt.MatmulAlgoCapAttribute
 _Setting = cublasLt.MatmulAlgoConfigAttribute
+_OWN_KERNEL = b"gpumath"
 _TUPLE = re.compile(r"(?:[A-Z]+_)?(?P<shape>\d+x(?:\d+|AUTO)(?:x\d+)?|AUTO|UNDEFINED)")
 
 
@@ -50,6 +51,21 @@ class AlgorithmCapabilities:
     pointer_array_batch_support: int | None = None
     floating_point_emulation_support: int | None = None
     pointer_array_grouped_support: int | None = None
+
+
+_OWN_CAPABILITIES = AlgorithmCapabilities(
+    splitk_support=0,
+    reduction_scheme_mask=0,
+    cta_swizzling_support=0,
+    strided_batch_support=1,
+    out_of_place_result_support=1,
+    tile_ids=("UNDEFINED",),
+    stages_ids=("UNDEFINED",),
+    custom_option_max=0,
+    epilogue_mask=1,
+    floating_point_emulation_support=0,
+)
+"""Of a kernel of gpumath's own: without an epilog, and without anything to be set."""
 
 
 class _Product(Protocol):
@@ -115,7 +131,9 @@ class Algorithm:
     @property
     def capabilities(self) -> AlgorithmCapabilities:
         """What the algorithm can do."""
-        found = {}
+        found: dict[str, Any] = {}
+        if self.is_own_kernel:
+            return _OWN_CAPABILITIES
         for name in AlgorithmCapabilities.__dataclass_fields__:
             attribute = _Capability.__members__.get(name.upper())
             if attribute is not None:
@@ -126,12 +144,23 @@ class Algorithm:
         return AlgorithmCapabilities(**found)
 
     @property
+    def is_own_kernel(self) -> bool:
+        """Whether it is no algorithm of cuBLASLt, but a kernel of gpumath's own.
+
+        There are such kernels for small matrices, for matrices of small depth, and for a matrix and
+        a vector. They have no settings that can be changed, and their number is -1.
+        """
+        return self._bytes().startswith(_OWN_KERNEL)
+
+    @property
     def is_emulated(self) -> bool:
         """Whether it computes in a wide type by products of narrower ones.
 
         For the compute types ``COMPUTE_32F_EMULATED_16BFX9`` and
         ``COMPUTE_64F_EMULATED_FIXEDPOINT``, cuBLASLt also finds algorithms that do not.
         """
+        if self.is_own_kernel:
+            return False
         try:
             return bool(self._capability(_Capability.FLOATING_POINT_EMULATION_SUPPORT))
         except cublasLt.cuBLASLtError:  # an older version, which does not emulate
@@ -222,6 +251,8 @@ class Algorithm:
         """Return what tells algorithms apart."""
         if not any(self._bytes()):
             return "Algorithm(<empty>)"
+        if self.is_own_kernel:
+            return "Algorithm(<a kernel of gpumath's own>)"
         return (
             f"Algorithm(id={self.algorithm_id}, tile={self.tile}, stages={self.stages}, "
             f"split_k={self.split_k}, workspace_size={self.workspace_size})"
@@ -237,6 +268,8 @@ class Algorithm:
         return int(self._result.ctypes.data)
 
     def _get(self, setting: int) -> int:
+        if self.is_own_kernel:
+            return -1 if setting == _Setting.ID else 0
         value = np.zeros(1, cublasLt.get_matmul_algo_config_attribute_dtype(setting))
         written = np.zeros(1, np.uint64)
         cublasLt.matmul_algo_config_get_attribute(
@@ -245,6 +278,11 @@ class Algorithm:
         return int(value[0])
 
     def _set(self, setting: int, number: int) -> None:
+        if self.is_own_kernel:
+            if number == self._get(setting):
+                return
+            msg = "a kernel of gpumath's own has no settings; change those of another algorithm"
+            raise ValueError(msg)
         value = np.array([number], cublasLt.get_matmul_algo_config_attribute_dtype(setting))
         cublasLt.matmul_algo_config_set_attribute(
             self._address, setting, value.ctypes.data, value.nbytes

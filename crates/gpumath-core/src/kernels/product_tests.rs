@@ -1,0 +1,133 @@
+use super::*;
+use crate::tensor::BatchDim;
+
+fn product(
+    dtype: DType,
+    [rows, columns, depth]: [i64; 3],
+    strides: [[i64; 2]; 3],
+) -> StridedProduct {
+    let result = if dtype == DType::Int8 { DType::Int32 } else { dtype };
+    StridedProduct {
+        dtype,
+        result,
+        rows,
+        columns,
+        depth,
+        strides,
+        conjugate: [true, false],
+        batch: BatchDims::merged([]),
+        alignment: 16,
+    }
+}
+
+fn call(extents: [i64; 3], strides: [[i64; 2]; 3]) -> ProductCall {
+    ProductCall::of(&product(DType::Float32, extents, strides)).unwrap()
+}
+
+#[test]
+fn matrices_are_computed_by_tiles() {
+    let small = call([64, 40, 64], [[64, 1], [40, 1], [40, 1]]);
+    assert_eq!((small.way, small.is_transposed), (Way::Small, false));
+    assert_eq!((small.arguments.row_tiles, small.arguments.column_tiles), (4, 3));
+    // The result is in Fortran order.
+    let turned = call([64, 40, 64], [[64, 1], [40, 1], [1, 64]]);
+    assert!(turned.is_transposed);
+    assert_eq!((turned.arguments.rows, turned.arguments.a), (40, [1, 40, 0, 0]));
+    assert_eq!((turned.arguments.b, turned.arguments.c), ([1, 64, 0, 0], [64, 1, 0, 0]));
+    assert_eq!(turned.arguments.is_conjugated, [0, 1]);
+    let thin = call([8192, 4096, 8], [[8, 1], [4096, 1], [4096, 1]]);
+    assert_eq!((thin.way, thin.arguments.is_packed), (Way::Thin, [0, 0, 1]));
+    assert_eq!((thin.arguments.row_tiles, thin.arguments.column_tiles), (64, 64));
+}
+
+#[test]
+fn vectors_are_multiplied_along_what_is_fast() {
+    let rows = call([8192, 1, 4096], [[4096, 1], [1, 0], [1, 0]]);
+    assert_eq!((rows.way, rows.arguments.lanes), (Way::Rows, 8));
+    assert_eq!(rows.arguments.is_packed, [1, 1, 0]);
+    let few = call([64, 1, 4096], [[4096, 1], [1, 0], [1, 0]]);
+    assert_eq!((few.way, few.arguments.lanes), (Way::Rows, 1));
+    let short = call([8192, 1, 8], [[8, 1], [1, 0], [1, 0]]);
+    assert_eq!((short.way, short.arguments.lanes), (Way::Rows, 128));
+    let row = call([1, 1000, 4096], [[0, 1], [1000, 1], [0, 1]]);
+    assert_eq!((row.way, row.is_transposed), (Way::Columns, true));
+    assert_eq!((row.arguments.lanes, row.arguments.is_packed), (2, [1, 0, 0]));
+    let number = call([1, 1, 500], [[0, 1], [1, 0], [0, 0]]);
+    assert_eq!((number.way, number.arguments.lanes), (Way::Rows, 1));
+    let outer = call([4096, 1, 1], [[1, 0], [0, 0], [1, 0]]);
+    assert_eq!((outer.way, outer.arguments.lanes), (Way::Columns, 256));
+}
+
+#[test]
+fn it_is_first_where_it_was_faster() {
+    let first = |extents, strides, copies| call(extents, strides).is_faster(copies, false);
+    let by_rows = |[rows, columns, depth]: [i64; 3]| {
+        let one = |stride: i64, extent: i64| if extent == 1 { 0 } else { stride };
+        [
+            [one(depth, rows), one(1, depth)],
+            [one(columns, depth), one(1, columns)],
+            [one(columns, rows), one(1, columns)],
+        ]
+    };
+    for (extents, without, with_copies) in [
+        ([64, 64, 64], true, true),
+        ([64, 64, 200], false, true),
+        ([300, 300, 64], false, true),
+        ([64, 64, 4096], false, false),
+        ([8192, 8192, 1], true, true),
+        ([8192, 8192, 8], false, true),
+        ([8192, 8192, 9], false, false),
+        ([1, 1, 8192], true, true),
+        ([1, 1, 1 << 30], false, false),
+        ([64, 1, 8192], true, true),
+        ([8192, 1, 8192], false, true),
+        ([1, 8192, 64], false, true),
+    ] {
+        let found = [0, 1].map(|copies| first(extents, by_rows(extents), copies));
+        assert_eq!(found, [without, with_copies], "{extents:?}");
+    }
+}
+
+#[test]
+fn there_are_kernels_for_some_types_and_batches() {
+    let strides = [[8, 1], [8, 1], [8, 1]];
+    let mut mixed = product(DType::Float16, [8, 8, 8], strides);
+    mixed.result = DType::Float32;
+    assert!(ProductCall::of(&mixed).is_none());
+    let mut shifted = product(DType::Complex64, [8, 8, 8], strides);
+    assert!(ProductCall::of(&shifted).is_some());
+    shifted.alignment = 4;
+    assert!(ProductCall::of(&shifted).is_none());
+    let mut batch = product(DType::Int8, [8, 8, 8], strides);
+    let dim = |extent: i64, strides: [i64; 3]| BatchDim { extent, strides };
+    batch.batch = BatchDims::merged([dim(3, [64, 0, 320]), dim(5, [0, 64, 64])]);
+    let call = ProductCall::of(&batch).unwrap();
+    assert_eq!((call.arguments.tiles, call.arguments.entries), (15, 5));
+    assert_eq!(call.arguments.c, [8, 1, 64, 320]);
+    let three = [dim(3, [64, 0, 960]), dim(5, [0, 64, 192]), dim(3, [64, 0, 64])];
+    batch.batch = BatchDims::merged(three);
+    assert!(ProductCall::of(&batch).is_none());
+}
+
+#[test]
+fn the_kernels_take_the_structure() {
+    for dtype in [
+        DType::Float16,
+        DType::BFloat16,
+        DType::Float32,
+        DType::Float64,
+        DType::Complex64,
+        DType::Complex128,
+        DType::Int8,
+    ] {
+        let strides = [[8, 1], [8, 1], [8, 1]];
+        let mut call = ProductCall::of(&product(dtype, [8, 8, 8], strides)).unwrap();
+        for way in [Way::Small, Way::Thin, Way::Rows, Way::Columns] {
+            call.way = way;
+            let (ptx, name) = call.kernel();
+            let size = ProductCall::ARGUMENTS_SIZE;
+            let parameter = format!("{}_param_3[{size}]", name.to_str().unwrap());
+            assert!(ptx.contains(&parameter), "{parameter}");
+        }
+    }
+}

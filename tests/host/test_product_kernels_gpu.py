@@ -1,0 +1,179 @@
+"""Products by kernels of gpumath's own, which take operands of any strides, on a GPU."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gpumath.bindings import core
+from gpumath.linalg import advanced
+from tests.helpers.operands import library
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.gpu
+
+DTYPES = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8"]
+# What a result may be off by, in units of the sums of magnitudes.
+BOUNDS = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 2e-6, "complex64": 4e-6}
+LAYOUTS = ["C", "F", "gaps", "steps", "broadcast", "turned"]
+# Rows, columns and depth: vectors, empty sums, outer products, odd, thin and small ones.
+EXTENTS = [
+    *[(1, 1, 1), (1, 1, 0), (3, 5, 0), (1, 1, 8191), (1, 1000, 2053), (1000, 1, 2053)],
+    *[(1, 9, 40), (9, 1, 40), (5000, 1, 3), (1, 5000, 3), (64, 1, 4096), (1, 64, 4096)],
+    *[(17, 19, 1), (700, 900, 1), (1000, 333, 8), (301, 2003, 7), (513, 129, 16)],
+    *[(16, 16, 16), (7, 13, 200), (64, 64, 64), (33, 65, 127), (100, 20, 65)],
+]
+
+
+def numbers(torch: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    if dtype == "int8":
+        return torch.randint(-128, 128, shape, dtype=torch.int8, device="cuda")
+    return torch.randn(shape, dtype=getattr(torch, dtype), device="cuda")
+
+
+def matrix(torch: Any, rows: int, columns: int, dtype: str, layout: str, batch: int = 0) -> Any:
+    """Return a matrix or a batch of them, of one of `LAYOUTS`."""
+    shape = (batch,) if batch else ()
+    if layout == "F":
+        return numbers(torch, (*shape, columns, rows), dtype).mT
+    if layout == "gaps":
+        return numbers(torch, (*shape, rows, columns + 16), dtype)[..., :columns]
+    if layout == "steps":
+        return numbers(torch, (*shape, 2 * rows, 3 * columns), dtype)[..., ::2, ::3]
+    if layout == "broadcast":
+        return numbers(torch, (*shape, 1, columns), dtype).expand(*shape, rows, columns)
+    if layout == "turned":
+        return numbers(torch, (rows, columns, *shape), dtype).movedim(-1, 0 if batch else -1)
+    return numbers(torch, (*shape, rows, columns), dtype)
+
+
+def own_product(a: Any, b: Any, **options: Any) -> Any:
+    """Return a product planned with gpumath's kernel; fail if there is none."""
+    product = advanced.Matmul(a, b, **options)
+    found = [one for one in product.plan(preferences={"limit": 8}) if one.is_own_kernel]
+    assert found
+    product.plan(algorithms=found)
+    return product
+
+
+def check(torch: Any, result: Any, a: Any, b: Any, dtype: str, alpha: complex = 1) -> None:
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    x, y = a.cpu().to(wide), b.cpu().to(wide)
+    expected = torch.matmul(x, y) * alpha
+    size = torch.matmul(x.abs(), y.abs()) * abs(alpha)
+    assert result.shape == expected.shape
+    # The reference rounds too, which counts beside results in double precision.
+    double = (a.shape[-1] + 2) * 2.3e-16
+    bound = max(BOUNDS.get(dtype, 1e-14), double) * size + (6e-8 if dtype == "float16" else 0)
+    if dtype == "int8":
+        assert torch.equal(result.cpu().to(wide), expected)
+    else:
+        assert ((result.cpu().to(wide) - expected).abs() <= bound).all()
+
+
+def cases() -> Iterator[Any]:
+    for number, extents in enumerate(EXTENTS):
+        for dtype in DTYPES:
+            yield pytest.param(extents, dtype, number, id=f"{extents}-{dtype}")
+
+
+@pytest.mark.parametrize(("extents", "dtype", "number"), [*cases()])
+def test_every_layout_type_and_extent(
+    extents: tuple[int, int, int], dtype: str, number: int
+) -> None:
+    torch = library("torch")
+    rows, columns, depth = extents
+    for shift in range(3):
+        left, right = LAYOUTS[(number + shift) % 6], LAYOUTS[(number // 2 + 3 * shift) % 6]
+        batch = random.choice([0, 0, 3])
+        a = matrix(torch, rows, depth, dtype, left, batch)
+        b = matrix(torch, depth, columns, dtype, right, random.choice([0, batch]))
+        alpha = 3 if dtype == "int8" else random.choice([1, -0.5])
+        with own_product(a, b, alpha=alpha) as product:
+            for _ in range(2):
+                check(torch, product.execute(), a, b, dtype, alpha)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("extents", [(40, 30, 20), (1, 200, 90), (200, 1, 90), (700, 800, 4)])
+def test_conjugation(extents: tuple[int, int, int], dtype: str) -> None:
+    torch = library("torch")
+    rows, columns, depth = extents
+    a, b = matrix(torch, rows, depth, dtype, "C"), matrix(torch, depth, columns, dtype, "F")
+    for left, right in [(a.conj(), b), (a, b.conj()), (a.conj(), b.conj())]:
+        with own_product(left, right, alpha=1 - 2j) as product:
+            values = left.resolve_conj(), right.resolve_conj()
+            check(torch, product.execute(), *values, dtype, 1 - 2j)
+
+
+@pytest.mark.parametrize("extents", [(20, 30, 40), (1, 300, 40), (300, 1, 40), (2000, 900, 5)])
+def test_what_is_no_number_stays_where_it_is(extents: tuple[int, int, int]) -> None:
+    torch = library("torch")
+    rows, columns, depth = extents
+    for dtype in ("float16", "bfloat16", "float32", "float64"):
+        a, b = matrix(torch, rows, depth, dtype, "steps"), matrix(torch, depth, columns, dtype, "C")
+        a[rows // 2, depth // 2] = torch.nan
+        b[depth // 3, columns // 2] = torch.inf
+        with own_product(a, b) as product:
+            found = product.execute()
+        expected = torch.matmul(a.double(), b.double())
+        assert torch.equal(found.isnan(), expected.isnan())
+        assert torch.equal(found.isinf(), expected.isinf())
+
+
+def test_a_result_in_another_order_and_without_alignment() -> None:
+    torch = library("torch")
+    a, b = matrix(torch, 900, 8, "float32", "C"), matrix(torch, 8, 700, "float32", "F")
+    for out in (
+        numbers(torch, (700, 900), "float32").T,
+        numbers(torch, (900 * 700 + 1,), "float32")[1:].view(900, 700),
+        numbers(torch, (900, 1400), "float32")[:, ::2],
+    ):
+        with own_product(a, b) as product:
+            assert product.execute(out=out) is out
+        check(torch, out, a, b, "float32")
+
+
+def test_more_elements_than_32_bits_count() -> None:
+    torch = library("torch")
+    a = torch.randint(-100, 100, (1, 2**31 + 99), dtype=torch.int8, device="cuda")
+    ones = torch.ones((2**31 + 99, 1), dtype=torch.int8, device="cuda")
+    with own_product(a, ones) as product:
+        assert product.execute().item() == a.sum(dtype=torch.int64).item()
+    column = torch.randint(-100, 100, (70_000, 1), dtype=torch.int8, device="cuda")
+    row = torch.randint(-100, 100, (1, 31_000), dtype=torch.int8, device="cuda")
+    with own_product(column, row) as product:
+        found = product.execute()
+    for start in range(0, 70_000, 10_000):
+        part = column[start : start + 10_000].int() * row.int()
+        assert torch.equal(found[start : start + 10_000], part)
+
+
+def test_it_is_an_algorithm_among_others() -> None:
+    torch = library("torch")
+    a, b = matrix(torch, 64, 64, "float32", "C"), matrix(torch, 64, 64, "float32", "C")
+    assert core.MatmulPlan(a, b).engine == "gpumath"
+    assert core.MatmulPlan(a, b).workspace_size == 0
+    with advanced.Matmul(a, b) as product:
+        own, *others = product.plan(preferences={"limit": 6})
+        assert own.is_own_kernel
+        assert own.algorithm_id == -1
+        assert repr(own) == "Algorithm(<a kernel of gpumath's own>)"
+        assert own.capabilities.splitk_support == 0
+        with pytest.raises(ValueError, match="no settings"):
+            own.split_k = 2
+        assert not any(other.is_own_kernel for other in others)
+        for algorithm in (own, *others):
+            check(torch, product.execute(algorithm=algorithm), a, b, "float32")
+        product.autotune(iterations=3)
+        assert sum(one.is_own_kernel for one in product.algorithms) == 1
+        check(torch, product.execute(), a, b, "float32")
+    large = matrix(torch, 900, 900, "float32", "C")
+    with advanced.Matmul(large, large) as product:
+        product.plan()
+        with pytest.raises(ValueError, match="a kernel of gpumath's own"):
+            product.execute(algorithm=own)
