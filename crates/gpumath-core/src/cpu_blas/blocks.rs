@@ -1,10 +1,11 @@
 //! One block of a result.
 
 use super::MAX_SIDE;
-use super::kernels::multiply_add;
+use super::kernels::{multiply_add, multiply_run};
 use super::matrix::Matrix;
 use super::number::Number;
 use super::structure::Structure;
+use super::tile::{Product, Run};
 use crate::error::Result;
 use crate::parallel::ClaimedIndices;
 
@@ -17,7 +18,7 @@ pub(super) fn depth_at_once(side: usize) -> usize {
     (MAX_SIDE * MAX_DEPTH / side.max(1)).max(MAX_DEPTH)
 }
 
-/// A block of `out = alpha * a @ b + beta * c`.
+/// A block of `out = alpha * a @ b + beta * c`, or several whole results without `c`.
 pub(super) struct Block<T> {
     pub(super) a: Matrix,
     pub(super) b: Matrix,
@@ -30,6 +31,8 @@ pub(super) struct Block<T> {
     pub(super) start: [usize; 2],
     /// Rows and columns of the block.
     pub(super) extent: [usize; 2],
+    /// Small products are computed together: so many, each a step after the one before.
+    pub(super) run: Run,
 }
 
 impl<T: Number> Block<T> {
@@ -51,6 +54,13 @@ impl<T: Number> Block<T> {
         claimed: &mut ClaimedIndices<'_>,
         structure: Structure,
     ) -> Result<()> {
+        if self.run.count > 1 {
+            let Self { a, b, out, alpha, depth, extent: [rows, columns], run, .. } = *self;
+            let shape = [rows, columns, depth];
+            // SAFETY: the caller guarantees that the memory is valid.
+            unsafe { multiply_run(Product { shape, alpha, a, b, beta: None, out }, run) };
+            return Ok(());
+        }
         let [row, column] = self.start;
         let out = self.out.from::<T>(row, column);
         let mut sum = Sum {

@@ -141,26 +141,6 @@ pub(super) unsafe fn load<T: Number, S: Simd>(from: *const T) -> T::Vector<S> {
     unsafe { from.cast::<T::Vector<S>>().read_unaligned() }
 }
 
-/// Reads so many numbers, at most as many as a vector has, with zeros behind them. `FULL` says that
-/// they are as many.
-///
-/// # Safety
-/// As for [`load`].
-#[inline(always)]
-pub(super) unsafe fn load_count<T: Number, S: Simd, const FULL: bool>(
-    simd: S,
-    from: *const T,
-    count: usize,
-) -> T::Vector<S> {
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        if FULL {
-            return load::<T, S>(from);
-        }
-        T::load_part(simd, std::slice::from_raw_parts(from, count))
-    }
-}
-
 /// Adds to each of the sums the product of a row of `a`, whose elements lie side by side, and `x`.
 struct RowProducts<'a, T> {
     sums: &'a mut [T],
