@@ -1,7 +1,7 @@
 //! One block of a result.
 
 use super::MAX_SIDE;
-use super::kernels::{multiply_add, multiply_run};
+use super::kernels::{TINY, multiply_add, multiply_run};
 use super::matrix::Matrix;
 use super::number::Number;
 use super::structure::Structure;
@@ -44,6 +44,28 @@ impl<T: Number> Block<T> {
         self
     }
 
+    /// Returns the product whose result is the block, without `c`.
+    fn product(&self) -> Product<T> {
+        let ([row, column], [rows, columns]) = (self.start, self.extent);
+        Product {
+            shape: [rows, columns, self.depth],
+            alpha: self.alpha,
+            a: self.a.from::<T>(row, 0),
+            b: self.b.from::<T>(0, column),
+            beta: None,
+            out: self.out.from::<T>(row, column),
+        }
+    }
+
+    /// Whether memory may be allocated for the block.
+    pub(super) fn allocates(&self, structure: Structure) -> bool {
+        let [rows, columns] = self.extent;
+        let is_whole = self.depth <= depth_at_once(rows.max(columns));
+        let is_in_place =
+            structure == Structure::General && is_whole && self.product().is_computed_in_place();
+        !is_in_place && rows * columns * self.depth > TINY
+    }
+
     /// Computes the block, unless the loop is over before.
     ///
     /// # Safety
@@ -55,10 +77,8 @@ impl<T: Number> Block<T> {
         structure: Structure,
     ) -> Result<()> {
         if self.run.count > 1 {
-            let Self { a, b, out, alpha, depth, extent: [rows, columns], run, .. } = *self;
-            let shape = [rows, columns, depth];
             // SAFETY: the caller guarantees that the memory is valid.
-            unsafe { multiply_run(Product { shape, alpha, a, b, beta: None, out }, run) };
+            unsafe { multiply_run(self.product(), self.run) };
             return Ok(());
         }
         let [row, column] = self.start;

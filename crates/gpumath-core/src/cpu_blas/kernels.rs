@@ -156,6 +156,11 @@ impl<T: Number> Product<T> {
     const MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 1.1 };
     const OWN_MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 1.7 };
 
+    /// Whether nothing is allocated for it.
+    pub(super) fn is_computed_in_place(&self) -> bool {
+        matches!(self.way(), (Way::Tiles, _))
+    }
+
     /// Returns the way that takes the least time, and whether it is for the transposed product.
     fn way(&self) -> (Way, bool) {
         let [rows, columns, depth] = self.shape;

@@ -174,10 +174,6 @@ impl CpuProducts {
                     _ => self.first_blocks.partition_point(|&first| first <= number) - 1,
                 };
                 let batch = &self.batches[index];
-                if !is_checked && batch.allocates() {
-                    check_memory::<T>(self.largest_block())?;
-                    is_checked = true;
-                }
                 let terms = match current {
                     Some((known, terms)) if known == index => terms,
                     _ => batch.ordered(terms(index)),
@@ -185,6 +181,10 @@ impl CpuProducts {
                 current = Some((index, terms));
                 let dense = dense.get(index).filter(|dense| !dense.is_empty());
                 let block = batch.block(number - self.first_blocks[index], &terms, dense);
+                if !is_checked && block.allocates(batch.structures[0]) {
+                    check_memory::<T>(self.largest_block())?;
+                    is_checked = true;
+                }
                 // SAFETY: the caller guarantees that the memory is valid, and one thread alone
                 // claims each block.
                 unsafe { block.compute(&mut claimed, batch.structures[0]) }?;
@@ -329,12 +329,6 @@ impl Batch {
             (terms.a, terms.b) = (terms.b, terms.a);
         }
         terms
-    }
-
-    /// Whether a kernel may allocate for a block.
-    fn allocates(&self) -> bool {
-        let [rows, columns, depth] = self.shape;
-        rows * columns * depth > kernels::TINY
     }
 
     /// Returns one of the four matrices at an address.
