@@ -63,12 +63,17 @@ pub(super) unsafe fn multiply_add<T: Number>(
             return multiply_vector(columns, depth, alpha, a, b, beta, out);
         }
         let product = Product { shape, alpha, a, b, beta, out };
-        if multiply_without_gemm(product) {
+        // A library that the user has takes what is not small.
+        let is_small = rows.min(columns) <= FEW || rows * columns * depth <= SMALL;
+        if is_small && multiply_without_gemm(product) {
             return;
         }
         if let Ok(Some(library)) = library()
             && library.multiply(product)
         {
+            return;
+        }
+        if !is_small && multiply_without_gemm(product) {
             return;
         }
         gemm::gemm(
