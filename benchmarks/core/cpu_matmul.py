@@ -6,7 +6,9 @@
 Prints a line for each cell, and the worst cells. An order has a letter for each operand: C or F.
 NumPy's threads are limited by the environment, so the process starts itself again with the
 variables of the common BLAS libraries. Both compute into new memory and take turns, and the least
-time of each counts. With several threads, each waits until the other's threads sleep.
+time of each counts: the processor's time of the calling thread, or with several threads the time
+that passes, while each waits until the other's threads sleep. OPENBLAS_CORETYPE chooses the kernels
+of NumPy's OpenBLAS: SkylakeX those for AVX-512, Haswell those for AVX2.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from pathlib import Path
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
-SQUARES = [1, 2, 4, 8, 16, 24, 32, 48, 64, 100, 128, 200, 256, 384, 512, 1000, 1024, 2048, 4096]
+SQUARES = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 100, 128, 200, 256, 384, 512, 1000, 1024, 2048, 4096]
 ODD = [3, 5, 7, 13, 17, 31, 33, 61, 97, 101, 127, 251, 509, 1021]
 THIN = [
     (4, 4096, 4), (1, 64, 1), (1, 4096, 1), (1, 100000, 1), (8, 4096, 8), (16, 4096, 16),
@@ -32,7 +34,10 @@ THIN = [
     (100000, 3, 3), (8, 100000, 8), (300, 300, 2), (101, 103, 5), (5, 103, 101), (7, 7, 1009),
     (1009, 7, 7), (100, 2, 100), (64, 64, 2), (64, 64, 4), (64, 64, 8), (4, 64, 64), (16, 16, 2),
 ]  # fmt: skip
-BATCHES = [(10000, 4, 4, 4), (1000, 16, 16, 16), (100, 64, 64, 64), (16, 200, 200, 200)]
+BATCHES = [
+    (10000, 2, 2, 2), (10000, 3, 3, 3), (10000, 4, 4, 4), (10000, 8, 8, 8), (1000, 16, 16, 16),
+    (100, 64, 64, 64), (16, 200, 200, 200),
+]  # fmt: skip
 
 
 def main() -> None:
@@ -77,7 +82,6 @@ def measure(arguments: argparse.Namespace) -> None:
     rng = np.random.default_rng()
     results: list[tuple[float, str]] = []
     rows = []
-    pause = 0.2 if arguments.threads > 1 else 0.0
     for dtype in arguments.dtypes:
         for orders in arguments.orders:
             for *batch, m, k, n in shapes_of(arguments):
@@ -89,7 +93,7 @@ def measure(arguments: argparse.Namespace) -> None:
                     lambda a=a, b=b: linalg.matmul(a, b, execution=execution),
                     lambda a=a, b=b: np.matmul(a, b),
                     least=arguments.least,
-                    pause=pause,
+                    threads=arguments.threads,
                 )
                 name = f"{dtype} {orders} {' × '.join(map(str, (*batch, m, k, n)))}"
                 results.append((own / numpy, name))
@@ -97,9 +101,9 @@ def measure(arguments: argparse.Namespace) -> None:
                 times = f"{own * 1e6:12.2f} {numpy * 1e6:12.2f} µs {own / numpy:6.2f}"
                 print(f"{name:45} {times}", flush=True)
     results.sort(reverse=True)
-    print("worst:", *(f"{ratio:.2f} {name}" for ratio, name in results[:12]), sep="\n  ")
     ratios = [ratio for ratio, _ in results]
     slow = sum(ratio > 1.1 for ratio in ratios)
+    print("worst:", *(f"{ratio:.2f} {name}" for ratio, name in results[: max(slow, 8)]), sep="\n  ")
     print(f"median {ratios[len(ratios) // 2]:.2f}, {slow} of {len(ratios)} cells beyond 1.1")
     if arguments.json:
         title = "Products on the CPU"
@@ -120,24 +124,25 @@ def operand(rng: object, shape: tuple[int, ...], dtype: str, order: str) -> obje
     return array if order == "C" else array.swapaxes(-1, -2)
 
 
-def alternate(*calls: Callable[[], object], least: float, pause: float) -> list[float]:
+def alternate(*calls: Callable[[], object], least: float, threads: int) -> list[float]:
     """Return the least time of each call, in seconds."""
+    clock, pause, turn = time.thread_time, 0.0, 1e-3
+    if threads > 1:
+        clock, pause, turn = time.perf_counter, 0.2, least / 3
     best = [float("inf")] * len(calls)
-    turns = 3 if pause else 0
-    turn = least / 3 if pause else 1e-3
-    start, rounds = time.perf_counter(), 0
-    while rounds < (turns or 3) or (not turns and time.perf_counter() - start < 2 * least):
+    start, rounds = clock(), 0
+    while rounds < 3 or (threads == 1 and clock() - start < 2 * least):
         for index, call in enumerate(calls):
             time.sleep(pause)
-            begin = time.perf_counter()
+            begin = clock()
             call()
-            once = time.perf_counter() - begin
+            once = clock() - begin
             repeats = max(1, min(1000, int(2e-4 / once)))
             while True:
-                before = time.perf_counter()
+                before = clock()
                 for _ in range(repeats):
                     call()
-                after = time.perf_counter()
+                after = clock()
                 best[index] = min(best[index], (after - before) / repeats)
                 if after - begin > turn:
                     break

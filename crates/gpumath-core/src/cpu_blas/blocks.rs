@@ -1,10 +1,11 @@
 //! One block of a result.
 
 use super::MAX_SIDE;
-use super::kernels::multiply_add;
+use super::kernels::{TINY, multiply_add, multiply_run};
 use super::matrix::Matrix;
 use super::number::Number;
 use super::structure::Structure;
+use super::tile::{Product, Run};
 use crate::error::Result;
 use crate::parallel::ClaimedIndices;
 
@@ -17,7 +18,7 @@ pub(super) fn depth_at_once(side: usize) -> usize {
     (MAX_SIDE * MAX_DEPTH / side.max(1)).max(MAX_DEPTH)
 }
 
-/// A block of `out = alpha * a @ b + beta * c`.
+/// A block of `out = alpha * a @ b + beta * c`, or several whole results without `c`.
 pub(super) struct Block<T> {
     pub(super) a: Matrix,
     pub(super) b: Matrix,
@@ -30,6 +31,8 @@ pub(super) struct Block<T> {
     pub(super) start: [usize; 2],
     /// Rows and columns of the block.
     pub(super) extent: [usize; 2],
+    /// Small products are computed together: so many, each a step after the one before.
+    pub(super) run: Run,
 }
 
 impl<T: Number> Block<T> {
@@ -39,6 +42,28 @@ impl<T: Number> Block<T> {
             *extent = (*extent).min(shape[axis] - self.start[axis]);
         }
         self
+    }
+
+    /// Returns the product whose result is the block, without `c`.
+    fn product(&self) -> Product<T> {
+        let ([row, column], [rows, columns]) = (self.start, self.extent);
+        Product {
+            shape: [rows, columns, self.depth],
+            alpha: self.alpha,
+            a: self.a.from::<T>(row, 0),
+            b: self.b.from::<T>(0, column),
+            beta: None,
+            out: self.out.from::<T>(row, column),
+        }
+    }
+
+    /// Whether memory may be allocated for the block.
+    pub(super) fn allocates(&self, structure: Structure) -> bool {
+        let [rows, columns] = self.extent;
+        let is_whole = self.depth <= depth_at_once(rows.max(columns));
+        let is_in_place =
+            structure == Structure::General && is_whole && self.product().is_computed_in_place();
+        !is_in_place && rows * columns * self.depth > TINY
     }
 
     /// Computes the block, unless the loop is over before.
@@ -51,6 +76,11 @@ impl<T: Number> Block<T> {
         claimed: &mut ClaimedIndices<'_>,
         structure: Structure,
     ) -> Result<()> {
+        if self.run.count > 1 {
+            // SAFETY: the caller guarantees that the memory is valid.
+            unsafe { multiply_run(self.product(), self.run) };
+            return Ok(());
+        }
         let [row, column] = self.start;
         let out = self.out.from::<T>(row, column);
         let mut sum = Sum {

@@ -9,14 +9,16 @@ use pulp::Arch;
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
-use super::tile::Product;
+use super::tile::{Product, Run};
 use super::vector::multiply_vector;
 
 /// Multiplications up to which plain loops take less time than a call of `gemm`.
 pub(super) const TINY: usize = 1 << 10;
 
-/// Multiplications up to which there is no choice.
+/// Multiplications up to which the ways are not compared, and up to which half a vector is as good
+/// as a whole one.
 const TINIEST: usize = 256;
+pub(super) const SMALL: usize = 1 << 12;
 
 /// Most columns of a result that count as few.
 pub(super) const FEW: usize = 8;
@@ -29,6 +31,9 @@ const LONG: usize = 1024;
 /// far apart in memory.
 const SHALLOW: usize = 8;
 const MOST_OF_SHALLOW: usize = 1 << 14;
+
+/// Bytes of a factor that is near the processor while it is read again and again.
+const NEAR: usize = 1 << 19;
 
 /// Depths up to which a vector is treated as a small matrix.
 const SHORT: usize = 4;
@@ -58,12 +63,17 @@ pub(super) unsafe fn multiply_add<T: Number>(
             return multiply_vector(columns, depth, alpha, a, b, beta, out);
         }
         let product = Product { shape, alpha, a, b, beta, out };
-        if multiply_few(product) {
+        // A library that the user has takes what is not small.
+        let is_small = rows.min(columns) <= FEW || rows * columns * depth <= SMALL;
+        if is_small && multiply_without_gemm(product) {
             return;
         }
         if let Ok(Some(library)) = library()
             && library.multiply(product)
         {
+            return;
+        }
+        if !is_small && multiply_without_gemm(product) {
             return;
         }
         gemm::gemm(
@@ -90,52 +100,53 @@ pub(super) unsafe fn multiply_add<T: Number>(
     }
 }
 
-/// Computes a small product, or one of few rows or columns, without `gemm` if that takes less time.
-/// Returns whether it did.
+/// Computes products like [`multiply_add`], all of the same extents, without `beta`.
+///
+/// # Safety
+/// As for [`multiply_add`], for the first product and those that follow it.
+pub(super) unsafe fn multiply_run<T: Number>(mut product: Product<T>, run: Run) {
+    let [rows, columns, depth] = product.shape;
+    if rows * columns * depth <= TINIEST || (rows > 1 && columns > 1) {
+        let (way, is_turned) = product.way();
+        if matches!(way, Way::Tiles) {
+            let (product, run) =
+                if is_turned { (product.transposed(), run.transposed()) } else { (product, run) };
+            // SAFETY: the caller guarantees what the function requires.
+            return unsafe { product.compute_run_in_tiles(Arch::new(), run) };
+        }
+    }
+    for _ in 0..run.count {
+        let Product { shape, alpha, a, b, beta, out } = product;
+        // SAFETY: likewise.
+        unsafe { multiply_add(shape, alpha, a, b, beta, out) };
+        product.move_by(run);
+    }
+}
+
+/// How a product is computed.
+#[derive(Clone, Copy)]
+enum Way {
+    /// By dot products of rows of `a` and columns of `b`.
+    Dots,
+    /// In tiles, whose vectors lie along the rows of `out`.
+    Tiles,
+    /// By the `gemm` crate, which copies its operands.
+    Gemm,
+}
+
+/// Computes a product without `gemm` if that takes less time. Returns whether it did.
 ///
 /// # Safety
 /// As for [`multiply_add`].
-unsafe fn multiply_few<T: Number>(product: Product<T>) -> bool {
-    let [rows, columns, depth] = product.shape;
-    let work = rows * columns * depth;
-    if work <= TINIEST {
-        // To compare the ways would take longer than any of them.
-        let is_turned = product.a.steps[0] == 1 && product.b.steps[1] != 1;
-        let product = if is_turned { product.transposed() } else { product };
-        // SAFETY: the caller guarantees what the function requires.
-        unsafe { product.compute_in_tiles(Arch::new()) };
-        return true;
-    }
-    let is_tiny = work <= TINY;
-    let is_shallow = depth <= SHALLOW && rows * columns <= MOST_OF_SHALLOW;
-    let is_narrow = rows.min(columns) <= FEW || is_shallow;
-    let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
-    // `gemm` has better kernels for complex numbers.
-    if !(is_tiny || (T::IS_REAL && (is_narrow || are_few))) {
-        return false;
-    }
-    let (arch, turned) = (Arch::new(), product.transposed());
-    let costs = [
-        product.cost_of_dots(),
-        turned.cost_of_dots(),
-        product.cost_of_tiles(),
-        turned.cost_of_tiles(),
-        if is_tiny { f64::INFINITY } else { product.cost_of_gemm() },
-    ];
-    let mut cheapest = 0;
-    for (way, &cost) in costs.iter().enumerate() {
-        if cost < costs[cheapest] {
-            cheapest = way;
-        }
-    }
+unsafe fn multiply_without_gemm<T: Number>(product: Product<T>) -> bool {
+    let (way, is_turned) = product.way();
+    let product = if is_turned { product.transposed() } else { product };
     // SAFETY: the caller guarantees what the functions require.
     unsafe {
-        match cheapest {
-            0 => return product.compute_by_dots(arch),
-            1 => return turned.compute_by_dots(arch),
-            2 => product.compute_in_tiles(arch),
-            3 => turned.compute_in_tiles(arch),
-            _ => return false,
+        match way {
+            Way::Dots => return product.compute_by_dots(Arch::new()),
+            Way::Tiles => product.compute_in_tiles(Arch::new()),
+            Way::Gemm => return false,
         }
     }
     true
@@ -145,32 +156,83 @@ unsafe fn multiply_few<T: Number>(product: Product<T>) -> bool {
 /// Their ratios are much the same for shorter vectors.
 impl<T: Number> Product<T> {
     const NUMBERS: f64 = (64 / size_of::<T>()) as f64;
-    const MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 2.2 };
 
-    /// By dot products of rows of `a` and columns of `b`.
+    /// Cycles for as many multiplications as a vector has numbers: at best, and in our kernels.
+    const MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 1.1 };
+    const OWN_MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 1.7 };
+
+    /// Whether nothing is allocated for it.
+    pub(super) fn is_computed_in_place(&self) -> bool {
+        matches!(self.way(), (Way::Tiles, _))
+    }
+
+    /// Returns the way that takes the least time, and whether it is for the transposed product.
+    fn way(&self) -> (Way, bool) {
+        let [rows, columns, depth] = self.shape;
+        let work = rows * columns * depth;
+        // To compare the ways would take longer than a small product.
+        if work <= TINIEST {
+            return (Way::Tiles, self.a.steps[0] == 1 && self.b.steps[1] != 1);
+        }
+        let width = columns * size_of::<T>();
+        let are_vectors_full = width >= 64 || (width >= 32 && work <= SMALL);
+        let are_rows_whole = self.b.steps[1] == 1 && self.out.steps[1] == 1;
+        if T::IS_REAL && are_vectors_full && are_rows_whole && width * depth <= NEAR {
+            return (Way::Tiles, false);
+        }
+        let is_tiny = work <= TINY;
+        let is_shallow = depth <= SHALLOW && rows * columns <= MOST_OF_SHALLOW;
+        let is_narrow = rows.min(columns) <= FEW || is_shallow;
+        let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
+        let is_near = rows.min(columns) * depth * size_of::<T>() <= NEAR;
+        if !(is_tiny || is_narrow || are_few || (T::IS_REAL && is_near)) {
+            return (Way::Gemm, false);
+        }
+        let turned = self.transposed();
+        let ways = [
+            (self.cost_of_dots(), (Way::Dots, false)),
+            (turned.cost_of_dots(), (Way::Dots, true)),
+            (self.cost_of_tiles(), (Way::Tiles, false)),
+            (turned.cost_of_tiles(), (Way::Tiles, true)),
+            (self.cost_of_gemm(), (Way::Gemm, false)),
+        ];
+        let mut best = ways[0];
+        for one in ways {
+            if one.0 < best.0 {
+                best = one;
+            }
+        }
+        best.1
+    }
+
     fn cost_of_dots(&self) -> f64 {
         let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
         if self.a.steps[1] != 1 {
             return f64::INFINITY;
         }
-        let one = (depth / Self::NUMBERS).ceil() * Self::MULTIPLY_ADD + 5.0;
+        let one = (depth / Self::NUMBERS).ceil() * Self::OWN_MULTIPLY_ADD + 5.0;
         let copy = if self.b.steps[0] == 1 { 0.0 } else { 2.0 * columns * depth };
         rows * columns * one + copy
     }
 
-    /// In tiles, whose vectors lie along the rows of `out`.
     fn cost_of_tiles(&self) -> f64 {
         let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
         let vectors = (columns / Self::NUMBERS).ceil();
         let stored = if self.out.steps[1] == 1 { vectors } else { 1.5 * columns };
         let copy = if self.b.steps[1] == 1 { 0.0 } else { 1.5 * columns * depth };
-        rows * (depth * vectors * (Self::MULTIPLY_ADD + 0.15) + stored) + copy
+        let sum = rows * depth * vectors * (Self::OWN_MULTIPLY_ADD + 0.1);
+        sum + rows * stored + 30.0 * self.tiles() + copy
     }
 
-    /// By the `gemm` crate, which copies its operands.
     fn cost_of_gemm(&self) -> f64 {
         let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
-        let sum = rows * columns * depth / Self::NUMBERS * Self::MULTIPLY_ADD;
-        sum + rows * columns + 0.5 * (rows + columns) * depth + 3000.0
+        let sum = rows * depth * (columns / Self::NUMBERS).ceil() * Self::MULTIPLY_ADD;
+        sum + 0.3 * (rows * columns + (rows + columns) * depth) + 100.0 * self.tiles() + 600.0
+    }
+
+    /// Number of tiles: of 8 rows and 3 vectors.
+    fn tiles(&self) -> f64 {
+        let [rows, columns, _] = self.shape.map(|extent| extent as f64);
+        (rows / 8.0).ceil() * (columns / Self::NUMBERS / 3.0).ceil()
     }
 }

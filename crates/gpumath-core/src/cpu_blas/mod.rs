@@ -18,6 +18,7 @@ mod library_gemm;
 mod matrix;
 mod narrow;
 mod number;
+mod panel;
 mod small;
 mod structure;
 mod structured;
@@ -29,6 +30,7 @@ use std::num::NonZeroUsize;
 
 use self::blocks::Block;
 use self::matrix::Matrix;
+use self::tile::Run;
 use crate::error::Result;
 use crate::memory::{check_available, zeroed};
 use crate::parallel::parallel_for;
@@ -41,6 +43,9 @@ pub use structure::{Structure, Triangle};
 
 /// Multiplications that are worth another thread.
 const WORTH_A_THREAD: usize = 1 << 18;
+
+/// Multiplications of a run of small products, of which each block has one.
+const WORK_OF_A_RUN: usize = 1 << 14;
 
 /// Rows or columns that a kernel computes at once: blocks end at a multiple of it.
 const TILE: usize = 16;
@@ -98,6 +103,8 @@ struct Batch {
     /// Whether `a` and `b` have changed places.
     is_swapped: bool,
     entries: BatchDims<4>,
+    /// Products along the fastest dimension of the batch that a block has.
+    run: usize,
     /// Rows and columns of a block.
     block: [usize; 2],
     /// Number of blocks of one product, downwards and to the right.
@@ -167,10 +174,6 @@ impl CpuProducts {
                     _ => self.first_blocks.partition_point(|&first| first <= number) - 1,
                 };
                 let batch = &self.batches[index];
-                if !is_checked && batch.allocates() {
-                    check_memory::<T>(self.largest_block())?;
-                    is_checked = true;
-                }
                 let terms = match current {
                     Some((known, terms)) if known == index => terms,
                     _ => batch.ordered(terms(index)),
@@ -178,6 +181,10 @@ impl CpuProducts {
                 current = Some((index, terms));
                 let dense = dense.get(index).filter(|dense| !dense.is_empty());
                 let block = batch.block(number - self.first_blocks[index], &terms, dense);
+                if !is_checked && block.allocates(batch.structures[0]) {
+                    check_memory::<T>(self.largest_block())?;
+                    is_checked = true;
+                }
                 // SAFETY: the caller guarantees that the memory is valid, and one thread alone
                 // claims each block.
                 unsafe { block.compute(&mut claimed, batch.structures[0]) }?;
@@ -245,6 +252,7 @@ impl Batch {
             has_addend: addend.is_some(),
             is_swapped: false,
             entries,
+            run: 1,
             block: [0; 2],
             grid: [0; 2],
         };
@@ -279,8 +287,8 @@ impl Batch {
         self.is_swapped = true;
     }
 
-    /// Chooses the extents of blocks. The longer side of a result is shared by the threads, and
-    /// both are cut into blocks of bounded work.
+    /// Chooses the extents of blocks: such that the threads share a result, and that each block has
+    /// bounded work.
     fn cut(&mut self, shares: usize) {
         let [rows, columns, depth] = self.shape;
         let is_general = self.structures[0] == Structure::General;
@@ -294,15 +302,25 @@ impl Batch {
         let size = |extent: usize, shares: usize, most: usize| {
             extent.div_ceil(shares).next_multiple_of(TILE).min(most)
         };
-        let (down, across) = if rows >= columns { (shares, 1) } else { (1, shares) };
+        let [down, across] = share(rows, columns, shares, is_general);
         self.block = [size(rows, down, most), size(columns, across, most.max(MAX_SIDE))];
         self.grid = [0, 1].map(|axis| self.shape[axis].div_ceil(self.block[axis]));
+        let work = rows * columns * depth.max(1);
+        let is_plain = self.structures == [Structure::General; 2] && !self.has_addend;
+        if is_plain && shares == 1 && work <= kernels::SMALL {
+            self.run = (WORK_OF_A_RUN / work).min(self.longest_run());
+        }
+    }
+
+    /// Products along the fastest dimension of the batch.
+    fn longest_run(&self) -> usize {
+        self.entries.fastest().map_or(1, |dim| dim.extent as usize)
     }
 
     /// Number of blocks of all products.
     fn blocks(&self) -> usize {
-        let [down, across] = self.grid;
-        self.entries.count() * down * across
+        let ([down, across], longest) = (self.grid, self.longest_run());
+        self.entries.count() / longest * longest.div_ceil(self.run) * down * across
     }
 
     /// Exchanges the factors if those of the transposed products are meant.
@@ -311,12 +329,6 @@ impl Batch {
             (terms.a, terms.b) = (terms.b, terms.a);
         }
         terms
-    }
-
-    /// Whether a kernel may allocate for a block.
-    fn allocates(&self) -> bool {
-        let [rows, columns, depth] = self.shape;
-        rows * columns * depth > kernels::TINY
     }
 
     /// Returns one of the four matrices at an address.
@@ -337,6 +349,19 @@ impl Batch {
         let (entry, place) = match down * across {
             1 => (number, 0),
             blocks => (number / blocks, number % blocks),
+        };
+        let mut run = Run::ONE;
+        let entry = if self.run > 1 {
+            let longest = self.longest_run();
+            let runs = longest.div_ceil(self.run);
+            let first = entry % runs * self.run;
+            run.count = self.run.min(longest - first);
+            if let Some(dim) = self.entries.fastest() {
+                run.steps = [0, 1, 3].map(|operand: usize| dim.strides[operand] as isize);
+            }
+            entry / runs * longest + first
+        } else {
+            entry
         };
         let offsets = match &self.entries[..] {
             [] => [0; 4],
@@ -369,9 +394,23 @@ impl Batch {
             depth: self.shape[2],
             start,
             extent: self.block,
+            run,
         }
         .within(self.shape)
     }
+}
+
+/// Returns into how many parts rows and columns are cut, so that there is one for each share. Each
+/// part has as few rows and columns together as can be, because that much of the factors it reads;
+/// or if it must have whole rows or columns, the longer side is cut.
+fn share(rows: usize, columns: usize, shares: usize, are_both_cut: bool) -> [usize; 2] {
+    if !are_both_cut {
+        return if rows >= columns { [shares, 1] } else { [1, shares] };
+    }
+    let divisors = (1..=shares).filter(|down| shares.is_multiple_of(*down));
+    let parts = divisors.map(|down| [down, shares / down]);
+    let length = |[down, across]: &[usize; 2]| rows.div_ceil(*down) + columns.div_ceil(*across);
+    parts.min_by_key(length).unwrap_or([1, shares])
 }
 
 /// Returns `OutOfMemory` unless there is memory for what a call of the kernel allocates, for so

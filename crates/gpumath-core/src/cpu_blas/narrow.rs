@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::matrix::Matrix;
 use super::number::Number;
 use super::tile::{Product, store};
-use super::vector::load_count;
+use super::vector::load;
 use crate::memory::zeroed;
 
 /// Rows and columns whose sums are computed at a time.
@@ -116,12 +116,14 @@ impl<T: Number> Dots<T> {
         // SAFETY: rows and columns have so many elements.
         unsafe {
             while at + lanes <= depth {
-                add_products::<T, S, M, N, true>(simd, &mut sums, &rows, &columns, at, lanes);
+                let read = |from| load::<T, S>(from);
+                add_products::<T, S, M, N>(simd, &mut sums, &rows, &columns, at, read);
                 at += lanes;
             }
             if at < depth {
-                let rest = depth - at;
-                add_products::<T, S, M, N, false>(simd, &mut sums, &rows, &columns, at, rest);
+                let mask = T::mask(simd, depth - at);
+                let read = |from| T::load_masked(simd, from, mask);
+                add_products::<T, S, M, N>(simd, &mut sums, &rows, &columns, at, read);
             }
         }
         for (row, sums) in sums.into_iter().enumerate() {
@@ -135,31 +137,22 @@ impl<T: Number> Dots<T> {
     }
 }
 
-/// Adds the products of `count` elements of rows and of columns, from the one at `at` on. `FULL`
-/// says that a vector has as many.
-///
-/// # Safety
-/// Rows and columns have so many elements.
+/// Adds the products of elements of rows and of columns that `read` returns, from the ones at `at`
+/// on.
 #[inline(always)]
-unsafe fn add_products<T: Number, S: Simd, const M: usize, const N: usize, const FULL: bool>(
+fn add_products<T: Number, S: Simd, const M: usize, const N: usize>(
     simd: S,
     sums: &mut [[T::Vector<S>; N]; M],
     rows: &[*const T; M],
     columns: &[*const T; N],
     at: usize,
-    count: usize,
+    read: impl Fn(*const T) -> T::Vector<S>,
 ) {
-    let mut right = [T::splat(simd, T::ZERO); N];
-    // SAFETY: the caller guarantees the elements.
-    unsafe {
-        for (right, column) in right.iter_mut().zip(columns) {
-            *right = load_count::<T, S, FULL>(simd, column.wrapping_add(at), count);
-        }
-        for (sums, row) in sums.iter_mut().zip(rows) {
-            let left = load_count::<T, S, FULL>(simd, row.wrapping_add(at), count);
-            for (sum, &right) in sums.iter_mut().zip(&right) {
-                *sum = T::multiply_add(simd, left, right, *sum);
-            }
+    let right = columns.map(|column| read(column.wrapping_add(at)));
+    for (sums, row) in sums.iter_mut().zip(rows) {
+        let left = read(row.wrapping_add(at));
+        for (sum, &right) in sums.iter_mut().zip(&right) {
+            *sum = T::multiply_add(simd, left, right, *sum);
         }
     }
 }

@@ -2,10 +2,16 @@
 
 use std::ops::{Add, Mul};
 
-use pulp::Simd;
+use pulp::{MemMask, Simd};
 use rustfft::num_complex::Complex;
 
 use crate::memory::Pod;
+
+/// Whether parts of vectors are read and written as fast as whole ones: by AVX-512.
+#[inline(always)]
+pub(super) const fn has_fast_masks<S: Simd>() -> bool {
+    size_of::<S::f32s>() == 64
+}
 
 /// A real or complex number that the `gemm` crate knows.
 pub(crate) trait Number:
@@ -20,6 +26,9 @@ pub(crate) trait Number:
 
     /// As many numbers as an instruction processes.
     type Vector<S: Simd>: Copy;
+
+    /// Which numbers of a vector are read or written.
+    type Mask<S: Simd>: Copy;
 
     /// Converts from a real and an imaginary part; a real number has no place for the latter.
     fn from_parts(parts: [f64; 2]) -> Self;
@@ -38,11 +47,29 @@ pub(crate) trait Number:
     /// Returns a vector of this number.
     fn splat<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
 
-    /// Returns a vector that begins with these numbers and ends with zeros.
-    fn load_part<S: Simd>(simd: S, numbers: &[Self]) -> Self::Vector<S>;
+    /// Returns the mask of a vector's first numbers, at most all of them.
+    fn mask<S: Simd>(simd: S, count: usize) -> Self::Mask<S>;
 
-    /// Writes as many of a vector's first numbers as there is room for.
-    fn store_part<S: Simd>(simd: S, numbers: &mut [Self], vector: Self::Vector<S>);
+    /// Reads the numbers of a mask, with zeros for the others.
+    ///
+    /// # Safety
+    /// They are in memory that can be read.
+    unsafe fn load_masked<S: Simd>(
+        simd: S,
+        from: *const Self,
+        mask: Self::Mask<S>,
+    ) -> Self::Vector<S>;
+
+    /// Writes the numbers of a mask.
+    ///
+    /// # Safety
+    /// They have their places in memory that can be written.
+    unsafe fn store_masked<S: Simd>(
+        simd: S,
+        to: *mut Self,
+        mask: Self::Mask<S>,
+        vector: Self::Vector<S>,
+    );
 
     /// Returns `a * b + c`, rounded once or twice.
     fn multiply_add<S: Simd>(
@@ -62,7 +89,10 @@ pub(crate) trait Number:
 macro_rules! vectors {
     (
         $vector:ident,
+        $mask:ident,
+        $parts:expr,
         $splat:ident,
+        $mask_between:ident,
         $load:ident,
         $store:ident,
         $multiply_add:ident,
@@ -70,6 +100,7 @@ macro_rules! vectors {
         $sum:ident
     ) => {
         type Vector<S: Simd> = S::$vector;
+        type Mask<S: Simd> = MemMask<S::$mask>;
 
         #[inline(always)]
         fn splat<S: Simd>(simd: S, value: Self) -> S::$vector {
@@ -77,13 +108,32 @@ macro_rules! vectors {
         }
 
         #[inline(always)]
-        fn load_part<S: Simd>(simd: S, numbers: &[Self]) -> S::$vector {
-            simd.$load(numbers)
+        fn mask<S: Simd>(simd: S, count: usize) -> MemMask<S::$mask> {
+            let mask = simd.$mask_between(0, ($parts * count) as _);
+            // With the mask alone, AVX-512's instructions take it. Those before AVX-512 take long,
+            // and `pulp` has functions that are called instead.
+            if has_fast_masks::<S>() { MemMask::new(mask.mask()) } else { mask }
         }
 
         #[inline(always)]
-        fn store_part<S: Simd>(simd: S, numbers: &mut [Self], vector: S::$vector) {
-            simd.$store(numbers, vector);
+        unsafe fn load_masked<S: Simd>(
+            simd: S,
+            from: *const Self,
+            mask: MemMask<S::$mask>,
+        ) -> S::$vector {
+            // SAFETY: the caller guarantees the memory.
+            unsafe { simd.$load(mask, from) }
+        }
+
+        #[inline(always)]
+        unsafe fn store_masked<S: Simd>(
+            simd: S,
+            to: *mut Self,
+            mask: MemMask<S::$mask>,
+            vector: S::$vector,
+        ) {
+            // SAFETY: the caller guarantees the memory.
+            unsafe { simd.$store(mask, to, vector) };
         }
 
         #[inline(always)]
@@ -168,18 +218,24 @@ numbers!(
     f32,
     (
         f32s,
+        m32s,
+        1,
         splat_f32s,
-        partial_load_f32s,
-        partial_store_f32s,
+        mask_between_m32s,
+        mask_load_ptr_f32s,
+        mask_store_ptr_f32s,
         mul_add_e_f32s,
         add_f32s,
         reduce_sum_f32s
     ),
     (
         c32s,
+        m32s,
+        2,
         splat_c32s,
-        partial_load_c32s,
-        partial_store_c32s,
+        mask_between_m32s,
+        mask_load_ptr_c32s,
+        mask_store_ptr_c32s,
         mul_add_e_c32s,
         add_c32s,
         reduce_sum_c32s
@@ -189,18 +245,24 @@ numbers!(
     f64,
     (
         f64s,
+        m64s,
+        1,
         splat_f64s,
-        partial_load_f64s,
-        partial_store_f64s,
+        mask_between_m64s,
+        mask_load_ptr_f64s,
+        mask_store_ptr_f64s,
         mul_add_e_f64s,
         add_f64s,
         reduce_sum_f64s
     ),
     (
         c64s,
+        m64s,
+        2,
         splat_c64s,
-        partial_load_c64s,
-        partial_store_c64s,
+        mask_between_m64s,
+        mask_load_ptr_c64s,
+        mask_store_ptr_c64s,
         mul_add_e_c64s,
         add_c64s,
         reduce_sum_c64s

@@ -2,16 +2,17 @@
 
 use rustfft::num_complex::Complex;
 
-use super::check_memory;
 use super::kernels::{TINY, multiply_add};
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
+use super::{WORTH_A_THREAD, check_memory};
 use crate::error::{Error, Result};
 use crate::tensor::DType;
 
-/// Multiplications up to which a product counts as small: looking for a plan takes about as long.
-pub const MOST_OF_SMALL: usize = 1 << 16;
+/// Multiplications up to which a product counts as small: it has no work for another thread, and
+/// looking for a plan would take long beside it.
+pub const MOST_OF_SMALL: usize = WORTH_A_THREAD;
 
 /// A factor of a small product.
 #[derive(Clone, Copy, Debug)]

@@ -8,21 +8,30 @@ use std::mem::MaybeUninit;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::matrix::Matrix;
-use super::number::Number;
-use super::vector::load_count;
+use super::number::{Number, has_fast_masks};
+use super::panel::Panel;
 
-/// Elements of a right factor that are copied at a time.
-const COPIED: usize = 2048;
+/// Bytes of a right factor that are copied at a time. More would take long to put on the stack.
+const COPIED: usize = 1 << 14;
 
-/// The depth that is multiplied at once, if the result has at most so many rows.
+/// Room on the stack for them.
+#[repr(align(64))]
+struct Room([MaybeUninit<u8>; COPIED]);
+
+/// The depth that is multiplied at once, if the result has at most so many rows, and a right factor
+/// of more bytes than are near the processor.
 const CHUNK: usize = 16;
 const FEW_ROWS: usize = 8;
+const NEAR: usize = 1 << 18;
 
 /// Columns whose sums are collected.
 const PANEL: usize = 256;
 
+/// Vectors of a row whose sums are computed together, at most.
+pub(super) const MOST_VECTORS: usize = 3;
+
 /// Numbers of a vector at most.
-const MAX_LANES: usize = 16;
+pub(super) const MAX_LANES: usize = 16;
 
 /// `out = alpha * a @ b + beta * out`. Without `beta`, `out` is not read.
 #[derive(Clone, Copy)]
@@ -48,14 +57,22 @@ impl<T: Number> Product<T> {
         }
     }
 
+    /// Goes on to the next product of a run.
+    #[inline(always)]
+    pub(super) fn move_by(&mut self, run: Run) {
+        for (matrix, step) in [&mut self.a, &mut self.b, &mut self.out].into_iter().zip(run.steps) {
+            matrix.first = (matrix.first as *const T).wrapping_offset(step) as usize;
+        }
+    }
+
     /// Computes in tiles.
     ///
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).
     pub(super) unsafe fn compute_in_tiles(self, arch: Arch) {
-        let [rows, columns, _] = self.shape;
-        if rows > FEW_ROWS || columns <= MAX_LANES {
-            arch.dispatch(Tiles(self));
+        let [rows, columns, depth] = self.shape;
+        if rows > FEW_ROWS || columns <= MAX_LANES || columns * depth * size_of::<T>() <= NEAR {
+            arch.dispatch(Tiles { product: self, run: Run::ONE });
             return;
         }
         if self.out.steps[1] == 1 {
@@ -85,6 +102,14 @@ impl<T: Number> Product<T> {
         }
     }
 
+    /// Computes a run of small products, of which this one is the first, in tiles.
+    ///
+    /// # Safety
+    /// As for [`multiply_run`](super::kernels::multiply_run).
+    pub(super) unsafe fn compute_run_in_tiles(self, arch: Arch, run: Run) {
+        arch.dispatch(Tiles { product: self, run });
+    }
+
     /// Computes few rows. Those of the right factor may be far apart, so few are read at once.
     ///
     /// # Safety
@@ -95,234 +120,132 @@ impl<T: Number> Product<T> {
         for first in (0..depth.max(1)).step_by(CHUNK) {
             let shape = [rows, columns, CHUNK.min(depth - first)];
             let (a, b) = (self.a.from::<T>(0, first), self.b.from::<T>(first, 0));
-            arch.dispatch(Tiles(Self { shape, a, b, beta, ..self }));
+            let product = Self { shape, a, b, beta, ..self };
+            arch.dispatch(Tiles { product, run: Run::ONE });
             beta = Some(T::ONE);
         }
     }
 }
 
-struct Tiles<T>(Product<T>);
+/// How many products of the same extents there are, and elements from each to the next in `a`, `b`
+/// and `out`.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub(super) count: usize,
+    pub(super) steps: [isize; 3],
+}
+
+impl Run {
+    pub(super) const ONE: Self = Self { count: 1, steps: [0; 3] };
+
+    /// Returns the run of the transposed products.
+    pub(super) fn transposed(self) -> Self {
+        let [a, b, out] = self.steps;
+        Self { steps: [b, a, out], ..self }
+    }
+}
+
+struct Tiles<T> {
+    product: Product<T>,
+    run: Run,
+}
 
 impl<T: Number> WithSimd for Tiles<T> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self(product) = self;
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let mut room = Room([const { MaybeUninit::uninit() }; COPIED]);
+        let first = room.0.as_mut_ptr().cast::<MaybeUninit<T>>();
+        // SAFETY: there is room for so many numbers, which need not be initialized.
+        let copy = unsafe { std::slice::from_raw_parts_mut(first, COPIED / size_of::<T>()) };
+        for _ in 0..self.run.count {
+            self.compute_one(simd, copy);
+            self.product.move_by(self.run);
+        }
+    }
+}
+
+impl<T: Number> Tiles<T> {
+    /// Computes one product. What has to be copied goes to `copy`.
+    #[inline(always)]
+    fn compute_one<S: Simd>(&self, simd: S, copy: &mut [MaybeUninit<T>]) {
+        let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+        let columns = self.product.shape[1];
+        let mut left = 0;
+        while left < columns {
+            let vectors = (columns - left).div_ceil(lanes);
+            // Four vectors are two and two, not three and one.
+            left += lanes
+                * match vectors {
+                    // Sums of complex numbers need more registers each.
+                    _ if !T::IS_REAL => self.compute_panel::<S, 1>(simd, left, copy),
+                    1 => self.compute_panel::<S, 1>(simd, left, copy),
+                    2 | 4 => self.compute_panel::<S, 2>(simd, left, copy),
+                    _ => self.compute_panel::<S, MOST_VECTORS>(simd, left, copy),
+                };
+        }
+    }
+
+    /// Computes columns from `left` on: as many as `V` vectors have, or as there are. Returns `V`.
+    #[inline(always)]
+    fn compute_panel<S: Simd, const V: usize>(
+        &self,
+        simd: S,
+        left: usize,
+        copy: &mut [MaybeUninit<T>],
+    ) -> usize {
+        let product = &self.product;
         let [rows, columns, depth] = product.shape;
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+        let room = V * lanes;
+        let width = room.min(columns - left);
         // Elements of the left factor are read as they are: where they count conjugated, those of
         // the right one are conjugated instead, and so is the sum.
         let is_conjugated = !T::IS_REAL && product.a.is_conjugated;
         let right = if is_conjugated { product.b.conjugated() } else { product.b };
         let is_apart = right.steps[1] != 1 || (!T::IS_REAL && right.is_conjugated);
-        let mut copy = [const { MaybeUninit::<T>::uninit() }; COPIED];
-        for left in (0..columns).step_by(lanes) {
-            let width = lanes.min(columns - left);
-            // Parts of vectors take long to load.
-            let is_copied = is_apart || (width < lanes && rows > FEW_ROWS);
-            let chunk = if is_copied { COPIED / lanes } else { depth.max(1) };
-            let mut beta = product.beta;
-            for first in (0..depth.max(1)).step_by(chunk) {
-                let depth = chunk.min(depth - first);
-                let mut b = right.from::<T>(first, left);
-                if is_copied {
-                    for (middle, row) in copy.chunks_exact_mut(lanes).enumerate().take(depth) {
-                        for (column, element) in row.iter_mut().enumerate() {
-                            // SAFETY: the right factor has so many elements from there on.
-                            let read = || unsafe { b.get::<T>(middle, column) };
-                            element.write(if column < width { read() } else { T::ZERO });
-                        }
+        let is_slow_part = width < room && !has_fast_masks::<S>();
+        let is_copied = is_apart || (is_slow_part && rows > FEW_ROWS);
+        let chunk = if is_copied { copy.len() / room } else { depth.max(1) };
+        let mut beta = product.beta;
+        for first in (0..depth.max(1)).step_by(chunk) {
+            let depth = chunk.min(depth - first);
+            let mut b = right.from::<T>(first, left);
+            if is_copied {
+                for (middle, row) in copy.chunks_exact_mut(room).enumerate().take(depth) {
+                    for (column, element) in row.iter_mut().enumerate().take(width) {
+                        // SAFETY: the right factor has so many elements from there on.
+                        element.write(unsafe { b.get::<T>(middle, column) });
                     }
-                    let first = copy.as_ptr() as usize;
-                    b = Matrix { first, steps: [lanes as isize, 1], is_conjugated: false };
+                    row[width..].fill(MaybeUninit::new(T::ZERO));
                 }
-                let tiles = Column {
-                    depth,
-                    rows,
-                    width,
-                    has_whole_rows: is_copied || width == lanes,
-                    a: product.a.from::<T>(0, first),
-                    b,
-                    out: product.out.from::<T>(0, left),
-                    alpha: product.alpha,
-                    beta,
-                    is_conjugated,
-                };
-                beta = Some(T::ONE);
-                let mut top = 0;
-                // SAFETY: so many rows and columns are left, and the caller of `compute_in_tiles`
-                // vouches for the memory.
-                unsafe {
-                    while top + 8 <= rows {
-                        tiles.compute::<S, 8, 1>(simd, top);
-                        top += 8;
-                    }
-                    if top + 4 <= rows {
-                        tiles.compute::<S, 4, 2>(simd, top);
-                        top += 4;
-                    }
-                    if top + 2 <= rows {
-                        tiles.compute::<S, 2, 4>(simd, top);
-                        top += 2;
-                    }
-                    if top < rows {
-                        tiles.compute::<S, 1, 4>(simd, top);
-                    }
-                }
+                let first = copy.as_ptr() as usize;
+                b = Matrix { first, steps: [room as isize, 1], is_conjugated: false };
             }
-        }
-    }
-}
-
-/// A column of tiles.
-struct Column<T> {
-    depth: usize,
-    rows: usize,
-    /// Columns of the result: at most the numbers of a vector.
-    width: usize,
-    /// Whether a whole vector can be read from each row of `b`.
-    has_whole_rows: bool,
-    a: Matrix,
-    /// Its rows lie side by side, and count as they are.
-    b: Matrix,
-    out: Matrix,
-    alpha: T,
-    beta: Option<T>,
-    is_conjugated: bool,
-}
-
-impl<T: Number> Column<T> {
-    /// Computes `M` rows of the result from `top` on, each from `U` sums.
-    ///
-    /// # Safety
-    /// The result has so many rows, and the matrices are in valid memory.
-    #[inline(always)]
-    unsafe fn compute<S: Simd, const M: usize, const U: usize>(&self, simd: S, top: usize) {
-        let mut sums = [[T::splat(simd, T::ZERO); M]; U];
-        // SAFETY: the caller guarantees the extents.
-        unsafe {
-            if self.has_whole_rows {
-                self.add_up::<S, M, U, true>(simd, top, &mut sums);
-            } else {
-                self.add_up::<S, M, U, false>(simd, top, &mut sums);
-            }
-        }
-        let mut half = U / 2;
-        while half > 0 {
-            let (low, high) = sums.split_at_mut(half);
-            for (low, high) in low.iter_mut().zip(high) {
-                for (sum, &other) in low.iter_mut().zip(&*high) {
-                    *sum = T::add_vectors(simd, *sum, other);
-                }
-            }
-            half /= 2;
-        }
-        for (row, &sum) in sums[0].iter().enumerate() {
-            // SAFETY: the caller guarantees the extents.
-            unsafe { self.store(simd, top + row, sum) };
-        }
-    }
-
-    /// Adds the products of the rows of `a` from `top` on.
-    ///
-    /// # Safety
-    /// As for [`Self::compute`]. `FULL` says that whole vectors can be read from `b`.
-    #[inline(always)]
-    unsafe fn add_up<S: Simd, const M: usize, const U: usize, const FULL: bool>(
-        &self,
-        simd: S,
-        top: usize,
-        sums: &mut [[T::Vector<S>; M]; U],
-    ) {
-        let mut rows = [std::ptr::null::<T>(); M];
-        for (row, pointer) in rows.iter_mut().enumerate() {
-            *pointer = self.a.at::<T>(top + row, 0);
-        }
-        let mut middle = 0;
-        // SAFETY: the caller guarantees the extents.
-        unsafe {
-            while middle + U <= self.depth {
-                for (place, sums) in sums.iter_mut().enumerate() {
-                    self.add_one::<S, M, FULL>(simd, &rows, middle + place, sums);
-                }
-                middle += U;
-            }
-            while middle < self.depth {
-                self.add_one::<S, M, FULL>(simd, &rows, middle, &mut sums[0]);
-                middle += 1;
-            }
-        }
-    }
-
-    /// Adds a column of `a`, which has these rows, times a row of `b`.
-    ///
-    /// # Safety
-    /// As for [`Self::add_up`].
-    #[inline(always)]
-    unsafe fn add_one<S: Simd, const M: usize, const FULL: bool>(
-        &self,
-        simd: S,
-        rows: &[*const T; M],
-        middle: usize,
-        sums: &mut [T::Vector<S>; M],
-    ) {
-        let row = self.b.at::<T>(middle, 0);
-        let right = (middle as isize).wrapping_mul(self.a.steps[1]);
-        // SAFETY: the caller guarantees the extents.
-        unsafe {
-            let b = load_count::<T, S, FULL>(simd, row, self.width);
-            for (sum, row) in sums.iter_mut().zip(rows) {
-                let a = T::splat(simd, *row.wrapping_offset(right));
-                *sum = T::multiply_add(simd, a, b, *sum);
-            }
-        }
-    }
-
-    /// Stores a row of the result. Rows are stored in their order.
-    ///
-    /// # Safety
-    /// The result has the row, and is in valid memory.
-    #[inline(always)]
-    unsafe fn store<S: Simd>(&self, simd: S, row: usize, sum: T::Vector<S>) {
-        let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
-        let out = self.out.from::<T>(row, 0);
-        if out.steps[1] == 1 && self.alpha == T::ONE && !self.is_conjugated {
-            let to = out.at::<T>(0, 0);
-            // What is written beyond a row belongs to the next rows, which come later.
-            let is_followed =
-                self.out.steps[0] == self.width as isize && (self.rows - row) * self.width >= lanes;
-            // SAFETY: the caller guarantees the memory.
+            let panel = Panel {
+                rows,
+                depth,
+                width,
+                a: product.a.from::<T>(0, first),
+                b,
+                out: product.out.from::<T>(0, left),
+                alpha: product.alpha,
+                beta,
+                is_conjugated,
+            };
+            // SAFETY: so many rows and columns are left, and the caller of `compute_in_tiles`
+            // vouches for the memory.
             unsafe {
-                let is_whole = self.width == lanes;
-                let sum = match self.beta {
-                    None => sum,
-                    Some(beta) => {
-                        let before = if is_whole {
-                            load_count::<T, S, true>(simd, to, lanes)
-                        } else {
-                            load_count::<T, S, false>(simd, to, self.width)
-                        };
-                        T::multiply_add(simd, T::splat(simd, beta), before, sum)
-                    }
-                };
-                if is_whole || (is_followed && self.beta.is_none()) {
-                    to.cast::<T::Vector<S>>().write_unaligned(sum);
+                if is_copied || width == room {
+                    panel.compute::<S, V, true>(simd);
                 } else {
-                    T::store_part(simd, std::slice::from_raw_parts_mut(to, self.width), sum);
+                    panel.compute::<S, V, false>(simd);
                 }
             }
-            return;
+            beta = Some(T::ONE);
         }
-        let mut sums = [T::ZERO; MAX_LANES];
-        // SAFETY: a vector has at most so many numbers, and the caller guarantees the memory.
-        unsafe {
-            sums.as_mut_ptr().cast::<T::Vector<S>>().write_unaligned(sum);
-            for (column, &sum) in sums.iter().enumerate().take(self.width) {
-                let sum = if self.is_conjugated { sum.conjugate() } else { sum };
-                store(out.at(0, column), self.alpha, sum, self.beta);
-            }
-        }
+        V
     }
 }
 
@@ -338,5 +261,74 @@ pub(super) unsafe fn store<T: Number>(out: *mut T, alpha: T, sum: T, beta: Optio
             Some(beta) => alpha * sum + beta * *out,
             None => alpha * sum,
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small integers, whose products are exact.
+    fn numbers<T: Number>(count: usize, seed: usize) -> Vec<T> {
+        let number = |index: usize| ((index + seed) * 7919 % 17) as f64 - 8.0;
+        (0..count).map(|index| T::from_parts([number(index), number(index + 5)])).collect()
+    }
+
+    fn check<T: Number + std::fmt::Debug>(arch: Arch, shape: [usize; 3], is_conjugated: bool) {
+        let [rows, columns, depth] = shape;
+        let (a, b) = (numbers::<T>(rows * depth, 1), numbers::<T>(depth * columns, 3));
+        let before = numbers::<T>(rows * columns, 2);
+        for is_turned in [false, true] {
+            let mut found = before.clone();
+            let matrix = |first: usize, [height, width]: [usize; 2]| {
+                let steps = if is_turned { [1, height as isize] } else { [width as isize, 1] };
+                Matrix { first, steps, is_conjugated: false }
+            };
+            let right = matrix(b.as_ptr() as usize, [depth, columns]);
+            let product = Product {
+                shape,
+                alpha: T::ONE,
+                a: matrix(a.as_ptr() as usize, [rows, depth]),
+                b: Matrix { is_conjugated, ..right },
+                beta: (rows % 2 == 0).then_some(T::from_parts([2.0, 1.0])),
+                out: matrix(found.as_mut_ptr() as usize, [rows, columns]),
+            };
+            let mut expected = before.clone();
+            let out = Matrix { first: expected.as_mut_ptr() as usize, ..product.out };
+            for row in 0..rows {
+                for column in 0..columns {
+                    // SAFETY: the vectors have so many elements.
+                    unsafe {
+                        let mut sum = T::ZERO;
+                        for middle in 0..depth {
+                            let right = product.b.get::<T>(middle, column);
+                            sum = sum + product.a.get::<T>(row, middle) * right;
+                        }
+                        store(out.at(row, column), product.alpha, sum, product.beta);
+                    }
+                }
+            }
+            // SAFETY: likewise.
+            unsafe { product.compute_in_tiles(arch) };
+            assert_eq!(found, expected, "{shape:?} {arch:?} turned: {is_turned}");
+        }
+    }
+
+    #[test]
+    fn every_set_of_instructions_computes_the_same() {
+        let mut sets = vec![Arch::Scalar, Arch::new()];
+        #[cfg(target_arch = "x86_64")]
+        sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
+        for arch in sets {
+            for columns in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 33, 47, 49, 65] {
+                for rows in [1, 2, 3, 4, 5, 7, 8, 9, 13] {
+                    let shape = [rows, columns, 3 + columns % 5];
+                    check::<f32>(arch, shape, false);
+                    check::<f64>(arch, shape, false);
+                    check::<rustfft::num_complex::Complex<f32>>(arch, shape, rows % 3 == 0);
+                    check::<rustfft::num_complex::Complex<f64>>(arch, shape, rows % 3 == 1);
+                }
+            }
+        }
     }
 }

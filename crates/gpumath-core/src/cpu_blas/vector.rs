@@ -141,26 +141,6 @@ pub(super) unsafe fn load<T: Number, S: Simd>(from: *const T) -> T::Vector<S> {
     unsafe { from.cast::<T::Vector<S>>().read_unaligned() }
 }
 
-/// Reads so many numbers, at most as many as a vector has, with zeros behind them. `FULL` says that
-/// they are as many.
-///
-/// # Safety
-/// As for [`load`].
-#[inline(always)]
-pub(super) unsafe fn load_count<T: Number, S: Simd, const FULL: bool>(
-    simd: S,
-    from: *const T,
-    count: usize,
-) -> T::Vector<S> {
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        if FULL {
-            return load::<T, S>(from);
-        }
-        T::load_part(simd, std::slice::from_raw_parts(from, count))
-    }
-}
-
 /// Adds to each of the sums the product of a row of `a`, whose elements lie side by side, and `x`.
 struct RowProducts<'a, T> {
     sums: &'a mut [T],
@@ -227,9 +207,17 @@ unsafe fn dot_products<T: Number, S: Simd, const N: usize, const U: usize>(
             }
             at += lanes;
         }
+        if at < x.len() {
+            let mask = T::mask(simd, x.len() - at);
+            let right = T::load_masked(simd, x.as_ptr().add(at), mask);
+            for (row, sums) in vectors.iter_mut().enumerate() {
+                let left = T::load_masked(simd, a.at::<T>(row, 0).add(at), mask);
+                sums[0] = T::multiply_add(simd, left, right, sums[0]);
+            }
+        }
     }
     let mut found = [T::ZERO; N];
-    for (row, (found, mut sums)) in found.iter_mut().zip(vectors).enumerate() {
+    for (found, mut sums) in found.iter_mut().zip(vectors) {
         let mut half = U / 2;
         while half > 0 {
             for place in 0..half {
@@ -238,10 +226,6 @@ unsafe fn dot_products<T: Number, S: Simd, const N: usize, const U: usize>(
             half /= 2;
         }
         *found = T::sum(simd, sums[0]);
-        for (place, &right) in x.iter().enumerate().skip(at) {
-            // SAFETY: the row is as long as `x`.
-            *found = *found + unsafe { *a.at::<T>(row, 0).add(place) } * right;
-        }
     }
     found
 }
@@ -303,10 +287,17 @@ unsafe fn add_columns<T: Number, S: Simd, const N: usize>(
         }
         at += lanes;
     }
-    for (row, sum) in sums.iter_mut().enumerate().skip(at) {
-        for (column, &factor) in factors.iter().enumerate() {
-            // SAFETY: the column is as long as the sums.
-            *sum = *sum + unsafe { *a.at::<T>(0, column).add(row) } * factor;
+    if at < sums.len() {
+        let mask = T::mask(simd, sums.len() - at);
+        // SAFETY: the mask ends with the sums.
+        unsafe {
+            let target = sums.as_mut_ptr().add(at);
+            let mut sum = T::load_masked(simd, target, mask);
+            for (column, &factor) in vectors.iter().enumerate() {
+                let left = T::load_masked(simd, a.at::<T>(0, column).add(at), mask);
+                sum = T::multiply_add(simd, left, factor, sum);
+            }
+            T::store_masked(simd, target, mask, sum);
         }
     }
 }
