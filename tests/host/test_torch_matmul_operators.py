@@ -123,7 +123,8 @@ def test_epilogs_and_their_gradients(device: str, epilog: str, shape: tuple[int,
                 epilog=MatmulEpilog[epilog],
                 epilog_inputs=None if bias is None else {"bias": bias},
             )
-            gradient = torch.randn_like(result)
+            # Where the argument of ReLU is about 0, rounding decides about its derivative.
+            gradient = torch.randn_like(result) * (z.abs() > 0.02)
             found = torch.autograd.grad(result, operands, gradient)
             wanted = torch.autograd.grad(expected, exact, gradient.double())
             assert_same([result, *found], [expected, *wanted], tolerance)

@@ -102,18 +102,17 @@ fn plan_cuda(problem: &MatmulProblem, device: i32) -> Result<Box<dyn MatmulEngin
                 .into(),
         )),
         (Some(kernel), None) => {
-            let is_first = kernel.is_first(cublaslt::copies(problem)?);
+            let is_first = cublaslt::copies(problem).map_or(true, |copies| kernel.is_first(copies));
             if is_first && limit == 1 {
                 return Ok(Box::new(kernel));
             }
-            match (cublaslt::CublasltMatmul::new(problem, device), is_first) {
-                (Ok(found), true) => Ok(Box::new(kernel.with_others(found.algorithms(), limit))),
-                (Ok(found), false) => {
-                    Ok(Box::new(found.with_kernel(kernel.algorithms()[0], limit)))
+            match cublaslt::CublasltMatmul::new(problem, device) {
+                Ok(found) if is_first => {
+                    Ok(Box::new(kernel.with_others(found.algorithms(), limit)))
                 }
-                // What cuBLASLt does not take, or a machine without it.
-                (Err(_), true) => Ok(Box::new(kernel)),
-                (Err(error), false) => Err(error),
+                Ok(found) => Ok(Box::new(found.with_kernel(kernel.algorithms()[0], limit))),
+                // What cuBLASLt does not take, such as a depth of 2^31, or a machine without it.
+                Err(_) => Ok(Box::new(kernel)),
             }
         }
         _ => Ok(Box::new(cublaslt::CublasltMatmul::new(problem, device)?)),
