@@ -1,4 +1,4 @@
-"""Products on a GPU: what cuBLASLt is asked, on a stand-in that multiplies as it documents."""
+"""Products on a GPU: what cuBLASLt and the kernels are asked, on a stand-in that multiplies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def run(driver: Path, name: str, program: str = "multiplying") -> Any:
 def test_every_size_and_order(driver: Path) -> None:
     computed = [size for size in SIZES if size[0] and size[2]]
     products = 2 * len(DTYPES) * len(computed) * len(ORDERS) ** 2
-    assert run(driver, "every_size_and_order") == products
+    by_library, by_kernel = run(driver, "every_size_and_order")
+    assert by_library + by_kernel == products
+    assert min(by_library, by_kernel) > 100
 
 
 def test_everything_is_freed(driver: Path) -> None:
@@ -54,7 +56,7 @@ def test_emulation(driver: Path) -> None:
 
 
 def test_operands_on_the_device(driver: Path) -> None:
-    assert run(driver, "operands_on_the_device") == [16, 16, 8, 4, True, True]
+    assert run(driver, "operands_on_the_device") == [16, 16, 16, 8, True, True]
 
 
 def test_block_scales(driver: Path) -> None:

@@ -20,11 +20,17 @@ typedef struct { uint64_t algorithm[8]; size_t workspace; int status; float wave
 /* The argument of the core's kernels for copies. */
 typedef struct { int64_t extent, given, from, to, count; } Dim;
 typedef struct { uint64_t tiles; int64_t rank, is_turned, tiling[11]; Dim dims[48]; } Copy;
+/* The argument of the core's kernels for products. */
+typedef struct {
+    int64_t tiles, rows, columns, depth, column_tiles, row_tiles, entries, a[4], b[4], c[4], others[6];
+    double alpha[2];
+} Strided;
 
-static int made_, destroyed_, products_, least_alignment_ = 256, capability_ = 9;
+static int made_, destroyed_, products_, own_products_, least_alignment_ = 256, capability_ = 9;
 void lt_set_capability(int major) { capability_ = major; }
 int lt_alive(void) { return made_ - destroyed_; }
 int lt_products(void) { return products_; }
+int own_products(void) { return own_products_; }
 int lt_least_alignment(void) { return least_alignment_; }
 
 int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, size, "stand-in"), device; }
@@ -32,14 +38,41 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     return *value = attribute == 16 ? 4 : attribute == 75 ? capability_ : 9, device;
 }
 int cuModuleLoadData(void **module, const void *image) { return *module = (void *)8, image ? SUCCESS : INVALID_VALUE; }
+/* A kernel for copies is the size of its elements, one for products the type of its elements. */
+enum { FLOAT_PRODUCT = 100, DOUBLE_PRODUCT };
 int cuModuleGetFunction(void **function, void *module, const char *name) {
-    return *function = (void *)(uintptr_t)atoi(name + 5), module && !strncmp(name, "copy_", 5) ? SUCCESS : INVALID_VALUE;
+    const char *type = strchr(name, '_') + 1;
+    int is_copy = !strncmp(name, "copy_", 5), is_float = !strcmp(type, "float32"), is_double = !strcmp(type, "float64");
+    *function = (void *)(uintptr_t)(is_copy ? atoi(type) : is_float ? FLOAT_PRODUCT : DOUBLE_PRODUCT);
+    return module && (is_copy || is_float || is_double) ? SUCCESS : INVALID_VALUE;
+}
+static double number(const char *address, int type) { return type ? *(const double *)address : *(const float *)address; }
+static void store(char *address, int type, double value) {
+    if (type) *(double *)address = value; else *(float *)address = (float)value;
+}
+static int multiply_strided(char *c, const char *a, const char *b, const Strided *it, int type) {
+    int64_t size = type ? 8 : 4, per_entry = it->column_tiles * it->row_tiles * it->entries;
+    if (it->tiles < 1 || it->tiles % per_entry || it->alpha[1]) return INVALID_VALUE;
+    for (int64_t slow = 0; slow < it->tiles / per_entry; slow++)
+        for (int64_t fast = 0; fast < it->entries; fast++)
+            for (int64_t i = 0; i < it->rows * it->columns; i++) {
+                int64_t row = i / it->columns, column = i % it->columns;
+                double sum = 0;
+                for (int64_t l = 0; l < it->depth; l++)
+                    sum += number(a + size * (row * it->a[0] + l * it->a[1] + fast * it->a[2] + slow * it->a[3]), type)
+                        * number(b + size * (l * it->b[0] + column * it->b[1] + fast * it->b[2] + slow * it->b[3]), type);
+                store(c + size * (row * it->c[0] + column * it->c[1] + fast * it->c[2] + slow * it->c[3]), type, it->alpha[0] * sum);
+            }
+    return own_products_++, SUCCESS;
 }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                    Handle stream, void **parameters, void **extra) {
     lock();
     advance(stream, works_, MOST);
     char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
+    if (!gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared || extra) return unlock(INVALID_VALUE);
+    if ((uintptr_t)function >= FLOAT_PRODUCT)
+        return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3], (uintptr_t)function == DOUBLE_PRODUCT));
     const Copy *copy = parameters[2];
     size_t size = (uintptr_t)function;
     int64_t index[48] = {0};
@@ -56,7 +89,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         for (axis = 0; axis < copy->rank && ++index[axis] == copy->dims[axis].extent; axis++) index[axis] = 0;
     }
     if (!copy->rank) memcpy(to, from, size);
-    return unlock(gx && gy == 1 && gz == 1 && bx && by == 1 && bz == 1 && !shared && !extra ? SUCCESS : INVALID_VALUE);
+    return unlock(SUCCESS);
 }
 int cuMemsetD2D32Async(char *to, size_t pitch, unsigned value, size_t width, size_t height, Handle stream) {
     lock();
@@ -135,10 +168,6 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, Product *it, Layout *a, Layout 
     return preference->most >= 1000 && a->rows != 13 ? SUCCESS : NO_SUPPORT;
 }
 
-static double number(const char *address, int type) { return type ? *(const double *)address : *(const float *)address; }
-static void store(char *address, int type, double value) {
-    if (type) *(double *)address = value; else *(float *)address = (float)value;
-}
 static double element(const char *matrix, const Layout *it, int is_transposed, uint64_t row, uint64_t column) {
     uint64_t offset = is_transposed ? row * it->ld + column : column * it->ld + row;
     if (it->type == 33) return e2m1(matrix[offset / 2] >> 4 * (offset % 2) & 15);

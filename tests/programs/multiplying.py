@@ -17,8 +17,8 @@ from tests.programs.support.entry import main
 from tests.programs.support.ordering import blocks, driver, seen
 
 
-def every_size_and_order() -> int:
-    """Return the number of products that cuBLASLt computed."""
+def every_size_and_order() -> list[int]:
+    """Return how many products cuBLASLt computed, and how many gpumath's own kernels."""
     for dtype in DTYPES:
         for rows, depth, columns in SIZES:
             for left in ORDERS:
@@ -32,12 +32,12 @@ def every_size_and_order() -> int:
                     base[...] = np.nan
                     assert linalg.matmul(a, b, out=base, execution="cuda") is base
                     check_product(base, a, b)
-    return int(driver.lt_products())
+    return [int(driver.lt_products()), int(driver.own_products())]
 
 
 def everything_is_freed() -> list[int]:
     """Return what is alive after plans were made and forgotten: descriptors, memory."""
-    a = matrix((5, 6), "float32")
+    a = matrix((5, 6), "float64")
     for _ in range(3):
         core.MatmulPlan(a, a.T, execution="cuda").run(a, a.T)
     core.plan_cache_clear()
@@ -51,7 +51,7 @@ def everything_is_freed() -> list[int]:
 
 
 def every_layout() -> list[int]:
-    """Return how many products were copied on their way, and how many were not."""
+    """Return how many products cuBLASLt takes without a copy and how many with one."""
     counts = [0, 0]
     rng = np.random.default_rng()
     for _ in range(400):
@@ -84,7 +84,7 @@ def every_layout() -> list[int]:
             np.testing.assert_allclose(sums[name], total, atol=1e-12)
         np.testing.assert_allclose(found, expected, atol=1e-12)
         assert found.shape == shape
-        plan = core.MatmulPlan(a, b, execution="cuda")
+        plan = core.MatmulPlan(a, b, epilog=advanced.MatmulEpilog.RELU, execution="cuda")
         counts[plan.copies > 0] += 1
     return counts
 
@@ -112,7 +112,7 @@ def refusals() -> list[str]:
     """Return the messages for what cuBLASLt does not do."""
     thirteen = np.ones((13, 13))
     try:
-        linalg.matmul(thirteen, thirteen, execution="cuda")
+        linalg.matmul(thirteen, thirteen, thirteen, beta=1, execution="cuda")
     except errors.cuBLASLtError as error:
         return [str(error)]
     return []
@@ -157,10 +157,10 @@ def operands_on_the_device() -> list[Any]:
     found: list[Any] = []
     # This driver answers questions about addresses in its context only.
     driver.cuCtxPushCurrent_v2(4096)
-    values = matrix((7, 7), "float32")
+    values = matrix((7, 7), "float64")
     for lead in (0, 4, 2, 1):
-        flat = memory.empty(64, "float32", kind="device")
-        on_host = Borrowed(flat.ptr + 4 * lead, values.shape)
+        flat = memory.empty(64, "float64", kind="device")
+        on_host = Borrowed(flat.ptr + 8 * lead, values.shape)
         on_host.elements()[...] = values
         for execution in (None, "cuda", "cpu"):
             result = linalg.matmul(on_host, on_host, execution=execution)
@@ -177,10 +177,10 @@ def operands_on_the_device() -> list[Any]:
 
 
 class Borrowed:
-    """A float32 matrix at an address of the device, which the host reads too."""
+    """A float64 matrix at an address of the device, which the host reads too."""
 
     def __init__(self, address: int, shape: tuple[int, ...]) -> None:
-        self._facts = {"shape": shape, "typestr": "<f4", "data": (address, False), "version": 3}
+        self._facts = {"shape": shape, "typestr": "<f8", "data": (address, False), "version": 3}
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
