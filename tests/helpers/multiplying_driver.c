@@ -42,13 +42,18 @@ int cuModuleLoadData(void **module, const void *image) { return *module = (void 
 enum { FLOAT_PRODUCT = 100, DOUBLE_PRODUCT };
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     const char *type = strchr(name, '_') + 1;
-    int is_copy = !strncmp(name, "copy_", 5), is_float = !strcmp(type, "float32"), is_double = !strcmp(type, "float64");
-    *function = (void *)(uintptr_t)(is_copy ? atoi(type) : is_float ? FLOAT_PRODUCT : DOUBLE_PRODUCT);
+    int is_copy = !strncmp(name, "copy_", 5);
+    int is_float = !strcmp(type, "float32"), is_double = !strcmp(type, "float64");
+    uintptr_t kernel = is_copy ? atoi(type) : is_float ? FLOAT_PRODUCT : DOUBLE_PRODUCT;
+    *function = (void *)kernel;
     return module && (is_copy || is_float || is_double) ? SUCCESS : INVALID_VALUE;
 }
 static double number(const char *address, int type) { return type ? *(const double *)address : *(const float *)address; }
 static void store(char *address, int type, double value) {
     if (type) *(double *)address = value; else *(float *)address = (float)value;
+}
+static int64_t offset(const int64_t *steps, int64_t first, int64_t second, int64_t fast, int64_t slow) {
+    return first * steps[0] + second * steps[1] + fast * steps[2] + slow * steps[3];
 }
 static int multiply_strided(char *c, const char *a, const char *b, const Strided *it, int type) {
     int64_t size = type ? 8 : 4, per_entry = it->column_tiles * it->row_tiles * it->entries;
@@ -59,9 +64,9 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
                 int64_t row = i / it->columns, column = i % it->columns;
                 double sum = 0;
                 for (int64_t l = 0; l < it->depth; l++)
-                    sum += number(a + size * (row * it->a[0] + l * it->a[1] + fast * it->a[2] + slow * it->a[3]), type)
-                        * number(b + size * (l * it->b[0] + column * it->b[1] + fast * it->b[2] + slow * it->b[3]), type);
-                store(c + size * (row * it->c[0] + column * it->c[1] + fast * it->c[2] + slow * it->c[3]), type, it->alpha[0] * sum);
+                    sum += number(a + size * offset(it->a, row, l, fast, slow), type)
+                        * number(b + size * offset(it->b, l, column, fast, slow), type);
+                store(c + size * offset(it->c, row, column, fast, slow), type, it->alpha[0] * sum);
             }
     return own_products_++, SUCCESS;
 }

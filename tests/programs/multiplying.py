@@ -109,8 +109,10 @@ def any_layout(
 
 
 def refusals() -> list[str]:
-    """Return the messages for what cuBLASLt does not do."""
+    """Return the messages for what cuBLASLt does not do, and no kernel of gpumath's own either."""
     thirteen = np.ones((13, 13))
+    check_product(linalg.matmul(thirteen, thirteen, execution="cuda"), thirteen, thirteen)
+    assert driver.own_products() == 1
     try:
         linalg.matmul(thirteen, thirteen, thirteen, beta=1, execution="cuda")
     except errors.cuBLASLtError as error:

@@ -15,7 +15,10 @@ const SHORT: usize = 8;
 /// Defines a function, and the same for processors with AVX2, which it calls where there is AVX2
 /// and the first argument is not short.
 macro_rules! pass {
-    ($(#[$about:meta])* $name:ident($first:ident: $type:ty $(, $other:ident: $types:ty)*) $body:block) => {
+    (
+        $(#[$about:meta])*
+        $name:ident($first:ident: $type:ty $(, $other:ident: $types:ty)*) $body:block
+    ) => {
         $(#[$about])*
         pub(super) fn $name<T: Scalar>($first: $type $(, $other: $types)*) {
             #[cfg(target_arch = "x86_64")]

@@ -97,7 +97,7 @@ fn strided(problem: &MatmulProblem) -> StridedProduct {
     let given = problem.geometry();
     let are_few_vectors = (given.rows == 1 || given.columns == 1)
         && given.depth >= LONG_DEPTH
-        && given.rows * given.columns * given.depth <= SMALL_MATRIX
+        && given.rows.saturating_mul(given.columns).saturating_mul(given.depth) <= SMALL_MATRIX
         && given.batch.count() <= FEW_VECTORS;
     let geometry: Geometry = if are_few_vectors { given } else { given.folded() };
     let of = |strides: &[i64; MATRICES]| {

@@ -111,11 +111,23 @@ fn plan_cuda(problem: &MatmulProblem, device: i32) -> Result<Box<dyn MatmulEngin
                     Ok(Box::new(kernel.with_others(found.algorithms(), limit)))
                 }
                 Ok(found) => Ok(Box::new(found.with_kernel(kernel.algorithms()[0], limit))),
-                // What cuBLASLt does not take, such as a depth of 2^31, or a machine without it.
-                Err(_) => Ok(Box::new(kernel)),
+                Err(error) if is_refusal(&error) => Ok(Box::new(kernel)),
+                Err(error) => Err(error),
             }
         }
         _ => Ok(Box::new(cublaslt::CublasltMatmul::new(problem, device)?)),
+    }
+}
+
+/// Whether an error says that there is no cuBLASLt, or that it has nothing for a product, such as
+/// one of a depth of 2^31. Other errors say that something failed.
+fn is_refusal(error: &Error) -> bool {
+    /// `CUBLAS_STATUS_INVALID_VALUE` and `CUBLAS_STATUS_NOT_SUPPORTED`
+    const REFUSALS: [i32; 2] = [7, 15];
+    match error {
+        Error::LibraryNotFound(_) | Error::FunctionNotFound(_) | Error::InvalidValue(_) => true,
+        Error::Status(status) => status.library == "cublasLt" && REFUSALS.contains(&status.code),
+        _ => false,
     }
 }
 
