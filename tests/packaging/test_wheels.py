@@ -119,14 +119,23 @@ def test_extras_give_floors_and_no_exact_pins(package: str) -> None:
         assert "==" not in line.split(";")[0], line
 
 
+def extension() -> bytes:
+    with zipfile.ZipFile(wheel("gpumath-bindings")) as archive:
+        return archive.read("gpumath/bindings/_core.abi3.so")
+
+
+def test_the_bindings_need_no_library_of_one_python() -> None:
+    # Such an extension can be imported by no other version of Python. It comes from a build without
+    # PYO3_BUILD_EXTENSION_MODULE, which maturin sets.
+    assert b"libpython" not in extension()
+
+
 def test_the_bindings_need_no_younger_c_library_than_their_tag_says() -> None:
     path = wheel("gpumath-bindings")
     tag = re.search(r"manylinux_2_(\d+)_", path.name)
     assert tag, path.name
-    with zipfile.ZipFile(path) as archive:
-        extension = archive.read("gpumath/bindings/_core.abi3.so")
     # The names of the versions of symbols: GLIBC_2.17, and some with three numbers.
-    needed = {int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", extension)}
+    needed = {int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", extension())}
     assert needed
     assert max(needed) <= int(tag[1])
 
