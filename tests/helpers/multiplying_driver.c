@@ -1,4 +1,4 @@
-/* The driver of copying_driver.c, with a cuBLASLt that multiplies as the real one documents it: of
+/* The driver of copying_driver.c, with a cuBLASLt and a cuBLAS that multiply as the real ones document it: of
    matrices in column-major order, which it may transpose. What it gets is checked like there. */
 #include "copying_driver.c"
 #include "narrow_numbers.c"
@@ -26,11 +26,12 @@ typedef struct {
     double alpha[2];
 } Strided;
 
-static int made_, destroyed_, products_, own_products_, least_alignment_ = 256, capability_ = 9;
+static int made_, destroyed_, products_, own_products_, cublas_products_, least_alignment_ = 256, capability_ = 9;
 void lt_set_capability(int major) { capability_ = major; }
 int lt_alive(void) { return made_ - destroyed_; }
 int lt_products(void) { return products_; }
 int own_products(void) { return own_products_; }
+int cublas_products(void) { return cublas_products_; }
 int lt_least_alignment(void) { return least_alignment_; }
 
 int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, size, "stand-in"), device; }
@@ -254,4 +255,38 @@ int cublasLtMatmul(void *handle, Product *it, const char *alpha, const char *a, 
     /* As the real one does on a GPU whose float64 takes less time. */
     if (it->emulation && it->emulation->strategy == 2 && it->emulation->bits) *it->emulation->bits = 55;
     return products_++, unlock(SUCCESS);
+}
+
+typedef struct { Handle stream; char *workspace; size_t size; } Blas;
+int cublasGetProperty(int which, int *value) { return *value = which ? 0 : 13, SUCCESS; }
+int cublasCreate_v2(void **handle) { return make(handle, sizeof(Blas)); }
+int cublasDestroy_v2(void *handle) { return destroy(handle); }
+int cublasSetStream_v2(Blas *handle, Handle stream) { return *handle = (Blas){.stream = stream}, SUCCESS; }
+int cublasSetWorkspace_v2(Blas *handle, char *workspace, size_t size) {
+    const Block *block = block_of(workspace);
+    if ((uintptr_t)workspace % 256 || (size && (!block || block->start + block->size < workspace + size))) return NO_VALUE;
+    handle->workspace = workspace, handle->size = size;
+    return SUCCESS;
+}
+int cublasGemmStridedBatchedEx_64(Blas *handle, int left, int right, int64_t m, int64_t n, int64_t k, const char *alpha,
+                                  const char *a, int a_type, int64_t lda, int64_t a_stride, const char *b, int b_type, int64_t ldb,
+                                  int64_t b_stride, const char *beta, char *c, int c_type, int64_t ldc, int64_t c_stride,
+                                  int64_t count, int compute, int algorithm) {
+    lock();
+    Product product = {.compute = compute, .scale = c_type, .transpose = {left, right}, .epilog = 1};
+    Layout la = {a_type, left ? k : m, left ? m : k, lda}, lb = {b_type, right ? n : k, right ? k : n, ldb}, lc = {c_type, m, n, ldc};
+    int are_steps = lda >= (int64_t)la.rows && ldb >= (int64_t)lb.rows && ldc >= m, step = bits_of(c_type) / 8;
+    if (!handle || !current_ || !handle->size || c_type > 1 || compute != (c_type ? 70 : 68) || algorithm != -1 || !are_steps
+        || !fits(&product, &la, &lb, &lc)) return unlock(NO_VALUE);
+    advance(handle->stream, works_, MOST);
+    for (int64_t i = 0; i < count; i++)
+        multiply(&product, number(alpha, c_type), a + i * a_stride * step, &la, b + i * b_stride * step, &lb, number(beta, c_type),
+                 c + i * c_stride * step, &lc, c + i * c_stride * step, &lc, NULL, i);
+    return cublas_products_++, unlock(SUCCESS);
+}
+int cublasGemmEx_64(Blas *handle, int left, int right, int64_t m, int64_t n, int64_t k, const char *alpha, const char *a, int a_type,
+                    int64_t lda, const char *b, int b_type, int64_t ldb, const char *beta, char *c, int c_type, int64_t ldc,
+                    int compute, int algorithm) {
+    return cublasGemmStridedBatchedEx_64(handle, left, right, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0, beta, c, c_type,
+                                         ldc, 0, 1, compute, algorithm);
 }

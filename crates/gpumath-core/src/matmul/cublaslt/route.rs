@@ -24,6 +24,7 @@ use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
 use super::super::problem::MatmulProblem;
 use super::super::types::is_narrow;
+use super::codes::transpose;
 use crate::error::{Error, Result};
 use crate::kernels::TiledCopy;
 use crate::memory::ALIGNMENT;
@@ -198,6 +199,23 @@ impl Route {
     /// A matrix as cuBLASLt sees it.
     pub(super) fn columns(&self, matrix: Matrix) -> Option<Columns> {
         self.matrices[matrix as usize]
+    }
+
+    /// The left and the right factor of the product that the library computes.
+    pub(super) fn factors(&self) -> (Matrix, Matrix) {
+        if self.is_transposed { (Matrix::B, Matrix::A) } else { (Matrix::A, Matrix::B) }
+    }
+
+    /// What the library does with a factor first, a `cublasOperation_t`; `conjugate` is that of `a`
+    /// and `b`.
+    pub(super) fn operation(&self, factor: Matrix, conjugate: [bool; 2]) -> i32 {
+        let are_rows = self.columns(factor).is_some_and(|columns| columns.are_rows);
+        let is_conjugated = conjugate[usize::from(factor == Matrix::B)];
+        match (are_rows != self.is_transposed, is_conjugated) {
+            (false, _) => transpose::NO,
+            (true, false) => transpose::YES,
+            (true, true) => transpose::CONJUGATE,
+        }
     }
 
     /// Bytes that the addresses of a matrix are a multiple of in all calls, where those of operands
