@@ -19,19 +19,22 @@ typedef struct { uint64_t most; uint32_t alignment[4]; } Preference;
 typedef struct { uint64_t algorithm[8]; size_t workspace; int status; float waves; int reserved[4]; } Result;
 /* The argument of the core's kernels for copies. */
 typedef struct { int64_t extent, given, from, to, count; } Dim;
-typedef struct { uint64_t tiles; int64_t rank, is_turned, tiling[11]; Dim dims[48]; } Copy;
+typedef struct { uint64_t tiles; int64_t rank, is_turned, tiling[11]; Dim dims[]; } Copy;
+/* The argument of the core's kernels for one or two copies of few dimensions. */
+typedef struct { uint64_t second_blocks; char *to[2]; const char *from[2]; struct { int64_t header[14]; Dim dims[6]; } parts[2]; } Copies;
 /* The argument of the core's kernels for products. */
 typedef struct {
     int64_t tiles, rows, columns, depth, column_tiles, row_tiles, entries, a[4], b[4], c[4], others[6];
     double alpha[2];
 } Strided;
 
-static int made_, destroyed_, products_, own_products_, cublas_products_, least_alignment_ = 256, capability_ = 9;
+static int made_, destroyed_, products_, own_products_, cublas_products_, two_copies_, least_alignment_ = 256, capability_ = 9;
 void lt_set_capability(int major) { capability_ = major; }
 int lt_alive(void) { return made_ - destroyed_; }
 int lt_products(void) { return products_; }
 int own_products(void) { return own_products_; }
 int cublas_products(void) { return cublas_products_; }
+int two_copies(void) { return two_copies_; }
 int lt_least_alignment(void) { return least_alignment_; }
 
 int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, size, "stand-in"), device; }
@@ -39,15 +42,15 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     return *value = attribute == 16 ? 4 : attribute == 75 ? capability_ : 9, device;
 }
 int cuModuleLoadData(void **module, const void *image) { return *module = (void *)8, image ? SUCCESS : INVALID_VALUE; }
-/* A kernel for copies is the size of its elements, one for products the type of its elements. */
-enum { FLOAT_PRODUCT = 100, DOUBLE_PRODUCT };
+/* A kernel for a copy is the size of its elements, one for copies that and more, one for products the type of its elements. */
+enum { COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT };
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     const char *type = strchr(name, '_') + 1;
-    int is_copy = !strncmp(name, "copy_", 5);
+    int is_copy = !strncmp(name, "copy_", 5), are_copies = !strncmp(name, "copies_", 7);
     int is_float = !strcmp(type, "float32"), is_double = !strcmp(type, "float64");
-    uintptr_t kernel = is_copy ? atoi(type) : is_float ? FLOAT_PRODUCT : DOUBLE_PRODUCT;
+    uintptr_t kernel = is_copy || are_copies ? atoi(type) + are_copies * COPIES : is_float ? FLOAT_PRODUCT : DOUBLE_PRODUCT;
     *function = (void *)kernel;
-    return module && (is_copy || is_float || is_double) ? SUCCESS : INVALID_VALUE;
+    return module && (is_copy || are_copies || is_float || is_double) ? SUCCESS : INVALID_VALUE;
 }
 static double number(const char *address, int type) { return type ? *(const double *)address : *(const float *)address; }
 static void store(char *address, int type, double value) {
@@ -71,18 +74,9 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
             }
     return own_products_++, SUCCESS;
 }
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                   Handle stream, void **parameters, void **extra) {
-    lock();
-    advance(stream, works_, MOST);
-    char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
-    if (!gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared || extra) return unlock(INVALID_VALUE);
-    if ((uintptr_t)function >= FLOAT_PRODUCT)
-        return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3], (uintptr_t)function == DOUBLE_PRODUCT));
-    const Copy *copy = parameters[2];
-    size_t size = (uintptr_t)function;
+static int copy_strided(char *to, const char *from, const Copy *copy, size_t size) {
     int64_t index[48] = {0};
-    if (!copy->tiles) return unlock(INVALID_VALUE);
+    if (!copy->tiles) return INVALID_VALUE;
     for (int64_t axis = 0; axis < copy->rank;) {
         int64_t target = 0, source = 0, is_inside = 1;
         for (int64_t i = 0; i < copy->rank; i++) {
@@ -95,7 +89,26 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         for (axis = 0; axis < copy->rank && ++index[axis] == copy->dims[axis].extent; axis++) index[axis] = 0;
     }
     if (!copy->rank) memcpy(to, from, size);
-    return unlock(SUCCESS);
+    return SUCCESS;
+}
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   Handle stream, void **parameters, void **extra) {
+    lock();
+    advance(stream, works_, MOST);
+    uintptr_t kernel = (uintptr_t)function, size = kernel % COPIES;
+    if (!gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared > 48 << 10 || extra) return unlock(INVALID_VALUE);
+    if (kernel >= COPIES && kernel < FLOAT_PRODUCT) {
+        const Copies *two = parameters[0];
+        int count = two->second_blocks ? 2 : 1, status = gx > two->second_blocks ? SUCCESS : INVALID_VALUE;
+        two_copies_ += count == 2;
+        for (int i = 0; i < count && !status; i++)
+            status = copy_strided(two->to[i], two->from[i], (const Copy *)&two->parts[i], size);
+        return unlock(status);
+    }
+    char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
+    if (kernel >= FLOAT_PRODUCT)
+        return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3], kernel == DOUBLE_PRODUCT));
+    return unlock(copy_strided(to, from, parameters[2], size));
 }
 int cuMemsetD2D32Async(char *to, size_t pitch, unsigned value, size_t width, size_t height, Handle stream) {
     lock();

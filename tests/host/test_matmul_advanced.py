@@ -237,7 +237,7 @@ def test_algorithms_are_saved_and_loaded() -> None:
 def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str) -> None:
     saved = np.zeros(1, cublasLt.matmul_heuristic_result_dtype)
     empty = advanced.Algorithm(saved)
-    assert not (empty.is_own_kernel or empty.is_by_cublas)
+    assert [empty.is_own_kernel, empty.is_by_cublas] == [False, False]
     saved.view(np.uint8)[:7] = np.frombuffer(code, np.uint8)
     one = pickle.loads(pickle.dumps(advanced.Algorithm(saved)))
     assert [one.is_own_kernel, one.is_by_cublas] == [code == b"gpumath", code != b"gpumath"]

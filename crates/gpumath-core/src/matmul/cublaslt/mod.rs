@@ -8,6 +8,7 @@ mod route;
 use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::{cublaslt, driver};
+use smallvec::SmallVec;
 
 use self::codes::{emulation, scalar};
 use self::gemm::Gemm;
@@ -21,7 +22,7 @@ use super::request::AlgorithmSearch;
 use crate::device::{ContextGuard, Device};
 use crate::error::{Error, Result};
 use crate::handle::{self, CUBLASLT};
-use crate::kernels;
+use crate::kernels::{self, CopyBetween};
 use crate::memory::ALIGNMENT;
 use crate::operation::{Call, Engine};
 use crate::status::call;
@@ -328,19 +329,18 @@ impl Engine for CublasltMatmul {
             _ => 0,
         });
         let mut addresses = given;
+        let mut before: SmallVec<[CopyBetween<'_>; 2]> = SmallVec::new();
         for staged in &self.route.staged {
             let index = staged.matrix as usize;
             addresses[index] = copies + staged.offset;
             let is_unread = staged.matrix == Matrix::C && call.arguments.ignores_addend();
             if staged.matrix != Matrix::Result && !is_unread {
-                // SAFETY: the caller guarantees that the operand has the problem's layout; the
-                // workspace has room for the copy, which the stream orders before its use.
-                unsafe {
-                    let (to, from) = (addresses[index], given[index]);
-                    kernels::copy(context, to, from, &staged.copy, stream)?;
-                }
+                before.push((addresses[index], given[index], &staged.copy));
             }
         }
+        // SAFETY: the caller guarantees that operands have the problem's layouts; the workspace has
+        // room for the copies, which the stream orders before their use.
+        unsafe { kernels::copy_all(context, &before, stream) }?;
         let multiply = |handle: usize| {
             for entry in 0..self.route.outer.count() {
                 let offsets = self.route.outer.offsets(entry);

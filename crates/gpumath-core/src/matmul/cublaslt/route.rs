@@ -31,6 +31,9 @@ use crate::memory::ALIGNMENT;
 use crate::operation::MAX_ALIGNMENT;
 use crate::tensor::{BatchDim, BatchDims, DType, Layout};
 
+/// Copies of so many bytes take less time in one kernel than in two that take larger elements.
+const SMALL_COPIES: usize = 2 << 20;
+
 /// What factors of 8 bits are copied for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demands {
@@ -344,6 +347,7 @@ impl Choice {
         let mut dims: Vec<BatchDim<MATRICES>> = geometry.batch.iter().copied().collect();
         let mut staged: SmallVec<[Staged; 2]> = SmallVec::new();
         let mut staged_size = 0_usize;
+        let mut layouts: SmallVec<[(Layout, Layout, usize); 2]> = SmallVec::new();
         for (candidate, found) in self.candidates.iter().zip(self.matrices) {
             let (Some(candidate), Some((columns, true))) = (candidate, found) else { continue };
             if candidate.dtype == DType::Float4E2M1FnX2 {
@@ -379,13 +383,19 @@ impl Choice {
                 distance *= dim.extent;
             }
             let size = candidate.dtype.size();
-            let copy = if candidate.matrix == Matrix::Result {
-                TiledCopy::of_aligned(&own, &other, size, alignment)?
-            } else {
-                TiledCopy::of_aligned(&other, &own, size, alignment)?
-            };
+            let (to, from) =
+                if candidate.matrix == Matrix::Result { (own, other) } else { (other, own) };
+            let copy = TiledCopy::of_aligned(&to, &from, size, alignment)?;
+            layouts.push((to, from, size));
             staged.push(Staged { matrix: candidate.matrix, offset: staged_size, copy });
             staged_size += (distance as usize * size).next_multiple_of(ALIGNMENT);
+        }
+        // One kernel makes two copies if it takes elements of one size.
+        if staged.len() > 1 && staged_size <= SMALL_COPIES {
+            let least = staged.iter().map(|staged| staged.copy.element_size()).min().unwrap_or(1);
+            for (staged, (to, from, size)) in staged.iter_mut().zip(&layouts) {
+                staged.copy = TiledCopy::of_aligned(to, from, *size, least)?;
+            }
         }
         let mut outer = BatchDims::merged(dims);
         let batch =
