@@ -2,8 +2,8 @@
 
 Each cell is compared with cublasLtMatmul, called with the same algorithm on the operands that it
 takes as they are, and with PyTorch, CuPy and nvmath-python, if that is installed. Where cuBLAS or
-a kernel of gpumath's own computes the product, cublasLtMatmul runs cuBLASLt's first algorithm. It is
-measured twice: the two times say by how much equal subjects differ in that cell. The times are
+a kernel of gpumath's own computes the product, cublasLtMatmul runs cuBLASLt's first algorithm. It
+is measured twice: the two times say by how much equal subjects differ in that cell. The times are
 medians of runs in turns, each after the cache of the GPU was filled with something else; there are
 more runs of a cell until half of them agree with the other half. The worst cells are measured again
 with more runs, and after autotuning too.
