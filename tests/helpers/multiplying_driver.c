@@ -19,9 +19,9 @@ typedef struct { uint64_t most; uint32_t alignment[4]; } Preference;
 typedef struct { uint64_t algorithm[8]; size_t workspace; int status; float waves; int reserved[4]; } Result;
 /* The argument of the core's kernels for copies. */
 typedef struct { int64_t extent, given, from, to, count; } Dim;
-typedef struct { uint64_t tiles; int64_t rank, is_turned, tiling[11]; Dim dims[]; } Copy;
+typedef struct { uint64_t tiles; int64_t rank, is_turned, tiling[11]; Dim dims[48]; } Copy;
 /* The argument of the core's kernels for one or two copies of few dimensions. */
-typedef struct { uint64_t second_blocks; char *to[2]; const char *from[2]; struct { int64_t header[14]; Dim dims[6]; } parts[2]; } Copies;
+typedef struct { uint64_t second_blocks; char *to[2]; const char *from[2]; struct { uint64_t tiles; uint8_t rank, others[12]; Dim dims[4]; } parts[2]; } Copies;
 /* The argument of the core's kernels for products. */
 typedef struct {
     int64_t tiles, rows, columns, depth, column_tiles, row_tiles, entries, a[4], b[4], c[4], others[6];
@@ -74,21 +74,21 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
             }
     return own_products_++, SUCCESS;
 }
-static int copy_strided(char *to, const char *from, const Copy *copy, size_t size) {
+static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank, const Dim *dims, size_t size) {
     int64_t index[48] = {0};
-    if (!copy->tiles) return INVALID_VALUE;
-    for (int64_t axis = 0; axis < copy->rank;) {
+    if (!tiles) return INVALID_VALUE;
+    for (int64_t axis = 0; axis < rank;) {
         int64_t target = 0, source = 0, is_inside = 1;
-        for (int64_t i = 0; i < copy->rank; i++) {
-            target += index[i] * copy->dims[i].to;
-            source += index[i] * copy->dims[i].from;
-            is_inside &= index[i] < copy->dims[i].given;
+        for (int64_t i = 0; i < rank; i++) {
+            target += index[i] * dims[i].to;
+            source += index[i] * dims[i].from;
+            is_inside &= index[i] < dims[i].given;
         }
         if (is_inside) memcpy(to + target * (int64_t)size, from + source * (int64_t)size, size);
         else memset(to + target * (int64_t)size, 0, size);
-        for (axis = 0; axis < copy->rank && ++index[axis] == copy->dims[axis].extent; axis++) index[axis] = 0;
+        for (axis = 0; axis < rank && ++index[axis] == dims[axis].extent; axis++) index[axis] = 0;
     }
-    if (!copy->rank) memcpy(to, from, size);
+    if (!rank) memcpy(to, from, size);
     return SUCCESS;
 }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
@@ -102,13 +102,14 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         int count = two->second_blocks ? 2 : 1, status = gx > two->second_blocks ? SUCCESS : INVALID_VALUE;
         two_copies_ += count == 2;
         for (int i = 0; i < count && !status; i++)
-            status = copy_strided(two->to[i], two->from[i], (const Copy *)&two->parts[i], size);
+            status = copy_strided(two->to[i], two->from[i], two->parts[i].tiles, two->parts[i].rank, two->parts[i].dims, size);
         return unlock(status);
     }
     char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
     if (kernel >= FLOAT_PRODUCT)
         return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3], kernel == DOUBLE_PRODUCT));
-    return unlock(copy_strided(to, from, parameters[2], size));
+    const Copy *copy = parameters[2];
+    return unlock(copy_strided(to, from, copy->tiles, copy->rank, copy->dims, size));
 }
 int cuMemsetD2D32Async(char *to, size_t pitch, unsigned value, size_t width, size_t height, Handle stream) {
     lock();

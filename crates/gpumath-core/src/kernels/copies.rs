@@ -15,7 +15,7 @@ pub(super) struct Copies {
     second_blocks: u64,
     to: [usize; 2],
     from: [usize; 2],
-    parts: [Arguments<FEW>; 2],
+    parts: [Arguments<u8, FEW>; 2],
 }
 
 /// An address to copy to, one to copy from, and how.

@@ -7,7 +7,7 @@ typedef unsigned long long Count;
 
 // Dimensions at most. More of them, of two or more elements each, do not fit into any memory. A
 // kernel starts sooner if its argument has few of them.
-enum { MAX_RANK = 48, FEW = 6 };
+enum { MAX_RANK = 48, FEW = 4 };
 
 // Loads that a thread of `scale` has under way at a time.
 enum { UNROLLED = 4 };
@@ -32,17 +32,17 @@ struct Elements {
 // dimension. The threads read a part of it along dimension 0 first, then 1, then 2, and write it so
 // too if it is not turned; else along dimension 1 first, then 0, then 2. From one of its elements
 // to the next a thread takes a constant number of steps along one dimension.
-template <int RANK>
+template <typename Number, int RANK>
 struct TiledCopy {
     Count tiles;
-    Integer rank;
-    Integer is_turned;
-    Integer bits[3];
+    Number rank;
+    Number is_turned;
+    Number bits[3];
     // Binary logarithms of the threads along dimensions 0 and 1.
-    Integer read_threads[2], write_threads[2];
+    Number read_threads[2], write_threads[2];
     // Along which dimension a thread goes from one element to the next when it reads and when it
     // writes, and the binary logarithm of the steps that it takes.
-    Integer read_dim, read_shift, write_dim, write_shift;
+    Number read_dim, read_shift, write_dim, write_shift;
     // What is known of a dimension lies together, because every line of the argument that a kernel
     // reads takes time before it can start.
     struct Dim {
@@ -61,7 +61,7 @@ struct Copies {
     Count second_blocks;
     Word* to[2];
     const Word* from[2];
-    TiledCopy<FEW> parts[2];
+    TiledCopy<unsigned char, FEW> parts[2];
 };
 
 struct Half {
@@ -166,9 +166,8 @@ __device__ int elements_of(const Position& at, const Integer (&left)[3], int dim
 // Copies the tiles of one block of `blocks`. Only tiles that are turned need shared memory: each of
 // at most TILE / 2 rows has one column more, so that neighbours along both dimensions are in
 // different banks.
-template <typename Word, int RANK>
-__device__ void copy(Word* to, const Word* from, const TiledCopy<RANK>& copy, Count block,
-                     Count blocks) {
+template <typename Word, typename Copy>
+__device__ void copy(Word* to, const Word* from, const Copy& copy, Count block, Count blocks) {
     extern __shared__ uint4 room[];
     Word* const shared = reinterpret_cast<Word*>(room);
     const int thread = static_cast<int>(threadIdx.x), pitch = (1 << copy.bits[1]) + 1;
@@ -198,7 +197,7 @@ __device__ void copy(Word* to, const Word* from, const TiledCopy<RANK>& copy, Co
         Integer to_offset = 0, from_offset = 0, left[3], given[3];
 #pragma unroll
         for (int dim = 0; dim < 3; ++dim) {
-            const typename TiledCopy<RANK>::Dim& along = copy.dims[dim];
+            const typename Copy::Dim& along = copy.dims[dim];
             const unsigned count = static_cast<unsigned>(along.count), quotient = rest / count;
             const Integer start = static_cast<Integer>(rest - quotient * count) << copy.bits[dim];
             rest = quotient;
@@ -210,7 +209,7 @@ __device__ void copy(Word* to, const Word* from, const TiledCopy<RANK>& copy, Co
         bool is_given = true;
 #pragma unroll 1
         for (int dim = 3; dim < copy.rank; ++dim) {
-            const typename TiledCopy<RANK>::Dim& along = copy.dims[dim];
+            const typename Copy::Dim& along = copy.dims[dim];
             const unsigned count = static_cast<unsigned>(along.count), quotient = rest / count;
             const Integer at = rest - quotient * count;
             rest = quotient;
@@ -259,7 +258,7 @@ __device__ void copy(Word* to, const Word* from, const TiledCopy<RANK>& copy, Co
 // One copy of any number of dimensions, or one or two copies of few: the last blocks do the second.
 #define COPY(size, Word)                                                                          \
     extern "C" __global__ void __launch_bounds__(THREADS)                                         \
-        copy_##size(Word* to, const Word* from, TiledCopy<MAX_RANK> arguments) {                  \
+        copy_##size(Word* to, const Word* from, TiledCopy<Integer, MAX_RANK> arguments) {                  \
         copy(to, from, arguments, blockIdx.x, gridDim.x);                                         \
     }                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS) copies_##size(Copies<Word> arguments) { \

@@ -20,16 +20,16 @@ const ROW_BITS: i64 = 5;
 const MAX_WORD: usize = 16;
 
 /// A kernel starts sooner if its argument has few dimensions, which most copies have.
-pub(super) const FEW: usize = 6;
+pub(super) const FEW: usize = 4;
 
 /// The argument of the kernels.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Arguments<const RANK: usize> {
+pub(super) struct Arguments<Number, const RANK: usize> {
     tiles: u64,
-    rank: i64,
-    is_turned: i64,
-    tiling: Tiling,
+    rank: Number,
+    is_turned: Number,
+    tiling: Tiling<Number>,
     dims: [TiledDim; RANK],
 }
 
@@ -47,22 +47,22 @@ struct TiledDim {
 /// How a tile lies in the first three dimensions, and the threads in a tile, as binary logarithms.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Tiling {
-    bits: [i64; 3],
+struct Tiling<Number> {
+    bits: [Number; 3],
     /// Threads along dimensions 0 and 1, for reading and for writing. The others are along
     /// dimension 2.
-    read_threads: [i64; 2],
-    write_threads: [i64; 2],
+    read_threads: [Number; 2],
+    write_threads: [Number; 2],
     /// Dimension along which a thread goes from one element to the next, and its steps.
-    read: [i64; 2],
-    write: [i64; 2],
+    read: [Number; 2],
+    write: [Number; 2],
 }
 
 /// A copy between arrays of two layouts.
 #[derive(Debug)]
 pub(crate) struct TiledCopy {
     size: usize,
-    arguments: Box<Arguments<MAX_RANK>>,
+    arguments: Box<Arguments<i64, MAX_RANK>>,
 }
 
 /// A dimension of both arrays.
@@ -81,7 +81,7 @@ const NONE: CopyDim = CopyDim { extent: 1, given: 1, from: 0, to: 0 };
 impl TiledCopy {
     /// Bytes of the argument of the kernels.
     #[cfg(test)]
-    pub(super) const ARGUMENTS_SIZE: usize = size_of::<Arguments<MAX_RANK>>();
+    pub(super) const ARGUMENTS_SIZE: usize = size_of::<Arguments<i64, MAX_RANK>>();
 
     /// Describes a copy of elements of `size` bytes. Both layouts have as many dimensions.
     pub(crate) fn of(to: &Layout, from: &Layout, size: usize) -> Result<Self> {
@@ -169,15 +169,27 @@ impl TiledCopy {
         self.arguments.tiles
     }
 
-    pub(super) fn arguments(&self) -> &Arguments<MAX_RANK> {
+    pub(super) fn arguments(&self) -> &Arguments<i64, MAX_RANK> {
         &self.arguments
     }
 
-    /// The arguments of a copy of few dimensions; `None` if it has more.
-    pub(super) fn few(&self) -> Option<Arguments<FEW>> {
-        let Arguments { tiles, rank, is_turned, tiling, dims } = *self.arguments;
-        let few = *dims.first_chunk()?;
-        (rank <= FEW as i64).then_some(Arguments { tiles, rank, is_turned, tiling, dims: few })
+    /// The arguments of a copy of few dimensions, in fewer bytes; `None` if it has more.
+    pub(super) fn few(&self) -> Option<Arguments<u8, FEW>> {
+        let Arguments { tiles, rank, is_turned, ref tiling, ref dims } = *self.arguments;
+        let tiling = Tiling {
+            bits: tiling.bits.map(|bits| bits as u8),
+            read_threads: tiling.read_threads.map(|bits| bits as u8),
+            write_threads: tiling.write_threads.map(|bits| bits as u8),
+            read: tiling.read.map(|number| number as u8),
+            write: tiling.write.map(|number| number as u8),
+        };
+        (rank <= FEW as i64).then_some(Arguments {
+            tiles,
+            rank: rank as u8,
+            is_turned: is_turned as u8,
+            tiling,
+            dims: *dims.first_chunk()?,
+        })
     }
 
     /// Bytes of shared memory of a block: a tile that is turned, with one more column in each row.
@@ -247,7 +259,7 @@ fn position_of_least(dims: &[CopyDim], stride: fn(&CopyDim) -> i64) -> Option<us
     })
 }
 
-impl Tiling {
+impl Tiling<i64> {
     fn of(first: CopyDim, second: CopyDim, third: CopyDim, is_turned: bool) -> Self {
         // Shared memory has room for a column more in each row if rows have two columns at least.
         let bits = |dim: CopyDim| {

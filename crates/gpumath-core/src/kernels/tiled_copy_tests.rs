@@ -8,8 +8,8 @@ const THREADS: i64 = 1 << THREAD_BITS;
 
 /// What one thread does with one tile: the elements that it reads and writes, by their position in
 /// the tile and their offsets. `None` stands for a zero.
-fn copied<const RANK: usize>(
-    arguments: &Arguments<RANK>,
+fn copied(
+    arguments: &Arguments<i64, MAX_RANK>,
     from: &[i64],
     to: &mut [i64],
     (from_zero, to_zero): (i64, i64),
