@@ -1,4 +1,4 @@
-/* The driver of copying_driver.c, with a cuBLASLt and a cuBLAS that multiply as the real ones document it: of
+/* The driver of copying_driver.c, with a cuBLASLt and a cuBLAS that multiply as documented: of
    matrices in column-major order, which it may transpose. What it gets is checked like there. */
 #include "copying_driver.c"
 #include "narrow_numbers.c"
@@ -42,7 +42,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     return *value = attribute == 16 ? 4 : attribute == 75 ? capability_ : 9, device;
 }
 int cuModuleLoadData(void **module, const void *image) { return *module = (void *)8, image ? SUCCESS : INVALID_VALUE; }
-/* A kernel for a copy is the size of its elements, one for copies that and more, one for products the type of its elements. */
+/* A kernel for a copy is the size of its elements, one for copies that and more, one for products
+   the type of its elements. */
 enum { COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT };
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     const char *type = strchr(name, '_') + 1;
