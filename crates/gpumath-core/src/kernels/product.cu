@@ -194,6 +194,9 @@ struct Tile {
     }
 
     __device__ static Integer next(unsigned& rest, Integer count) {
+        if (count == 1) {
+            return 0;
+        }
         const unsigned quotient = rest / static_cast<unsigned>(count);
         const Integer found = rest - quotient * static_cast<unsigned>(count);
         rest = quotient;
