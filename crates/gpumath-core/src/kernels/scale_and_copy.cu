@@ -163,6 +163,22 @@ __device__ int elements_of(const Position& at, const Integer (&left)[3], int dim
     return static_cast<int>(min(elements, static_cast<Integer>(ROUNDS)));
 }
 
+// Returns the index of a tile along a dimension, and leaves that along the others. There are fewer
+// tiles than 2^32, and a division of 32 bits takes a fraction of the time; there is none where it
+// can be avoided, because the threads wait for it before they can load anything.
+__device__ Integer next(unsigned& rest, Integer count) {
+    unsigned found = 0;
+    if (rest < count) {
+        found = rest;
+        rest = 0;
+    } else if (count > 1) {
+        const unsigned quotient = rest / static_cast<unsigned>(count);
+        found = rest - quotient * static_cast<unsigned>(count);
+        rest = quotient;
+    }
+    return found;
+}
+
 // Copies the tiles of one block of `blocks`. Only tiles that are turned need shared memory: each of
 // at most TILE / 2 rows has one column more, so that neighbours along both dimensions are in
 // different banks.
@@ -191,16 +207,13 @@ __device__ void copy(Word* to, const Word* from, const Copy& copy, Count block, 
     from += offset_of(read, from_strides);
 #pragma unroll 1
     for (Count tile = block; tile < copy.tiles; tile += blocks) {
-        // There are fewer tiles than 2^32, and a division of 32 bits takes a fraction of the time.
         // Neighbouring blocks copy neighbouring tiles of the source.
         unsigned rest = static_cast<unsigned>(tile);
         Integer to_offset = 0, from_offset = 0, left[3], given[3];
 #pragma unroll
         for (int dim = 0; dim < 3; ++dim) {
             const typename Copy::Dim& along = copy.dims[dim];
-            const unsigned count = static_cast<unsigned>(along.count), quotient = rest / count;
-            const Integer start = static_cast<Integer>(rest - quotient * count) << copy.bits[dim];
-            rest = quotient;
+            const Integer start = next(rest, along.count) << copy.bits[dim];
             left[dim] = along.extent - start;
             given[dim] = along.given - start;
             to_offset += start * to_strides[dim];
@@ -210,9 +223,7 @@ __device__ void copy(Word* to, const Word* from, const Copy& copy, Count block, 
 #pragma unroll 1
         for (int dim = 3; dim < copy.rank; ++dim) {
             const typename Copy::Dim& along = copy.dims[dim];
-            const unsigned count = static_cast<unsigned>(along.count), quotient = rest / count;
-            const Integer at = rest - quotient * count;
-            rest = quotient;
+            const Integer at = next(rest, along.count);
             is_given = is_given && at < along.given;
             to_offset += at * along.to;
             from_offset += at * along.from;
