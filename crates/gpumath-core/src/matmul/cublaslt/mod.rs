@@ -21,7 +21,7 @@ use super::problem::{InputRole, MatmulProblem, OutputRole};
 use super::request::AlgorithmSearch;
 use crate::device::{ContextGuard, Device};
 use crate::error::{Error, Result};
-use crate::handle::{self, CUBLASLT};
+use crate::handle::{self, CUBLAS, CUBLASLT};
 use crate::kernels::{self, CopyBetween};
 use crate::memory::ALIGNMENT;
 use crate::operation::{Call, Engine};
@@ -95,6 +95,10 @@ impl CublasltMatmul {
             find(user_handle)
         }?;
         let is_by_cublas = algorithms.first().is_some_and(|first| first.algorithm == gemm::CODE);
+        if is_by_cublas {
+            // The handle is made before the first execution.
+            handle::with(&CUBLAS, device, |_| Ok(()))?;
+        }
         let pointers = pointers(problem, route.is_transposed);
         let input = |role| problem.input_index(role).map(Target::Input);
         let output = |role| problem.output_index(role).map(Target::Output);
