@@ -39,6 +39,8 @@ pub(super) struct Gemm {
     strides: [i64; 3],
     batch: i64,
     workspace: usize,
+    /// Whether the elements are of two bytes.
+    is_half: bool,
 }
 
 impl Gemm {
@@ -80,6 +82,7 @@ impl Gemm {
             strides: order.map(|matrix| route.batch.strides[matrix as usize]),
             batch: route.batch.extent,
             workspace,
+            is_half: types.a.size() == 2,
         };
         let is_wanted = match problem.search.algorithm {
             Some(algorithm) => algorithm == CODE,
@@ -96,7 +99,9 @@ impl Gemm {
     /// those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
     pub(super) fn is_first(&self) -> bool {
         let [m, n, k] = self.extents;
-        self.batch > 1 && (m == 1 || n == 1 || k == 1)
+        let are_vectors = self.batch > 1 && (m == 1 || n == 1);
+        let is_flat = self.is_half && k <= 16 && m.saturating_mul(n) >= 1 << 24;
+        are_vectors || is_flat
     }
 
     /// What it is among the algorithms of a plan.
