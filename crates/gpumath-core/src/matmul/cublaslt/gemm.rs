@@ -101,7 +101,8 @@ impl Gemm {
         let [m, n, k] = self.extents;
         let are_vectors = self.batch > 1 && (m == 1 || n == 1);
         let is_flat = self.is_half && k <= 16 && m.saturating_mul(n) >= 1 << 24;
-        are_vectors || is_flat
+        let is_deep = self.batch == 1 && k > 8192 && m.saturating_mul(n) <= 1 << 16;
+        are_vectors || is_flat || is_deep
     }
 
     /// What it is among the algorithms of a plan.
