@@ -58,12 +58,14 @@ impl Demands {
 /// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
 /// in and it multiplies the copies. Its kernels for any order have no tensor cores. By the times of
 /// kernels in `benchmarks/host/matmul_grid.py` on an H200, a copy costs about 5 µs and 1 µs for a
-/// megabyte, and these kernels take about 20 ns longer for a million products of numbers.
+/// megabyte, and these kernels take about 20 ns longer for a million products of numbers, and about
+/// 33 ns longer for each product of a sum.
 fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
     let Geometry { rows, columns, depth, .. } = *geometry;
     let entries = geometry.batch.count() as i64;
     let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
-    work < (250 << 20) + bytes.saturating_mul(50)
+    let sum = depth.saturating_mul(1_650_000);
+    work.max(sum) < (250 << 20) + bytes.saturating_mul(50)
 }
 
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
