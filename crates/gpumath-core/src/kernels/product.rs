@@ -202,7 +202,12 @@ impl ProductCall {
         let is_wide = !is_single && !is_half && !is_int8;
         let is_complex64 = self.dtype == DType::Complex64;
         let is_large = rows.saturating_mul(columns) >= 1 << 22;
+        // cuBLASLt shares the products of a sum among blocks where there is no batch.
+        let is_batch_of_sums = entries > 1 && depth >= 512 && tiles <= MANY_BLOCKS / 2;
         match self.way {
+            Way::Small if is_batch_of_sums && (is_single || is_complex64) && !has_tensor_cores => {
+                true
+            }
             Way::Small if is_copied && is_wide => depth <= 64 && tiles <= MANY_BLOCKS / 2,
             Way::Small if is_copied => {
                 depth <= 64 && tiles <= 2 * MANY_BLOCKS || depth <= 256 && tiles <= MANY_BLOCKS / 2

@@ -88,6 +88,12 @@ fn it_is_first_where_it_was_faster() {
         let found = [0, 1].map(|copies| first(extents, by_rows(extents), copies));
         assert_eq!(found, [without, with_copies], "{extents:?}");
     }
+    // Long sums in a batch.
+    let mut batch = product(DType::Float32, [64, 8, 4096], [[4096, 1], [8, 1], [8, 1]]);
+    batch.batch =
+        BatchDims::merged([BatchDim { extent: 4, strides: [64 * 4096, 8 * 4096, 64 * 8] }]);
+    let call = ProductCall::of(&batch).unwrap();
+    assert!(call.is_faster(0, false) && !call.is_faster(0, true));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::tensor::{BatchDim, BatchDims};
 pub(super) const CODE: [u64; 8] = [u64::from_le_bytes(*b"gpumath\xff"), 0, 0, 0, 0, 0, 0, 0];
 
 /// Above this the kernel for small matrices is slower than any of cuBLASLt's.
-const MOST_SMALL_WORK: i64 = 1 << 26;
+const MOST_SMALL_WORK: i64 = 1 << 27;
 
 /// A sum of so many products is long, so many vectors are few, and so many elements of a matrix
 /// stay in the cache.
