@@ -1,12 +1,12 @@
 """Measures the GPU time of products over a grid of extents, layouts and element types.
 
 Each cell is compared with cublasLtMatmul, called with the same algorithm on the operands that it
-takes as they are, and with PyTorch, CuPy and nvmath-python, if that is installed. Where a kernel of
-gpumath's own computes the product, cublasLtMatmul runs the best algorithm of cuBLASLt. It is
-measured twice: the ratio of the two is what equal subjects differ by. The times are medians of runs
-in turns, each after the cache of the GPU was filled with something else; there are more runs of a
-cell until half of them agree with the other half. The worst cells are measured again with more
-runs, and after autotuning too.
+takes as they are, and with PyTorch, CuPy and nvmath-python, if that is installed. Where cuBLAS or
+a kernel of gpumath's own computes the product, cublasLtMatmul runs cuBLASLt's first algorithm. It
+is measured twice: the two times say by how much equal subjects differ in that cell. The times are
+medians of runs in turns, each after the cache of the GPU was filled with something else; there are
+more runs of a cell until half of them agree with the other half. The worst cells are measured again
+with more runs, and after autotuning too.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from _raw_matmul import raw_product
 from gpumath.bench import _report
 from gpumath.bindings import core, driver
 from gpumath.linalg import advanced
+from gpumath.linalg.advanced._algorithm import algorithm_from
 
 EXTENTS = [1, 8, 64, 1000, 4096, 8192]
 LAYOUTS = ["C", "F", "gaps", "steps", "batch", "batch last", "broadcast"]
@@ -81,6 +82,20 @@ class Cell:
         extents = " x ".join(map(str, self.extents))
         return f"{self.dtype}, {extents}, {self.layouts[0]} x {self.layouts[1]}"
 
+    @property
+    def kind(self) -> str:
+        """What is slow or fast for one reason: the type, the shape, whether operands are copied."""
+        rows, columns, depth = self.extents
+        shape = "vector" if 1 in (rows, columns) else "matrix"
+        batch = ", batch" if any(layout.startswith("batch") for layout in self.layouts) else ""
+        return f"{self.dtype}, {shape}{batch}, depth {depth}, {self.engine}, {self.copies} copies"
+
+    @property
+    def own_difference(self) -> float:
+        """By how much the times of cublasLtMatmul differ from each other, as a ratio above 1."""
+        ratio = self.ratio("raw again", "raw")
+        return max(ratio, 1 / ratio) if ratio else 1.0
+
     def __str__(self) -> str:
         times = ", ".join(f"{name} {value:.2f}" for name, value in self.times.items())
         how = f"{self.engine}, {self.copies} copies, noise {self.noise:.1%}"
@@ -110,7 +125,9 @@ def matrix(rows: int, columns: int, dtype: Any, layout: str) -> Any:
     return new(rows, columns)
 
 
-def subjects_of(cell: Cell, a: Any, b: Any, is_tuned: bool) -> Subjects:
+def subjects_of(
+    cell: Cell, a: Any, b: Any, is_tuned: bool = False, by_engine: bool = False
+) -> Subjects:
     options: dict[str, Any] = {}
     scales: list[Any] = []
     if cell.dtype == "tf32":
@@ -129,8 +146,13 @@ def subjects_of(cell: Cell, a: Any, b: Any, is_tuned: bool) -> Subjects:
     plan = core.MatmulPlan(a, b, inputs=inputs, limit=8, **options)
     cell.engine, cell.copies = plan.engine, plan.copies
     subjects: Subjects = {"gpumath": planned(advanced).execute}
+    if by_engine:
+        for algorithm in map(algorithm_from, plan.algorithms):
+            name = engine_of(algorithm)
+            if name not in subjects:
+                subjects[name] = planned(advanced, algorithms=[algorithm]).execute
     for code, *_ in plan.algorithms:
-        if not code.startswith(b"gpumath"):
+        if not code.startswith((b"gpumath", b"cublas")):
             plan = core.MatmulPlan(a, b, inputs=inputs, algorithm=code, **options)
             raw = raw_product(a, b, scales, plan)
             if raw is not None:
@@ -165,10 +187,17 @@ def subjects_of(cell: Cell, a: Any, b: Any, is_tuned: bool) -> Subjects:
     return subjects
 
 
-def measure(cell: Cell, rounds: int, filler: Any, is_tuned: bool = False) -> None:
+def engine_of(algorithm: advanced.Algorithm) -> str:
+    """Return what computes a product by an algorithm."""
+    if algorithm.is_own_kernel:
+        return "own kernel"
+    return "cublas" if algorithm.is_by_cublas else "cublaslt"
+
+
+def measure(cell: Cell, rounds: int, filler: Any, **choices: bool) -> None:
     """Find the median time of each subject on the GPU."""
     a, b = cell.operands
-    subjects = subjects_of(cell, a, b, is_tuned)
+    subjects = subjects_of(cell, a, b, **choices)
     start, end = (core.Event(0, timing=True) for _ in range(2))
     found: dict[str, list[float]] = {}
     for name, call in list(subjects.items()):
@@ -217,9 +246,24 @@ def report(cells: list[Cell], own: str, *others: str, most: float, engine: str =
 
 def report_raw(cells: list[Cell]) -> None:
     """Print the ratios to cublasLtMatmul, and those of that to itself."""
-    for engine in ("cublaslt", "gpumath"):
+    for engine in ("cublaslt", "cublas", "gpumath"):
         report(cells, "gpumath", "raw", most=1.02, engine=engine)
     report(cells, "raw again", "raw", most=1.02)
+    beyond = sum(
+        cell.ratio("gpumath", "raw", "raw again") > max(1.02, cell.own_difference) for cell in cells
+    )
+    print(f"above 1.02 and by more than cublasLtMatmul differs from itself in that cell: {beyond}")
+
+
+def report_kinds(cells: list[Cell]) -> None:
+    """Print which kinds of cells are slower than PyTorch or CuPy, those with most excess first."""
+    kinds: dict[str, list[float]] = {}
+    for cell in cells:
+        kinds.setdefault(cell.kind, []).append(cell.ratio("gpumath", "torch", "cupy"))
+    slow = {kind: [ratio for ratio in ratios if ratio > 1.03] for kind, ratios in kinds.items()}
+    for kind, ratios in sorted(slow.items(), key=lambda item: sum(item[1]), reverse=True):
+        if ratios:
+            print(f"{len(ratios)} of {len(kinds[kind])} above 1.03, to {max(ratios):.2f}: {kind}")
 
 
 def main() -> None:
@@ -229,6 +273,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--worst", type=int, default=20, help="cells that are measured again")
     parser.add_argument("--tuned", action="store_true", help="autotune the worst cells")
+    parser.add_argument("--engines", action="store_true", help="measure each engine by itself too")
     parser.add_argument("--seed", type=int, default=15, help="which cells are measured")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
@@ -242,26 +287,28 @@ def main() -> None:
             break
         cell = Cell.random(choose)
         try:
-            measure(cell, arguments.rounds, filler)
+            measure(cell, arguments.rounds, filler, by_engine=arguments.engines)
             cells.append(cell)
         except Exception as error:
             print(f"{cell} {type(error).__name__}: {str(error)[:200]}")
 
     def excess(cell: Cell) -> float:
-        to_raw = cell.ratio("gpumath", "raw", "raw again") / 1.02
+        to_raw = cell.ratio("gpumath", "raw", "raw again") / max(1.02, cell.own_difference)
         return max(cell.ratio("gpumath", "torch", "cupy") / 1.03, to_raw)
 
     print(f"{core.Device(0).name}, seed {arguments.seed}, GPU time in us")
     report_raw(cells)
     for peers in [("torch", "cupy"), ("nvmath",)]:
         report(cells, "gpumath", *peers, most=1.03)
+    report_kinds(cells)
     if arguments.json:
-        rows = [(cell.title, cell.times) for cell in cells]
+        rows = [(f"{cell}".partition(", noise")[0], cell.times) for cell in cells]
         title = f"GPU time of products, seed {arguments.seed}"
         _report.save(arguments.json, _report.figures(rows, title=title, unit="µs", gpu=True))
     worst = sorted(cells, key=excess, reverse=True)[: arguments.worst]
     for cell in worst:
-        measure(cell, 4 * arguments.rounds, filler, arguments.tuned)
+        choices = {"is_tuned": arguments.tuned, "by_engine": arguments.engines}
+        measure(cell, 4 * arguments.rounds, filler, **choices)
     print(f"the {len(worst)} worst cells, measured again:")
     report_raw(worst)
     report(worst, "gpumath", "torch", "cupy", most=1.03)

@@ -40,6 +40,20 @@ def test_every_layout(driver: Path) -> None:
     assert copied > 20
 
 
+def test_every_layout_by_cublas(driver: Path) -> None:
+    plain, copied = run(driver, "every_layout_by_cublas")
+    assert plain > 10
+    assert copied > 10
+
+
+def test_algorithms_for_memory_of_the_users(tmp_path: Path) -> None:
+    source = ordering_driver.SOURCE.with_name("tuning_driver.c")
+    driver = ordering_driver.build(tmp_path, source)
+    first, *others = run(driver, "algorithms_for_out")
+    assert first == [1, 0, 0]
+    assert sorted(others) == [[0, 0, 1], [0, 0, 1], [0, 1, 0], [0, 1, 0]]
+
+
 def test_refusals(driver: Path) -> None:
     (text,) = run(driver, "refusals")
     assert "NOT_SUPPORTED" in text

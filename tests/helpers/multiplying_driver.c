@@ -1,4 +1,4 @@
-/* The driver of copying_driver.c, with a cuBLASLt that multiplies as the real one documents it: of
+/* The driver of copying_driver.c, with a cuBLASLt and a cuBLAS that multiply as documented: of
    matrices in column-major order, which it may transpose. What it gets is checked like there. */
 #include "copying_driver.c"
 #include "narrow_numbers.c"
@@ -20,17 +20,21 @@ typedef struct { uint64_t algorithm[8]; size_t workspace; int status; float wave
 /* The argument of the core's kernels for copies. */
 typedef struct { int64_t extent, given, from, to, count; } Dim;
 typedef struct { uint64_t tiles; int64_t rank, is_turned, tiling[11]; Dim dims[48]; } Copy;
+/* The argument of the core's kernels for one or two copies of few dimensions. */
+typedef struct { uint64_t second_blocks; char *to[2]; const char *from[2]; struct { uint64_t tiles; uint8_t rank, others[12]; Dim dims[4]; } parts[2]; } Copies;
 /* The argument of the core's kernels for products. */
 typedef struct {
     int64_t tiles, rows, columns, depth, column_tiles, row_tiles, entries, a[4], b[4], c[4], others[6];
     double alpha[2];
 } Strided;
 
-static int made_, destroyed_, products_, own_products_, least_alignment_ = 256, capability_ = 9;
+static int made_, destroyed_, products_, own_products_, cublas_products_, two_copies_, least_alignment_ = 256, capability_ = 9;
 void lt_set_capability(int major) { capability_ = major; }
 int lt_alive(void) { return made_ - destroyed_; }
 int lt_products(void) { return products_; }
 int own_products(void) { return own_products_; }
+int cublas_products(void) { return cublas_products_; }
+int two_copies(void) { return two_copies_; }
 int lt_least_alignment(void) { return least_alignment_; }
 
 int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, size, "stand-in"), device; }
@@ -38,15 +42,16 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     return *value = attribute == 16 ? 4 : attribute == 75 ? capability_ : 9, device;
 }
 int cuModuleLoadData(void **module, const void *image) { return *module = (void *)8, image ? SUCCESS : INVALID_VALUE; }
-/* A kernel for copies is the size of its elements, one for products the type of its elements. */
-enum { FLOAT_PRODUCT = 100, DOUBLE_PRODUCT };
+/* A kernel for a copy is the size of its elements, one for copies that and more, one for products
+   the type of its elements. */
+enum { COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT };
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     const char *type = strchr(name, '_') + 1;
-    int is_copy = !strncmp(name, "copy_", 5);
+    int is_copy = !strncmp(name, "copy_", 5), are_copies = !strncmp(name, "copies_", 7);
     int is_float = !strcmp(type, "float32"), is_double = !strcmp(type, "float64");
-    uintptr_t kernel = is_copy ? atoi(type) : is_float ? FLOAT_PRODUCT : DOUBLE_PRODUCT;
+    uintptr_t kernel = is_copy || are_copies ? atoi(type) + are_copies * COPIES : is_float ? FLOAT_PRODUCT : DOUBLE_PRODUCT;
     *function = (void *)kernel;
-    return module && (is_copy || is_float || is_double) ? SUCCESS : INVALID_VALUE;
+    return module && (is_copy || are_copies || is_float || is_double) ? SUCCESS : INVALID_VALUE;
 }
 static double number(const char *address, int type) { return type ? *(const double *)address : *(const float *)address; }
 static void store(char *address, int type, double value) {
@@ -70,31 +75,42 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
             }
     return own_products_++, SUCCESS;
 }
+static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank, const Dim *dims, size_t size) {
+    int64_t index[48] = {0};
+    if (!tiles) return INVALID_VALUE;
+    for (int64_t axis = 0; axis < rank;) {
+        int64_t target = 0, source = 0, is_inside = 1;
+        for (int64_t i = 0; i < rank; i++) {
+            target += index[i] * dims[i].to;
+            source += index[i] * dims[i].from;
+            is_inside &= index[i] < dims[i].given;
+        }
+        if (is_inside) memcpy(to + target * (int64_t)size, from + source * (int64_t)size, size);
+        else memset(to + target * (int64_t)size, 0, size);
+        for (axis = 0; axis < rank && ++index[axis] == dims[axis].extent; axis++) index[axis] = 0;
+    }
+    if (!rank) memcpy(to, from, size);
+    return SUCCESS;
+}
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                    Handle stream, void **parameters, void **extra) {
     lock();
     advance(stream, works_, MOST);
-    char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
-    if (!gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared || extra) return unlock(INVALID_VALUE);
-    if ((uintptr_t)function >= FLOAT_PRODUCT)
-        return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3], (uintptr_t)function == DOUBLE_PRODUCT));
-    const Copy *copy = parameters[2];
-    size_t size = (uintptr_t)function;
-    int64_t index[48] = {0};
-    if (!copy->tiles) return unlock(INVALID_VALUE);
-    for (int64_t axis = 0; axis < copy->rank;) {
-        int64_t target = 0, source = 0, is_inside = 1;
-        for (int64_t i = 0; i < copy->rank; i++) {
-            target += index[i] * copy->dims[i].to;
-            source += index[i] * copy->dims[i].from;
-            is_inside &= index[i] < copy->dims[i].given;
-        }
-        if (is_inside) memcpy(to + target * (int64_t)size, from + source * (int64_t)size, size);
-        else memset(to + target * (int64_t)size, 0, size);
-        for (axis = 0; axis < copy->rank && ++index[axis] == copy->dims[axis].extent; axis++) index[axis] = 0;
+    uintptr_t kernel = (uintptr_t)function, size = kernel % COPIES;
+    if (!gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared > 48 << 10 || extra) return unlock(INVALID_VALUE);
+    if (kernel >= COPIES && kernel < FLOAT_PRODUCT) {
+        const Copies *two = parameters[0];
+        int count = two->second_blocks ? 2 : 1, status = gx > two->second_blocks ? SUCCESS : INVALID_VALUE;
+        two_copies_ += count == 2;
+        for (int i = 0; i < count && !status; i++)
+            status = copy_strided(two->to[i], two->from[i], two->parts[i].tiles, two->parts[i].rank, two->parts[i].dims, size);
+        return unlock(status);
     }
-    if (!copy->rank) memcpy(to, from, size);
-    return unlock(SUCCESS);
+    char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
+    if (kernel >= FLOAT_PRODUCT)
+        return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3], kernel == DOUBLE_PRODUCT));
+    const Copy *copy = parameters[2];
+    return unlock(copy_strided(to, from, copy->tiles, copy->rank, copy->dims, size));
 }
 int cuMemsetD2D32Async(char *to, size_t pitch, unsigned value, size_t width, size_t height, Handle stream) {
     lock();
@@ -254,4 +270,38 @@ int cublasLtMatmul(void *handle, Product *it, const char *alpha, const char *a, 
     /* As the real one does on a GPU whose float64 takes less time. */
     if (it->emulation && it->emulation->strategy == 2 && it->emulation->bits) *it->emulation->bits = 55;
     return products_++, unlock(SUCCESS);
+}
+
+typedef struct { Handle stream; char *workspace; size_t size; } Blas;
+int cublasGetProperty(int which, int *value) { return *value = which ? 0 : 13, SUCCESS; }
+int cublasCreate_v2(void **handle) { return make(handle, sizeof(Blas)); }
+int cublasDestroy_v2(void *handle) { return destroy(handle); }
+int cublasSetStream_v2(Blas *handle, Handle stream) { return *handle = (Blas){.stream = stream}, SUCCESS; }
+int cublasSetWorkspace_v2(Blas *handle, char *workspace, size_t size) {
+    const Block *block = block_of(workspace);
+    if ((uintptr_t)workspace % 256 || (size && (!block || block->start + block->size < workspace + size))) return NO_VALUE;
+    handle->workspace = workspace, handle->size = size;
+    return SUCCESS;
+}
+int cublasGemmStridedBatchedEx_64(Blas *handle, int left, int right, int64_t m, int64_t n, int64_t k, const char *alpha,
+                                  const char *a, int a_type, int64_t lda, int64_t a_stride, const char *b, int b_type, int64_t ldb,
+                                  int64_t b_stride, const char *beta, char *c, int c_type, int64_t ldc, int64_t c_stride,
+                                  int64_t count, int compute, int algorithm) {
+    lock();
+    Product product = {.compute = compute, .scale = c_type, .transpose = {left, right}, .epilog = 1};
+    Layout la = {a_type, left ? k : m, left ? m : k, lda}, lb = {b_type, right ? n : k, right ? k : n, ldb}, lc = {c_type, m, n, ldc};
+    int are_steps = lda >= (int64_t)la.rows && ldb >= (int64_t)lb.rows && ldc >= m, step = bits_of(c_type) / 8;
+    if (!handle || !current_ || !handle->size || c_type > 1 || compute != (c_type ? 70 : 68) || algorithm != -1 || !are_steps
+        || !fits(&product, &la, &lb, &lc)) return unlock(NO_VALUE);
+    advance(handle->stream, works_, MOST);
+    for (int64_t i = 0; i < count; i++)
+        multiply(&product, number(alpha, c_type), a + i * a_stride * step, &la, b + i * b_stride * step, &lb, number(beta, c_type),
+                 c + i * c_stride * step, &lc, c + i * c_stride * step, &lc, NULL, i);
+    return cublas_products_++, unlock(SUCCESS);
+}
+int cublasGemmEx_64(Blas *handle, int left, int right, int64_t m, int64_t n, int64_t k, const char *alpha, const char *a, int a_type,
+                    int64_t lda, const char *b, int b_type, int64_t ldb, const char *beta, char *c, int c_type, int64_t ldc,
+                    int compute, int algorithm) {
+    return cublasGemmStridedBatchedEx_64(handle, left, right, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0, beta, c, c_type,
+                                         ldc, 0, 1, compute, algorithm);
 }

@@ -36,7 +36,6 @@ def start(library: Path, target: str, *arguments: Any) -> subprocess.CompletedPr
 
     tests/programs/support/ordering.py has what the program can ask the driver and tell it.
     """
-    settings: dict[str, Path | str] = {
-        f"GPUMATH_{name}_PATH": library for name in ("DRIVER", "CUBLASLT", "CUFFT", "RUNTIME")
-    }
+    names = ("DRIVER", "CUBLAS", "CUBLASLT", "CUFFT", "RUNTIME")
+    settings: dict[str, Path | str] = {f"GPUMATH_{name}_PATH": library for name in names}
     return run_python(["-W", "ignore", *arguments_of(target, *arguments)], settings)

@@ -230,20 +230,25 @@ def test_algorithms_are_saved_and_loaded() -> None:
         loaded.tile = (7, 7)
 
 
-def test_a_kernel_of_gpumaths_own_has_no_settings() -> None:
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [(b"gpumath", "<a kernel of gpumath's own>"), (b"cublas\0", "<a call of cuBLAS>")],
+)
+def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str) -> None:
     saved = np.zeros(1, cublasLt.matmul_heuristic_result_dtype)
-    assert not advanced.Algorithm(saved).is_own_kernel
-    saved.view(np.uint8)[:7] = np.frombuffer(b"gpumath", np.uint8)
-    own = pickle.loads(pickle.dumps(advanced.Algorithm(saved)))
-    assert own.is_own_kernel
-    assert not own.is_emulated
-    assert (own.algorithm_id, own.split_k, own.workspace_size) == (-1, 0, 0)
-    assert own.capabilities.splitk_support == 0
-    assert own.tile in own.capabilities.tile_ids
-    own.tile, own.split_k = own.tile, own.split_k
-    assert repr(own) == "Algorithm(<a kernel of gpumath's own>)"
+    empty = advanced.Algorithm(saved)
+    assert [empty.is_own_kernel, empty.is_by_cublas] == [False, False]
+    saved.view(np.uint8)[:7] = np.frombuffer(code, np.uint8)
+    one = pickle.loads(pickle.dumps(advanced.Algorithm(saved)))
+    assert [one.is_own_kernel, one.is_by_cublas] == [code == b"gpumath", code != b"gpumath"]
+    assert not one.is_emulated
+    assert (one.algorithm_id, one.split_k, one.workspace_size) == (-1, 0, 0)
+    assert one.capabilities.splitk_support == 0
+    assert one.tile in one.capabilities.tile_ids
+    one.tile, one.split_k = one.tile, one.split_k
+    assert repr(one) == f"Algorithm({text})"
     with pytest.raises(ValueError, match="no settings"):
-        own.tile = (16, 16)
+        one.tile = (16, 16)
 
 
 def test_types_in_every_form() -> None:

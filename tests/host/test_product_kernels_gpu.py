@@ -1,4 +1,4 @@
-"""Products by kernels of gpumath's own, which take operands of any strides, on a GPU."""
+"""Products by kernels of gpumath's own and by cuBLAS, of operands of any strides, on a GPU."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.gpu
 
+# What computes a product beside cuBLASLt.
+KINDS = ["is_own_kernel", "is_by_cublas"]
 DTYPES = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8"]
 # What a result may be off by, in units of the sums of magnitudes.
 BOUNDS = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 2e-6, "complex64": 4e-6}
@@ -53,8 +55,13 @@ def matrix(torch: Any, rows: int, columns: int, dtype: str, layout: str, batch: 
 
 def own_product(a: Any, b: Any, **options: Any) -> Any:
     """Return a product planned with gpumath's kernel; fail if there is none."""
+    return product_by("is_own_kernel", a, b, **options)
+
+
+def product_by(kind: str, a: Any, b: Any, **options: Any) -> Any:
+    """Return a product planned with an algorithm of this kind; fail if there is none."""
     product = advanced.Matmul(a, b, **options)
-    found = [one for one in product.plan(preferences={"limit": 8}) if one.is_own_kernel]
+    found = [one for one in product.plan(preferences={"limit": 8}) if getattr(one, kind)]
     assert found
     product.plan(algorithms=found)
     return product
@@ -93,19 +100,52 @@ def test_every_layout_type_and_extent(
         a = matrix(torch, rows, depth, dtype, left, batch)
         b = matrix(torch, depth, columns, dtype, right, random.choice([0, batch]))
         alpha = 3 if dtype == "int8" else random.choice([1, -0.5])
-        with own_product(a, b, alpha=alpha) as product:
-            for _ in range(2):
-                check(torch, product.execute(), a, b, dtype, alpha)
+        for kind in KINDS[:1] if dtype == "int8" else KINDS:
+            with product_by(kind, a, b, alpha=alpha) as product:
+                for _ in range(2):
+                    check(torch, product.execute(), a, b, dtype, alpha)
 
 
+@pytest.mark.parametrize("dtype", DTYPES[:-1])
+def test_large_products_by_cublas(dtype: str) -> None:
+    torch = library("torch")
+    for rows, columns, depth in [(301, 517, 203), (64, 64, 4096), (1, 4000, 3000), (3000, 2, 999)]:
+        left, right = random.sample(LAYOUTS, 2)
+        a = matrix(torch, rows, depth, dtype, left, random.choice([0, 5]))
+        b = matrix(torch, depth, columns, dtype, right, random.choice([0, 5]))
+        with product_by("is_by_cublas", a, b, alpha=-0.5) as product:
+            check(torch, product.execute(), a, b, dtype, -0.5)
+
+
+def test_a_call_of_cublas_in_a_graph_and_on_a_stream() -> None:
+    """Its own workspace and stream are those of the execution."""
+    torch = library("torch")
+    a, b = matrix(torch, 64, 2000, "float32", "C"), matrix(torch, 2000, 64, "float32", "F", 4)
+    out = torch.empty(4, 64, 64, device="cuda")
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with product_by("is_by_cublas", a, b) as product:
+        with torch.cuda.stream(stream):
+            check(torch, product.execute(), a, b, "float32")
+            check(torch, product.execute(stream=stream), a, b, "float32")
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph):
+            product.execute(out=out)
+    core.plan_cache_clear()
+    a.normal_()
+    graph.replay()
+    torch.cuda.synchronize()
+    check(torch, out, a, b, "float32")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("extents", [(40, 30, 20), (1, 200, 90), (200, 1, 90), (700, 800, 4)])
-def test_conjugation(extents: tuple[int, int, int], dtype: str) -> None:
+def test_conjugation(extents: tuple[int, int, int], dtype: str, kind: str) -> None:
     torch = library("torch")
     rows, columns, depth = extents
     a, b = matrix(torch, rows, depth, dtype, "C"), matrix(torch, depth, columns, dtype, "F")
     for left, right in [(a.conj(), b), (a, b.conj()), (a.conj(), b.conj())]:
-        with own_product(left, right, alpha=1 - 2j) as product:
+        with product_by(kind, left, right, alpha=1 - 2j) as product:
             values = left.resolve_conj(), right.resolve_conj()
             check(torch, product.execute(), *values, dtype, 1 - 2j)
 
@@ -167,10 +207,16 @@ def test_it_is_an_algorithm_among_others() -> None:
         with pytest.raises(ValueError, match="no settings"):
             own.split_k = 2
         assert not any(other.is_own_kernel for other in others)
+        assert sum(other.is_by_cublas for other in others) == 1
         for algorithm in (own, *others):
             check(torch, product.execute(algorithm=algorithm), a, b, "float32")
         product.autotune(iterations=3)
         assert sum(one.is_own_kernel for one in product.algorithms) == 1
+        tuned, *_ = product.algorithms
+        out = torch.empty(64, 64, device="cuda").T
+        assert product.execute(out=out, stream=torch.cuda.current_stream()) is out
+        check(torch, out, a, b, "float32")
+        assert product.algorithms[0] is tuned
         check(torch, product.execute(), a, b, "float32")
     large = matrix(torch, 900, 900, "float32", "C")
     with advanced.Matmul(large, large) as product:

@@ -86,6 +86,7 @@ def every_layout() -> list[int]:
         assert found.shape == shape
         plan = core.MatmulPlan(a, b, epilog=advanced.MatmulEpilog.RELU, execution="cuda")
         counts[plan.copies > 0] += 1
+    assert driver.two_copies() > 20, "one kernel makes two copies"
     return counts
 
 
@@ -118,6 +119,63 @@ def refusals() -> list[str]:
     except errors.cuBLASLtError as error:
         return [str(error)]
     return []
+
+
+def every_layout_by_cublas() -> list[int]:
+    """Return how many products cuBLAS computed, without copies and with some."""
+    counts = [0, 0]
+    rng = np.random.default_rng()
+    for _ in range(200):
+        batch = tuple(int(extent) for extent in rng.integers(1, 4, rng.integers(0, 4)))
+        rows, columns, depth = (int(extent) for extent in rng.choice([0, 1, 2, 5, 9], 3))
+        a = any_layout(rng, cut(rng, batch), (rows, depth))
+        b = any_layout(rng, cut(rng, batch), (depth, columns))
+        found = core.MatmulPlan(a, b, execution="cuda", limit=4).algorithms
+        codes = [code for code, *_ in found if code.startswith(b"cublas")]
+        if not np.matmul(a, b).size:
+            assert not codes
+            continue
+        plan = core.MatmulPlan(a, b, execution="cuda", algorithm=codes[0])
+        assert plan.engine == "cublas"
+        before = driver.cublas_products()
+        np.testing.assert_allclose(plan.run(a, b, alpha=2), 2 * np.matmul(a, b), atol=1e-12)
+        assert driver.cublas_products() - before == plan.library_calls
+        counts[plan.copies > 0] += 1
+    return counts
+
+
+def algorithms_for_out() -> list[list[int]]:
+    """Return how many products cuBLASLt, cuBLAS and gpumath's kernels computed for ``out``.
+
+    It is in another order than the plan's results.
+
+    By the algorithm that was found first, and by each that another library or kernel computes: as
+    autotuning would choose it, and as a user does.
+    """
+    a, b, out = matrix((6, 7), "float64"), matrix((7, 5), "float64"), np.empty((5, 6)).T
+    counts = []
+
+    def count(product: advanced.Matmul) -> None:
+        before = computed()
+        assert product.execute(out=out) is out
+        check_product(out, a, b)
+        counts.append([late - early for early, late in zip(before, computed(), strict=True)])
+
+    with advanced.Matmul(a, b) as product:
+        found = product.plan(preferences={"limit": 4})
+        count(product)
+        for algorithm in found[1:]:
+            found[0] = algorithm
+            count(product)
+            product.plan(algorithms=[algorithm])
+            count(product)
+            found = product.plan(preferences={"limit": 4})
+    return counts
+
+
+def computed() -> list[int]:
+    """Return how many products cuBLASLt, cuBLAS and gpumath's kernels have computed."""
+    return [driver.lt_products(), driver.cublas_products(), driver.own_products()]
 
 
 def workspaces() -> list[Any]:

@@ -7,17 +7,19 @@
 //! because settings such as the stream are state of the handle. A forked child has copies of its
 //! parent's handles, but can neither use them, because it cannot enter a context, nor destroy them.
 
+mod cublas;
 mod descriptor;
 
 use std::cell::RefCell;
 
-use gpumath_sys::generated::{cublas, cublaslt};
+use gpumath_sys::generated::{cublas as cublas_functions, cublaslt};
 use gpumath_sys::table::Function;
 
 use crate::device::{ContextGuard, RelaxedCapture, may_call_cuda_in_drop};
 use crate::error::Result;
 use crate::status::call;
 
+pub(crate) use cublas::{cublas_workspace, with_cublas};
 pub(crate) use descriptor::Descriptor;
 
 /// A library whose functions take a handle.
@@ -31,7 +33,7 @@ pub struct HandleLibrary {
 
 /// cuBLAS, with its `cublasHandle_t`.
 pub static CUBLAS: HandleLibrary =
-    HandleLibrary { create: &cublas::CREATE, destroy: &cublas::DESTROY };
+    HandleLibrary { create: &cublas_functions::CREATE, destroy: &cublas_functions::DESTROY };
 
 /// cuBLASLt, with its `cublasLtHandle_t`.
 pub static CUBLASLT: HandleLibrary =

@@ -6,6 +6,7 @@
 //! for its device when a kernel is first launched there.
 
 mod convolution;
+mod copies;
 mod cosine;
 mod mirror;
 mod product;
@@ -24,6 +25,7 @@ use crate::status::call;
 use crate::tensor::{BatchDims, DType, Dims, Layout};
 
 pub(crate) use convolution::ConvolutionCall;
+pub(crate) use copies::{CopyBetween, copy, copy_all};
 pub(crate) use cosine::{CosineCall, CosineLine};
 pub(crate) use mirror::{Mirror, mirror};
 pub(crate) use product::{ProductCall, StridedProduct, Way};
@@ -130,40 +132,6 @@ pub(crate) unsafe fn scale(
     unsafe { launch(context, (PTX, name), blocks, &parameters, stream) }
 }
 
-/// Enqueues a copy on `stream`, in the context of the stream's device. The work can be captured
-/// into a graph.
-///
-/// # Safety
-/// - The addresses are those of the elements with index (0, …, 0) of arrays with the layouts of
-///   `copy`, in memory of the stream's device, and valid until the work is done.
-/// - No two indices of the target share an element, and the arrays do not overlap.
-pub(crate) unsafe fn copy(
-    context: &ContextGuard,
-    to: usize,
-    from: usize,
-    copy: &TiledCopy,
-    stream: StreamRef,
-) -> Result<()> {
-    if copy.tiles() == 0 {
-        return Ok(());
-    }
-    let size = copy.element_size();
-    for address in [to, from] {
-        if !address.is_multiple_of(size) {
-            return Err(Error::InvalidValue(format!(
-                "the address {address:#x} of an array of elements of {size} bytes is not a \
-                 multiple of {size}; copy it to new memory first"
-            )));
-        }
-    }
-    let arguments = copy.arguments();
-    let parameters =
-        [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(arguments) as usize];
-    // SAFETY: the kernel takes two addresses and the arguments of a copy; the caller guarantees
-    // that they fit the memory, and the addresses are aligned.
-    unsafe { launch(context, (PTX, copy.kernel()), copy.tiles(), &parameters, stream) }
-}
-
 /// Enqueues a step of a cosine or sine transform on `stream`, in the context of the stream's
 /// device. The work can be captured into a graph.
 ///
@@ -267,13 +235,42 @@ unsafe fn launch(
     parameters: &[usize],
     stream: StreamRef,
 ) -> Result<()> {
+    // SAFETY: the caller guarantees it.
+    unsafe { launch_with(context, kernel_of, (blocks, 0), parameters, stream) }
+}
+
+/// Likewise, with so many bytes of shared memory for each block that the kernel's code does not
+/// name.
+///
+/// # Safety
+/// As for [`launch`]; the shared memory is as much as the kernel uses.
+unsafe fn launch_with(
+    context: &ContextGuard,
+    kernel_of: (&'static str, &'static CStr),
+    (blocks, shared): (u64, u32),
+    parameters: &[usize],
+    stream: StreamRef,
+) -> Result<()> {
     let blocks = blocks.min(MAX_BLOCKS) as u32;
     let (kernel, _relaxed) = kernel(context, kernel_of)?;
     let (parameters, stream) = (parameters.as_ptr() as usize, stream.handle());
     // SAFETY: `kernel` is never unloaded; the caller guarantees that the parameters are right, and
     // `StreamRef::new`'s that the stream is valid.
     unsafe {
-        call!(driver::LAUNCH_KERNEL, kernel, blocks, 1, 1, BLOCK, 1, 1, 0, stream, parameters, 0)
+        call!(
+            driver::LAUNCH_KERNEL,
+            kernel,
+            blocks,
+            1,
+            1,
+            BLOCK,
+            1,
+            1,
+            shared,
+            stream,
+            parameters,
+            0
+        )
     }
 }
 
@@ -323,6 +320,7 @@ fn kernel(
 
 #[cfg(test)]
 mod tests {
+    use super::copies::Copies;
     use super::{
         CONVOLUTION_PTX, COSINE_PTX, ConvolutionCall, CosineCall, Elements, PTX, TiledCopy,
     };
@@ -338,6 +336,8 @@ mod tests {
         for name in ["1", "2", "4", "8", "16"] {
             let size = TiledCopy::ARGUMENTS_SIZE;
             let parameter = format!("copy_{name}_param_2[{size}]");
+            assert!(PTX.contains(&parameter), "{parameter}");
+            let parameter = format!("copies_{name}_param_0[{}]", size_of::<Copies>());
             assert!(PTX.contains(&parameter), "{parameter}");
         }
         for name in ["float32", "float64"] {

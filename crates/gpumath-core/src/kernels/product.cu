@@ -193,7 +193,16 @@ struct Tile {
         this->c = c + fast * product.c[2] + slow * product.c[3];
     }
 
+    // Divides only where it has to: the threads wait for it before they can load anything.
     __device__ static Integer next(unsigned& rest, Integer count) {
+        if (count == 1) {
+            return 0;
+        }
+        if (rest < count) {
+            const Integer found = rest;
+            rest = 0;
+            return found;
+        }
         const unsigned quotient = rest / static_cast<unsigned>(count);
         const Integer found = rest - quotient * static_cast<unsigned>(count);
         rest = quotient;

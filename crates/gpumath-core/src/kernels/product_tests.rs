@@ -52,6 +52,8 @@ fn vectors_are_multiplied_along_what_is_fast() {
     let row = call([1, 1000, 4096], [[0, 1], [1000, 1], [0, 1]]);
     assert_eq!((row.way, row.is_transposed), (Way::Columns, true));
     assert_eq!((row.arguments.lanes, row.arguments.is_packed), (2, [1, 0, 0]));
+    let large = call([8192, 1, 4096], [[1, 8192], [0, 0], [1, 0]]);
+    assert_eq!((large.way, large.arguments.lanes), (Way::Columns, 4));
     let number = call([1, 1, 500], [[0, 1], [1, 0], [0, 0]]);
     assert_eq!((number.way, number.arguments.lanes), (Way::Rows, 1));
     let outer = call([4096, 1, 1], [[1, 0], [0, 0], [1, 0]]);
@@ -86,6 +88,12 @@ fn it_is_first_where_it_was_faster() {
         let found = [0, 1].map(|copies| first(extents, by_rows(extents), copies));
         assert_eq!(found, [without, with_copies], "{extents:?}");
     }
+    // Long sums in a batch.
+    let mut batch = product(DType::Float32, [64, 8, 4096], [[4096, 1], [8, 1], [8, 1]]);
+    batch.batch =
+        BatchDims::merged([BatchDim { extent: 4, strides: [64 * 4096, 8 * 4096, 64 * 8] }]);
+    let call = ProductCall::of(&batch).unwrap();
+    assert!(call.is_faster(0, false) && !call.is_faster(0, true));
 }
 
 #[test]

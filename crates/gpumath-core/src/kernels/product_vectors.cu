@@ -106,11 +106,13 @@ __device__ void multiply_columns(Result* to, const Element* left, const Element*
                 }
             }
         }
+        if (parts > 1) {
 #pragma unroll
-        for (int j = 0; j < Some::COUNT; ++j) {
-            shared[j * THREADS + thread] = sums[j];
+            for (int j = 0; j < Some::COUNT; ++j) {
+                shared[j * THREADS + thread] = sums[j];
+            }
+            __syncthreads();
         }
-        __syncthreads();
 #pragma unroll 1
         for (int half = parts / 2; half > 0; half /= 2) {
             if (part < half) {

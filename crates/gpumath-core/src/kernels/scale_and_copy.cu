@@ -5,8 +5,9 @@
 typedef long long Integer;
 typedef unsigned long long Count;
 
-// Dimensions at most. More of them, of two or more elements each, do not fit into any memory.
-enum { MAX_RANK = 48 };
+// Dimensions at most. More of them, of two or more elements each, do not fit into any memory. A
+// kernel starts sooner if its argument has few of them.
+enum { MAX_RANK = 48, FEW = 4 };
 
 // Loads that a thread of `scale` has under way at a time.
 enum { UNROLLED = 4 };
@@ -31,16 +32,17 @@ struct Elements {
 // dimension. The threads read a part of it along dimension 0 first, then 1, then 2, and write it so
 // too if it is not turned; else along dimension 1 first, then 0, then 2. From one of its elements
 // to the next a thread takes a constant number of steps along one dimension.
+template <typename Number, int RANK>
 struct TiledCopy {
     Count tiles;
-    Integer rank;
-    Integer is_turned;
-    Integer bits[3];
+    Number rank;
+    Number is_turned;
+    Number bits[3];
     // Binary logarithms of the threads along dimensions 0 and 1.
-    Integer read_threads[2], write_threads[2];
+    Number read_threads[2], write_threads[2];
     // Along which dimension a thread goes from one element to the next when it reads and when it
     // writes, and the binary logarithm of the steps that it takes.
-    Integer read_dim, read_shift, write_dim, write_shift;
+    Number read_dim, read_shift, write_dim, write_shift;
     // What is known of a dimension lies together, because every line of the argument that a kernel
     // reads takes time before it can start.
     struct Dim {
@@ -50,7 +52,16 @@ struct TiledCopy {
         Integer from, to;
         // How many tiles there are along the dimension.
         Integer count;
-    } dims[MAX_RANK];
+    } dims[RANK];
+};
+
+// One copy or two, and how many blocks do the second one.
+template <typename Word>
+struct Copies {
+    Count second_blocks;
+    Word* to[2];
+    const Word* from[2];
+    TiledCopy<unsigned char, FEW> parts[2];
 };
 
 struct Half {
@@ -152,11 +163,29 @@ __device__ int elements_of(const Position& at, const Integer (&left)[3], int dim
     return static_cast<int>(min(elements, static_cast<Integer>(ROUNDS)));
 }
 
-template <typename Word>
-__device__ void copy(Word* to, const Word* from, const TiledCopy& copy) {
-    // Each of at most TILE / 2 rows has one column more, so that neighbours along both dimensions
-    // are in different banks.
-    __shared__ Word shared[TILE + TILE / 2];
+// Returns the index of a tile along a dimension, and leaves that along the others. There are fewer
+// tiles than 2^32, and a division of 32 bits takes a fraction of the time; there is none where it
+// can be avoided, because the threads wait for it before they can load anything.
+__device__ Integer next(unsigned& rest, Integer count) {
+    unsigned found = 0;
+    if (rest < count) {
+        found = rest;
+        rest = 0;
+    } else if (count > 1) {
+        const unsigned quotient = rest / static_cast<unsigned>(count);
+        found = rest - quotient * static_cast<unsigned>(count);
+        rest = quotient;
+    }
+    return found;
+}
+
+// Copies the tiles of one block of `blocks`. Only tiles that are turned need shared memory: each of
+// at most TILE / 2 rows has one column more, so that neighbours along both dimensions are in
+// different banks.
+template <typename Word, typename Copy>
+__device__ void copy(Word* to, const Word* from, const Copy& copy, Count block, Count blocks) {
+    extern __shared__ uint4 room[];
+    Word* const shared = reinterpret_cast<Word*>(room);
     const int thread = static_cast<int>(threadIdx.x), pitch = (1 << copy.bits[1]) + 1;
     const Position read = position(thread, 0, copy.read_threads[0], copy.read_threads[1]);
     const Position written =
@@ -177,17 +206,14 @@ __device__ void copy(Word* to, const Word* from, const TiledCopy& copy) {
     to += offset_of(written, to_strides);
     from += offset_of(read, from_strides);
 #pragma unroll 1
-    for (Count tile = blockIdx.x; tile < copy.tiles; tile += gridDim.x) {
-        // There are fewer tiles than 2^32, and a division of 32 bits takes a fraction of the time.
+    for (Count tile = block; tile < copy.tiles; tile += blocks) {
         // Neighbouring blocks copy neighbouring tiles of the source.
         unsigned rest = static_cast<unsigned>(tile);
         Integer to_offset = 0, from_offset = 0, left[3], given[3];
 #pragma unroll
         for (int dim = 0; dim < 3; ++dim) {
-            const TiledCopy::Dim& along = copy.dims[dim];
-            const unsigned count = static_cast<unsigned>(along.count), quotient = rest / count;
-            const Integer start = static_cast<Integer>(rest - quotient * count) << copy.bits[dim];
-            rest = quotient;
+            const typename Copy::Dim& along = copy.dims[dim];
+            const Integer start = next(rest, along.count) << copy.bits[dim];
             left[dim] = along.extent - start;
             given[dim] = along.given - start;
             to_offset += start * to_strides[dim];
@@ -196,10 +222,8 @@ __device__ void copy(Word* to, const Word* from, const TiledCopy& copy) {
         bool is_given = true;
 #pragma unroll 1
         for (int dim = 3; dim < copy.rank; ++dim) {
-            const TiledCopy::Dim& along = copy.dims[dim];
-            const unsigned count = static_cast<unsigned>(along.count), quotient = rest / count;
-            const Integer at = rest - quotient * count;
-            rest = quotient;
+            const typename Copy::Dim& along = copy.dims[dim];
+            const Integer at = next(rest, along.count);
             is_given = is_given && at < along.given;
             to_offset += at * along.to;
             from_offset += at * along.from;
@@ -242,10 +266,18 @@ __device__ void copy(Word* to, const Word* from, const TiledCopy& copy) {
         scale(to, factor, elements);                                                         \
     }
 
+// One copy of any number of dimensions, or one or two copies of few: the last blocks do the second.
 #define COPY(size, Word)                                                                          \
     extern "C" __global__ void __launch_bounds__(THREADS)                                         \
-        copy_##size(Word* to, const Word* from, TiledCopy arguments) {                            \
-        copy(to, from, arguments);                                                                \
+        copy_##size(Word* to, const Word* from, TiledCopy<Integer, MAX_RANK> arguments) {                  \
+        copy(to, from, arguments, blockIdx.x, gridDim.x);                                         \
+    }                                                                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS) copies_##size(Copies<Word> arguments) { \
+        const Count first_blocks = gridDim.x - arguments.second_blocks;                           \
+        const int part = blockIdx.x < first_blocks ? 0 : 1;                                       \
+        copy(arguments.to[part], arguments.from[part], arguments.parts[part],                     \
+             part == 0 ? blockIdx.x : blockIdx.x - first_blocks,                                  \
+             part == 0 ? first_blocks : arguments.second_blocks);                                 \
     }
 
 SCALE(float16, Half)

@@ -3,8 +3,6 @@
 //! `scale_and_copy.cu` says how a block copies a tile. Here it is decided which dimensions a tile
 //! spans, and how far.
 
-use std::ffi::CStr;
-
 use super::{MAX_RANK, filled};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDim, BatchDims, Layout};
@@ -21,15 +19,18 @@ const ROW_BITS: i64 = 5;
 /// Bytes that a thread loads at once at most.
 const MAX_WORD: usize = 16;
 
+/// A kernel starts sooner if its argument has few dimensions, which most copies have.
+pub(super) const FEW: usize = 4;
+
 /// The argument of the kernels.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Arguments {
+pub(super) struct Arguments<Number, const RANK: usize> {
     tiles: u64,
-    rank: i64,
-    is_turned: i64,
-    tiling: Tiling,
-    dims: [TiledDim; MAX_RANK],
+    rank: Number,
+    is_turned: Number,
+    tiling: Tiling<Number>,
+    dims: [TiledDim; RANK],
 }
 
 /// A dimension of both arrays, and how many tiles there are along it.
@@ -46,22 +47,22 @@ struct TiledDim {
 /// How a tile lies in the first three dimensions, and the threads in a tile, as binary logarithms.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Tiling {
-    bits: [i64; 3],
+struct Tiling<Number> {
+    bits: [Number; 3],
     /// Threads along dimensions 0 and 1, for reading and for writing. The others are along
     /// dimension 2.
-    read_threads: [i64; 2],
-    write_threads: [i64; 2],
+    read_threads: [Number; 2],
+    write_threads: [Number; 2],
     /// Dimension along which a thread goes from one element to the next, and its steps.
-    read: [i64; 2],
-    write: [i64; 2],
+    read: [Number; 2],
+    write: [Number; 2],
 }
 
 /// A copy between arrays of two layouts.
 #[derive(Debug)]
 pub(crate) struct TiledCopy {
     size: usize,
-    arguments: Box<Arguments>,
+    arguments: Box<Arguments<i64, MAX_RANK>>,
 }
 
 /// A dimension of both arrays.
@@ -80,7 +81,7 @@ const NONE: CopyDim = CopyDim { extent: 1, given: 1, from: 0, to: 0 };
 impl TiledCopy {
     /// Bytes of the argument of the kernels.
     #[cfg(test)]
-    pub(super) const ARGUMENTS_SIZE: usize = size_of::<Arguments>();
+    pub(super) const ARGUMENTS_SIZE: usize = size_of::<Arguments<i64, MAX_RANK>>();
 
     /// Describes a copy of elements of `size` bytes. Both layouts have as many dimensions.
     pub(crate) fn of(to: &Layout, from: &Layout, size: usize) -> Result<Self> {
@@ -159,7 +160,7 @@ impl TiledCopy {
     }
 
     /// Bytes of an element.
-    pub(super) fn element_size(&self) -> usize {
+    pub(crate) fn element_size(&self) -> usize {
         self.size
     }
 
@@ -168,19 +169,34 @@ impl TiledCopy {
         self.arguments.tiles
     }
 
-    pub(super) fn arguments(&self) -> &Arguments {
+    pub(super) fn arguments(&self) -> &Arguments<i64, MAX_RANK> {
         &self.arguments
     }
 
-    /// Name of the kernel for elements of this size.
-    pub(super) fn kernel(&self) -> &'static CStr {
-        match self.size {
-            1 => c"copy_1",
-            2 => c"copy_2",
-            4 => c"copy_4",
-            8 => c"copy_8",
-            _ => c"copy_16",
-        }
+    /// The arguments of a copy of few dimensions, in fewer bytes; `None` if it has more.
+    pub(super) fn few(&self) -> Option<Arguments<u8, FEW>> {
+        let Arguments { tiles, rank, is_turned, ref tiling, ref dims } = *self.arguments;
+        let tiling = Tiling {
+            bits: tiling.bits.map(|bits| bits as u8),
+            read_threads: tiling.read_threads.map(|bits| bits as u8),
+            write_threads: tiling.write_threads.map(|bits| bits as u8),
+            read: tiling.read.map(|number| number as u8),
+            write: tiling.write.map(|number| number as u8),
+        };
+        (rank <= FEW as i64).then_some(Arguments {
+            tiles,
+            rank: rank as u8,
+            is_turned: is_turned as u8,
+            tiling,
+            dims: *dims.first_chunk()?,
+        })
+    }
+
+    /// Bytes of shared memory of a block: a tile that is turned, with one more column in each row.
+    pub(super) fn shared(&self) -> u32 {
+        let [rows, columns, planes] = self.arguments.tiling.bits;
+        let elements = ((1_u64 << columns) + 1) << (rows + planes);
+        if self.arguments.is_turned == 0 { 0 } else { elements as u32 * self.size as u32 }
     }
 }
 
@@ -243,7 +259,7 @@ fn position_of_least(dims: &[CopyDim], stride: fn(&CopyDim) -> i64) -> Option<us
     })
 }
 
-impl Tiling {
+impl Tiling<i64> {
     fn of(first: CopyDim, second: CopyDim, third: CopyDim, is_turned: bool) -> Self {
         // Shared memory has room for a column more in each row if rows have two columns at least.
         let bits = |dim: CopyDim| {

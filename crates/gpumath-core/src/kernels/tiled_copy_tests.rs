@@ -8,7 +8,12 @@ const THREADS: i64 = 1 << THREAD_BITS;
 
 /// What one thread does with one tile: the elements that it reads and writes, by their position in
 /// the tile and their offsets. `None` stands for a zero.
-fn copied(arguments: &Arguments, from: &[i64], to: &mut [i64], (from_zero, to_zero): (i64, i64)) {
+fn copied(
+    arguments: &Arguments<i64, MAX_RANK>,
+    from: &[i64],
+    to: &mut [i64],
+    (from_zero, to_zero): (i64, i64),
+) {
     let dims = &arguments.dims[..arguments.rank as usize];
     let all = |of: fn(&TiledDim) -> i64| -> Vec<i64> { dims.iter().map(of).collect() };
     let (given, extents) = (all(|dim| dim.given), all(|dim| dim.extent));

@@ -7,9 +7,8 @@
 
 use super::geometry::{Geometry, MATRICES, Matrix};
 use super::problem::MatmulProblem;
-use super::request::AlgorithmSearch;
 use super::types::ComputeType;
-use super::{Epilog, FoundAlgorithm, MatmulArguments, MatmulEngine};
+use super::{FoundAlgorithm, MatmulArguments, MatmulEngine};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::kernels::{self, ProductCall, StridedProduct, Way};
@@ -20,7 +19,7 @@ use crate::tensor::{BatchDim, BatchDims};
 pub(super) const CODE: [u64; 8] = [u64::from_le_bytes(*b"gpumath\xff"), 0, 0, 0, 0, 0, 0, 0];
 
 /// Above this the kernel for small matrices is slower than any of cuBLASLt's.
-const MOST_SMALL_WORK: i64 = 1 << 26;
+const MOST_SMALL_WORK: i64 = 1 << 27;
 
 /// A sum of so many products is long, so many vectors are few, and so many elements of a matrix
 /// stay in the cache.
@@ -41,10 +40,6 @@ pub(super) struct KernelMatmul {
 impl KernelMatmul {
     /// Plans the product; `None` if the kernels do not take it.
     pub(super) fn new(problem: &MatmulProblem) -> Option<Self> {
-        let is_plain = problem.inputs.len() == 2
-            && problem.outputs.len() == 1
-            && problem.epilog == Epilog::None
-            && problem.block_scaling.is_none();
         let is_computed = matches!(
             problem.types.compute,
             ComputeType::F32
@@ -57,22 +52,14 @@ impl KernelMatmul {
                 | ComputeType::I32
                 | ComputeType::I32Pedantic
         );
-        // What a user chooses among cuBLASLt's algorithms by.
-        let AlgorithmSearch { sm_count_target, max_waves, handle, .. } = problem.search;
-        let search = &problem.search;
-        let is_free = sm_count_target == 0
-            && max_waves == 0
-            && handle == 0
-            && search.reduction_schemes.is_none()
-            && search.implementations.is_none();
-        if !is_plain || !is_computed || !is_free {
+        if !problem.is_plain() || !is_computed || !problem.search.is_free() {
             return None;
         }
         let call = ProductCall::of(&strided(problem))?;
         if call.way() == Way::Small && call.work() > MOST_SMALL_WORK {
             return None;
         }
-        let algorithms = vec![FoundAlgorithm::without_workspace(CODE)];
+        let algorithms = vec![FoundAlgorithm::other(CODE, 0)];
         let has_tensor_cores =
             !matches!(problem.types.compute, ComputeType::F32 | ComputeType::F32Pedantic);
         Some(Self { call, has_tensor_cores, algorithms })

@@ -182,6 +182,14 @@ impl MatmulProblem {
         }
     }
 
+    /// Whether it is a product and nothing else: of two operands, without an epilog.
+    pub(super) fn is_plain(&self) -> bool {
+        self.inputs.len() == 2
+            && self.outputs.len() == 1
+            && self.epilog == Epilog::None
+            && self.block_scaling.is_none()
+    }
+
     /// The matrices that engines compute with.
     pub(super) fn geometry(&self) -> Geometry {
         Geometry::of(self)

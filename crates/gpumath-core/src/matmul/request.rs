@@ -61,6 +61,17 @@ pub struct AlgorithmSearch {
     pub handle: usize,
 }
 
+impl AlgorithmSearch {
+    /// Whether the user chooses by nothing that only cuBLASLt's algorithms have.
+    pub(super) fn is_free(&self) -> bool {
+        self.sm_count_target == 0
+            && self.max_waves == 0
+            && self.handle == 0
+            && self.reduction_schemes.is_none()
+            && self.implementations.is_none()
+    }
+}
+
 impl Default for AlgorithmSearch {
     fn default() -> Self {
         Self {

@@ -1,24 +1,28 @@
-//! Products on a GPU, by cuBLASLt.
+//! Products on a GPU, by cuBLASLt, or by cuBLAS where that is faster.
 
 mod codes;
+mod gemm;
 mod product;
 mod route;
 
 use std::sync::{Mutex, PoisonError};
 
 use gpumath_sys::generated::{cublaslt, driver};
+use smallvec::SmallVec;
 
 use self::codes::{emulation, scalar};
+use self::gemm::Gemm;
 use self::product::{Pointer, Product, Target, pointers};
 use self::route::{Demands, Route};
 use super::MatmulArguments;
 use super::block_scaling::BlockScaling;
 use super::geometry::{MATRICES, Matrix};
 use super::problem::{InputRole, MatmulProblem, OutputRole};
+use super::request::AlgorithmSearch;
 use crate::device::{ContextGuard, Device};
 use crate::error::{Error, Result};
-use crate::handle::{self, CUBLASLT};
-use crate::kernels;
+use crate::handle::{self, CUBLAS, CUBLASLT};
+use crate::kernels::{self, CopyBetween};
 use crate::memory::ALIGNMENT;
 use crate::operation::{Call, Engine};
 use crate::status::call;
@@ -44,6 +48,8 @@ pub(super) struct CublasltMatmul {
     /// Which result is the number of mantissa bits that an emulation retained.
     bit_count: Option<usize>,
     algorithms: Vec<FoundAlgorithm>,
+    /// What the first algorithm is if cuBLAS computes the product.
+    gemm: Option<Gemm>,
     /// Where each matrix is found; for the vector and the auxiliary matrix on one side or the
     /// other.
     places: [Option<Target>; MATRICES],
@@ -68,8 +74,11 @@ impl CublasltMatmul {
                     ));
                 }
                 let product = Product::new(problem, &route)?;
-                let algorithms = product.find_algorithms(problem, &route, handle, limit)?;
-                Ok((route, product, algorithms))
+                let workspace = handle::cublas_workspace(device)?.min(limit as usize);
+                let gemm = Gemm::of(problem, &route, workspace);
+                let find = || product.find_algorithms(problem, &route, handle, limit);
+                let algorithms = algorithms_of(&problem.search, gemm.as_ref(), find)?;
+                Ok((route, product, algorithms, gemm))
             };
             let [first, others @ ..] = Demands::of(problem) else {
                 return Err(Error::InvalidState("a product is planned by no demands".into()));
@@ -79,12 +88,17 @@ impl CublasltMatmul {
                 .fold(attempt(*first), |found, demands| found.or_else(|_| attempt(*demands)))
         };
         let user_handle = problem.search.handle;
-        let (route, product, algorithms) = if user_handle == 0 {
+        let (route, product, algorithms, gemm) = if user_handle == 0 {
             handle::with(&CUBLASLT, device, find)
         } else {
             let _context = ContextGuard::enter(device)?;
             find(user_handle)
         }?;
+        let is_by_cublas = algorithms.first().is_some_and(|first| first.algorithm == gemm::CODE);
+        if is_by_cublas {
+            // The handle is made before the first execution.
+            handle::with(&CUBLAS, device, |_| Ok(()))?;
+        }
         let pointers = pointers(problem, route.is_transposed);
         let input = |role| problem.input_index(role).map(Target::Input);
         let output = |role| problem.output_index(role).map(Target::Output);
@@ -102,6 +116,7 @@ impl CublasltMatmul {
             has_pointers: !pointers.is_empty(),
             bit_count: problem.output_index(OutputRole::MantissaBitCount),
             pointers: Mutex::new(pointers),
+            gemm: gemm.filter(|_| is_by_cublas),
             algorithms,
             places,
             sizes: problem.matrix_dtypes().map(|dtype| dtype.map_or(0, DType::size)),
@@ -133,10 +148,11 @@ impl CublasltMatmul {
         self.algorithms.first().map_or(0, |algorithm| algorithm.workspace_size)
     }
 
-    /// Calls cuBLASLt for one entry of the outer batch, of matrices at these addresses.
+    /// Calls the library for one entry of the outer batch, of matrices at these addresses.
     ///
     /// # Safety
-    /// As for [`Engine::execute`], for the parts of the matrices that the call is about.
+    /// `handle` is one of the library, and set up if that is cuBLAS. For the rest, as for
+    /// [`Engine::execute`], for the parts of the matrices that the call is about.
     unsafe fn multiply(
         &self,
         handle: usize,
@@ -150,6 +166,11 @@ impl CublasltMatmul {
         let has_addend = self.places[Matrix::C as usize].is_some();
         let alpha = scalar(self.scale, call.arguments.alpha);
         let beta = scalar(self.scale, if has_addend { call.arguments.beta } else { [0.0; 2] });
+        if let Some(gemm) = &self.gemm {
+            // SAFETY: the scalars are of the product's type, which is that of cuBLAS; the caller
+            // guarantees the rest.
+            return unsafe { gemm.enqueue(handle, [left, right, result], &alpha, &beta) };
+        }
         // Without an addend, there is no address where its type is not that of the result.
         let addend = if has_addend {
             address(Matrix::C)
@@ -204,6 +225,29 @@ impl CublasltMatmul {
     }
 }
 
+/// Returns the algorithms of a product, which cuBLAS may compute too: the one that the user names,
+/// or the best ones, of which `find` returns those of cuBLASLt.
+fn algorithms_of(
+    search: &AlgorithmSearch,
+    gemm: Option<&Gemm>,
+    find: impl FnOnce() -> Result<Vec<FoundAlgorithm>>,
+) -> Result<Vec<FoundAlgorithm>> {
+    let limit = search.limit.max(1) as usize;
+    match (gemm, search.algorithm) {
+        (None, Some(gemm::CODE)) => Err(gemm::refusal()),
+        (Some(gemm), Some(gemm::CODE)) => Ok(vec![gemm.algorithm()]),
+        (Some(gemm), None) if gemm.is_first() && limit == 1 => Ok(vec![gemm.algorithm()]),
+        (Some(gemm), None) => {
+            let mut found = find()?;
+            let place = if gemm.is_first() { 0 } else { found.len().min(1) };
+            found.insert(place, gemm.algorithm());
+            found.truncate(limit);
+            Ok(found)
+        }
+        _ => find(),
+    }
+}
+
 /// How many matrices an execution by cuBLASLt copies.
 pub(super) fn copies(problem: &MatmulProblem) -> Result<usize> {
     let demands = Demands::of(problem).first().copied().unwrap_or(Demands::Documented);
@@ -255,7 +299,7 @@ impl Engine for CublasltMatmul {
     type Arguments = MatmulArguments;
 
     fn name(&self) -> &'static str {
-        "cublaslt"
+        if self.gemm.is_some() { "cublas" } else { "cublaslt" }
     }
 
     fn workspace_size(&self) -> usize {
@@ -289,19 +333,18 @@ impl Engine for CublasltMatmul {
             _ => 0,
         });
         let mut addresses = given;
+        let mut before: SmallVec<[CopyBetween<'_>; 2]> = SmallVec::new();
         for staged in &self.route.staged {
             let index = staged.matrix as usize;
             addresses[index] = copies + staged.offset;
             let is_unread = staged.matrix == Matrix::C && call.arguments.ignores_addend();
             if staged.matrix != Matrix::Result && !is_unread {
-                // SAFETY: the caller guarantees that the operand has the problem's layout; the
-                // workspace has room for the copy, which the stream orders before its use.
-                unsafe {
-                    let (to, from) = (addresses[index], given[index]);
-                    kernels::copy(context, to, from, &staged.copy, stream)?;
-                }
+                before.push((addresses[index], given[index], &staged.copy));
             }
         }
+        // SAFETY: the caller guarantees that operands have the problem's layouts; the workspace has
+        // room for the copies, which the stream orders before their use.
+        unsafe { kernels::copy_all(context, &before, stream) }?;
         let multiply = |handle: usize| {
             for entry in 0..self.route.outer.count() {
                 let offsets = self.route.outer.offsets(entry);
@@ -315,7 +358,11 @@ impl Engine for CublasltMatmul {
             }
             Ok(())
         };
-        if self.user_handle == 0 {
+        if self.gemm.is_some() {
+            let workspace = (call.workspace, self.library_workspace());
+            // SAFETY: the caller guarantees that stream and workspace are valid.
+            unsafe { handle::with_cublas(context, stream, workspace, multiply) }
+        } else if self.user_handle == 0 {
             handle::with_in(context, &CUBLASLT, multiply)
         } else {
             multiply(self.user_handle)

@@ -5,7 +5,7 @@ use gpumath_sys::generated::cublaslt;
 use super::super::geometry::{MATRICES, Matrix};
 use super::super::problem::{InputRole, MatmulProblem, OutputRole};
 use super::super::types::is_narrow;
-use super::codes::{data_type, emulation, layout, operation, preference, transpose};
+use super::codes::{data_type, emulation, layout, operation, preference};
 use super::route::{Columns, Route};
 use crate::error::{Error, Result};
 use crate::handle::Descriptor;
@@ -33,9 +33,9 @@ pub struct FoundAlgorithm {
 const _: () = assert!(size_of::<FoundAlgorithm>() == 96);
 
 impl FoundAlgorithm {
-    /// An algorithm that needs no workspace.
-    pub(in super::super) fn without_workspace(algorithm: [u64; 8]) -> Self {
-        Self { algorithm, ..Self::default() }
+    /// What is no algorithm of cuBLASLt, but has its place among them.
+    pub(in super::super) fn other(algorithm: [u64; 8], workspace_size: usize) -> Self {
+        Self { algorithm, workspace_size, ..Self::default() }
     }
 }
 
@@ -137,8 +137,7 @@ impl Product {
         max_workspace: u64,
     ) -> Result<Vec<FoundAlgorithm>> {
         let search = &problem.search;
-        let (left, right) =
-            if route.is_transposed { (Matrix::B, Matrix::A) } else { (Matrix::A, Matrix::B) };
+        let (left, right) = route.factors();
         let dtypes = problem.matrix_dtypes();
         // Without an addend, the result stands for it.
         let addend = if dtypes[Matrix::C as usize].is_some() { Matrix::C } else { Matrix::Result };
@@ -271,17 +270,8 @@ fn describe_operation(
         dtype => data_type(dtype)?,
     };
     let epilog = if route.is_transposed { problem.epilog.transposed() } else { problem.epilog };
-    let operation_of = |matrix: Matrix, is_conjugated: bool| {
-        let are_rows = route.columns(matrix).is_some_and(|columns| columns.are_rows);
-        match (are_rows != route.is_transposed, is_conjugated) {
-            (false, _) => transpose::NO,
-            (true, false) => transpose::YES,
-            (true, true) => transpose::CONJUGATE,
-        }
-    };
-    let a = operation_of(Matrix::A, problem.conjugate[0]);
-    let b = operation_of(Matrix::B, problem.conjugate[1]);
-    let (left, right) = if route.is_transposed { (b, a) } else { (a, b) };
+    let (left, right) = route.factors();
+    let [left, right] = [left, right].map(|factor| route.operation(factor, problem.conjugate));
     let strides: [i64; MATRICES] = route.batch.strides;
     // SAFETY: the library writes one descriptor to `to`, and reads values of the attributes' types.
     unsafe {

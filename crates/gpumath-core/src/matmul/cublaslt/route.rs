@@ -24,11 +24,15 @@ use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
 use super::super::problem::MatmulProblem;
 use super::super::types::is_narrow;
+use super::codes::transpose;
 use crate::error::{Error, Result};
 use crate::kernels::TiledCopy;
 use crate::memory::ALIGNMENT;
 use crate::operation::MAX_ALIGNMENT;
 use crate::tensor::{BatchDim, BatchDims, DType, Layout};
+
+/// Copies of so many bytes take less time in one kernel than in two that take larger elements.
+const SMALL_COPIES: usize = 2 << 20;
 
 /// What factors of 8 bits are copied for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +58,14 @@ impl Demands {
 /// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
 /// in and it multiplies the copies. Its kernels for any order have no tensor cores. By the times of
 /// kernels in `benchmarks/host/matmul_grid.py` on an H200, a copy costs about 5 µs and 1 µs for a
-/// megabyte, and these kernels take about 20 ns longer for a million products of numbers.
+/// megabyte, and these kernels take about 20 ns longer for a million products of numbers, and about
+/// 33 ns longer for each product of a sum.
 fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
     let Geometry { rows, columns, depth, .. } = *geometry;
     let entries = geometry.batch.count() as i64;
     let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
-    work < (250 << 20) + bytes.saturating_mul(50)
+    let sum = depth.saturating_mul(1_650_000);
+    work.max(sum) < (250 << 20) + bytes.saturating_mul(50)
 }
 
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
@@ -200,6 +206,23 @@ impl Route {
         self.matrices[matrix as usize]
     }
 
+    /// The left and the right factor of the product that the library computes.
+    pub(super) fn factors(&self) -> (Matrix, Matrix) {
+        if self.is_transposed { (Matrix::B, Matrix::A) } else { (Matrix::A, Matrix::B) }
+    }
+
+    /// What the library does with a factor first, a `cublasOperation_t`; `conjugate` is that of `a`
+    /// and `b`.
+    pub(super) fn operation(&self, factor: Matrix, conjugate: [bool; 2]) -> i32 {
+        let are_rows = self.columns(factor).is_some_and(|columns| columns.are_rows);
+        let is_conjugated = conjugate[usize::from(factor == Matrix::B)];
+        match (are_rows != self.is_transposed, is_conjugated) {
+            (false, _) => transpose::NO,
+            (true, false) => transpose::YES,
+            (true, true) => transpose::CONJUGATE,
+        }
+    }
+
     /// Bytes that the addresses of a matrix are a multiple of in all calls, where those of operands
     /// are multiples of `given`.
     pub(super) fn alignment(&self, matrix: Matrix, dtype: DType, given: usize) -> usize {
@@ -326,6 +349,7 @@ impl Choice {
         let mut dims: Vec<BatchDim<MATRICES>> = geometry.batch.iter().copied().collect();
         let mut staged: SmallVec<[Staged; 2]> = SmallVec::new();
         let mut staged_size = 0_usize;
+        let mut layouts: SmallVec<[(Layout, Layout, usize); 2]> = SmallVec::new();
         for (candidate, found) in self.candidates.iter().zip(self.matrices) {
             let (Some(candidate), Some((columns, true))) = (candidate, found) else { continue };
             if candidate.dtype == DType::Float4E2M1FnX2 {
@@ -361,13 +385,19 @@ impl Choice {
                 distance *= dim.extent;
             }
             let size = candidate.dtype.size();
-            let copy = if candidate.matrix == Matrix::Result {
-                TiledCopy::of_aligned(&own, &other, size, alignment)?
-            } else {
-                TiledCopy::of_aligned(&other, &own, size, alignment)?
-            };
+            let (to, from) =
+                if candidate.matrix == Matrix::Result { (own, other) } else { (other, own) };
+            let copy = TiledCopy::of_aligned(&to, &from, size, alignment)?;
+            layouts.push((to, from, size));
             staged.push(Staged { matrix: candidate.matrix, offset: staged_size, copy });
             staged_size += (distance as usize * size).next_multiple_of(ALIGNMENT);
+        }
+        // One kernel makes two copies if it takes elements of one size.
+        if staged.len() > 1 && staged_size <= SMALL_COPIES {
+            let least = staged.iter().map(|staged| staged.copy.element_size()).min().unwrap_or(1);
+            for (staged, (to, from, size)) in staged.iter_mut().zip(&layouts) {
+                staged.copy = TiledCopy::of_aligned(to, from, *size, least)?;
+            }
         }
         let mut outer = BatchDims::merged(dims);
         let batch =

@@ -93,6 +93,7 @@ fn cublaslt_is_asked_for_fewer_copies_first() {
     assert!(of(DType::Int8, [64, 1000, 64], true).is_empty());
     assert!(of(DType::Int8, [3, 8, 16], false).is_empty());
     assert_eq!(of(DType::Int8, [4096, 4096, 4096], true), [Matrix::B]);
+    assert_eq!(of(DType::Int8, [64, 64, 4096], true), [Matrix::B]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod grouped;
 mod operand;
 mod route;
 
-use gpumath_sys::generated::{cublas, driver};
+use gpumath_sys::generated::driver;
 
 use self::calls::{Kind, Scalar};
 use self::grouped::Groups;
@@ -21,7 +21,7 @@ use self::operand::Place;
 use self::route::{Condition, Factor, Route, Step};
 use super::problem::StructuredMatmulProblem;
 use super::scalars::Scalars;
-use crate::device::{ContextGuard, Device, StreamRef};
+use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
 use crate::handle::{self, CUBLAS};
 use crate::kernels;
@@ -31,11 +31,6 @@ use crate::status::call;
 use crate::tensor::DType;
 
 pub(super) use general::GeneralEngine;
-
-/// Bytes that NVIDIA recommends as cuBLAS's own workspace: from compute capability 9.0 on, and
-/// before.
-const LIBRARY_WORKSPACE: usize = 32 << 20;
-const OLDER_LIBRARY_WORKSPACE: usize = 4 << 20;
 
 /// Products on one GPU.
 #[derive(Debug)]
@@ -58,7 +53,6 @@ impl CublasEngine {
                 Ok((place, Route::of(product, dtype, has_addend, problem.is_in_place)?))
             })
             .collect::<Result<_>>()?;
-        let is_new = Device::new(device)?.compute_capability()? >= (9, 0);
         // The handle is made, and the library loaded, before the first execution.
         handle::with(&CUBLAS, device, |_| Ok(()))?;
         let products = routes.iter().map(|(_, route)| groupable_products(route)).sum();
@@ -69,7 +63,7 @@ impl CublasEngine {
         Ok(Self {
             problem: problem.clone(),
             routes,
-            library_workspace: if is_new { LIBRARY_WORKSPACE } else { OLDER_LIBRARY_WORKSPACE },
+            library_workspace: handle::cublas_workspace(device)?,
             grouped: is_grouped.then_some(products),
         })
     }
@@ -151,15 +145,7 @@ impl Engine for CublasEngine {
         let (Some(context), Some(stream)) = (context, call.stream) else {
             return Err(Error::InvalidState("matmul on a GPU needs a stream".into()));
         };
-        handle::with_in(context, &CUBLAS, |handle| {
-            // SAFETY: the handle is this thread's own; the caller guarantees that the stream is
-            // valid, and that the workspace is the plan's until the work on it is done. Setting the
-            // stream comes first, because it resets the workspace.
-            unsafe {
-                call!(cublas::SET_STREAM, handle, stream.handle())?;
-                let size = self.library_workspace as u64;
-                call!(cublas::SET_WORKSPACE, handle, call.workspace, size)?;
-            }
+        let enqueue = |handle: usize| {
             let room = call.workspace + self.library_workspace;
             let executions = self.routes.iter().map(|(place, route)| {
                 let [a, b, c, out] = self.problem.addresses(*place, call.inputs, call.outputs);
@@ -187,7 +173,12 @@ impl Engine for CublasEngine {
                 }
             }
             Ok(())
-        })
+        };
+        // SAFETY: the caller guarantees that the stream is valid, and that the workspace is the
+        // plan's until the work on it is done.
+        unsafe {
+            handle::with_cublas(context, stream, (call.workspace, self.library_workspace), enqueue)
+        }
     }
 }
 

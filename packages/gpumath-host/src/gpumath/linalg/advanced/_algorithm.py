@@ -17,6 +17,7 @@ __all__ = ["Algorithm", "AlgorithmCapabilities", "algorithm_from"]
 _Capability = cublasLt.MatmulAlgoCapAttribute
 _Setting = cublasLt.MatmulAlgoConfigAttribute
 _OWN_KERNEL = b"gpumath"
+_CUBLAS = b"cublas\0"
 _TUPLE = re.compile(r"(?:[A-Z]+_)?(?P<shape>\d+x(?:\d+|AUTO)(?:x\d+)?|AUTO|UNDEFINED)")
 
 
@@ -53,7 +54,7 @@ class AlgorithmCapabilities:
     pointer_array_grouped_support: int | None = None
 
 
-_OWN_CAPABILITIES = AlgorithmCapabilities(
+_FIXED_CAPABILITIES = AlgorithmCapabilities(
     splitk_support=0,
     reduction_scheme_mask=0,
     cta_swizzling_support=0,
@@ -65,7 +66,7 @@ _OWN_CAPABILITIES = AlgorithmCapabilities(
     epilogue_mask=1,
     floating_point_emulation_support=0,
 )
-"""Of a kernel of gpumath's own: without an epilog, and without anything to be set."""
+"""Of what is no algorithm of cuBLASLt: without an epilog, and without anything to be set."""
 
 
 class _Product(Protocol):
@@ -132,8 +133,8 @@ class Algorithm:
     def capabilities(self) -> AlgorithmCapabilities:
         """What the algorithm can do."""
         found: dict[str, Any] = {}
-        if self.is_own_kernel:
-            return _OWN_CAPABILITIES
+        if self._is_fixed:
+            return _FIXED_CAPABILITIES
         for name in AlgorithmCapabilities.__dataclass_fields__:
             attribute = _Capability.__members__.get(name.upper())
             if attribute is not None:
@@ -153,13 +154,27 @@ class Algorithm:
         return self._bytes().startswith(_OWN_KERNEL)
 
     @property
+    def is_by_cublas(self) -> bool:
+        """Whether it is no algorithm of cuBLASLt, but a call of cuBLAS.
+
+        ``cublasGemmEx``, or ``cublasGemmStridedBatchedEx`` for a batch, chooses among kernels when
+        it is called, in another way than cuBLASLt does. It has no settings that can be changed, and
+        its number is -1.
+        """
+        return self._bytes().startswith(_CUBLAS)
+
+    @property
+    def _is_fixed(self) -> bool:
+        return self.is_own_kernel or self.is_by_cublas
+
+    @property
     def is_emulated(self) -> bool:
         """Whether it computes in a wide type by products of narrower ones.
 
         For the compute types ``COMPUTE_32F_EMULATED_16BFX9`` and
         ``COMPUTE_64F_EMULATED_FIXEDPOINT``, cuBLASLt also finds algorithms that do not.
         """
-        if self.is_own_kernel:
+        if self._is_fixed:
             return False
         try:
             return bool(self._capability(_Capability.FLOATING_POINT_EMULATION_SUPPORT))
@@ -253,6 +268,8 @@ class Algorithm:
             return "Algorithm(<empty>)"
         if self.is_own_kernel:
             return "Algorithm(<a kernel of gpumath's own>)"
+        if self.is_by_cublas:
+            return "Algorithm(<a call of cuBLAS>)"
         return (
             f"Algorithm(id={self.algorithm_id}, tile={self.tile}, stages={self.stages}, "
             f"split_k={self.split_k}, workspace_size={self.workspace_size})"
@@ -268,7 +285,7 @@ class Algorithm:
         return int(self._result.ctypes.data)
 
     def _get(self, setting: int) -> int:
-        if self.is_own_kernel:
+        if self._is_fixed:
             return -1 if setting == _Setting.ID else 0
         value = np.zeros(1, cublasLt.get_matmul_algo_config_attribute_dtype(setting))
         written = np.zeros(1, np.uint64)
@@ -278,10 +295,10 @@ class Algorithm:
         return int(value[0])
 
     def _set(self, setting: int, number: int) -> None:
-        if self.is_own_kernel:
+        if self._is_fixed:
             if number == self._get(setting):
                 return
-            msg = "a kernel of gpumath's own has no settings; change those of another algorithm"
+            msg = f"{self!r} has no settings; change those of another algorithm"
             raise ValueError(msg)
         value = np.array([number], cublasLt.get_matmul_algo_config_attribute_dtype(setting))
         cublasLt.matmul_algo_config_set_attribute(

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpumath._host.memory_limit import check_memory_limit, memory_limit_bytes
 from gpumath._host.operation import StatefulOperation, logged_execution
-from gpumath.bindings import core
+from gpumath.bindings import core, cublasLt
 from gpumath.linalg.advanced._algorithm import Algorithm, algorithm_from
 from gpumath.linalg.advanced._operands import Operands, layout_of
 from gpumath.linalg.advanced._options import MatmulOptions
@@ -24,6 +24,8 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
     _choices: dict[str, Any]
     """What the next plan is made of, beside operands."""
     _algorithms: list[Algorithm]
+    _first_found: bytes | None
+    """The algorithm that planning finds again without being told; None if the user gave one."""
     _plan: core.MatmulPlan
     _has_operands: bool
 
@@ -43,7 +45,7 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         else:
             plan = self._make_plan(algorithm=algorithm, stream=stream)
         if out is not None:
-            plan = self._make_plan(algorithm=algorithm, stream=stream, out=out)
+            plan = self._plan_for(out, stream, algorithm)
         if stream is not None and plan.device_id is None and self._device_id is None:
             self._logger.warning("stream is ignored: no GPU takes part")
         with logged_execution(self._logger, "matmul", plan, self._device_id):
@@ -51,6 +53,16 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         if release_workspace:
             self._workspace.release()
         return result
+
+    def _plan_for(self, out: Any, stream: Any, named: Algorithm | None) -> core.MatmulPlan:
+        """Plan for memory of the user's, by the algorithm that is named or in use."""
+        in_use = self._algorithms[0] if self._algorithms else None
+        if named is None and in_use is not None and in_use._bytes() != self._first_found:
+            try:
+                return self._make_plan(algorithm=in_use, stream=stream, out=out)
+            except (ValueError, cublasLt.cuBLASLtError):
+                self._logger.info("%r is not for the layout of out", in_use)
+        return self._make_plan(algorithm=named, stream=stream, out=out)
 
     def _make_plan(self, algorithm: Algorithm | None = None, **choices: Any) -> core.MatmulPlan:
         """Make or find a plan, and check it against the user's limit."""
@@ -75,6 +87,7 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
     def _take_algorithms(self, given: Sequence[Algorithm] | None) -> None:
         found = list(given) if given else [algorithm_from(each) for each in self._plan.algorithms]
         self._algorithms = found
+        self._first_found = None if given or not found else found[0]._bytes()
         for algorithm in found:
             algorithm._products.add(self)
 

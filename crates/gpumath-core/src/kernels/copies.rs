@@ -1,0 +1,127 @@
+//! Launches copies: one of any number of dimensions, or two of few dimensions at once.
+
+use std::ffi::CStr;
+
+use super::tiled_copy::{Arguments, FEW};
+use super::{MAX_BLOCKS, PTX, TiledCopy, launch_with};
+use crate::device::{ContextGuard, StreamRef};
+use crate::error::{Error, Result};
+
+/// The argument of the kernels for copies of few dimensions: one copy or two, and how many blocks
+/// do the second one.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Copies {
+    second_blocks: u64,
+    to: [usize; 2],
+    from: [usize; 2],
+    parts: [Arguments<u8, FEW>; 2],
+}
+
+/// An address to copy to, one to copy from, and how.
+pub(crate) type CopyBetween<'a> = (usize, usize, &'a TiledCopy);
+
+/// Enqueues a copy on `stream`, in the context of the stream's device. The work can be captured
+/// into a graph.
+///
+/// # Safety
+/// - The addresses are those of the elements with index (0, …, 0) of arrays with the layouts of
+///   `copy`, in memory of the stream's device, and valid until the work is done.
+/// - No two indices of the target share an element, and the arrays do not overlap.
+pub(crate) unsafe fn copy(
+    context: &ContextGuard,
+    to: usize,
+    from: usize,
+    copy: &TiledCopy,
+    stream: StreamRef,
+) -> Result<()> {
+    // SAFETY: the caller guarantees it.
+    unsafe { copy_all(context, &[(to, from, copy)], stream) }
+}
+
+/// Enqueues copies that do not depend on each other, two at a time where one kernel can.
+///
+/// # Safety
+/// As for [`copy`], for each of them.
+pub(crate) unsafe fn copy_all(
+    context: &ContextGuard,
+    copies: &[CopyBetween<'_>],
+    stream: StreamRef,
+) -> Result<()> {
+    let mut copies = copies.iter().filter(|(_, _, copy)| copy.tiles() > 0).peekable();
+    while let Some(first @ &(to, from, copy)) = copies.next() {
+        check(first)?;
+        let Some(few) = copy.few() else {
+            let arguments = copy.arguments();
+            let parameters = [
+                &raw const to as usize,
+                &raw const from as usize,
+                std::ptr::from_ref(arguments) as usize,
+            ];
+            let kernel = kernel(copy, false);
+            // SAFETY: the kernel takes two addresses and the arguments of a copy; the caller
+            // guarantees that they fit the memory, and the addresses are aligned.
+            unsafe {
+                launch_with(
+                    context,
+                    (PTX, kernel),
+                    (copy.tiles(), copy.shared()),
+                    &parameters,
+                    stream,
+                )
+            }?;
+            continue;
+        };
+        let size = copy.element_size();
+        let is_like = |other: &&CopyBetween<'_>| other.2.element_size() == size;
+        let second = copies.next_if(|other| is_like(other) && other.2.few().is_some());
+        if let Some(second) = second {
+            check(second)?;
+        }
+        let (other_to, other_from, other) = *second.unwrap_or(first);
+        let most = MAX_BLOCKS / 2;
+        let second_blocks = if second.is_some() { other.tiles().min(most) } else { 0 };
+        let blocks = copy.tiles().min(MAX_BLOCKS - second_blocks) + second_blocks;
+        let arguments = Copies {
+            second_blocks,
+            to: [to, other_to],
+            from: [from, other_from],
+            parts: [few, other.few().unwrap_or(few)],
+        };
+        let shared = copy.shared().max(other.shared());
+        let parameters = [&raw const arguments as usize];
+        // SAFETY: the kernel takes this argument; the caller guarantees that it fits the memory,
+        // and the addresses are aligned.
+        unsafe {
+            launch_with(context, (PTX, kernel(copy, true)), (blocks, shared), &parameters, stream)
+        }?;
+    }
+    Ok(())
+}
+
+fn check(&(to, from, copy): &CopyBetween<'_>) -> Result<()> {
+    let size = copy.element_size();
+    match [to, from].into_iter().find(|address| !address.is_multiple_of(size)) {
+        None => Ok(()),
+        Some(address) => Err(Error::InvalidValue(format!(
+            "the address {address:#x} of an array of elements of {size} bytes is not a multiple of \
+             {size}; copy it to new memory first"
+        ))),
+    }
+}
+
+/// Name of the kernel for elements of this size, in arrays of few dimensions or of many.
+fn kernel(copy: &TiledCopy, are_few: bool) -> &'static CStr {
+    match (copy.element_size(), are_few) {
+        (1, true) => c"copies_1",
+        (2, true) => c"copies_2",
+        (4, true) => c"copies_4",
+        (8, true) => c"copies_8",
+        (_, true) => c"copies_16",
+        (1, false) => c"copy_1",
+        (2, false) => c"copy_2",
+        (4, false) => c"copy_4",
+        (8, false) => c"copy_8",
+        (_, false) => c"copy_16",
+    }
+}

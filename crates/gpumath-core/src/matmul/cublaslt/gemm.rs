@@ -1,0 +1,198 @@
+//! Products by cuBLAS instead of cuBLASLt: `cublasGemmEx` and `cublasGemmStridedBatchedEx`.
+//!
+//! They choose among their kernels when they are called, by rules of their own and with some
+//! kernels that cuBLASLt does not have, such as those for a batch of products with a vector. So
+//! they are one more algorithm of a plain product, which takes the same matrices.
+
+use gpumath_sys::generated::cublas;
+
+use super::super::FoundAlgorithm;
+use super::super::geometry::Matrix;
+use super::super::problem::MatmulProblem;
+use super::super::types::ComputeType;
+use super::codes::data_type;
+use super::route::Route;
+use crate::error::{Error, Result};
+use crate::loader;
+use crate::status::call;
+use crate::tensor::DType;
+
+/// What stands for a `cublasLtMatmulAlgo_t` of these functions. cuBLASLt has no such number.
+pub(in super::super) const CODE: [u64; 8] =
+    [u64::from_le_bytes(*b"cublas\0\xff"), 0, 0, 0, 0, 0, 0, 0];
+
+/// `CUBLAS_GEMM_DEFAULT`
+const BY_HEURISTIC: i32 = -1;
+
+/// The arguments of a call, beside addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gemm {
+    data_type: i32,
+    compute_type: i32,
+    /// Whether the left and the right factor are transposed: `cublasOperation_t`.
+    operations: [i32; 2],
+    /// m, n and k.
+    extents: [i64; 3],
+    /// Of the left factor, the right one and the result, from one column and from one entry of the
+    /// batch to the next.
+    steps: [i64; 3],
+    strides: [i64; 3],
+    batch: i64,
+    workspace: usize,
+    /// Whether the elements are of two bytes.
+    is_half: bool,
+}
+
+impl Gemm {
+    /// Describes the product of a route, with so many bytes of workspace; `None` if cuBLAS does not
+    /// compute it, is not there, or is not wanted.
+    pub(super) fn of(problem: &MatmulProblem, route: &Route, workspace: usize) -> Option<Self> {
+        let types = &problem.types;
+        let is_known = match types.compute {
+            ComputeType::F32 | ComputeType::F32Pedantic => matches!(
+                types.a,
+                DType::Float16 | DType::BFloat16 | DType::Float32 | DType::Complex64
+            ),
+            ComputeType::F32Fast16F | ComputeType::F32Fast16Bf | ComputeType::F32FastTf32 => {
+                matches!(types.a, DType::Float32 | DType::Complex64)
+            }
+            ComputeType::F64 | ComputeType::F64Pedantic => {
+                matches!(types.a, DType::Float64 | DType::Complex128)
+            }
+            _ => false,
+        };
+        let is_of_one_type = types.b == types.a && types.result == types.a;
+        if !(is_known && is_of_one_type && problem.is_plain() && problem.search.is_free()) {
+            return None;
+        }
+        let (left, right) = route.factors();
+        let order = [left, right, Matrix::Result];
+        let [Some(first), Some(second), Some(result)] = order.map(|matrix| route.columns(matrix))
+        else {
+            return None;
+        };
+        let operations = [left, right].map(|matrix| route.operation(matrix, problem.conjugate));
+        let depth = if operations[0] == 0 { first.count } else { first.length };
+        let gemm = Self {
+            data_type: data_type(types.a).ok()?,
+            compute_type: types.compute.code(),
+            operations,
+            extents: [result.length, result.count, depth],
+            steps: [first.step, second.step, result.step],
+            strides: order.map(|matrix| route.batch.strides[matrix as usize]),
+            batch: route.batch.extent,
+            workspace,
+            is_half: types.a.size() == 2,
+        };
+        let is_wanted = match problem.search.algorithm {
+            Some(algorithm) => algorithm == CODE,
+            None => problem.search.limit > 1 || gemm.is_first(),
+        };
+        let is_there = || {
+            loader::function(&cublas::GEMM_EX_64).is_ok()
+                && loader::function(&cublas::GEMM_STRIDED_BATCHED_EX_64).is_ok()
+        };
+        (is_wanted && is_there()).then_some(gemm)
+    }
+
+    /// Whether it is expected to take less time than cuBLASLt's first algorithm. The limits are
+    /// those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
+    pub(super) fn is_first(&self) -> bool {
+        let [m, n, k] = self.extents;
+        let are_vectors = self.batch > 1 && (m == 1 || n == 1);
+        let is_flat = self.is_half && k <= 16 && m.saturating_mul(n) >= 1 << 24;
+        let is_deep = self.batch == 1 && k > 8192 && m.saturating_mul(n) <= 1 << 16;
+        are_vectors || is_flat || is_deep
+    }
+
+    /// What it is among the algorithms of a plan.
+    pub(super) fn algorithm(&self) -> FoundAlgorithm {
+        FoundAlgorithm::other(CODE, self.workspace)
+    }
+
+    /// Enqueues the product of matrices at these addresses: of the left factor, the right one and
+    /// the result.
+    ///
+    /// # Safety
+    /// - `handle` is set up by [`with_cublas`](crate::handle::with_cublas).
+    /// - The matrices are in memory of its device, and valid until the work is done.
+    /// - `alpha` and `beta` are of the type that cuBLAS takes for such a product.
+    pub(super) unsafe fn enqueue(
+        &self,
+        handle: usize,
+        [left, right, result]: [usize; 3],
+        alpha: &[u64; 2],
+        beta: &[u64; 2],
+    ) -> Result<()> {
+        let Self { data_type, compute_type, operations: [op_left, op_right], .. } = *self;
+        let ([m, n, k], steps, strides) = (self.extents, self.steps, self.strides);
+        let alpha = std::ptr::from_ref(alpha) as usize;
+        let beta = std::ptr::from_ref(beta) as usize;
+        if self.batch == 1 {
+            // SAFETY: the library reads `alpha` and `beta` during the call; the caller guarantees
+            // the rest.
+            return unsafe {
+                call!(
+                    cublas::GEMM_EX_64,
+                    handle,
+                    op_left,
+                    op_right,
+                    m,
+                    n,
+                    k,
+                    alpha,
+                    left,
+                    data_type,
+                    steps[0],
+                    right,
+                    data_type,
+                    steps[1],
+                    beta,
+                    result,
+                    data_type,
+                    steps[2],
+                    compute_type,
+                    BY_HEURISTIC
+                )
+            };
+        }
+        // SAFETY: as above.
+        unsafe {
+            call!(
+                cublas::GEMM_STRIDED_BATCHED_EX_64,
+                handle,
+                op_left,
+                op_right,
+                m,
+                n,
+                k,
+                alpha,
+                left,
+                data_type,
+                steps[0],
+                strides[0],
+                right,
+                data_type,
+                steps[1],
+                strides[1],
+                beta,
+                result,
+                data_type,
+                steps[2],
+                strides[2],
+                self.batch,
+                compute_type,
+                BY_HEURISTIC
+            )
+        }
+    }
+}
+
+/// The error for a request for this algorithm where it is none.
+pub(super) fn refusal() -> Error {
+    Error::InvalidValue(
+        "the algorithm is cuBLAS's own choice, which is not for this product; plan it without \
+         naming an algorithm"
+            .into(),
+    )
+}
