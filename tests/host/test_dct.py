@@ -120,6 +120,19 @@ def test_long_lines_and_threads(direct_space: Space) -> None:
         assert_is_scipys(direct_space, "dct", random_values((1_100_000,), np.float64), kind)
 
 
+def test_few_strided_lines_and_awkward_lengths() -> None:
+    """An odd line is transformed by itself; 598 = 2 * 13 * 23 points by sums of products."""
+    for shape, axis in (((300, 3), 0), ((2, 257, 5), 1), ((300, 1), 0), ((6, 300), 1)):
+        for kind, name, dtype in product(TYPES, ALONG_ONE, (np.float32, np.float64, np.complex64)):
+            values = random_values(shape, np.complex64 if dtype is np.complex64 else np.float64)
+            values = values.astype(dtype)
+            found = getattr(fft, name)(values, kind, axis=axis)
+            wide = values.astype(np.result_type(dtype, np.float64))
+            expected = getattr(scipy.fft, name)(wide, kind, axis=axis)
+            error = np.abs(found - expected).max() / np.abs(expected).max()
+            assert error <= 10 * np.finfo(dtype).eps, f"{name} {kind} of {dtype} {shape}"
+
+
 def test_nothing() -> None:
     assert fft.dct(np.ones((0, 4))).shape == (0, 4)
     values = np.ones((2, 3))

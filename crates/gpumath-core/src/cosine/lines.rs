@@ -1,6 +1,7 @@
 //! Cosine and sine transforms in host memory, line by line: an operation of its own.
 //!
-//! Lines are transformed in pairs, a line that is alone by itself.
+//! Lines are transformed in pairs, a line that is alone by itself, and lines of a few points by
+//! products with a matrix.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -8,11 +9,13 @@ use std::num::NonZeroUsize;
 use rustfft::num_complex::Complex;
 
 use super::pairs::PairPlan;
+use super::short::{ShortPlan, is_short};
 use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::fft::cpu::lines::{
-    LineTiles, Scalar, ScratchBuffer, ScratchPieces, run_lines, table_bytes, useful_threads,
+    LineKernel, LineTiles, Scalar, ScratchBuffer, ScratchPieces, run_lines, table_bytes,
+    useful_threads,
 };
 use crate::operation::{
     Call, Engine, Execution, OperandSpec, Operation, PlanCache, Problem, RecentPlans, Request,
@@ -22,6 +25,14 @@ use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
 
 /// Bytes of the tables of a transform at most.
 const MAX_BYTES: usize = 64 << 20;
+
+/// Lines of a few points that a thread transforms at a time.
+const SHORT_LINES: usize = 1 << 12;
+
+/// The last one of an odd number of lines is transformed by itself where these are at most so many,
+/// of at least so many points. Else it is paired with zeros.
+const MOST_ODD_LINES: usize = 15;
+const LEAST_ODD_POINTS: usize = 256;
 
 /// Cosine and sine transforms of lines in host memory. The parts of complex numbers are transformed
 /// each for itself.
@@ -172,8 +183,10 @@ struct LineTransform<T: Scalar> {
 }
 
 enum Kernel<T: Scalar> {
-    Pairs(PairPlan<T>),
+    /// With the plan for a last line that has no partner.
+    Pairs(PairPlan<T>, Option<LinePlan<T>>),
     Single(LinePlan<T>),
+    Short(Box<ShortPlan>),
 }
 
 impl<T: Scalar> fmt::Debug for LineTransform<T> {
@@ -213,9 +226,17 @@ impl<T: Scalar> LineTransform<T> {
         let threads = useful_threads(from.len() as f64 * (points as f64).log2().max(1.0), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
         lines.cut_for_copies(points as usize * size_of::<T>(), threads);
-        let kernel = if lines.count() > 1 {
+        let kernel = if is_short(kind, points as usize) {
+            lines.cut_into_tiles(SHORT_LINES);
+            Kernel::Short(Box::new(ShortPlan::new(kind, points as usize, is_sine)))
+        } else if lines.count() > 1 {
             lines.cut_into_tiles(lines.width().next_multiple_of(2));
-            Kernel::Pairs(PairPlan::new(kind, points as usize, is_sine)?)
+            let width = lines.width();
+            let is_odd = !width.is_multiple_of(2) && width <= MOST_ODD_LINES;
+            let last = (is_odd && points as usize >= LEAST_ODD_POINTS)
+                .then(|| LinePlan::new(kind, points, is_sine))
+                .transpose()?;
+            Kernel::Pairs(PairPlan::new(kind, points as usize, is_sine)?, last)
         } else {
             Kernel::Single(LinePlan::new(kind, points, is_sine)?)
         };
@@ -231,7 +252,10 @@ impl<T: Scalar> LineTransform<T> {
         // SAFETY: the caller guarantees the same of the arrays.
         unsafe {
             match &self.kernel {
-                Kernel::Pairs(plan) => self.run_pairs(plan, factors, from, to),
+                Kernel::Pairs(plan, last) => {
+                    self.run_pairs((plan, last.as_ref()), factors, from, to)
+                }
+                Kernel::Short(plan) => self.run_short(plan, factors, from, to),
                 Kernel::Single(plan) => {
                     let kernel = CosineKernel { plan, factors };
                     run_lines(&kernel, &self.lines, (from, to), None, self.threads)
@@ -242,17 +266,48 @@ impl<T: Scalar> LineTransform<T> {
 
     /// # Safety
     /// As for [`Self::run`].
-    unsafe fn run_pairs(
+    unsafe fn run_short(
         &self,
-        plan: &PairPlan<T>,
+        plan: &ShortPlan,
         factors: CosineFactors,
         from: *const T,
         to: *mut T,
     ) -> Result<()> {
         let lines = &self.lines;
+        let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
+        parallel_for(self.threads, lines.tiles(), |numbers| {
+            for number in numbers {
+                let tile = lines.tile(number);
+                // SAFETY: the tile has lines of the layouts, for which the caller guarantees that
+                // the addresses are valid. No other tile has these lines.
+                unsafe {
+                    let from = from.get().offset(tile.from).cast_const();
+                    let ends = (from, to.get().offset(tile.to));
+                    plan.run(factors, ends, (lines.along, lines.across), tile.lines);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn run_pairs(
+        &self,
+        (plan, last): (&PairPlan<T>, Option<&LinePlan<T>>),
+        factors: CosineFactors,
+        from: *const T,
+        to: *mut T,
+    ) -> Result<()> {
+        let lines = &self.lines;
+        let last = last.map(|plan| CosineKernel { plan, factors });
+        let of_last = last.as_ref().map_or((0, 0, 0), LineKernel::lengths);
         let room = plan.layout().len(lines.width().div_ceil(2));
         let bytes = ScratchPieces::bytes::<Complex<T>>(room)
-            + ScratchPieces::bytes::<Complex<T>>(plan.scratch_len());
+            + ScratchPieces::bytes::<Complex<T>>(plan.scratch_len())
+            + ScratchPieces::bytes::<T>(of_last.0)
+            + ScratchPieces::bytes::<T>(of_last.1)
+            + ScratchPieces::bytes::<Complex<T>>(of_last.2);
         let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
         let strides = (lines.along, lines.across);
         parallel_for(self.threads, lines.tiles(), |numbers| {
@@ -260,14 +315,28 @@ impl<T: Scalar> LineTransform<T> {
             let mut pieces = memory.pieces();
             let buffer = pieces.next(room);
             let scratch = pieces.next(plan.scratch_len());
+            let (line, result) = (pieces.next::<T>(of_last.0), pieces.next::<T>(of_last.1));
+            let work = pieces.next(of_last.2);
             for number in numbers {
                 let tile = lines.tile(number);
+                let paired = tile.lines - if last.is_some() { tile.lines % 2 } else { 0 };
                 // SAFETY: the tile has lines of the layouts, for which the caller guarantees that
                 // the addresses are valid. No other tile has these lines.
                 unsafe {
                     let from = from.get().offset(tile.from);
                     let to = to.get().offset(tile.to);
-                    plan.run(factors, (from, to), strides, tile.lines, buffer, scratch);
+                    plan.run(factors, (from, to), strides, paired, buffer, scratch);
+                    if let Some(last) = last.as_ref().filter(|_| paired < tile.lines) {
+                        let from = from.offset(paired as isize * lines.across.from);
+                        for (at, value) in line.iter_mut().enumerate() {
+                            *value = *from.offset(at as isize * lines.along.from);
+                        }
+                        last.run(line, result, work);
+                        let to = to.offset(paired as isize * lines.across.to);
+                        for (at, value) in result.iter().enumerate() {
+                            *to.offset(at as isize * lines.along.to) = *value;
+                        }
+                    }
                 }
             }
             Ok(())

@@ -18,6 +18,7 @@ mod lines;
 mod order;
 mod pairs;
 mod passes;
+mod short;
 mod single;
 
 use std::num::NonZeroUsize;

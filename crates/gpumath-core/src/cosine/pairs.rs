@@ -38,6 +38,8 @@ pub(super) struct PairPlan<T: Scalar> {
     last_turns: Vec<Complex<T>>,
     /// Only of type IV of an odd length: the element for each place, and its sign.
     eighths: Vec<(u32, T)>,
+    /// Only of type IV of an odd length: see [`passes::turn_by_eighths`].
+    eighth_turns: Vec<[T; 4]>,
 }
 
 impl<T: Scalar> PairPlan<T> {
@@ -50,7 +52,8 @@ impl<T: Scalar> PairPlan<T> {
         };
         let folded = Order::Folded { odd_sign: if is_sine { -1.0 } else { 1.0 } };
         let straight = Order::Straight { first: 0, is_reversed: is_sine };
-        let (mut turns, mut last_turns, mut eighths) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut turns, mut last_turns) = (Vec::new(), Vec::new());
+        let (mut eighths, mut eighth_turns) = (Vec::new(), Vec::new());
         let (mut length, mut direction) = (points, FftDirection::Forward);
         let (before, after) = match kind {
             1 => {
@@ -69,6 +72,7 @@ impl<T: Scalar> PairPlan<T> {
             }
             _ if !points.is_multiple_of(2) => {
                 eighths = eighths_of(points);
+                eighth_turns = (0..half).map(|k| eighth_turns_of(k, points, is_sine)).collect();
                 (straight, Order::Straight { first: 0, is_reversed: false })
             }
             _ => {
@@ -82,7 +86,18 @@ impl<T: Scalar> PairPlan<T> {
             }
         };
         let fft = plan_line(length, direction)?;
-        Ok(Self { kind, is_sine, points, before, after, fft, turns, last_turns, eighths })
+        Ok(Self {
+            kind,
+            is_sine,
+            points,
+            before,
+            after,
+            fft,
+            turns,
+            last_turns,
+            eighths,
+            eighth_turns,
+        })
     }
 
     /// Returns how lines follow each other in the buffer.
@@ -207,7 +222,15 @@ impl<T: Scalar> PairPlan<T> {
             4 if !self.eighths.is_empty() => {
                 let spectrum = &mut scratch[..line.len()];
                 spectrum.copy_from_slice(line);
-                turn_by_eighths(spectrum, line, self.is_sine);
+                let (ahead, behind) = line.split_at_mut(self.points / 2);
+                let turn = eighth_turn(self.points / 2, self.is_sine)[0];
+                behind[0] = (spectrum[0] + spectrum[0]) * number::<T>(turn);
+                passes::turn_by_eighths(
+                    ahead,
+                    &mut behind[1..],
+                    &spectrum[1..],
+                    &self.eighth_turns,
+                );
             }
             4 => {
                 let (ahead, behind) = line.split_at_mut(self.last_turns.len());
@@ -233,23 +256,20 @@ fn eighths_of<T: Scalar>(points: usize) -> Vec<(u32, T)> {
     (0..points).map(of).collect()
 }
 
-/// Turns the spectra of both parts of a line by odd eighths of a circle, and takes their real
-/// parts. Elements k and N - 1 - k come from the same two numbers.
-fn turn_by_eighths<T: Scalar>(spectrum: &[Complex<T>], to: &mut [Complex<T>], is_sine: bool) {
-    let points = to.len();
-    let root = number::<T>(std::f64::consts::FRAC_1_SQRT_2);
+/// Returns the factors of the real and of the imaginary part of the number that gives element `k`
+/// of the result of a type IV of an odd length: those of an odd eighth of a circle.
+fn eighth_turn(k: usize, is_sine: bool) -> [f64; 2] {
+    let root = std::f64::consts::FRAC_1_SQRT_2;
     let odd = if is_sine { -root } else { root };
-    let (of_real, of_imaginary) = ([root, -odd, -root, odd], [root, odd, -root, -odd]);
-    let half = points / 2;
-    for k in 0..half {
-        let (low, high) = (spectrum[2 * k + 1], spectrum[points - 1 - 2 * k]);
-        let (real, difference) = (low + high, low - high);
-        let imaginary = Complex::new(difference.im, -difference.re);
-        let mirrored = points - 1 - k;
-        to[k] = real * of_real[k % 4] + imaginary * of_imaginary[k % 4];
-        to[mirrored] = real * of_real[mirrored % 4] - imaginary * of_imaginary[mirrored % 4];
-    }
-    to[half] = (spectrum[0] + spectrum[0]) * of_real[half % 4];
+    ([[root, root], [-odd, odd], [-root, -root], [odd, -odd]])[k % 4]
+}
+
+/// Returns the factors for element `k`, and those for its mirror image, which comes from the
+/// conjugate.
+fn eighth_turns_of<T: Scalar>(k: usize, points: usize, is_sine: bool) -> [T; 4] {
+    let [real, imaginary] = eighth_turn(k, is_sine);
+    let mirrored = eighth_turn(points - 1 - k, is_sine);
+    [real, imaginary, mirrored[0], -mirrored[1]].map(number)
 }
 
 fn number<T: Scalar>(value: f64) -> T {

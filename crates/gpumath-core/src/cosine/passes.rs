@@ -228,3 +228,34 @@ pass! {
         }
     }
 }
+
+pass! {
+    /// Turns the spectra of both parts of a line by odd eighths of a circle, and takes their real
+    /// parts. An element of `low` and its mirror image in `high` come from the same two numbers.
+    turn_by_eighths(
+        low: &mut [Complex<T>],
+        high: &mut [Complex<T>],
+        spectrum: &[Complex<T>],
+        turns: &[[T; 4]]
+    ) {
+        let count = low.len();
+        let (high, turns) = (&mut high[..count], &turns[..count]);
+        let spectrum = &spectrum[..2 * count];
+        for at in 0..count {
+            let (a, b) = (spectrum[2 * at], spectrum[2 * count - 1 - 2 * at]);
+            let turn = turns[at];
+            let (sum, turned) = (
+                Complex::new(a.re + b.re, a.im + b.im),
+                Complex::new(a.im - b.im, b.re - a.re),
+            );
+            low[at] = Complex::new(
+                sum.re * turn[0] + turned.re * turn[1],
+                sum.im * turn[0] + turned.im * turn[1],
+            );
+            high[count - 1 - at] = Complex::new(
+                sum.re * turn[2] + turned.re * turn[3],
+                sum.im * turn[2] + turned.im * turn[3],
+            );
+        }
+    }
+}

@@ -29,6 +29,8 @@ __all__ = [
 
 # NumPy takes microseconds to say the name of a type.
 _NAMES = {np.dtype(name): name for name in ("float32", "float64", "complex64", "complex128")}
+# What becomes a NumPy array.
+_PLAIN = (int, float, complex, list, tuple, np.generic)
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _FLOATING = (*_COMPLEX, *_COMPLEX.values())
 _WIDER = {"float16": "float32", "bfloat16": "float32", "complex32": "complex64"}
@@ -39,7 +41,7 @@ def as_array(operand: Any) -> Any:
     if isinstance(operand, np.ndarray):
         return np.asarray(operand)
     name = ""
-    if not isinstance(operand, int | float | complex | list | tuple | np.generic):
+    if not isinstance(operand, _PLAIN):
         name = library_of(operand).name
     if name == "torch":
         # Views that are conjugated or negated when they are read.
@@ -49,7 +51,9 @@ def as_array(operand: Any) -> Any:
 
 def as_operand(operand: Any) -> Any:
     """Like `as_array`, but arrays of other libraries are refused, not copied to NumPy."""
-    if not isinstance(operand, int | float | complex | list | tuple | np.generic):
+    if type(operand) is np.ndarray:
+        return operand
+    if not isinstance(operand, _PLAIN):
         library = library_of(operand)
         if library.name not in ("numpy", "cupy", "torch"):
             msg = (

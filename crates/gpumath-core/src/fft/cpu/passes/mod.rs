@@ -6,6 +6,7 @@
 
 mod blocks;
 mod complex_pass;
+mod direct_sums;
 mod four_step;
 mod grid_shape;
 mod line_tiles;
@@ -60,9 +61,27 @@ fn work_of(problem: &FftProblem) -> f64 {
 }
 
 /// The two precisions.
-pub(crate) trait Scalar: FftNum + RealParts<Self> {}
-impl Scalar for f32 {}
-impl Scalar for f64 {}
+pub(crate) trait Scalar: FftNum + RealParts<Self> {
+    /// Multiplies and adds, rounded once: in one instruction where the function that calls it was
+    /// compiled for a processor that has it.
+    fn times_plus(self, factor: Self, sum: Self) -> Self;
+}
+
+impl Scalar for f32 {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that the caller's instruction set counts")]
+    fn times_plus(self, factor: Self, sum: Self) -> Self {
+        self.mul_add(factor, sum)
+    }
+}
+
+impl Scalar for f64 {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that the caller's instruction set counts")]
+    fn times_plus(self, factor: Self, sum: Self) -> Self {
+        self.mul_add(factor, sum)
+    }
+}
 
 /// A planned transform of either precision.
 pub(super) trait Transform: Send + Sync {

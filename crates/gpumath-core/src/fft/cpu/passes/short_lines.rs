@@ -11,6 +11,7 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
+use super::direct_sums::plan_direct_sums;
 use super::grid_shape::largest_prime_factor;
 use crate::error::Result;
 use crate::fft::cpu::fftw::FftwPlanner;
@@ -25,7 +26,8 @@ pub(crate) fn plan_line<T: Scalar>(
     direction: FftDirection,
 ) -> Result<Arc<dyn Fft<T>>> {
     check::<T>(points)?;
-    Ok(FftPlanner::new().plan_fft(points, direction))
+    let by_sums = plan_direct_sums(points, direction)?;
+    Ok(by_sums.unwrap_or_else(|| FftPlanner::new().plan_fft(points, direction)))
 }
 
 /// Like [`plan_line`], by a library if there is one.

@@ -1,0 +1,186 @@
+//! Cosine and sine transforms of lines of a few points, as products with a matrix: a Fourier
+//! transform, and what comes before and after it, take longer for each line.
+
+#![expect(
+    clippy::inline_always,
+    reason = "functions of vectors have to become a part of what is compiled for a set of \
+              instructions"
+)]
+
+use std::f64::consts::PI;
+
+use super::CosineFactors;
+use crate::fft::cpu::lines::{Scalar, StridePair};
+
+/// Points of the longest line, of type I and of the others. Type I needs a Fourier transform of
+/// twice as many points.
+const MAX_POINTS: usize = 8;
+const MAX_POINTS_OF_OTHERS: usize = 4;
+
+/// Returns whether lines are transformed in this way.
+pub(super) fn is_short(kind: u8, points: usize) -> bool {
+    points <= if kind == 1 { MAX_POINTS } else { MAX_POINTS_OF_OTHERS }
+}
+
+/// The matrix of a transform, of as many rows and columns as a line has points.
+pub(super) struct ShortPlan {
+    matrix: [[f64; MAX_POINTS]; MAX_POINTS],
+    points: usize,
+}
+
+impl ShortPlan {
+    /// Plans a transform of type 1 to 4 for which [`is_short`] is true, of at least two points if
+    /// it is a cosine transform of type 1.
+    pub(super) fn new(kind: u8, points: usize, is_sine: bool) -> Self {
+        let mut matrix = [[0.0; MAX_POINTS]; MAX_POINTS];
+        for (k, row) in matrix.iter_mut().enumerate().take(points) {
+            for (n, factor) in row.iter_mut().enumerate().take(points) {
+                *factor = factor_of(kind, points, is_sine, (k, n));
+            }
+        }
+        Self { matrix, points }
+    }
+
+    /// Transforms lines.
+    ///
+    /// # Safety
+    /// `from` is readable and `to` writable at `line * across + element * along` for all these
+    /// lines and their elements, and no two of these elements of both are one.
+    pub(super) unsafe fn run<T: Scalar>(
+        &self,
+        factors: CosineFactors,
+        (from, to): (*const T, *mut T),
+        strides: (StridePair, StridePair),
+        lines: usize,
+    ) {
+        let ends = (from, to);
+        // SAFETY: the caller guarantees the same.
+        unsafe {
+            match self.points {
+                1 => self.multiply::<T, 1>(factors, ends, strides, lines),
+                2 => self.multiply::<T, 2>(factors, ends, strides, lines),
+                3 => self.multiply::<T, 3>(factors, ends, strides, lines),
+                4 => self.multiply::<T, 4>(factors, ends, strides, lines),
+                5 => self.multiply::<T, 5>(factors, ends, strides, lines),
+                6 => self.multiply::<T, 6>(factors, ends, strides, lines),
+                7 => self.multiply::<T, 7>(factors, ends, strides, lines),
+                _ => self.multiply::<T, MAX_POINTS>(factors, ends, strides, lines),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::run`], for lines of N points.
+    unsafe fn multiply<T: Scalar, const N: usize>(
+        &self,
+        factors: CosineFactors,
+        ends: (*const T, *mut T),
+        strides: (StridePair, StridePair),
+        lines: usize,
+    ) {
+        let end = |ends: [f64; 2], at: usize| {
+            let first = if at == 0 { ends[0] } else { 1.0 };
+            if at == N - 1 { first * ends[1] } else { first }
+        };
+        let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
+        let matrix: [[T; N]; N] = std::array::from_fn(|k| {
+            let scale = factors.scale * end(factors.after, k);
+            std::array::from_fn(|n| number(self.matrix[k][n] * scale * end(factors.before, n)))
+        });
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            #[target_feature(enable = "avx2")]
+            unsafe fn with_avx2<T: Scalar, const N: usize>(
+                matrix: &[[T; N]; N],
+                ends: (*const T, *mut T),
+                strides: (StridePair, StridePair),
+                lines: usize,
+            ) {
+                // SAFETY: the caller guarantees the same.
+                unsafe { multiply_lines(matrix, ends, strides, lines) };
+            }
+            // SAFETY: the processor has AVX2, as was checked above; the caller guarantees the rest.
+            unsafe { with_avx2(&matrix, ends, strides, lines) };
+            return;
+        }
+        // SAFETY: the caller guarantees the same.
+        unsafe { multiply_lines(&matrix, ends, strides, lines) };
+    }
+}
+
+/// # Safety
+/// As for [`ShortPlan::run`], for lines of N points.
+#[inline(always)]
+unsafe fn multiply_lines<T: Scalar, const N: usize>(
+    matrix: &[[T; N]; N],
+    (from, to): (*const T, *mut T),
+    (along, across): (StridePair, StridePair),
+    lines: usize,
+) {
+    let is_packed = |along: isize, across: isize| along == 1 && across == N as isize;
+    // SAFETY: the caller guarantees that the elements are valid.
+    unsafe {
+        if is_packed(along.from, across.from) && is_packed(along.to, across.to) {
+            let from = std::slice::from_raw_parts(from.cast::<[T; N]>(), lines);
+            let to = std::slice::from_raw_parts_mut(to.cast::<[T; N]>(), lines);
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = times(matrix, from);
+            }
+            return;
+        }
+        for line in 0..lines as isize {
+            let (from, to) = (from.offset(line * across.from), to.offset(line * across.to));
+            let values = std::array::from_fn(|at| *from.offset(at as isize * along.from));
+            for (at, value) in times(matrix, &values).into_iter().enumerate() {
+                *to.offset(at as isize * along.to) = value;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn times<T: Scalar, const N: usize>(matrix: &[[T; N]; N], line: &[T; N]) -> [T; N] {
+    std::array::from_fn(|k| {
+        let mut sum = matrix[k][0] * line[0];
+        for n in 1..N {
+            sum = sum + matrix[k][n] * line[n];
+        }
+        sum
+    })
+}
+
+/// Returns the factor of element `n` of the operand in element `k` of the result.
+fn factor_of(kind: u8, points: usize, is_sine: bool, (k, n): (usize, usize)) -> f64 {
+    let last = points - 1;
+    match (kind, is_sine) {
+        (1 | 3, false) if n == 0 => 1.0,
+        (1, false) | (3, true) if n == last => cosine(k, 1),
+        (1, false) => 2.0 * cosine(k * n, last),
+        (1, true) => 2.0 * sine((k + 1) * (n + 1), points + 1),
+        (2, false) => 2.0 * cosine(k * (2 * n + 1), 2 * points),
+        (2, true) => 2.0 * sine((k + 1) * (2 * n + 1), 2 * points),
+        (3, false) => 2.0 * cosine((2 * k + 1) * n, 2 * points),
+        (3, true) => 2.0 * sine((2 * k + 1) * (n + 1), 2 * points),
+        (_, false) => 2.0 * cosine((2 * k + 1) * (2 * n + 1), 4 * points),
+        (_, true) => 2.0 * sine((2 * k + 1) * (2 * n + 1), 4 * points),
+    }
+}
+
+/// cos(π·numerator/denominator), from an angle of the first quarter, so that equal lines give
+/// results that are exactly zero where they should.
+fn cosine(numerator: usize, denominator: usize) -> f64 {
+    let turn = numerator % (2 * denominator);
+    let half = turn.min(2 * denominator - turn);
+    let quarter = half.min(denominator - half);
+    let value = if 2 * quarter == denominator {
+        0.0
+    } else {
+        (PI * (quarter as f64 / denominator as f64)).cos()
+    };
+    if quarter == half { value } else { -value }
+}
+
+fn sine(numerator: usize, denominator: usize) -> f64 {
+    // A quarter of a circle earlier.
+    cosine(2 * numerator + 3 * denominator, 2 * denominator)
+}
