@@ -11,9 +11,8 @@ use super::pairs::PairPlan;
 use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
-use crate::fft::cpu::lines::{
-    LineTiles, Scalar, ScratchBuffer, ScratchPieces, run_lines, table_bytes, useful_threads,
-};
+use crate::fft::cpu::lines::{LineTiles, Scalar, run_lines, table_bytes, useful_threads};
+use crate::memory::{ScratchBuffer, ScratchPieces};
 use crate::operation::{
     Call, Engine, Execution, OperandSpec, Operation, PlanCache, Problem, RecentPlans, Request,
 };
