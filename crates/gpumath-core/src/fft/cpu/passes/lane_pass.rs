@@ -141,9 +141,9 @@ impl<T: Scalar> LanePass<T> {
                 source = (from.offset(tile.from), along.from);
             } else {
                 self.copy::<true>(tiles, from.cast_mut(), gathered);
-                for rest in (0..points).map(|point| gathered.add(point * lanes)) {
-                    (count..lanes)
-                        .for_each(|lane| *rest.add(lane) = Complex::new(T::zero(), T::zero()));
+                for point in (0..points).map(|point| gathered.add(point * lanes)) {
+                    let rest = std::slice::from_raw_parts_mut(point.add(count), lanes - count);
+                    rest.fill(Complex::new(T::zero(), T::zero()));
                 }
             }
             if let Some(tile) = whole.filter(|_| across.to == 1) {
@@ -155,8 +155,8 @@ impl<T: Scalar> LanePass<T> {
         }
     }
 
-    /// Copies the lines of some tiles to the work memory, or from there to the operand: a few points
-    /// of a few lines at a time, because those of more lines often compete for a place in the cache.
+    /// Copies the lines of some tiles to the work memory, or from there to the operand: some points
+    /// of a few lines at a time, because those of more lines often compete for a place in a cache.
     ///
     /// # Safety
     /// `operand` is valid for these lines, and `work` for as many lanes.
