@@ -44,7 +44,7 @@ CORE = ModuleOrder(
         ("operation",),
         ("cudarc",),
         # Kernels that several operations use.
-        ("cpu_blas",),
+        ("cpu_blas", "lane_fft"),
         # One module for each operation.
         ("fft", "matmul", "structured_matmul", "linalg", "random", "sparse", "contraction"),
         # Steps around Fourier transforms, and lines that the CPU transforms one by one.

@@ -51,6 +51,7 @@ pub mod error;
 pub mod fft;
 pub mod handle;
 mod kernels;
+mod lane_fft;
 pub mod loader;
 pub mod matmul;
 pub mod memory;

@@ -14,9 +14,9 @@ use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::fft::cpu::lines::{
-    LineKernel, LineTiles, Scalar, ScratchBuffer, ScratchPieces, run_lines, table_bytes,
-    useful_threads,
+    LineKernel, LineTiles, Scalar, run_lines, table_bytes, useful_threads,
 };
+use crate::memory::{ScratchBuffer, ScratchPieces};
 use crate::operation::{
     Call, Engine, Execution, OperandSpec, Operation, PlanCache, Problem, RecentPlans, Request,
 };

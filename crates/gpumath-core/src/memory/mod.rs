@@ -13,8 +13,10 @@ mod manager;
 mod pointer;
 mod pointer_attributes;
 mod pool;
+mod scratch;
 mod staging;
 mod strided_copy;
+mod tile_copy;
 
 pub use copy::copy_async;
 pub(crate) use copy::{PitchedMemory, copy_async_in, copy_pitched_async_in};
@@ -28,9 +30,11 @@ pub use pointer_attributes::device_of;
 use pointer_attributes::is_cuda_memory_in;
 pub(crate) use pool::grant_peer_access;
 pub use pool::{StreamOrderedPool, trim};
+pub(crate) use scratch::{ScratchBuffer, ScratchPieces};
 pub use staging::free_idle_staging_buffers;
 pub(crate) use staging::{copy_from_host, copy_to_host};
 pub(crate) use strided_copy::copy_elements;
+pub(crate) use tile_copy::{SIDE, copy_tile};
 
 /// Alignment of everything that CUDA's allocators return, and of the parts of a workspace, in
 /// bytes.

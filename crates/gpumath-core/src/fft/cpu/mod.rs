@@ -1,11 +1,10 @@
-//! Transforms on the CPU: passes over lines, which rustfft and realfft transform, or a library with
-//! FFTW's interface.
+//! Transforms on the CPU: passes over lines, which rustfft and realfft transform, `lane_fft` where
+//! complex lines are strided, or a library with FFTW's interface.
 
 mod engine;
 mod fftw;
 mod passes;
 mod scale;
-mod scratch;
 
 pub use engine::CpuFft;
 pub use fftw::CpuLibrary;

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::fft::Direction;
 use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scale::scale_slice;
-use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
+use crate::memory::{ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// Bytes of lines that follow each other in memory and are transformed by one call of rustfft.

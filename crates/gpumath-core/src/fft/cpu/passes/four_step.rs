@@ -22,8 +22,7 @@ use super::short_lines::{plan_line_by, table_bytes};
 use super::tables::{PURPOSE, Twiddles, exp_i, fill_parallel, for_each_index, sign};
 use crate::error::Result;
 use crate::fft::cpu::fftw::FftwPlanner;
-use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
-use crate::memory::zeroed;
+use crate::memory::{ScratchBuffer, ScratchPieces, zeroed};
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// A planned transform of one long line in one direction.

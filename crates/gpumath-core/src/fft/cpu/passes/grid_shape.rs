@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::short_lines::MAX_POINTS;
+use crate::lane_fft::largest_prime_factor;
 
 /// Columns, or rows, that a thread works on together: their equal points fill two cache lines, or
 /// four in double precision.
@@ -82,19 +83,6 @@ fn is_fast(side: usize) -> bool {
         }
     }
     rest == 1 && side.is_multiple_of(TILE_WIDTH)
-}
-
-pub(super) fn largest_prime_factor(mut number: usize) -> usize {
-    let mut largest = 1;
-    let mut factor = 2;
-    while factor * factor <= number {
-        while number.is_multiple_of(factor) {
-            number /= factor;
-            largest = factor;
-        }
-        factor += 1;
-    }
-    largest.max(number)
 }
 
 #[cfg(test)]

@@ -21,8 +21,7 @@ use super::short_lines::MAX_POINTS;
 use super::tables::{PURPOSE, exp_i, fill_parallel, for_each_index};
 use crate::error::Result;
 use crate::fft::cpu::fftw::FftwPlanner;
-use crate::fft::cpu::scratch::ScratchBuffer;
-use crate::memory::{check_available, zeroed};
+use crate::memory::{ScratchBuffer, check_available, zeroed};
 use crate::parallel::SyncPtr;
 
 /// A planned transform of one long line, from real to complex or back.

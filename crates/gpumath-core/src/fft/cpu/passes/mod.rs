@@ -6,9 +6,9 @@
 
 mod blocks;
 mod complex_pass;
-mod direct_sums;
 mod four_step;
 mod grid_shape;
+mod lane_pass;
 mod line_tiles;
 mod long_real;
 mod real_pass;
@@ -17,7 +17,6 @@ mod tables;
 
 /// What transforms of lines by other modules are made of.
 pub(crate) mod lines {
-    pub(crate) use super::super::scratch::{ScratchBuffer, ScratchPieces};
     pub(crate) use super::line_tiles::{BufferLayout, LineTiles, StridePair};
     pub(crate) use super::real_pass::{LineKernel, run_lines};
     pub(crate) use super::short_lines::{plan_half_line, plan_line, plan_real_line, table_bytes};
@@ -32,15 +31,16 @@ use rustfft::num_complex::Complex;
 
 use self::blocks::{AxisGroup, group_axes};
 use self::complex_pass::ComplexPass;
+use self::lane_pass::LanePass;
 use self::line_tiles::LineTiles;
 use self::real_pass::RealPass;
 pub(super) use self::real_pass::{ForwardLine, InverseLine, LineKernel, make_ends_real};
 use super::fftw::FftwPlanner;
 use super::scale::RealParts;
-use super::scratch::ScratchBuffer;
 use crate::error::Result;
 use crate::fft::{Direction, FftProblem, TransformKind};
-use crate::memory::check_available;
+use crate::lane_fft::Lane;
+use crate::memory::{ScratchBuffer, check_available};
 use crate::parallel::parallel_for;
 use crate::tensor::{BatchDims, Layout};
 
@@ -61,27 +61,9 @@ fn work_of(problem: &FftProblem) -> f64 {
 }
 
 /// The two precisions.
-pub(crate) trait Scalar: FftNum + RealParts<Self> {
-    /// Multiplies and adds, rounded once: in one instruction where the function that calls it was
-    /// compiled for a processor that has it.
-    fn times_plus(self, factor: Self, sum: Self) -> Self;
-}
-
-impl Scalar for f32 {
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that the caller's instruction set counts")]
-    fn times_plus(self, factor: Self, sum: Self) -> Self {
-        self.mul_add(factor, sum)
-    }
-}
-
-impl Scalar for f64 {
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that the caller's instruction set counts")]
-    fn times_plus(self, factor: Self, sum: Self) -> Self {
-        self.mul_add(factor, sum)
-    }
-}
+pub(crate) trait Scalar: FftNum + RealParts<Self> + Lane {}
+impl Scalar for f32 {}
+impl Scalar for f64 {}
 
 /// A planned transform of either precision.
 pub(super) trait Transform: Send + Sync {
@@ -137,6 +119,7 @@ struct Pass<T: Scalar> {
 
 enum PassKernel<T: Scalar> {
     Complex(ComplexPass<T>),
+    Lanes(Box<LanePass<T>>),
     Real(RealPass<T>),
 }
 
@@ -205,6 +188,10 @@ impl<T: Scalar> AxisPasses<T> {
                 let kernel = if is_halved {
                     let is_forward = *kind == TransformKind::R2C;
                     PassKernel::Real(RealPass::new(points, is_forward, lines, threads, library)?)
+                } else if library.is_none()
+                    && let Some(pass) = LanePass::new(points, &lines, threads)
+                {
+                    PassKernel::Lanes(Box::new(pass))
                 } else {
                     let inplace = from == to;
                     // A line's work memory, in which it is transformed, is at least as long as the
@@ -249,6 +236,9 @@ impl<T: Scalar> AxisPasses<T> {
                     PassKernel::Complex(pass) => {
                         pass.run(from.cast(), to.cast(), direction, factor, threads)?;
                     }
+                    PassKernel::Lanes(pass) => {
+                        pass.run(from.cast(), to.cast(), direction, factor, threads)?;
+                    }
                     PassKernel::Real(pass) => pass.run(from, to, factor, threads)?,
                 }
             }
@@ -263,6 +253,7 @@ impl<T: Scalar> Transform for AxisPasses<T> {
         passes
             .map(|pass| match &pass.kernel {
                 PassKernel::Complex(pass) => pass.table_bytes(),
+                PassKernel::Lanes(pass) => pass.table_bytes(),
                 PassKernel::Real(pass) => pass.table_bytes(),
             })
             .sum()

@@ -14,8 +14,7 @@ use super::short_lines::{plan_half_line, plan_real_line, table_bytes};
 use crate::error::Result;
 use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scale::{RealParts, scale_slice};
-use crate::fft::cpu::scratch::{ScratchBuffer, ScratchPieces};
-use crate::memory::Pod;
+use crate::memory::{Pod, ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// The transform of one line.

@@ -11,10 +11,9 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::Scalar;
-use super::direct_sums::plan_direct_sums;
-use super::grid_shape::largest_prime_factor;
 use crate::error::Result;
 use crate::fft::cpu::fftw::FftwPlanner;
+use crate::lane_fft::{largest_prime_factor, plan_direct_sums};
 use crate::memory::check_available;
 
 /// Points of the longest line that is transformed as a whole. Planning it takes less than a second.
@@ -26,7 +25,7 @@ pub(crate) fn plan_line<T: Scalar>(
     direction: FftDirection,
 ) -> Result<Arc<dyn Fft<T>>> {
     check::<T>(points)?;
-    let by_sums = plan_direct_sums(points, direction)?;
+    let by_sums = plan_direct_sums(points, direction, |others| plan_line(others, direction))?;
     Ok(by_sums.unwrap_or_else(|| FftPlanner::new().plan_fft(points, direction)))
 }
 

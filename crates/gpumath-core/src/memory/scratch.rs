@@ -1,11 +1,11 @@
-//! Work memory of CPU transforms. Each thread keeps one small buffer for its next transform, and
-//! the process keeps one large buffer.
+//! Work memory of transforms on the CPU. Each thread keeps one small buffer for its next transform,
+//! and the process keeps one large buffer.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::{Pod, zeroed};
 use crate::error::Result;
-use crate::memory::{Pod, zeroed};
 
 /// A cache line. Buffers are allocated in this unit, which aligns them for any vector instruction.
 #[derive(Clone, Copy)]

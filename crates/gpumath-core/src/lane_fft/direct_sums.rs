@@ -1,0 +1,394 @@
+//! Lines whose length has prime factors that rustfft has no fast kernels for, by sums of products.
+//!
+//! A line of P times Q points is a matrix of P rows and Q columns, and a lane transforms a column:
+//! with s = x(j) + x(P - j) and d = x(j) - x(P - j), the elements k and P - k of its transform are
+//! x(0) + Σ cos(2πjk/P) s ∓ i Σ sin(2πjk/P) d. That is about P products for a number, and for P up
+//! to 59 often takes less time than what rustfft does: for most of these lengths a convolution of
+//! twice the length. After that, the rows are transformed: by rustfft, or by sums of products too.
+
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+use pulp::{Arch, Simd, WithSimd};
+use rustfft::num_complex::Complex;
+use rustfft::{Direction, Fft, FftDirection, FftNum, Length};
+
+use super::arch_of_at_most;
+use super::vectors::{Complexes, Lane};
+use crate::error::Result;
+
+/// Points at most of what is transformed by sums of products, and half of them.
+const MAX_POINTS: usize = 59;
+const MAX_HALF: usize = MAX_POINTS / 2;
+
+/// The least prime factor that is not fast.
+const LEAST_PRIME: usize = 13;
+
+/// Plans a transform by sums of products, and its rows of so many points by `plan_rows`; `None` for
+/// lengths for which they are slower.
+pub(crate) fn plan_direct_sums<T: Lane + FftNum>(
+    points: usize,
+    direction: FftDirection,
+    plan_rows: impl FnOnce(usize) -> Result<Arc<dyn Fft<T>>>,
+) -> Result<Option<Arc<dyn Fft<T>>>> {
+    let prime = largest_prime_factor(points);
+    let others = points / prime.max(1);
+    let Some((arch, lanes)) = arch_of_at_most::<T>(others) else { return Ok(None) };
+    if !are_faster(prime, others, lanes) {
+        return Ok(None);
+    }
+    let rows = if is_fast(others) || others > MAX_POINTS {
+        Rows::Fft(plan_rows(others)?)
+    } else {
+        Rows::Sums(ColumnSums::new((arch, lanes), others, prime, direction))
+    };
+    let columns = ColumnSums::new((arch, lanes), prime, others, direction);
+    Ok(Some(Arc::new(DirectSums {
+        twiddles: columns.twiddles(direction),
+        columns,
+        rows,
+        direction,
+    })))
+}
+
+/// Whether sums of P products, and what follows for Q, take less time than rustfft, as measured on
+/// an AMD EPYC of family 26.
+fn are_faster(prime: usize, others: usize, lanes: usize) -> bool {
+    if !(LEAST_PRIME..=MAX_POINTS).contains(&prime) {
+        return false;
+    }
+    // For these rustfft has neither kernels nor a convolution of a fast length.
+    if !is_fast(prime - 1) {
+        return true;
+    }
+    if is_fast(others) {
+        // The last columns are not computed twice, or they are few; and rustfft is slow at fives.
+        let is_cheap = others >= 3 * lanes && !others.is_multiple_of(5);
+        return lanes >= 8 && (others.is_multiple_of(lanes) || is_cheap);
+    }
+    lanes >= 8 || others > MAX_POINTS || prime + others <= 64
+}
+
+fn is_fast(points: usize) -> bool {
+    largest_prime_factor(points) < LEAST_PRIME
+}
+
+/// Returns the largest prime factor; 1 for 1.
+pub(crate) fn largest_prime_factor(mut number: usize) -> usize {
+    let mut largest = 1;
+    let mut factor = 2;
+    while factor * factor <= number {
+        while number.is_multiple_of(factor) {
+            number /= factor;
+            largest = factor;
+        }
+        factor += 1;
+    }
+    largest.max(number)
+}
+
+/// A transform of lines of P times Q points.
+struct DirectSums<T: Lane + FftNum> {
+    columns: ColumnSums<T>,
+    rows: Rows<T>,
+    direction: FftDirection,
+    /// exp(∓2πi·column·k/PQ), by groups of columns and k from 1 on.
+    twiddles: Vec<Complex<T>>,
+}
+
+/// The second half of a transform.
+enum Rows<T: Lane + FftNum> {
+    Fft(Arc<dyn Fft<T>>),
+    Sums(ColumnSums<T>),
+}
+
+/// Transforms of the columns of a matrix, of which there are as many as lanes or more.
+struct ColumnSums<T> {
+    arch: Arch,
+    lanes: usize,
+    points: usize,
+    columns: usize,
+    /// The cosine and ∓ the sine of 2πjk/P, by k from 1 to P / 2 and j from 1 to (P - 1) / 2.
+    units: Vec<[T; 2]>,
+}
+
+/// Returns exp(∓2πi·numerator/denominator).
+fn unit<T: Lane>(numerator: usize, denominator: usize, direction: FftDirection) -> [T; 2] {
+    let (sin, cos) = (2.0 * PI * numerator as f64 / denominator as f64).sin_cos();
+    let is_forward = direction == FftDirection::Forward;
+    [cos, if is_forward { -sin } else { sin }].map(T::rounded)
+}
+
+/// The first columns of the groups that are transformed at once. The last group may begin with
+/// columns of the one before it, which are then computed twice.
+fn groups(columns: usize, lanes: usize) -> impl Iterator<Item = usize> {
+    (0..columns.div_ceil(lanes)).map(move |group| (group * lanes).min(columns - lanes))
+}
+
+impl<T: Lane> ColumnSums<T> {
+    fn new(
+        (arch, lanes): (Arch, usize),
+        points: usize,
+        columns: usize,
+        direction: FftDirection,
+    ) -> Self {
+        let pairs = (1..=points / 2).flat_map(|k| (1..=(points - 1) / 2).map(move |j| j * k));
+        let units = pairs.map(|product| unit(product % points, points, direction)).collect();
+        Self { arch, lanes, points, columns, units }
+    }
+
+    /// Returns the factors between columns and rows: for each group of columns and each element of
+    /// a column but the first, one for each column.
+    fn twiddles(&self, direction: FftDirection) -> Vec<Complex<T>> {
+        let mut twiddles = Vec::new();
+        for first in groups(self.columns, self.lanes) {
+            for k in 1..self.points {
+                twiddles.extend((first..first + self.lanes).map(|column| {
+                    let [re, im] = unit(column * k, self.points * self.columns, direction);
+                    Complex::new(re, im)
+                }));
+            }
+        }
+        twiddles
+    }
+
+    /// Transforms all columns, and multiplies the results by the twiddle factors if there are any.
+    fn run(&self, from: &[Complex<T>], to: &mut [Complex<T>], twiddles: &[Complex<T>]) {
+        self.arch.dispatch(RunColumns { sums: self, from, to, twiddles });
+    }
+}
+
+struct RunColumns<'a, T> {
+    sums: &'a ColumnSums<T>,
+    from: &'a [Complex<T>],
+    to: &'a mut [Complex<T>],
+    twiddles: &'a [Complex<T>],
+}
+
+impl<T: Lane> WithSimd for RunColumns<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self {
+            sums: &ColumnSums { lanes, points, columns, ref units, .. },
+            from,
+            to,
+            twiddles,
+        } = self;
+        let (half, zero) = ((points - 1) / 2, Complexes::<T, S>::zero(simd));
+        let (mut sums, mut differences) = ([zero; MAX_HALF], [zero; MAX_HALF]);
+        let (sums, differences) = (&mut sums[..half], &mut differences[..half]);
+        for (group, first) in groups(columns, lanes).enumerate() {
+            let load = |row: usize| Complexes::load(simd, &from[row * columns + first..][..lanes]);
+            let twiddle = |row: usize| {
+                let at = (group * (points - 1) + row - 1) * lanes;
+                twiddles.get(at..at + lanes).map(|factors| Complexes::load(simd, factors))
+            };
+            let start = load(0);
+            let middle = if points.is_multiple_of(2) { load(points / 2) } else { zero };
+            let mut total = start.plus(simd, middle);
+            for (j, (sum, difference)) in sums.iter_mut().zip(differences.iter_mut()).enumerate() {
+                let (a, b) = (load(j + 1), load(points - 1 - j));
+                (*sum, *difference) = (a.plus(simd, b), a.minus(simd, b));
+                total = total.plus(simd, *sum);
+            }
+            total.store(simd, &mut to[first..][..lanes]);
+            // Two elements at a time, so that the processor need not wait for its sums.
+            for k in (1..=points / 2).step_by(2) {
+                let next = (k + 1).min(points / 2);
+                let units = |k: usize| &units[(k - 1) * half..][..half];
+                let begin = |k: usize| {
+                    let is_even = k.is_multiple_of(2);
+                    if is_even { start.plus(simd, middle) } else { start.minus(simd, middle) }
+                };
+                let (mut even, mut odd) = (begin(k), zero);
+                let (mut next_even, mut next_odd) = (begin(next), zero);
+                let terms = units(k).iter().zip(units(next)).zip(sums.iter()).zip(&*differences);
+                for (((unit, next_unit), sum), difference) in terms {
+                    let [cos, sin] = unit.map(|part| T::splat(simd, part));
+                    let [next_cos, next_sin] = next_unit.map(|part| T::splat(simd, part));
+                    even = sum.times_plus(simd, cos, even);
+                    odd = difference.times_plus(simd, sin, odd);
+                    next_even = sum.times_plus(simd, next_cos, next_even);
+                    next_odd = difference.times_plus(simd, next_sin, next_odd);
+                }
+                for (row, even, odd) in [(k, even, odd), (next, next_even, next_odd)] {
+                    let mirrored = even.minus_i(simd, odd);
+                    for (row, value) in [(row, even.plus_i(simd, odd)), (points - row, mirrored)] {
+                        let value =
+                            twiddle(row).map_or(value, |factors| value.times(simd, factors));
+                        value.store(simd, &mut to[row * columns + first..][..lanes]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Lane + FftNum> DirectSums<T> {
+    /// Transforms one line, first into `work`, which has as many numbers.
+    fn run(&self, from: &[Complex<T>], work: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+        self.columns.run(from, work, &self.twiddles);
+        if let Rows::Fft(rows) = &self.rows {
+            rows.process_with_scratch(work, scratch);
+        }
+    }
+
+    /// Ends the transform of the line in `work`.
+    fn finish(&self, work: &[Complex<T>], to: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+        match &self.rows {
+            Rows::Fft(_) => self.transpose(work, to),
+            Rows::Sums(sums) => {
+                let turned = &mut scratch[..work.len()];
+                self.transpose(work, turned);
+                sums.run(turned, to, &[]);
+            }
+        }
+    }
+
+    /// Copies a matrix of P rows column after column.
+    fn transpose(&self, from: &[Complex<T>], to: &mut [Complex<T>]) {
+        let ColumnSums { points, columns, .. } = self.columns;
+        for (column, line) in to.chunks_exact_mut(points).enumerate() {
+            for (to, row) in line.iter_mut().zip(from.chunks_exact(columns)) {
+                *to = row[column];
+            }
+        }
+    }
+}
+
+impl<T: Lane + FftNum> Length for DirectSums<T> {
+    fn len(&self) -> usize {
+        self.columns.points * self.columns.columns
+    }
+}
+
+impl<T: Lane + FftNum> Direction for DirectSums<T> {
+    fn fft_direction(&self) -> FftDirection {
+        self.direction
+    }
+}
+
+impl<T: Lane + FftNum> Fft<T> for DirectSums<T> {
+    fn process_immutable_with_scratch(
+        &self,
+        input: &[Complex<T>],
+        output: &mut [Complex<T>],
+        scratch: &mut [Complex<T>],
+    ) {
+        let (work, scratch) = scratch.split_at_mut(self.len());
+        let lines = input.chunks_exact(self.len()).zip(output.chunks_exact_mut(self.len()));
+        for (from, to) in lines {
+            self.run(from, work, scratch);
+            self.finish(work, to, scratch);
+        }
+    }
+
+    fn process_outofplace_with_scratch(
+        &self,
+        input: &mut [Complex<T>],
+        output: &mut [Complex<T>],
+        scratch: &mut [Complex<T>],
+    ) {
+        self.process_immutable_with_scratch(input, output, scratch);
+    }
+
+    fn process_with_scratch(&self, buffer: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+        let (work, scratch) = scratch.split_at_mut(self.len());
+        for line in buffer.chunks_exact_mut(self.len()) {
+            self.run(line, work, scratch);
+            self.finish(work, line, scratch);
+        }
+    }
+
+    fn get_inplace_scratch_len(&self) -> usize {
+        let of_rows = match &self.rows {
+            Rows::Fft(rows) => rows.get_inplace_scratch_len(),
+            Rows::Sums(_) => self.len(),
+        };
+        self.len() + of_rows
+    }
+
+    fn get_outofplace_scratch_len(&self) -> usize {
+        self.get_inplace_scratch_len()
+    }
+
+    fn get_immutable_scratch_len(&self) -> usize {
+        self.get_inplace_scratch_len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustfft::FftPlanner;
+    use rustfft::num_traits::ToPrimitive;
+
+    use super::*;
+
+    fn plan<T: Lane + FftNum>(points: usize, direction: FftDirection) -> Option<Arc<dyn Fft<T>>> {
+        let rows = |others| Ok(FftPlanner::new().plan_fft(others, direction));
+        plan_direct_sums::<T>(points, direction, rows).unwrap()
+    }
+
+    /// Compares transforms of a length with rustfft's, in both directions and in all three ways.
+    fn check<T: Lane + FftNum + ToPrimitive>(points: usize, tolerance: f64) {
+        let wide = |value: T| value.to_f64().unwrap();
+        for direction in [FftDirection::Forward, FftDirection::Inverse] {
+            // A processor may have no vectors, or longer ones than a line has columns.
+            let Some(fft) = plan::<T>(points, direction) else { continue };
+            assert_eq!((fft.len(), fft.fft_direction()), (points, direction));
+            let of = |at: usize| T::rounded(((at * at + 7 * at) as f64).sin());
+            let from: Vec<Complex<T>> =
+                (0..2 * points).map(|at| Complex::new(of(at), of(at + 5 * points))).collect();
+            let mut expected: Vec<Complex<f64>> =
+                from.iter().map(|value| Complex::new(wide(value.re), wide(value.im))).collect();
+            FftPlanner::new().plan_fft(points, direction).process(&mut expected);
+            let mut results = [from.clone(), from.clone(), from.clone()];
+            let mut scratch = from.clone();
+            scratch.resize(fft.get_inplace_scratch_len(), Complex::new(T::zero(), T::zero()));
+            let [in_place, moved, kept] = &mut results;
+            fft.process_with_scratch(in_place, &mut scratch);
+            fft.process_outofplace_with_scratch(&mut from.clone(), moved, &mut scratch);
+            fft.process_immutable_with_scratch(&from, kept, &mut scratch);
+            for result in results {
+                for (value, expected) in result.iter().zip(&expected) {
+                    let value = Complex::new(wide(value.re), wide(value.im));
+                    let error: Complex<f64> = value - *expected;
+                    assert!(error.norm() < tolerance * points as f64, "{points} {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn awkward_lengths_are_transformed() {
+        // Of two awkward factors, of three, of even and odd ones, and of one with fast others.
+        for points in [169, 299, 598, 722, 13 * 17 * 19, 4 * 13 * 13 * 5, 47 * 4, 53 * 30, 59 * 47]
+        {
+            check::<f64>(points, 1e-14);
+        }
+        for points in [169, 598, 928, 1517, 1682, 13 * 8, 13 * 17 * 19, 59 * 8, 59 * 58] {
+            check::<f32>(points, 3e-6);
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn awkward_lengths_are_not_left_to_rustfft() {
+        if std::arch::is_x86_feature_detected!("avx2") {
+            for points in [299, 598, 722, 13 * 17 * 19, 59 * 47] {
+                assert!(plan::<f64>(points, FftDirection::Forward).is_some());
+                assert!(plan::<f32>(points, FftDirection::Forward).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn other_lengths_are_left_to_rustfft() {
+        for points in [0, 1, 2, 13, 26, 61, 64, 117, 1000, 61 * 64, 67 * 13] {
+            assert!(plan::<f64>(points, FftDirection::Forward).is_none(), "{points}");
+            assert!(plan::<f32>(points, FftDirection::Forward).is_none(), "{points}");
+        }
+    }
+}
