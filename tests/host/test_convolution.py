@@ -211,3 +211,26 @@ def test_arrays_of_two_places_are_refused() -> None:
     cupy = pytest.importorskip("cupy")
     with pytest.raises(ValueError, match="in1 is of cupy on device 0, and in2 of numpy"):
         fft.convolve(cupy.ones(3), np.ones(3))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("dtype", "shape", "taps", "mode"),
+    [
+        (np.float32, (3, 3_000_001), 501, "full"),
+        (np.float64, (4_300_000,), 3000, "same"),
+        (np.complex64, (4_200_001,), 77, "valid"),
+        (np.complex128, (2, 1_100_003), 1000, "full"),
+    ],
+)
+def test_pieces_on_a_gpu(dtype: Any, shape: tuple[int, ...], taps: int, mode: Any) -> None:
+    cupy = pytest.importorskip("cupy")
+    a, b = drawn(shape, dtype), drawn((1,) * (len(shape) - 1) + (taps,), dtype)
+    axis = len(shape) - 1
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    wanted = scipy.signal.oaconvolve(a.astype(wide), b.astype(wide), mode, axes=axis)
+    single = np.finfo(dtype).eps > 1e-10
+    for function in (fft.oaconvolve, fft.fftconvolve, fft.convolve):
+        found = function(cupy.asarray(a), cupy.asarray(b), mode, axes=axis)
+        assert (found.dtype, found.shape) == (a.dtype, wanted.shape)
+        np.testing.assert_allclose(found.get(), wanted, rtol=0, atol=2e-3 if single else 1e-10)

@@ -3,18 +3,21 @@
 //
 // Neighbouring threads compute neighbours along the result's fastest dimension. Where another
 // dimension is convolved too, a thread computes several elements along that one, so that it loads
-// most elements of the source once for several products.
+// most elements of the source once for several products. Where that leaves a GPU with few threads,
+// several threads share the lines of the filter for the same elements.
 
 typedef long long Integer;
 typedef unsigned long long Count;
 
 // TAPS elements of the filter are taken at a time.
-enum { MAX_RANK = 48, MAX_AXES = 4, TAPS = 4 };
+enum { MAX_RANK = 48, MAX_AXES = 4, TAPS = 4, THREADS = 256 };
 
 // Has a counterpart in kernels/convolution.rs. Unused axes come first, and have one element each.
 // A thread computes its elements along the last axis.
 struct Convolution {
     Count count;
+    // Threads that share the lines of the filter, a power of two.
+    Integer sharers;
     Integer rank;
     const void* filter;
     // Elements of the result along the last axis, and the distance between neighbours there.
@@ -51,6 +54,17 @@ __device__ void add_product(Complex<Real>& sum, Complex<Real> a, Complex<Real> b
     sum.real -= a.imaginary * b.imaginary;
     sum.imaginary += a.real * b.imaginary;
     sum.imaginary += a.imaginary * b.real;
+}
+
+template <typename Real>
+__device__ void add(Real& sum, Real value) {
+    sum += value;
+}
+
+template <typename Real>
+__device__ void add(Complex<Real>& sum, Complex<Real> value) {
+    sum.real += value.real;
+    sum.imaginary += value.imaginary;
 }
 
 // Adds the products with TAPS elements of a line of the filter, from its element `tap` on, to the
@@ -99,10 +113,11 @@ __device__ void add_line(T (&sums)[ELEMENTS], const T* from, const T* filter, In
 }
 
 // Computes the sums of one thread. Goes along the other axes; `at` is the position in the full
-// convolution.
+// convolution. The thread takes every so many lines of the filter, from `sharer` on.
 template <int ELEMENTS, typename T, typename Step>
 __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
-                        const Integer (&at)[MAX_AXES], const Convolution& call, Step step) {
+                        const Integer (&at)[MAX_AXES], Integer sharer, const Convolution& call,
+                        Step step) {
 #pragma unroll 1
     for (Integer i = 0; i < call.taps[0]; ++i) {
         const Integer point0 = at[0] - i;
@@ -118,7 +133,7 @@ __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
             const T* from1 = from + point0 * call.from_steps[0] + point1 * call.from_steps[1];
             const T* filter1 = filter + i * call.filter_steps[0] + j * call.filter_steps[1];
 #pragma unroll 1
-            for (Integer k = 0; k < call.taps[2]; ++k) {
+            for (Integer k = sharer; k < call.taps[2]; k += call.sharers) {
                 const Integer point2 = at[2] - k;
                 if (point2 >= 0 && point2 < call.points[2]) {
                     add_line(sums, from1 + point2 * call.from_steps[2],
@@ -129,14 +144,41 @@ __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
     }
 }
 
+// Adds up the sums of the threads that share elements, for the first of them.
+template <int ELEMENTS, typename T>
+__device__ void join(T (&sums)[ELEMENTS], int place, int sharer, int width,
+                     const Convolution& call) {
+    __shared__ T shared[ELEMENTS * THREADS];
+    __syncthreads();
+#pragma unroll
+    for (int element = 0; element < ELEMENTS; ++element) {
+        shared[element * THREADS + sharer * width + place] = sums[element];
+    }
+    __syncthreads();
+    if (sharer > 0) {
+        return;
+    }
+#pragma unroll 1
+    for (int other = 1; other < call.sharers; ++other) {
+#pragma unroll
+        for (int element = 0; element < ELEMENTS; ++element) {
+            add(sums[element], shared[element * THREADS + other * width + place]);
+        }
+    }
+}
+
 template <int ELEMENTS, typename T, typename Step>
 __device__ void convolve(void* to, const void* from, const Convolution& call) {
-    const Count all = static_cast<Count>(gridDim.x) * blockDim.x;
+    // Neighbouring threads compute neighbours. All threads of a block go on together.
+    const int width = THREADS / static_cast<int>(call.sharers);
+    const int place = static_cast<int>(threadIdx.x) % width;
+    const int sharer = static_cast<int>(threadIdx.x) / width;
+    const Count all = static_cast<Count>(gridDim.x) * width;
 #pragma unroll 1
-    for (Count index = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
-         index < call.count; index += all) {
+    for (Count first = static_cast<Count>(blockIdx.x) * width; first < call.count; first += all) {
+        const Count index = first + place;
         Integer to_offset = 0, from_offset = 0, filter_offset = 0, at[MAX_AXES] = {};
-        Count rest = index;
+        Count rest = index < call.count ? index : 0;
 #pragma unroll 1
         for (Integer dim = call.rank - 1; dim >= 0; --dim) {
             const Count extent = call.extents[dim];
@@ -147,31 +189,36 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
             } else {
                 quotient = rest / extent;
             }
-            const Integer place = static_cast<Integer>(rest - quotient * extent);
+            const Integer place_there = static_cast<Integer>(rest - quotient * extent);
             rest = quotient;
-            to_offset += place * call.to[dim];
-            from_offset += place * call.from[dim];
-            filter_offset += place * call.filters[dim];
+            to_offset += place_there * call.to[dim];
+            from_offset += place_there * call.from[dim];
+            filter_offset += place_there * call.filters[dim];
 #pragma unroll
             for (int axis = 0; axis < MAX_AXES; ++axis) {
-                at[axis] = dim == call.dims[axis] ? place : at[axis];
+                at[axis] = dim == call.dims[axis] ? place_there : at[axis];
             }
         }
         at[MAX_AXES - 1] *= ELEMENTS;
-        const Integer place = at[MAX_AXES - 1];
+        const Integer start = at[MAX_AXES - 1];
 #pragma unroll
         for (int axis = 0; axis < MAX_AXES; ++axis) {
             at[axis] += call.starts[axis];
         }
         T sums[ELEMENTS] = {};
         add_all(sums, static_cast<const T*>(from) + from_offset,
-                static_cast<const T*>(call.filter) + filter_offset, at, call,
+                static_cast<const T*>(call.filter) + filter_offset, at, sharer, call,
                 static_cast<Step>(call.from_steps[MAX_AXES - 1]));
-        T* target = static_cast<T*>(to) + to_offset;
+        if (call.sharers > 1) {
+            join(sums, place, sharer, width, call);
+        }
+        if (sharer == 0 && index < call.count) {
+            T* target = static_cast<T*>(to) + to_offset;
 #pragma unroll
-        for (int element = 0; element < ELEMENTS; ++element) {
-            if (place + element < call.wanted) {
-                target[element * call.to_step] = sums[element];
+            for (int element = 0; element < ELEMENTS; ++element) {
+                if (start + element < call.wanted) {
+                    target[element * call.to_step] = sums[element];
+                }
             }
         }
     }

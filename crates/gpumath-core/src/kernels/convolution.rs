@@ -9,6 +9,9 @@ const MAX_AXES: usize = 4;
 /// Elements of the result that a thread computes, where another dimension than the axis is the
 /// result's fastest one.
 const ELEMENTS: i64 = 8;
+/// Threads below which a GPU is not busy, and most of them that share lines of the filter.
+const BUSY_THREADS: u64 = 1 << 16;
+const MOST_SHARERS: i64 = 16;
 /// Strides below this keep the offsets of what such a thread loads in 32 bits.
 const MAX_STEP: u64 = 1 << 27;
 
@@ -17,6 +20,7 @@ const MAX_STEP: u64 = 1 << 27;
 #[repr(C)]
 pub(crate) struct ConvolutionCall {
     count: u64,
+    sharers: i64,
     rank: i64,
     filter: usize,
     wanted: i64,
@@ -65,6 +69,7 @@ impl ConvolutionCall {
         let elements = if is_wide(last) { ELEMENTS } else { 1 };
         let mut call = Self {
             count: 1,
+            sharers: 1,
             rank: kept.len() as i64,
             filter: filter_address,
             wanted: to.shape[last],
@@ -106,11 +111,16 @@ impl ConvolutionCall {
         call.filters = of(&|dim| shared(filter, dim))?;
         call.to = of(&|dim| to.strides[dim] * if dim == last { elements } else { 1 })?;
         call.count = kept.iter().map(|&dim| parts(dim as usize) as u64).product();
+        let lines = call.taps[MAX_AXES - 2].min(MOST_SHARERS);
+        while 2 * call.sharers <= lines && 2 * call.count() <= BUSY_THREADS {
+            call.sharers *= 2;
+        }
         Ok((call, elements > 1))
     }
 
+    /// Returns how many threads there are.
     pub(super) fn count(&self) -> u64 {
-        self.count
+        self.count * self.sharers.cast_unsigned()
     }
 }
 
@@ -130,6 +140,7 @@ mod tests {
             ConvolutionCall::of(&to, &from, &filter, 64, &[1, 2], &[0, 2, 4]).unwrap();
         assert!(is_wide);
         assert_eq!((call.count, call.rank, call.wanted, call.to_step), (3 * 3 * 30, 3, 20, 30));
+        assert_eq!((call.sharers, call.count()), (4, 4 * 3 * 3 * 30));
         assert_eq!(call.dims, [-1, -1, 2, 1]);
         assert_eq!((call.taps, call.points), ([1, 1, 5, 3], [1, 1, 32, 22]));
         assert_eq!((call.starts, call.from_steps), ([0, 0, 4, 2], [0, 0, 1, 32]));

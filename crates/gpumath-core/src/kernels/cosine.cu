@@ -7,6 +7,9 @@ typedef unsigned long long Count;
 
 enum { MAX_RANK = 48 };
 
+// Threads of a block, and elements that each of them computes of a long line.
+enum { THREADS = 256, ROUNDS = 8, TILE = THREADS * ROUNDS };
+
 // In the order of `CosineStep`.
 enum Step { EXTEND, TAKE, FOLD2, TURN2, TURN3, UNFOLD3, PACK4, UNPACK4, FOLD4, TURN4 };
 
@@ -50,6 +53,8 @@ template <typename Real>
 struct Line {
     const void* from;
     const CosineStep& call;
+    // 1 / 2N.
+    double reciprocal;
 
     // The factor of an element at one of the ends.
     __device__ Real weight(Integer i) const {
@@ -103,12 +108,12 @@ __device__ Complex<Real> before(const Line<Real>& line, Integer j) {
             return {call.is_sine && i % 2 != 0 ? -value : value, 0};
         }
         case TURN3: {
-            const Complex<Real> unit = turn(j, 0.5 / n, Real());
+            const Complex<Real> unit = turn(j, line.reciprocal, Real());
             const Real a = line.turned(j), b = j == 0 ? 0 : line.turned(n - j);
             return {unit.real * a + unit.imaginary * b, unit.imaginary * a - unit.real * b};
         }
         case PACK4: {
-            const Complex<Real> unit = turn(4 * j + 1, 0.25 / n, Real());
+            const Complex<Real> unit = turn(4 * j + 1, 0.5 * line.reciprocal, Real());
             const Real a = line.turned(2 * j), b = line.turned(n - 1 - 2 * j);
             return {unit.real * a + unit.imaginary * b, unit.real * b - unit.imaginary * a};
         }
@@ -133,7 +138,7 @@ __device__ Real after(const Line<Real>& line, Integer k) {
             return call.is_sine ? -line.complex(k + 1).imaginary : line.complex(k).real;
         case TURN2: {
             const Integer i = call.is_sine ? n - 1 - k : k;
-            const Complex<Real> unit = turn(i, 0.5 / n, Real()), value = line.hermitian(i);
+            const Complex<Real> unit = turn(i, line.reciprocal, Real()), value = line.hermitian(i);
             return 2 * (unit.real * value.real + unit.imaginary * value.imaginary);
         }
         case UNFOLD3: {
@@ -143,7 +148,7 @@ __device__ Real after(const Line<Real>& line, Integer k) {
         case UNPACK4: {
             const bool is_real = k % 2 == 0;
             const Integer i = is_real ? k / 2 : (n - 1 - k) / 2;
-            const Complex<Real> unit = turn(i, 1.0 / n, Real()), value = line.complex(i);
+            const Complex<Real> unit = turn(i, 2 * line.reciprocal, Real()), value = line.complex(i);
             const Real found =
                 is_real ? unit.real * value.real + unit.imaginary * value.imaginary
                         : unit.imaginary * value.real - unit.real * value.imaginary;
@@ -164,13 +169,81 @@ __device__ bool is_before(Integer step) {
     return step == EXTEND || step == FOLD2 || step == TURN3 || step == PACK4 || step == FOLD4;
 }
 
+// Computes element `j` of a line of the target.
+template <typename Real>
+__device__ void compute(void* to, Integer to_offset, const Line<Real>& line, Integer j) {
+    const CosineStep& call = line.call;
+    if (!is_before(call.step)) {
+        const Real weight = static_cast<Real>(call.scale) * line.weight(j);
+        static_cast<Real*>(to)[to_offset] = weight * after(line, j);
+    } else if (call.step == TURN3 || call.step == PACK4) {
+        static_cast<Complex<Real>*>(to)[to_offset] = before(line, j);
+    } else {
+        static_cast<Real*>(to)[to_offset] = before(line, j).real;
+    }
+}
+
+// An index as its place along a dimension and the rest.
+__device__ Integer place_of(Count& rest, Count extent) {
+    Count quotient;
+    if ((rest >> 32) == 0 && (extent >> 32) == 0) {
+        // A division of 32 bits takes a fraction of the time.
+        quotient = static_cast<unsigned>(rest) / static_cast<unsigned>(extent);
+    } else {
+        quotient = rest / extent;
+    }
+    const Integer place = static_cast<Integer>(rest - quotient * extent);
+    rest = quotient;
+    return place;
+}
+
+// Long lines along the last dimension: a block computes a tile of one line, so that a thread finds
+// the line once for several elements.
+template <typename Real>
+__device__ void long_lines(void* to, const void* from, const CosineStep& call, Integer from_size) {
+    const Integer axis = call.rank - 1, extent = call.extents[axis];
+    const Count tiles_of_line = (static_cast<Count>(extent) + TILE - 1) / TILE;
+    const Count tiles = call.count / static_cast<Count>(extent) * tiles_of_line;
+    // Neighbouring threads take elements from both ends of a line in turns, where these come from
+    // neighbours of the source, which is then read once.
+    const bool takes_turns = call.step == FOLD2 || call.step == TURN2;
+    const double reciprocal = 0.5 / static_cast<double>(call.points);
+#pragma unroll 1
+    for (Count tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        Count rest = tile;
+        const Integer start = place_of(rest, tiles_of_line) * TILE + threadIdx.x;
+        Integer to_offset = 0, from_offset = 0;
+#pragma unroll 1
+        for (Integer dim = axis - 1; dim >= 0; --dim) {
+            const Integer at = place_of(rest, call.extents[dim]);
+            to_offset += at * call.to[dim];
+            from_offset += at * call.from[dim];
+        }
+        const Line<Real> line{static_cast<const char*>(from) + from_offset * from_size, call,
+                              reciprocal};
+#pragma unroll 1
+        for (int round = 0; round < ROUNDS; ++round) {
+            const Integer at = start + round * THREADS;
+            if (at < extent) {
+                const Integer other = at % 2 == 0 ? at / 2 : extent - (at + 1) / 2;
+                const Integer j = takes_turns ? other : at;
+                compute(to, to_offset + j * call.to[axis], line, j);
+            }
+        }
+    }
+}
+
 template <typename Real>
 __device__ void cosine(void* to, const void* from, const CosineStep& call) {
     const Count all = static_cast<Count>(gridDim.x) * blockDim.x;
-    const bool is_complex = call.step == TURN3 || call.step == PACK4;
     const bool from_complex = call.step == TAKE || call.step == TURN2 || call.step == UNPACK4 ||
                               call.step == TURN4;
     const Integer from_size = from_complex ? sizeof(Complex<Real>) : sizeof(Real);
+    const double reciprocal = 0.5 / static_cast<double>(call.points);
+    if (call.axis == call.rank - 1 && call.extents[call.axis] >= TILE) {
+        long_lines<Real>(to, from, call, from_size);
+        return;
+    }
 #pragma unroll 1
     for (Count index = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
          index < call.count; index += all) {
@@ -178,29 +251,14 @@ __device__ void cosine(void* to, const void* from, const CosineStep& call) {
         Count rest = index;
 #pragma unroll 1
         for (Integer dim = call.rank - 1; dim >= 0; --dim) {
-            const Count extent = call.extents[dim];
-            Count quotient;
-            if ((rest >> 32) == 0 && (extent >> 32) == 0) {
-                // A division of 32 bits takes a fraction of the time.
-                quotient = static_cast<unsigned>(rest) / static_cast<unsigned>(extent);
-            } else {
-                quotient = rest / extent;
-            }
-            const Integer at = static_cast<Integer>(rest - quotient * extent);
-            rest = quotient;
+            const Integer at = place_of(rest, call.extents[dim]);
             to_offset += at * call.to[dim];
             from_offset += at * call.from[dim];
             j = dim == call.axis ? at : j;
         }
-        const Line<Real> line{static_cast<const char*>(from) + from_offset * from_size, call};
-        if (!is_before(call.step)) {
-            const Real weight = static_cast<Real>(call.scale) * line.weight(j);
-            static_cast<Real*>(to)[to_offset] = weight * after(line, j);
-        } else if (is_complex) {
-            static_cast<Complex<Real>*>(to)[to_offset] = before(line, j);
-        } else {
-            static_cast<Real*>(to)[to_offset] = before(line, j).real;
-        }
+        const Line<Real> line{static_cast<const char*>(from) + from_offset * from_size, call,
+                              reciprocal};
+        compute(to, to_offset, line, j);
     }
 }
 

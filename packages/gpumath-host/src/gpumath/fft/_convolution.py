@@ -139,10 +139,11 @@ def correlate(
 def fftconvolve(
     in1: Any, in2: Any, mode: Mode = "full", axes: Sequence[int] | int | None = None
 ) -> Any:
-    """Convolve two arrays by transforms of the whole arrays.
+    """Convolve two arrays by transforms.
 
-    Like `scipy.signal.fftconvolve`. The parameters and the errors are those of `convolve`. The
-    result is of a floating-point type, also for integers.
+    Like `scipy.signal.fftconvolve`. The whole arrays are transformed; on a GPU, pieces of a long
+    signal that has a much shorter filter. The parameters and the errors are those of `convolve`.
+    The result is of a floating-point type, also for integers.
 
     Examples
     --------
@@ -224,13 +225,14 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
         for a in sorted(chosen)
         if min(x.shape[a], h.shape[a]) > 1 or max(x.shape[a], h.shape[a]) != shape[a]
     )
-    product = Product(x, h, long, starts, shape, types.name)
-    way, pieces = _way(product, method, is_on_gpu)
+    product = Product(x, h, long, starts, shape, types.name, is_on_gpu)
+    way, pieces = _way(product, method)
     # Half precision is summed up in single precision where a kernel does that.
     is_half_by_kernel = is_on_gpu and types.name == "float16"
     name = types.name if way == "direct" and not is_half_by_kernel else types.floating
     if name != types.name or not are_ready:
-        product = Product(to_dtype(x, name), to_dtype(h, name), long, starts, shape, name)
+        converted = to_dtype(x, name), to_dtype(h, name)
+        product = Product(*converted, long, starts, shape, name, is_on_gpu)
     if way == "direct":
         is_by_kernel = is_on_gpu and has_kernel(product)
         result = by_kernel(product) if is_by_kernel else by_shifts(product)
@@ -240,7 +242,7 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     if not long:
         result = product.x * product.h
     elif pieces is not None:
-        result = by_pieces(product, pieces, is_on_gpu)
+        result = by_pieces(product, pieces)
     else:
         result = by_transforms(product)
     if method in ("whole", "pieces") or name == types.name:
@@ -280,24 +282,24 @@ def _remember(asked: object, call: _KernelCall) -> None:
     _KERNEL_CALLS[asked] = call
 
 
-def _way(product: Product, method: str, is_on_gpu: bool) -> tuple[str, Pieces | None]:
+def _way(product: Product, method: str) -> tuple[str, Pieces | None]:
     """Choose between products and transforms, and between whole arrays and pieces."""
     if method == "direct" or not product.axes:
         return method, None
+    if method == "pieces" or (method == "whole" and product.is_on_gpu):
+        return "fft", pieces_of(product)
     if method == "whole":
         return "fft", None
-    if method == "pieces":
-        return "fft", pieces_of(product, is_on_gpu)
-    is_by_kernel = is_on_gpu and has_kernel(product)
+    is_by_kernel = product.is_on_gpu and has_kernel(product)
     direct = math.inf
     if method == "auto":
-        direct = kernel_cost(product) if is_by_kernel else shifts_cost(product, is_on_gpu)
+        direct = kernel_cost(product) if is_by_kernel else shifts_cost(product)
     if direct < OVERHEAD:
         return "direct", None
-    if is_by_kernel and direct < transforms_cost_on_gpu(product):
+    cost, pieces = transforms_cost(product), pieces_of(product)
+    if is_by_kernel and direct < transforms_cost_on_gpu(product, pieces):
         return "direct", None
-    cost, pieces = transforms_cost(product), pieces_of(product, is_on_gpu)
-    if pieces is not None:
+    if pieces is not None and not product.is_on_gpu:
         cost_of_pieces = pieces_cost(product, pieces)
         pieces, cost = (pieces, cost_of_pieces) if cost_of_pieces < cost else (None, cost)
     is_faster = direct < cost and not is_by_kernel

@@ -30,11 +30,14 @@ class _KernelCosts(NamedTuple):
 
 
 _KERNEL_COSTS = {
-    "float32": _KernelCosts(0.22, 1.44, 115),
-    "float64": _KernelCosts(0.26, 2.4, 107),
-    "complex64": _KernelCosts(0.37, 3.6, 134),
-    "complex128": _KernelCosts(0.62, 7.2, 190),
+    "float32": _KernelCosts(0.18, 1.44, 115),
+    "float64": _KernelCosts(0.21, 2.4, 107),
+    "complex64": _KernelCosts(0.28, 3.6, 134),
+    "complex128": _KernelCosts(0.50, 7.2, 190),
 }
+
+# Picoseconds for an element of the result to begin a line of the filter.
+_LINE_COST = 1.2
 
 # Nanoseconds that a product and its sum take on a CPU, by the bytes of an element, and what their
 # Python code takes: for all elements of the longer array at a time, and for all windows of it.
@@ -89,17 +92,22 @@ def kernel_cost(product: Product) -> float:
     wide = [a for a in product.axes if a != last and product.shape[a] > 1]
     axis = max(wide or product.axes, key=lambda a: int(product.h.shape[a]))
     taps = -(-int(product.h.shape[axis]) // 4) * 4
-    taps *= math.prod(int(product.h.shape[a]) for a in product.axes if a != axis)
+    others = [int(product.h.shape[a]) for a in product.axes if a != axis]
+    lines = math.prod(others)
     each = costs.each if wide else costs.along_lines
-    return 8_000 + max(points * (taps * each * 1e-3 + 0.005), taps * costs.alone)
+    busy = points * (lines * (taps * each + _LINE_COST) * 1e-3 + 0.005)
+    # Where there are few threads, up to 16 share the lines of the filter.
+    threads = points // (8 if wide else 1) + 1
+    sharers = max(min(16, 65_536 // threads, max(others, default=1)), 1)
+    return 8_000 + busy + lines * taps * costs.alone / sharers
 
 
-def shifts_cost(product: Product, is_on_gpu: bool) -> float:
+def shifts_cost(product: Product) -> float:
     """Return about how many nanoseconds `by_shifts` takes."""
     taps, points = _taps(product), math.prod(product.shape)
     if isinstance(product.x, np.ndarray) and product.x.ndim == 1:
         return points * (10 + (0.2 if product.is_real else 0.8) * taps)
-    if is_on_gpu:
+    if product.is_on_gpu:
         # Each product and each sum is a kernel of its own, and a pass over memory.
         return taps * (30_000 + points * 4.0)
     cost = _shifts_cost(product)

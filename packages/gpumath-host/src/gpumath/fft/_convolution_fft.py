@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gpumath._host.conversions import empty, is_c_contiguous, windows
 from gpumath.bindings import core
-from gpumath.fft._fast_lengths import fast_length
+from gpumath.fft._fast_lengths import fast_length, fast_length_on_gpu
 from gpumath.fft._options import FFTDirection, Kind
 from gpumath.fft._transform import transform
 
@@ -38,6 +38,7 @@ class Product(NamedTuple):
     """Of the result."""
     dtype: str
     """Of the arrays and the result."""
+    is_on_gpu: bool
 
     @property
     def is_real(self) -> bool:
@@ -53,13 +54,16 @@ class Product(NamedTuple):
 
     def fast(self, least: int, is_last: bool) -> int:
         """Return a fast length; real transforms are faster with an even one along the last axis."""
-        return fast_length(least, 2 if self.is_real and is_last else 1)
+        multiple = 2 if self.is_real and is_last else 1
+        if self.is_on_gpu:
+            return fast_length_on_gpu(least, multiple)
+        return fast_length(least, multiple)
 
 
 def by_transforms(product: Product) -> Any:
     """Convolve by transforms of the whole arrays."""
     pair = _Pair(product.axes, product.lengths(), product.is_real)
-    whole = pair.convolved(product.x, pair.spectrum(product.h))
+    whole = pair.convolved(product.x, pair.filter_spectrum(product.h, product.is_on_gpu))
     if tuple(whole.shape) == product.shape:
         return whole
     if not any(product.starts) and is_c_contiguous(whole):
@@ -87,15 +91,16 @@ _NUMBERS_ON_CPU, _NUMBERS_ON_GPU = 1 << 15, 1 << 26
 # Bytes of a piece, as complex numbers, that a core's cache holds beside its transform.
 _CACHED_BYTES = 3 << 20
 
-# Bytes of the result below which a GPU transforms the whole arrays.
-_LEAST_ON_GPU = 1 << 26
+# Bytes of the result below which a GPU transforms the whole arrays: the transforms of pieces take
+# less time there, but need more calls. Several axes are cut only where memory might be short.
+_LEAST_ON_GPU, _LEAST_OF_AXES_ON_GPU = 1 << 25, 1 << 32
 
 
-def by_pieces(product: Product, pieces: Pieces, is_on_gpu: bool) -> Any:
+def by_pieces(product: Product, pieces: Pieces) -> Any:
     """Convolve by transforms of pieces of ``x`` (overlap-save).
 
     The last ``step`` numbers that a piece gives belong to the convolution; those before them have
-    wrapped around. So the first numbers of all come from a piece with zeros after its elements.
+    wrapped around. So the first numbers of all come from a piece with zeros beside its elements.
     """
     x, h, (axis, length, step) = product.x, product.h, pieces
     overlap, count = length - step, x.shape[axis]
@@ -104,32 +109,64 @@ def by_pieces(product: Product, pieces: Pieces, is_on_gpu: bool) -> Any:
     axes, lengths = (*(a for a, _ in others), x.ndim), (*(n for _, n in others), length)
     pair = _Pair(axes, lengths, product.is_real)
     spectrum = pair.spectrum(_as_one_piece(h, axis))
-    result = empty(x, product.shape, product.dtype)
-    target = _Target(product, axis, result)
+    target = _Target(product, axis, empty(x, product.shape, product.dtype))
+    if product.is_on_gpu:
+        _by_padded_pieces(pair, spectrum, target, pieces)
+        return target.result
     if product.starts[axis] < overlap:
         head = pair.convolved(_as_one_piece(_part(x, axis, 0, overlap), axis), spectrum)
         target.put(head, 0, 0, overlap)
     complete = (count - length) // step + 1
     whole = windows(x, axis, length, step)
-    numbers = math.prod(whole.shape) // complete
-    at_once = max((_NUMBERS_ON_GPU if is_on_gpu else _NUMBERS_ON_CPU) // numbers, 1)
+    at_once = max(_NUMBERS_ON_CPU * complete // math.prod(whole.shape), 1)
     for first in range(0, complete, at_once):
         block = pair.convolved(_part(whole, axis, first, first + at_once), spectrum)
         target.put(block, overlap + first * step, overlap, step)
     for first in range(complete * step, count, step):
         tail = pair.convolved(_as_one_piece(_part(x, axis, first, first + length), axis), spectrum)
         target.put(tail, overlap + first, overlap, step)
-    return result
+    return target.result
 
 
-def pieces_of(product: Product, is_on_gpu: bool, least: int = 8) -> Pieces | None:
+def _by_padded_pieces(pair: _Pair, spectrum: Any, target: _Target, pieces: Pieces) -> None:
+    """Convolve all pieces in the same way, of a copy of ``x`` with zeros at its ends.
+
+    On a GPU the copy takes less time than the calls for pieces at the ends would.
+    """
+    product, (axis, length, step) = target.product, pieces
+    x, overlap = product.x, length - step
+    start, wanted, count = product.starts[axis], product.shape[axis], int(x.shape[axis])
+    number = -(-wanted // step)
+    shape = list(x.shape)
+    shape[axis] = overlap + number * step
+    padded = empty(x, shape, product.dtype)
+    # The first piece gives the element `start` of the full convolution first.
+    front = overlap - start
+    _part(padded, axis, 0, front)[...] = 0
+    _part(padded, axis, front, front + count)[...] = x
+    _part(padded, axis, front + count, shape[axis])[...] = 0
+    whole = windows(padded, axis, length, step)
+    at_once = max(_NUMBERS_ON_GPU * number // math.prod(whole.shape), 1)
+    for first in range(0, number, at_once):
+        end = min(first + at_once, number)
+        block = pair.convolved(_part(whole, axis, first, end), spectrum)
+        # The last piece of all may give more than is wanted.
+        complete = min(end, wanted // step) - first
+        for begin, stop in ((0, complete), (complete, end - first)):
+            if begin < stop:
+                position = start + (first + begin) * step
+                target.put(_part(block, axis, begin, stop), position, overlap, step)
+
+
+def pieces_of(product: Product, least: int = 8) -> Pieces | None:
     """Return the cheapest pieces; None if ``h`` has nowhere ``least`` times fewer elements.
 
     A GPU is not busy with less than millions of numbers, whose transforms as a whole need fewer
     calls.
     """
     size = _BYTES.get(product.dtype, 8)
-    if is_on_gpu and size * math.prod(product.shape) < _LEAST_ON_GPU:
+    least_bytes = _LEAST_ON_GPU if len(product.axes) == 1 else _LEAST_OF_AXES_ON_GPU
+    if product.is_on_gpu and size * math.prod(product.shape) < least_bytes:
         return None
     ratios = [(product.x.shape[a] / product.h.shape[a], a) for a in product.axes]
     ratio, axis = max(ratios)
@@ -137,19 +174,34 @@ def pieces_of(product: Product, is_on_gpu: bool, least: int = 8) -> Pieces | Non
     start, wanted = product.starts[axis], product.shape[axis]
     if ratio < least or start > points - 1 or start + wanted < product.x.shape[axis]:
         return None
-    lengths, length = [], product.fast(4 * points, True)
+    length = 1 << (4 * points).bit_length() if product.is_on_gpu else product.fast(4 * points, True)
+    lengths = []
     while length <= product.x.shape[axis] // 2:
         lengths.append(length)
-        length = product.fast(2 * length, True)
+        length = 2 * length if product.is_on_gpu else product.fast(2 * length, True)
     if not lengths:
         return None
-    if not is_on_gpu:
-        size *= 2 if product.is_real else 1
-        for other, n in zip(product.axes, product.lengths(), strict=True):
-            size *= n if other != axis else 1
-        lengths = [n for n in lengths if n * size <= _CACHED_BYTES] or lengths[:1]
+    if product.is_on_gpu:
+        # Real pieces begin at addresses of complex numbers, as cuFFT wants them.
+        passes = [_passes_of_piece(n, product.dtype) * n / (n - points + 1) for n in lengths]
+        best = lengths[passes.index(min(passes))]
+        return Pieces(axis, best, (best - points + 1) // 2 * 2)
+    size *= 2 if product.is_real else 1
+    for other, n in zip(product.axes, product.lengths(), strict=True):
+        size *= n if other != axis else 1
+    lengths = [n for n in lengths if n * size <= _CACHED_BYTES] or lengths[:1]
     best = min(lengths, key=lambda n: (_LINE_COST + _transform_cost((n,))) / (n - points + 1))
     return Pieces(axis, best, best - points + 1)
+
+
+def _passes_of_piece(length: int, dtype: str) -> float:
+    """Return how often a GPU reads and writes the numbers of a piece, measured on an H200.
+
+    Short transforms do it once, there and back; the product and the copy to the result follow.
+    """
+    at_once = 8192 if dtype in ("float32", "complex64") else 4096
+    each = 1.1 if length <= at_once else 2.3 if length <= 1 << 18 else 3.5
+    return 2 * each + 2
 
 
 def transforms_cost(product: Product) -> float:
@@ -157,8 +209,12 @@ def transforms_cost(product: Product) -> float:
     return OVERHEAD + 3 * _batch(product) * _transform_cost(product.lengths())
 
 
-def transforms_cost_on_gpu(product: Product) -> float:
+def transforms_cost_on_gpu(product: Product, pieces: Pieces | None) -> float:
     """Return about how many nanoseconds a GPU takes for transforms, measured on an H200."""
+    if pieces is not None:
+        passes = _passes_of_piece(pieces.length, product.dtype) * pieces.length / pieces.step
+        bytes_of_result = _BYTES[product.dtype] * math.prod(product.shape)
+        return 2 * _OVERHEAD_ON_GPU + passes * bytes_of_result / _BYTES_A_NANOSECOND
     points = _batch(product) * math.prod(product.lengths())
     return _OVERHEAD_ON_GPU + _COSTS_ON_GPU[product.dtype] * points
 
@@ -181,8 +237,11 @@ OVERHEAD, _OVERHEAD_ON_GPU = 40_000, 140_000
 # Nanoseconds that a line takes beside its points.
 _LINE_COST = 30
 
+# What a GPU reads and writes of each in a nanosecond, on an H200.
+_BYTES_A_NANOSECOND = 2_000
+
 # Nanoseconds for a number of the transforms on a GPU, measured on an H200; and bytes of a number.
-_COSTS_ON_GPU = {"float32": 0.051, "float64": 0.079, "complex64": 0.075, "complex128": 0.123}
+_COSTS_ON_GPU = {"float32": 0.048, "float64": 0.083, "complex64": 0.06, "complex128": 0.115}
 _BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
 
@@ -212,6 +271,14 @@ class _Pair(NamedTuple):
         padded = array if shape == list(array.shape) else core.resized(array, shape)
         kind: Kind = "R2C" if self.is_real else "C2C"
         return transform(padded, kind, FFTDirection.FORWARD, self.axes, *(None,) * 9)
+
+    def filter_spectrum(self, array: Any, is_on_gpu: bool) -> Any:
+        """Like `spectrum`, of few elements along some axes: those are padded last on a GPU."""
+        slow, last = self.axes[:-1], self.axes[-1]
+        if not is_on_gpu or not slow:
+            return self.spectrum(array)
+        lines = _Pair((last,), self.lengths[-1:], self.is_real).spectrum(array)
+        return _Pair(slow, self.lengths[:-1], is_real=False).spectrum(lines)
 
     def convolved(self, array: Any, filter_spectrum: Any) -> Any:
         """Return the circular convolution of an array and what the other spectrum is of."""

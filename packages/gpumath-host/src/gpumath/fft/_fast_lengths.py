@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-__all__ = ["fast_length"]
+__all__ = ["fast_length", "fast_length_on_gpu"]
 
 
 @lru_cache(maxsize=1024)
@@ -27,3 +27,14 @@ def fast_length(least: int, multiple: int = 1) -> int:
             fives *= 5
         sevens *= 7
     return best * multiple
+
+
+@lru_cache(maxsize=1024)
+def fast_length_on_gpu(least: int, multiple: int = 1) -> int:
+    """Return the smallest power of two times 1, 3, 5, 7, 9 or 15 that is a multiple of a number.
+
+    cuFFT takes up to three times as long for the numbers of others, measured on an H200.
+    """
+    least = -(-least // multiple)
+    lengths = (odd << (-(-least // odd) - 1).bit_length() for odd in (1, 3, 5, 7, 9, 15))
+    return min(lengths) * multiple
