@@ -26,7 +26,7 @@ const PRODUCTS: [Product; 3] = [
         name: "nvpl",
         files: &["libnvpl_blas_lp64_seq.so.0", "libnvpl_blas_ilp64_seq.so.0"],
         fix: "pip install nvpl-blas",
-        is_automatic: true,
+        is_automatic: || true,
     },
     Product {
         name: "openblas",
@@ -41,7 +41,7 @@ const PRODUCTS: [Product; 3] = [
             ]
         },
         fix: "pip install scipy-openblas32, or apt-get install libopenblas0",
-        is_automatic: false,
+        is_automatic: || false,
     },
 ];
 

@@ -18,7 +18,7 @@ pub(crate) struct Product {
     /// How to install it, for messages.
     pub(crate) fix: &'static str,
     /// Whether it is used where it is installed in the Python environment, without being asked for.
-    pub(crate) is_automatic: bool,
+    pub(crate) is_automatic: fn() -> bool,
 }
 
 pub(crate) const MKL: Product = Product {
@@ -29,8 +29,16 @@ pub(crate) const MKL: Product = Product {
         &["libmkl_rt.so.3", "libmkl_rt.so.2"]
     },
     fix: "pip install mkl",
-    is_automatic: true,
+    is_automatic: || true,
 };
+
+/// Whether the processor is Intel's.
+pub(crate) fn is_intel() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::x86_64::__cpuid(0).ebx == u32::from_le_bytes(*b"Genu");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
 
 /// The libraries of one interface, of which one may take an engine's place.
 pub(crate) struct CpuLibraries<L> {
@@ -50,7 +58,7 @@ impl<L> CpuLibraries<L> {
     pub(crate) fn selected(&self, folders: &[PathBuf]) -> Result<Option<L>> {
         let Some((variable, value)) = set_variable(self.variables) else {
             let mut tried = Vec::new();
-            let mut installed = self.products.iter().filter(|product| product.is_automatic);
+            let mut installed = self.products.iter().filter(|product| (product.is_automatic)());
             return Ok(installed.find_map(|one| self.in_folders(one, folders, &mut tried)));
         };
         match value.to_str() {

@@ -10,7 +10,7 @@ use super::api::FftwApi;
 use crate::error::Result;
 use crate::fft::Precision;
 use crate::loader::cpu_library::{
-    CpuLibraries, MKL, Product, function_at, open_file, open_product, set_variable,
+    CpuLibraries, MKL, Product, function_at, is_intel, open_file, open_product, set_variable,
 };
 use crate::process::SetOnce;
 
@@ -19,7 +19,8 @@ use crate::process::SetOnce;
 pub(super) const VARIABLE: &str = "GPUMATH_FFT_CPU_LIBRARY";
 
 const LIBRARIES: CpuLibraries<CpuLibrary> = CpuLibraries {
-    products: &[MKL, NVPL, FFTW],
+    // On other processors it was measured slower than the embedded engine.
+    products: &[Product { is_automatic: is_intel, ..MKL }, NVPL, FFTW],
     other: FFTW.name,
     variables: [VARIABLE, "NVMATH_FFT_CPU_LIBRARY"],
     open: CpuLibrary::at,
@@ -29,14 +30,14 @@ const NVPL: Product = Product {
     name: "nvpl",
     files: &["libnvpl_fftw.so.0"],
     fix: "pip install nvpl-fft",
-    is_automatic: true,
+    is_automatic: || true,
 };
 
 const FFTW: Product = Product {
     name: "fftw",
     files: if cfg!(windows) { &["libfftw3-3.dll"] } else { &["libfftw3.so.3"] },
     fix: "apt-get install libfftw3-double3 libfftw3-single3, or give the path of libfftw3.so.3",
-    is_automatic: false,
+    is_automatic: || false,
 };
 
 /// An opened library with FFTW's interface.
@@ -66,7 +67,7 @@ impl CpuLibrary {
     /// The environment variable `GPUMATH_FFT_CPU_LIBRARY` decides: a path, or `mkl`, `nvpl`, `fftw`
     /// (looked for in the folders `search`, then by the system), or `embedded`. If it is not set or
     /// empty, nvmath-python's variable `NVMATH_FFT_CPU_LIBRARY` decides, and if that is not set
-    /// either, MKL or NVPL in one of these folders is used.
+    /// either, MKL on Intel's processors, or NVPL, in one of these folders is used.
     pub fn selected(search: &[PathBuf]) -> Result<Option<Arc<Self>>> {
         let requested = set_variable(LIBRARIES.variables).is_some();
         let found = LIBRARIES.selected(search)?;

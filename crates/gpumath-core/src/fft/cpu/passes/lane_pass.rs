@@ -23,6 +23,11 @@ const MOST_LINES: usize = 64;
 /// Points of the longest lines for which copies to the lanes and back are worth while.
 const MOST_COPIED: usize = 512;
 
+/// The distance at which addresses compete for the same places of a core's second cache, and the
+/// number of such places that are left to a tile.
+const CACHE_PERIOD: usize = 1 << 16;
+const CACHE_WAYS: usize = 8;
+
 /// Points that are copied at a time.
 const POINTS: usize = 64;
 
@@ -30,6 +35,9 @@ const POINTS: usize = 64;
 pub(super) struct LanePass<T: Scalar> {
     fft: LaneFft<T>,
     lines: LineTiles,
+    /// Whether equal points of a tile are copied together first, because those at such distances
+    /// displace each other in a cache: otherwise each would come from memory for every group.
+    is_crowded: bool,
 }
 
 impl<T: Scalar> LanePass<T> {
@@ -48,7 +56,11 @@ impl<T: Scalar> LanePass<T> {
         let fair = lines.count() / (4 * threads.get());
         let most = (TILE_BYTES / (points * size_of::<Complex<T>>())).min(fair);
         lines.cut_into_tiles((most / fft.lanes() * fft.lanes()).clamp(fft.lanes(), MOST_LINES));
-        Some(Self { fft, lines })
+        let step = lines.along.from.unsigned_abs() * size_of::<Complex<T>>();
+        let places = CACHE_PERIOD >> step.trailing_zeros().min(CACHE_PERIOD.trailing_zeros());
+        let is_crowded =
+            is_read_in_place && lines.width() > fft.lanes() && points > CACHE_WAYS * places;
+        Some(Self { fft, lines, is_crowded })
     }
 
     /// Returns about how many bytes the tables take.
@@ -68,7 +80,9 @@ impl<T: Scalar> LanePass<T> {
         factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let Self { fft, lines } = self;
+        let Self { fft, lines, is_crowded } = self;
+        let along = lines.along.from;
+        let copied = if *is_crowded { lines.width() * fft.points() } else { 0 };
         let how = (direction == Direction::Inverse, factor.unwrap_or_else(T::one));
         // Narrow tiles share the lanes, wide ones fill them several times.
         let together = (fft.lanes() / lines.width()).max(1);
@@ -76,11 +90,14 @@ impl<T: Scalar> LanePass<T> {
             let first = number * together;
             (first..lines.tiles().min(first + together)).map(|tile| lines.tile(tile))
         };
-        let bytes = ScratchPieces::bytes::<T>(fft.work_len());
+        let bytes =
+            ScratchPieces::bytes::<T>(fft.work_len()) + ScratchPieces::bytes::<Complex<T>>(copied);
         let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
         parallel_for(threads, lines.tiles().div_ceil(together), |numbers| {
             let mut buffer = ScratchBuffer::take(bytes)?;
-            let work = buffer.pieces().next::<T>(fft.work_len());
+            let mut pieces = buffer.pieces();
+            let work = pieces.next::<T>(fft.work_len());
+            let copy = pieces.next::<Complex<T>>(copied).as_mut_ptr();
             let (from, to) = (from.get().cast_const(), to.get());
             let mut numbers = numbers.peekable();
             while let Some(number) = numbers.next() {
@@ -88,26 +105,36 @@ impl<T: Scalar> LanePass<T> {
                 // the addresses are valid. No other tile has these lines.
                 unsafe {
                     if together > 1 {
-                        self.run_group(from, to, &tiles(number), work, how, Ahead::default());
+                        let tiles = tiles(number);
+                        self.run_group((from, along), to, &tiles, work, how, Ahead::default());
                         continue;
                     }
                     let tile = lines.tile(number);
                     let mut ahead = match numbers.peek().map(|&next| lines.tile(next)) {
-                        Some(next) if lines.across.from == 1 => {
+                        Some(next) if lines.across.from == 1 && !is_crowded => {
                             let size = size_of::<Complex<T>>();
                             let distance = (next.from - tile.from) * size as isize;
                             Ahead { distance, bytes: next.lines * size }
                         }
                         _ => Ahead::default(),
                     };
+                    let (mut source, mut start) = ((from, along), tile.from);
+                    if *is_crowded {
+                        for point in 0..fft.points() {
+                            let row = from.offset(tile.from + point as isize * along);
+                            copy.add(point * lines.width())
+                                .copy_from_nonoverlapping(row, tile.lines);
+                        }
+                        (source, start) = ((copy.cast_const(), lines.width() as isize), 0);
+                    }
                     for first in (0..tile.lines).step_by(fft.lanes()) {
                         let part = Tile {
-                            from: tile.from + first as isize * lines.across.from,
+                            from: start + first as isize * lines.across.from,
                             to: tile.to + first as isize * lines.across.to,
                             lines: fft.lanes().min(tile.lines - first),
                         };
                         let part = std::iter::once(part);
-                        self.run_group(from, to, &part, work, how, std::mem::take(&mut ahead));
+                        self.run_group(source, to, &part, work, how, std::mem::take(&mut ahead));
                     }
                 }
             }
@@ -121,14 +148,14 @@ impl<T: Scalar> LanePass<T> {
     /// `from` and `to` are valid for these lines.
     unsafe fn run_group(
         &self,
-        from: *const Complex<T>,
+        (from, along): (*const Complex<T>, isize),
         to: *mut Complex<T>,
         tiles: &(impl Iterator<Item = Tile> + Clone),
         work: &mut [T],
         how: (bool, T),
         ahead: Ahead,
     ) {
-        let LineTiles { along, across, .. } = self.lines;
+        let across = self.lines.across;
         let (lanes, points) = (self.fft.lanes(), self.fft.points());
         let [gathered, scattered] = self.fft.places(work);
         let whole = tiles.clone().next().filter(|tile| tile.lines == lanes);
@@ -138,20 +165,20 @@ impl<T: Scalar> LanePass<T> {
         unsafe {
             let mut source = (gathered.cast_const(), lanes as isize);
             if let Some(tile) = whole.filter(|_| across.from == 1) {
-                source = (from.offset(tile.from), along.from);
+                source = (from.offset(tile.from), along);
             } else {
-                self.copy::<true>(tiles, from.cast_mut(), gathered);
+                self.copy::<true>(tiles, (from.cast_mut(), along), gathered);
                 for point in (0..points).map(|point| gathered.add(point * lanes)) {
                     let rest = std::slice::from_raw_parts_mut(point.add(count), lanes - count);
                     rest.fill(Complex::new(T::zero(), T::zero()));
                 }
             }
             if let Some(tile) = whole.filter(|_| across.to == 1) {
-                let target = (to.offset(tile.to), along.to);
+                let target = (to.offset(tile.to), self.lines.along.to);
                 return self.fft.run(source, target, work, how, ahead);
             }
             self.fft.run(source, (scattered, lanes as isize), work, how, ahead);
-            self.copy::<false>(tiles, to, scattered);
+            self.copy::<false>(tiles, (to, self.lines.along.to), scattered);
         }
     }
 
@@ -163,12 +190,12 @@ impl<T: Scalar> LanePass<T> {
     unsafe fn copy<const IS_READ: bool>(
         &self,
         tiles: &(impl Iterator<Item = Tile> + Clone),
-        operand: *mut Complex<T>,
+        (operand, along): (*mut Complex<T>, isize),
         work: *mut Complex<T>,
     ) {
         let (lanes, points) = (self.fft.lanes(), self.fft.points());
-        let pick = |pair: StridePair| if IS_READ { pair.from } else { pair.to };
-        let (along, across) = (pick(self.lines.along), pick(self.lines.across));
+        let StridePair { from, to } = self.lines.across;
+        let across = if IS_READ { from } else { to };
         for first in (0..points).step_by(POINTS) {
             let points = POINTS.min(points - first);
             let mut lane = first * lanes;
