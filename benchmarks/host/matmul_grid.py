@@ -249,9 +249,7 @@ def report_raw(cells: list[Cell]) -> None:
     for engine in ("cublaslt", "cublas", "gpumath"):
         report(cells, "gpumath", "raw", most=1.02, engine=engine)
     report(cells, "raw again", "raw", most=1.02)
-    beyond = sum(
-        cell.ratio("gpumath", "raw", "raw again") > max(1.02, cell.own_difference) for cell in cells
-    )
+    beyond = sum(cell.ratio("gpumath", "raw") > max(1.02, cell.own_difference) for cell in cells)
     print(f"above 1.02 and by more than cublasLtMatmul differs from itself in that cell: {beyond}")
 
 
@@ -293,7 +291,7 @@ def main() -> None:
             print(f"{cell} {type(error).__name__}: {str(error)[:200]}")
 
     def excess(cell: Cell) -> float:
-        to_raw = cell.ratio("gpumath", "raw", "raw again") / max(1.02, cell.own_difference)
+        to_raw = cell.ratio("gpumath", "raw") / max(1.02, cell.own_difference)
         return max(cell.ratio("gpumath", "torch", "cupy") / 1.03, to_raw)
 
     print(f"{core.Device(0).name}, seed {arguments.seed}, GPU time in us")

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::tiled_copy::{Arguments, FEW};
-use super::{MAX_BLOCKS, PTX, TiledCopy, launch_with};
+use super::{PTX, TiledCopy, launch, launch_with};
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
 
@@ -17,6 +17,10 @@ pub(super) struct Copies {
     from: [usize; 2],
     parts: [Arguments<u8, FEW>; 2],
 }
+
+/// Tiles of small copies. The kernels for copies of few dimensions start sooner, and take longer
+/// for each tile.
+const MANY_TILES: u64 = 1024;
 
 /// An address to copy to, one to copy from, and how.
 pub(crate) type CopyBetween<'a> = (usize, usize, &'a TiledCopy);
@@ -51,7 +55,7 @@ pub(crate) unsafe fn copy_all(
     let mut copies = copies.iter().filter(|(_, _, copy)| copy.tiles() > 0).peekable();
     while let Some(first @ &(to, from, copy)) = copies.next() {
         check(first)?;
-        let Some(few) = copy.few() else {
+        let Some(few) = small(copy) else {
             let arguments = copy.arguments();
             let parameters = [
                 &raw const to as usize,
@@ -60,33 +64,25 @@ pub(crate) unsafe fn copy_all(
             ];
             let kernel = kernel(copy, false);
             // SAFETY: the kernel takes two addresses and the arguments of a copy; the caller
-            // guarantees that they fit the memory, and the addresses are aligned.
-            unsafe {
-                launch_with(
-                    context,
-                    (PTX, kernel),
-                    (copy.tiles(), copy.shared()),
-                    &parameters,
-                    stream,
-                )
-            }?;
+            // guarantees that they fit the memory, and the addresses are aligned. It has shared
+            // memory of its own.
+            unsafe { launch(context, (PTX, kernel), copy.tiles(), &parameters, stream) }?;
             continue;
         };
         let size = copy.element_size();
         let is_like = |other: &&CopyBetween<'_>| other.2.element_size() == size;
-        let second = copies.next_if(|other| is_like(other) && other.2.few().is_some());
+        let second = copies.next_if(|other| is_like(other) && small(other.2).is_some());
         if let Some(second) = second {
             check(second)?;
         }
         let (other_to, other_from, other) = *second.unwrap_or(first);
-        let most = MAX_BLOCKS / 2;
-        let second_blocks = if second.is_some() { other.tiles().min(most) } else { 0 };
-        let blocks = copy.tiles().min(MAX_BLOCKS - second_blocks) + second_blocks;
+        let second_blocks = second.map_or(0, |_| other.tiles());
+        let blocks = copy.tiles() + second_blocks;
         let arguments = Copies {
             second_blocks,
             to: [to, other_to],
             from: [from, other_from],
-            parts: [few, other.few().unwrap_or(few)],
+            parts: [few, small(other).unwrap_or(few)],
         };
         let shared = copy.shared().max(other.shared());
         let parameters = [&raw const arguments as usize];
@@ -97,6 +93,11 @@ pub(crate) unsafe fn copy_all(
         }?;
     }
     Ok(())
+}
+
+/// The arguments of a small copy of few dimensions.
+fn small(copy: &TiledCopy) -> Option<Arguments<u8, FEW>> {
+    copy.few().filter(|_| copy.tiles() <= MANY_TILES)
 }
 
 fn check(&(to, from, copy): &CopyBetween<'_>) -> Result<()> {

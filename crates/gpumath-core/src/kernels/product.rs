@@ -23,11 +23,8 @@ const UNROLLED: i64 = 4;
 const MANY_BLOCKS: i64 = 264;
 /// More times than a thread should wait for memory.
 const MANY_ROUNDS: i64 = 8;
-/// Bytes of a sector of memory, which the GPU loads at least, and of what memory itself gives at
-/// least, which counts for a matrix of so many bytes.
+/// Bytes of a sector of memory, which the GPU loads at least.
 const SECTOR: i64 = 32;
-const BURST: i64 = 64;
-const LARGE_MATRIX: i64 = 8 << 20;
 
 /// The steps between neighbours of `a`, `b` and the result along rows, columns and depth, and what
 /// else describes a product for these kernels.
@@ -202,37 +199,41 @@ impl ProductCall {
         let is_wide = !is_single && !is_half && !is_int8;
         let is_complex64 = self.dtype == DType::Complex64;
         let is_large = rows.saturating_mul(columns) >= 1 << 22;
+        let elements = rows.saturating_mul(depth);
         // cuBLASLt shares the products of a sum among blocks where there is no batch.
         let is_batch_of_sums = entries > 1 && depth >= 512 && tiles <= MANY_BLOCKS / 2;
         match self.way {
             Way::Small if is_batch_of_sums && (is_single || is_complex64) && !has_tensor_cores => {
                 true
             }
-            Way::Small if is_copied && is_wide => depth <= 64 && tiles <= MANY_BLOCKS / 2,
+            Way::Small if is_copied && is_wide => depth <= 64 && tiles <= MANY_BLOCKS,
             Way::Small if is_copied => {
                 depth <= 64 && tiles <= 2 * MANY_BLOCKS || depth <= 256 && tiles <= MANY_BLOCKS / 2
             }
             Way::Small if is_wide && !(is_complex64 && depth >= 8) => false,
             Way::Small => depth <= 64 && tiles <= MANY_BLOCKS / 2,
             Way::Thin if depth <= 2 => is_copied || is_single || !is_wide && is_large,
-            Way::Thin if depth <= 8 && is_single => is_copied && !has_tensor_cores,
+            Way::Thin if depth <= 8 && is_single => {
+                is_copied && (!has_tensor_cores || rows.saturating_mul(columns) <= 1 << 19)
+            }
             Way::Thin if depth <= 8 && is_int8 => is_copied || is_large,
             Way::Thin if depth <= 8 => is_copied && is_wide && !is_large,
             Way::Thin => false,
             Way::Rows | Way::Columns if self.rounds() > MANY_ROUNDS => false,
-            Way::Rows if is_copied => is_packed[1] != 0 || rows.saturating_mul(depth) < 1 << 24,
+            Way::Rows if is_copied => is_packed[1] != 0 || elements < 1 << 24,
             Way::Rows => {
                 let is_number = rows == 1 && !is_half;
                 let are_few = (tiles <= MANY_BLOCKS || is_int8) && (rows > 1 || !is_half);
                 let are_few_long_rows = lanes == 1 && depth >= 512 && are_few;
                 is_number || are_few_long_rows || is_single && depth <= 8
             }
+            // Only the vector is copied where the matrix is packed.
+            Way::Columns if is_copied => is_packed[0] == 0 || elements < 1 << 22,
             Way::Columns => {
-                let are_few_vectors = is_complex64
-                    && entries > 1
+                let are_few_vectors = entries > 1
                     && depth >= 512
-                    && rows.saturating_mul(depth) <= 1 << 25;
-                is_copied || is_single && depth <= 8 || is_int8 && depth >= 512 || are_few_vectors
+                    && (is_single && elements <= 1 << 20 || is_complex64 && elements <= 1 << 25);
+                is_single && depth <= 8 || is_int8 && depth >= 512 || are_few_vectors
             }
         }
     }
@@ -378,12 +379,10 @@ fn lanes_along_rows(rows: i64, depth: i64, per_word: i64) -> i64 {
 }
 
 /// How many words of a column a block multiplies by elements of a vector: as few as fill a GPU with
-/// blocks, and what memory gives at once with words, if sums are long enough for the other threads.
+/// blocks, and sectors with words, if sums are long enough for the other threads.
 fn lanes_along_columns(words: i64, depth: i64, word: i64) -> i64 {
     let parts = (((depth + UNROLLED - 1) / UNROLLED).max(1) as u64).next_power_of_two();
-    let is_large = words.saturating_mul(depth).saturating_mul(word) >= LARGE_MATRIX
-        && words.saturating_mul(word) >= MANY_BLOCKS / 3 * BURST;
-    let most_parts = (parts as i64).min(THREADS * word / if is_large { BURST } else { SECTOR });
+    let most_parts = (parts as i64).min(THREADS * word / SECTOR);
     let mut lanes = (THREADS / most_parts).max(WARP);
     while lanes > THREADS / most_parts && words / lanes < MANY_BLOCKS {
         lanes /= 2;

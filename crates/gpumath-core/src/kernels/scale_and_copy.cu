@@ -183,9 +183,8 @@ __device__ Integer next(unsigned& rest, Integer count) {
 // at most TILE / 2 rows has one column more, so that neighbours along both dimensions are in
 // different banks.
 template <typename Word, typename Copy>
-__device__ void copy(Word* to, const Word* from, const Copy& copy, Count block, Count blocks) {
-    extern __shared__ uint4 room[];
-    Word* const shared = reinterpret_cast<Word*>(room);
+__device__ void copy(Word* to, const Word* from, const Copy& copy, Count block, Count blocks,
+                     Word* shared) {
     const int thread = static_cast<int>(threadIdx.x), pitch = (1 << copy.bits[1]) + 1;
     const Position read = position(thread, 0, copy.read_threads[0], copy.read_threads[1]);
     const Position written =
@@ -269,15 +268,18 @@ __device__ void copy(Word* to, const Word* from, const Copy& copy, Count block, 
 // One copy of any number of dimensions, or one or two copies of few: the last blocks do the second.
 #define COPY(size, Word)                                                                          \
     extern "C" __global__ void __launch_bounds__(THREADS)                                         \
-        copy_##size(Word* to, const Word* from, TiledCopy<Integer, MAX_RANK> arguments) {                  \
-        copy(to, from, arguments, blockIdx.x, gridDim.x);                                         \
+        copy_##size(Word* to, const Word* from, TiledCopy<Integer, MAX_RANK> arguments) {         \
+        __shared__ Word shared[TILE + TILE / 2];                                                  \
+        copy(to, from, arguments, blockIdx.x, gridDim.x, shared);                                 \
     }                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS) copies_##size(Copies<Word> arguments) { \
+        extern __shared__ uint4 room[];                                                           \
         const Count first_blocks = gridDim.x - arguments.second_blocks;                           \
         const int part = blockIdx.x < first_blocks ? 0 : 1;                                       \
         copy(arguments.to[part], arguments.from[part], arguments.parts[part],                     \
              part == 0 ? blockIdx.x : blockIdx.x - first_blocks,                                  \
-             part == 0 ? first_blocks : arguments.second_blocks);                                 \
+             part == 0 ? first_blocks : arguments.second_blocks,                                  \
+             reinterpret_cast<Word*>(room));                                                      \
     }
 
 SCALE(float16, Half)

@@ -41,6 +41,7 @@ pub(super) struct Gemm {
     workspace: usize,
     /// Whether the elements are of two bytes.
     is_half: bool,
+    is_complex64: bool,
 }
 
 impl Gemm {
@@ -83,6 +84,7 @@ impl Gemm {
             batch: route.batch.extent,
             workspace,
             is_half: types.a.size() == 2,
+            is_complex64: types.a == DType::Complex64,
         };
         let is_wanted = match problem.search.algorithm {
             Some(algorithm) => algorithm == CODE,
@@ -101,7 +103,8 @@ impl Gemm {
         let [m, n, k] = self.extents;
         let are_vectors = self.batch > 1 && (m == 1 || n == 1);
         let is_flat = self.is_half && k <= 16 && m.saturating_mul(n) >= 1 << 24;
-        let is_deep = self.batch == 1 && k > 8192 && m.saturating_mul(n) <= 1 << 16;
+        let long = if self.is_complex64 { 4096 } else { 16384 };
+        let is_deep = self.batch == 1 && k >= long && m.saturating_mul(n) <= 1 << 16;
         are_vectors || is_flat || is_deep
     }
 

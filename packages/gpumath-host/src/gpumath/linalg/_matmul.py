@@ -115,12 +115,12 @@ def matmul(
         and qualifiers is None
         and stream is None
         and (c is None) == (beta is None)
-        and (execution is None or type(execution) is ExecutionCPU)
+        and (execution is None or execution == "cuda" or type(execution) is ExecutionCPU)
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
         # The short way: what the long one does for defaults.
-        if execution is None:
-            result = _multiply(a, b, c, alpha, beta, out)
+        if execution is None or execution == "cuda":
+            result = _multiply(a, b, c, alpha, beta, out, execution)
         else:
             result = _multiply(a, b, c, alpha, beta, out, "cpu", execution.num_threads)
         if result is not None:
