@@ -293,15 +293,27 @@ impl Piece {
                     (*a, *b) = ((*place).re, (*place).im);
                 }
             };
-            if real.across.abs() < real.along.abs() {
+            if real.across == 1 {
+                // Two neighbours are a complex number already.
+                for pair in 0..pairs {
+                    let done = if pair < whole_pairs { whole_count } else { 0 };
+                    for nth in done..self.count {
+                        let (both, place) =
+                            (element(nth, pair).cast::<Complex<T>>(), place(nth, pair));
+                        if READS {
+                            *place = *both;
+                        } else {
+                            *both = *place;
+                        }
+                    }
+                }
+            } else if real.across.abs() < real.along.abs() {
                 for nth in 0..self.count {
-                    let done = if nth < whole_count { whole_pairs } else { 0 };
-                    (done..pairs).for_each(|pair| copy_pair(nth, pair));
+                    (0..pairs).for_each(|pair| copy_pair(nth, pair));
                 }
             } else {
                 for pair in 0..pairs {
-                    let done = if pair < whole_pairs { whole_count } else { 0 };
-                    (done..self.count).for_each(|nth| copy_pair(nth, pair));
+                    (0..self.count).for_each(|nth| copy_pair(nth, pair));
                 }
             }
         }
