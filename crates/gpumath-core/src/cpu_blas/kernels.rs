@@ -1,7 +1,8 @@
 //! `out = alpha * a @ b + beta * out` on one thread.
 //!
-//! The `gemm` crate computes what is large. What is small, a vector, or of few elements and a long
-//! depth has kernels of our own, because `gemm` copies its operands first.
+//! Kernels of our own compute most products of real matrices in tiles, and what is small, a vector,
+//! or of few elements and a long depth. The `gemm` crate computes the others: complex matrices, and
+//! large factors that would have to be read across their lines, of which it makes better copies.
 
 use gemm::Parallelism;
 use pulp::Arch;
@@ -17,7 +18,7 @@ pub(super) const TINY: usize = 1 << 10;
 
 /// Multiplications up to which the ways are not compared, and up to which half a vector is as good
 /// as a whole one.
-const TINIEST: usize = 256;
+pub(super) const TINIEST: usize = 256;
 pub(super) const SMALL: usize = 1 << 12;
 
 /// Most columns of a result that count as few.
@@ -161,6 +162,10 @@ impl<T: Number> Product<T> {
     const MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 1.1 };
     const OWN_MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 1.7 };
 
+    /// Cycles for an element that is copied from a line to a column. Complex ones may have to be
+    /// conjugated.
+    const TURNED: f64 = if T::IS_REAL { 0.4 } else { 1.5 };
+
     /// Whether nothing is allocated for it.
     pub(super) fn is_computed_in_place(&self) -> bool {
         matches!(self.way(), (Way::Tiles, _))
@@ -176,14 +181,17 @@ impl<T: Number> Product<T> {
         }
         let width = columns * size_of::<T>();
         let are_vectors_full = width >= 64 || (width >= 32 && work <= SMALL);
-        let are_rows_whole = self.b.steps[1] == 1 && self.out.steps[1] == 1;
-        if T::IS_REAL && are_vectors_full && are_rows_whole && width * depth <= NEAR {
-            return (Way::Tiles, false);
+        let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
+        if T::IS_REAL && are_vectors_full && self.out.steps[1] == 1 {
+            let is_read_in_place = self.b.steps[1] == 1 && width * depth <= NEAR;
+            let is_read_along_rows = self.a.steps[1] == 1 && rows > FEW && !are_few;
+            if is_read_in_place || is_read_along_rows {
+                return (Way::Tiles, false);
+            }
         }
         let is_tiny = work <= TINY;
         let is_shallow = depth <= SHALLOW && rows * columns <= MOST_OF_SHALLOW;
         let is_narrow = rows.min(columns) <= FEW || is_shallow;
-        let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
         let is_near = rows.min(columns) * depth * size_of::<T>() <= NEAR;
         if !(is_tiny || is_narrow || are_few || (T::IS_REAL && is_near)) {
             return (Way::Gemm, false);
@@ -211,17 +219,21 @@ impl<T: Number> Product<T> {
             return f64::INFINITY;
         }
         let one = (depth / Self::NUMBERS).ceil() * Self::OWN_MULTIPLY_ADD + 5.0;
-        let copy = if self.b.steps[0] == 1 { 0.0 } else { 2.0 * columns * depth };
+        let copy = if self.b.steps[0] == 1 { 0.0 } else { Self::TURNED * columns * depth };
         rows * columns * one + copy
     }
 
     fn cost_of_tiles(&self) -> f64 {
         let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
         let vectors = (columns / Self::NUMBERS).ceil();
-        let stored = if self.out.steps[1] == 1 { vectors } else { 1.5 * columns };
-        let copy = if self.b.steps[1] == 1 { 0.0 } else { 1.5 * columns * depth };
-        let sum = rows * depth * vectors * (Self::OWN_MULTIPLY_ADD + 0.1);
-        sum + rows * stored + 30.0 * self.tiles() + copy
+        let stored = if self.out.steps[1] == 1 {
+            rows * vectors
+        } else {
+            200.0 + Self::TURNED * rows * columns
+        };
+        let copy = if self.b.steps[1] == 1 { 0.0 } else { Self::TURNED * columns * depth };
+        let sum = rows * depth * vectors * Self::OWN_MULTIPLY_ADD;
+        sum + stored + 30.0 * self.tiles() + copy
     }
 
     fn cost_of_gemm(&self) -> f64 {
