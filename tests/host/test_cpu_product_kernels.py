@@ -54,7 +54,16 @@ def test_long_and_narrow(size: tuple[int, int, int], dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "size", [(810, 700, 50), (90, 8, 3000), (130, 40, 131), (9, 2100, 150), (25, 2, 25)], ids=str
+    "size",
+    [
+        (810, 700, 50),
+        (90, 8, 3000),
+        (130, 40, 131),
+        (9, 2100, 150),
+        (20, 3, 70_000),
+        (20, 40_000, 9),
+    ],
+    ids=str,
 )
 def test_every_order(size: tuple[int, int, int], dtype: str) -> None:
     """What is large is computed in parts, and what is not in the order of a kernel is copied."""

@@ -179,7 +179,10 @@ impl<T: Number> Product<T> {
             _ => (depth, READ_AT_ONCE),
         };
         let row = row * size_of::<T>();
-        if rows * row <= 2 * bytes { rows } else { (bytes / row).next_multiple_of(FEW_ROWS) }
+        if rows * row <= 2 * bytes {
+            return rows;
+        }
+        (bytes / row).max(1).next_multiple_of(FEW_ROWS)
     }
 
     /// Computes in tiles, whatever the extents.
