@@ -1,8 +1,8 @@
 //! `out = alpha * a @ b + beta * out` on one thread.
 //!
 //! Kernels of our own compute most products of real matrices in tiles, and what is small, a vector,
-//! or of few elements and a long depth. The `gemm` crate computes the others: complex matrices, and
-//! large factors that would have to be read across their lines, of which it makes better copies.
+//! or of few elements and a long depth. The `gemm` crate computes the others: complex matrices, what
+//! has many rows and columns, and large factors that would have to be read across their lines.
 
 use gemm::Parallelism;
 use pulp::Arch;
@@ -35,6 +35,9 @@ const MOST_OF_SHALLOW: usize = 1 << 14;
 
 /// Bytes of a factor that is near the processor while it is read again and again.
 const NEAR: usize = 1 << 19;
+
+/// Rows or columns of a large product up to which it takes less time in tiles than by `gemm`.
+const THIN: usize = 512;
 
 /// Depths up to which a vector is treated as a small matrix.
 const SHORT: usize = 4;
@@ -162,10 +165,6 @@ impl<T: Number> Product<T> {
     const MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 1.1 };
     const OWN_MULTIPLY_ADD: f64 = if T::IS_REAL { 0.55 } else { 1.7 };
 
-    /// Cycles for an element that is copied from a line to a column. Complex ones may have to be
-    /// conjugated.
-    const TURNED: f64 = if T::IS_REAL { 0.4 } else { 1.5 };
-
     /// Whether nothing is allocated for it.
     pub(super) fn is_computed_in_place(&self) -> bool {
         matches!(self.way(), (Way::Tiles, _))
@@ -184,7 +183,8 @@ impl<T: Number> Product<T> {
         let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
         if T::IS_REAL && are_vectors_full && self.out.steps[1] == 1 {
             let is_read_in_place = self.b.steps[1] == 1 && width * depth <= NEAR;
-            let is_read_along_rows = self.a.steps[1] == 1 && rows > FEW && !are_few;
+            let is_thin = rows > FEW && rows.min(columns) <= THIN && !are_few;
+            let is_read_along_rows = self.a.steps[1] == 1 && is_thin;
             if is_read_in_place || is_read_along_rows {
                 return (Way::Tiles, false);
             }
@@ -219,7 +219,11 @@ impl<T: Number> Product<T> {
             return f64::INFINITY;
         }
         let one = (depth / Self::NUMBERS).ceil() * Self::OWN_MULTIPLY_ADD + 5.0;
-        let copy = if self.b.steps[0] == 1 { 0.0 } else { Self::TURNED * columns * depth };
+        let copy = if self.b.steps[0] == 1 {
+            0.0
+        } else {
+            Self::cost_of_turning(self.shape[2], self.shape[1])
+        };
         rows * columns * one + copy
     }
 
@@ -229,11 +233,24 @@ impl<T: Number> Product<T> {
         let stored = if self.out.steps[1] == 1 {
             rows * vectors
         } else {
-            200.0 + Self::TURNED * rows * columns
+            200.0 + Self::cost_of_turning(self.shape[0], self.shape[1])
         };
-        let copy = if self.b.steps[1] == 1 { 0.0 } else { Self::TURNED * columns * depth };
+        let copy = if self.b.steps[1] == 1 {
+            0.0
+        } else {
+            Self::cost_of_turning(self.shape[1], self.shape[2])
+        };
         let sum = rows * depth * vectors * Self::OWN_MULTIPLY_ADD;
         sum + stored + 30.0 * self.tiles() + copy
+    }
+
+    /// Copies lines to columns: in blocks, and what is beside the blocks one by one. Complex numbers
+    /// may have to be conjugated.
+    fn cost_of_turning(lines: usize, length: usize) -> f64 {
+        let [group, part] = [32, 16].map(|bytes: usize| (bytes / size_of::<T>()).max(1));
+        let in_blocks = (lines / group * group) * (length / part * part);
+        let saved = if T::IS_REAL { 1.1 * in_blocks as f64 } else { 0.0 };
+        1.5 * (lines * length) as f64 - saved
     }
 
     fn cost_of_gemm(&self) -> f64 {
