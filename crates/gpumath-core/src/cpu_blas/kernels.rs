@@ -1,8 +1,8 @@
 //! `out = alpha * a @ b + beta * out` on one thread.
 //!
 //! Kernels of our own compute most products of real matrices in tiles, and what is small, a vector,
-//! or of few elements and a long depth. The `gemm` crate computes the others: complex matrices, what
-//! has many rows and columns, and large factors that would have to be read across their lines.
+//! or of few elements and a long depth. The `gemm` crate computes the others: complex matrices,
+//! what has many rows and columns, and large factors that would have to be read across their lines.
 
 use gemm::Parallelism;
 use pulp::Arch;
@@ -244,8 +244,8 @@ impl<T: Number> Product<T> {
         sum + stored + 30.0 * self.tiles() + copy
     }
 
-    /// Copies lines to columns: in blocks, and what is beside the blocks one by one. Complex numbers
-    /// may have to be conjugated.
+    /// Copies lines to columns: in blocks, and what is beside the blocks one by one. Complex
+    /// numbers may have to be conjugated.
     fn cost_of_turning(lines: usize, length: usize) -> f64 {
         let [group, part] = [32, 16].map(|bytes: usize| (bytes / size_of::<T>()).max(1));
         let in_blocks = (lines / group * group) * (length / part * part);
