@@ -6,6 +6,8 @@ shows up in the result, and what it writes too much shows up around it.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,37 @@ def test_long_and_narrow(size: tuple[int, int, int], dtype: str) -> None:
             linalg.matmul(np.asarray(a, order=order), b, out=out)  # type: ignore[call-overload]
             check(out, a, b)
             check_frame(out)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "size",
+    [
+        (810, 700, 50),
+        (90, 8, 3000),
+        (130, 40, 131),
+        (9, 2100, 150),
+        (20, 3, 70_000),
+        (20, 40_000, 9),
+    ],
+    ids=str,
+)
+def test_every_order(size: tuple[int, int, int], dtype: str) -> None:
+    """What is large is computed in parts, and what is not in the order of a kernel is copied."""
+    rng = np.random.default_rng()
+    m, k, n = size
+    for orders in product("CF", repeat=3):
+        a, b, out = (
+            framed(rng, shape, dtype) if order == "C" else framed(rng, shape[::-1], dtype).T
+            for shape, order in zip([(m, k), (k, n), (m, n)], orders, strict=True)
+        )
+        linalg.matmul(a, b, out=out)
+        check(out, a, b)
+        check_frame(out if orders[2] == "C" else out.T)
+        c = framed(rng, (m, n), dtype)
+        linalg.matmul(a, b, c, alpha=0.5, beta=-2.0, out=out)
+        check(out, a, b, c, 0.5, -2.0)
+        check_frame(out if orders[2] == "C" else out.T)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

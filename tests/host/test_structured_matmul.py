@@ -366,6 +366,23 @@ def test_refusals() -> None:
     refused("c and b", square.copy(), square, square, beta=1, options={"inplace": True})
 
 
+def test_lists_in_place_share_no_memory() -> None:
+    """One plan computes them, in no order that a user could count on."""
+    square = np.ones((4, 4))
+    factors, other = [square, square.copy()], np.ones((4, 4))
+    frozen = np.ones((4, 4))
+    frozen.flags.writeable = False
+    for message, c in [
+        ("c and a overlap", [other, factors[1]]),
+        ("two of the arrays", [other, other[::-1]]),
+        ("two of the arrays", [other]),
+        ("c is of .*writable", [other, frozen]),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            linalg.matmul(factors, [np.eye(4)], c, beta=1, options={"inplace": True})
+    assert (other == 1).all()
+
+
 def test_qualifiers() -> None:
     for kind in KINDS:
         one = kind.qualifier()

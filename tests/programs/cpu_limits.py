@@ -48,8 +48,9 @@ def transforms_with_little_memory(length: int, mebibytes: list[int]) -> Any:
 
 
 def products_with_little_memory(mebibytes: list[int]) -> Any:
-    a = np.ones((900, 900))
-    return [with_address_space(left * MEBIBYTE, lambda: linalg.matmul(a, a)) for left in mebibytes]
+    # A factor in Fortran order on the left is copied.
+    a, b = np.ones((900, 900), order="F"), np.ones((900, 900))
+    return [with_address_space(left * MEBIBYTE, lambda: linalg.matmul(a, b)) for left in mebibytes]
 
 
 def operands_that_no_memory_holds() -> Any:

@@ -1,7 +1,8 @@
 //! `out = alpha * a @ b + beta * out` on one thread.
 //!
-//! The `gemm` crate computes what is large. What is small, a vector, or of few elements and a long
-//! depth has kernels of our own, because `gemm` copies its operands first.
+//! Kernels of our own compute most products of real matrices in tiles, and what is small, a vector,
+//! or of few elements and a long depth. The `gemm` crate computes the others: complex matrices,
+//! what has many rows and columns, and large factors that would have to be read across their lines.
 
 use gemm::Parallelism;
 use pulp::Arch;
@@ -17,7 +18,7 @@ pub(super) const TINY: usize = 1 << 10;
 
 /// Multiplications up to which the ways are not compared, and up to which half a vector is as good
 /// as a whole one.
-const TINIEST: usize = 256;
+pub(super) const TINIEST: usize = 256;
 pub(super) const SMALL: usize = 1 << 12;
 
 /// Most columns of a result that count as few.
@@ -34,6 +35,9 @@ const MOST_OF_SHALLOW: usize = 1 << 14;
 
 /// Bytes of a factor that is near the processor while it is read again and again.
 const NEAR: usize = 1 << 19;
+
+/// Rows or columns of a large product up to which it takes less time in tiles than by `gemm`.
+const THIN: usize = 512;
 
 /// Depths up to which a vector is treated as a small matrix.
 const SHORT: usize = 4;
@@ -176,14 +180,18 @@ impl<T: Number> Product<T> {
         }
         let width = columns * size_of::<T>();
         let are_vectors_full = width >= 64 || (width >= 32 && work <= SMALL);
-        let are_rows_whole = self.b.steps[1] == 1 && self.out.steps[1] == 1;
-        if T::IS_REAL && are_vectors_full && are_rows_whole && width * depth <= NEAR {
-            return (Way::Tiles, false);
+        let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
+        if T::IS_REAL && are_vectors_full && self.out.steps[1] == 1 {
+            let is_read_in_place = self.b.steps[1] == 1 && width * depth <= NEAR;
+            let is_thin = rows > FEW && rows.min(columns) <= THIN && !are_few;
+            let is_read_along_rows = self.a.steps[1] == 1 && is_thin;
+            if is_read_in_place || is_read_along_rows {
+                return (Way::Tiles, false);
+            }
         }
         let is_tiny = work <= TINY;
         let is_shallow = depth <= SHALLOW && rows * columns <= MOST_OF_SHALLOW;
         let is_narrow = rows.min(columns) <= FEW || is_shallow;
-        let are_few = rows * columns <= FEW_ELEMENTS && depth >= LONG;
         let is_near = rows.min(columns) * depth * size_of::<T>() <= NEAR;
         if !(is_tiny || is_narrow || are_few || (T::IS_REAL && is_near)) {
             return (Way::Gemm, false);
@@ -211,17 +219,38 @@ impl<T: Number> Product<T> {
             return f64::INFINITY;
         }
         let one = (depth / Self::NUMBERS).ceil() * Self::OWN_MULTIPLY_ADD + 5.0;
-        let copy = if self.b.steps[0] == 1 { 0.0 } else { 2.0 * columns * depth };
+        let copy = if self.b.steps[0] == 1 {
+            0.0
+        } else {
+            Self::cost_of_turning(self.shape[2], self.shape[1])
+        };
         rows * columns * one + copy
     }
 
     fn cost_of_tiles(&self) -> f64 {
         let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
         let vectors = (columns / Self::NUMBERS).ceil();
-        let stored = if self.out.steps[1] == 1 { vectors } else { 1.5 * columns };
-        let copy = if self.b.steps[1] == 1 { 0.0 } else { 1.5 * columns * depth };
-        let sum = rows * depth * vectors * (Self::OWN_MULTIPLY_ADD + 0.1);
-        sum + rows * stored + 30.0 * self.tiles() + copy
+        let stored = if self.out.steps[1] == 1 {
+            rows * vectors
+        } else {
+            200.0 + Self::cost_of_turning(self.shape[0], self.shape[1])
+        };
+        let copy = if self.b.steps[1] == 1 {
+            0.0
+        } else {
+            Self::cost_of_turning(self.shape[1], self.shape[2])
+        };
+        let sum = rows * depth * vectors * Self::OWN_MULTIPLY_ADD;
+        sum + stored + 30.0 * self.tiles() + copy
+    }
+
+    /// Copies lines to columns: in blocks, and what is beside the blocks one by one. Complex
+    /// numbers may have to be conjugated.
+    fn cost_of_turning(lines: usize, length: usize) -> f64 {
+        let [group, part] = [32, 16].map(|bytes: usize| (bytes / size_of::<T>()).max(1));
+        let in_blocks = (lines / group * group) * (length / part * part);
+        let saved = if T::IS_REAL { 1.1 * in_blocks as f64 } else { 0.0 };
+        1.5 * (lines * length) as f64 - saved
     }
 
     fn cost_of_gemm(&self) -> f64 {

@@ -1,6 +1,9 @@
 //! Matrices of one product, as the kernels see them.
 
+use pulp::Arch;
+
 use super::number::Number;
+use super::transpose::Transposition;
 
 /// A matrix in memory: where its element (0, 0) is, and how far apart neighbours are.
 ///
@@ -60,6 +63,10 @@ impl Matrix {
     /// # Safety
     /// The elements of both are in valid memory, and no other thread uses those of `to`.
     pub(super) unsafe fn copy_to<T: Number>(self, to: Self, rows: usize, columns: usize) {
+        // SAFETY: the caller guarantees the memory.
+        if let Some(transposition) = unsafe { Transposition::<T>::of(self, to, rows, columns) } {
+            return Arch::new().dispatch(transposition);
+        }
         // Along the shorter steps of the target in the inner loop.
         if to.steps[0].unsigned_abs() < to.steps[1].unsigned_abs() {
             // SAFETY: the same elements.

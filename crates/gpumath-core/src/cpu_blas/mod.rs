@@ -23,6 +23,7 @@ mod small;
 mod structure;
 mod structured;
 mod tile;
+mod transpose;
 mod vector;
 
 use std::cell::Cell;
@@ -38,7 +39,7 @@ use crate::tensor::{BatchDim, BatchDims, Layout};
 
 pub(crate) use library::engine_name;
 pub(crate) use number::Number;
-pub use small::{MOST_OF_SMALL, SmallFactor, multiply_small};
+pub use small::{SmallFactor, most_of_small, multiply_small};
 pub use structure::{Structure, Triangle};
 
 /// Multiplications that are worth another thread.

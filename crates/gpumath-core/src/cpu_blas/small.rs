@@ -1,5 +1,7 @@
 //! Small products of two general matrices, computed at once: without a plan, on the calling thread.
 
+use std::num::NonZeroUsize;
+
 use rustfft::num_complex::Complex;
 
 use super::kernels::{TINY, multiply_add};
@@ -10,9 +12,12 @@ use super::{WORTH_A_THREAD, check_memory};
 use crate::error::{Error, Result};
 use crate::tensor::DType;
 
-/// Multiplications up to which a product counts as small: it has no work for another thread, and
-/// looking for a plan would take long beside it.
-pub const MOST_OF_SMALL: usize = WORTH_A_THREAD;
+/// Returns up to how many multiplications a product counts as small, if so many threads may compute
+/// it: it has no work for another thread, and looking for a plan would take long beside it.
+#[must_use]
+pub const fn most_of_small(threads: NonZeroUsize) -> usize {
+    if threads.get() == 1 { 4 * WORTH_A_THREAD } else { WORTH_A_THREAD }
+}
 
 /// A factor of a small product.
 #[derive(Clone, Copy, Debug)]

@@ -1,22 +1,41 @@
 //! Products computed in tiles of a few rows, and of as many columns as a vector has numbers.
 //!
 //! Nothing is copied where the rows of the right factor lie side by side, so that small products,
-//! and those with few columns, take less time than a call of `gemm`.
+//! and those with few columns, take less time than a call of `gemm`. Of a large right factor, the
+//! part that is read again and again is copied. The left factor is read where it is.
 
 use std::mem::MaybeUninit;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::kernels::TINIEST;
 use super::matrix::Matrix;
 use super::number::{Number, has_fast_masks};
 use super::panel::Panel;
+use super::transpose::Transposition;
 
-/// Bytes of a right factor that are copied at a time. More would take long to put on the stack.
+/// Bytes of a right factor that are copied at a time: of most products, for which more would take
+/// long to put on the stack, and of large ones.
 const COPIED: usize = 1 << 14;
+const MOST_COPIED: usize = 48 << 10;
 
 /// Room on the stack for them.
 #[repr(align(64))]
-struct Room([MaybeUninit<u8>; COPIED]);
+struct Room<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
+
+impl<const BYTES: usize> Room<BYTES> {
+    fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; BYTES])
+    }
+
+    /// Returns room for numbers.
+    #[inline(always)]
+    fn numbers<T: Number>(&mut self) -> &mut [MaybeUninit<T>] {
+        let first = self.0.as_mut_ptr().cast::<MaybeUninit<T>>();
+        // SAFETY: there is room for so many numbers, which need not be initialized.
+        unsafe { std::slice::from_raw_parts_mut(first, BYTES / size_of::<T>()) }
+    }
+}
 
 /// The depth that is multiplied at once, if the result has at most so many rows, and a right factor
 /// of more bytes than are near the processor.
@@ -24,8 +43,15 @@ const CHUNK: usize = 16;
 const FEW_ROWS: usize = 8;
 const NEAR: usize = 1 << 18;
 
-/// Columns whose sums are collected.
-const PANEL: usize = 256;
+/// Bytes of the rows that are computed before the next. Of a result of little depth, because most
+/// of the time is spent on storing then, which takes less if memory is used page after page; else
+/// of the left factor, because it is read again for each few columns.
+const STORED_AT_ONCE: usize = 1 << 18;
+const READ_AT_ONCE: usize = 1 << 20;
+const SHALLOW: usize = 32;
+
+/// Columns whose sums are collected, at least.
+const PANEL: usize = 128;
 
 /// Vectors of a row whose sums are computed together, at most.
 pub(super) const MOST_VECTORS: usize = 3;
@@ -71,43 +97,124 @@ impl<T: Number> Product<T> {
     /// As for [`multiply_add`](super::kernels::multiply_add).
     pub(super) unsafe fn compute_in_tiles(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
-        if rows > FEW_ROWS || columns <= MAX_LANES || columns * depth * size_of::<T>() <= NEAR {
-            arch.dispatch(Tiles { product: self, run: Run::ONE });
+        let at_once = self.rows_at_once();
+        if rows > at_once {
+            for top in (0..rows).step_by(at_once) {
+                let shape = [at_once.min(rows - top), columns, depth];
+                let (a, out) = (self.a.from::<T>(top, 0), self.out.from::<T>(top, 0));
+                // SAFETY: the caller guarantees the same.
+                unsafe { Self { shape, a, out, ..self }.compute_in_tiles(arch) };
+            }
             return;
         }
-        if self.out.steps[1] == 1 {
-            // SAFETY: the caller guarantees the same.
-            unsafe { self.compute_in_chunks(arch) };
-            return;
+        // SAFETY: the caller guarantees the same.
+        unsafe {
+            if self.out.steps[1] == 1 || rows * columns * depth <= TINIEST {
+                self.compute_side_by_side(arch);
+            } else {
+                self.compute_collected(arch);
+            }
         }
-        // Sums are collected side by side first, because single elements take long to store.
-        let mut panel = [const { MaybeUninit::<T>::uninit() }; FEW_ROWS * PANEL];
-        let steps = [PANEL as isize, 1];
-        let out = Matrix { first: panel.as_mut_ptr() as usize, steps, is_conjugated: false };
-        for left in (0..columns).step_by(PANEL) {
-            let shape = [rows, PANEL.min(columns - left), self.shape[2]];
-            let b = self.b.from::<T>(0, left);
-            let part = Self { shape, alpha: T::ONE, b, beta: None, out, ..self };
-            // SAFETY: the panel has room for so many sums, and the caller guarantees the factors.
-            unsafe { part.compute_in_chunks(arch) };
-            for row in 0..rows {
-                for column in 0..shape[1] {
-                    // SAFETY: the sums were written, and the caller guarantees the result.
-                    unsafe {
-                        let sum = out.get(row, column);
-                        store(self.out.at(row, left + column), self.alpha, sum, self.beta);
+    }
+
+    /// Computes sums and collects them side by side, before they are stored: single elements would
+    /// take long to store.
+    ///
+    /// # Safety
+    /// As for [`Self::compute_in_tiles`].
+    #[inline(never)]
+    unsafe fn compute_collected(self, arch: Arch) {
+        let [rows, columns, depth] = self.shape;
+        let mut room = Room::<COPIED>::new();
+        let numbers = room.numbers::<T>();
+        let width = (numbers.len() / rows.max(FEW_ROWS)).max(PANEL);
+        let height = numbers.len() / width;
+        let (first, steps) = (numbers.as_mut_ptr() as usize, [width as isize, 1]);
+        let sums = Matrix { first, steps, is_conjugated: false };
+        for top in (0..rows).step_by(height) {
+            for left in (0..columns).step_by(width) {
+                let extent = [height.min(rows - top), width.min(columns - left)];
+                let shape = [extent[0], extent[1], depth];
+                let (a, b) = (self.a.from::<T>(top, 0), self.b.from::<T>(0, left));
+                let part = Self { shape, alpha: T::ONE, a, b, beta: None, out: sums };
+                // SAFETY: there is room for so many sums, and the caller guarantees the factors.
+                unsafe { part.compute_side_by_side(arch) };
+                let out = self.out.from::<T>(top, left);
+                // SAFETY: the sums were written, and the caller guarantees the result.
+                unsafe {
+                    if self.alpha == T::ONE && self.beta.is_none() {
+                        sums.copy_to::<T>(out, extent[0], extent[1]);
+                        continue;
+                    }
+                    for row in 0..extent[0] {
+                        for column in 0..extent[1] {
+                            let sum = sums.get(row, column);
+                            store(out.at(row, column), self.alpha, sum, self.beta);
+                        }
                     }
                 }
             }
         }
     }
 
+    /// Computes a result whose rows lie side by side, or single elements.
+    ///
+    /// # Safety
+    /// As for [`Self::compute_in_tiles`].
+    unsafe fn compute_side_by_side(self, arch: Arch) {
+        let [rows, columns, depth] = self.shape;
+        if rows > FEW_ROWS || columns <= MAX_LANES || columns * depth * size_of::<T>() <= NEAR {
+            self.compute_tiles(arch);
+        } else {
+            // SAFETY: the caller guarantees the same.
+            unsafe { self.compute_in_chunks(arch) };
+        }
+    }
+
+    /// Returns how many rows are computed before the next.
+    fn rows_at_once(&self) -> usize {
+        let [rows, columns, depth] = self.shape;
+        let (row, bytes) = match depth {
+            0..=SHALLOW => (columns, STORED_AT_ONCE),
+            _ => (depth, READ_AT_ONCE),
+        };
+        let row = row * size_of::<T>();
+        if rows * row <= 2 * bytes {
+            return rows;
+        }
+        (bytes / row).max(1).next_multiple_of(FEW_ROWS)
+    }
+
+    /// Computes in tiles, whatever the extents.
+    fn compute_tiles(self, arch: Arch) {
+        #[inline(never)]
+        fn with_large_copies<T: Number>(product: Product<T>, arch: Arch) {
+            let mut room = Room::<MOST_COPIED>::new();
+            arch.dispatch(Tiles { product, run: Run::ONE, copy: room.numbers() });
+        }
+        let [_, columns, depth] = self.shape;
+        if columns * depth * size_of::<T>() > NEAR {
+            return with_large_copies(self, arch);
+        }
+        let mut room = Room::<COPIED>::new();
+        arch.dispatch(Tiles { product: self, run: Run::ONE, copy: room.numbers() });
+    }
+
     /// Computes a run of small products, of which this one is the first, in tiles.
     ///
     /// # Safety
     /// As for [`multiply_run`](super::kernels::multiply_run).
-    pub(super) unsafe fn compute_run_in_tiles(self, arch: Arch, run: Run) {
-        arch.dispatch(Tiles { product: self, run });
+    pub(super) unsafe fn compute_run_in_tiles(mut self, arch: Arch, run: Run) {
+        if self.out.steps[1] != 1 && self.shape.iter().product::<usize>() > TINIEST {
+            for _ in 0..run.count {
+                // SAFETY: the caller guarantees the same.
+                unsafe { self.compute_collected(arch) };
+                self.move_by(run);
+            }
+            return;
+        }
+        let mut room = Room::<COPIED>::new();
+        arch.dispatch(Tiles { product: self, run, copy: room.numbers() });
     }
 
     /// Computes few rows. Those of the right factor may be far apart, so few are read at once.
@@ -120,8 +227,7 @@ impl<T: Number> Product<T> {
         for first in (0..depth.max(1)).step_by(CHUNK) {
             let shape = [rows, columns, CHUNK.min(depth - first)];
             let (a, b) = (self.a.from::<T>(0, first), self.b.from::<T>(first, 0));
-            let product = Self { shape, a, b, beta, ..self };
-            arch.dispatch(Tiles { product, run: Run::ONE });
+            Self { shape, a, b, beta, ..self }.compute_tiles(arch);
             beta = Some(T::ONE);
         }
     }
@@ -145,31 +251,29 @@ impl Run {
     }
 }
 
-struct Tiles<T> {
+struct Tiles<'a, T> {
     product: Product<T>,
     run: Run,
+    /// Room for what has to be copied.
+    copy: &'a mut [MaybeUninit<T>],
 }
 
-impl<T: Number> WithSimd for Tiles<T> {
+impl<T: Number> WithSimd for Tiles<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        let mut room = Room([const { MaybeUninit::uninit() }; COPIED]);
-        let first = room.0.as_mut_ptr().cast::<MaybeUninit<T>>();
-        // SAFETY: there is room for so many numbers, which need not be initialized.
-        let copy = unsafe { std::slice::from_raw_parts_mut(first, COPIED / size_of::<T>()) };
         for _ in 0..self.run.count {
-            self.compute_one(simd, copy);
+            self.compute_one(simd);
             self.product.move_by(self.run);
         }
     }
 }
 
-impl<T: Number> Tiles<T> {
-    /// Computes one product. What has to be copied goes to `copy`.
+impl<T: Number> Tiles<'_, T> {
+    /// Computes one product.
     #[inline(always)]
-    fn compute_one<S: Simd>(&self, simd: S, copy: &mut [MaybeUninit<T>]) {
+    fn compute_one<S: Simd>(&mut self, simd: S) {
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let columns = self.product.shape[1];
         let mut left = 0;
@@ -179,23 +283,18 @@ impl<T: Number> Tiles<T> {
             left += lanes
                 * match vectors {
                     // Sums of complex numbers need more registers each.
-                    _ if !T::IS_REAL => self.compute_panel::<S, 1>(simd, left, copy),
-                    1 => self.compute_panel::<S, 1>(simd, left, copy),
-                    2 | 4 => self.compute_panel::<S, 2>(simd, left, copy),
-                    _ => self.compute_panel::<S, MOST_VECTORS>(simd, left, copy),
+                    _ if !T::IS_REAL => self.compute_panel::<S, 1>(simd, left),
+                    1 => self.compute_panel::<S, 1>(simd, left),
+                    2 | 4 => self.compute_panel::<S, 2>(simd, left),
+                    _ => self.compute_panel::<S, MOST_VECTORS>(simd, left),
                 };
         }
     }
 
     /// Computes columns from `left` on: as many as `V` vectors have, or as there are. Returns `V`.
     #[inline(always)]
-    fn compute_panel<S: Simd, const V: usize>(
-        &self,
-        simd: S,
-        left: usize,
-        copy: &mut [MaybeUninit<T>],
-    ) -> usize {
-        let product = &self.product;
+    fn compute_panel<S: Simd, const V: usize>(&mut self, simd: S, left: usize) -> usize {
+        let (product, copy) = (&self.product, &mut *self.copy);
         let [rows, columns, depth] = product.shape;
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let room = V * lanes;
@@ -206,22 +305,22 @@ impl<T: Number> Tiles<T> {
         let right = if is_conjugated { product.b.conjugated() } else { product.b };
         let is_apart = right.steps[1] != 1 || (!T::IS_REAL && right.is_conjugated);
         let is_slow_part = width < room && !has_fast_masks::<S>();
-        let is_copied = is_apart || (is_slow_part && rows > FEW_ROWS);
+        let is_far = rows > FEW_ROWS && columns * depth * size_of::<T>() > 2 * NEAR;
+        let is_copied = is_apart || is_far || (is_slow_part && rows > FEW_ROWS);
         let chunk = if is_copied { copy.len() / room } else { depth.max(1) };
         let mut beta = product.beta;
-        for first in (0..depth.max(1)).step_by(chunk) {
+        let mut first = 0;
+        // A division, as in steps of a range, would be noticed in a tiny product.
+        loop {
             let depth = chunk.min(depth - first);
             let mut b = right.from::<T>(first, left);
             if is_copied {
-                for (middle, row) in copy.chunks_exact_mut(room).enumerate().take(depth) {
-                    for (column, element) in row.iter_mut().enumerate().take(width) {
-                        // SAFETY: the right factor has so many elements from there on.
-                        element.write(unsafe { b.get::<T>(middle, column) });
-                    }
-                    row[width..].fill(MaybeUninit::new(T::ZERO));
-                }
-                let first = copy.as_ptr() as usize;
-                b = Matrix { first, steps: [room as isize, 1], is_conjugated: false };
+                let first = copy.as_mut_ptr() as usize;
+                let copied = Matrix { first, steps: [room as isize, 1], is_conjugated: false };
+                // SAFETY: the right factor has so many elements from there on, and the copy has
+                // room for them.
+                unsafe { copy_panel::<T, S>(simd, b, copied, [depth, width], room) };
+                b = copied;
             }
             let panel = Panel {
                 rows,
@@ -243,9 +342,48 @@ impl<T: Number> Tiles<T> {
                     panel.compute::<S, V, false>(simd);
                 }
             }
+            first += chunk;
+            if first >= product.shape[2] {
+                return V;
+            }
             beta = Some(T::ONE);
         }
-        V
+    }
+}
+
+/// Copies a part of a right factor side by side, with zeros up to a width of `room`.
+///
+/// # Safety
+/// Both have so many rows and columns, and the target that width, in valid memory.
+#[inline(always)]
+unsafe fn copy_panel<T: Number, S: Simd>(
+    simd: S,
+    from: Matrix,
+    to: Matrix,
+    [rows, columns]: [usize; 2],
+    room: usize,
+) {
+    // SAFETY: the caller guarantees the memory.
+    unsafe {
+        if let Some(transposition) = Transposition::<T>::of(from, to, rows, columns) {
+            simd.vectorize(transposition);
+        } else {
+            let is_plain = from.steps[1] == 1 && (T::IS_REAL || !from.is_conjugated);
+            for row in 0..rows {
+                if is_plain {
+                    to.at::<T>(row, 0).copy_from_nonoverlapping(from.at::<T>(row, 0), columns);
+                    continue;
+                }
+                for column in 0..columns {
+                    to.at::<T>(row, column).write(from.get(row, column));
+                }
+            }
+        }
+        for row in 0..rows {
+            for column in columns..room {
+                to.at::<T>(row, column).write(T::ZERO);
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is to be transformed, independent of the engine that does it.
 
+use std::ops::Range;
+
 use super::callback::Callbacks;
 use crate::error::{Error, Result};
 use crate::operation::{OperandSpec, Problem, alignment};
@@ -287,8 +289,8 @@ impl Problem for FftProblem {
         (index == 0).then_some(OperandSpec { name, dtype, layout })
     }
 
-    fn overwritten_input(&self) -> Option<usize> {
-        self.inplace.then_some(0)
+    fn overwritten_inputs(&self) -> Range<usize> {
+        0..usize::from(self.inplace)
     }
 
     fn is_empty(&self) -> bool {

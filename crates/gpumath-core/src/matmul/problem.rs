@@ -1,5 +1,7 @@
 //! What is to be multiplied, independent of the engine that does it.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::block_scaling::{BlockScaling, SCALE_ALIGNMENT};
@@ -228,8 +230,9 @@ impl Problem for MatmulProblem {
         Some(OperandSpec { name, dtype: *dtype, layout })
     }
 
-    fn overwritten_input(&self) -> Option<usize> {
-        self.inplace.then(|| self.input_index(InputRole::C)).flatten()
+    fn overwritten_inputs(&self) -> Range<usize> {
+        let addend = self.inplace.then(|| self.input_index(InputRole::C)).flatten();
+        addend.map_or(0..0, |index| index..index + 1)
     }
 
     fn is_empty(&self) -> bool {

@@ -57,13 +57,13 @@ impl<O: Operation> Plan<O> {
         let problem = self.problem();
         let location = self.location_of(inputs)?;
         let engine = self.execution().location();
-        let own = problem.overwritten_input();
+        let overwritten = problem.overwritten_inputs();
         for (index, (spec, input)) in problem.inputs().zip(inputs).enumerate() {
             spec.check(input, location)?;
             if !problem.fits_input(index, input, engine) {
                 return Err(misaligned(&spec, input));
             }
-            if input.readonly && own == Some(index) {
+            if input.readonly && overwritten.contains(&index) {
                 return Err(Error::InvalidValue(format!(
                     "{} is read-only, but would be overwritten",
                     spec.name
@@ -83,7 +83,6 @@ impl<O: Operation> Plan<O> {
         let problem = self.problem();
         let location = inputs.first().map_or(MemoryLocation::Host, |first| first.device);
         let engine = self.execution().location();
-        let own = problem.overwritten_input();
         for (index, (spec, out)) in problem.outputs().zip(outs).enumerate() {
             let Some(out) = out else { continue };
             spec.check(out, location)?;
@@ -96,8 +95,7 @@ impl<O: Operation> Plan<O> {
                     spec.name
                 )));
             }
-            if let Some(own) = own
-                && index == 0
+            if let Some(own) = problem.overwritten_input(index)
                 && !problem.is_empty()
                 && inputs.get(own).is_some_and(|input| out.ptr != input.ptr)
             {
@@ -114,42 +112,41 @@ impl<O: Operation> Plan<O> {
         self.check_apart(inputs, outs)
     }
 
-    /// Returns `InvalidValue` if memory given for a result overlaps that of an input or of another
-    /// result, but for the input that is overwritten.
+    /// Returns `InvalidValue` if memory that a result is written to overlaps that of an input or of
+    /// another result, but for the input that it overwrites.
     fn check_apart<View: Deref<Target = TensorView>>(
         &self,
         inputs: &[View],
         outs: &[Option<View>],
     ) -> Result<()> {
         let problem = self.problem();
-        let own = problem.overwritten_input();
-        let spans = |views: &mut dyn Iterator<Item = &View>| -> Spans {
-            views.map(|view| view.span()).collect()
-        };
-        let others = inputs.iter().enumerate().filter(|&(index, _)| own != Some(index));
-        let read = spans(&mut others.map(|(_, input)| input));
-        let written = spans(&mut outs.iter().flatten());
-        if are_apart(read, written) {
+        let overwritten = problem.overwritten_inputs();
+        let is_read = |index: &usize| !overwritten.contains(index);
+        let written = problem.outputs().enumerate().filter_map(|(index, spec)| {
+            let own = problem.overwritten_input(index);
+            match own.and_then(|own| inputs.get(own)) {
+                Some(input) => Some((problem.input(own?)?.name, input)),
+                None => Some((spec.name, outs.get(index)?.as_ref()?)),
+            }
+        });
+        let written: SmallVec<[(&str, &View); 1]> = written.collect();
+        let read = inputs.iter().enumerate().filter(|(index, _)| is_read(index));
+        let spans = read.clone().map(|(_, view)| view.span()).collect();
+        if are_apart(spans, written.iter().map(|(_, view)| view.span()).collect()) {
             return Ok(());
         }
-        let given = problem.outputs().zip(outs).enumerate();
-        let given: SmallVec<[_; 1]> =
-            given.filter_map(|(index, (spec, out))| Some((index, spec, out.as_ref()?))).collect();
-        for (place, (index, spec, out)) in given.iter().enumerate() {
-            for (position, (other, input)) in problem.inputs().zip(inputs).enumerate() {
-                if *index == 0 && own == Some(position) {
-                    continue;
-                }
-                if let Some(overlap) = out.overlap(input).words() {
+        for (place, (name, view)) in written.iter().enumerate() {
+            for (index, input) in read.clone() {
+                if let Some(overlap) = view.overlap(input).words() {
                     return Err(Error::InvalidValue(format!(
-                        "{} and {} {overlap} in memory, but this plan works out of place; give \
-                         memory of its own",
-                        spec.name, other.name
+                        "{name} and {} {overlap} in memory, but {name} is written while the other \
+                         is read; give memory of its own",
+                        problem.input(index).map_or("an operand", |spec| spec.name)
                     )));
                 }
             }
-            for (_, _, other) in &given[place + 1..] {
-                if let Some(overlap) = out.overlap(other).words() {
+            for (_, other) in &written[place + 1..] {
+                if let Some(overlap) = view.overlap(other).words() {
                     return Err(Error::InvalidValue(format!(
                         "two of the arrays that are given for results {overlap} in memory; give \
                          each memory of its own"

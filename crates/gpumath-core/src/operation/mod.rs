@@ -25,6 +25,7 @@ mod workspace;
 
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::ops::Range;
 
 use crate::device::{CaptureStatus, ContextGuard, StreamRef};
 use crate::error::{Error, Result};
@@ -90,9 +91,15 @@ pub trait Problem: Clone + Debug + Eq + Hash + Send + Sync + 'static {
     /// Describes the results.
     fn output(&self, index: usize) -> Option<OperandSpec<'_>>;
 
-    /// The input that the first result overwrites, if the operation works in place.
-    fn overwritten_input(&self) -> Option<usize> {
-        None
+    /// The inputs that results overwrite, if the operation works in place: the first result the
+    /// first of them, and so on. Further results have memory of their own.
+    fn overwritten_inputs(&self) -> Range<usize> {
+        0..0
+    }
+
+    /// The input that a result overwrites.
+    fn overwritten_input(&self, output: usize) -> Option<usize> {
+        self.overwritten_inputs().nth(output)
     }
 
     /// Whether there is nothing to compute and nothing to write.

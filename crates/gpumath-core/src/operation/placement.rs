@@ -5,6 +5,7 @@
 //! so that the plan, made for the operand's own strides, fits the copy too. What lies between the
 //! elements of a result may belong to others, and stays as it is.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::workspace::captured;
@@ -43,7 +44,7 @@ impl<O: Operation> Plan<O> {
                 "compute where the operands are",
             ));
         }
-        let overwritten = self.problem().overwritten_input();
+        let overwritten = self.problem().overwritten_inputs();
         let execute = |inputs: &[usize], outputs: &[usize]| {
             let call = Call {
                 inputs,
@@ -74,7 +75,7 @@ impl<O: Operation> Plan<O> {
 fn on_device(
     inputs: &[&TensorView],
     outputs: &[&TensorView],
-    overwritten: Option<usize>,
+    overwritten: Range<usize>,
     stream: StreamRef,
     execute: impl FnOnce(&[usize], &[usize]) -> Result<()>,
 ) -> Result<()> {
@@ -127,7 +128,7 @@ fn on_device(
 fn on_host(
     inputs: &[&TensorView],
     outputs: &[&TensorView],
-    overwritten: Option<usize>,
+    overwritten: Range<usize>,
     stream: StreamRef,
     execute: impl FnOnce(&[usize], &[usize]) -> Result<()>,
 ) -> Result<()> {
@@ -192,8 +193,8 @@ struct RangeCopy {
 }
 
 impl Copies {
-    /// Lays out the copies. The first result has that of the input that it overwrites, if it does.
-    fn of(inputs: &[&TensorView], outputs: &[&TensorView], overwritten: Option<usize>) -> Self {
+    /// Lays out the copies. Results that overwrite inputs have those of the inputs.
+    fn of(inputs: &[&TensorView], outputs: &[&TensorView], mut overwritten: Range<usize>) -> Self {
         let mut size = 0;
         let mut place = |view: &TensorView| {
             let (lowest, length) = view.span();
@@ -203,9 +204,9 @@ impl Copies {
             RangeCopy { start, front }
         };
         let sources: Vec<RangeCopy> = inputs.iter().map(|view| place(view)).collect();
-        let results = outputs.iter().enumerate().map(|(index, view)| match overwritten {
-            Some(input) if index == 0 => sources[input],
-            _ => place(view),
+        let results = outputs.iter().map(|view| match overwritten.next() {
+            Some(input) => sources[input],
+            None => place(view),
         });
         let results = results.collect();
         Self { sources, results, size }
@@ -243,7 +244,7 @@ mod tests {
     fn copies_are_apart_and_aligned_at_their_first_element() {
         let backwards = view(0x1010, &[5], &[-1]);
         let matrix = view(0x2004, &[3, 4], &[10, 2]);
-        let copies = Copies::of(&[&backwards, &matrix], &[&matrix], None);
+        let copies = Copies::of(&[&backwards, &matrix], &[&matrix], 0..0);
         let all: Vec<RangeCopy> = copies.sources.iter().chain(&copies.results).copied().collect();
         let mut end = 0;
         for (copy, view) in all.iter().zip([&backwards, &matrix, &matrix]) {
@@ -257,8 +258,11 @@ mod tests {
     #[test]
     fn a_result_that_overwrites_an_input_shares_its_copy() {
         let operand = view(0x1000, &[6], &[1]);
-        let copies = Copies::of(&[&operand, &operand], &[&operand], Some(1));
-        assert_eq!(copies.results[0].start, copies.sources[1].start);
+        let copies = Copies::of(&[&operand; 3], &[&operand; 3], 1..3);
+        let starts =
+            |copies: &[RangeCopy]| copies.iter().map(|copy| copy.start).collect::<Vec<_>>();
+        assert_eq!(starts(&copies.results[..2]), starts(&copies.sources[1..]));
+        assert!(!starts(&copies.sources).contains(&copies.results[2].start));
         copies
             .execute(4096, |inputs, outputs| {
                 assert_eq!(outputs[0], inputs[1]);

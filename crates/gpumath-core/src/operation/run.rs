@@ -165,7 +165,7 @@ impl<O: Operation> Plan<O> {
     pub(crate) fn new_result<T: Element>(&self) -> Result<Layout> {
         let problem = self.problem();
         let (Some(spec), None, None) =
-            (problem.output(0), problem.output(1), problem.overwritten_input())
+            (problem.output(0), problem.output(1), problem.overwritten_input(0))
         else {
             return Err(Error::InvalidValue(
                 "this plan does not have one new result; give its memory to Plan::run".into(),
@@ -194,7 +194,7 @@ impl<O: Operation> Plan<O> {
         given: &[Option<&'v TensorView>],
     ) -> Result<SmallVec<[&'v TensorView; 1]>> {
         let problem = self.problem();
-        let (expected, overwritten) = (problem.inputs().count(), problem.overwritten_input());
+        let expected = problem.inputs().count();
         if inputs.len() != expected || given.len() > problem.outputs().count() {
             return Err(Error::InvalidValue(format!(
                 "{} inputs and {} outputs are given, but the plan has {expected} and {}",
@@ -205,7 +205,7 @@ impl<O: Operation> Plan<O> {
         }
         let mut results: SmallVec<[&TensorView; 1]> = SmallVec::new();
         for (index, spec) in problem.outputs().enumerate() {
-            let own = overwritten.filter(|_| index == 0).and_then(|input| inputs.get(input));
+            let own = problem.overwritten_input(index).and_then(|input| inputs.get(input));
             let Some(view) = given.get(index).copied().flatten().or(own.copied()) else {
                 return Err(Error::InvalidValue(format!("there is no memory for {}", spec.name)));
             };

@@ -1,5 +1,7 @@
 //! What is to be multiplied, independent of the engine that does it.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::request::Qualifier;
@@ -110,9 +112,9 @@ impl Problem for StructuredMatmulProblem {
         Some(OperandSpec { name: "out", dtype: self.dtype, layout })
     }
 
-    fn overwritten_input(&self) -> Option<usize> {
-        // Products in place are not in lists.
-        self.is_in_place.then_some(2)
+    fn overwritten_inputs(&self) -> Range<usize> {
+        let count = self.products.len();
+        if self.is_in_place { 2 * count..3 * count } else { 0..0 }
     }
 
     fn is_empty(&self) -> bool {

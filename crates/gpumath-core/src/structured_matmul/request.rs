@@ -70,10 +70,9 @@ impl Request for StructuredMatmulRequest {
                 )));
             }
         };
-        if self.is_in_place && (count > 1 || !self.has_addend) {
+        if self.is_in_place && !self.has_addend {
             return Err(Error::InvalidValue(
-                "inplace=True overwrites c, so one c is needed; give it, or leave inplace out"
-                    .into(),
+                "inplace=True overwrites c, so a c is needed; give it, or leave inplace out".into(),
             ));
         }
         for scalars in &self.scalars {

@@ -11,7 +11,7 @@ from gpumath._host.operation import logged_execution, logger_of, warn_of_ignored
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._options import MatmulOptions
-from gpumath.linalg._product import Product, make_plans, run_plans
+from gpumath.linalg._product import Product, make_plan, run_plan
 from gpumath.linalg._qualifiers import Qualifiers
 
 __all__ = ["matmul"]
@@ -128,15 +128,14 @@ def matmul(
     chosen = resolve_options(MatmulOptions, options)
     product = Product.of(a, b, c, alpha, beta, qualifiers)
     where = resolve_execution(execution, lambda: core.TensorView(product.first).device_id)
-    plans = make_plans(product, chosen, where, out, stream)
+    plan = make_plan(product, chosen, where, out, stream)
     device_id = core.TensorView(product.first).device_id
     logger = logger_of(chosen)
-    warn_of_ignored(logger, plans[0], device_id, chosen, where, stream)
-    for plan in plans:
-        logger.info("specified: %r, with a workspace of %d bytes", plan, plan.workspace_size)
+    warn_of_ignored(logger, plan, device_id, chosen, where, stream)
+    logger.info("specified: %r, with a workspace of %d bytes", plan, plan.workspace_size)
     workspace = core.Workspace(chosen.allocator)
     blocking = chosen.blocking is True
-    with logged_execution(logger, "matmul", plans[0], device_id):
-        result = run_plans(plans, product, chosen.inplace, out, stream, workspace, blocking)
+    with logged_execution(logger, "matmul", plan, device_id):
+        result = run_plan(plan, product, out, stream, workspace, blocking)
     workspace.release()
     return result

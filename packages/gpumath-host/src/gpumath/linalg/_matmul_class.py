@@ -18,7 +18,7 @@ from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._errors import InvalidMatmulState
 from gpumath.linalg._options import MatmulOptions
-from gpumath.linalg._product import Product, make_plans, run_plans
+from gpumath.linalg._product import Product, make_plan, run_plan
 from gpumath.linalg._qualifiers import Qualifiers
 
 __all__ = ["Matmul"]
@@ -82,14 +82,13 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         product = Product.of(a, b, c, alpha, beta, qualifiers)
         self._where = resolve_execution(execution, lambda: core.TensorView(product.first).device_id)
         self._options = replace(chosen)
-        self._plans = make_plans(product, chosen, self._where)
-        self._plans[0].check_scalars(product.alpha, product.beta)
+        self._plan: core.StructuredMatmulPlan | None = make_plan(product, chosen, self._where)
+        self._plan.check_scalars(product.alpha, product.beta)
         self._planned_for = (product.scalars, product.qualifiers)
         device_id = core.TensorView(product.first).device_id
         self._begin(library_of(product.first), device_id, chosen)
-        warn_of_ignored(self._logger, self._plans[0], device_id, chosen, self._where, None)
-        for plan in self._plans:
-            self._logger.info("specified: %r", plan)
+        warn_of_ignored(self._logger, self._plan, device_id, chosen, self._where, None)
+        self._logger.info("specified: %r", self._plan)
         self._arguments = {"a": a, "b": b, "c": c, "alpha": alpha, "beta": beta}
         self._qualifiers = qualifiers
         self._product: Product | None = product
@@ -118,15 +117,15 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
     def _execute(self, stream: Any, out: Any) -> Any:
         """Execute with arguments, or what the plan as it is does not do."""
         self._check_ready()
-        product, plans = self._product, self._plans
+        product, plan = self._product, self._plan
         assert product is not None, "it was checked"
+        assert plan is not None, "it was checked"
         if out is not None:
-            plans = make_plans(product, self._options, self._where, out, stream)
-        if stream is not None and plans[0].device_id is None and self._device_id is None:
+            plan = make_plan(product, self._options, self._where, out, stream)
+        if stream is not None and plan.device_id is None and self._device_id is None:
             self._logger.warning("stream is ignored: no GPU takes part")
-        workspace, is_in_place = self._workspace, self._options.inplace
-        with logged_execution(self._logger, "matmul", plans[0], self._device_id):
-            return run_plans(plans, product, is_in_place, out, stream, workspace, self._blocking)
+        with logged_execution(self._logger, "matmul", plan, self._device_id):
+            return run_plan(plan, product, out, stream, self._workspace, self._blocking)
 
     def execute_unchecked(self, *, stream: Any = None, out: Any = None) -> Any:
         """Compute as `execute` does, whose checks take next to no time.
@@ -203,6 +202,7 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         a, b, c, alpha, beta, stream
             As for `reset_operands`.
         """
+        self._check_not_freed()
         given = self._merged(a, b, c, alpha, beta)
         self._take(given, Product.of(**given, qualifiers=self._qualifiers))
 
@@ -213,10 +213,10 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         self._logger.info("operands released")
 
     def _prepare_execution(self) -> None:
-        """Let the core execute what needs no Python code: all that is one plan."""
-        product = self._product
-        if self._is_planned and product is not None and len(self._plans) == 1:
-            plan, is_list = self._plans[0], product.count is not None
+        """Let the core execute without Python code."""
+        product, plan = self._product, self._plan
+        if self._is_planned and product is not None and plan is not None:
+            is_list = product.count is not None
             self._prepare(plan, product.alpha, product.beta, self._setting, is_list)
 
     def _merged(self, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> dict[str, Any]:
@@ -248,16 +248,10 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
 
     def _check_fits(self, product: Product) -> None:
         """Raise ValueError unless the product is like the first one but for its values."""
-        plans = self._plans
-        if product.count is not None and self._options.inplace:
-            parts = [product[index] for index in range(product.count)]
-        else:
-            parts = [product]
-        is_alike = len(parts) == len(plans) and all(
-            plan.accepts(part.a, part.b, part.c) for plan, part in zip(plans, parts, strict=True)
-        )
+        plan = self._plan
+        assert plan is not None, "it was checked"
         device_id = core.TensorView(product.first).device_id
-        if is_alike and device_id == self._device_id:
+        if plan.accepts(product.a, product.b, product.c) and device_id == self._device_id:
             return
         views = ", ".join(
             f"{view.dtype} of shape {view.shape} and strides {view.strides}"
@@ -265,17 +259,18 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         )
         msg = (
             f"the operands are {views}, {described_place(device_id)}, but this Matmul object was "
-            f"made for {', '.join(map(repr, plans))}, {described_place(self._device_id)}, and the "
-            "strides of its operands; copy them to that layout, or make a new object"
+            f"made for {plan!r}, {described_place(self._device_id)}, and the strides of its "
+            "operands; copy them to that layout, or make a new object"
         )
         raise ValueError(msg)
 
     def _take(self, given: dict[str, Any], product: Product) -> None:
         """Take operands and numbers, and plan again if the numbers are a part of the plan."""
-        self._plans[0].check_scalars(product.alpha, product.beta)
+        assert self._plan is not None, "it was checked"
+        self._plan.check_scalars(product.alpha, product.beta)
         planned_for = (product.scalars, product.qualifiers)
         if planned_for != self._planned_for:
-            self._plans = make_plans(product, self._options, self._where)
+            self._plan = make_plan(product, self._options, self._where)
             self._planned_for = planned_for
         self._arguments, self._product = given, product
         self._operands = product.operands
@@ -292,4 +287,4 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
     def _drop(self) -> None:
         self._unprepare()
         self._drop_operands()
-        self._plans = []
+        self._plan = None

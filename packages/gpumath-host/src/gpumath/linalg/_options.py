@@ -29,7 +29,8 @@ class MatmulOptions(OperationOptions):
     logger : logging.Logger, optional
         Where to log; the root logger by default.
     inplace : bool, default: False
-        Overwrite ``c`` with the result, and return it.
+        Overwrite ``c`` with the result, and return it. In a list, each ``c`` needs memory that is
+        no other operand's.
     memory_limit : int, float or str, optional
         Most device memory that the workspace on the GPU may take, as for `gpumath.fft.FFTOptions`:
         bytes, a fraction of the device's memory, or text such as ``"80%"`` or ``"0.5 GiB"``. A

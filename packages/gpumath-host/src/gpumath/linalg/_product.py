@@ -12,7 +12,7 @@ from gpumath.bindings import core
 from gpumath.linalg._options import MatmulOptions
 from gpumath.linalg._qualifiers import GENERAL, Qualifiers, QualifierTuple, resolve_qualifiers
 
-__all__ = ["Product", "make_plans", "run_plans"]
+__all__ = ["Product", "make_plan", "run_plan"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,25 +111,20 @@ class Product:
         )
 
 
-def make_plans(
+def make_plan(
     product: Product,
     options: MatmulOptions,
     where: ExecutionCPU | ExecutionCUDA | None,
     out: Any = None,
     stream: Any = None,
-) -> list[core.StructuredMatmulPlan]:
-    """Make or find the plan, or those of each product of a list that is computed in place."""
+) -> core.StructuredMatmulPlan:
+    """Make or find the plan, which computes all products of a list."""
     if options.inplace and product.c is None:
         msg = "options.inplace is True, but there is no c to overwrite; give c and beta"
         raise ValueError(msg)
     if options.inplace and out is not None:
         msg = "out is given, but options.inplace is True, which writes to c; leave one of them out"
         raise ValueError(msg)
-    if options.inplace and product.count is not None:
-        plans = []
-        for index in range(product.count):
-            plans += make_plans(product[index], options, where, stream=stream)
-        return plans
     plan = core.StructuredMatmulPlan(
         product.a,
         product.b,
@@ -142,25 +137,18 @@ def make_plans(
         stream=stream,
     )
     check_memory_limit(options.memory_limit, plan)
-    return [plan]
+    return plan
 
 
-def run_plans(
-    plans: list[core.StructuredMatmulPlan],
+def run_plan(
+    plan: core.StructuredMatmulPlan,
     product: Product,
-    is_in_place: bool,
     out: Any,
     stream: Any,
     workspace: core.Workspace,
     blocking: bool,
 ) -> Any:
-    """Execute what `make_plans` returned."""
-    if is_in_place and product.count is not None:
-        return [
-            run_plans([plan], product[index], False, None, stream, workspace, blocking)
-            for index, plan in enumerate(plans)
-        ]
-    [plan] = plans
+    """Execute what `make_plan` returned."""
     operands = (product.a, product.b, product.c)
     scalars = (product.alpha, product.beta)
     return plan.run(*operands, *scalars, out, stream, workspace, blocking)

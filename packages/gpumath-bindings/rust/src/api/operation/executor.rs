@@ -176,8 +176,8 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
             known.push(found.view);
         }
         let views: SmallVec<[&TensorView; 4]> = known.iter().collect();
-        let overwritten = prepared.plan.problem().overwritten_input();
-        let is_overwritable = overwritten.is_none_or(|index| !views[index].readonly);
+        let mut overwritten = prepared.plan.problem().overwritten_inputs();
+        let is_overwritable = overwritten.all(|index| !views[index].readonly);
         let is_accepted = is_overwritable && prepared.plan.accepts(&views);
         drop(views);
         if !is_accepted {

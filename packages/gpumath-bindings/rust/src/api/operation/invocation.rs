@@ -208,10 +208,10 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         if !capture.is_capturing() {
             return Ok(capture);
         }
-        let is_new = self.plan.problem().overwritten_input().is_none()
-            && (0..)
-                .zip(self.plan.problem().outputs())
-                .any(|(index, _)| self.given(index).is_none());
+        let problem = self.plan.problem();
+        let is_new = (0..).zip(problem.outputs()).any(|(index, _)| {
+            self.given(index).is_none() && problem.overwritten_input(index).is_none()
+        });
         let refused = if self.blocking {
             Some(captured("blocking=True waits for the result", "leave it out"))
         } else if is_new && matches!(self.library, ArrayLibrary::Other) {
@@ -234,11 +234,11 @@ impl<'py, O: Operation> Invocation<'_, 'py, O> {
         py: Python<'py>,
         streams: WorkStreams,
     ) -> PyResult<SmallVec<[Target<'py>; 1]>> {
-        let overwritten = self.plan.problem().overwritten_input();
+        let problem = self.plan.problem();
         let mut targets = SmallVec::new();
-        for (index, spec) in self.plan.problem().outputs().enumerate() {
+        for (index, spec) in problem.outputs().enumerate() {
             let overwritten =
-                overwritten.filter(|_| index == 0).and_then(|input| self.inputs.get(input));
+                problem.overwritten_input(index).and_then(|input| self.inputs.get(input));
             targets.push(if let Some(array) = self.given(index).or(overwritten) {
                 Target { array: array.object.clone(), ptr: array.ptr }
             } else {

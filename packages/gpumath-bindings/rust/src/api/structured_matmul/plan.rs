@@ -43,7 +43,7 @@ type ScalarPair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 /// scalars : sequence, optional
 ///     A pair of alpha and beta for each product, which takes precedence over those of `run`.
 /// inplace : bool, default: False
-///     Overwrite `c` with the result. Not for lists.
+///     Overwrite `c` with the result.
 /// execution : {'cpu', 'cuda'}, optional
 ///     By default where the operands are.
 /// device_id : int, optional
@@ -169,7 +169,7 @@ impl PyStructuredMatmulPlan {
         let others = [c, alpha, beta, out];
         if others.iter().all(Option::is_none)
             && execution.is_none_or(|name| name == "cpu")
-            && let Some(result) = small::multiply(a, b)?
+            && let Some(result) = small::multiply(a, b, num_threads)?
         {
             return Ok(Some(result));
         }

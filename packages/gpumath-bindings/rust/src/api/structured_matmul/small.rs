@@ -1,6 +1,9 @@
 //! Small products of NumPy's matrices and vectors, without a plan.
 
-use gpumath_core::structured_matmul::{MOST_OF_SMALL, SmallFactor, multiply_small};
+use std::num::NonZeroUsize;
+
+use gpumath_core::operation::usable_cores;
+use gpumath_core::structured_matmul::{SmallFactor, most_of_small, multiply_small};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -12,6 +15,7 @@ use crate::interop::{NumpyArray, NumpyCApi};
 pub(super) fn multiply<'py>(
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
+    threads: Option<NonZeroUsize>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, Some(numpy)) = (a.py(), NumpyCApi::of(a)) else { return Ok(None) };
     let (Some(left), Some(right)) = (numpy.read(a), numpy.read(b)) else { return Ok(None) };
@@ -21,7 +25,8 @@ pub(super) fn multiply<'py>(
         return Ok(None);
     };
     let work = rows.saturating_mul(columns).saturating_mul(depth);
-    if left.dtype != right.dtype || depth != other || work == 0 || work > MOST_OF_SMALL {
+    let most = most_of_small(threads.unwrap_or_else(usable_cores));
+    if left.dtype != right.dtype || depth != other || work == 0 || work > most {
         return Ok(None);
     }
     let mut shape: SmallVec<[isize; 2]> = SmallVec::new();

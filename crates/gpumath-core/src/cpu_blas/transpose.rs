@@ -1,0 +1,174 @@
+//! Copies of lines of neighbouring elements to columns.
+//!
+//! Where the processor has AVX, several lines are read together, so that what is written are whole
+//! vectors.
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::matrix::Matrix;
+use super::number::Number;
+
+/// A copy of lines, which become columns.
+#[derive(Clone, Copy)]
+pub(super) struct Transposition<T> {
+    /// Address of the first line, and elements from a line to the next.
+    from: (*const T, isize),
+    /// Address of the first line's copy, and elements between the copies of its elements. Those of
+    /// other lines lie beside them.
+    to: (*mut T, isize),
+    lines: usize,
+    /// Elements of a line.
+    length: usize,
+}
+
+impl<T: Number> Transposition<T> {
+    /// Returns the copy of `rows` by `columns` elements from one matrix to another, if it is of
+    /// this kind.
+    ///
+    /// # Safety
+    /// When it is dispatched, the elements are in valid memory, and nothing else uses those that
+    /// are written.
+    #[inline(always)]
+    pub(super) unsafe fn of(from: Matrix, to: Matrix, rows: usize, columns: usize) -> Option<Self> {
+        if !T::IS_REAL && from.is_conjugated {
+            return None;
+        }
+        let (from_steps, to_steps, lines, length) = match (from.steps, to.steps) {
+            ([1, from_step], [to_step, 1]) => (from_step, to_step, columns, rows),
+            ([from_step, 1], [1, to_step]) => (from_step, to_step, rows, columns),
+            _ => return None,
+        };
+        let (from, to) = (from.first as *const T, to.first as *mut T);
+        Some(Self { from: (from, from_steps), to: (to, to_steps), lines, length })
+    }
+
+    #[inline(always)]
+    fn source(self, line: usize, place: usize) -> *const T {
+        self.from.0.wrapping_offset(line as isize * self.from.1).wrapping_add(place)
+    }
+
+    #[inline(always)]
+    fn target(self, line: usize, place: usize) -> *mut T {
+        self.to.0.wrapping_offset(place as isize * self.to.1).wrapping_add(line)
+    }
+
+    /// Copies blocks, if the processor can, and returns how many lines and how much of each they
+    /// are.
+    ///
+    /// # Safety
+    /// As for [`Self::of`].
+    #[inline(always)]
+    unsafe fn copy_blocks<S: Simd>(self) -> [usize; 2] {
+        #[cfg(target_arch = "x86_64")]
+        if let Some([group, part]) = avx::block::<T, S>() {
+            let [lines, length] = [self.lines / group * group, self.length / part * part];
+            for line in (0..lines).step_by(group) {
+                for place in (0..length).step_by(part) {
+                    let from = (self.source(line, place), self.from.1);
+                    let to = (self.target(line, place), self.to.1);
+                    // SAFETY: the caller guarantees the memory, and `S` exists on processors alone
+                    // that have its instructions.
+                    unsafe { avx::transpose(from, to) };
+                }
+            }
+            return [lines, length];
+        }
+        [0, 0]
+    }
+
+    /// Copies elements one by one.
+    ///
+    /// # Safety
+    /// As for [`Self::of`].
+    #[inline(always)]
+    unsafe fn copy_each(self, lines: Range<usize>, places: Range<usize>) {
+        for place in places {
+            for line in lines.clone() {
+                // SAFETY: the caller guarantees the memory.
+                unsafe { *self.target(line, place) = *self.source(line, place) };
+            }
+        }
+    }
+}
+
+impl<T: Number> WithSimd for Transposition<T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        // SAFETY: the caller of `of` guarantees the memory.
+        unsafe {
+            let [lines, length] = self.copy_blocks::<S>();
+            self.copy_each(0..lines, length..self.length);
+            self.copy_each(lines..self.lines, 0..self.length);
+        }
+    }
+}
+
+/// Blocks of which each line is a half of a vector.
+#[cfg(target_arch = "x86_64")]
+mod avx {
+    use std::arch::x86_64::{
+        _mm_loadu_pd, _mm_loadu_ps, _mm256_castpd128_pd256, _mm256_castps128_ps256,
+        _mm256_insertf128_pd, _mm256_insertf128_ps, _mm256_shuffle_ps, _mm256_storeu_pd,
+        _mm256_storeu_ps, _mm256_unpackhi_pd, _mm256_unpackhi_ps, _mm256_unpacklo_pd,
+        _mm256_unpacklo_ps,
+    };
+
+    use pulp::Simd;
+
+    use super::Number;
+
+    /// Returns the lines of a block and the elements of each, if `S` has AVX's instructions and
+    /// they are for elements of this size.
+    #[inline(always)]
+    pub(super) const fn block<T: Number, S: Simd>() -> Option<[usize; 2]> {
+        match size_of::<T>() {
+            4 if size_of::<S::f32s>() >= 32 => Some([8, 4]),
+            8 if size_of::<S::f32s>() >= 32 => Some([4, 2]),
+            _ => None,
+        }
+    }
+
+    /// Copies one block of lines to columns. Each side has an address and a step.
+    ///
+    /// # Safety
+    /// The processor has AVX, the elements have 4 or 8 bytes, and the block is in valid memory.
+    #[inline]
+    #[target_feature(enable = "avx")]
+    pub(super) unsafe fn transpose<T: Number>(
+        (from, from_step): (*const T, isize),
+        (to, to_step): (*mut T, isize),
+    ) {
+        let half = |line: isize| from.wrapping_offset(line * from_step);
+        let to = |place: isize| to.wrapping_offset(place * to_step);
+        // SAFETY: the caller guarantees the memory.
+        unsafe {
+            if size_of::<T>() == 8 {
+                let pair = |line: isize| {
+                    let low = _mm256_castpd128_pd256(_mm_loadu_pd(half(line).cast()));
+                    _mm256_insertf128_pd::<1>(low, _mm_loadu_pd(half(line + 2).cast()))
+                };
+                let [first, second] = [pair(0), pair(1)];
+                _mm256_storeu_pd(to(0).cast(), _mm256_unpacklo_pd(first, second));
+                _mm256_storeu_pd(to(1).cast(), _mm256_unpackhi_pd(first, second));
+                return;
+            }
+            let pair = |line: isize| {
+                let low = _mm256_castps128_ps256(_mm_loadu_ps(half(line).cast()));
+                _mm256_insertf128_ps::<1>(low, _mm_loadu_ps(half(line + 4).cast()))
+            };
+            let lines = [pair(0), pair(1), pair(2), pair(3)];
+            let low =
+                [_mm256_unpacklo_ps(lines[0], lines[1]), _mm256_unpacklo_ps(lines[2], lines[3])];
+            let high =
+                [_mm256_unpackhi_ps(lines[0], lines[1]), _mm256_unpackhi_ps(lines[2], lines[3])];
+            for (place, [left, right]) in [(0, low), (2, high)] {
+                _mm256_storeu_ps(to(place).cast(), _mm256_shuffle_ps::<0x44>(left, right));
+                _mm256_storeu_ps(to(place + 1).cast(), _mm256_shuffle_ps::<0xEE>(left, right));
+            }
+        }
+    }
+}
