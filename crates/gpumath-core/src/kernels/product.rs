@@ -21,6 +21,8 @@ const THIN_WORDS: i64 = 16;
 const UNROLLED: i64 = 4;
 /// Blocks that fill a large GPU.
 const MANY_BLOCKS: i64 = 264;
+/// Threads that run together: fewer neighbours than that are read in narrow pieces of memory.
+const WARP: i64 = 32;
 /// More times than a thread should wait for memory.
 const MANY_ROUNDS: i64 = 8;
 /// Bytes of a sector of memory, which the GPU loads at least.
@@ -232,7 +234,8 @@ impl ProductCall {
             Way::Columns => {
                 let are_few_vectors = entries > 1
                     && depth >= 512
-                    && (is_single && elements <= 1 << 20 || is_complex64 && elements <= 1 << 25);
+                    && (is_single && rows >= WARP && elements <= 1 << 20
+                        || is_complex64 && elements <= 1 << 25);
                 is_single && depth <= 8 || is_int8 && depth >= 512 || are_few_vectors
             }
         }
