@@ -21,8 +21,6 @@ const THIN_WORDS: i64 = 16;
 const UNROLLED: i64 = 4;
 /// Blocks that fill a large GPU.
 const MANY_BLOCKS: i64 = 264;
-/// Threads that run together: fewer neighbours than that are read in narrow pieces of memory.
-const WARP: i64 = 32;
 /// More times than a thread should wait for memory.
 const MANY_ROUNDS: i64 = 8;
 /// Bytes of a sector of memory, which the GPU loads at least.
