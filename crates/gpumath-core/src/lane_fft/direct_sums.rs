@@ -33,22 +33,19 @@ pub(crate) fn plan_direct_sums<T: Lane + FftNum>(
 ) -> Result<Option<Arc<dyn Fft<T>>>> {
     let prime = largest_prime_factor(points);
     let others = points / prime.max(1);
-    let Some((arch, lanes)) = arch_of_at_most::<T>(others) else { return Ok(None) };
+    let Some((_, lanes)) = arch_of_at_most::<T>(others) else { return Ok(None) };
     if !are_faster(prime, others, lanes) {
         return Ok(None);
     }
-    let rows = if is_fast(others) || others > MAX_POINTS {
-        Rows::Fft(plan_rows(others)?)
-    } else {
-        Rows::Sums(ColumnSums::new((arch, lanes), others, prime, direction))
+    let Some(columns) = ColumnSums::new(prime, others, direction) else { return Ok(None) };
+    let is_left = is_fast(others) || others > MAX_POINTS;
+    let sums = if is_left { None } else { ColumnSums::new(others, prime, direction) };
+    let rows = match sums {
+        Some(sums) => Rows::Sums(sums),
+        None => Rows::Fft(plan_rows(others)?),
     };
-    let columns = ColumnSums::new((arch, lanes), prime, others, direction);
-    Ok(Some(Arc::new(DirectSums {
-        twiddles: columns.twiddles(direction),
-        columns,
-        rows,
-        direction,
-    })))
+    let twiddles = columns.twiddles(direction);
+    Ok(Some(Arc::new(DirectSums { columns, rows, direction, twiddles })))
 }
 
 /// Whether sums of P products, and what follows for Q, take less time than rustfft, as measured on
@@ -126,15 +123,12 @@ fn groups(columns: usize, lanes: usize) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Lane> ColumnSums<T> {
-    fn new(
-        (arch, lanes): (Arch, usize),
-        points: usize,
-        columns: usize,
-        direction: FftDirection,
-    ) -> Self {
+    /// Plans columns of at most [`MAX_POINTS`]. `None` if no vectors have so few lanes.
+    fn new(points: usize, columns: usize, direction: FftDirection) -> Option<Self> {
+        let (arch, lanes) = arch_of_at_most::<T>(columns)?;
         let pairs = (1..=points / 2).flat_map(|k| (1..=(points - 1) / 2).map(move |j| j * k));
         let units = pairs.map(|product| unit(product % points, points, direction)).collect();
-        Self { arch, lanes, points, columns, units }
+        Some(Self { arch, lanes, points, columns, units })
     }
 
     /// Returns the factors between columns and rows: for each group of columns and each element of
@@ -368,7 +362,7 @@ mod tests {
         {
             check::<f64>(points, 1e-14);
         }
-        for points in [169, 598, 928, 1517, 1682, 13 * 8, 13 * 17 * 19, 59 * 8, 59 * 58] {
+        for points in [169, 338, 442, 598, 928, 1517, 1682, 13 * 8, 13 * 17 * 19, 59 * 8, 59 * 58] {
             check::<f32>(points, 3e-6);
         }
     }
@@ -386,7 +380,7 @@ mod tests {
 
     #[test]
     fn other_lengths_are_left_to_rustfft() {
-        for points in [0, 1, 2, 13, 26, 61, 64, 117, 1000, 1300, 61 * 64, 67 * 13] {
+        for points in [0, 1, 2, 999_983, 13, 26, 61, 64, 117, 1000, 1300, 61 * 64, 67 * 13] {
             assert!(plan::<f64>(points, FftDirection::Forward).is_none(), "{points}");
             assert!(plan::<f32>(points, FftDirection::Forward).is_none(), "{points}");
         }
