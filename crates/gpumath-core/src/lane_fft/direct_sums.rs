@@ -60,7 +60,7 @@ fn are_faster(prime: usize, others: usize, lanes: usize) -> bool {
     }
     if is_fast(others) {
         // The last columns are not computed twice, or they are few; and rustfft is slow at fives.
-        let is_cheap = others >= 3 * lanes && !others.is_multiple_of(5);
+        let is_cheap = others >= 24 && !others.is_multiple_of(5);
         return lanes >= 8 && (others.is_multiple_of(lanes) || is_cheap);
     }
     lanes >= 8 || others > MAX_POINTS || prime + others <= 64
