@@ -62,8 +62,9 @@ def test_refusals_of_arguments() -> None:
     for depth in (-1, 1.5, True, False):
         with pytest.raises(ValueError, match=r"pipeline_depth is .*; a positive integer"):
             matmul.suggest_device_pipeline(depth, a, a)  # type: ignore[arg-type]
+    unknown: Any = "most"
     with pytest.raises(ValueError, match="one of 'fixed', 'heuristic' is needed"):
-        matmul.suggest_device_pipeline(2, a, a, block_size_strategy="most")  # type: ignore[arg-type]
+        matmul.suggest_device_pipeline(2, a, a, block_size_strategy=unknown)
     with pytest.raises(ValueError, match="a is in the memory of the CPU"):
         matmul.suggest_device_pipeline(2, a, a)
     with pytest.raises(TypeError, match="the operand is a int"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def kernel_with(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     (folder / "kernel_source.py").write_text(textwrap.dedent(source))
     monkeypatch.syspath_prepend(str(folder))
     importlib.invalidate_caches()
-    monkeypatch.delitem(importlib.sys.modules, "kernel_source", raising=False)  # type: ignore[attr-defined]
+    monkeypatch.delitem(sys.modules, "kernel_source", raising=False)
     return importlib.import_module("kernel_source").kernel
 
 

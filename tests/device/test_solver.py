@@ -96,7 +96,10 @@ def test_attributes() -> None:
         (lambda: solver("htev", job="overwrite_vectors"), "one of 'no_vectors', 'all_vectors'"),
         (lambda: solver("geqrf", (8, 0)), r"size\[1\] is 0; a positive integer is needed"),
         (lambda: solver("geqrf", (8, 8, 8, 8)), "a sequence of 1 to 3 positive integers"),
-        (lambda: solver("geqrf", 8), "a sequence of 1 to 3 positive integers"),  # type: ignore[arg-type]
+        (
+            lambda: solver("geqrf", 8),  # type: ignore[arg-type]
+            "a sequence of 1 to 3 positive integers",
+        ),
         (lambda: solver("geqrf", sm=60), "libmathdx supports the compute capabilities 7.0"),
         (lambda: solver("geqrf", leading_dimensions=[7]), "lda=7; at least 8 is needed"),
         (lambda: solver("posv", leading_dimensions=[8, 9, 9]), "a sequence of 1 or 2"),
@@ -115,7 +118,13 @@ def test_attributes() -> None:
             "precision is .*float16.*; one of float32, float64 is needed",
         ),
         (
-            lambda: device.Solver("geqrf", (8,), np.float32, "Thread", sm=90),  # type: ignore[arg-type]
+            lambda: device.Solver(
+                "geqrf",
+                (8,),
+                np.float32,
+                "Thread",  # type: ignore[arg-type]
+                sm=90,
+            ),
             "execution is 'Thread'; one of 'Block'",
         ),
         (
@@ -133,7 +142,13 @@ def test_attributes() -> None:
             "ldb is 7; at least 8 is needed",
         ),
         (
-            lambda: device.LUSolver((8,), np.float32, "Block", transpose_mode="no", sm=90),  # type: ignore[arg-type]
+            lambda: device.LUSolver(
+                (8,),
+                np.float32,
+                "Block",
+                transpose_mode="no",  # type: ignore[arg-type]
+                sm=90,
+            ),
             "transpose_mode is 'no'",
         ),
     ],

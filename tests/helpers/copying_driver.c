@@ -10,17 +10,40 @@
 #include <unistd.h>
 
 typedef uintptr_t Handle;
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NOT_READY = 600, MOST = 1 << 16 };
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
+    NOT_READY = 600,
+    MOST = 1 << 16
+};
 enum { COPY, INVERT, WAIT };
 
-typedef struct { int kind; Handle stream; char *to; const char *from; size_t size; int event; int is_done; } Work;
-typedef struct { char *start; size_t size; int is_pinned; } Block;
+typedef struct {
+    int kind;
+    Handle stream;
+    char *to;
+    const char *from;
+    size_t size;
+    int event;
+    int is_done;
+} Work;
+typedef struct {
+    char *start;
+    size_t size;
+    int is_pinned;
+} Block;
 
 static pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
 static Work work_[MOST];
-static int works_, first_, blocks_, copies_, failing_copy_, is_pinning_refused_, early_frees_, pins_, events_, highest_;
+static int works_, first_, blocks_, copies_, failing_copy_, is_pinning_refused_, early_frees_,
+    pins_, events_, highest_;
 static Block block_[MOST];
-static struct { Handle stream; int until; } event_[MOST];
+static struct {
+    Handle stream;
+    int until;
+} event_[MOST];
 static __thread Handle current_, stack_[64];
 static __thread int depth_;
 
@@ -45,7 +68,8 @@ int driver_depth(void) { return depth_; }
 static Block *block_of(const void *address) {
     for (int i = 0; i < highest_; i++) {
         const char *start = block_[i].start;
-        if (start && start <= (const char *)address && (const char *)address < start + block_[i].size)
+        if (start && start <= (const char *)address &&
+            (const char *)address < start + block_[i].size)
             return &block_[i];
     }
     return NULL;
@@ -71,8 +95,8 @@ static int give_back(Handle address) {
     char *end = block->start + block->size;
     for (int i = first_; i < works_; i++) {
         Work *w = &work_[i];
-        if (!w->is_done && w->kind != WAIT
-            && ((w->to >= block->start && w->to < end) || (w->from >= block->start && w->from < end)))
+        if (!w->is_done && w->kind != WAIT &&
+            ((w->to >= block->start && w->to < end) || (w->from >= block->start && w->from < end)))
             early_frees_++;
     }
     free(block->start);
@@ -109,13 +133,21 @@ int cuInit(unsigned flags) { return owner_ = getpid(), (int)flags; }
 int cuDriverGetVersion(int *version) { return *version = 13000, SUCCESS; }
 int cuDeviceGetCount(int *count) { return *count = 1, SUCCESS; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, SUCCESS; }
-int cuDevicePrimaryCtxRetain(Handle *context, int device) { return *context = 4096 + (Handle)device, SUCCESS; }
+int cuDevicePrimaryCtxRetain(Handle *context, int device) {
+    return *context = 4096 + (Handle)device, SUCCESS;
+}
 int cuCtxGetCurrent(Handle *context) {
     return *context = current_, owner_ == getpid() ? SUCCESS : NOT_INITIALIZED;
 }
-int cuCtxPushCurrent_v2(Handle context) { return stack_[depth_++] = current_, current_ = context, SUCCESS; }
-int cuCtxPopCurrent_v2(Handle *context) { return *context = current_, current_ = stack_[--depth_], SUCCESS; }
-int cuMemPoolCreate(Handle *pool, const void *properties) { return *pool = 1, properties ? SUCCESS : INVALID_VALUE; }
+int cuCtxPushCurrent_v2(Handle context) {
+    return stack_[depth_++] = current_, current_ = context, SUCCESS;
+}
+int cuCtxPopCurrent_v2(Handle *context) {
+    return *context = current_, current_ = stack_[--depth_], SUCCESS;
+}
+int cuMemPoolCreate(Handle *pool, const void *properties) {
+    return *pool = 1, properties ? SUCCESS : INVALID_VALUE;
+}
 int cuMemPoolSetAttribute(Handle pool, int attribute, void *value) {
     return pool && attribute && value ? SUCCESS : INVALID_VALUE;
 }
@@ -144,9 +176,15 @@ int cuStreamCreate(Handle *stream, unsigned flags) {
     *stream = next++;
     return unlock(flags ? SUCCESS : INVALID_VALUE);
 }
-int cuStreamDestroy_v2(Handle stream) { return lock(), advance(stream, works_, MOST), unlock(SUCCESS); }
-int cuStreamQuery(Handle stream) { return lock(), unlock(advance(stream, works_, 1) ? SUCCESS : NOT_READY); }
-int cuStreamSynchronize(Handle stream) { return lock(), advance(stream, works_, MOST), unlock(SUCCESS); }
+int cuStreamDestroy_v2(Handle stream) {
+    return lock(), advance(stream, works_, MOST), unlock(SUCCESS);
+}
+int cuStreamQuery(Handle stream) {
+    return lock(), unlock(advance(stream, works_, 1) ? SUCCESS : NOT_READY);
+}
+int cuStreamSynchronize(Handle stream) {
+    return lock(), advance(stream, works_, MOST), unlock(SUCCESS);
+}
 int cuStreamIsCapturing(Handle stream, int *status) { return *status = 0, stream ? SUCCESS : 0; }
 int cuThreadExchangeStreamCaptureMode(int *mode) { return *mode = 0, SUCCESS; }
 int cuStreamWaitEvent(Handle stream, Handle event, unsigned flags) {
@@ -172,7 +210,8 @@ int cuEventRecord(Handle event, Handle stream) {
 }
 int cuEventQuery(Handle event) {
     lock();
-    return unlock(advance(event_[event - 1].stream, event_[event - 1].until, 1) ? SUCCESS : NOT_READY);
+    return unlock(advance(event_[event - 1].stream, event_[event - 1].until, 1) ? SUCCESS
+                                                                                : NOT_READY);
 }
 int cuPointerGetAttribute(int *value, int attribute, Handle address) {
     lock();
@@ -202,7 +241,8 @@ int cufftXtMakePlanMany(int plan, int rank, long long *n, long long *inembed, lo
                         long long idist, int input, long long *onembed, long long ostride,
                         long long odist, int output, long long batch, size_t *work_size,
                         int execution) {
-    (void)plan, (void)rank, (void)n, (void)inembed, (void)istride, (void)idist, (void)input, (void)onembed;
+    (void)plan, (void)rank, (void)n, (void)inembed, (void)istride, (void)idist, (void)input,
+        (void)onembed;
     (void)ostride, (void)odist, (void)output, (void)batch, (void)execution;
     return *work_size = 1000, SUCCESS;
 }

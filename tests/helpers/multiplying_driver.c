@@ -5,7 +5,13 @@
 #include <stdio.h>
 
 enum { NO_VALUE = 7, NO_SUPPORT = 15, RELU = 2, BIAS = 4, BGRADA = 256, BGRADB = 512 };
-typedef struct { int type; uint64_t rows, columns; int64_t ld; int32_t batch; int64_t stride; } Layout;
+typedef struct {
+    int type;
+    uint64_t rows, columns;
+    int64_t ld;
+    int32_t batch;
+    int64_t stride;
+} Layout;
 typedef struct {
     int compute, scale, transpose[2], epilog;
     char *bias;
@@ -13,22 +19,51 @@ typedef struct {
     int modes[2], out_mode; /* of block scales */
     uint8_t *scales[2], *out_scales;
     float *result_scale;
-    struct Emulation { int strategy; int32_t *bits; } *emulation;
+    struct Emulation {
+        int strategy;
+        int32_t *bits;
+    } *emulation;
 } Product;
-typedef struct { uint64_t most; uint32_t alignment[4]; } Preference;
-typedef struct { uint64_t algorithm[8]; size_t workspace; int status; float waves; int reserved[4]; } Result;
+typedef struct {
+    uint64_t most;
+    uint32_t alignment[4];
+} Preference;
+typedef struct {
+    uint64_t algorithm[8];
+    size_t workspace;
+    int status;
+    float waves;
+    int reserved[4];
+} Result;
 /* The argument of the core's kernels for copies. */
-typedef struct { int64_t extent, given, from, to, count; } Dim;
-typedef struct { uint64_t tiles; int64_t rank, is_turned, tiling[11]; Dim dims[48]; } Copy;
+typedef struct {
+    int64_t extent, given, from, to, count;
+} Dim;
+typedef struct {
+    uint64_t tiles;
+    int64_t rank, is_turned, tiling[11];
+    Dim dims[48];
+} Copy;
 /* The argument of the core's kernels for one or two copies of few dimensions. */
-typedef struct { uint64_t second_blocks; char *to[2]; const char *from[2]; struct { uint64_t tiles; uint8_t rank, others[12]; Dim dims[4]; } parts[2]; } Copies;
+typedef struct {
+    uint64_t second_blocks;
+    char *to[2];
+    const char *from[2];
+    struct {
+        uint64_t tiles;
+        uint8_t rank, others[12];
+        Dim dims[4];
+    } parts[2];
+} Copies;
 /* The argument of the core's kernels for products. */
 typedef struct {
-    int64_t tiles, rows, columns, depth, column_tiles, row_tiles, entries, a[4], b[4], c[4], others[6];
+    int64_t tiles, rows, columns, depth, column_tiles, row_tiles, entries, a[4], b[4], c[4],
+        others[6];
     double alpha[2];
 } Strided;
 
-static int made_, destroyed_, products_, own_products_, cublas_products_, two_copies_, least_alignment_ = 256, capability_ = 9;
+static int made_, destroyed_, products_, own_products_, cublas_products_, two_copies_,
+    least_alignment_ = 256, capability_ = 9;
 void lt_set_capability(int major) { capability_ = major; }
 int lt_alive(void) { return made_ - destroyed_; }
 int lt_products(void) { return products_; }
@@ -37,11 +72,15 @@ int cublas_products(void) { return cublas_products_; }
 int two_copies(void) { return two_copies_; }
 int lt_least_alignment(void) { return least_alignment_; }
 
-int cuDeviceGetName(char *name, int size, int device) { return snprintf(name, size, "stand-in"), device; }
+int cuDeviceGetName(char *name, int size, int device) {
+    return snprintf(name, size, "stand-in"), device;
+}
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     return *value = attribute == 16 ? 4 : attribute == 75 ? capability_ : 9, device;
 }
-int cuModuleLoadData(void **module, const void *image) { return *module = (void *)8, image ? SUCCESS : INVALID_VALUE; }
+int cuModuleLoadData(void **module, const void *image) {
+    return *module = (void *)8, image ? SUCCESS : INVALID_VALUE;
+}
 /* A kernel for a copy is the size of its elements, one for copies that and more, one for products
    the type of its elements. */
 enum { COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT };
@@ -49,15 +88,23 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
     const char *type = strchr(name, '_') + 1;
     int is_copy = !strncmp(name, "copy_", 5), are_copies = !strncmp(name, "copies_", 7);
     int is_float = !strcmp(type, "float32"), is_double = !strcmp(type, "float64");
-    uintptr_t kernel = is_copy || are_copies ? atoi(type) + are_copies * COPIES : is_float ? FLOAT_PRODUCT : DOUBLE_PRODUCT;
+    uintptr_t kernel = is_copy || are_copies ? atoi(type) + are_copies * COPIES
+                       : is_float            ? FLOAT_PRODUCT
+                                             : DOUBLE_PRODUCT;
     *function = (void *)kernel;
     return module && (is_copy || are_copies || is_float || is_double) ? SUCCESS : INVALID_VALUE;
 }
-static double number(const char *address, int type) { return type ? *(const double *)address : *(const float *)address; }
-static void store(char *address, int type, double value) {
-    if (type) *(double *)address = value; else *(float *)address = (float)value;
+static double number(const char *address, int type) {
+    return type ? *(const double *)address : *(const float *)address;
 }
-static int64_t offset(const int64_t *steps, int64_t first, int64_t second, int64_t fast, int64_t slow) {
+static void store(char *address, int type, double value) {
+    if (type)
+        *(double *)address = value;
+    else
+        *(float *)address = (float)value;
+}
+static int64_t offset(const int64_t *steps, int64_t first, int64_t second, int64_t fast,
+                      int64_t slow) {
     return first * steps[0] + second * steps[1] + fast * steps[2] + slow * steps[3];
 }
 static int multiply_strided(char *c, const char *a, const char *b, const Strided *it, int type) {
@@ -69,13 +116,14 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
                 int64_t row = i / it->columns, column = i % it->columns;
                 double sum = 0;
                 for (int64_t l = 0; l < it->depth; l++)
-                    sum += number(a + size * offset(it->a, row, l, fast, slow), type)
-                        * number(b + size * offset(it->b, l, column, fast, slow), type);
+                    sum += number(a + size * offset(it->a, row, l, fast, slow), type) *
+                           number(b + size * offset(it->b, l, column, fast, slow), type);
                 store(c + size * offset(it->c, row, column, fast, slow), type, it->alpha[0] * sum);
             }
     return own_products_++, SUCCESS;
 }
-static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank, const Dim *dims, size_t size) {
+static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank, const Dim *dims,
+                        size_t size) {
     int64_t index[48] = {0};
     if (!tiles) return INVALID_VALUE;
     for (int64_t axis = 0; axis < rank;) {
@@ -85,37 +133,45 @@ static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank
             source += index[i] * dims[i].from;
             is_inside &= index[i] < dims[i].given;
         }
-        if (is_inside) memcpy(to + target * (int64_t)size, from + source * (int64_t)size, size);
-        else memset(to + target * (int64_t)size, 0, size);
+        if (is_inside)
+            memcpy(to + target * (int64_t)size, from + source * (int64_t)size, size);
+        else
+            memset(to + target * (int64_t)size, 0, size);
         for (axis = 0; axis < rank && ++index[axis] == dims[axis].extent; axis++) index[axis] = 0;
     }
     if (!rank) memcpy(to, from, size);
     return SUCCESS;
 }
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                   Handle stream, void **parameters, void **extra) {
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, Handle stream, void **parameters, void **extra) {
     lock();
     advance(stream, works_, MOST);
     uintptr_t kernel = (uintptr_t)function, size = kernel % COPIES;
-    if (!gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared > 48 << 10 || extra) return unlock(INVALID_VALUE);
+    if (!gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared > 48 << 10 || extra)
+        return unlock(INVALID_VALUE);
     if (kernel >= COPIES && kernel < FLOAT_PRODUCT) {
         const Copies *two = parameters[0];
-        int count = two->second_blocks ? 2 : 1, status = gx > two->second_blocks ? SUCCESS : INVALID_VALUE;
+        int count = two->second_blocks ? 2 : 1,
+            status = gx > two->second_blocks ? SUCCESS : INVALID_VALUE;
         two_copies_ += count == 2;
         for (int i = 0; i < count && !status; i++)
-            status = copy_strided(two->to[i], two->from[i], two->parts[i].tiles, two->parts[i].rank, two->parts[i].dims, size);
+            status = copy_strided(two->to[i], two->from[i], two->parts[i].tiles, two->parts[i].rank,
+                                  two->parts[i].dims, size);
         return unlock(status);
     }
     char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
     if (kernel >= FLOAT_PRODUCT)
-        return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3], kernel == DOUBLE_PRODUCT));
+        return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3],
+                                       kernel == DOUBLE_PRODUCT));
     const Copy *copy = parameters[2];
     return unlock(copy_strided(to, from, copy->tiles, copy->rank, copy->dims, size));
 }
-int cuMemsetD2D32Async(char *to, size_t pitch, unsigned value, size_t width, size_t height, Handle stream) {
+int cuMemsetD2D32Async(char *to, size_t pitch, unsigned value, size_t width, size_t height,
+                       Handle stream) {
     lock();
     advance(stream, works_, MOST);
-    for (size_t i = 0; i < width * height; i++) memcpy(to + i / width * pitch + i % width * 4, &value, 4);
+    for (size_t i = 0; i < width * height; i++)
+        memcpy(to + i / width * pitch + i % width * 4, &value, 4);
     return unlock(SUCCESS);
 }
 int cuDeviceTotalMem_v2(size_t *size, int device) { return *size = 1 << 30, device; }
@@ -142,12 +198,16 @@ int cublasLtMatmulDescCreate(void **to, int compute, int scale) {
 }
 int cublasLtMatmulDescDestroy(void *it) { return destroy(it); }
 int cublasLtMatmulDescSetAttribute(Product *it, int attribute, const void *value, size_t size) {
-    if (attribute == 3 || attribute == 4) return memcpy(&it->transpose[attribute - 3], value, 4), size == 4 ? SUCCESS : NO_VALUE;
+    if (attribute == 3 || attribute == 4)
+        return memcpy(&it->transpose[attribute - 3], value, 4), size == 4 ? SUCCESS : NO_VALUE;
     if (attribute == 7 && size == 4) return memcpy(&it->epilog, value, 4), SUCCESS;
     if (attribute == 8 && size == 8) return memcpy(&it->bias, value, 8), SUCCESS;
-    if (attribute == 17 || attribute == 18) return memcpy(&it->scales[attribute - 17], value, 8), size == 8 ? SUCCESS : NO_VALUE;
-    if (attribute == 31 || attribute == 32) return memcpy(&it->modes[attribute - 31], value, 4), size == 4 ? SUCCESS : NO_VALUE;
-    if (attribute == 38 && size == 8) return memcpy(&it->emulation, value, 8), it->compute == 79 ? SUCCESS : NO_VALUE;
+    if (attribute == 17 || attribute == 18)
+        return memcpy(&it->scales[attribute - 17], value, 8), size == 8 ? SUCCESS : NO_VALUE;
+    if (attribute == 31 || attribute == 32)
+        return memcpy(&it->modes[attribute - 31], value, 4), size == 4 ? SUCCESS : NO_VALUE;
+    if (attribute == 38 && size == 8)
+        return memcpy(&it->emulation, value, 8), it->compute == 79 ? SUCCESS : NO_VALUE;
     if (attribute == 20 && size == 8) return memcpy(&it->result_scale, value, 8), SUCCESS;
     if (attribute == 36 && size == 8) return memcpy(&it->out_scales, value, 8), SUCCESS;
     if (attribute == 37 && size == 4) return memcpy(&it->out_mode, value, 4), SUCCESS;
@@ -155,55 +215,69 @@ int cublasLtMatmulDescSetAttribute(Product *it, int attribute, const void *value
 }
 int cublasLtEmulationDescCreate(void **to) { return make(to, sizeof(struct Emulation)); }
 int cublasLtEmulationDescDestroy(void *it) { return destroy(it); }
-int cublasLtEmulationDescSetAttribute(struct Emulation *it, int attribute, const void *value, size_t size) {
+int cublasLtEmulationDescSetAttribute(struct Emulation *it, int attribute, const void *value,
+                                      size_t size) {
     if (attribute == 0 && size == 4) return memcpy(&it->strategy, value, 4), SUCCESS;
     return attribute == 5 && size == 8 ? (memcpy(&it->bits, value, 8), SUCCESS) : NO_VALUE;
 }
 int cublasLtMatmulPreferenceCreate(void **to) { return make(to, sizeof(Preference)); }
 int cublasLtMatmulPreferenceDestroy(void *it) { return destroy(it); }
-int cublasLtMatmulPreferenceSetAttribute(Preference *it, int attribute, const void *value, size_t size) {
+int cublasLtMatmulPreferenceSetAttribute(Preference *it, int attribute, const void *value,
+                                         size_t size) {
     if (attribute == 1 && size == 8) return memcpy(&it->most, value, 8), SUCCESS;
     if (attribute < 5 || attribute > 8 || size != 4) return NO_VALUE;
     return memcpy(&it->alignment[attribute - 5], value, 4), SUCCESS;
 }
 
 static int fits(const Product *it, const Layout *a, const Layout *b, const Layout *d) {
-    uint64_t m = it->transpose[0] ? a->columns : a->rows, k = it->transpose[0] ? a->rows : a->columns;
-    uint64_t n = it->transpose[1] ? b->rows : b->columns, also = it->transpose[1] ? b->columns : b->rows;
-    int is_like = m == d->rows && n == d->columns && k == also && a->type == b->type && a->batch == b->batch && b->batch == d->batch;
+    uint64_t m = it->transpose[0] ? a->columns : a->rows,
+             k = it->transpose[0] ? a->rows : a->columns;
+    uint64_t n = it->transpose[1] ? b->rows : b->columns,
+             also = it->transpose[1] ? b->columns : b->rows;
+    int is_like = m == d->rows && n == d->columns && k == also && a->type == b->type &&
+                  a->batch == b->batch && b->batch == d->batch;
     if (a->type < 2) return is_like && b->type == d->type && d->type == it->scale;
     /* Block scaling: the common extent is the fast one of both, and tiles of scales are full. */
     int mode = a->type == 33 ? 1 : 2, multiple = 4 * block_of_mode(mode);
-    return is_like && it->modes[0] == mode && it->modes[1] == mode && it->scales[0] && it->scales[1] && !it->scale
-        && it->transpose[0] && !it->transpose[1] && m % 128 == 0 && n % 128 == 0 && k % multiple == 0
-        && (d->type == a->type ? it->out_mode == mode && it->out_scales : !d->type && !it->out_mode);
+    return is_like && it->modes[0] == mode && it->modes[1] == mode && it->scales[0] &&
+           it->scales[1] && !it->scale && it->transpose[0] && !it->transpose[1] && m % 128 == 0 &&
+           n % 128 == 0 && k % multiple == 0 &&
+           (d->type == a->type ? it->out_mode == mode && it->out_scales
+                               : !d->type && !it->out_mode);
 }
-int cublasLtMatmulAlgoGetHeuristic(void *handle, Product *it, Layout *a, Layout *b, Layout *c, Layout *d,
-                                   Preference *preference, int most, Result *results, int *found) {
-    if (!handle || !current_ || c->rows != d->rows || c->batch != d->batch || most < 1 || !fits(it, a, b, d)) return NO_VALUE;
+int cublasLtMatmulAlgoGetHeuristic(void *handle, Product *it, Layout *a, Layout *b, Layout *c,
+                                   Layout *d, Preference *preference, int most, Result *results,
+                                   int *found) {
+    if (!handle || !current_ || c->rows != d->rows || c->batch != d->batch || most < 1 ||
+        !fits(it, a, b, d))
+        return NO_VALUE;
     for (int i = 0; i < 4; i++)
-        if ((int)preference->alignment[i] < least_alignment_) least_alignment_ = (int)preference->alignment[i];
+        if ((int)preference->alignment[i] < least_alignment_)
+            least_alignment_ = (int)preference->alignment[i];
     *found = 1;
     results->workspace = 1000;
     for (int i = 0; i < 4; i++) results->algorithm[4 + i] = preference->alignment[i];
     return preference->most >= 1000 && a->rows != 13 ? SUCCESS : NO_SUPPORT;
 }
 
-static double element(const char *matrix, const Layout *it, int is_transposed, uint64_t row, uint64_t column) {
+static double element(const char *matrix, const Layout *it, int is_transposed, uint64_t row,
+                      uint64_t column) {
     uint64_t offset = is_transposed ? row * it->ld + column : column * it->ld + row;
     if (it->type == 33) return e2m1(matrix[offset / 2] >> 4 * (offset % 2) & 15);
     if (it->type == 28) return e4m3((uint8_t)matrix[offset]);
     return number(matrix + offset * bits_of(it->type) / 8, it->type);
 }
 /* The scale that the entry `l` of a row of the left factor has, or of a column of the right one. */
-static double block_scale(const Product *it, int side, uint64_t outer, uint64_t l, uint64_t extent, uint64_t depth, int64_t entry) {
+static double block_scale(const Product *it, int side, uint64_t outer, uint64_t l, uint64_t extent,
+                          uint64_t depth, int64_t entry) {
     int mode = it->modes[side], block = block_of_mode(mode);
     if (!mode) return 1;
     const uint8_t *scales = it->scales[side] + entry * (int64_t)(extent * depth / block);
     return scale_value(mode, scales[scale_offset(outer, l / block, depth / block)]);
 }
 /* Writes a column of a narrow result, whose blocks are along its rows, and its scales. */
-static void store_narrow(const Product *it, const double *column, uint64_t j, char *d, Layout *ld, int64_t entry) {
+static void store_narrow(const Product *it, const double *column, uint64_t j, char *d, Layout *ld,
+                         int64_t entry) {
     int mode = it->out_mode, block = block_of_mode(mode), type = ld->type;
     double most = type == 33 ? 6 : 448;
     uint8_t *scales = it->out_scales + entry * (int64_t)(ld->rows * ld->columns / block);
@@ -216,13 +290,16 @@ static void store_narrow(const Product *it, const double *column, uint64_t j, ch
             double unit = scale_value(mode, scale);
             int code = nearest(type, unit ? column[i] / unit : 0);
             uint64_t at = j * ld->ld + i;
-            if (type == 33) d[at / 2] = (char)((d[at / 2] & 15 << 4 * (1 - at % 2)) | code << 4 * (at % 2));
-            else d[at] = (char)code;
+            if (type == 33)
+                d[at / 2] = (char)((d[at / 2] & 15 << 4 * (1 - at % 2)) | code << 4 * (at % 2));
+            else
+                d[at] = (char)code;
         }
     }
 }
-static void multiply(const Product *it, double alpha, const char *a, Layout *la, const char *b, Layout *lb, double beta,
-                     const char *c, Layout *lc, char *d, Layout *ld, char *bias, int64_t entry) {
+static void multiply(const Product *it, double alpha, const char *a, Layout *la, const char *b,
+                     Layout *lb, double beta, const char *c, Layout *lc, char *d, Layout *ld,
+                     char *bias, int64_t entry) {
     int type = ld->type, step = bits_of(type) / 8;
     uint64_t depth = it->transpose[0] ? la->rows : la->columns;
     double *column = malloc(sizeof(double) * ld->rows);
@@ -230,15 +307,19 @@ static void multiply(const Product *it, double alpha, const char *a, Layout *la,
         for (uint64_t i = 0; i < ld->rows; i++) {
             double sum = 0;
             for (uint64_t l = 0; l < depth; l++)
-                sum += element(a, la, it->transpose[0], i, l) * element(b, lb, it->transpose[1], l, j)
-                    * block_scale(it, 0, i, l, ld->rows, depth, entry) * block_scale(it, 1, j, l, ld->columns, depth, entry);
+                sum += element(a, la, it->transpose[0], i, l) *
+                       element(b, lb, it->transpose[1], l, j) *
+                       block_scale(it, 0, i, l, ld->rows, depth, entry) *
+                       block_scale(it, 1, j, l, ld->columns, depth, entry);
             sum = alpha * sum + (beta ? beta * element(c, lc, 0, i, j) : 0);
             if (it->epilog & BIAS) sum += number(bias + i * step, type);
             column[i] = it->epilog & RELU && sum < 0 ? 0 : sum;
         }
-        for (uint64_t i = 0; it->out_mode && i < ld->rows; i++) column[i] *= it->result_scale ? *it->result_scale : 1;
+        for (uint64_t i = 0; it->out_mode && i < ld->rows; i++)
+            column[i] *= it->result_scale ? *it->result_scale : 1;
         if (it->out_mode) store_narrow(it, column, j, d, ld, entry);
-        for (uint64_t i = 0; !it->out_mode && i < ld->rows; i++) store(d + (j * ld->ld + i) * step, type, column[i]);
+        for (uint64_t i = 0; !it->out_mode && i < ld->rows; i++)
+            store(d + (j * ld->ld + i) * step, type, column[i]);
     }
     free(column);
     for (uint64_t i = 0; it->epilog == BGRADA && i < ld->rows; i++) {
@@ -252,56 +333,79 @@ static void multiply(const Product *it, double alpha, const char *a, Layout *la,
         store(bias + j * step, type, sum);
     }
 }
-int cublasLtMatmul(void *handle, Product *it, const char *alpha, const char *a, Layout *la, const char *b, Layout *lb,
-                   const char *beta, const char *c, Layout *lc, char *d, Layout *ld, const uint64_t *algorithm, void *workspace,
-                   size_t size, Handle stream) {
+int cublasLtMatmul(void *handle, Product *it, const char *alpha, const char *a, Layout *la,
+                   const char *b, Layout *lb, const char *beta, const char *c, Layout *lc, char *d,
+                   Layout *ld, const uint64_t *algorithm, void *workspace, size_t size,
+                   Handle stream) {
     lock();
     advance(stream, works_, MOST);
     const Block *block = block_of(workspace);
-    if (!handle || !current_ || !fits(it, la, lb, ld) || size != 1000 || !block) return unlock(NO_VALUE);
-    if ((uintptr_t)workspace % 256 || block->start + block->size < (char *)workspace + size) return unlock(NO_VALUE);
+    if (!handle || !current_ || !fits(it, la, lb, ld) || size != 1000 || !block)
+        return unlock(NO_VALUE);
+    if ((uintptr_t)workspace % 256 || block->start + block->size < (char *)workspace + size)
+        return unlock(NO_VALUE);
     const char *matrices[] = {a, b, c, d};
     for (int i = 0; i < 4; i++)
         if ((uintptr_t)matrices[i] % algorithm[4 + i]) return unlock(NO_VALUE);
     for (int64_t i = 0; i < ld->batch; i++)
         multiply(it, number(alpha, it->scale), a + i * la->stride * bits_of(la->type) / 8, la,
-                 b + i * lb->stride * bits_of(lb->type) / 8, lb, number(beta, it->scale), c + i * lc->stride * bits_of(lc->type) / 8,
-                 lc, d + i * ld->stride * bits_of(ld->type) / 8, ld, it->bias + i * it->bias_stride * bits_of(ld->type) / 8, i);
+                 b + i * lb->stride * bits_of(lb->type) / 8, lb, number(beta, it->scale),
+                 c + i * lc->stride * bits_of(lc->type) / 8, lc,
+                 d + i * ld->stride * bits_of(ld->type) / 8, ld,
+                 it->bias + i * it->bias_stride * bits_of(ld->type) / 8, i);
     /* As the real one does on a GPU whose float64 takes less time. */
-    if (it->emulation && it->emulation->strategy == 2 && it->emulation->bits) *it->emulation->bits = 55;
+    if (it->emulation && it->emulation->strategy == 2 && it->emulation->bits)
+        *it->emulation->bits = 55;
     return products_++, unlock(SUCCESS);
 }
 
-typedef struct { Handle stream; char *workspace; size_t size; } Blas;
+typedef struct {
+    Handle stream;
+    char *workspace;
+    size_t size;
+} Blas;
 int cublasGetProperty(int which, int *value) { return *value = which ? 0 : 13, SUCCESS; }
 int cublasCreate_v2(void **handle) { return make(handle, sizeof(Blas)); }
 int cublasDestroy_v2(void *handle) { return destroy(handle); }
-int cublasSetStream_v2(Blas *handle, Handle stream) { return *handle = (Blas){.stream = stream}, SUCCESS; }
+int cublasSetStream_v2(Blas *handle, Handle stream) {
+    return *handle = (Blas){.stream = stream}, SUCCESS;
+}
 int cublasSetWorkspace_v2(Blas *handle, char *workspace, size_t size) {
     const Block *block = block_of(workspace);
-    if ((uintptr_t)workspace % 256 || (size && (!block || block->start + block->size < workspace + size))) return NO_VALUE;
+    if ((uintptr_t)workspace % 256 ||
+        (size && (!block || block->start + block->size < workspace + size)))
+        return NO_VALUE;
     handle->workspace = workspace, handle->size = size;
     return SUCCESS;
 }
-int cublasGemmStridedBatchedEx_64(Blas *handle, int left, int right, int64_t m, int64_t n, int64_t k, const char *alpha,
-                                  const char *a, int a_type, int64_t lda, int64_t a_stride, const char *b, int b_type, int64_t ldb,
-                                  int64_t b_stride, const char *beta, char *c, int c_type, int64_t ldc, int64_t c_stride,
-                                  int64_t count, int compute, int algorithm) {
+int cublasGemmStridedBatchedEx_64(Blas *handle, int left, int right, int64_t m, int64_t n,
+                                  int64_t k, const char *alpha, const char *a, int a_type,
+                                  int64_t lda, int64_t a_stride, const char *b, int b_type,
+                                  int64_t ldb, int64_t b_stride, const char *beta, char *c,
+                                  int c_type, int64_t ldc, int64_t c_stride, int64_t count,
+                                  int compute, int algorithm) {
     lock();
-    Product product = {.compute = compute, .scale = c_type, .transpose = {left, right}, .epilog = 1};
-    Layout la = {a_type, left ? k : m, left ? m : k, lda}, lb = {b_type, right ? n : k, right ? k : n, ldb}, lc = {c_type, m, n, ldc};
-    int are_steps = lda >= (int64_t)la.rows && ldb >= (int64_t)lb.rows && ldc >= m, step = bits_of(c_type) / 8;
-    if (!handle || !current_ || !handle->size || c_type > 1 || compute != (c_type ? 70 : 68) || algorithm != -1 || !are_steps
-        || !fits(&product, &la, &lb, &lc)) return unlock(NO_VALUE);
+    Product product = {
+        .compute = compute, .scale = c_type, .transpose = {left, right}, .epilog = 1};
+    Layout la = {a_type, left ? k : m, left ? m : k, lda},
+           lb = {b_type, right ? n : k, right ? k : n, ldb}, lc = {c_type, m, n, ldc};
+    int are_steps = lda >= (int64_t)la.rows && ldb >= (int64_t)lb.rows && ldc >= m,
+        step = bits_of(c_type) / 8;
+    if (!handle || !current_ || !handle->size || c_type > 1 || compute != (c_type ? 70 : 68) ||
+        algorithm != -1 || !are_steps || !fits(&product, &la, &lb, &lc))
+        return unlock(NO_VALUE);
     advance(handle->stream, works_, MOST);
     for (int64_t i = 0; i < count; i++)
-        multiply(&product, number(alpha, c_type), a + i * a_stride * step, &la, b + i * b_stride * step, &lb, number(beta, c_type),
-                 c + i * c_stride * step, &lc, c + i * c_stride * step, &lc, NULL, i);
+        multiply(&product, number(alpha, c_type), a + i * a_stride * step, &la,
+                 b + i * b_stride * step, &lb, number(beta, c_type), c + i * c_stride * step, &lc,
+                 c + i * c_stride * step, &lc, NULL, i);
     return cublas_products_++, unlock(SUCCESS);
 }
-int cublasGemmEx_64(Blas *handle, int left, int right, int64_t m, int64_t n, int64_t k, const char *alpha, const char *a, int a_type,
-                    int64_t lda, const char *b, int b_type, int64_t ldb, const char *beta, char *c, int c_type, int64_t ldc,
+int cublasGemmEx_64(Blas *handle, int left, int right, int64_t m, int64_t n, int64_t k,
+                    const char *alpha, const char *a, int a_type, int64_t lda, const char *b,
+                    int b_type, int64_t ldb, const char *beta, char *c, int c_type, int64_t ldc,
                     int compute, int algorithm) {
-    return cublasGemmStridedBatchedEx_64(handle, left, right, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0, beta, c, c_type,
-                                         ldc, 0, 1, compute, algorithm);
+    return cublasGemmStridedBatchedEx_64(handle, left, right, m, n, k, alpha, a, a_type, lda, 0, b,
+                                         b_type, ldb, 0, beta, c, c_type, ldc, 0, 1, compute,
+                                         algorithm);
 }

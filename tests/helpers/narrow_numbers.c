@@ -4,7 +4,12 @@
 
 /* Bits of an element of a cudaDataType; 0 for those that this cuBLASLt does not have. */
 static int bits_of(int type) {
-    return type == 0 ? 32 : type == 1 ? 64 : type == 14 ? 16 : type == 28 || type == 29 ? 8 : type == 33 ? 4 : 0;
+    return type == 0                  ? 32
+           : type == 1                ? 64
+           : type == 14               ? 16
+           : type == 28 || type == 29 ? 8
+           : type == 33               ? 4
+                                      : 0;
 }
 /* Elements that share a scale: in the modes VEC16_UE4M3 and VEC32_UE8M0. */
 static int block_of_mode(int mode) { return mode == 1 ? 16 : 32; }
@@ -31,9 +36,12 @@ static int nearest(int type, double value) {
 
 /* Where the scale of a block is, of a matrix with so many blocks in the inner direction. */
 static int64_t scale_offset(int64_t outer, int64_t inner, int64_t blocks) {
-    return (outer / 128 * (blocks / 4) + inner / 4) * 512 + outer % 32 * 16 + outer % 128 / 32 * 4 + inner % 4;
+    return (outer / 128 * (blocks / 4) + inner / 4) * 512 + outer % 32 * 16 + outer % 128 / 32 * 4 +
+           inner % 4;
 }
-static double scale_value(int mode, uint8_t code) { return mode == 1 ? e4m3(code & 0x7f) : ldexp(1, code - 127); }
+static double scale_value(int mode, uint8_t code) {
+    return mode == 1 ? e4m3(code & 0x7f) : ldexp(1, code - 127);
+}
 /* The scale of a block whose largest number is `size` times the largest of the element type. */
 static uint8_t scale_code(int mode, double size) {
     if (mode == 1) return (uint8_t)nearest(28, size);

@@ -24,7 +24,13 @@ static double now(void) {
 }
 
 #define WRITE(...) (void)sprintf(record_ + strlen(record_), __VA_ARGS__)
-enum { SUCCESS = 0, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, NOT_READY = 600 };
+enum {
+    SUCCESS = 0,
+    OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
+    INVALID_CONTEXT = 201,
+    NOT_READY = 600
+};
 
 /* What the tests call by themselves. */
 const char *driver_text(void) { return record_; }
@@ -80,7 +86,9 @@ int cuMemPoolTrimTo(Handle pool, size_t size) {
     WRITE("trim;");
     return pool && !size ? SUCCESS : 1;
 }
-typedef struct { int type, device, flags; } Access;
+typedef struct {
+    int type, device, flags;
+} Access;
 int cuMemPoolSetAccess(Handle pool, const Access *access, size_t count) {
     WRITE("open to %d;", access->device);
     return pool && access->type == 1 && access->flags == 3 && count == 1 ? SUCCESS : 1;
@@ -146,17 +154,29 @@ int cuMemcpyAsync(void *to, const void *from, size_t size, Handle stream) {
     memcpy(to, from, size);
     return SUCCESS;
 }
-int cuMemcpyPeerAsync(void *to, Handle there, const void *from, Handle here, size_t size, Handle stream) {
+int cuMemcpyPeerAsync(void *to, Handle there, const void *from, Handle here, size_t size,
+                      Handle stream) {
     return there != here ? cuMemcpyAsync(to, from, size, stream) : 1;
 }
-typedef struct { size_t x, y; int type; char *host, *device; void *array; size_t pitch; } Side2D;
-typedef struct { Side2D from, to; size_t width, height; } Copy2D;
+typedef struct {
+    size_t x, y;
+    int type;
+    char *host, *device;
+    void *array;
+    size_t pitch;
+} Side2D;
+typedef struct {
+    Side2D from, to;
+    size_t width, height;
+} Copy2D;
 int cuMemcpy2DAsync_v2(const Copy2D *copy, Handle stream) {
     if (broken_) return broken_;
     WRITE("copy on %zu;", stream);
     for (size_t row = 0; row < copy->height; row++)
         memcpy((copy->to.type == 1 ? copy->to.host : copy->to.device) + row * copy->to.pitch,
-               (copy->from.type == 1 ? copy->from.host : copy->from.device) + row * copy->from.pitch, copy->width);
+               (copy->from.type == 1 ? copy->from.host : copy->from.device) +
+                   row * copy->from.pitch,
+               copy->width);
     return SUCCESS;
 }
 typedef struct {
@@ -167,16 +187,22 @@ typedef struct {
     Handle context;
     size_t pitch, height;
 } Side3D;
-typedef struct { Side3D from, to; size_t width, height, depth; } Copy3D;
+typedef struct {
+    Side3D from, to;
+    size_t width, height, depth;
+} Copy3D;
 int cuMemcpy3DPeerAsync(const Copy3D *copy, Handle stream) {
     if (broken_) return broken_;
     if (copy->depth != 1 || copy->from.context == copy->to.context) return 1;
     WRITE("copy on %zu;", stream);
     for (size_t row = 0; row < copy->height; row++)
-        memcpy(copy->to.device + row * copy->to.pitch, copy->from.device + row * copy->from.pitch, copy->width);
+        memcpy(copy->to.device + row * copy->to.pitch, copy->from.device + row * copy->from.pitch,
+               copy->width);
     return SUCCESS;
 }
-int cuDeviceTotalMem_v2(size_t *size, int device) { return *size = 1 << 30, device < 2 ? SUCCESS : 1; }
+int cuDeviceTotalMem_v2(size_t *size, int device) {
+    return *size = 1 << 30, device < 2 ? SUCCESS : 1;
+}
 int cuStreamIsCapturing(Handle stream, int *status) { return *status = 0, stream ? SUCCESS : 0; }
 static volatile int peers_, slow_, inside_;
 int cuCtxEnablePeerAccess(Handle peer, unsigned flags) {
@@ -231,7 +257,9 @@ int driver_plans(void) { return plans_; }
 void driver_most_plans(int count) { most_plans_ = count; }
 void driver_refuse_plans(int status, unsigned free) { refusal_ = status, free_ = free; }
 // Every plan takes a page.
-int cuMemGetInfo_v2(size_t *free, size_t *total) { return *total = 1 << 30, *free = free_ - 4096 * (size_t)plans_, SUCCESS; }
+int cuMemGetInfo_v2(size_t *free, size_t *total) {
+    return *total = 1 << 30, *free = free_ - 4096 * (size_t)plans_, SUCCESS;
+}
 
 int cufftGetVersion(int *version) { return *version = 12000, SUCCESS; }
 int cufftGetProperty(int which, int *value) { return *value = which ? 0 : 12, SUCCESS; }
@@ -240,9 +268,22 @@ int cufftSetAutoAllocation(int plan, int on) { return on ? plan : SUCCESS; }
 /* cuFFT Xt: a transform leaves the numbers as they are, and puts them into the order that cuFFT
    would put them into. */
 enum { MOST_GPUS = 16, NATURAL = 2, SHUFFLED = 3 };
-typedef struct { int version, count, gpus[64]; char *data[64]; size_t size[64]; void *state; } Parts;
-typedef struct { int version; Parts *parts; int library, format; void *own; } Descriptor;
-static struct { int gpus, which[MOST_GPUS], rank; size_t axes[3], element; } spread_[MOST_PLANS];
+typedef struct {
+    int version, count, gpus[64];
+    char *data[64];
+    size_t size[64];
+    void *state;
+} Parts;
+typedef struct {
+    int version;
+    Parts *parts;
+    int library, format;
+    void *own;
+} Descriptor;
+static struct {
+    int gpus, which[MOST_GPUS], rank;
+    size_t axes[3], element;
+} spread_[MOST_PLANS];
 static int descriptors_;
 int driver_descriptors(void) { return descriptors_; }
 
@@ -293,12 +334,14 @@ static void move(int plan, char *whole, Parts *parts, int format, int to_parts) 
         for (size_t row = 0; row < rows; row++) {
             size_t at = shuffled && !line ? row * y * z + start * z : (start + row) * y * z;
             if (shuffled && line) at = (x - 1 - start - row) * z;
-            memcpy(to_parts ? part + row * width : whole + at, to_parts ? whole + at : part + row * width, width);
+            memcpy(to_parts ? part + row * width : whole + at,
+                   to_parts ? whole + at : part + row * width, width);
         }
     }
 }
 static size_t whole_size(int plan) {
-    return spread_[plan].axes[0] * spread_[plan].axes[1] * spread_[plan].axes[2] * spread_[plan].element;
+    return spread_[plan].axes[0] * spread_[plan].axes[1] * spread_[plan].axes[2] *
+           spread_[plan].element;
 }
 int cufftXtMalloc(int plan, Descriptor **address, int format) {
     Parts *parts = calloc(1, sizeof *parts);
@@ -306,8 +349,10 @@ int cufftXtMalloc(int plan, Descriptor **address, int format) {
     parts->count = spread_[plan].gpus;
     for (int index = 0; index < parts->count; index++) {
         size_t start, unit = spread_[plan].element * spread_[plan].axes[2];
-        size_t natural = cut(spread_[plan].axes[0], parts->count, index, &start) * spread_[plan].axes[1];
-        size_t shuffled = cut(spread_[plan].axes[1], parts->count, index, &start) * spread_[plan].axes[0];
+        size_t natural =
+            cut(spread_[plan].axes[0], parts->count, index, &start) * spread_[plan].axes[1];
+        size_t shuffled =
+            cut(spread_[plan].axes[1], parts->count, index, &start) * spread_[plan].axes[0];
         if (spread_[plan].rank == 1) shuffled = 0;
         parts->gpus[index] = spread_[plan].which[index];
         parts->size[index] = unit * (natural > shuffled ? natural : shuffled);
@@ -320,7 +365,8 @@ int cufftXtMalloc(int plan, Descriptor **address, int format) {
     return descriptors_++, SUCCESS;
 }
 int cufftXtFree(Descriptor *descriptor) {
-    for (int index = 0; index < descriptor->parts->count; index++) free(descriptor->parts->data[index]);
+    for (int index = 0; index < descriptor->parts->count; index++)
+        free(descriptor->parts->data[index]);
     free(descriptor->parts);
     free(descriptor);
     return descriptors_--, SUCCESS;
@@ -393,10 +439,18 @@ int cufftExecC2C(int plan, void *input, void *output, int direction) {
 int cufftExecZ2Z(int plan, void *input, void *output, int direction) {
     return cufftXtExec(plan, input, output, direction);
 }
-int cufftExecR2C(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, -1); }
-int cufftExecD2Z(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, -1); }
-int cufftExecC2R(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, 1); }
-int cufftExecZ2D(int plan, void *input, void *output) { return cufftXtExec(plan, input, output, 1); }
+int cufftExecR2C(int plan, void *input, void *output) {
+    return cufftXtExec(plan, input, output, -1);
+}
+int cufftExecD2Z(int plan, void *input, void *output) {
+    return cufftXtExec(plan, input, output, -1);
+}
+int cufftExecC2R(int plan, void *input, void *output) {
+    return cufftXtExec(plan, input, output, 1);
+}
+int cufftExecZ2D(int plan, void *input, void *output) {
+    return cufftXtExec(plan, input, output, 1);
+}
 int cufftDestroy(int plan) {
     plans_ -= made_[plan];
     if (spread_[plan].gpus) peers_ = 0;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -45,8 +45,9 @@ def test_nothing_beside_the_result_is_written(dtype: str) -> None:
     rng = np.random.default_rng()
     for rows, depth, columns in [(40, 6, 3), (9, 30, 5), (3, 7, 40), (17, 4, 8)]:
         a, b = (numbers(rng, shape, dtype) for shape in ((rows, depth), (depth, columns)))
-        for order in ("C", "F"):
-            whole = np.full((rows + 2, columns + 2), 7, dtype, order=order)  # type: ignore[call-overload]
+        orders: tuple[Literal["C", "F"], ...] = ("C", "F")
+        for order in orders:
+            whole = np.full((rows + 2, columns + 2), 7, dtype, order=order)
             linalg.matmul(a, b, out=whole[1:-1, 1:-1])
             whole[1:-1, 1:-1] = 7
             assert (whole == 7).all()

@@ -148,7 +148,8 @@ __device__ Real after(const Line<Real>& line, Integer k) {
         case UNPACK4: {
             const bool is_real = k % 2 == 0;
             const Integer i = is_real ? k / 2 : (n - 1 - k) / 2;
-            const Complex<Real> unit = turn(i, 2 * line.reciprocal, Real()), value = line.complex(i);
+            const Complex<Real> unit = turn(i, 2 * line.reciprocal, Real());
+            const Complex<Real> value = line.complex(i);
             const Real found =
                 is_real ? unit.real * value.real + unit.imaginary * value.imaginary
                         : unit.imaginary * value.real - unit.real * value.imaginary;

@@ -178,7 +178,12 @@ class DevicePipeline:
         """Distances of the elements of b, in elements."""
         return self._views[1].strides
 
-    def get_tile(self, smem: Any, blockIdx_x: Any, blockIdx_y: Any) -> TilePipeline:  # noqa: N803 - nvmath's names
+    def get_tile(
+        self,
+        smem: Any,
+        blockIdx_x: Any,  # noqa: N803 - nvmath's name
+        blockIdx_y: Any,  # noqa: N803 - nvmath's name
+    ) -> TilePipeline:
         """Return the tiles of a row and a column of tiles of the result, inside a kernel.
 
         All threads of the block call it.

@@ -49,7 +49,12 @@ def _lower_pipeline(context: Any, builder: Any, numba_type: Any, value: DevicePi
 
 
 @device_method(DevicePipelineType, "get_tile")
-def _get_tile(pipeline: Any, smem: Any, blockIdx_x: Any, blockIdx_y: Any) -> tuple[Any, Builder]:  # noqa: N803 - nvmath's names
+def _get_tile(
+    pipeline: Any,
+    smem: Any,
+    blockIdx_x: Any,  # noqa: N803 - nvmath's name
+    blockIdx_y: Any,  # noqa: N803 - nvmath's name
+) -> tuple[Any, Builder]:
     code = pipeline.value
     if not isinstance(smem, types.Array):
         msg = f"smem of get_tile is {smem}; an array in shared memory is needed"
