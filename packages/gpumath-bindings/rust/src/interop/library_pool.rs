@@ -7,6 +7,7 @@ use pyo3::types::PyDict;
 use smallvec::SmallVec;
 
 use super::array_library::{ArrayLibrary, LazyAttribute};
+use super::torch;
 use crate::error::OrRaise;
 use crate::once::intern;
 
@@ -46,7 +47,6 @@ impl ArrayLibrary {
     ) -> PyResult<(usize, Py<PyAny>)> {
         static CUPY_ALLOC: LazyAttribute = LazyAttribute::new("cupy.cuda", "alloc");
         static CUPY_STREAM: LazyAttribute = LazyAttribute::new("cupy.cuda", "get_current_stream");
-        static TORCH_EMPTY: LazyAttribute = LazyAttribute::new("torch", "empty");
         let is_on_stream = is_current(stream.device()).or_raise(py)?
             && self.current_stream(py, stream.device())? == stream.handle();
         let allocate = || match self {
@@ -56,15 +56,7 @@ impl ArrayLibrary {
                 let owner = (block, CUPY_STREAM.get(py)?.call0()?);
                 Ok((address, owner.into_pyobject(py)?.into_any().unbind()))
             }
-            Self::Torch(_) => {
-                let keywords = PyDict::new(py);
-                keywords.set_item(intern!(py, "dtype"), py.import("torch")?.getattr("uint8")?)?;
-                let device = format!("cuda:{}", stream.device());
-                keywords.set_item(intern!(py, "device"), device)?;
-                let block = TORCH_EMPTY.get(py)?.call((size,), Some(&keywords))?;
-                let address = block.call_method0(intern!(py, "data_ptr"))?.extract()?;
-                Ok((address, block.unbind()))
-            }
+            Self::Torch(_) => torch::bytes_on_current_device(py, size),
             Self::Numpy | Self::Other => Err(PyTypeError::new_err("the library has no pool")),
         };
         if is_on_stream { allocate() } else { self.on_stream(py, stream, allocate) }

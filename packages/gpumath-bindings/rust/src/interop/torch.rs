@@ -3,8 +3,10 @@
 use gpumath_core::memory::MemoryKind;
 use gpumath_core::process::SetOnce;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
+use pyo3::types::PyDict;
 use pyo3::{ffi, prelude::*};
 
+use super::array_library::LazyAttribute;
 use super::dlpack_abi::Exchange;
 use super::{Refusal, checked, dims, unsupported_dtype};
 use crate::once::intern;
@@ -155,6 +157,24 @@ pub(super) fn empty_on_current_device(py: Python<'_>) -> Option<&Bound<'_, PyAny
         PyResult::Ok(found.unbind())
     };
     FUNCTION.get_or_init(|| find().ok()).as_ref().map(|function| function.bind(py))
+}
+
+/// Allocates bytes on the current CUDA device and stream. Returns their address and the tensor that
+/// owns them.
+pub(super) fn bytes_on_current_device(py: Python<'_>, size: usize) -> PyResult<(usize, Py<PyAny>)> {
+    static EMPTY: LazyAttribute = LazyAttribute::new("torch", "empty");
+    static UINT8: LazyAttribute = LazyAttribute::new("torch", "uint8");
+    let dtype = UINT8.get(py)?;
+    let bytes = if let Some(empty) = empty_on_current_device(py) {
+        empty.call1(((size,), (1,), dtype))?
+    } else {
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "dtype"), dtype)?;
+        keywords.set_item(intern!(py, "device"), intern!(py, "cuda"))?;
+        EMPTY.get(py)?.call((size,), Some(&keywords))?
+    };
+    let address = bytes.call_method0(intern!(py, "data_ptr"))?.extract()?;
+    Ok((address, bytes.unbind()))
 }
 
 /// Refuses a tensor that requires a gradient, unless the user has switched gradients off.
