@@ -13,7 +13,7 @@ use super::CosineFactors;
 use crate::fft::cpu::lines::{Scalar, StridePair};
 
 /// Points of the longest line that is transformed in this way.
-pub(super) const MAX_POINTS: usize = 12;
+pub(super) const MAX_POINTS: usize = 16;
 
 /// The matrix of a transform, of as many rows and columns as a line has points.
 pub(super) struct ShortPlan {
@@ -62,6 +62,10 @@ impl ShortPlan {
                 9 => self.multiply::<T, 9>(factors, ends, strides, lines),
                 10 => self.multiply::<T, 10>(factors, ends, strides, lines),
                 11 => self.multiply::<T, 11>(factors, ends, strides, lines),
+                12 => self.multiply::<T, 12>(factors, ends, strides, lines),
+                13 => self.multiply::<T, 13>(factors, ends, strides, lines),
+                14 => self.multiply::<T, 14>(factors, ends, strides, lines),
+                15 => self.multiply::<T, 15>(factors, ends, strides, lines),
                 _ => self.multiply::<T, MAX_POINTS>(factors, ends, strides, lines),
             }
         }
