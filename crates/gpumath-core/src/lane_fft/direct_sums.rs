@@ -21,6 +21,9 @@ use crate::error::Result;
 const MAX_POINTS: usize = 71;
 const MAX_HALF: usize = MAX_POINTS / 2;
 
+/// Points of the longest row with slow factors that is transformed by sums of products.
+const MAX_SLOW_ROW: usize = 28;
+
 /// The least prime factor that is not fast.
 const LEAST_PRIME: usize = 13;
 
@@ -38,7 +41,8 @@ pub(crate) fn plan_direct_sums<T: Lane + FftNum>(
         return Ok(None);
     }
     let Some(columns) = ColumnSums::new(prime, others, direction) else { return Ok(None) };
-    let is_left = is_fast(others) || others > MAX_POINTS;
+    let is_short_and_slow = others <= MAX_SLOW_ROW && slow_factors(others) > 0;
+    let is_left = (is_fast(others) && !is_short_and_slow) || others > MAX_POINTS;
     let sums = if is_left { None } else { ColumnSums::new(others, prime, direction) };
     let rows = match sums {
         Some(sums) => Rows::Sums(sums),
@@ -69,10 +73,13 @@ fn are_faster(prime: usize, others: usize, lanes: usize, bytes_of_lane: usize) -
     };
     let computed = others.next_multiple_of(lanes) as f64 / others as f64;
     let is_narrow = lanes * bytes_of_lane < 64;
-    // For rows with these factors rustfft has no vectors, or only in a longer line.
-    let slow_rows = [5, 7, 11].iter().filter(|&&factor| others.is_multiple_of(factor)).count();
-    let rest = 1.3f64.powi(slow_rows as i32 + i32::from(is_narrow));
+    let rest = 1.3f64.powi(slow_factors(others) as i32 + i32::from(is_narrow));
     of_prime * computed * rest < 0.95
+}
+
+/// Returns how many factors a row has for which rustfft has no vectors, or only in a longer line.
+fn slow_factors(points: usize) -> usize {
+    [5, 7, 11].iter().filter(|&&factor| points.is_multiple_of(factor)).count()
 }
 
 fn is_fast(points: usize) -> bool {
@@ -367,7 +374,8 @@ mod tests {
     #[test]
     fn awkward_lengths_are_transformed() {
         // Of two awkward factors, of three, of even and odd ones, and of one with fast others.
-        for points in [169, 299, 598, 722, 13 * 17 * 19, 4 * 13 * 13 * 5, 47 * 8, 53 * 30, 59 * 47]
+        for points in
+            [169, 299, 598, 722, 13 * 17 * 19, 4 * 13 * 13 * 5, 47 * 8, 53 * 30, 43 * 14, 59 * 47]
         {
             check::<f64>(points, 1e-14);
         }
