@@ -18,15 +18,15 @@ def fast_length(least: int, multiple: int = 1) -> int:
 
 @lru_cache(maxsize=1024)
 def fast_length_on_gpu(least: int, is_double: bool) -> int:
-    """Return the length for which cuFFT takes the least time, by a rule measured on an H200.
+    """Return the length that convolutions take the least time with, as measured on an H200.
 
     Short lines take as long as their numbers need from memory. In others, each odd prime factor
-    costs a fifth of the time of a power of two; less in double precision, if it is there more than
-    once. Multiples of 16 are faster than their neighbours.
+    costs a seventh of the time of a convolution; half of that in double precision, if it is there
+    more than once. Multiples of 16 are faster than their neighbours.
     """
     if least < _LEAST_LONG:
         return fast_length(least, 2)
-    return _cheapest(least, 16, 0.2, 0.12 if is_double else 0.2)
+    return _cheapest(least, 16, 0.14, 0.07 if is_double else 0.14)
 
 
 # Points from which the factors of a length matter on a GPU.
