@@ -49,6 +49,15 @@ CPU_SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
     ("dst", (40, 50, 300), {"axis": 1}),
     ("dctn", (8, 8), {}),
 ]
+# Short lines, primes and their neighbours, lines across, and a few long lines.
+FURTHER_SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+    *(("dct", (20_000 // points, points), {}) for points in (*range(2, 14), 49, 50, 99, 101, 128)),
+    *(("dst", (200, points), {}) for points in (189, 255, 257, 300, 499, 529, 567, 1009)),
+    *(("dct", (points, 200), {"axis": 0}) for points in (9, 50, 101, 127, 255, 256, 1001)),
+    *(("dst", (1, points), {}) for points in (9, 53, 99, 343, 511, 4001)),
+    *(("dct", (lines, 30_000), {}) for lines in (2, 9)),
+    *(("dct", (65_536, lines), {"axis": 0}) for lines in (2, 5, 9)),
+]
 LARGE_SHAPES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
     ("dct", (64, 1 << 20), {}),
     ("dct", (8192, 8192), {"axis": 0}),
@@ -65,6 +74,7 @@ def main() -> None:
     parser.add_argument("--cpu-time", action="store_true", help="of the thread; for one thread")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "float32"])
     parser.add_argument("--types", nargs="+", type=int, default=[1, 2, 3, 4])
+    parser.add_argument("--further", action="store_true", help="other lengths, for the CPU")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
     xp: Any = np
@@ -79,6 +89,8 @@ def main() -> None:
     rng = xp.random.default_rng()
     found: dict[str, dict[str, float]] = {}
     shapes = SHAPES + (LARGE_SHAPES if arguments.gpu else CPU_SHAPES)
+    if arguments.further:
+        shapes = FURTHER_SHAPES
     # CuPy has the types 2 and 3 only.
     types = [kind for kind in arguments.types if not arguments.gpu or kind in (2, 3)]
     for (name, shape, where), dtype, kind in product(shapes, arguments.dtypes, types):

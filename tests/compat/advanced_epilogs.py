@@ -93,7 +93,7 @@ def run(env: Environment) -> Results:
             result, found = outputs(env, a, b, name, None)
             yield f"{dtype} {name}", result, product
             for key, value in found.items():
-                yield f"{dtype} half {name} {key}", env.numpy(value).ravel(), expected
+                yield f"{dtype} {name} half {key}", env.numpy(value).ravel(), expected
     x, y = env.real(4, M, K), env.real(4, K, N)
     vectors, bias = env.real(4, M, 1), env.real(M)
     wide = x.astype("f8") @ y

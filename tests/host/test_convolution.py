@@ -10,6 +10,7 @@ import pytest
 import scipy.signal
 
 from gpumath import fft
+from gpumath.fft._fast_lengths import fast_length, fast_length_on_gpu
 from tests.helpers.references import random_values
 
 if TYPE_CHECKING:
@@ -182,6 +183,28 @@ def test_random_lengths_of_pieces() -> None:
         result = fft.oaconvolve(a, b, mode, axes=1)
         wanted = [np.convolve(row, b[0], mode) for row in a]
         np.testing.assert_allclose(result, wanted, atol=1e-11, err_msg=f"{n}, {m}, {mode}")
+
+
+def is_smooth(number: int) -> bool:
+    for prime in (2, 3, 5, 7):
+        while number % prime == 0:
+            number //= prime
+    return number == 1
+
+
+def test_lengths_are_fast_and_near() -> None:
+    rng = np.random.default_rng()
+    for least in (1, 2, 1023, 1024, 1025, *map(int, np.exp(rng.uniform(0, 17.5, 60)))):
+        for multiple in (1, 2):
+            found = fast_length(least, multiple)
+            nearer = range(least + -least % multiple, found, multiple)
+            assert not any(is_smooth(number // multiple) for number in nearer), least
+            assert is_smooth(found // multiple), least
+        for is_double in (False, True):
+            found = fast_length_on_gpu(least, is_double)
+            assert is_smooth(found), least
+            assert found % (2 if least < 1024 else 16) == 0, least
+            assert least <= found <= max(2, 1 << (least - 1).bit_length()), least
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use rustfft::num_complex::Complex;
 
 use super::pairs::PairPlan;
-use super::short::{ShortPlan, is_short};
+use super::short::{MAX_POINTS, ShortPlan};
 use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
@@ -226,7 +226,7 @@ impl<T: Scalar> LineTransform<T> {
         let threads = useful_threads(from.len() as f64 * (points as f64).log2().max(1.0), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
         lines.cut_for_copies(points as usize * size_of::<T>(), threads);
-        let kernel = if is_short(kind, points as usize) {
+        let kernel = if points as usize <= MAX_POINTS {
             lines.cut_into_tiles(SHORT_LINES);
             Kernel::Short(Box::new(ShortPlan::new(kind, points as usize, is_sine)))
         } else if lines.count() > 1 {

@@ -36,10 +36,20 @@ pub(super) struct PairPlan<T: Scalar> {
     turns: Vec<Complex<T>>,
     /// Only of type IV of an even length; doubled.
     last_turns: Vec<Complex<T>>,
-    /// Only of type IV of an odd length: the element for each place, and its sign.
-    eighths: Vec<(u32, T)>,
+    /// Only of type IV of an odd length: the elements for all places.
+    eighths: Vec<Eighths>,
     /// Only of type IV of an odd length: see [`passes::turn_by_eighths`].
     eighth_turns: Vec<[T; 4]>,
+}
+
+/// Elements of a line for places that follow each other: every fourth one, from the first one on or
+/// backwards, with the sign.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Eighths {
+    first: usize,
+    is_backward: bool,
+    sign: f64,
+    count: usize,
 }
 
 impl<T: Scalar> PairPlan<T> {
@@ -108,7 +118,8 @@ impl<T: Scalar> PairPlan<T> {
 
     /// Returns the complex numbers that a line and the Fourier transform are worked on in.
     pub(super) fn scratch_len(&self) -> usize {
-        self.fft.get_inplace_scratch_len().max(self.eighths.len())
+        let of_line = if self.eighths.is_empty() { 0 } else { self.points };
+        of_line + self.fft.get_inplace_scratch_len()
     }
 
     /// Transforms real lines. `buffer` has room for half as many complex ones, rounded up.
@@ -143,10 +154,12 @@ impl<T: Scalar> PairPlan<T> {
             weigh(line, self.before, self.points, factors.before);
             self.prepare(line, scratch);
         }
-        self.transform(buffer, scratch);
+        if self.eighths.is_empty() {
+            self.transform(buffer, scratch);
+        }
         for line in buffer.chunks_exact_mut(pitch) {
             let line = &mut line[..points];
-            self.finish(line, scratch);
+            self.finish(line);
             weigh(line, self.after, self.points, factors.after);
         }
         let complex = ComplexLines { first: buffer.as_mut_ptr(), pitch };
@@ -157,9 +170,6 @@ impl<T: Scalar> PairPlan<T> {
     /// Transforms the lines of the buffer, which follow each other as the layout says.
     fn transform(&self, buffer: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         let layout = self.layout();
-        if self.fft.len() == 1 {
-            return;
-        }
         if layout.is_gapless() {
             self.fft.process_with_scratch(buffer, scratch);
         } else {
@@ -169,7 +179,8 @@ impl<T: Scalar> PairPlan<T> {
         }
     }
 
-    /// Does in place what comes between the elements' way and the Fourier transform.
+    /// Does in place what comes between the elements' way and the Fourier transform; for type IV of
+    /// an odd length, that and all that follows.
     fn prepare(&self, line: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         match self.kind {
             1 if self.is_sine => {
@@ -191,13 +202,7 @@ impl<T: Scalar> PairPlan<T> {
                 let (low, high) = halves(line);
                 passes::turn3(low, high, &turns[1..]);
             }
-            4 if !self.eighths.is_empty() => {
-                let elements = &mut scratch[..line.len()];
-                elements.copy_from_slice(line);
-                for (to, (element, sign)) in line.iter_mut().zip(&self.eighths) {
-                    *to = elements[*element as usize] * *sign;
-                }
-            }
+            4 if !self.eighths.is_empty() => self.by_eighths(line, scratch),
             4 => {
                 let (ahead, behind) = line.split_at_mut(self.turns.len());
                 passes::pack4(ahead, behind, &self.turns);
@@ -206,8 +211,31 @@ impl<T: Scalar> PairPlan<T> {
         }
     }
 
+    /// Transforms a line of an odd length by type IV.
+    fn by_eighths(&self, line: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+        let (spectrum, scratch) = scratch.split_at_mut(line.len());
+        let mut places = &mut *spectrum;
+        for &Eighths { first, is_backward, sign, count } in &self.eighths {
+            let (piece, rest) = places.split_at_mut(count);
+            places = rest;
+            let sign: T = number(sign);
+            if is_backward {
+                let elements = line[..=first].iter().rev().step_by(4);
+                piece.iter_mut().zip(elements).for_each(|(to, &from)| *to = from * sign);
+            } else {
+                let elements = line[first..].iter().step_by(4);
+                piece.iter_mut().zip(elements).for_each(|(to, &from)| *to = from * sign);
+            }
+        }
+        self.fft.process_with_scratch(spectrum, scratch);
+        let (ahead, behind) = line.split_at_mut(self.points / 2);
+        let turn = eighth_turn(self.points / 2, self.is_sine)[0];
+        behind[0] = (spectrum[0] + spectrum[0]) * number::<T>(turn);
+        passes::turn_by_eighths(ahead, &mut behind[1..], &spectrum[1..], &self.eighth_turns);
+    }
+
     /// Does in place what comes after the Fourier transform.
-    fn finish(&self, line: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
+    fn finish(&self, line: &mut [Complex<T>]) {
         match self.kind {
             1 if self.is_sine => passes::multiply_by_i(line),
             2 => {
@@ -219,19 +247,7 @@ impl<T: Scalar> PairPlan<T> {
                 let (low, high) = halves(line);
                 passes::turn2(low, high, &turns[1..]);
             }
-            4 if !self.eighths.is_empty() => {
-                let spectrum = &mut scratch[..line.len()];
-                spectrum.copy_from_slice(line);
-                let (ahead, behind) = line.split_at_mut(self.points / 2);
-                let turn = eighth_turn(self.points / 2, self.is_sine)[0];
-                behind[0] = (spectrum[0] + spectrum[0]) * number::<T>(turn);
-                passes::turn_by_eighths(
-                    ahead,
-                    &mut behind[1..],
-                    &spectrum[1..],
-                    &self.eighth_turns,
-                );
-            }
+            4 if !self.eighths.is_empty() => {}
             4 => {
                 let (ahead, behind) = line.split_at_mut(self.last_turns.len());
                 passes::unpack4(ahead, behind, &self.last_turns);
@@ -241,19 +257,23 @@ impl<T: Scalar> PairPlan<T> {
     }
 }
 
-/// Returns the element for each place of a line of an odd length before a transform of type IV, and
-/// its sign: every eighth element of the line that goes on at its ends as the cosines do.
-fn eighths_of<T: Scalar>(points: usize) -> Vec<(u32, T)> {
-    let of = |place: usize| {
+/// Returns the elements for all places of a line of an odd length before a transform of type IV:
+/// every eighth element of the line that goes on at its ends as the cosines do.
+fn eighths_of(points: usize) -> Vec<Eighths> {
+    let mut pieces: Vec<Eighths> = Vec::new();
+    for place in 0..points {
         let at = (points + 8 * place) % (8 * points);
-        let near = if at > 4 * points { 8 * points - at } else { at };
-        if near > 2 * points {
-            ((4 * points - near - 1) as u32 / 2, -T::one())
-        } else {
-            ((near - 1) as u32 / 2, T::one())
+        // The quarters of a circle: forward, then backward and forward with the other sign.
+        let (quarter, within) = (at / (2 * points), at % (2 * points));
+        let is_backward = quarter % 2 == 1;
+        let near = if is_backward { 2 * points - within } else { within };
+        let sign = if matches!(quarter, 1 | 2) { -1.0 } else { 1.0 };
+        match pieces.last_mut() {
+            Some(last) if (last.is_backward, last.sign) == (is_backward, sign) => last.count += 1,
+            _ => pieces.push(Eighths { first: (near - 1) / 2, is_backward, sign, count: 1 }),
         }
-    };
-    (0..points).map(of).collect()
+    }
+    pieces
 }
 
 /// Returns the factors of the real and of the imaginary part of the number that gives element `k`

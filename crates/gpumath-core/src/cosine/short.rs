@@ -12,29 +12,23 @@ use std::f64::consts::PI;
 use super::CosineFactors;
 use crate::fft::cpu::lines::{Scalar, StridePair};
 
-/// Points of the longest line, of type I and of the others. Type I needs a Fourier transform of
-/// twice as many points.
-const MAX_POINTS: usize = 8;
-const MAX_POINTS_OF_OTHERS: usize = 4;
-
-/// Returns whether lines are transformed in this way.
-pub(super) fn is_short(kind: u8, points: usize) -> bool {
-    points <= if kind == 1 { MAX_POINTS } else { MAX_POINTS_OF_OTHERS }
-}
+/// Points of the longest line that is transformed in this way.
+pub(super) const MAX_POINTS: usize = 16;
 
 /// The matrix of a transform, of as many rows and columns as a line has points.
 pub(super) struct ShortPlan {
+    /// The factors of each element of the operand in all elements of the result.
     matrix: [[f64; MAX_POINTS]; MAX_POINTS],
     points: usize,
 }
 
 impl ShortPlan {
-    /// Plans a transform of type 1 to 4 for which [`is_short`] is true, of at least two points if
-    /// it is a cosine transform of type 1.
+    /// Plans a transform of type 1 to 4 of at most [`MAX_POINTS`], and of at least two points if it
+    /// is a cosine transform of type 1.
     pub(super) fn new(kind: u8, points: usize, is_sine: bool) -> Self {
         let mut matrix = [[0.0; MAX_POINTS]; MAX_POINTS];
-        for (k, row) in matrix.iter_mut().enumerate().take(points) {
-            for (n, factor) in row.iter_mut().enumerate().take(points) {
+        for (n, column) in matrix.iter_mut().enumerate().take(points) {
+            for (k, factor) in column.iter_mut().enumerate().take(points) {
                 *factor = factor_of(kind, points, is_sine, (k, n));
             }
         }
@@ -64,6 +58,14 @@ impl ShortPlan {
                 5 => self.multiply::<T, 5>(factors, ends, strides, lines),
                 6 => self.multiply::<T, 6>(factors, ends, strides, lines),
                 7 => self.multiply::<T, 7>(factors, ends, strides, lines),
+                8 => self.multiply::<T, 8>(factors, ends, strides, lines),
+                9 => self.multiply::<T, 9>(factors, ends, strides, lines),
+                10 => self.multiply::<T, 10>(factors, ends, strides, lines),
+                11 => self.multiply::<T, 11>(factors, ends, strides, lines),
+                12 => self.multiply::<T, 12>(factors, ends, strides, lines),
+                13 => self.multiply::<T, 13>(factors, ends, strides, lines),
+                14 => self.multiply::<T, 14>(factors, ends, strides, lines),
+                15 => self.multiply::<T, 15>(factors, ends, strides, lines),
                 _ => self.multiply::<T, MAX_POINTS>(factors, ends, strides, lines),
             }
         }
@@ -83,9 +85,9 @@ impl ShortPlan {
             if at == N - 1 { first * ends[1] } else { first }
         };
         let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
-        let matrix: [[T; N]; N] = std::array::from_fn(|k| {
-            let scale = factors.scale * end(factors.after, k);
-            std::array::from_fn(|n| number(self.matrix[k][n] * scale * end(factors.before, n)))
+        let matrix: [[T; N]; N] = std::array::from_fn(|n| {
+            let scale = factors.scale * end(factors.before, n);
+            std::array::from_fn(|k| number(self.matrix[n][k] * scale * end(factors.after, k)))
         });
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -140,13 +142,13 @@ unsafe fn multiply_lines<T: Scalar, const N: usize>(
 
 #[inline(always)]
 fn times<T: Scalar, const N: usize>(matrix: &[[T; N]; N], line: &[T; N]) -> [T; N] {
-    std::array::from_fn(|k| {
-        let mut sum = matrix[k][0] * line[0];
-        for n in 1..N {
-            sum = sum + matrix[k][n] * line[n];
+    let mut sums = [T::zero(); N];
+    for (column, &value) in matrix.iter().zip(line) {
+        for (sum, &factor) in sums.iter_mut().zip(column) {
+            *sum = *sum + factor * value;
         }
-        sum
-    })
+    }
+    sums
 }
 
 /// Returns the factor of element `n` of the operand in element `k` of the result.

@@ -3,7 +3,7 @@
 //! A line of P times Q points is a matrix of P rows and Q columns, and a lane transforms a column:
 //! with s = x(j) + x(P - j) and d = x(j) - x(P - j), the elements k and P - k of its transform are
 //! x(0) + Σ cos(2πjk/P) s ∓ i Σ sin(2πjk/P) d. That is about P products for a number, and for P up
-//! to 59 often takes less time than what rustfft does: for most of these lengths a convolution of
+//! to 71 often takes less time than what rustfft does: for most of these lengths a convolution of
 //! twice the length. After that, the rows are transformed: by rustfft, or by sums of products too.
 
 use std::f64::consts::PI;
@@ -18,8 +18,11 @@ use super::vectors::{Complexes, Lane};
 use crate::error::Result;
 
 /// Points at most of what is transformed by sums of products, and half of them.
-const MAX_POINTS: usize = 59;
+const MAX_POINTS: usize = 71;
 const MAX_HALF: usize = MAX_POINTS / 2;
+
+/// Points of the longest row with slow factors that is transformed by sums of products.
+const MAX_SLOW_ROW: usize = 28;
 
 /// The least prime factor that is not fast.
 const LEAST_PRIME: usize = 13;
@@ -34,11 +37,12 @@ pub(crate) fn plan_direct_sums<T: Lane + FftNum>(
     let prime = largest_prime_factor(points);
     let others = points / prime.max(1);
     let Some((_, lanes)) = arch_of_at_most::<T>(others) else { return Ok(None) };
-    if !are_faster(prime, others, lanes) {
+    if !are_faster(prime, others, lanes, size_of::<T>()) {
         return Ok(None);
     }
     let Some(columns) = ColumnSums::new(prime, others, direction) else { return Ok(None) };
-    let is_left = is_fast(others) || others > MAX_POINTS;
+    let is_short_and_slow = others <= MAX_SLOW_ROW && slow_factors(others) > 0;
+    let is_left = (is_fast(others) && !is_short_and_slow) || others > MAX_POINTS;
     let sums = if is_left { None } else { ColumnSums::new(others, prime, direction) };
     let rows = match sums {
         Some(sums) => Rows::Sums(sums),
@@ -50,20 +54,32 @@ pub(crate) fn plan_direct_sums<T: Lane + FftNum>(
 
 /// Whether sums of P products, and what follows for Q, take less time than rustfft, as measured on
 /// an AMD EPYC of family 26.
-fn are_faster(prime: usize, others: usize, lanes: usize) -> bool {
+fn are_faster(prime: usize, others: usize, lanes: usize, bytes_of_lane: usize) -> bool {
     if !(LEAST_PRIME..=MAX_POINTS).contains(&prime) {
         return false;
     }
-    // For these rustfft has neither kernels nor a convolution of a fast length.
-    if !is_fast(prime - 1) {
-        return true;
+    if !is_fast(others) {
+        // For primes of the first kind rustfft has no convolution of a fast length.
+        let is_slow_otherwise = !is_fast(prime - 1) || others > MAX_POINTS;
+        return is_slow_otherwise || lanes >= 8 || prime + others <= 64;
     }
-    if is_fast(others) {
-        // The last columns are not computed twice, or they are few; and rustfft is slow at fives.
-        let is_cheap = others >= 24 && !others.is_multiple_of(5);
-        return lanes >= 8 && (others.is_multiple_of(lanes) || is_cheap);
-    }
-    lanes >= 8 || others > MAX_POINTS || prime + others <= 64
+    // The time for the columns over that of rustfft, in whole vectors of 64 bytes.
+    let of_prime = match prime {
+        ..17 => 0.75,
+        17..29 => 0.57,
+        29..47 => 0.42,
+        47..61 => 0.25,
+        _ => 0.5,
+    };
+    let computed = others.next_multiple_of(lanes) as f64 / others as f64;
+    let is_narrow = lanes * bytes_of_lane < 64;
+    let rest = 1.3f64.powi(slow_factors(others) as i32 + i32::from(is_narrow));
+    of_prime * computed * rest < 0.95
+}
+
+/// Returns how many factors a row has for which rustfft has no vectors, or only in a longer line.
+fn slow_factors(points: usize) -> usize {
+    [5, 7, 11].iter().filter(|&&factor| points.is_multiple_of(factor)).count()
 }
 
 fn is_fast(points: usize) -> bool {
@@ -358,11 +374,14 @@ mod tests {
     #[test]
     fn awkward_lengths_are_transformed() {
         // Of two awkward factors, of three, of even and odd ones, and of one with fast others.
-        for points in [169, 299, 598, 722, 13 * 17 * 19, 4 * 13 * 13 * 5, 47 * 8, 53 * 30, 59 * 47]
+        for points in
+            [169, 299, 598, 722, 13 * 17 * 19, 4 * 13 * 13 * 5, 47 * 8, 53 * 30, 43 * 14, 59 * 47]
         {
             check::<f64>(points, 1e-14);
         }
-        for points in [169, 338, 442, 598, 928, 1517, 1682, 13 * 8, 13 * 17 * 19, 59 * 8, 59 * 58] {
+        for points in
+            [169, 338, 442, 598, 928, 1517, 1682, 13 * 8, 13 * 17 * 19, 59 * 8, 59 * 58, 71 * 16]
+        {
             check::<f32>(points, 3e-6);
         }
     }
@@ -380,7 +399,7 @@ mod tests {
 
     #[test]
     fn other_lengths_are_left_to_rustfft() {
-        for points in [0, 1, 2, 999_983, 13, 26, 61, 64, 117, 1000, 1300, 61 * 64, 67 * 13] {
+        for points in [0, 1, 2, 999_983, 13, 26, 71, 64, 117, 1000, 1300, 73 * 64, 13 * 73] {
             assert!(plan::<f64>(points, FftDirection::Forward).is_none(), "{points}");
             assert!(plan::<f32>(points, FftDirection::Forward).is_none(), "{points}");
         }

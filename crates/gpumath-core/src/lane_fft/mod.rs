@@ -5,7 +5,7 @@
 //! move from one lane to another. `pulp` chooses among the sets of instructions that a processor
 //! may have. The algorithm is Stockham's with steps of 2 to 8 points (decimation in frequency),
 //! which goes through memory in order and leaves the result in order. `direct_sums` transforms
-//! lines of another kind: those whose lengths have prime factors from 13 to 59.
+//! lines of another kind: those whose lengths have prime factors from 13 to 71.
 
 #![expect(
     clippy::inline_always,

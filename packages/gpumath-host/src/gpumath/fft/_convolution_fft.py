@@ -54,10 +54,9 @@ class Product(NamedTuple):
 
     def fast(self, least: int, is_last: bool) -> int:
         """Return a fast length; real transforms are faster with an even one along the last axis."""
-        multiple = 2 if self.is_real and is_last else 1
         if self.is_on_gpu:
-            return fast_length_on_gpu(least, multiple)
-        return fast_length(least, multiple)
+            return fast_length_on_gpu(least, self.dtype in ("float64", "complex128"))
+        return fast_length(least, 2 if self.is_real and is_last else 1)
 
 
 def by_transforms(product: Product) -> Any:
