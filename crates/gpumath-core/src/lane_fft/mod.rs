@@ -4,9 +4,9 @@
 //! Lines that are neighbours in memory are read and written as they lie there, and no number has to
 //! move from one lane to another. Others are copied (`strided_lines`) or transposed (`rows`) in a
 //! core's cache. `pulp` chooses among the sets of instructions that a processor may have. The
-//! algorithm is Stockham's with steps of 2 to 8 points (decimation in frequency), which goes through
-//! memory in order and leaves the result in order. `direct_sums` transforms lines of another kind:
-//! those whose lengths have prime factors from 13 to 59.
+//! algorithm is Stockham's with steps of 2 to 8 points (decimation in frequency), which goes
+//! through memory in order and leaves the result in order. `direct_sums` transforms lines of
+//! another kind: those whose lengths have prime factors from 13 to 59.
 
 #![expect(
     clippy::inline_always,
