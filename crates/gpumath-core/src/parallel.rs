@@ -49,14 +49,9 @@ where
     F: Fn(ClaimedIndices<'_>) -> Result<()> + Sync,
 {
     let helpers = pool.map_or(0, HelperPool::most).min(threads.saturating_sub(1));
-    let shared = SharedIndices {
-        next: AtomicUsize::new(0),
-        end: count,
-        grain: (count / ((helpers + 1) * 8)).clamp(1, MAX_GRAIN),
-        failure: OnceLock::new(),
-    };
+    let shared = SharedIndices::new(count, helpers + 1);
     let run = |clock: Option<InterruptClock>| {
-        if let Err(error) = work(ClaimedIndices { shared: &shared, current: 0..0, clock }) {
+        if let Err(error) = work(ClaimedIndices::new(&shared, clock)) {
             shared.stop(error);
         }
     };
@@ -80,10 +75,21 @@ where
 /// Most indices that a thread claims at a time: few, so that a loop ends soon after an error.
 const MAX_GRAIN: usize = 64;
 
-/// The indices of a loop that no thread has claimed yet.
+/// Most parts of a loop. More threads than that share them.
+const MOST_PARTS: usize = 32;
+
+/// The next index of a part, on a cache line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct NextIndex(AtomicUsize);
+
+/// The indices of a loop that no thread has claimed yet, in a part for each thread. A thread begins
+/// with the part of its number, because loops that follow each other often work on the same data,
+/// which is in that core's cache then. After that it helps with the parts of others.
 struct SharedIndices {
-    next: AtomicUsize,
-    end: usize,
+    next: [NextIndex; MOST_PARTS],
+    parts: usize,
+    count: usize,
     /// Number of indices to claim at a time.
     grain: usize,
     /// The first error.
@@ -91,24 +97,52 @@ struct SharedIndices {
 }
 
 impl SharedIndices {
+    fn new(count: usize, threads: usize) -> Self {
+        let grain = (count / (threads * 8)).clamp(1, MAX_GRAIN);
+        let parts = threads.min(MOST_PARTS);
+        Self { next: Default::default(), parts, count, grain, failure: OnceLock::new() }
+    }
+
+    /// Claims some indices of a part.
+    fn claim(&self, part: usize) -> Option<Range<usize>> {
+        let edge =
+            |part: usize| part * (self.count / self.parts) + part.min(self.count % self.parts);
+        let (first, end) = (edge(part), edge(part + 1));
+        let next = &self.next[part].0;
+        // Reading first keeps the number far from wrapping, however often others ask.
+        if next.load(Ordering::Relaxed) >= end - first {
+            return None;
+        }
+        let start = first + next.fetch_add(self.grain, Ordering::Relaxed);
+        (start < end).then(|| start..end.min(start + self.grain))
+    }
+
     /// Notes an error, after which no index is claimed any more.
     fn stop(&self, error: Error) {
         let _ = self.failure.set(error);
-        self.next.store(self.end, Ordering::Relaxed);
     }
 }
 
-/// The indices of a loop that one thread works on. All threads claim them from the same range, some
-/// at a time, until it is used up.
+/// The indices of a loop that one thread works on. All threads claim them, some at a time, until
+/// they are used up.
 pub(crate) struct ClaimedIndices<'a> {
     shared: &'a SharedIndices,
     /// Claimed indices that are still to do.
     current: Range<usize>,
+    /// The part that this thread claims from.
+    part: usize,
+    /// Number of parts that it has found used up.
+    done: usize,
     /// When the calling thread checks for interrupts; `None` on helpers.
     clock: Option<InterruptClock>,
 }
 
-impl ClaimedIndices<'_> {
+impl<'a> ClaimedIndices<'a> {
+    fn new(shared: &'a SharedIndices, clock: Option<InterruptClock>) -> Self {
+        let part = helpers::number() % shared.parts;
+        Self { shared, current: 0..0, part, done: 0, clock }
+    }
+
     /// Whether the loop has ended early, or ends now because of an interrupt. A thread asks between
     /// the parts of an index that takes long, and leaves the rest of them.
     pub(crate) fn is_over(&mut self) -> bool {
@@ -131,15 +165,16 @@ impl Iterator for ClaimedIndices<'_> {
         if self.is_over() {
             return None;
         }
-        let SharedIndices { next, end, grain, .. } = self.shared;
-        let start = next.fetch_add(*grain, Ordering::Relaxed);
-        if start >= *end {
-            // Keeps the counter far from wrapping, however often `next` is called after the end.
-            next.store(*end, Ordering::Relaxed);
-            return None;
+        while self.done < self.shared.parts {
+            if let Some(mut claimed) = self.shared.claim(self.part) {
+                let first = claimed.next();
+                self.current = claimed;
+                return first;
+            }
+            self.part = (self.part + 1) % self.shared.parts;
+            self.done += 1;
         }
-        self.current = start..(*end).min(start + grain);
-        self.current.next()
+        None
     }
 }
 

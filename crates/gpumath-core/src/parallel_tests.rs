@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failing unwrap is a failing test")]
 
 use std::io;
-use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -72,6 +72,25 @@ fn no_call_has_more_threads_than_it_asked_for() {
         })
         .unwrap();
         assert!(most.into_inner() <= asked.min(7));
+    }
+}
+
+#[test]
+fn each_thread_begins_with_its_own_part() {
+    let pool = pool(3, start);
+    for _ in 0..20 {
+        let (barrier, firsts) = (Barrier::new(4), Mutex::new(Vec::new()));
+        parallel_for_with(Some(pool), 4, 501, |mut indices| {
+            barrier.wait();
+            firsts.lock().unwrap().extend(indices.next());
+            barrier.wait();
+            indices.for_each(drop);
+            Ok(())
+        })
+        .unwrap();
+        let mut firsts = firsts.into_inner().unwrap();
+        firsts.sort_unstable();
+        assert_eq!(firsts, [0, 126, 251, 376]);
     }
 }
 

@@ -2,10 +2,11 @@
 //! processor's vectors.
 //!
 //! Lines that are neighbours in memory are read and written as they lie there, and no number has to
-//! move from one lane to another. `pulp` chooses among the sets of instructions that a processor
-//! may have. The algorithm is Stockham's with steps of 2 to 8 points (decimation in frequency),
-//! which goes through memory in order and leaves the result in order. `direct_sums` transforms
-//! lines of another kind: those whose lengths have prime factors from 13 to 71.
+//! move from one lane to another. Others are copied (`strided_lines`) or transposed (`rows`) in a
+//! core's cache. `pulp` chooses among the sets of instructions that a processor may have. The
+//! algorithm is Stockham's with steps of 2 to 8 points (decimation in frequency), which goes
+//! through memory in order and leaves the result in order. `direct_sums` transforms lines of
+//! another kind: those whose lengths have prime factors from 13 to 71.
 
 #![expect(
     clippy::inline_always,
@@ -15,6 +16,8 @@
 
 mod butterflies;
 mod direct_sums;
+mod rows;
+mod strided_lines;
 mod vectors;
 
 use std::f64::consts::PI;
@@ -25,6 +28,8 @@ use rustfft::num_complex::Complex;
 
 use self::butterflies::{MOST_POINTS, Roots, butterfly};
 pub(crate) use self::direct_sums::{largest_prime_factor, plan_direct_sums};
+pub(crate) use self::rows::Rows;
+pub(crate) use self::strided_lines::StridedLines;
 pub(crate) use self::vectors::Lane;
 use self::vectors::{Complexes, CountLanes};
 

@@ -1,4 +1,4 @@
-//! Work memory of transforms on the CPU. Each thread keeps one small buffer for its next transform,
+//! Work memory of transforms on the CPU. Each thread keeps small buffers for its next transform,
 //! and the process keeps one large buffer.
 
 use std::cell::Cell;
@@ -15,18 +15,33 @@ struct CacheLine(#[allow(dead_code, reason = "read through pointers")] [u8; 64])
 /// Bytes of the largest buffer that a thread keeps between transforms.
 const THREAD_BYTES: usize = 1 << 20;
 
+/// Most buffers that a thread keeps: one for a block, and one for the passes over it.
+const THREAD_BUFFERS: usize = 2;
+
 /// Bytes of the largest buffer that the process keeps for the next large transform, because fresh
 /// pages are slow to get.
 const PROCESS_BYTES: usize = 64 << 20;
 
 thread_local! {
-    /// The small buffer of the thread while no transform uses it; empty otherwise.
-    static SMALL: Cell<Vec<CacheLine>> = const { Cell::new(Vec::new()) };
+    /// The small buffers of the thread that no transform uses. The last one to be kept is the next
+    /// to be taken, so that those within others get their own again.
+    static SMALL: Cell<Vec<Vec<CacheLine>>> = const { Cell::new(Vec::new()) };
 }
 
 /// The large buffer while no transform uses it; null otherwise. It is swapped rather than locked,
 /// because a lock that is held during a fork stays locked in the child.
 static LARGE: AtomicPtr<Vec<CacheLine>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Changes the small buffers; `None` on a thread that is ending.
+fn change_small<R>(change: impl FnOnce(&mut Vec<Vec<CacheLine>>) -> R) -> Option<R> {
+    let change = |kept: &Cell<_>| {
+        let mut buffers = kept.take();
+        let result = change(&mut buffers);
+        kept.set(buffers);
+        result
+    };
+    SMALL.try_with(change).ok()
+}
 
 /// Takes the large buffer, or an empty one if there is none, and puts `put` in its place.
 fn swap_large(put: Option<Vec<CacheLine>>) -> Vec<CacheLine> {
@@ -53,8 +68,11 @@ impl ScratchBuffer {
     /// `bytes` bytes.
     pub(crate) fn take(bytes: usize) -> Result<Self> {
         let count = bytes.div_ceil(size_of::<CacheLine>());
+        if count == 0 {
+            return Ok(Self { lines: Vec::new() });
+        }
         let kept = if bytes <= THREAD_BYTES {
-            SMALL.try_with(Cell::take).unwrap_or_default()
+            change_small(Vec::pop).flatten().unwrap_or_default()
         } else {
             swap_large(None)
         };
@@ -76,11 +94,15 @@ impl Drop for ScratchBuffer {
     fn drop(&mut self) {
         let lines = std::mem::take(&mut self.lines);
         let bytes = lines.len() * size_of::<CacheLine>();
-        if bytes <= THREAD_BYTES {
+        match bytes {
+            0 => {}
             // A thread that is ending has no place to keep the buffer, so it is freed then.
-            let _ = SMALL.try_with(|kept| kept.set(lines));
-        } else if bytes <= PROCESS_BYTES {
-            drop(swap_large(Some(lines)));
+            1..=THREAD_BYTES => drop(change_small(|kept| {
+                kept.truncate(THREAD_BUFFERS - 1);
+                kept.push(lines);
+            })),
+            _ if bytes <= PROCESS_BYTES => drop(swap_large(Some(lines))),
+            _ => {}
         }
     }
 }

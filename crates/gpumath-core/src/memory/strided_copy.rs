@@ -59,6 +59,28 @@ unsafe fn copy_runs(
     }
 }
 
+/// Copies elements between two arrays, along dimensions whose strides in both are given.
+///
+/// # Safety
+/// The elements are readable in the first and writable in the second, and do not overlap.
+pub(crate) unsafe fn copy_between<E: Copy>(from: *const E, to: *mut E, dims: &[BatchDim<2>]) {
+    // SAFETY: these are some of the elements for which the caller gives the guarantees.
+    unsafe {
+        match dims.split_first() {
+            None => *to = *from,
+            Some((dim, [])) if dim.strides == [1, 1] => {
+                to.copy_from_nonoverlapping(from, dim.extent as usize);
+            }
+            Some((dim, inner)) => {
+                for index in 0..dim.extent {
+                    let [source, target] = dim.strides.map(|stride| (index * stride) as isize);
+                    copy_between(from.offset(source), to.offset(target), inner);
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,8 @@
 //! A short loop gains from helpers only if no thread has to sleep for it. So they join and leave a
 //! loop by one atomic number, without a lock, and look for loops for a while before they sleep.
 
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{hint, io, ptr, thread};
@@ -22,6 +23,16 @@ const LOOPS: usize = 16;
 
 static POOL: PerProcess<HelperPool> = PerProcess::new();
 
+thread_local! {
+    /// The number of this thread.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Returns the number of this thread: 1 and up for helpers, 0 for others.
+pub(super) fn number() -> usize {
+    NUMBER.get()
+}
+
 /// What a helper does for a loop. It returns when the indices are used up, and does not unwind.
 type Help = dyn Fn() + Sync;
 
@@ -31,6 +42,8 @@ pub(super) struct HelperPool {
     loops: [SharedLoop; LOOPS],
     /// Number of helpers, those included that are being started.
     alive: AtomicUsize,
+    /// Which numbers helpers have, from 1 on.
+    numbers: Box<[AtomicBool]>,
     /// Number of helpers that look for work or sleep.
     free: AtomicUsize,
     /// Number of helpers that sleep.
@@ -105,6 +118,7 @@ impl HelperPool {
         Self {
             loops: Default::default(),
             alive: AtomicUsize::new(0),
+            numbers: (0..most).map(|_| AtomicBool::new(false)).collect(),
             free: AtomicUsize::new(0),
             asleep: AtomicUsize::new(0),
             sleep: Mutex::default(),
@@ -177,6 +191,8 @@ impl HelperPool {
 
     /// Helps with one loop after the other. Returns when there has been none for a while.
     pub(super) fn help_others(&self) {
+        let number = self.numbers.iter().position(|used| !used.swap(true, Ordering::SeqCst));
+        NUMBER.set(number.map_or(0, |number| number + 1));
         loop {
             while let Some(shared) = self.loops.iter().find(|shared| shared.join()) {
                 // SAFETY: the owner wrote the address before it asked for helpers, and waits for
@@ -195,6 +211,9 @@ impl HelperPool {
             let is_over = !found && self.sleep_until_wanted();
             self.free.fetch_sub(1, Ordering::SeqCst);
             if is_over {
+                if let Some(number) = number {
+                    self.numbers[number].store(false, Ordering::SeqCst);
+                }
                 self.alive.fetch_sub(1, Ordering::SeqCst);
                 return;
             }

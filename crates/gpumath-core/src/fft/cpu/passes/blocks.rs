@@ -12,6 +12,23 @@ const LEAST_BYTES: usize = 1 << 13;
 /// Elements of a cache line, at least. Blocks that lie closer together would share cache lines.
 const APART: u64 = 8;
 
+/// The distance at which addresses compete for the same places of a core's second cache, and the
+/// number of such places that are left to a tile or block.
+const CACHE_PERIOD: usize = 1 << 16;
+const CACHE_WAYS: usize = 8;
+
+/// Returns whether so many elements at a distance of so many bytes displace each other in a cache.
+pub(super) fn are_crowded(count: usize, distance: usize) -> bool {
+    let places = CACHE_PERIOD >> distance.trailing_zeros().min(CACHE_PERIOD.trailing_zeros());
+    count > CACHE_WAYS * places
+}
+
+/// Returns whether the elements of a block displace each other.
+pub(super) fn is_crowded(block: &Layout, element: usize) -> bool {
+    let distances = block.strides.iter().map(|stride| stride.unsigned_abs() as usize * element);
+    block.shape.iter().zip(distances).any(|(&extent, step)| are_crowded(extent as usize, step))
+}
+
 /// Axes that are transformed together.
 pub(super) struct AxisGroup {
     pub(super) axes: Vec<usize>,

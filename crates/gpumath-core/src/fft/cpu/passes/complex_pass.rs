@@ -90,9 +90,8 @@ impl<T: Scalar> ComplexPass<T> {
         library: Option<&FftwPlanner>,
     ) -> Self {
         let size = size_of::<Complex<T>>();
-        let sliced = (lines.along.from == 1 && lines.along.to == 1) || points == 1;
-        let batched = lines.along.from == 1
-            && lines.along.to == 1
+        let sliced = lines.are_slices() || points == 1;
+        let batched = lines.are_slices()
             && lines.across.from == points as isize
             && lines.across.to == points as isize;
         let grid = GridShape::new(points, lines.count(), threads);

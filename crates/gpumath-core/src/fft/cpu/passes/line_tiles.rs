@@ -66,6 +66,25 @@ impl LineTiles {
         lines
     }
 
+    /// Returns the rows of memory that the lines fill in both operands, and the number of lines in
+    /// a row, whose points take turns there. `None` if the lines are not in rows.
+    pub(super) fn rows(&self) -> Option<(Self, usize)> {
+        let (mut rows, lines) = (self.clone(), self.along.from);
+        if lines != self.along.to || lines < 1 {
+            return None;
+        }
+        if lines > 1 {
+            if self.inner as isize != lines || self.across.from != 1 || self.across.to != 1 {
+                return None;
+            }
+            let next = rows.outer.pop_fastest_of(1);
+            rows.across =
+                StridePair { from: next.strides[0] as isize, to: next.strides[1] as isize };
+            rows.inner = next.extent as usize;
+        }
+        Some((rows, lines as usize))
+    }
+
     /// Cuts the lines into tiles of lines to be copied together, each of so many bytes: 16
     /// neighbours, whose equal points fill one to four cache lines; more where the tile is in a
     /// cache and each thread has several of them, and fewer where lines are very long.
@@ -79,6 +98,16 @@ impl LineTiles {
         let fair = self.count() / (4 * threads.get());
         let width = (cached.min(fair) / LINES * LINES).clamp(LINES, MOST_LINES);
         self.cut_into_tiles(width.min(MOST_BYTES / line_bytes));
+    }
+
+    /// Returns whether each line is a slice of both operands.
+    pub(super) fn are_slices(&self) -> bool {
+        self.along.from == 1 && self.along.to == 1
+    }
+
+    /// Returns whether tiles of `width` would have few places without a line.
+    pub(super) fn fills(&self, width: usize) -> bool {
+        4 * self.inner >= 3 * self.inner.next_multiple_of(width)
     }
 
     /// Cuts the lines into tiles of at most `width`.

@@ -29,7 +29,7 @@ use std::num::NonZeroUsize;
 use rustfft::FftNum;
 use rustfft::num_complex::Complex;
 
-use self::blocks::{AxisGroup, group_axes};
+use self::blocks::{AxisGroup, group_axes, is_crowded};
 use self::complex_pass::ComplexPass;
 use self::lane_pass::LanePass;
 use self::line_tiles::LineTiles;
@@ -40,7 +40,7 @@ use super::scale::RealParts;
 use crate::error::Result;
 use crate::fft::{Direction, FftProblem, TransformKind};
 use crate::lane_fft::Lane;
-use crate::memory::{ScratchBuffer, check_available};
+use crate::memory::{ScratchBuffer, check_available, copy_between};
 use crate::parallel::parallel_for;
 use crate::tensor::{BatchDims, Layout};
 
@@ -87,10 +87,11 @@ pub(super) trait Transform: Send + Sync {
 }
 
 /// The buffers of a transform: the operand, the complex copy that C2R over several axes works in,
-/// and the result.
+/// the result, and a thread's copy of a block.
 const INPUT: usize = 0;
 const COPY: usize = 1;
 const OUTPUT: usize = 2;
+const BLOCK: usize = 3;
 
 /// The passes of a transform, one for each axis.
 pub(super) struct AxisPasses<T: Scalar> {
@@ -100,13 +101,17 @@ pub(super) struct AxisPasses<T: Scalar> {
     /// Elements of the copy; 0 if none is needed.
     copy: usize,
     /// Bytes of an element of each buffer.
-    sizes: [usize; 3],
+    sizes: [usize; 4],
 }
 
 /// Passes that follow each other, over the whole operand on all threads, or over each of its blocks
 /// on one thread.
 struct Stage<T: Scalar> {
     blocks: BatchDims<3>,
+    /// Elements of the copy in which a block is transformed, and how they lie there and in the
+    /// result; none where the result itself serves.
+    copied: usize,
+    copy_back: BatchDims<2>,
     passes: Vec<Pass<T>>,
 }
 
@@ -133,9 +138,9 @@ impl<T: Scalar> AxisPasses<T> {
         let FftProblem { kind, input, output, .. } = problem;
         let (real, complex) = (size_of::<T>(), size_of::<Complex<T>>());
         let sizes = match kind {
-            TransformKind::C2C => [complex; 3],
-            TransformKind::R2C => [real, complex, complex],
-            TransformKind::C2R => [complex, complex, real],
+            TransformKind::C2C => [complex; 4],
+            TransformKind::R2C => [real, complex, complex, complex],
+            TransformKind::C2R => [complex, complex, real, complex],
         };
         let threads = useful_threads(work_of(problem), threads);
         let mut passes = Self { stages: Vec::new(), threads, copy: 0, sizes };
@@ -176,10 +181,24 @@ impl<T: Scalar> AxisPasses<T> {
                 block
             });
             let threads = if blocks.count() == 1 { threads } else { NonZeroUsize::MIN };
-            let mut stage = Stage { blocks, passes: Vec::with_capacity(axes.len()) };
+            // A block whose parts displace each other in a cache is transformed elsewhere.
+            let is_copied = *kind == TransformKind::C2C
+                && axes.len() > 1
+                && !blocks.is_empty()
+                && is_crowded(&layouts[OUTPUT], complex);
+            let block = Layout::packed(&layouts[OUTPUT].shape, &output.memory_order());
+            let copied = if is_copied { block.len() as usize } else { 0 };
+            let copy_back = BatchDims::outside(&[], [&block, &layouts[OUTPUT]]);
+            let [first, second, third] = layouts;
+            let layouts = [first, second, third, block];
+            let mut stage = Stage { blocks, copied, copy_back, passes: Vec::new() };
             for axis in axes {
                 let is_halved = Some(axis) == halved;
-                let to = if *kind == TransformKind::C2R && !is_halved { COPY } else { OUTPUT };
+                let to = match kind {
+                    TransformKind::C2R if !is_halved => COPY,
+                    _ if is_copied => BLOCK,
+                    _ => OUTPUT,
+                };
                 if to == COPY {
                     passes.copy = copy.len() as usize;
                 }
@@ -188,7 +207,7 @@ impl<T: Scalar> AxisPasses<T> {
                 let kernel = if is_halved {
                     let is_forward = *kind == TransformKind::R2C;
                     PassKernel::Real(RealPass::new(points, is_forward, lines, threads, library)?)
-                } else if library.is_none()
+                } else if (library.is_none() || !lines.are_slices())
                     && let Some(pass) = LanePass::new(points, &lines, threads)
                 {
                     PassKernel::Lanes(Box::new(pass))
@@ -203,6 +222,7 @@ impl<T: Scalar> AxisPasses<T> {
                 stage.passes.push(Pass { from, to, kernel });
                 from = to;
             }
+            from = if is_copied { OUTPUT } else { from };
             passes.stages.push(stage);
         }
         Ok(passes)
@@ -216,11 +236,15 @@ impl<T: Scalar> AxisPasses<T> {
         &self,
         stage: &Stage<T>,
         block: usize,
-        buffers: [usize; 3],
+        [input, copy, output]: [usize; 3],
         (direction, factor): (Direction, Option<T>),
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let offsets = stage.blocks.offsets(block);
+        let mut scratch = ScratchBuffer::take(stage.copied * self.sizes[BLOCK])?;
+        let copied = scratch.pieces().next::<Complex<T>>(stage.copied);
+        let buffers = [input, copy, output, copied.as_mut_ptr().expose_provenance()];
+        let [from, copy, to] = stage.blocks.offsets(block);
+        let offsets = [from, copy, to, 0];
         let address = |buffer: usize| {
             buffers[buffer]
                 .wrapping_add_signed(offsets[buffer] as isize * self.sizes[buffer] as isize)
@@ -242,6 +266,12 @@ impl<T: Scalar> AxisPasses<T> {
                     PassKernel::Real(pass) => pass.run(from, to, factor, threads)?,
                 }
             }
+        }
+        if stage.copied > 0 {
+            let from = std::ptr::with_exposed_provenance::<Complex<T>>(address(BLOCK));
+            let to = std::ptr::with_exposed_provenance_mut(address(OUTPUT));
+            // SAFETY: the caller guarantees that the result is writable.
+            unsafe { copy_between(from, to, &stage.copy_back) };
         }
         Ok(())
     }
@@ -273,8 +303,8 @@ impl<T: Scalar> Transform for AxisPasses<T> {
             // Only the pass that writes the result scales it.
             let factor = factor.filter(|_| index + 1 == self.stages.len()).and_then(T::from_f64);
             let how = (direction, factor);
-            // SAFETY: the copy was taken with room for its layout, and blocks have no element in
-            // common. The caller guarantees that input and output are valid.
+            // SAFETY: the copies were taken with room for their layouts, and blocks have no element
+            // in common. The caller guarantees that input and output are valid.
             unsafe {
                 if stage.blocks.is_empty() {
                     self.run_block(stage, 0, buffers, how, self.threads)?;
