@@ -39,7 +39,7 @@ impl<const BYTES: usize> Room<BYTES> {
 
 /// The depth that is multiplied at once, if the result has at most so many rows, and a right factor
 /// of more bytes than are near the processor.
-const CHUNK: usize = 16;
+const CHUNK: usize = 64;
 const FEW_ROWS: usize = 8;
 const NEAR: usize = 1 << 18;
 
@@ -54,7 +54,11 @@ const SHALLOW: usize = 32;
 /// many rows: they lie on many pages of memory, or in the same places of the cache. For fewer rows,
 /// copies would take longer than they save.
 const FAR: usize = 1 << 17;
-const MANY_ROWS: usize = 64;
+const MANY_ROWS: usize = 32;
+
+/// The depth for which a right factor is read in place before the next, because its rows may lie on
+/// as many pages of memory.
+const DEPTH_AT_ONCE: usize = 256;
 
 /// Columns whose sums are collected, at least.
 const PANEL: usize = 128;
@@ -321,7 +325,7 @@ impl<T: Number> Tiles<'_, T> {
         let is_slow_part = width < room && !has_fast_masks::<S>();
         let is_far = rows > MANY_ROWS && product.span_of_right_rows() > FAR;
         let is_copied = is_apart || is_far || (is_slow_part && rows > FEW_ROWS);
-        let chunk = if is_copied { copy.len() / room } else { depth.max(1) };
+        let chunk = if is_copied { copy.len() / room } else { DEPTH_AT_ONCE };
         let mut beta = product.beta;
         let mut first = 0;
         // A division, as in steps of a range, would be noticed in a tiny product.
@@ -482,7 +486,7 @@ mod tests {
                 }
             }
             // Parts of a right factor whose rows are far apart are copied.
-            for rows in [64, 65, 73] {
+            for rows in [9, 32, 33, 73] {
                 check::<f32>(arch, [rows, 49, 701], false);
                 check::<f64>(arch, [rows, 51, 351], false);
             }
