@@ -37,7 +37,7 @@ const MOST_OF_SHALLOW: usize = 1 << 14;
 const NEAR: usize = 1 << 19;
 
 /// Rows or columns of a large product up to which it takes less time in tiles than by `gemm`.
-const THIN: usize = 512;
+const THIN: usize = 128;
 
 /// Depths up to which a vector is treated as a small matrix.
 const SHORT: usize = 4;

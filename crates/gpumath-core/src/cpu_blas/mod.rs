@@ -45,6 +45,12 @@ pub use structure::{Structure, Triangle};
 /// Multiplications that are worth another thread.
 const WORTH_A_THREAD: usize = 1 << 18;
 
+/// Most blocks for each thread, so that threads that were kept waiting leave theirs to others.
+const BLOCKS_OF_A_THREAD: usize = 4;
+
+/// As many multiplications as storing an element of a result takes as long as.
+const WORK_OF_STORING: usize = 16;
+
 /// Multiplications of a run of small products, of which each block has one.
 const WORK_OF_A_RUN: usize = 1 << 14;
 
@@ -142,7 +148,11 @@ impl CpuProducts {
         let mut first_blocks = vec![0];
         let entries: usize = batches.iter().map(|batch| batch.entries.count()).sum();
         for batch in &mut batches {
-            batch.cut(if entries >= 4 * shares { 1 } else { shares });
+            batch.cut(if entries >= 4 * shares {
+                1
+            } else {
+                shares * batch.blocks_of_a_share(shares)
+            });
             first_blocks.push(first_blocks[first_blocks.len() - 1] + batch.blocks());
         }
         Ok(Self {
@@ -286,6 +296,17 @@ impl Batch {
             BatchDim { extent: dim.extent, strides: [b, a, c, out] }
         }));
         self.is_swapped = true;
+    }
+
+    /// Returns how many blocks a thread's share of one product has. More blocks of a product with a
+    /// vector would be short pieces of the matrix's lines.
+    fn blocks_of_a_share(&self, shares: usize) -> usize {
+        let [rows, columns, depth] = self.shape;
+        if shares == 1 || rows.min(columns) == 1 {
+            return 1;
+        }
+        let work = rows.saturating_mul(columns).saturating_mul(depth + WORK_OF_STORING);
+        (work / WORTH_A_THREAD / shares).clamp(1, BLOCKS_OF_A_THREAD)
     }
 
     /// Chooses the extents of blocks: such that the threads share a result, and that each block has

@@ -39,7 +39,7 @@ impl<const BYTES: usize> Room<BYTES> {
 
 /// The depth that is multiplied at once, if the result has at most so many rows, and a right factor
 /// of more bytes than are near the processor.
-const CHUNK: usize = 16;
+const CHUNK: usize = 64;
 const FEW_ROWS: usize = 8;
 const NEAR: usize = 1 << 18;
 
@@ -49,6 +49,16 @@ const NEAR: usize = 1 << 18;
 const STORED_AT_ONCE: usize = 1 << 18;
 const READ_AT_ONCE: usize = 1 << 20;
 const SHALLOW: usize = 32;
+
+/// Bytes that the rows of a right factor span, beyond which parts of it are copied for a result of
+/// many rows: they lie on many pages of memory, or in the same places of the cache. For fewer rows,
+/// copies would take longer than they save.
+const FAR: usize = 1 << 17;
+const MANY_ROWS: usize = 32;
+
+/// The depth for which a right factor is read in place before the next, because its rows may lie on
+/// as many pages of memory.
+const DEPTH_AT_ONCE: usize = 256;
 
 /// Columns whose sums are collected, at least.
 const PANEL: usize = 128;
@@ -185,6 +195,15 @@ impl<T: Number> Product<T> {
         (bytes / row).max(1).next_multiple_of(FEW_ROWS)
     }
 
+    /// Returns how many bytes there are from the first row of the right factor to the end of the
+    /// last.
+    #[inline(always)]
+    fn span_of_right_rows(&self) -> usize {
+        let [_, columns, depth] = self.shape;
+        let step = self.b.steps[0].unsigned_abs().max(columns);
+        step.saturating_mul(depth).saturating_mul(size_of::<T>())
+    }
+
     /// Computes in tiles, whatever the extents.
     fn compute_tiles(self, arch: Arch) {
         #[inline(never)]
@@ -192,8 +211,7 @@ impl<T: Number> Product<T> {
             let mut room = Room::<MOST_COPIED>::new();
             arch.dispatch(Tiles { product, run: Run::ONE, copy: room.numbers() });
         }
-        let [_, columns, depth] = self.shape;
-        if columns * depth * size_of::<T>() > NEAR {
+        if self.span_of_right_rows() > FAR {
             return with_large_copies(self, arch);
         }
         let mut room = Room::<COPIED>::new();
@@ -305,9 +323,9 @@ impl<T: Number> Tiles<'_, T> {
         let right = if is_conjugated { product.b.conjugated() } else { product.b };
         let is_apart = right.steps[1] != 1 || (!T::IS_REAL && right.is_conjugated);
         let is_slow_part = width < room && !has_fast_masks::<S>();
-        let is_far = rows > FEW_ROWS && columns * depth * size_of::<T>() > 2 * NEAR;
+        let is_far = rows > MANY_ROWS && product.span_of_right_rows() > FAR;
         let is_copied = is_apart || is_far || (is_slow_part && rows > FEW_ROWS);
-        let chunk = if is_copied { copy.len() / room } else { depth.max(1) };
+        let chunk = if is_copied { copy.len() / room } else { DEPTH_AT_ONCE };
         let mut beta = product.beta;
         let mut first = 0;
         // A division, as in steps of a range, would be noticed in a tiny product.
@@ -466,6 +484,11 @@ mod tests {
                     check::<rustfft::num_complex::Complex<f32>>(arch, shape, rows % 3 == 0);
                     check::<rustfft::num_complex::Complex<f64>>(arch, shape, rows % 3 == 1);
                 }
+            }
+            // Parts of a right factor whose rows are far apart are copied.
+            for rows in [9, 32, 33, 73] {
+                check::<f32>(arch, [rows, 49, 701], false);
+                check::<f64>(arch, [rows, 51, 351], false);
             }
         }
     }

@@ -3,7 +3,9 @@
 //! Where the processor has AVX, several lines are read together, so that what is written are whole
 //! vectors.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::{array, slice};
 
 use pulp::{Simd, WithSimd};
 
@@ -78,16 +80,91 @@ impl<T: Number> Transposition<T> {
         [0, 0]
     }
 
-    /// Copies elements one by one.
+    /// Copies what is beside the blocks: few lines, or few elements of each line.
     ///
     /// # Safety
     /// As for [`Self::of`].
     #[inline(always)]
-    unsafe fn copy_each(self, lines: Range<usize>, places: Range<usize>) {
-        for place in places {
-            for line in lines.clone() {
-                // SAFETY: the caller guarantees the memory.
-                unsafe { *self.target(line, place) = *self.source(line, place) };
+    unsafe fn copy_rest(self, lines: Range<usize>, places: Range<usize>) {
+        // SAFETY: the caller guarantees the memory.
+        unsafe {
+            match (lines.len(), places.len()) {
+                (1, _) => self.copy_lines::<1>(lines.start, places),
+                (2, _) => self.copy_lines::<2>(lines.start, places),
+                (3, _) => self.copy_lines::<3>(lines.start, places),
+                (4, _) => self.copy_lines::<4>(lines.start, places),
+                (5, _) => self.copy_lines::<5>(lines.start, places),
+                (6, _) => self.copy_lines::<6>(lines.start, places),
+                (7, _) => self.copy_lines::<7>(lines.start, places),
+                (_, 1) => self.copy_places::<1>(lines, places.start),
+                (_, 2) => self.copy_places::<2>(lines, places.start),
+                (_, 3) => self.copy_places::<3>(lines, places.start),
+                _ => {
+                    for place in places {
+                        for line in lines.clone() {
+                            *self.target(line, place) = *self.source(line, place);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies `N` lines from `first` on. The compiler makes vectors of them if the copies of their
+    /// elements leave no gaps.
+    ///
+    /// # Safety
+    /// As for [`Self::of`].
+    #[inline(always)]
+    unsafe fn copy_lines<const N: usize>(self, first: usize, places: Range<usize>) {
+        let (length, step) = (places.len(), self.to.1);
+        // SAFETY: the caller guarantees the memory, and that nothing else uses the target.
+        unsafe {
+            let source = |line| slice::from_raw_parts(self.source(line, places.start), length);
+            let sources: [&[T]; N] = array::from_fn(|line| source(first + line));
+            let target = self.target(first, places.start);
+            if step == N as isize {
+                let target =
+                    slice::from_raw_parts_mut(target.cast::<MaybeUninit<[T; N]>>(), length);
+                for (place, target) in target.iter_mut().enumerate() {
+                    target.write(sources.map(|source| *source.get_unchecked(place)));
+                }
+                return;
+            }
+            for place in 0..length {
+                let target = target.wrapping_offset(place as isize * step).cast::<[T; N]>();
+                *target = sources.map(|source| *source.get_unchecked(place));
+            }
+        }
+    }
+
+    /// Copies `N` elements of each line, likewise.
+    ///
+    /// # Safety
+    /// As for [`Self::of`].
+    #[inline(always)]
+    unsafe fn copy_places<const N: usize>(self, lines: Range<usize>, first: usize) {
+        let (count, step) = (lines.len(), self.from.1);
+        // SAFETY: the caller guarantees the memory, and that nothing else uses the targets.
+        unsafe {
+            let source = self.source(lines.start, first);
+            let target = |place| self.target(lines.start, place).cast::<MaybeUninit<T>>();
+            let mut targets: [&mut [MaybeUninit<T>]; N] =
+                array::from_fn(|place| slice::from_raw_parts_mut(target(first + place), count));
+            if step == N as isize {
+                let source = slice::from_raw_parts(source.cast::<[T; N]>(), count);
+                for (line, source) in source.iter().enumerate() {
+                    for (target, value) in targets.iter_mut().zip(source) {
+                        target.get_unchecked_mut(line).write(*value);
+                    }
+                }
+                return;
+            }
+            for line in 0..count {
+                let source = *source.wrapping_offset(line as isize * step).cast::<[T; N]>();
+                for (target, value) in targets.iter_mut().zip(source) {
+                    target.get_unchecked_mut(line).write(value);
+                }
             }
         }
     }
@@ -101,8 +178,8 @@ impl<T: Number> WithSimd for Transposition<T> {
         // SAFETY: the caller of `of` guarantees the memory.
         unsafe {
             let [lines, length] = self.copy_blocks::<S>();
-            self.copy_each(0..lines, length..self.length);
-            self.copy_each(lines..self.lines, 0..self.length);
+            self.copy_rest(0..lines, length..self.length);
+            self.copy_rest(lines..self.lines, 0..self.length);
         }
     }
 }
@@ -168,6 +245,65 @@ mod avx {
             for (place, [left, right]) in [(0, low), (2, high)] {
                 _mm256_storeu_ps(to(place).cast(), _mm256_shuffle_ps::<0x44>(left, right));
                 _mm256_storeu_ps(to(place + 1).cast(), _mm256_shuffle_ps::<0xEE>(left, right));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::Arch;
+    use rustfft::num_complex::Complex;
+
+    use super::*;
+
+    /// Copies lines of a matrix with `gaps` beside the lines, and beside the copies.
+    fn check<T: Number + std::fmt::Debug>(lines: usize, length: usize, gaps: [usize; 2]) {
+        let number = |index: usize| T::from_parts([index as f64, -0.5 * index as f64]);
+        let (from_step, to_step) = (length + gaps[0], lines + gaps[1]);
+        let from: Vec<T> = (0..lines * from_step).map(number).collect();
+        for is_turned in [false, true] {
+            let mut found = vec![T::ZERO; length * to_step];
+            let [from_matrix, to_matrix] = [
+                (from.as_ptr() as usize, from_step as isize),
+                (found.as_mut_ptr() as usize, to_step as isize),
+            ]
+            .map(|(first, step)| Matrix {
+                first,
+                steps: [step, 1],
+                is_conjugated: false,
+            });
+            // The same elements, named by rows and columns or the other way round.
+            let (from_matrix, to_matrix, rows, columns) = if is_turned {
+                (from_matrix.transposed(), to_matrix, length, lines)
+            } else {
+                (from_matrix, to_matrix.transposed(), lines, length)
+            };
+            for arch in [Arch::Scalar, Arch::new()] {
+                found.fill(T::ZERO);
+                // SAFETY: the vectors have so many elements.
+                let copy = unsafe { Transposition::<T>::of(from_matrix, to_matrix, rows, columns) };
+                arch.dispatch(copy.expect("lines become columns"));
+                for (index, &value) in found.iter().enumerate() {
+                    let (place, line) = (index / to_step, index % to_step);
+                    let expected =
+                        if line < lines { from[line * from_step + place] } else { T::ZERO };
+                    assert_eq!(value, expected, "{lines} lines of {length}, {gaps:?}, at {index}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_become_columns() {
+        for lines in [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 19, 100] {
+            for length in [1, 2, 3, 4, 5, 7, 8, 13, 101] {
+                for gaps in [[0, 0], [1, 0], [0, 2], [3, 5]] {
+                    check::<f32>(lines, length, gaps);
+                    check::<f64>(lines, length, gaps);
+                    check::<Complex<f32>>(lines, length, gaps);
+                    check::<Complex<f64>>(lines, length, gaps);
+                }
             }
         }
     }
