@@ -30,6 +30,7 @@ from _raw_matmul import raw_product
 from gpumath.bench import _report
 from gpumath.bindings import core, driver
 from gpumath.linalg import advanced
+from gpumath.linalg.advanced import tuning
 from gpumath.linalg.advanced._algorithm import algorithm_from
 
 EXTENTS = [1, 8, 64, 1000, 4096, 8192]
@@ -309,6 +310,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long, each time")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
+    # What is tuned for one cell is not to be found for another.
+    tuning.configure(mode="off")
     filler = core.allocate(FILLER)
     choose = random.Random(arguments.seed)
     cells: list[Cell] = []
