@@ -7,8 +7,8 @@ a kernel of gpumath's own computes the product, cublasLtMatmul runs cuBLASLt's f
 Every run is timed after the cache of the GPU was filled with something else; in a turn, each
 subject runs once, in random order. A subject's time is the mean of the middle half of its runs. All
 cells above a limit are measured again, after autotuning too, until the 95 % interval of each ratio,
-by resampling the turns, is on one side of its limit. A second plan like the first is the control:
-the ratio of the two says by how much equal subjects differ.
+by resampling the turns, is on one side of its limit, or a second is over. A second plan like the
+first is the control: the ratio of the two says by how much equal subjects differ.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ LIMITS = [("gpumath", ("raw",), 1.02), ("gpumath", PEERS, 1.03), ("tuned", ("tor
 # Intervals so narrow are not made narrower.
 NARROW = 0.01
 RESAMPLES = 300
+MOST_SECONDS = 1.0  # for the turns of a cell
+LONG = 1000.0  # microseconds, from which on fewer algorithms are tuned
 FILLER = 512 << 20  # bytes, which the GPU writes while the host enqueues the product
 
 Subjects = dict[str, Callable[[], Any]]
@@ -196,8 +198,9 @@ def subjects_of(
                 subjects["raw"] = raw
             break
     if is_tuned:
-        tuned = planned(advanced, preferences={"limit": 32})
-        tuned.autotune(iterations=9)
+        is_long = cell.times.get("gpumath", 0) > LONG
+        tuned = planned(advanced, preferences={"limit": 8 if is_long else 32})
+        tuned.autotune(iterations=3 if is_long else 9)
         subjects["tuned"] = tuned.execute
     torch.backends.cuda.matmul.allow_tf32 = cell.dtype == "tf32"
     if cell.dtype == "float8":
@@ -244,6 +247,7 @@ def measure(cell: Cell, turns: int, most_turns: int, filler: Any, **choices: boo
                 raise
             del subjects[name]
     cell.runs = {name: [] for name in subjects}
+    begin = time.perf_counter()
     for turn in range(1, most_turns + 1):
         for name in random.sample(list(subjects), len(subjects)):
             driver.memset_d8_async(filler.device_ptr, 0, filler.size, 0)
@@ -252,7 +256,8 @@ def measure(cell: Cell, turns: int, most_turns: int, filler: Any, **choices: boo
             end.record(0)
             end.synchronize()
             cell.runs[name].append(1e3 * start.elapsed_ms(end))
-        if turn % turns == 0 and cell.is_decided():
+        is_over = time.perf_counter() - begin > MOST_SECONDS and turn > 4
+        if is_over or (turn % turns == 0 and cell.is_decided()):
             break
 
 

@@ -17,9 +17,11 @@ _WARM_UP = 2
 # How often the cache is filled before a run: the host enqueues the run meanwhile, or its time on
 # the GPU would be that of the host.
 _FILLINGS = 4
-# Algorithms whose time is within this ratio of the shortest one are measured so many times more.
+# Algorithms whose time is within this ratio of the shortest one are measured so many times more, if
+# that is shorter than this, in milliseconds: longer times hardly vary.
 _CLOSE = 1.1
 _MORE = 4
+_SHORT = 1.0
 
 
 def typical_times(
@@ -29,8 +31,9 @@ def typical_times(
 
     They take turns in random order, so that a clock that changes is the same for all. Before each
     the cache of the GPU is filled with something else, as it would be in a program: a product after
-    itself would find its operands there. The fastest ones, which differ by little, are measured
-    more often than the others. A time is the mean of the middle half of the measured ones.
+    itself would find its operands there. The fastest ones of short runs, which differ by little,
+    are measured more often than the others. A time is the mean of the middle half of the measured
+    ones.
     """
     start, end = (core.Event(device_id, timing=True) for _ in range(2))
     device = driver.device_get(device_id)
@@ -57,7 +60,7 @@ def typical_times(
         measure(range(len(runs)), iterations)
         found = [_middle_mean(some) for some in times]
         close = [number for number, time in enumerate(found) if time <= _CLOSE * min(found)]
-        if len(close) > 1:
+        if len(close) > 1 and min(found) < _SHORT:
             measure(close, _MORE * iterations)
     filler.free()
     return [_middle_mean(some) for some in times]

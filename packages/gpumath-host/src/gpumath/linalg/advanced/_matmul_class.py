@@ -233,8 +233,8 @@ class Matmul(PlannedProduct):
         Parameters
         ----------
         iterations : int, default: 10
-            Measurements of each algorithm; those within 10 % of the fastest are measured four times
-            as often again.
+            Measurements of each algorithm. Those within 10 % of the fastest are measured four times
+            as often again, if it takes less than 1 ms.
         prune : int, optional
             Number of algorithms to keep; all by default.
         release_workspace : bool, default: False
