@@ -14,6 +14,10 @@
 //!   too short;
 //! - a `c` that is broadcast.
 //!
+//! Vectors with gaps between their elements are copied too where cuBLASLt takes them, but is slow.
+//! Where the copies of a batch continue each other and the other factor is one for all, the batch
+//! becomes one product.
+//!
 //! What cuBLASLt documents for factors of 8 bits holds for all GPUs. Often it takes more, so it is
 //! asked first for what needs fewer copies: see [`Demands`].
 
