@@ -22,7 +22,7 @@ from pathlib import Path
 from gpumath.bench import _report
 from gpumath.bindings import core, cufft, driver
 
-KERNELS = Path(__file__).parents[2] / "crates/gpumath-core/src/kernels/generated/scale_and_copy.ptx"
+KERNELS = Path(__file__).parents[2] / "crates/gpumath-core/src/kernels/generated/copy_words.ptx"
 BYTES = 1 << 28  # of each array: far more than fits into any cache
 # cudaDataTypes of the real and the complex numbers, by the bytes of a real number.
 TYPES = {2: (2, 6), 4: (0, 4), 8: (1, 5)}
@@ -185,7 +185,7 @@ def copies(source: int, target: int, per_byte: float) -> list[str]:
             threads = (bits[0], 8 - bits[0], 8 - bits[1], bits[1])
             written = (0, 8 - bits[1]) if is_turned else (1, 8 - bits[0])
             given = (
-                *(prod(tiles), 3, is_turned, *bits, *threads, 1, 8 - bits[0], *written),
+                *(prod(tiles), 3, is_turned, 8, *bits, *threads, 1, 8 - bits[0], *written),
                 *padded(extents),
                 *padded(extents),
                 *padded(from_steps),

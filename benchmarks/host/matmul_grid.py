@@ -2,11 +2,13 @@
 
 Each cell is compared with cublasLtMatmul, called with the same algorithm on the operands that it
 takes as they are, and with PyTorch, CuPy and nvmath-python, if that is installed. Where cuBLAS or
-a kernel of gpumath's own computes the product, cublasLtMatmul runs cuBLASLt's first algorithm. It
-is measured twice: the two times say by how much equal subjects differ in that cell. The times are
-medians of runs in turns, each after the cache of the GPU was filled with something else; there are
-more runs of a cell until half of them agree with the other half. The worst cells are measured again
-with more runs, and after autotuning too.
+a kernel of gpumath's own computes the product, cublasLtMatmul runs cuBLASLt's first algorithm.
+
+Every run is timed after the cache of the GPU was filled with something else; in a turn, each
+subject runs once, in random order. A subject's time is the mean of the middle half of its runs. All
+cells above a limit are measured again, after autotuning too, until the 95 % interval of each ratio,
+by resampling the turns, is on one side of its limit, or a second is over. A second plan like the
+first is the control: the ratio of the two says by how much equal subjects differ.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import random
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,38 +23,44 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from _raw_matmul import raw_product
 
 from gpumath.bench import _report
 from gpumath.bindings import core, driver
 from gpumath.linalg import advanced
+from gpumath.linalg.advanced import tuning
 from gpumath.linalg.advanced._algorithm import algorithm_from
 
 EXTENTS = [1, 8, 64, 1000, 4096, 8192]
 LAYOUTS = ["C", "F", "gaps", "steps", "batch", "batch last", "broadcast"]
 DTYPES = ["bfloat16", "float16", "tf32", "float32", "float64", "complex64", "int8", "float8"]
 MOST_WORK = 2 << 38
-# A cell is measured up to so many times longer, until half of its runs agree with the other half.
-MOST_TIMES_ROUNDS = 4
-MOST_NOISE = 0.01
-LONG = 1000.0  # microseconds, after which a cell is measured no longer
+PEERS = ("torch", "cupy")
+# What is compared with what, and the ratio that it should not be above.
+LIMITS = [("gpumath", ("raw",), 1.02), ("gpumath", PEERS, 1.03), ("tuned", ("torch",), 1.0)]
+# Intervals so narrow are not made narrower.
+NARROW = 0.01
+RESAMPLES = 300
+MOST_SECONDS = 1.0  # for the turns of a cell
+LONG = 1000.0  # microseconds, from which on fewer algorithms are tuned
 FILLER = 512 << 20  # bytes, which the GPU writes while the host enqueues the product
 
 Subjects = dict[str, Callable[[], Any]]
+Interval = tuple[float, float]
 
 
 @dataclass
 class Cell:
-    """A product of the grid, and the median times of its subjects in microseconds."""
+    """A product of the grid, and the times of its subjects in microseconds, one for each turn."""
 
     dtype: str
     extents: tuple[int, int, int]
     layouts: tuple[str, str]
     engine: str = ""
     copies: int = 0
-    times: dict[str, float] = field(default_factory=dict)
-    noise: float = 0.0
+    runs: dict[str, list[float]] = field(default_factory=dict)
 
     @classmethod
     def random(cls, choose: random.Random) -> Cell:
@@ -72,10 +79,43 @@ class Cell:
         left, right = self.layouts
         return matrix(rows, depth, kind, left), matrix(depth, columns, kind, right)
 
-    def ratio(self, own: str, *others: str) -> float:
+    @property
+    def times(self) -> dict[str, float]:
+        return {name: float(middle_mean(np.array(runs))) for name, runs in self.runs.items()}
+
+    def best(self, names: tuple[str, ...]) -> str:
+        """Return the fastest one of these subjects; nothing if none was measured."""
+        times = self.times
+        return min((name for name in names if name in times), key=times.__getitem__, default="")
+
+    def ratio(self, own: str, others: tuple[str, ...]) -> float:
         """Return the time of one subject, in units of the best of others; 0 without any."""
-        found = [self.times[name] for name in others if name in self.times]
-        return self.times[own] / min(found) if found and own in self.times else 0.0
+        best = self.best(others)
+        return self.times[own] / self.times[best] if best and own in self.runs else 0.0
+
+    def interval(self, own: str, others: tuple[str, ...]) -> Interval:
+        """Return between what that ratio is, with 95 % confidence."""
+        best = self.best(others)
+        if not best or own not in self.runs:
+            return 0.0, 0.0
+        runs = np.array([self.runs[own], self.runs[best]])
+        turns = runs.shape[1]
+        chosen = np.random.default_rng(15).integers(turns, size=(RESAMPLES, turns))
+        mine, theirs = middle_mean(runs[:, chosen])
+        low, high = np.quantile(mine / theirs, [0.025, 0.975])
+        return float(low), float(high)
+
+    def is_decided(self) -> bool:
+        """Whether more turns would not say more of which limits the cell keeps."""
+        intervals = [(self.interval(own, others), most) for own, others, most in LIMITS]
+        return all(
+            high <= most or low > most or high - low <= NARROW for (low, high), most in intervals
+        )
+
+    @property
+    def excess(self) -> float:
+        """The largest ratio in units of its limit."""
+        return max(self.ratio(own, others) / most for own, others, most in LIMITS)
 
     @property
     def title(self) -> str:
@@ -90,16 +130,15 @@ class Cell:
         batch = ", batch" if any(layout.startswith("batch") for layout in self.layouts) else ""
         return f"{self.dtype}, {shape}{batch}, depth {depth}, {self.engine}, {self.copies} copies"
 
-    @property
-    def own_difference(self) -> float:
-        """By how much the times of cublasLtMatmul differ from each other, as a ratio above 1."""
-        ratio = self.ratio("raw again", "raw")
-        return max(ratio, 1 / ratio) if ratio else 1.0
-
     def __str__(self) -> str:
         times = ", ".join(f"{name} {value:.2f}" for name, value in self.times.items())
-        how = f"{self.engine}, {self.copies} copies, noise {self.noise:.1%}"
-        return f"{self.title}, {how}: {times}"
+        return f"{self.title}, {self.engine}, {self.copies} copies: {times}"
+
+
+def middle_mean(runs: Any) -> Any:
+    """Return the mean of the middle half, along the last axis."""
+    cut = runs.shape[-1] // 4
+    return np.sort(runs)[..., cut : runs.shape[-1] - cut].mean(axis=-1)
 
 
 def matrix(rows: int, columns: int, dtype: Any, layout: str) -> Any:
@@ -145,7 +184,7 @@ def subjects_of(
     inputs = dict(zip(("a_scale", "b_scale"), scales, strict=False)) or None
     plan = core.MatmulPlan(a, b, inputs=inputs, limit=8, **options)
     cell.engine, cell.copies = plan.engine, plan.copies
-    subjects: Subjects = {"gpumath": planned(advanced).execute}
+    subjects: Subjects = {"gpumath": planned(advanced).execute, "again": planned(advanced).execute}
     if by_engine:
         for algorithm in map(algorithm_from, plan.algorithms):
             name = engine_of(algorithm)
@@ -156,11 +195,12 @@ def subjects_of(
             plan = core.MatmulPlan(a, b, inputs=inputs, algorithm=code, **options)
             raw = raw_product(a, b, scales, plan)
             if raw is not None:
-                subjects |= {"raw": raw, "raw again": raw}
+                subjects["raw"] = raw
             break
     if is_tuned:
-        tuned = planned(advanced, preferences={"limit": 32})
-        tuned.autotune(iterations=9)
+        is_long = cell.times.get("gpumath", 0) > LONG
+        tuned = planned(advanced, preferences={"limit": 8 if is_long else 32})
+        tuned.autotune(iterations=3 if is_long else 9)
         subjects["tuned"] = tuned.execute
     torch.backends.cuda.matmul.allow_tf32 = cell.dtype == "tf32"
     if cell.dtype == "float8":
@@ -194,12 +234,11 @@ def engine_of(algorithm: advanced.Algorithm) -> str:
     return "cublas" if algorithm.is_by_cublas else "cublaslt"
 
 
-def measure(cell: Cell, rounds: int, filler: Any, **choices: bool) -> None:
-    """Find the median time of each subject on the GPU."""
+def measure(cell: Cell, turns: int, most_turns: int, filler: Any, **choices: bool) -> None:
+    """Find the times of each subject on the GPU, in more turns until they are decided."""
     a, b = cell.operands
     subjects = subjects_of(cell, a, b, **choices)
     start, end = (core.Event(0, timing=True) for _ in range(2))
-    found: dict[str, list[float]] = {}
     for name, call in list(subjects.items()):
         try:
             call()
@@ -207,75 +246,77 @@ def measure(cell: Cell, rounds: int, filler: Any, **choices: bool) -> None:
             if name in ("gpumath", "tuned", "raw"):
                 raise
             del subjects[name]
-    for number in range(MOST_TIMES_ROUNDS * rounds):
+    cell.runs = {name: [] for name in subjects}
+    begin = time.perf_counter()
+    for turn in range(1, most_turns + 1):
         for name in random.sample(list(subjects), len(subjects)):
             driver.memset_d8_async(filler.device_ptr, 0, filler.size, 0)
             start.record(0)
             subjects[name]()
             end.record(0)
             end.synchronize()
-            found.setdefault(name, []).append(1e3 * start.elapsed_ms(end))
-        if (number + 1) % rounds == 0:
-            cell.noise = max(map(noise, found.values()))
-            is_long = statistics.median(found["gpumath"]) > LONG
-            if cell.noise <= MOST_NOISE or is_long:
-                break
-    cell.times = {name: statistics.median(times) for name, times in found.items()}
+            cell.runs[name].append(1e3 * start.elapsed_ms(end))
+        is_over = time.perf_counter() - begin > MOST_SECONDS and turn > 4
+        if is_over or (turn % turns == 0 and cell.is_decided()):
+            break
 
 
-def noise(times: list[float]) -> float:
-    """Return by how much the medians of every other run differ, relative to one another."""
-    ratio = statistics.median(times[::2]) / statistics.median(times[1::2])
-    return abs(ratio - 1)
-
-
-def report(cells: list[Cell], own: str, *others: str, most: float, engine: str = "") -> None:
-    """Print how the ratios are spread, in cells of one engine or of all."""
-    chosen = (cell for cell in cells if engine in ("", cell.engine))
-    ratios = sorted(filter(None, (cell.ratio(own, *others) for cell in chosen)))
-    shares = ", ".join(
-        f"{share:.0%} {ratios[int(share * (len(ratios) - 1))]:.3f}"
-        for share in (0.1, 0.5, 0.9, 1)
-        if ratios
-    )
-    above = sum(ratio > most for ratio in ratios)
-    peers = " and ".join(others)
-    name = f"{own}, {engine}," if engine else own
-    print(f"{name} to {peers}: {len(ratios)} cells, {shares}; {above} above {most}")
-
-
-def report_raw(cells: list[Cell]) -> None:
-    """Print the ratios to cublasLtMatmul, and those of that to itself."""
-    for engine in ("cublaslt", "cublas", "gpumath"):
-        report(cells, "gpumath", "raw", most=1.02, engine=engine)
-    report(cells, "raw again", "raw", most=1.02)
-    beyond = sum(cell.ratio("gpumath", "raw") > max(1.02, cell.own_difference) for cell in cells)
-    print(f"above 1.02 and by more than cublasLtMatmul differs from itself in that cell: {beyond}")
+def report(cells: list[Cell]) -> None:
+    """Print how the ratios are spread, and how many are above the limits."""
+    control = ("again", ("gpumath",), 1.02)
+    for own, others, most in [*LIMITS, ("gpumath", ("nvmath",), 1.03), control]:
+        ratios = sorted(filter(None, (cell.ratio(own, others) for cell in cells)))
+        if not ratios:
+            continue
+        shares = ", ".join(
+            f"{share:.0%} {ratios[int(share * (len(ratios) - 1))]:.3f}"
+            for share in (0.1, 0.5, 0.9, 1)
+        )
+        above = sum(ratio > most for ratio in ratios)
+        certain = sum(cell.interval(own, others)[0] > most for cell in cells)
+        print(
+            f"{own} to {' and '.join(others)}: {len(ratios)} cells, {shares}; {above} above "
+            f"{most}, {certain} with 95 % confidence"
+        )
 
 
 def report_kinds(cells: list[Cell]) -> None:
     """Print which kinds of cells are slower than PyTorch or CuPy, those with most excess first."""
     kinds: dict[str, list[float]] = {}
     for cell in cells:
-        kinds.setdefault(cell.kind, []).append(cell.ratio("gpumath", "torch", "cupy"))
+        kinds.setdefault(cell.kind, []).append(cell.ratio("gpumath", PEERS))
     slow = {kind: [ratio for ratio in ratios if ratio > 1.03] for kind, ratios in kinds.items()}
     for kind, ratios in sorted(slow.items(), key=lambda item: sum(item[1]), reverse=True):
         if ratios:
             print(f"{len(ratios)} of {len(kinds[kind])} above 1.03, to {max(ratios):.2f}: {kind}")
 
 
+def losses(cell: Cell) -> str:
+    """Say which limits a cell is above, with the intervals of the ratios."""
+    found = []
+    for own, others, most in LIMITS:
+        low, high = cell.interval(own, others)
+        if cell.ratio(own, others) > most:
+            sure = "" if low > most else "?"
+            found.append(f"{own}/{cell.best(others)} {low:.3f}-{high:.3f}{sure}")
+    low, high = cell.interval("again", ("gpumath",))
+    return f"{', '.join(found) or 'none'} (control {low:.3f}-{high:.3f})"
+
+
 def main() -> None:
     """Measure random cells, and print the worst ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cells", type=int, default=150)
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--worst", type=int, default=20, help="cells that are measured again")
-    parser.add_argument("--tuned", action="store_true", help="autotune the worst cells")
-    parser.add_argument("--engines", action="store_true", help="measure each engine by itself too")
+    parser.add_argument("--turns", type=int, default=9, help="runs of each subject")
+    parser.add_argument("--again", type=int, default=200, help="at most, of cells above a limit")
+    parser.add_argument("--tuned", action="store_true", help="autotune the cells above a limit")
+    parser.add_argument("--engines", action="store_true", help="and measure each engine there")
     parser.add_argument("--seed", type=int, default=15, help="which cells are measured")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long, each time")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
+    # What is tuned for one cell is not to be found for another.
+    tuning.configure(mode="off")
     filler = core.allocate(FILLER)
     choose = random.Random(arguments.seed)
     cells: list[Cell] = []
@@ -285,37 +326,31 @@ def main() -> None:
             break
         cell = Cell.random(choose)
         try:
-            measure(cell, arguments.rounds, filler, by_engine=arguments.engines)
+            measure(cell, arguments.turns, arguments.turns, filler)
             cells.append(cell)
         except Exception as error:
             print(f"{cell} {type(error).__name__}: {str(error)[:200]}")
-
-    def excess(cell: Cell) -> float:
-        to_raw = cell.ratio("gpumath", "raw") / max(1.02, cell.own_difference)
-        return max(cell.ratio("gpumath", "torch", "cupy") / 1.03, to_raw)
-
     print(f"{core.Device(0).name}, seed {arguments.seed}, GPU time in us")
-    report_raw(cells)
-    for peers in [("torch", "cupy"), ("nvmath",)]:
-        report(cells, "gpumath", *peers, most=1.03)
+    report(cells)
     report_kinds(cells)
+    above = sorted((cell for cell in cells if cell.excess > 1), key=lambda cell: -cell.excess)
+    again: list[Cell] = []
+    start = time.perf_counter()
+    for cell in above:
+        if time.perf_counter() - start > arguments.seconds:
+            break
+        choices = {"is_tuned": arguments.tuned, "by_engine": arguments.engines}
+        measure(cell, 40, arguments.again, filler, **choices)
+        again.append(cell)
     if arguments.json:
-        rows = [(f"{cell}".partition(", noise")[0], cell.times) for cell in cells]
+        rows = [(f"{cell}".partition(":")[0], cell.times) for cell in cells]
         title = f"GPU time of products, seed {arguments.seed}"
         _report.save(arguments.json, _report.figures(rows, title=title, unit="µs", gpu=True))
-    worst = sorted(cells, key=excess, reverse=True)[: arguments.worst]
-    for cell in worst:
-        choices = {"is_tuned": arguments.tuned, "by_engine": arguments.engines}
-        measure(cell, 4 * arguments.rounds, filler, **choices)
-    print(f"the {len(worst)} worst cells, measured again:")
-    report_raw(worst)
-    report(worst, "gpumath", "torch", "cupy", most=1.03)
-    report(worst, "tuned", "torch", most=1.0)
-    for cell in sorted(worst, key=excess, reverse=True):
-        print(
-            f"{cell.ratio('gpumath', 'torch', 'cupy'):6.3f} {cell.ratio('gpumath', 'raw'):6.3f}",
-            cell,
-        )
+    print(f"{len(again)} of the {len(above)} cells above a limit, measured again:")
+    report(again)
+    for cell in sorted(again, key=lambda cell: -cell.excess):
+        turns = len(cell.runs["gpumath"])
+        print(f"{cell.excess:.3f}", cell, f"; {turns} turns, above: {losses(cell)}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ _TYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
 # with.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    **{name: ((name,), ()) for name in ("scale_and_copy", "cosine", "convolution", "mirror")},
+    **{name: ((name,), ()) for name in ("scale", "cosine", "convolution", "mirror")},
+    **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
     **{
         f"product_{kind}": (
             ("product", "product_tiles", "product_vectors"),

@@ -106,6 +106,20 @@ def test_every_layout_type_and_extent(
                     check(torch, product.execute(), a, b, dtype, alpha)
 
 
+@pytest.mark.parametrize("batch", [2, 4, 12])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8"])
+def test_batches_of_small_elements_that_are_turned(dtype: str, batch: int) -> None:
+    torch = library("torch")
+    for unit in (1, 4, 4):
+        rows, columns, depth = (unit * random.randrange(1, 600 // unit) for _ in range(3))
+        a = matrix(torch, rows, depth, dtype, "turned", batch)
+        # With one b for all entries, the copies of a become one matrix.
+        b = matrix(torch, depth, columns, dtype, *random.choice([("F", 0), ("turned", batch)]))
+        product = advanced.Matmul(a, b)
+        found = [one for one in product.plan() if not one.is_own_kernel]
+        check(torch, product.execute(algorithm=found[0]), a, b, dtype)
+
+
 @pytest.mark.parametrize("dtype", DTYPES[:-1])
 def test_large_products_by_cublas(dtype: str) -> None:
     torch = library("torch")

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::tiled_copy::{Arguments, FEW};
-use super::{PTX, TiledCopy, launch, launch_with};
+use super::{TiledCopy, launch, launch_with};
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
 
@@ -15,12 +15,12 @@ pub(super) struct Copies {
     second_blocks: u64,
     to: [usize; 2],
     from: [usize; 2],
-    parts: [Arguments<u8, FEW>; 2],
+    parts: [Arguments<u8, i32, FEW>; 2],
 }
 
-/// Tiles of small copies. The kernels for copies of few dimensions start sooner, and take longer
-/// for each tile.
-const MANY_TILES: u64 = 1024;
+/// The kernels of `copy_words.cu` and `copy_squares.cu`.
+pub(super) const WORDS: &str = concat!(include_str!("generated/copy_words.ptx"), "\0");
+pub(super) const SQUARES: &str = concat!(include_str!("generated/copy_squares.ptx"), "\0");
 
 /// An address to copy to, one to copy from, and how.
 pub(crate) type CopyBetween<'a> = (usize, usize, &'a TiledCopy);
@@ -55,7 +55,7 @@ pub(crate) unsafe fn copy_all(
     let mut copies = copies.iter().filter(|(_, _, copy)| copy.tiles() > 0).peekable();
     while let Some(first @ &(to, from, copy)) = copies.next() {
         check(first)?;
-        let Some(few) = small(copy) else {
+        let Some(few) = copy.few() else {
             let arguments = copy.arguments();
             let parameters = [
                 &raw const to as usize,
@@ -66,12 +66,11 @@ pub(crate) unsafe fn copy_all(
             // SAFETY: the kernel takes two addresses and the arguments of a copy; the caller
             // guarantees that they fit the memory, and the addresses are aligned. It has shared
             // memory of its own.
-            unsafe { launch(context, (PTX, kernel), copy.tiles(), &parameters, stream) }?;
+            unsafe { launch(context, kernel, copy.tiles(), &parameters, stream) }?;
             continue;
         };
-        let size = copy.element_size();
-        let is_like = |other: &&CopyBetween<'_>| other.2.element_size() == size;
-        let second = copies.next_if(|other| is_like(other) && small(other.2).is_some());
+        let is_like = |other: &&CopyBetween<'_>| other.2.is_like(copy);
+        let second = copies.next_if(|other| is_like(other) && other.2.few().is_some());
         if let Some(second) = second {
             check(second)?;
         }
@@ -82,26 +81,19 @@ pub(crate) unsafe fn copy_all(
             second_blocks,
             to: [to, other_to],
             from: [from, other_from],
-            parts: [few, small(other).unwrap_or(few)],
+            parts: [few, other.few().unwrap_or(few)],
         };
         let shared = copy.shared().max(other.shared());
         let parameters = [&raw const arguments as usize];
         // SAFETY: the kernel takes this argument; the caller guarantees that it fits the memory,
         // and the addresses are aligned.
-        unsafe {
-            launch_with(context, (PTX, kernel(copy, true)), (blocks, shared), &parameters, stream)
-        }?;
+        unsafe { launch_with(context, kernel(copy, true), (blocks, shared), &parameters, stream) }?;
     }
     Ok(())
 }
 
-/// The arguments of a small copy of few dimensions.
-fn small(copy: &TiledCopy) -> Option<Arguments<u8, FEW>> {
-    copy.few().filter(|_| copy.tiles() <= MANY_TILES)
-}
-
 fn check(&(to, from, copy): &CopyBetween<'_>) -> Result<()> {
-    let size = copy.element_size();
+    let size = copy.alignment();
     match [to, from].into_iter().find(|address| !address.is_multiple_of(size)) {
         None => Ok(()),
         Some(address) => Err(Error::InvalidValue(format!(
@@ -111,9 +103,18 @@ fn check(&(to, from, copy): &CopyBetween<'_>) -> Result<()> {
     }
 }
 
-/// Name of the kernel for elements of this size, in arrays of few dimensions or of many.
-fn kernel(copy: &TiledCopy, are_few: bool) -> &'static CStr {
-    match (copy.element_size(), are_few) {
+/// The code and the name of the kernel for a copy, in arrays of few dimensions or of many.
+fn kernel(copy: &TiledCopy, are_few: bool) -> (&'static str, &'static CStr) {
+    if copy.has_squares() {
+        let name = match (copy.element_size(), are_few) {
+            (1, true) => c"copies_square_1",
+            (_, true) => c"copies_square_2",
+            (1, false) => c"copy_square_1",
+            (_, false) => c"copy_square_2",
+        };
+        return (SQUARES, name);
+    }
+    let name = match (copy.element_size(), are_few) {
         (1, true) => c"copies_1",
         (2, true) => c"copies_2",
         (4, true) => c"copies_4",
@@ -124,5 +125,6 @@ fn kernel(copy: &TiledCopy, are_few: bool) -> &'static CStr {
         (4, false) => c"copy_4",
         (8, false) => c"copy_8",
         (_, false) => c"copy_16",
-    }
+    };
+    (WORDS, name)
 }

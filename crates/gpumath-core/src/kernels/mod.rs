@@ -31,8 +31,8 @@ pub(crate) use mirror::{Mirror, mirror};
 pub(crate) use product::{ProductCall, StridedProduct, Way};
 pub(crate) use tiled_copy::TiledCopy;
 
-/// The kernels of `scale_and_copy.cu`.
-const PTX: &str = concat!(include_str!("generated/scale_and_copy.ptx"), "\0");
+/// The kernels of `scale.cu`.
+const SCALE_PTX: &str = concat!(include_str!("generated/scale.ptx"), "\0");
 
 /// The kernels of `cosine.cu`.
 const COSINE_PTX: &str = concat!(include_str!("generated/cosine.ptx"), "\0");
@@ -129,7 +129,7 @@ pub(crate) unsafe fn scale(
     let blocks = elements.count.div_ceil(UNROLLED * u64::from(BLOCK));
     // SAFETY: the kernel takes an address, a factor and `Elements`; the caller guarantees that they
     // fit the memory.
-    unsafe { launch(context, (PTX, name), blocks, &parameters, stream) }
+    unsafe { launch(context, (SCALE_PTX, name), blocks, &parameters, stream) }
 }
 
 /// Enqueues a step of a cosine or sine transform on `stream`, in the context of the stream's
@@ -320,9 +320,9 @@ fn kernel(
 
 #[cfg(test)]
 mod tests {
-    use super::copies::Copies;
+    use super::copies::{Copies, SQUARES, WORDS};
     use super::{
-        CONVOLUTION_PTX, COSINE_PTX, ConvolutionCall, CosineCall, Elements, PTX, TiledCopy,
+        CONVOLUTION_PTX, COSINE_PTX, ConvolutionCall, CosineCall, Elements, SCALE_PTX, TiledCopy,
     };
     use crate::tensor::{Dims, Layout};
 
@@ -331,14 +331,15 @@ mod tests {
         for name in ["float16", "float32", "float64", "complex32", "complex64", "complex128"] {
             let size = size_of::<Elements>();
             let parameter = format!("scale_{name}_param_2[{size}]");
-            assert!(PTX.contains(&parameter), "{parameter}");
+            assert!(SCALE_PTX.contains(&parameter), "{parameter}");
         }
-        for name in ["1", "2", "4", "8", "16"] {
+        for name in ["1", "2", "4", "8", "16", "square_1", "square_2"] {
+            let ptx = if name.starts_with("square") { SQUARES } else { WORDS };
             let size = TiledCopy::ARGUMENTS_SIZE;
             let parameter = format!("copy_{name}_param_2[{size}]");
-            assert!(PTX.contains(&parameter), "{parameter}");
+            assert!(ptx.contains(&parameter), "{parameter}");
             let parameter = format!("copies_{name}_param_0[{}]", size_of::<Copies>());
-            assert!(PTX.contains(&parameter), "{parameter}");
+            assert!(ptx.contains(&parameter), "{parameter}");
         }
         for name in ["float32", "float64"] {
             let parameter = format!("cosine_{name}_param_2[{}]", size_of::<CosineCall>());

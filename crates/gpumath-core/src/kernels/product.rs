@@ -190,7 +190,7 @@ impl ProductCall {
     /// The limits are those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
     /// `has_tensor_cores` says that float32 may be multiplied with less precision.
     pub(crate) fn is_faster(&self, copies: usize, has_tensor_cores: bool) -> bool {
-        let Arguments { tiles, rows, columns, depth, lanes, entries, is_packed, .. } =
+        let Arguments { tiles, rows, columns, depth, lanes, entries, is_packed, a, b, .. } =
             self.arguments;
         let is_copied = copies > 0;
         let is_single = self.dtype == DType::Float32;
@@ -200,6 +200,10 @@ impl ProductCall {
         let is_complex64 = self.dtype == DType::Complex64;
         let is_large = rows.saturating_mul(columns) >= 1 << 22;
         let elements = rows.saturating_mul(depth);
+        let are_huge = rows.saturating_mul(columns).saturating_mul(entries) >= 1 << 24;
+        // A copy of a matrix of large elements takes longer than a thread waits for them.
+        let is_matrix_copied = is_copied && is_wide && is_packed[0] == 0;
+        let most_rounds = if is_matrix_copied { 4 * MANY_ROUNDS } else { MANY_ROUNDS };
         // cuBLASLt shares the products of a sum among blocks where there is no batch.
         let is_batch_of_sums = entries > 1 && depth >= 512 && tiles <= MANY_BLOCKS / 2;
         match self.way {
@@ -208,21 +212,36 @@ impl ProductCall {
             }
             Way::Small if is_copied && is_wide => depth <= 64 && tiles <= MANY_BLOCKS,
             Way::Small if is_copied => {
-                depth <= 64 && tiles <= 2 * MANY_BLOCKS || depth <= 256 && tiles <= MANY_BLOCKS / 2
+                let is_plain_single = is_single && !has_tensor_cores;
+                depth <= 64 && tiles <= 2 * MANY_BLOCKS
+                    || depth <= 256 && tiles <= MANY_BLOCKS / 2
+                    || is_plain_single && depth <= 1024 && tiles <= MANY_BLOCKS / 4
             }
             Way::Small if is_wide && !(is_complex64 && depth >= 8) => false,
-            Way::Small => depth <= 64 && tiles <= MANY_BLOCKS / 2,
+            // cuBLASLt multiplies halves by tensor cores.
+            Way::Small => depth <= if is_half { 32 } else { 64 } && tiles <= MANY_BLOCKS / 2,
             Way::Thin if depth <= 2 => is_copied || is_single || !is_wide && is_large,
             Way::Thin if depth <= 8 && is_single => {
                 is_copied && (!has_tensor_cores || rows.saturating_mul(columns) <= 1 << 19)
             }
-            Way::Thin if depth <= 8 && is_int8 => is_copied || is_large,
+            // There are kernels of cuBLASLt for two orders of the factors. Those for factors whose
+            // depth is not fast take less time than ours, and the others more.
+            Way::Thin if depth <= 8 && is_int8 && is_copied => {
+                let extents = [rows, columns, 4 * depth];
+                !(are_huge && extents.iter().all(|extent| extent % 16 == 0))
+            }
+            Way::Thin if depth <= 8 && is_int8 => is_large && (a[1], b[0]) == (1, 1),
             Way::Thin if depth <= 8 => is_copied && is_wide && !is_large,
             Way::Thin => false,
-            Way::Rows | Way::Columns if self.rounds() > MANY_ROUNDS => false,
-            Way::Rows if is_copied => is_packed[1] != 0 || elements < 1 << 24,
+            Way::Rows | Way::Columns if self.rounds() > most_rounds => false,
+            // Entries of a batch share what is loaded at once, so each loads it again.
+            Way::Rows if is_copied && is_wide && entries > 1 && a[1] >= entries => {
+                elements.saturating_mul(entries) < 1 << 20
+            }
+            // Rows that are all the same stay in the cache.
+            Way::Rows if is_copied => is_packed[1] != 0 || elements < 1 << 24 || a[0] == 0,
             Way::Rows => {
-                let is_number = rows == 1 && !is_half;
+                let is_number = rows == 1 && (is_single || !is_half && depth >= 8);
                 let are_few = (tiles <= MANY_BLOCKS || is_int8) && (rows > 1 || !is_half);
                 let are_few_long_rows = lanes == 1 && depth >= 512 && are_few;
                 is_number || are_few_long_rows || is_single && depth <= 8
@@ -234,7 +253,7 @@ impl ProductCall {
                     && depth >= 512
                     && (is_single && rows >= WARP && elements <= 1 << 20
                         || is_complex64 && elements <= 1 << 25);
-                is_single && depth <= 8 || is_int8 && depth >= 512 || are_few_vectors
+                is_single && depth <= 2 || is_int8 && depth >= 512 || are_few_vectors
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The kernel's blocks and threads are run one after the other, as `scale_and_copy.cu` has them.
+//! The kernel's blocks and threads are run one after the other, as `copy.cu` has them.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
 use super::*;
@@ -6,16 +6,12 @@ use crate::tensor::Dims;
 
 const THREADS: i64 = 1 << THREAD_BITS;
 
-/// What one thread does with one tile: the elements that it reads and writes, by their position in
-/// the tile and their offsets. `None` stands for a zero.
-fn copied(
-    arguments: &Arguments<i64, MAX_RANK>,
-    from: &[i64],
-    to: &mut [i64],
-    (from_zero, to_zero): (i64, i64),
-) {
+/// What the threads do with each tile: they read and write a number, or a square of them, at a
+/// position in the tile.
+fn copied(copy: &TiledCopy, from: &[i64], to: &mut [i64], (from_zero, to_zero): (i64, i64)) {
+    let (arguments, count) = (copy.arguments(), copy.square as i64);
     let dims = &arguments.dims[..arguments.rank as usize];
-    let all = |of: fn(&TiledDim) -> i64| -> Vec<i64> { dims.iter().map(of).collect() };
+    let all = |of: fn(&TiledDim<i64>) -> i64| -> Vec<i64> { dims.iter().map(of).collect() };
     let (given, extents) = (all(|dim| dim.given), all(|dim| dim.extent));
     let (sources, targets) = (all(|dim| dim.from), all(|dim| dim.to));
     let Tiling { bits, read_threads, write_threads, read, write } = &arguments.tiling;
@@ -45,21 +41,33 @@ fn copied(
                     let [one, two] = *write_threads;
                     [low(thread >> two, one), low(thread, two), thread >> (one + two)]
                 };
-                for round in 0..1 << (TILE_BITS - THREAD_BITS) {
+                for round in 0..arguments.rounds {
                     let mut at = at;
                     at[dim as usize] += round << shift;
                     if is_read {
                         let inside = is_inside(at, &given);
-                        let from_offset = from_zero + offset(at, &sources);
-                        let word = if inside { from[from_offset as usize] } else { 0 };
-                        assert!(shared.insert(at, word).is_none(), "read twice");
+                        let start = from_zero + count * offset(at, &sources);
+                        let number = |i: i64, j: i64| {
+                            let across = if count > 1 { i * sources[1] } else { 0 };
+                            if inside { from[(start + across + j) as usize] } else { 0 }
+                        };
+                        // Turned at once: one row for each element of a word.
+                        let square: Vec<Vec<i64>> = (0..count)
+                            .map(|j| (0..count).map(|i| number(i, j)).collect())
+                            .collect();
+                        assert!(shared.insert(at, square).is_none(), "read twice");
                     } else {
                         // What is written is what some thread read, also outside of the array.
-                        let word = shared.remove(&at).unwrap();
-                        if is_inside(at, &extents) {
-                            let place = &mut to[(to_zero + offset(at, &targets)) as usize];
-                            assert_eq!(*place, -1, "written twice");
-                            *place = word;
+                        let square = shared.remove(&at).unwrap();
+                        let start = to_zero + count * offset(at, &targets);
+                        let is_inside = is_inside(at, &extents);
+                        for (j, row) in square.iter().enumerate().filter(|_| is_inside) {
+                            let across = if count > 1 { j as i64 * targets[0] } else { 0 };
+                            for (i, &number) in row.iter().enumerate() {
+                                let place = &mut to[(start + across) as usize + i];
+                                assert_eq!(*place, -1, "written twice");
+                                *place = number;
+                            }
                         }
                     }
                 }
@@ -82,17 +90,18 @@ impl Random {
         (self.0 >> 11) % n
     }
 
-    /// A permuted layout with gaps and, at times, a negative stride.
-    fn layout(&mut self, shape: &[i64]) -> Layout {
+    /// A permuted layout with gaps and, at times, a negative stride. All strides but 1 are
+    /// multiples of `unit`, as extents are.
+    fn layout(&mut self, shape: &[i64], unit: i64) -> Layout {
         let mut strides = Dims::from_elem(0, shape.len());
         let mut order: Vec<usize> = (0..shape.len()).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, self.below(i as u64 + 1) as usize);
         }
-        let mut step = 1 + self.below(2) as i64;
+        let mut step = if unit > 1 { 1 } else { 1 + self.below(2) as i64 };
         for axis in order {
             strides[axis] = if self.below(8) == 0 { -step } else { step };
-            step *= shape[axis].max(1) + self.below(2) as i64;
+            step *= shape[axis].max(1) + unit * self.below(2) as i64;
         }
         Layout { shape: shape.into(), strides }
     }
@@ -104,27 +113,38 @@ fn every_element_is_copied_once() {
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(1, |time| time.as_nanos() as u64 | 1);
     let mut random = Random(seed);
-    for round in 0..400 {
+    let mut squares = 0;
+    for round in 0..480 {
         let rank = random.below(5) as usize;
         let most = [2000, 600, 60, 12, 6][rank.max(1) - 1];
-        let mut extent = || 1 + random.below(if round % 3 == 0 { most } else { 6 }) as i64;
+        // Every other array has extents for squares of elements of this many bytes.
+        let size = [8, 2, 1][round % 3];
+        let unit = if round % 2 == 0 { 4 / (size as u64).min(4) } else { 1 };
+        let most = if round % 5 == 0 { most / unit } else { 6 / unit + 1 };
+        let mut extent = || ((1 + random.below(most)) * unit) as i64;
         let to_shape: Vec<i64> = (0..rank).map(|_| extent()).collect();
         let mut from_shape = to_shape.clone();
-        if round % 4 == 0 {
+        if round % 4 == 3 {
             for extent in &mut from_shape {
                 *extent = (*extent + random.below(4) as i64 - 2).max(0);
             }
         }
-        let (to, mut from) = (random.layout(&to_shape), random.layout(&from_shape));
+        let unit = unit as i64;
+        let (to, mut from) = (random.layout(&to_shape, unit), random.layout(&from_shape, unit));
         if rank > 0 && round % 7 == 0 {
             from.strides[random.below(rank as u64) as usize] = 0;
         }
-        let copy = TiledCopy::of(&to, &from, 8).unwrap();
+        // No neighbours are joined but those of squares.
+        let copy = TiledCopy::of_aligned(&to, &from, size, size.max(4)).unwrap();
+        squares += usize::from(copy.square > 1);
+        if copy.square == 1 && copy.size != size {
+            continue;
+        }
         let (low, high) = from.offsets();
         let source: Vec<i64> = (1..=(high - low + 1).max(0)).collect();
         let (to_low, to_high) = to.offsets();
         let mut target = vec![-1; (to_high - to_low + 1) as usize];
-        copied(copy.arguments(), &source, &mut target, (-low, -to_low));
+        copied(&copy, &source, &mut target, (-low, -to_low));
         let mut expected = vec![-1; target.len()];
         for number in 0..to.len() {
             let (mut rest, mut from_offset, mut to_offset, mut inside) = (number, 0, 0, true);
@@ -140,6 +160,26 @@ fn every_element_is_copied_once() {
         }
         assert_eq!(target, expected, "seed {seed}, round {round}: {from:?} to {to:?}");
     }
+    assert!(squares > 20, "{squares} copies were made of squares");
+}
+
+#[test]
+fn small_elements_are_turned_in_squares() {
+    let of = |to: [i64; 2], from: [i64; 2], size, alignment| {
+        let layout = |strides: [i64; 2]| Layout {
+            shape: [8, 40].as_slice().into(),
+            strides: strides.as_slice().into(),
+        };
+        let copy = TiledCopy::of_aligned(&layout(to), &layout(from), size, alignment).unwrap();
+        (copy.square, copy.alignment(), copy.element_size())
+    };
+    assert_eq!(of([40, 1], [1, 8], 1, 16), (4, 4, 1));
+    assert_eq!(of([40, 1], [1, 8], 2, 16), (2, 4, 2));
+    assert_eq!(of([1, 8], [40, 1], 2, 16), (2, 4, 2));
+    assert_eq!(of([40, 1], [1, 8], 4, 16), (1, 4, 4));
+    assert_eq!(of([40, 1], [1, 8], 2, 2), (1, 2, 2));
+    assert_eq!(of([40, 1], [1, 10], 1, 16), (1, 1, 1));
+    assert_eq!(of([40, 1], [2, 16], 2, 16), (1, 2, 2));
 }
 
 #[test]
@@ -184,7 +224,8 @@ fn neighbours_are_copied_together() {
     assert_eq!(of([40, 1], [-42, 1], 256), (4, 120));
     assert_eq!(of([40, 1], [41, 1], 256), (2, 240));
     assert_eq!(of([40, 1], [80, 2], 256), (2, 240));
-    assert_eq!(of([1, 6], [40, 1], 256), (2, 240));
+    // In squares of four.
+    assert_eq!(of([1, 6], [40, 1], 256), (2, 60));
     let whole = Layout::contiguous(&[6, 40]);
     let less = Layout { shape: [6, 32].as_slice().into(), strides: [40, 1].as_slice().into() };
     assert_eq!(TiledCopy::of_aligned(&whole, &less, 2, 256).unwrap().element_size(), 2);

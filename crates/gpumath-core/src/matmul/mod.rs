@@ -107,7 +107,8 @@ fn plan_cuda(problem: &MatmulProblem, device: i32) -> Result<Box<dyn MatmulEngin
                 return Ok(Box::new(kernel));
             }
             match cublaslt::CublasltMatmul::new(problem, device) {
-                Ok(found) if is_first => {
+                // It may copy more than was expected.
+                Ok(found) if kernel.is_first(found.copies()) => {
                     Ok(Box::new(kernel.with_others(found.algorithms(), limit)))
                 }
                 Ok(found) => Ok(Box::new(found.with_kernel(kernel.algorithms()[0], limit))),

@@ -103,8 +103,9 @@ impl Gemm {
         let [m, n, k] = self.extents;
         let are_vectors = self.batch > 1 && (m == 1 || n == 1);
         let is_flat = self.is_half && k <= 16 && m.saturating_mul(n) >= 1 << 24;
-        let long = if self.is_complex64 { 4096 } else { 16384 };
-        let is_deep = self.batch == 1 && k >= long && m.saturating_mul(n) <= 1 << 16;
+        let sums = m.saturating_mul(n);
+        let is_deep = self.batch == 1
+            && (k >= 16384 && sums <= 1 << 16 || self.is_complex64 && k >= 4096 && sums <= 1 << 12);
         are_vectors || is_flat || is_deep
     }
 

@@ -14,6 +14,10 @@
 //!   too short;
 //! - a `c` that is broadcast.
 //!
+//! Vectors with gaps between their elements are copied too where cuBLASLt takes them, but is slow.
+//! Where the copies of a batch continue each other and the other factor is one for all, the batch
+//! becomes one product.
+//!
 //! What cuBLASLt documents for factors of 8 bits holds for all GPUs. Often it takes more, so it is
 //! asked first for what needs fewer copies: see [`Demands`].
 
@@ -33,6 +37,11 @@ use crate::tensor::{BatchDim, BatchDims, DType, Layout};
 
 /// Copies of so many bytes take less time in one kernel than in two that take larger elements.
 const SMALL_COPIES: usize = 2 << 20;
+
+/// Elements of matrices beside which vectors with gaps are copied: of elements of two bytes, and of
+/// others in rows that are multiplied by the vector.
+const LARGE_OF_HALVES: i64 = 1 << 24;
+const LARGE_BY_ROWS: i64 = 1 << 25;
 
 /// What factors of 8 bits are copied for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +67,16 @@ impl Demands {
 /// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
 /// in and it multiplies the copies. Its kernels for any order have no tensor cores. By the times of
 /// kernels in `benchmarks/host/matmul_grid.py` on an H200, a copy costs about 5 µs and 1 µs for a
-/// megabyte, and these kernels take about 20 ns longer for a million products of numbers, and about
-/// 33 ns longer for each product of a sum.
+/// megabyte, and these kernels take about 20 ns longer for a million products of numbers, about
+/// 33 ns longer for each product of a sum, and 0.6 µs less for a million numbers of the result.
 fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
     let Geometry { rows, columns, depth, .. } = *geometry;
     let entries = geometry.batch.count() as i64;
     let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
     let sum = depth.saturating_mul(1_650_000);
-    work.max(sum) < (250 << 20) + bytes.saturating_mul(50)
+    let results = rows.saturating_mul(columns).saturating_mul(entries);
+    let copying = bytes.saturating_mul(50).saturating_add(results.saturating_mul(32));
+    work.max(sum) < copying.saturating_add(250 << 20)
 }
 
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
@@ -145,6 +156,22 @@ impl Candidate {
             && step >= length.max(1)
             && step % unit == 0;
         is_plain.then_some(Columns { are_rows: by_rows, length, count, step })
+    }
+
+    /// Whether it is a vector with gaps between its elements, beside a large matrix: kernels of
+    /// cuBLASLt for vectors without gaps save more time than a copy takes.
+    fn is_slow_vector(&self, geometry: &Geometry) -> bool {
+        let (along, others, step) = match self.matrix {
+            Matrix::A => (1, geometry.columns, geometry.strides(Matrix::B)[0]),
+            Matrix::B => (0, geometry.rows, geometry.strides(Matrix::A)[1]),
+            _ => return false,
+        };
+        let entries = geometry.batch.count() as i64;
+        let elements = others.saturating_mul(geometry.depth).saturating_mul(entries);
+        let is_large = self.dtype.size() == 2 && elements >= LARGE_OF_HALVES
+            || step == 1 && elements >= LARGE_BY_ROWS;
+        let has_gaps = self.given[along] > 1 && self.strides[along] != 1;
+        self.given[1 - along] == 1 && has_gaps && is_large
     }
 
     /// Describes a copy without gaps.
@@ -330,13 +357,15 @@ impl Choice {
             let is_free =
                 order.is_none() || any_order && matches!(candidate.matrix, Matrix::A | Matrix::B);
             let found = match order {
+                _ if candidate.is_slow_vector(geometry) => None,
                 Some(by_rows) if !is_free => candidate.columns(by_rows, unit),
                 _ => [true, false].into_iter().find_map(|by| candidate.columns(by, unit)),
             };
             Some(found.map_or_else(
                 || {
                     size = size.saturating_add(candidate.size);
-                    (candidate.packed(order.unwrap_or(is_transposed), unit), true)
+                    let by_rows = order.filter(|_| !is_free).unwrap_or(is_transposed);
+                    (candidate.packed(by_rows, unit), true)
                 },
                 |columns| (columns, false),
             ))
@@ -344,7 +373,7 @@ impl Choice {
         Self { is_transposed, candidates, matrices, size }
     }
 
-    fn into_route(self, geometry: &Geometry, alignment: usize) -> Result<Route> {
+    fn into_route(mut self, geometry: &Geometry, alignment: usize) -> Result<Route> {
         let alignment = alignment.min(ALIGNMENT);
         let mut dims: Vec<BatchDim<MATRICES>> = geometry.batch.iter().copied().collect();
         let mut staged: SmallVec<[Staged; 2]> = SmallVec::new();
@@ -393,12 +422,14 @@ impl Choice {
             staged_size += (distance as usize * size).next_multiple_of(ALIGNMENT);
         }
         // One kernel makes two copies if it takes elements of one size.
-        if staged.len() > 1 && staged_size <= SMALL_COPIES {
+        let are_alike = staged.iter().all(|other| other.copy.is_like(&staged[0].copy));
+        if !are_alike && staged_size <= SMALL_COPIES {
             let least = staged.iter().map(|staged| staged.copy.element_size()).min().unwrap_or(1);
             for (staged, (to, from, size)) in staged.iter_mut().zip(&layouts) {
                 staged.copy = TiledCopy::of_aligned(to, from, *size, least)?;
             }
         }
+        self.fold(&mut dims);
         let mut outer = BatchDims::merged(dims);
         let batch =
             outer.remove_longest().unwrap_or(BatchDim { extent: 1, strides: [0; MATRICES] });
@@ -410,6 +441,40 @@ impl Choice {
             staged,
             staged_size,
         })
+    }
+
+    /// Makes one product of a batch where copies have made the entries of a factor continue each
+    /// other, as [`Geometry::folded`] does where they did before.
+    fn fold(&mut self, dims: &mut Vec<BatchDim<MATRICES>>) {
+        let is_there = |matrix: Matrix| self.matrices[matrix as usize].is_some();
+        if is_there(Matrix::Vector) || is_there(Matrix::Aux) {
+            return;
+        }
+        while let Some(dim) = dims.last() {
+            let are_one = |matrix: Matrix| dim.strides[matrix as usize] == 0;
+            let continues = |matrix: Matrix, by_rows: bool| {
+                self.matrices[matrix as usize].is_none_or(|(columns, _)| {
+                    let length = columns.step * columns.count;
+                    columns.are_rows == by_rows && dim.strides[matrix as usize] == length
+                })
+            };
+            let all = |factor: Matrix, by_rows: bool| {
+                [factor, Matrix::C, Matrix::Result].iter().all(|&matrix| continues(matrix, by_rows))
+            };
+            let factor = if are_one(Matrix::B) && all(Matrix::A, true) {
+                Matrix::A
+            } else if are_one(Matrix::A) && all(Matrix::B, false) {
+                Matrix::B
+            } else {
+                return;
+            };
+            for matrix in [factor, Matrix::C, Matrix::Result] {
+                if let Some((columns, _)) = &mut self.matrices[matrix as usize] {
+                    columns.count *= dim.extent;
+                }
+            }
+            dims.pop();
+        }
     }
 }
 

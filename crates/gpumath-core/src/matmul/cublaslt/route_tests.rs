@@ -108,6 +108,45 @@ fn nothing_to_add_up_becomes_zeros() {
 }
 
 #[test]
+fn copies_of_a_batch_become_one_matrix() {
+    let request = MatmulRequest::default();
+    let of = |a: &[i64], b: &[i64], b_shape: &[i64]| {
+        let views = [view(DType::Float16, &[4, 6, 8], a), view(DType::Float16, b_shape, b)];
+        route(&request, &views)
+    };
+    let shape = |route: &Route, matrix| {
+        let columns = route.columns(matrix).unwrap();
+        (columns.length, columns.count, columns.step)
+    };
+    let one = of(&[1, 32, 4], &[10, 1], &[8, 10]);
+    assert_eq!(copied(&one), [Matrix::A]);
+    assert_eq!((one.batch.extent, one.outer.count()), (1, 1));
+    assert_eq!(shape(&one, Matrix::A), (8, 24, 8));
+    assert_eq!(shape(&one, Matrix::Result), (10, 24, 10));
+    let many = of(&[1, 32, 4], &[80, 10, 1], &[4, 8, 10]);
+    assert_eq!((copied(&many), many.batch.extent), (vec![Matrix::A], 4));
+}
+
+#[test]
+fn a_vector_with_gaps_is_copied_beside_a_large_matrix() {
+    let request = MatmulRequest::default();
+    let of = |rows: i64, step: i64| {
+        let views = [
+            view(DType::Float32, &[rows, 4096], &[4096, 1]),
+            view(DType::Float32, &[4096, 1], &[step, 1]),
+        ];
+        copied(&route(&request, &views))
+    };
+    assert_eq!(of(8192, 17), [Matrix::B]);
+    assert!(of(8192, 1).is_empty() && of(1000, 17).is_empty());
+    let views = [
+        view(DType::Float16, &[1, 4096], &[9000, 2]),
+        view(DType::Float16, &[4096, 4096], &[4096, 1]),
+    ];
+    assert_eq!(copied(&route(&request, &views)), [Matrix::A]);
+}
+
+#[test]
 fn batches_are_merged_or_repeated() {
     let request = MatmulRequest::default();
     let of = |a: [i64; 4], b: [i64; 4]| {
