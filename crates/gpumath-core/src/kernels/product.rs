@@ -200,7 +200,7 @@ impl ProductCall {
         let is_complex64 = self.dtype == DType::Complex64;
         let is_large = rows.saturating_mul(columns) >= 1 << 22;
         let elements = rows.saturating_mul(depth);
-        let are_huge = rows.saturating_mul(columns).saturating_mul(entries) >= 1 << 24;
+        let results = rows.saturating_mul(columns).saturating_mul(entries);
         // A copy of a matrix of large elements takes longer than a thread waits for them.
         let is_matrix_copied = is_copied && is_wide && is_packed[0] == 0;
         let most_rounds = if is_matrix_copied { 4 * MANY_ROUNDS } else { MANY_ROUNDS };
@@ -220,7 +220,9 @@ impl ProductCall {
             Way::Small if is_wide && !(is_complex64 && depth >= 8) => false,
             // cuBLASLt multiplies halves by tensor cores.
             Way::Small => depth <= if is_half { 32 } else { 64 } && tiles <= MANY_BLOCKS / 2,
-            Way::Thin if depth <= 2 => is_copied || is_single || !is_wide && is_large,
+            Way::Thin if depth <= 2 => {
+                is_copied || is_single || !is_wide && is_large || is_wide && entries > 1
+            }
             Way::Thin if depth <= 8 && is_single => {
                 is_copied && (!has_tensor_cores || rows.saturating_mul(columns) <= 1 << 19)
             }
@@ -228,16 +230,17 @@ impl ProductCall {
             // depth is not fast take less time than ours, and the others more.
             Way::Thin if depth <= 8 && is_int8 && is_copied => {
                 let extents = [rows, columns, 4 * depth];
-                !(are_huge && extents.iter().all(|extent| extent % 16 == 0))
+                !(results >= 1 << 24 && extents.iter().all(|extent| extent % 16 == 0))
             }
             Way::Thin if depth <= 8 && is_int8 => is_large && (a[1], b[0]) == (1, 1),
-            Way::Thin if depth <= 8 => is_copied && is_wide && !is_large,
+            Way::Thin if depth <= 8 => is_copied && is_wide && results < 1 << 22,
             Way::Thin => false,
             Way::Rows | Way::Columns if self.rounds() > most_rounds => false,
             // Entries of a batch share what is loaded at once, so each loads it again.
             Way::Rows if is_copied && is_wide && entries > 1 && a[1] >= entries => {
                 elements.saturating_mul(entries) < 1 << 20
             }
+            Way::Rows if is_copied && is_half => elements.saturating_mul(entries) < 1 << 20,
             // Rows that are all the same stay in the cache.
             Way::Rows if is_copied => is_packed[1] != 0 || elements < 1 << 24 || a[0] == 0,
             Way::Rows => {

@@ -86,6 +86,10 @@ fn it_is_first_where_it_was_faster() {
         let found = [0, 1].map(|copies| first(extents, by_rows(extents), copies));
         assert_eq!(found, [without, with_copies], "{extents:?}");
     }
+    // Halves and a vector that is one number.
+    let halves = |rows| product(DType::BFloat16, [rows, 1, 64], [[64, 1], [0, 0], [1, 0]]);
+    let is_faster = |rows| ProductCall::of(&halves(rows)).unwrap().is_faster(1, false);
+    assert!(is_faster(4096) && !is_faster(32768));
     // Long sums in a batch.
     let mut batch = product(DType::Float32, [64, 8, 4096], [[4096, 1], [8, 1], [8, 1]]);
     batch.batch =
