@@ -448,3 +448,6 @@ fn check_memory<T>(elements: usize) -> Result<()> {
     }
     check_available::<T>(elements, PURPOSE)
 }
+
+#[cfg(test)]
+mod tests;
