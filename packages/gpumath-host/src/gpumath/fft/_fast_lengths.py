@@ -40,7 +40,8 @@ def _cheapest(least: int, multiple: int, once: float, more: float) -> int:
     or ``more`` often.
     """
     least = -(-least // multiple)
-    best = cost = 1 << max(least - 1, 0).bit_length()
+    best = 1 << max(least - 1, 0).bit_length()
+    cost: float = best
     sevens = 1
     while sevens < cost:
         fives = sevens
