@@ -59,7 +59,7 @@ fn are_faster(prime: usize, others: usize, lanes: usize, bytes_of_lane: usize) -
         return false;
     }
     if !is_fast(others) {
-        // For primes of the first kind rustfft has no convolution of a fast length.
+        // Where P - 1 has large factors too, rustfft has no convolution of a fast length.
         let is_slow_otherwise = !is_fast(prime - 1) || others > MAX_POINTS;
         return is_slow_otherwise || lanes >= 8 || prime + others <= 64;
     }
