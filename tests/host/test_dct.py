@@ -50,6 +50,13 @@ def test_along_one_axis(direct_space: Space, name: str, kind: int) -> None:
         assert_is_scipys(direct_space, name, values, kind, axis=axis, norm=norm)
 
 
+@pytest.mark.parametrize("name", ["dct", "idst"])
+def test_many_neighbouring_short_lines(direct_space: Space, name: str) -> None:
+    for n, kind, dtype in product(range(2, 18), TYPES, (np.float64, np.float32)):
+        values = random_values((2, n, 37), dtype)
+        assert_is_scipys(direct_space, name, values, kind, axis=1)
+
+
 @pytest.mark.parametrize("name", ALONG_ONE)
 def test_ends_and_lengths(direct_space: Space, name: str) -> None:
     values = random_values((3, 10), np.float64)

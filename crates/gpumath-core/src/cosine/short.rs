@@ -15,6 +15,9 @@ use crate::fft::cpu::lines::{Scalar, StridePair};
 /// Points of the longest line that is transformed in this way.
 pub(super) const MAX_POINTS: usize = 16;
 
+/// Neighbouring lines that are transformed at once.
+const LANES: usize = 16;
+
 /// The matrix of a transform, of as many rows and columns as a line has points.
 pub(super) struct ShortPlan {
     /// The factors of each element of the operand in all elements of the result.
@@ -130,13 +133,45 @@ unsafe fn multiply_lines<T: Scalar, const N: usize>(
             }
             return;
         }
-        for line in 0..lines as isize {
+        let lines = lines as isize;
+        let in_blocks =
+            if (across.from, across.to) == (1, 1) { lines - lines % LANES as isize } else { 0 };
+        for line in (0..in_blocks).step_by(LANES) {
+            multiply_block(matrix, from.offset(line), to.offset(line), along);
+        }
+        for line in in_blocks..lines {
             let (from, to) = (from.offset(line * across.from), to.offset(line * across.to));
             let values = std::array::from_fn(|at| *from.offset(at as isize * along.from));
             for (at, value) in times(matrix, &values).into_iter().enumerate() {
                 *to.offset(at as isize * along.to) = value;
             }
         }
+    }
+}
+
+/// Transforms lines that are neighbours in memory: an element of all of them is a vector.
+///
+/// # Safety
+/// As for [`ShortPlan::run`], for [`LANES`] lines of N points.
+#[inline(always)]
+unsafe fn multiply_block<T: Scalar, const N: usize>(
+    matrix: &[[T; N]; N],
+    from: *const T,
+    to: *mut T,
+    along: StridePair,
+) {
+    // SAFETY: the caller guarantees that the elements are valid.
+    let rows: [[T; LANES]; N] =
+        std::array::from_fn(|n| unsafe { *from.offset(n as isize * along.from).cast() });
+    for k in 0..N {
+        let mut sums = [T::zero(); LANES];
+        for (column, row) in matrix.iter().zip(&rows) {
+            for (sum, &value) in sums.iter_mut().zip(row) {
+                *sum = *sum + column[k] * value;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { *to.offset(k as isize * along.to).cast() = sums };
     }
 }
 
