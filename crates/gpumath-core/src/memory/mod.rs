@@ -34,7 +34,7 @@ pub(crate) use scratch::{ScratchBuffer, ScratchPieces};
 pub use staging::free_idle_staging_buffers;
 pub(crate) use staging::{copy_from_host, copy_to_host};
 pub(crate) use strided_copy::{copy_between, copy_elements};
-pub(crate) use tile_copy::{SIDE, copy_tile};
+pub(crate) use tile_copy::{SIDE, copy_tile, fetch};
 
 /// Alignment of everything that CUDA's allocators return, and of the parts of a workspace, in
 /// bytes.

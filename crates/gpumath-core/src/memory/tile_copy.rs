@@ -103,7 +103,7 @@ const POINTS_AHEAD: isize = 16;
 /// Asks for the cache lines of some elements, which need not be valid. The next point of strided
 /// lines is on another page, where no processor looks by itself.
 #[inline]
-fn fetch<E>(first: *const E, count: usize) {
+pub(crate) fn fetch<E>(first: *const E, count: usize) {
     #[cfg(target_arch = "x86_64")]
     for at in (0..count).step_by((64 / size_of::<E>()).max(1)) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::fft::Direction;
 use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scale::scale_slice;
-use crate::memory::{ScratchBuffer, ScratchPieces};
+use crate::memory::{ScratchBuffer, ScratchPieces, fetch};
 use crate::parallel::{SyncPtr, parallel_for};
 
 /// Bytes of lines that follow each other in memory and are transformed by one call of rustfft.
@@ -24,6 +24,11 @@ const BATCH_BYTES: usize = 1 << 15;
 /// Like [`BATCH_BYTES`], but where the lines are scaled after the call: fewer, so that they are
 /// still in the nearest cache then.
 const SCALED_BYTES: usize = 1 << 13;
+
+/// How many lines before its turn a line is asked for that does not follow the one before it, and
+/// the points of lines of which processors fetch the rest by themselves.
+const LINES_AHEAD: isize = 2;
+const MOST_AHEAD: usize = 512;
 
 /// The transform of a line, planned for a direction when that direction is first used.
 struct ComplexKernel<T: Scalar> {
@@ -210,7 +215,11 @@ impl<T: Scalar> ComplexPass<T> {
             None => lines,
             Some(_) => (SCALED_BYTES / (size_of::<Complex<T>>() * points)).clamp(1, lines),
         };
+        let is_apart = !adjacent(across.from) && points < MOST_AHEAD;
         for first in (0..lines).step_by(together) {
+            if is_apart {
+                fetch(from.wrapping_offset((first as isize + LINES_AHEAD) * across.from), points);
+            }
             let (line, len) = (first as isize, together.min(lines - first) * points);
             // SAFETY: the caller guarantees that the lines are slices, and joined lines
             // follow each other. Input and output are apart, or the same if `inplace`, and then

@@ -1,5 +1,5 @@
-//! The pass of a complex transform along one axis, by a transform of several lines at once: strided
-//! lines, and those in rows of memory that are apart from each other.
+//! The pass of a complex transform along one axis whose lines are strided, by a transform of
+//! several lines at once.
 
 use std::num::NonZeroUsize;
 
@@ -38,11 +38,10 @@ impl<T: Scalar> LanePass<T> {
         let fft = LaneFft::new(points).filter(|fft| fft.lanes() <= lines.count())?;
         if let Some((mut rows, in_rows)) = lines.rows() {
             rows.cut_into_tiles(fft.lanes());
-            // Rows that follow each other come to the cache in time for one after the other.
-            let is_apart = in_rows > 1 || rows.across.from.unsigned_abs() != points;
             let is_filled = rows.fills(fft.lanes()) && rows.tiles() >= threads.get();
             let fits = in_rows < fft.lanes() && fft.rows_work_len(in_rows).is_some();
-            if is_apart && is_filled && fits {
+            // Lines that are slices take no more time one by one.
+            if in_rows > 1 && is_filled && fits {
                 return Some(Self { fft, lines: rows, in_rows: Some(in_rows), is_crowded: false });
             }
         }
