@@ -86,7 +86,7 @@ fn strided(problem: &MatmulProblem) -> StridedProduct {
         && given.depth >= LONG_DEPTH
         && given.rows.saturating_mul(given.columns).saturating_mul(given.depth) <= SMALL_MATRIX
         && given.batch.count() <= FEW_VECTORS;
-    let geometry: Geometry = if are_few_vectors { given } else { given.folded() };
+    let geometry: Geometry = if are_few_vectors { given } else { given.folded(problem.types.a) };
     let of = |strides: &[i64; MATRICES]| {
         [Matrix::A, Matrix::B, Matrix::Result].map(|matrix| strides[matrix as usize])
     };

@@ -208,7 +208,7 @@ impl Route {
     pub(super) fn of(problem: &MatmulProblem, demands: Demands) -> Result<Self> {
         let [vector, aux, ..] = problem.matrix_dtypes();
         let geometry = match (vector, aux) {
-            (None, None) => problem.geometry().folded(),
+            (None, None) => problem.geometry().folded(problem.types.a),
             _ => problem.geometry(),
         };
         let choose = |any_order: bool| {
@@ -429,7 +429,10 @@ impl Choice {
                 staged.copy = TiledCopy::of_aligned(to, from, *size, least)?;
             }
         }
-        self.fold(&mut dims);
+        let dtype = self.candidates[Matrix::A as usize].as_ref().map(|factor| factor.dtype);
+        if !dtype.is_some_and(|dtype| geometry.are_scaled_vectors(dtype)) {
+            self.fold(&mut dims);
+        }
         let mut outer = BatchDims::merged(dims);
         let batch =
             outer.remove_longest().unwrap_or(BatchDim { extent: 1, strides: [0; MATRICES] });

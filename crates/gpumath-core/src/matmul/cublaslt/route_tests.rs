@@ -147,6 +147,22 @@ fn a_vector_with_gaps_is_copied_beside_a_large_matrix() {
 }
 
 #[test]
+fn a_few_small_vectors_that_are_scaled_stay_a_batch() {
+    let request = MatmulRequest::default();
+    let of = |dtype, entries: i64, depth: i64| {
+        let a = view(dtype, &[1, depth], &[depth, 1]);
+        let b = view(dtype, &[entries, depth, 5], &[5 * depth, 5, 1]);
+        let route = route(&request, &[a, b]);
+        (route.batch.extent, copied(&route).len())
+    };
+    assert_eq!(of(DType::Float16, 4, 1), (4, 0));
+    assert_eq!(of(DType::Float32, 8, 1), (8, 0));
+    // Other types, and more vectors, become one product.
+    assert_eq!(of(DType::Float64, 4, 1), (1, 0));
+    assert_eq!(of(DType::Float16, 9, 1), (1, 0));
+}
+
+#[test]
 fn batches_are_merged_or_repeated() {
     let request = MatmulRequest::default();
     let of = |a: [i64; 4], b: [i64; 4]| {
