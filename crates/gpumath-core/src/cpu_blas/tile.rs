@@ -38,8 +38,11 @@ impl<const BYTES: usize> Room<BYTES> {
 }
 
 /// The depth that is multiplied at once, if the result has at most so many rows, and a right factor
-/// of more bytes than are near the processor.
+/// of more bytes than are near the processor; and of one that comes from memory, where fewer rows
+/// are fetched ahead at a time.
 const CHUNK: usize = 64;
+const CHUNK_FROM_MEMORY: usize = 16;
+const FROM_MEMORY: usize = 1 << 24;
 const FEW_ROWS: usize = 8;
 const NEAR: usize = 1 << 18;
 
@@ -242,8 +245,10 @@ impl<T: Number> Product<T> {
     unsafe fn compute_in_chunks(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
         let mut beta = self.beta;
-        for first in (0..depth.max(1)).step_by(CHUNK) {
-            let shape = [rows, columns, CHUNK.min(depth - first)];
+        let is_from_memory = columns * depth * size_of::<T>() > FROM_MEMORY;
+        let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
+        for first in (0..depth.max(1)).step_by(chunk) {
+            let shape = [rows, columns, chunk.min(depth - first)];
             let (a, b) = (self.a.from::<T>(0, first), self.b.from::<T>(first, 0));
             Self { shape, a, b, beta, ..self }.compute_tiles(arch);
             beta = Some(T::ONE);
