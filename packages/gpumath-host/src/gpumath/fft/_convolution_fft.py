@@ -55,8 +55,7 @@ class Product(NamedTuple):
     def fast(self, least: int, is_last: bool) -> int:
         """Return a fast length; real transforms are faster with an even one along the last axis."""
         if self.is_on_gpu:
-            is_double = self.dtype in ("float64", "complex128")
-            return fast_length_on_gpu(least, is_double, len(self.axes))
+            return fast_length_on_gpu(least, self.dtype in ("float64", "complex128"))
         return fast_length(least, 2 if self.is_real and is_last else 1)
 
 
