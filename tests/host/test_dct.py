@@ -140,6 +140,25 @@ def test_few_strided_lines_and_awkward_lengths() -> None:
             assert error <= 10 * np.finfo(dtype).eps, f"{name} {kind} of {dtype} {shape}"
 
 
+def test_lines_that_are_transformed_together() -> None:
+    """Fourier transforms of 25, 50, 98, 100 and 175 points; the last lines are fewer than lanes."""
+    for shape, axis in (((70, 50), 1), ((3, 50, 37), 1), ((67, 100), 1), ((175, 50), 0)):
+        for kind, name in product(TYPES, ALONG_ONE):
+            values = random_values(shape, np.float64).astype(np.float32)
+            assert_is_scipys_of_single(name, values, kind, axis)
+    for points in (48, 49, 50, 51):  # type I is of 2N - 2 or 2N + 2 points
+        for name in ("dct", "dst"):
+            values = random_values((40, points), np.float64).astype(np.float32)
+            assert_is_scipys_of_single(name, values, 1, 1)
+
+
+def assert_is_scipys_of_single(name: str, values: Any, kind: int, axis: int) -> None:
+    found = getattr(fft, name)(values, kind, axis=axis)
+    expected = getattr(scipy.fft, name)(values.astype(np.float64), kind, axis=axis)
+    error = np.abs(found - expected).max() / np.abs(expected).max()
+    assert error <= 10 * np.finfo(np.float32).eps, f"{name} {kind} of {values.shape}"
+
+
 def test_nothing() -> None:
     assert fft.dct(np.ones((0, 4))).shape == (0, 4)
     values = np.ones((2, 3))

@@ -184,7 +184,7 @@ struct LineTransform<T: Scalar> {
 
 enum Kernel<T: Scalar> {
     /// With the plan for a last line that has no partner.
-    Pairs(PairPlan<T>, Option<LinePlan<T>>),
+    Pairs(Box<PairPlan<T>>, Option<LinePlan<T>>),
     Single(LinePlan<T>),
     Short(Box<ShortPlan>),
 }
@@ -230,13 +230,15 @@ impl<T: Scalar> LineTransform<T> {
             lines.cut_into_tiles(SHORT_LINES);
             Kernel::Short(Box::new(ShortPlan::new(kind, points as usize, is_sine)))
         } else if lines.count() > 1 {
-            lines.cut_into_tiles(lines.width().next_multiple_of(2));
+            let plan = PairPlan::new(kind, points as usize, is_sine)?;
+            let together = plan.lines_at_once().unwrap_or(2);
+            lines.cut_into_tiles(lines.width().next_multiple_of(together));
             let width = lines.width();
             let is_odd = !width.is_multiple_of(2) && width <= MOST_ODD_LINES;
             let last = (is_odd && points as usize >= LEAST_ODD_POINTS)
                 .then(|| LinePlan::new(kind, points, is_sine))
                 .transpose()?;
-            Kernel::Pairs(PairPlan::new(kind, points as usize, is_sine)?, last)
+            Kernel::Pairs(Box::new(plan), last)
         } else {
             Kernel::Single(LinePlan::new(kind, points, is_sine)?)
         };

@@ -23,6 +23,7 @@ use super::order::{ComplexLines, Order, RealLines};
 use super::{CosineFactors, CosineStep, passes};
 use crate::error::Result;
 use crate::fft::cpu::lines::{BufferLayout, Scalar, StridePair, exp_i, plan_line};
+use crate::lane_fft::{LaneFft, Rows};
 
 /// What is computed of complex lines.
 pub(super) struct PairPlan<T: Scalar> {
@@ -33,6 +34,8 @@ pub(super) struct PairPlan<T: Scalar> {
     before: Order,
     after: Order,
     fft: Arc<dyn Fft<T>>,
+    /// The same of several lines at once, where that takes less time.
+    in_lanes: Option<LaneFft<T>>,
     turns: Vec<Complex<T>>,
     /// Only of type IV of an even length; doubled.
     last_turns: Vec<Complex<T>>,
@@ -96,6 +99,8 @@ impl<T: Scalar> PairPlan<T> {
             }
         };
         let fft = plan_line(length, direction)?;
+        let in_lanes = LaneFft::new(length).filter(|_| eighths.is_empty());
+        let in_lanes = in_lanes.filter(LaneFft::suits_rows);
         Ok(Self {
             kind,
             is_sine,
@@ -103,6 +108,7 @@ impl<T: Scalar> PairPlan<T> {
             before,
             after,
             fft,
+            in_lanes,
             turns,
             last_turns,
             eighths,
@@ -116,10 +122,16 @@ impl<T: Scalar> PairPlan<T> {
         BufferLayout::new(points, size_of::<Complex<T>>())
     }
 
+    /// Returns how many lines are transformed at once, if they are.
+    pub(super) fn lines_at_once(&self) -> Option<usize> {
+        self.in_lanes.as_ref().map(|fft| 2 * fft.lanes())
+    }
+
     /// Returns the complex numbers that a line and the Fourier transform are worked on in.
     pub(super) fn scratch_len(&self) -> usize {
         let of_line = if self.eighths.is_empty() { 0 } else { self.points };
-        of_line + self.fft.get_inplace_scratch_len()
+        let of_lanes = self.in_lanes.as_ref().map_or(0, |fft| fft.work_len().div_ceil(2));
+        of_lanes.max(of_line + self.fft.get_inplace_scratch_len())
     }
 
     /// Transforms real lines. `buffer` has room for half as many complex ones, rounded up.
@@ -170,13 +182,44 @@ impl<T: Scalar> PairPlan<T> {
     /// Transforms the lines of the buffer, which follow each other as the layout says.
     fn transform(&self, buffer: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         let layout = self.layout();
+        let rest = match &self.in_lanes {
+            Some(fft) => self.transform_in_lanes(fft, buffer, scratch),
+            None => buffer,
+        };
         if layout.is_gapless() {
-            self.fft.process_with_scratch(buffer, scratch);
+            self.fft.process_with_scratch(rest, scratch);
         } else {
-            for line in buffer.chunks_exact_mut(layout.pitch) {
+            for line in rest.chunks_exact_mut(layout.pitch) {
                 self.fft.process_with_scratch(&mut line[..layout.points], scratch);
             }
         }
+    }
+
+    /// Transforms the first lines, as many as fill half of the lanes or more, and returns the rest.
+    fn transform_in_lanes<'a>(
+        &self,
+        fft: &LaneFft<T>,
+        buffer: &'a mut [Complex<T>],
+        scratch: &mut [Complex<T>],
+    ) -> &'a mut [Complex<T>] {
+        let BufferLayout { points, pitch } = self.layout();
+        let (work, lanes) = (parts_of(scratch), fft.lanes());
+        let how = (self.fft.fft_direction() == FftDirection::Inverse, T::one());
+        let all = buffer.len() / pitch;
+        let left = if 2 * (all % lanes) < lanes { all % lanes } else { 0 };
+        let (ahead, rest) = buffer.split_at_mut((all - left) * pitch);
+        for group in ahead.chunks_mut(lanes * pitch) {
+            // A line has two transforms of half the points, or one.
+            for first in (0..points).step_by(fft.points()) {
+                let count = group.len() / pitch;
+                let first = group[first..].as_mut_ptr();
+                let rows = Rows { first, across: pitch as isize, count };
+                // SAFETY: these are parts of the lines of the group, which nothing else uses, and
+                // the work memory is as long as it has to be.
+                unsafe { fft.run_rows(rows, rows, 1, work, how) };
+            }
+        }
+        rest
     }
 
     /// Does in place what comes between the elements' way and the Fourier transform; for type IV of
@@ -290,6 +333,12 @@ fn eighth_turns_of<T: Scalar>(k: usize, points: usize, is_sine: bool) -> [T; 4] 
     let [real, imaginary] = eighth_turn(k, is_sine);
     let mirrored = eighth_turn(points - 1 - k, is_sine);
     [real, imaginary, mirrored[0], -mirrored[1]].map(number)
+}
+
+/// Returns the parts of complex numbers, which lie one after the other.
+fn parts_of<T>(numbers: &mut [Complex<T>]) -> &mut [T] {
+    // SAFETY: these are the same elements, for as long as they are borrowed.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), 2 * numbers.len()) }
 }
 
 fn number<T: Scalar>(value: f64) -> T {

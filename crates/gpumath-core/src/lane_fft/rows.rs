@@ -30,6 +30,14 @@ impl<T: Lane> LaneFft<T> {
         (copied <= WORK_BYTES / size_of::<T>()).then(|| self.work_len() + copied)
     }
 
+    /// Returns whether rows of one line take less time in lanes than one by one: where two factors
+    /// of 5 and 7 leave rustfft without vectors, it takes up to twice the time. Double precision
+    /// fills half as many lanes, and gains little.
+    pub(crate) fn suits_rows(&self) -> bool {
+        let has_slow_factors = [25, 35, 49].iter().any(|&slow| self.points.is_multiple_of(slow));
+        size_of::<T>() == 4 && has_slow_factors && !self.points.is_multiple_of(8)
+    }
+
     /// Transforms rows of so many lines, at most as many rows as there are lanes, and multiplies
     /// the results by the factor.
     ///

@@ -40,8 +40,8 @@ impl<T: Scalar> LanePass<T> {
             rows.cut_into_tiles(fft.lanes());
             let is_filled = rows.fills(fft.lanes()) && rows.tiles() >= threads.get();
             let fits = in_rows < fft.lanes() && fft.rows_work_len(in_rows).is_some();
-            // Lines that are slices take no more time one by one.
-            if in_rows > 1 && is_filled && fits {
+            // Other lines that are slices take no more time one by one.
+            if (in_rows > 1 || fft.suits_rows()) && is_filled && fits {
                 return Some(Self { fft, lines: rows, in_rows: Some(in_rows), is_crowded: false });
             }
         }
