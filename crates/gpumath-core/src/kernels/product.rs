@@ -206,11 +206,6 @@ impl ProductCall {
         let most_rounds = if is_matrix_copied { 4 * MANY_ROUNDS } else { MANY_ROUNDS };
         // cuBLASLt shares the products of a sum among blocks where there is no batch.
         let is_batch_of_sums = entries > 1 && depth >= 512 && tiles <= MANY_BLOCKS / 2;
-        // cuBLAS takes these one by one.
-        let are_scaled_vectors = depth == 1 && rows.min(columns) == 1 && (2..=8).contains(&entries);
-        if are_scaled_vectors && (is_half || is_single) && !is_copied {
-            return false;
-        }
         match self.way {
             Way::Small if is_batch_of_sums && (is_single || is_complex64) && !has_tensor_cores => {
                 true

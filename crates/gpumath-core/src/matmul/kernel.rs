@@ -33,6 +33,8 @@ pub(super) struct KernelMatmul {
     call: ProductCall,
     /// Whether cuBLASLt may multiply float32 with less precision.
     has_tensor_cores: bool,
+    /// Whether cuBLAS takes less time for the product: see [`Geometry::are_scaled_vectors`].
+    are_scaled_vectors: bool,
     /// This kernel, and what cuBLASLt found.
     algorithms: Vec<FoundAlgorithm>,
 }
@@ -62,13 +64,15 @@ impl KernelMatmul {
         let algorithms = vec![FoundAlgorithm::other(CODE, 0)];
         let has_tensor_cores =
             !matches!(problem.types.compute, ComputeType::F32 | ComputeType::F32Pedantic);
-        Some(Self { call, has_tensor_cores, algorithms })
+        let are_scaled_vectors = problem.geometry().are_scaled_vectors(problem.types.a);
+        Some(Self { call, has_tensor_cores, are_scaled_vectors, algorithms })
     }
 
     /// Whether the kernel is expected to be the fastest algorithm, where cuBLASLt needs so many
     /// `copies`.
     pub(super) fn is_first(&self, copies: usize) -> bool {
-        self.call.is_faster(copies, self.has_tensor_cores)
+        let is_slower = self.are_scaled_vectors && copies == 0;
+        !is_slower && self.call.is_faster(copies, self.has_tensor_cores)
     }
 
     /// Takes other algorithms behind this one, `limit` in all.
