@@ -41,18 +41,21 @@ typedef struct {
 } Dim;
 typedef struct {
     uint64_t tiles;
-    int64_t rank, is_turned, tiling[11];
+    int64_t rank, others[13];
     Dim dims[48];
 } Copy;
-/* The argument of the core's kernels for one or two copies of few dimensions. */
+/* The argument of the core's kernels for one or two small copies of few dimensions. */
+typedef struct {
+    int32_t extent, given, from, to, count;
+} SmallDim;
 typedef struct {
     uint64_t second_blocks;
     char *to[2];
     const char *from[2];
     struct {
         uint64_t tiles;
-        uint8_t rank, others[12];
-        Dim dims[4];
+        uint8_t rank, others[13];
+        SmallDim dims[4];
     } parts[2];
 } Copies;
 /* The argument of the core's kernels for products. */
@@ -81,14 +84,15 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 int cuModuleLoadData(void **module, const void *image) {
     return *module = (void *)8, image ? SUCCESS : INVALID_VALUE;
 }
-/* A kernel for a copy is the size of its elements, one for copies that and more, one for products
-   the type of its elements. */
-enum { COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT };
+/* A kernel for a copy is the size of its elements, and more if it turns squares of them or makes
+   two copies. One for products is the type of its elements. */
+enum { SQUARES = 50, COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT };
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     const char *type = strchr(name, '_') + 1;
     int is_copy = !strncmp(name, "copy_", 5), are_copies = !strncmp(name, "copies_", 7);
     int is_float = !strcmp(type, "float32"), is_double = !strcmp(type, "float64");
-    uintptr_t kernel = is_copy || are_copies ? atoi(type) + are_copies * COPIES
+    int is_square = !strncmp(type, "square_", 7), bytes = atoi(type + 7 * is_square);
+    uintptr_t kernel = is_copy || are_copies ? bytes + is_square * SQUARES + are_copies * COPIES
                        : is_float            ? FLOAT_PRODUCT
                                              : DOUBLE_PRODUCT;
     *function = (void *)kernel;
@@ -122,10 +126,14 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
             }
     return own_products_++, SUCCESS;
 }
+/* Copies words. In a kernel for squares, each of these has several small elements: along dimension 0
+   in the source, and along dimension 1 in the target. */
 static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank, const Dim *dims,
-                        size_t size) {
+                        uintptr_t kernel) {
+    const size_t element = kernel % SQUARES, word = kernel > SQUARES ? 4 : element;
+    const int64_t count = word / element;
     int64_t index[48] = {0};
-    if (!tiles) return INVALID_VALUE;
+    if (!tiles || (count > 1 && rank < 2)) return INVALID_VALUE;
     for (int64_t axis = 0; axis < rank;) {
         int64_t target = 0, source = 0, is_inside = 1;
         for (int64_t i = 0; i < rank; i++) {
@@ -133,20 +141,33 @@ static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank
             source += index[i] * dims[i].from;
             is_inside &= index[i] < dims[i].given;
         }
-        if (is_inside)
-            memcpy(to + target * (int64_t)size, from + source * (int64_t)size, size);
-        else
-            memset(to + target * (int64_t)size, 0, size);
+        char *put = to + target * (int64_t)word;
+        const char *get = from + source * (int64_t)word;
+        for (int64_t i = 0; count > 1 && i < count * count; i++) {
+            int64_t along = i % count, across = i / count;
+            memcpy(put + along * (dims[0].to / count) * (int64_t)word + across * (int64_t)element,
+                   get + across * (dims[1].from / count) * (int64_t)word + along * (int64_t)element,
+                   element);
+        }
+        if (count == 1 && is_inside) memcpy(put, get, word);
+        if (!is_inside) memset(put, 0, word);
         for (axis = 0; axis < rank && ++index[axis] == dims[axis].extent; axis++) index[axis] = 0;
     }
-    if (!rank) memcpy(to, from, size);
+    if (!rank) memcpy(to, from, word);
     return SUCCESS;
+}
+static int copy_small(char *to, const char *from, uint64_t tiles, int64_t rank,
+                      const SmallDim *small, uintptr_t kernel) {
+    Dim dims[4];
+    for (int i = 0; i < 4; i++)
+        dims[i] = (Dim){small[i].extent, small[i].given, small[i].from, small[i].to, small[i].count};
+    return copy_strided(to, from, tiles, rank, dims, kernel);
 }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, Handle stream, void **parameters, void **extra) {
     lock();
     advance(stream, works_, MOST);
-    uintptr_t kernel = (uintptr_t)function, size = kernel % COPIES;
+    uintptr_t kernel = (uintptr_t)function;
     if (!gx || gy != 1 || gz != 1 || !bx || by != 1 || bz != 1 || shared > 48 << 10 || extra)
         return unlock(INVALID_VALUE);
     if (kernel >= COPIES && kernel < FLOAT_PRODUCT) {
@@ -155,8 +176,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
             status = gx > two->second_blocks ? SUCCESS : INVALID_VALUE;
         two_copies_ += count == 2;
         for (int i = 0; i < count && !status; i++)
-            status = copy_strided(two->to[i], two->from[i], two->parts[i].tiles, two->parts[i].rank,
-                                  two->parts[i].dims, size);
+            status = copy_small(two->to[i], two->from[i], two->parts[i].tiles, two->parts[i].rank,
+                                two->parts[i].dims, kernel - COPIES);
         return unlock(status);
     }
     char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
@@ -164,7 +185,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3],
                                        kernel == DOUBLE_PRODUCT));
     const Copy *copy = parameters[2];
-    return unlock(copy_strided(to, from, copy->tiles, copy->rank, copy->dims, size));
+    return unlock(copy_strided(to, from, copy->tiles, copy->rank, copy->dims, kernel));
 }
 int cuMemsetD2D32Async(char *to, size_t pitch, unsigned value, size_t width, size_t height,
                        Handle stream) {
