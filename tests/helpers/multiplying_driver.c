@@ -126,8 +126,8 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
             }
     return own_products_++, SUCCESS;
 }
-/* Copies words. In a kernel for squares, each of these has several small elements: along dimension 0
-   in the source, and along dimension 1 in the target. */
+/* Copies words. In a kernel for squares, each of these has several small elements: along dimension
+   0 in the source, and along dimension 1 in the target. */
 static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank, const Dim *dims,
                         uintptr_t kernel) {
     const size_t element = kernel % SQUARES, word = kernel > SQUARES ? 4 : element;
@@ -160,7 +160,8 @@ static int copy_small(char *to, const char *from, uint64_t tiles, int64_t rank,
                       const SmallDim *small, uintptr_t kernel) {
     Dim dims[4];
     for (int i = 0; i < 4; i++)
-        dims[i] = (Dim){small[i].extent, small[i].given, small[i].from, small[i].to, small[i].count};
+        dims[i] = (Dim){small[i].extent, small[i].given, small[i].from, small[i].to,
+                        small[i].count};
     return copy_strided(to, from, tiles, rank, dims, kernel);
 }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
