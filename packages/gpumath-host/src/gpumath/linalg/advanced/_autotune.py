@@ -11,7 +11,7 @@ from typing import Any
 from gpumath._host.progress import with_progress
 from gpumath.bindings import core, driver
 
-__all__ = ["typical_times"]
+__all__ = ["median_times"]
 
 _WARM_UP = 2
 # How often the cache is filled before a run: the host enqueues the run meanwhile, or its time on
@@ -24,16 +24,15 @@ _MORE = 4
 _SHORT = 1.0
 
 
-def typical_times(
+def median_times(
     runs: Sequence[Callable[[], Any]], iterations: int, device_id: int, stream: int
 ) -> list[float]:
-    """Return the time of each of ``runs`` on a stream of the GPU, in milliseconds.
+    """Return the median time of each of ``runs`` on a stream of the GPU, in milliseconds.
 
     They take turns in random order, so that a clock that changes is the same for all. Before each
     the cache of the GPU is filled with something else, as it would be in a program: a product after
     itself would find its operands there. The fastest ones of short runs, which differ by little,
-    are measured more often than the others. A time is the mean of the middle half of the measured
-    ones.
+    are measured more often than the others.
     """
     start, end = (core.Event(device_id, timing=True) for _ in range(2))
     device = driver.device_get(device_id)
@@ -58,17 +57,12 @@ def typical_times(
             run()
     with _primary_context(device):
         measure(range(len(runs)), iterations)
-        found = [_middle_mean(some) for some in times]
+        found = [statistics.median(some) for some in times]
         close = [number for number, time in enumerate(found) if time <= _CLOSE * min(found)]
         if len(close) > 1 and min(found) < _SHORT:
             measure(close, _MORE * iterations)
     filler.free()
-    return [_middle_mean(some) for some in times]
-
-
-def _middle_mean(times: Sequence[float]) -> float:
-    cut = len(times) // 4
-    return statistics.mean(sorted(times)[cut : len(times) - cut])
+    return [statistics.median(some) for some in times]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from gpumath.bindings import core
 from gpumath.linalg._errors import InvalidMatmulState
 from gpumath.linalg.advanced._algorithm import Algorithm
 from gpumath.linalg.advanced._algorithm_ids import algorithm_ids
-from gpumath.linalg.advanced._autotune import typical_times
+from gpumath.linalg.advanced._autotune import median_times
 from gpumath.linalg.advanced._operands import Operands, places
 from gpumath.linalg.advanced._options import (
     MatmulOptions,
@@ -233,8 +233,8 @@ class Matmul(PlannedProduct):
         Parameters
         ----------
         iterations : int, default: 10
-            Measurements of each algorithm. Those within 10 % of the fastest are measured four times
-            as often again, if it takes less than 1 ms.
+            Measurements of each algorithm, of which the median counts. Algorithms within 10 % of
+            the fastest are measured four times as often again, if that takes less than 1 ms.
         prune : int, optional
             Number of algorithms to keep; all by default.
         release_workspace : bool, default: False
@@ -269,7 +269,7 @@ class Matmul(PlannedProduct):
         runs = [lambda plan=plan: self._run(plan, None, stream) for plan in plans]
         # The stream that the plans run on: events on another one would not wait for them.
         used = core.current_stream(self._arrays.a) if stream is None else core.stream_handle(stream)
-        times = typical_times(runs, iterations, device_id, used)
+        times = median_times(runs, iterations, device_id, used)
         order = sorted(range(len(times)), key=times.__getitem__)
         self._log_times(order, times)
         self._algorithms[:] = [self._algorithms[number] for number in order[:prune]]
