@@ -38,6 +38,7 @@ LAYOUTS = ["C", "F", "gaps", "steps", "batch", "batch last", "broadcast"]
 DTYPES = ["bfloat16", "float16", "tf32", "float32", "float64", "complex64", "int8", "float8"]
 MOST_WORK = 2 << 38
 PEERS = ("torch", "cupy")
+ENGINES = ("own kernel", "cublaslt", "cublas")
 # What is compared with what, and the ratio that it should not be above.
 LIMITS = [("gpumath", ("raw",), 1.02), ("gpumath", PEERS, 1.03), ("tuned", ("torch",), 1.0)]
 # Intervals so narrow are not made narrower.
@@ -70,6 +71,14 @@ class Cell:
             dtype = choose.choice(DTYPES)
             if rows * columns * depth <= MOST_WORK:
                 return cls(dtype, (rows, columns, depth), (left, right))
+
+    @classmethod
+    def named(cls, title: str) -> Cell:
+        """Return the cell of a title, such as "float32, 8 x 64 x 1000, C x batch last"."""
+        dtype, extents, layouts = title.split(", ")
+        rows, columns, depth = map(int, extents.split(" x "))
+        left, right = layouts.split(" x ")
+        return cls(dtype, (rows, columns, depth), (left, right))
 
     @property
     def operands(self) -> tuple[Any, Any]:
@@ -264,7 +273,12 @@ def measure(cell: Cell, turns: int, most_turns: int, filler: Any, **choices: boo
 def report(cells: list[Cell]) -> None:
     """Print how the ratios are spread, and how many are above the limits."""
     control = ("again", ("gpumath",), 1.02)
-    for own, others, most in [*LIMITS, ("gpumath", ("nvmath",), 1.03), control]:
+    for own, others, most in [
+        *LIMITS,
+        ("gpumath", ("nvmath",), 1.03),
+        ("gpumath", ENGINES, 1.1),
+        control,
+    ]:
         ratios = sorted(filter(None, (cell.ratio(own, others) for cell in cells)))
         if not ratios:
             continue
@@ -303,6 +317,24 @@ def losses(cell: Cell) -> str:
     return f"{', '.join(found) or 'none'} (control {low:.3f}-{high:.3f})"
 
 
+def table(cells: list[Cell]) -> None:
+    """Print the cells that are surely above a limit, as the documentation has them."""
+    print("| type | m | n | k | layouts | gpumath | by | tuned | PyTorch | CuPy | ratio | tuned |")
+    print("|---" * 12 + "|")
+    for cell in cells:
+        bounds = [cell.interval(own, others) for own, others, _ in LIMITS]
+        if not any(low > most for (low, _), (*_, most) in zip(bounds, LIMITS, strict=True)):
+            continue
+        times = [f"{cell.times.get(name, 0):.1f}" for name in ("tuned", "torch", "cupy")]
+        engine = f"{cell.engine}, {cell.copies} copies" if cell.copies else cell.engine
+        ratios = [f"{low:.2f}-{high:.2f}" for low, high in bounds[1:]]
+        extents = " | ".join(map(str, cell.extents))
+        layouts = f"{cell.layouts[0]} × {cell.layouts[1]}"
+        own = f"{cell.times['gpumath']:.1f}"
+        row = [cell.dtype, extents, layouts, own, engine, *times, *ratios]
+        print(f"| {' | '.join(row)} |")
+
+
 def main() -> None:
     """Measure random cells, and print the worst ones."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -310,8 +342,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=9, help="runs of each subject")
     parser.add_argument("--again", type=int, default=200, help="at most, of cells above a limit")
     parser.add_argument("--tuned", action="store_true", help="autotune the cells above a limit")
-    parser.add_argument("--engines", action="store_true", help="and measure each engine there")
+    parser.add_argument("--engines", action="store_true", help="measure each engine too")
     parser.add_argument("--seed", type=int, default=15, help="which cells are measured")
+    parser.add_argument("--also", type=Path, help="a file of titles of cells to measure too")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long, each time")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
@@ -319,14 +352,15 @@ def main() -> None:
     tuning.configure(mode="off")
     filler = core.allocate(FILLER)
     choose = random.Random(arguments.seed)
+    lines = arguments.also.read_text().splitlines() if arguments.also else []
     cells: list[Cell] = []
     start = time.perf_counter()
-    for _ in range(arguments.cells):
+    for number in range(len(lines) + arguments.cells):
         if time.perf_counter() - start > arguments.seconds:
             break
-        cell = Cell.random(choose)
+        cell = Cell.named(lines[number]) if number < len(lines) else Cell.random(choose)
         try:
-            measure(cell, arguments.turns, arguments.turns, filler)
+            measure(cell, arguments.turns, arguments.turns, filler, by_engine=arguments.engines)
             cells.append(cell)
         except Exception as error:
             print(f"{cell} {type(error).__name__}: {str(error)[:200]}")
@@ -351,6 +385,7 @@ def main() -> None:
     for cell in sorted(again, key=lambda cell: -cell.excess):
         turns = len(cell.runs["gpumath"])
         print(f"{cell.excess:.3f}", cell, f"; {turns} turns, above: {losses(cell)}")
+    table(sorted(again, key=lambda cell: -cell.excess))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from gpumath_codegen import seal, wheels
 
 FOLDER = "crates/gpumath-core/src/kernels"
 _TYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8")
+_WIDE_TYPES = ("float32", "float64", "complex64", "complex128")
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
 # with.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -28,6 +29,10 @@ FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             (f"-DTYPE=TYPE_{kind}",),
         )
         for kind in _TYPES
+    },
+    **{
+        f"product_few_{kind}": (("product", "product_few"), (f"-DTYPE=TYPE_{kind}",))
+        for kind in _WIDE_TYPES
     },
 }
 _RELEASE = "12.0"

@@ -61,7 +61,7 @@ typedef struct {
 /* The argument of the core's kernels for products. */
 typedef struct {
     int64_t tiles, rows, columns, depth, column_tiles, row_tiles, entries, a[4], b[4], c[4],
-        others[6];
+        others[6], joined, joined_step;
     double alpha[2];
 } Strided;
 
@@ -122,7 +122,9 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
                 for (int64_t l = 0; l < it->depth; l++)
                     sum += number(a + size * offset(it->a, row, l, fast, slow), type) *
                            number(b + size * offset(it->b, l, column, fast, slow), type);
-                store(c + size * offset(it->c, row, column, fast, slow), type, it->alpha[0] * sum);
+                int64_t out = offset(it->c, row / it->joined, column, fast, slow);
+                out += row % it->joined * it->joined_step;
+                store(c + size * out, type, it->alpha[0] * sum);
             }
     return own_products_++, SUCCESS;
 }

@@ -28,7 +28,12 @@ EXTENTS = [
     *[(1, 9, 40), (9, 1, 40), (5000, 1, 3), (1, 5000, 3), (64, 1, 4096), (1, 64, 4096)],
     *[(17, 19, 1), (700, 900, 1), (1000, 333, 8), (301, 2003, 7), (513, 129, 16)],
     *[(16, 16, 16), (7, 13, 200), (64, 64, 64), (33, 65, 127), (100, 20, 65)],
+    # Few vectors.
+    *[(1001, 3, 700), (4, 2053, 333), (8, 67, 4097), (803, 7, 1025), (2, 64, 1024), (6, 9000, 64)],
 ]
+
+
+CONJUGATED = [(40, 30, 20), (1, 200, 90), (200, 1, 90), (700, 800, 4), (300, 6, 250), (3, 500, 140)]
 
 
 def numbers(torch: Any, shape: tuple[int, ...], dtype: str) -> Any:
@@ -106,6 +111,17 @@ def test_every_layout_type_and_extent(
                     check(torch, product.execute(), a, b, dtype, alpha)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_and_a_batch_of_matrices_between_whose_rows_are_those_of_others(dtype: str) -> None:
+    torch = library("torch")
+    for vectors, rows, depth, batch in [(1, 70, 300, 4), (1, 1000, 65, 3), (5, 333, 257, 2)]:
+        turned = numbers(torch, (depth, rows, batch), dtype).permute(2, 1, 0)
+        b = matrix(torch, depth, vectors, dtype, random.choice(LAYOUTS))
+        for left, right in [(turned, b), (b.mT, turned.mT)]:
+            with own_product(left, right) as product:
+                check(torch, product.execute(), left, right, dtype)
+
+
 @pytest.mark.parametrize("batch", [2, 4, 12])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8"])
 def test_batches_of_small_elements_that_are_turned(dtype: str, batch: int) -> None:
@@ -153,7 +169,7 @@ def test_a_call_of_cublas_in_a_graph_and_on_a_stream() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("extents", [(40, 30, 20), (1, 200, 90), (200, 1, 90), (700, 800, 4)])
+@pytest.mark.parametrize("extents", CONJUGATED)
 def test_conjugation(extents: tuple[int, int, int], dtype: str, kind: str) -> None:
     torch = library("torch")
     rows, columns, depth = extents
@@ -164,7 +180,7 @@ def test_conjugation(extents: tuple[int, int, int], dtype: str, kind: str) -> No
             check(torch, product.execute(), *values, dtype, 1 - 2j)
 
 
-@pytest.mark.parametrize("extents", [(20, 30, 40), (1, 300, 40), (300, 1, 40), (2000, 900, 5)])
+@pytest.mark.parametrize("extents", [*CONJUGATED, (2000, 900, 5)])
 def test_what_is_no_number_stays_where_it_is(extents: tuple[int, int, int]) -> None:
     torch = library("torch")
     rows, columns, depth = extents

@@ -13,6 +13,10 @@ enum { MAX_RANK = 48, FEW = 4 };
 // few dimensions, whose copies are small, because less code starts sooner.
 enum { THREADS = 256, ROUNDS = 8, FEW_ROUNDS = 4 };
 
+// Of these kernels a multiprocessor has room for so many blocks. With more registers the compiler
+// would load all of the argument first.
+enum { BLOCKS = 8 };
+
 // A copy of one array to another, in tiles. A block reads a tile along the fastest dimension of the
 // source and writes it along the fastest of the target, so that both sides access neighbours in
 // memory. Where these are two dimensions, the tile is turned in shared memory.
@@ -208,7 +212,7 @@ __device__ void copy(typename Elements::Word* to, const typename Elements::Word*
         __shared__ Elements::Unit shared[THREADS * ROUNDS * 3 / 2];                               \
         copy<ROUNDS, Elements>(to, from, arguments, blockIdx.x, gridDim.x, shared);               \
     }                                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                         \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                 \
         copies_##name(Copies<Elements::Word> arguments) {                                         \
         extern __shared__ uint4 room[];                                                           \
         const Count first_blocks = gridDim.x - arguments.second_blocks;                           \

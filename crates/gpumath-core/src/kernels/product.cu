@@ -25,8 +25,11 @@ struct Product {
     // Whether 16 bytes can be loaded and stored at once along the dimension of stride 1.
     Integer is_packed_a, is_packed_b, is_packed_c;
     Integer is_conjugated_a, is_conjugated_b;
-    // Of a matrix and a vector: how many threads go along the outputs.
+    // Of a matrix and vectors: how many threads go along the outputs.
     Integer lanes;
+    // And how many entries of a batch are neighbouring rows of the matrix, and how far these are
+    // apart in the result. From one row to the next, c counts the rows of an entry.
+    Integer joined, joined_step;
     double alpha[2];
 };
 
@@ -149,6 +152,14 @@ __device__ void store(Result* to, Sum sum, const Product& product) {
     Result result;
     narrow(scaled(sum, product), result);
     *to = result;
+}
+
+// How far a row of the result of a matrix and vectors is from the first one.
+__device__ Integer row_offset(Integer row, const Product& product) {
+    if (product.joined == 1) {
+        return row * product.c[0];
+    }
+    return row / product.joined * product.c[0] + row % product.joined * product.joined_step;
 }
 
 // As many elements as 16 bytes have, and how many such loads a thread has under way at a time.

@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use smallvec::SmallVec;
+
 use crate::tensor::{BatchDims, DType};
 
 /// Threads of a block.
@@ -17,12 +19,19 @@ const SMALL_EDGE: i64 = 16;
 const THIN_ROWS: i64 = 128;
 const THIN_ROWS_OF_HALVES: i64 = 64;
 const THIN_WORDS: i64 = 16;
+/// A few vectors are not more than these, and the matrix beside them has so many elements and such
+/// long sums at least.
+const FEW: i64 = 8;
+const FEW_ELEMENTS: i64 = 1 << 16;
+const FEW_DEPTH: i64 = 64;
+/// A thread adds up 4 rows of such products, or 2 if the sums of one row take more bytes.
+const FEW_SUMS: i64 = 32;
 /// Steps of a sum that a thread takes at a time, in products of a matrix and a vector.
 const UNROLLED: i64 = 4;
 /// Blocks that fill a large GPU.
 const MANY_BLOCKS: i64 = 264;
-/// More times than a thread should wait for memory.
-const MANY_ROUNDS: i64 = 8;
+/// Words of a column that are few.
+const SHORT_COLUMN: i64 = 64;
 /// Bytes of a sector of memory, which the GPU loads at least.
 const SECTOR: i64 = 32;
 
@@ -43,6 +52,86 @@ pub(crate) struct StridedProduct {
     pub(crate) alignment: usize,
 }
 
+/// A product as the kernels take it: they store neighbours along rows, and vectors are columns.
+/// Each matrix has its steps along rows, columns or depth first, then those of the batch.
+#[derive(Clone, Copy, Debug)]
+struct Arranged {
+    is_transposed: bool,
+    rows: i64,
+    columns: i64,
+    a: [i64; 4],
+    b: [i64; 4],
+    c: [i64; 4],
+    is_conjugated: [i64; 2],
+    /// Entries of the faster dimension of the batch, and of both.
+    entries: i64,
+    copies: i64,
+    joined: [i64; 2],
+}
+
+impl StridedProduct {
+    fn is_vector(&self) -> bool {
+        self.rows == 1 || self.columns == 1
+    }
+
+    /// Whether one of the factors is a few vectors, and there are kernels for that.
+    fn are_few_vectors(&self) -> bool {
+        let is_known = matches!(
+            self.dtype,
+            DType::Float32 | DType::Float64 | DType::Complex64 | DType::Complex128
+        );
+        let (few, many) = (self.rows.min(self.columns), self.rows.max(self.columns));
+        let is_matrix = many >= FEW_DEPTH
+            && self.depth >= FEW_DEPTH
+            && many.saturating_mul(self.depth) >= FEW_ELEMENTS;
+        is_known && (2..=FEW).contains(&few) && is_matrix
+    }
+
+    fn arranged(&self) -> Arranged {
+        let mut dims: SmallVec<[_; 2]> = self.batch.iter().rev().copied().collect();
+        let [[a_row, a_depth], [b_depth, b_column], [c_row, c_column]] = self.strides;
+        let are_vectors = self.is_vector() || self.are_few_vectors();
+        let is_transposed = if are_vectors {
+            self.columns > self.rows
+        } else {
+            distance(c_row) < distance(c_column)
+        };
+        let steps = |matrix: usize, first: i64, second: i64| {
+            let step = |dim: usize| dims.get(dim).map_or(0, |dim| dim.strides[matrix]);
+            [first, second, step(0), step(1)]
+        };
+        let (mut rows, columns, mut a, mut b, mut c) = if is_transposed {
+            let factors = (steps(1, b_column, b_depth), steps(0, a_depth, a_row));
+            (self.columns, self.rows, factors.0, factors.1, steps(2, c_column, c_row))
+        } else {
+            let factors = (steps(0, a_row, a_depth), steps(1, b_depth, b_column));
+            (self.rows, self.columns, factors.0, factors.1, steps(2, c_row, c_column))
+        };
+        let mut is_conjugated = self.conjugate.map(i64::from);
+        if is_transposed {
+            is_conjugated.reverse();
+        }
+        // One product of the vectors and a matrix, between whose rows those of other entries lie.
+        let mut joined = [1, 0];
+        let between = dims.first().filter(|dim| a[0] == dim.extent * a[2]);
+        if let Some(extent) = between.map(|dim| dim.extent)
+            && are_vectors
+            && (rows > 1 && a[2] != 0 && b[2] == 0)
+        {
+            joined = [extent, c[2]];
+            rows *= extent;
+            a[0] = a[2];
+            for steps in [&mut a, &mut b, &mut c] {
+                (steps[2], steps[3]) = (steps[3], 0);
+            }
+            dims.remove(0);
+        }
+        let entries = dims.first().map_or(1, |dim| dim.extent);
+        let copies = dims.iter().map(|dim| dim.extent).product();
+        Arranged { is_transposed, rows, columns, a, b, c, is_conjugated, entries, copies, joined }
+    }
+}
+
 /// How a product is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -54,6 +143,10 @@ pub(crate) enum Way {
     Rows,
     /// Likewise, along columns.
     Columns,
+    /// Of a matrix and a few vectors, along rows.
+    FewRows,
+    /// Likewise, along columns.
+    FewColumns,
 }
 
 /// The argument of the kernels.
@@ -73,6 +166,8 @@ struct Arguments {
     is_packed: [i64; 3],
     is_conjugated: [i64; 2],
     lanes: i64,
+    /// How many entries of a batch are neighbouring rows, and their step in the result.
+    joined: [i64; 2],
     alpha: [f64; 2],
 }
 
@@ -93,7 +188,7 @@ impl ProductCall {
 
     /// Describes a product; `None` if there is no kernel for its types, addresses or batch.
     pub(crate) fn of(product: &StridedProduct) -> Option<Self> {
-        let StridedProduct { dtype, result, .. } = *product;
+        let StridedProduct { dtype, result, depth, .. } = *product;
         let is_known = match dtype {
             DType::Int8 => result == DType::Int32,
             DType::Float16
@@ -104,33 +199,13 @@ impl ProductCall {
             | DType::Complex128 => result == dtype,
             _ => false,
         };
-        let dims: Vec<_> = product.batch.iter().rev().copied().collect();
         // A kernel loads a complex number as a whole, whose address need not be a multiple of that.
         let is_aligned = product.alignment.is_multiple_of(dtype.size());
-        if !is_known || !is_aligned || dims.len() > 2 {
+        if !is_known || !is_aligned || product.batch.iter().count() > 2 {
             return None;
         }
-        // The kernels store neighbours along rows, and take a vector for one column.
-        let [[a_row, a_depth], [b_depth, b_column], [c_row, c_column]] = product.strides;
-        let is_vector = product.rows == 1 || product.columns == 1;
-        let is_transposed =
-            if is_vector { product.columns != 1 } else { distance(c_row) < distance(c_column) };
-        let entries = dims.first().map_or(1, |dim| dim.extent);
-        let steps = |matrix: usize, first: i64, second: i64| {
-            let step = |dim: usize| dims.get(dim).map_or(0, |dim| dim.strides[matrix]);
-            [first, second, step(0), step(1)]
-        };
-        let (rows, columns, a, b, c) = if is_transposed {
-            let factors = (steps(1, b_column, b_depth), steps(0, a_depth, a_row));
-            (product.columns, product.rows, factors.0, factors.1, steps(2, c_column, c_row))
-        } else {
-            let factors = (steps(0, a_row, a_depth), steps(1, b_depth, b_column));
-            (product.rows, product.columns, factors.0, factors.1, steps(2, c_row, c_column))
-        };
-        let mut conjugate = product.conjugate.map(i64::from);
-        if is_transposed {
-            conjugate.reverse();
-        }
+        let arranged = product.arranged();
+        let Arranged { rows, columns, a, b, c, copies, .. } = arranged;
         let per_word = WORD / dtype.size() as i64;
         let per_result = WORD / result.size() as i64;
         let is_packed = |steps: [i64; 4], fast: usize, count: i64| {
@@ -138,17 +213,27 @@ impl ProductCall {
                 && steps[fast] == 1
                 && (0..4).all(|index| index == fast || steps[index] % count == 0)
         };
-        let depth = product.depth;
+        let is_vector = product.is_vector();
         let by_rows = rows == 1 || distance(a[1]) < distance(a[0]);
-        let copies = dims.iter().map(|dim| dim.extent).product::<i64>();
         let (way, tile, lanes, packed) = if is_vector && by_rows {
             let lanes = lanes_along_rows(rows.saturating_mul(copies), depth, per_word);
             let packed = [is_packed(a, 1, per_word), is_packed(b, 0, per_word), false];
             (Way::Rows, [lanes, 1], lanes, packed)
         } else if is_vector {
             let words = ((rows + per_word - 1) / per_word).saturating_mul(copies);
-            let lanes = lanes_along_columns(words, depth, dtype.size() as i64 * per_word);
+            let lanes = lanes_along_columns(words, depth, MANY_BLOCKS);
             (Way::Columns, [lanes * per_word, 1], lanes, [is_packed(a, 0, per_word), false, false])
+        } else if product.are_few_vectors() && by_rows {
+            let size = dtype.size() as i64 * if columns > FEW / 2 { FEW } else { FEW / 2 };
+            let at_once = if size > FEW_SUMS { 2 } else { 4 };
+            let lanes = lanes_of_groups(rows.saturating_mul(copies) / at_once, depth / per_word);
+            let packed = [is_packed(a, 1, per_word), false, false];
+            (Way::FewRows, [lanes * at_once, FEW], lanes, packed)
+        } else if product.are_few_vectors() {
+            let words = ((rows + per_word - 1) / per_word).saturating_mul(copies);
+            let lanes = lanes_along_columns(words, depth, MANY_BLOCKS / 2);
+            let packed = [is_packed(a, 0, per_word), false, false];
+            (Way::FewColumns, [lanes * per_word, FEW], lanes, packed)
         } else if depth <= Self::THIN_DEPTH && is_large(rows, columns, copies) {
             let rows = if per_result == 8 { THIN_ROWS_OF_HALVES } else { THIN_ROWS };
             let tile = [rows, THIN_WORDS * per_result];
@@ -167,16 +252,17 @@ impl ProductCall {
             depth,
             column_tiles,
             row_tiles,
-            entries,
+            entries: arranged.entries,
             a,
             b,
             c,
             is_packed: packed.map(i64::from),
-            is_conjugated: conjugate,
+            is_conjugated: arranged.is_conjugated,
             lanes,
+            joined: arranged.joined,
             alpha: [1.0, 0.0],
         };
-        Some(Self { arguments, dtype, way, is_transposed })
+        Some(Self { arguments, dtype, way, is_transposed: arranged.is_transposed })
     }
 
     /// The most that is a small depth.
@@ -184,97 +270,6 @@ impl ProductCall {
 
     pub(crate) fn way(&self) -> Way {
         self.way
-    }
-
-    /// Whether the kernel takes less time than cuBLASLt, which needs so many `copies` of matrices.
-    /// The limits are those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
-    /// `has_tensor_cores` says that float32 may be multiplied with less precision.
-    pub(crate) fn is_faster(&self, copies: usize, has_tensor_cores: bool) -> bool {
-        let Arguments { tiles, rows, columns, depth, lanes, entries, is_packed, a, b, .. } =
-            self.arguments;
-        let is_copied = copies > 0;
-        let is_single = self.dtype == DType::Float32;
-        let is_half = matches!(self.dtype, DType::Float16 | DType::BFloat16);
-        let is_int8 = self.dtype == DType::Int8;
-        let is_wide = !is_single && !is_half && !is_int8;
-        let is_complex64 = self.dtype == DType::Complex64;
-        let is_large = rows.saturating_mul(columns) >= 1 << 22;
-        let elements = rows.saturating_mul(depth);
-        let results = rows.saturating_mul(columns).saturating_mul(entries);
-        // A copy of a matrix of large elements takes longer than a thread waits for them.
-        let is_matrix_copied = is_copied && is_wide && is_packed[0] == 0;
-        let most_rounds = if is_matrix_copied { 4 * MANY_ROUNDS } else { MANY_ROUNDS };
-        // cuBLASLt shares the products of a sum among blocks where there is no batch.
-        let is_batch_of_sums = entries > 1 && depth >= 512 && tiles <= MANY_BLOCKS / 2;
-        match self.way {
-            Way::Small if is_batch_of_sums && (is_single || is_complex64) && !has_tensor_cores => {
-                true
-            }
-            Way::Small if is_copied && is_wide => depth <= 64 && tiles <= MANY_BLOCKS,
-            Way::Small if is_copied => {
-                let is_plain_single = is_single && !has_tensor_cores;
-                depth <= 64 && tiles <= 2 * MANY_BLOCKS
-                    || depth <= 256 && tiles <= MANY_BLOCKS / 2
-                    || is_plain_single && depth <= 1024 && tiles <= MANY_BLOCKS / 4
-            }
-            Way::Small if is_wide && !(is_complex64 && depth >= 8) => false,
-            // cuBLASLt multiplies halves by tensor cores.
-            Way::Small => depth <= if is_half { 32 } else { 64 } && tiles <= MANY_BLOCKS / 2,
-            Way::Thin if depth <= 2 => {
-                is_copied || is_single || !is_wide && is_large || is_wide && entries > 1
-            }
-            Way::Thin if depth <= 8 && is_single => {
-                is_copied && (!has_tensor_cores || rows.saturating_mul(columns) <= 1 << 19)
-            }
-            // There are kernels of cuBLASLt for two orders of the factors. Those for factors whose
-            // depth is not fast take less time than ours, and the others more.
-            Way::Thin if depth <= 8 && is_int8 && is_copied => {
-                let extents = [rows, columns, 4 * depth];
-                !(results >= 1 << 24 && extents.iter().all(|extent| extent % 16 == 0))
-            }
-            Way::Thin if depth <= 8 && is_int8 => is_large && (a[1], b[0]) == (1, 1),
-            Way::Thin if depth <= 8 => is_copied && is_wide && results < 1 << 22,
-            Way::Thin => false,
-            Way::Rows | Way::Columns if self.rounds() > most_rounds => false,
-            // Entries of a batch share what is loaded at once, so each loads it again.
-            Way::Rows if is_copied && is_wide && entries > 1 && a[1] >= entries => {
-                elements.saturating_mul(entries) < 1 << 20
-            }
-            Way::Rows if is_copied && is_half => elements.saturating_mul(entries) < 1 << 20,
-            // Rows that are all the same stay in the cache.
-            Way::Rows if is_copied => is_packed[1] != 0 || elements < 1 << 24 || a[0] == 0,
-            Way::Rows => {
-                let is_number = rows == 1 && (is_single || !is_half && depth >= 8);
-                let are_few = (tiles <= MANY_BLOCKS || is_int8) && (rows > 1 || !is_half);
-                let are_few_long_rows = lanes == 1 && depth >= 512 && are_few;
-                is_number || are_few_long_rows || is_single && depth <= 8
-            }
-            // Only the vector is copied where the matrix is packed.
-            Way::Columns if is_copied => is_packed[0] == 0 || elements < 1 << 22,
-            Way::Columns => {
-                let are_few_vectors = entries > 1
-                    && depth >= 512
-                    && (is_single && rows >= WARP && elements <= 1 << 20
-                        || is_complex64 && elements <= 1 << 25);
-                is_single && depth <= 2 || is_int8 && depth >= 512 || are_few_vectors
-            }
-        }
-    }
-
-    /// How many times a thread that adds up a part of a long sum waits for memory, where other
-    /// blocks do not keep the memory busy. It waits longer for elements that are loaded one by one.
-    fn rounds(&self) -> i64 {
-        let Arguments { tiles, depth, lanes, is_packed, .. } = self.arguments;
-        let threads = THREADS / lanes;
-        if tiles >= MANY_BLOCKS / 2 {
-            return 0;
-        }
-        let elements = match self.way {
-            Way::Rows => WORD / self.dtype.size() as i64,
-            _ => 1,
-        };
-        let rounds = depth / (threads * elements * UNROLLED);
-        if is_packed[0] != 0 { rounds } else { 2 * rounds }
     }
 
     /// Products of numbers that the kernel computes, those beyond the matrices included.
@@ -299,77 +294,50 @@ impl ProductCall {
 
     /// The code for the element type, and the name of the kernel.
     pub(super) fn kernel(&self) -> (&'static str, &'static CStr) {
+        macro_rules! code {
+            ($file:literal, $kind:literal) => {
+                concat!(include_str!(concat!("generated/", $file, $kind, ".ptx")), "\0")
+            };
+        }
+        macro_rules! name {
+            ($way:literal, $kind:literal) => {
+                CStr::from_bytes_with_nul(concat!($way, "_", $kind, "\0").as_bytes())
+                    .unwrap_or_default()
+            };
+        }
         macro_rules! kernels {
-            ($type:literal, $small:literal, $thin:literal, $rows:literal, $columns:literal) => {
-                (
-                    concat!(include_str!(concat!("generated/product_", $type, ".ptx")), "\0"),
-                    match self.way {
-                        Way::Small => $small,
-                        Way::Thin => $thin,
-                        Way::Rows => $rows,
-                        Way::Columns => $columns,
-                    },
-                )
+            ($kind:literal) => {
+                match self.way {
+                    Way::Thin => (code!("product_", $kind), name!("thin", $kind)),
+                    Way::Rows => (code!("product_", $kind), name!("rows", $kind)),
+                    Way::Columns => (code!("product_", $kind), name!("columns", $kind)),
+                    _ => (code!("product_", $kind), name!("small", $kind)),
+                }
+            };
+        }
+        macro_rules! wide_kernels {
+            ($kind:literal) => {
+                match (self.way, self.arguments.columns <= FEW / 2) {
+                    (Way::FewRows, true) => (code!("product_few_", $kind), name!("rows4", $kind)),
+                    (Way::FewRows, _) => (code!("product_few_", $kind), name!("rows8", $kind)),
+                    (Way::FewColumns, true) => {
+                        (code!("product_few_", $kind), name!("columns4", $kind))
+                    }
+                    (Way::FewColumns, _) => {
+                        (code!("product_few_", $kind), name!("columns8", $kind))
+                    }
+                    _ => kernels!($kind),
+                }
             };
         }
         match self.dtype {
-            DType::Float16 => {
-                kernels!(
-                    "float16",
-                    c"small_float16",
-                    c"thin_float16",
-                    c"rows_float16",
-                    c"columns_float16"
-                )
-            }
-            DType::BFloat16 => {
-                kernels!(
-                    "bfloat16",
-                    c"small_bfloat16",
-                    c"thin_bfloat16",
-                    c"rows_bfloat16",
-                    c"columns_bfloat16"
-                )
-            }
-            DType::Float32 => {
-                kernels!(
-                    "float32",
-                    c"small_float32",
-                    c"thin_float32",
-                    c"rows_float32",
-                    c"columns_float32"
-                )
-            }
-            DType::Float64 => {
-                kernels!(
-                    "float64",
-                    c"small_float64",
-                    c"thin_float64",
-                    c"rows_float64",
-                    c"columns_float64"
-                )
-            }
-            DType::Complex64 => {
-                kernels!(
-                    "complex64",
-                    c"small_complex64",
-                    c"thin_complex64",
-                    c"rows_complex64",
-                    c"columns_complex64"
-                )
-            }
-            DType::Int8 => {
-                kernels!("int8", c"small_int8", c"thin_int8", c"rows_int8", c"columns_int8")
-            }
-            _ => {
-                kernels!(
-                    "complex128",
-                    c"small_complex128",
-                    c"thin_complex128",
-                    c"rows_complex128",
-                    c"columns_complex128"
-                )
-            }
+            DType::Float16 => kernels!("float16"),
+            DType::BFloat16 => kernels!("bfloat16"),
+            DType::Int8 => kernels!("int8"),
+            DType::Float32 => wide_kernels!("float32"),
+            DType::Float64 => wide_kernels!("float64"),
+            DType::Complex64 => wide_kernels!("complex64"),
+            _ => wide_kernels!("complex128"),
         }
     }
 }
@@ -401,18 +369,32 @@ fn lanes_along_rows(rows: i64, depth: i64, per_word: i64) -> i64 {
     THREADS / threads
 }
 
-/// How many words of a column a block multiplies by elements of a vector: as few as fill a GPU with
-/// blocks, and sectors with words, if sums are long enough for the other threads.
-fn lanes_along_columns(words: i64, depth: i64, word: i64) -> i64 {
-    let parts = (((depth + UNROLLED - 1) / UNROLLED).max(1) as u64).next_power_of_two();
-    let most_parts = (parts as i64).min(THREADS * word / SECTOR);
-    let mut lanes = (THREADS / most_parts).max(WARP);
-    while lanes > THREADS / most_parts && words / lanes < MANY_BLOCKS {
+/// How many times a block adds up a few rows beside each other: few enough that blocks fill a GPU,
+/// and that a row has work for the other threads.
+fn lanes_of_groups(groups: i64, words: i64) -> i64 {
+    let mut lanes = THREADS / WARP;
+    while lanes > 1 && groups / lanes < MANY_BLOCKS / 2 && words > THREADS / lanes {
         lanes /= 2;
     }
     lanes
 }
 
+/// How many words of a column a block multiplies by elements of vectors: as few as fill a GPU with
+/// so many blocks, and sectors with words, if sums are long enough for the other threads.
+fn lanes_along_columns(words: i64, depth: i64, blocks: i64) -> i64 {
+    let parts = (((depth + UNROLLED - 1) / UNROLLED).max(1) as u64).next_power_of_two();
+    // The few blocks of a short column share sectors, because they wait for latency alone.
+    let sector = if words <= SHORT_COLUMN { WORD } else { SECTOR };
+    let most_parts = (parts as i64).min(THREADS * WORD / sector);
+    let mut lanes = (THREADS / most_parts).max(WARP);
+    while lanes > THREADS / most_parts && words / lanes < blocks {
+        lanes /= 2;
+    }
+    lanes
+}
+
+#[path = "product_choice.rs"]
+mod choice;
 #[cfg(test)]
 #[path = "product_tests.rs"]
 mod tests;

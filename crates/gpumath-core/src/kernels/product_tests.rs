@@ -59,6 +59,36 @@ fn vectors_are_multiplied_along_what_is_fast() {
 }
 
 #[test]
+fn a_few_vectors_share_the_matrix() {
+    let rows = call([8192, 4, 4096], [[4096, 1], [4, 1], [4, 1]]);
+    assert_eq!((rows.way, rows.is_transposed, rows.arguments.lanes), (Way::FewRows, false, 8));
+    assert_eq!((rows.arguments.row_tiles, rows.arguments.is_packed), (256, [1, 0, 0]));
+    let columns = call([8, 4096, 1000], [[1000, 1], [4096, 1], [4096, 1]]);
+    assert_eq!((columns.way, columns.is_transposed), (Way::FewColumns, true));
+    assert_eq!((columns.arguments.rows, columns.arguments.columns), (4096, 8));
+    assert_eq!((columns.arguments.lanes, columns.arguments.row_tiles), (4, 256));
+    assert_eq!(call([8, 40, 4096], [[4096, 1], [40, 1], [40, 1]]).way, Way::Small);
+    let halves = product(DType::Float16, [8, 4096, 1000], [[1000, 1], [4096, 1], [4096, 1]]);
+    assert_eq!(ProductCall::of(&halves).unwrap().way, Way::Small);
+}
+
+#[test]
+fn entries_between_rows_are_rows() {
+    let mut turned = product(DType::Float32, [1, 64, 8192], [[0, 1], [256, 4], [0, 1]]);
+    turned.batch = BatchDims::merged([BatchDim { extent: 4, strides: [0, 1, 64] }]);
+    let joined = ProductCall::of(&turned).unwrap();
+    assert_eq!(
+        (joined.way, joined.arguments.rows, joined.arguments.tiles),
+        (Way::Columns, 256, 64)
+    );
+    assert_eq!((joined.arguments.a, joined.arguments.c[0]), ([1, 256, 0, 0], 1));
+    assert_eq!((joined.arguments.joined, joined.arguments.entries), ([4, 64], 1));
+    // Each entry has a vector of its own.
+    turned.batch = BatchDims::merged([BatchDim { extent: 4, strides: [8192, 1, 64] }]);
+    assert_eq!(ProductCall::of(&turned).unwrap().arguments.joined, [1, 0]);
+}
+
+#[test]
 fn it_is_first_where_it_was_faster() {
     let first = |extents, strides, copies| call(extents, strides).is_faster(copies, false);
     let by_rows = |[rows, columns, depth]: [i64; 3]| {
@@ -91,11 +121,25 @@ fn it_is_first_where_it_was_faster() {
     let is_faster = |rows| ProductCall::of(&halves(rows)).unwrap().is_faster(1, false);
     assert!(is_faster(4096) && !is_faster(32768));
     // Long sums in a batch.
-    let mut batch = product(DType::Float32, [64, 8, 4096], [[4096, 1], [8, 1], [8, 1]]);
-    batch.batch =
-        BatchDims::merged([BatchDim { extent: 4, strides: [64 * 4096, 8 * 4096, 64 * 8] }]);
-    let call = ProductCall::of(&batch).unwrap();
-    assert!(call.is_faster(0, false) && !call.is_faster(0, true));
+    for columns in [8, 16] {
+        let by_rows = [[4096, 1], [columns, 1], [columns, 1]];
+        let mut batch = product(DType::Float32, [64, columns, 4096], by_rows);
+        let steps = [64 * 4096, columns * 4096, 64 * columns];
+        batch.batch = BatchDims::merged([BatchDim { extent: 4, strides: steps }]);
+        let call = ProductCall::of(&batch).unwrap();
+        assert!(call.is_faster(0, false) && !call.is_faster(0, true));
+    }
+    // Few vectors, beside matrices that fill a GPU and others.
+    for (extents, is_faster) in [
+        ([4, 8192, 1000], true),
+        ([4, 4096, 4096], true),
+        ([1000, 4, 8192], false),
+        ([64, 4, 8192], false),
+        ([1000, 8, 64], true),
+    ] {
+        let found = [false, true].map(|has| call(extents, by_rows(extents)).is_faster(0, has));
+        assert_eq!(found, [is_faster, is_faster && extents[2] == 64], "{extents:?}");
+    }
 }
 
 #[test]
@@ -132,8 +176,14 @@ fn the_kernels_take_the_structure() {
     ] {
         let strides = [[8, 1], [8, 1], [8, 1]];
         let mut call = ProductCall::of(&product(dtype, [8, 8, 8], strides)).unwrap();
-        for way in [Way::Small, Way::Thin, Way::Rows, Way::Columns] {
+        let mut ways = vec![(Way::Small, 8), (Way::Thin, 8), (Way::Rows, 8), (Way::Columns, 8)];
+        if dtype.size() >= 4 {
+            let few = [Way::FewRows, Way::FewColumns];
+            ways.extend(few.iter().flat_map(|&way| [(way, 4), (way, 8)]));
+        }
+        for (way, columns) in ways {
             call.way = way;
+            call.arguments.columns = columns;
             let (ptx, name) = call.kernel();
             let size = ProductCall::ARGUMENTS_SIZE;
             let parameter = format!("{}_param_3[{size}]", name.to_str().unwrap());

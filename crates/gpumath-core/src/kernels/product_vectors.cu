@@ -59,7 +59,7 @@ __device__ void multiply_rows(Result* to, const Element* left, const Element* ri
             __syncthreads();
         }
         if (place == 0 && row < product.rows) {
-            store(tile.c + row * product.c[0], sum, product);
+            store(tile.c + row_offset(row, product), sum, product);
         }
     }
 }
@@ -128,7 +128,7 @@ __device__ void multiply_columns(Result* to, const Element* left, const Element*
 #pragma unroll
             for (int j = 0; j < Some::COUNT; ++j) {
                 if (row + j < product.rows) {
-                    store(tile.c + (row + j) * product.c[0], sums[j], product);
+                    store(tile.c + row_offset(row + j, product), sums[j], product);
                 }
             }
         }

@@ -82,11 +82,13 @@ impl KernelMatmul {
     }
 }
 
-/// Describes a product by its strides. A few vectors that have one matrix in common stay vectors
-/// where sums are long: each fills the GPU, and one small product of matrices would not.
+/// Describes a product by its strides. A few vectors of small elements that have one matrix in
+/// common stay vectors where sums are long: each fills the GPU, and one small product of matrices
+/// would not. There are kernels for a few vectors of larger elements.
 fn strided(problem: &MatmulProblem) -> StridedProduct {
     let given = problem.geometry();
-    let are_few_vectors = (given.rows == 1 || given.columns == 1)
+    let are_few_vectors = problem.types.a.size() < 4
+        && (given.rows == 1 || given.columns == 1)
         && given.depth >= LONG_DEPTH
         && given.rows.saturating_mul(given.columns).saturating_mul(given.depth) <= SMALL_MATRIX
         && given.batch.count() <= FEW_VECTORS;

@@ -1,5 +1,6 @@
 //! Products on a GPU, by cuBLASLt, or by cuBLAS where that is faster.
 
+mod choice;
 mod codes;
 mod gemm;
 mod product;

@@ -5,6 +5,7 @@ use gpumath_sys::generated::cublaslt;
 use super::super::geometry::{MATRICES, Matrix};
 use super::super::problem::{InputRole, MatmulProblem, OutputRole};
 use super::super::types::is_narrow;
+use super::choice::{CANDIDATES, Preference};
 use super::codes::{data_type, emulation, layout, operation, preference};
 use super::route::{Columns, Route};
 use crate::error::{Error, Result};
@@ -189,7 +190,9 @@ impl Product {
             preference
         };
         let limit = search.limit.clamp(1, MAX_ALGORITHMS);
-        let mut results = vec![FoundAlgorithm::default(); limit as usize];
+        let own_preference = Preference::of(problem, route);
+        let count = own_preference.map_or(limit, |_| limit.max(CANDIDATES));
+        let mut results = vec![FoundAlgorithm::default(); count as usize];
         let mut found = 0_i32;
         // SAFETY: the descriptors are alive, and there is room for as many results as are asked
         // for.
@@ -203,7 +206,7 @@ impl Product {
                 self.addend.get(),
                 self.result.get(),
                 preference.get(),
-                limit,
+                count,
                 results.as_mut_ptr() as usize,
                 &raw mut found as usize;
                 |_| describe_problem(problem)
@@ -217,6 +220,10 @@ impl Product {
                 describe_problem(problem)
             )));
         }
+        if let Some(preference) = own_preference {
+            preference.apply(&mut results);
+        }
+        results.truncate(limit as usize);
         Ok(results)
     }
 }

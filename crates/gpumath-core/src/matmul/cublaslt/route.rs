@@ -23,6 +23,7 @@
 
 use smallvec::SmallVec;
 
+use self::copies::is_copy_slower;
 use super::super::block_scaling::bytes_of;
 use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
@@ -37,11 +38,6 @@ use crate::tensor::{BatchDim, BatchDims, DType, Layout};
 
 /// Copies of so many bytes take less time in one kernel than in two that take larger elements.
 const SMALL_COPIES: usize = 2 << 20;
-
-/// Elements of matrices beside which vectors with gaps are copied: of elements of two bytes, and of
-/// others in rows that are multiplied by the vector.
-const LARGE_OF_HALVES: i64 = 1 << 24;
-const LARGE_BY_ROWS: i64 = 1 << 25;
 
 /// What factors of 8 bits are copied for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,21 +58,6 @@ impl Demands {
             _ => &[Self::Fewest, Self::Documented],
         }
     }
-}
-
-/// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
-/// in and it multiplies the copies. Its kernels for any order have no tensor cores. By the times of
-/// kernels in `benchmarks/host/matmul_grid.py` on an H200, a copy costs about 5 µs and 1 µs for a
-/// megabyte, and these kernels take about 20 ns longer for a million products of numbers, about
-/// 33 ns longer for each product of a sum, and 0.6 µs less for a million numbers of the result.
-fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
-    let Geometry { rows, columns, depth, .. } = *geometry;
-    let entries = geometry.batch.count() as i64;
-    let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
-    let sum = depth.saturating_mul(1_650_000);
-    let results = rows.saturating_mul(columns).saturating_mul(entries);
-    let copying = bytes.saturating_mul(50).saturating_add(results.saturating_mul(32));
-    work.max(sum) < copying.saturating_add(250 << 20)
 }
 
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
@@ -156,22 +137,6 @@ impl Candidate {
             && step >= length.max(1)
             && step % unit == 0;
         is_plain.then_some(Columns { are_rows: by_rows, length, count, step })
-    }
-
-    /// Whether it is a vector with gaps between its elements, beside a large matrix: kernels of
-    /// cuBLASLt for vectors without gaps save more time than a copy takes.
-    fn is_slow_vector(&self, geometry: &Geometry) -> bool {
-        let (along, others, step) = match self.matrix {
-            Matrix::A => (1, geometry.columns, geometry.strides(Matrix::B)[0]),
-            Matrix::B => (0, geometry.rows, geometry.strides(Matrix::A)[1]),
-            _ => return false,
-        };
-        let entries = geometry.batch.count() as i64;
-        let elements = others.saturating_mul(geometry.depth).saturating_mul(entries);
-        let is_large = self.dtype.size() == 2 && elements >= LARGE_OF_HALVES
-            || step == 1 && elements >= LARGE_BY_ROWS;
-        let has_gaps = self.given[along] > 1 && self.strides[along] != 1;
-        self.given[1 - along] == 1 && has_gaps && is_large
     }
 
     /// Describes a copy without gaps.
@@ -357,14 +322,17 @@ impl Choice {
             let is_free =
                 order.is_none() || any_order && matches!(candidate.matrix, Matrix::A | Matrix::B);
             let found = match order {
-                _ if candidate.is_slow_vector(geometry) => None,
+                _ if candidate.is_slow(geometry) => None,
                 Some(by_rows) if !is_free => candidate.columns(by_rows, unit),
                 _ => [true, false].into_iter().find_map(|by| candidate.columns(by, unit)),
             };
             Some(found.map_or_else(
                 || {
                     size = size.saturating_add(candidate.size);
-                    let by_rows = order.filter(|_| !is_free).unwrap_or(is_transposed);
+                    let by_rows = order
+                        .filter(|_| !is_free)
+                        .or_else(|| candidate.is_fast_by_rows(problem, geometry))
+                        .unwrap_or(is_transposed);
                     (candidate.packed(by_rows, unit), true)
                 },
                 |columns| (columns, false),
@@ -481,6 +449,8 @@ impl Choice {
     }
 }
 
+#[path = "route_copies.rs"]
+mod copies;
 #[cfg(test)]
 #[path = "route_tests.rs"]
 mod tests;

@@ -40,6 +40,21 @@ fn no_order_of_factors_costs_a_copy() {
 }
 
 #[test]
+fn flat_products_of_float32_have_copies_whose_neighbours_are_of_one_step() {
+    let request = MatmulRequest::default();
+    let are_rows = |dtype: DType, depth: i64| {
+        let steps = [2 * depth, 2];
+        let views = [view(dtype, &[90, depth], &steps), view(dtype, &[depth, 80], &[320, 2])];
+        let route = route(&request, &views);
+        assert_eq!(copied(&route), [Matrix::A, Matrix::B]);
+        [Matrix::A, Matrix::B].map(|factor| route.columns(factor).unwrap().are_rows)
+    };
+    assert_eq!(are_rows(DType::Float32, 10), [false, true]);
+    assert_eq!(are_rows(DType::Float32, 20), [true, true]);
+    assert_eq!(are_rows(DType::Float64, 10), [true, true]);
+}
+
+#[test]
 fn a_conjugate_is_in_the_other_order_than_the_result() {
     let request = MatmulRequest { conjugate: [true, false], ..MatmulRequest::default() };
     let of = |a: [i64; 2]| {
@@ -230,4 +245,20 @@ fn epilogs_that_tell_rows_from_columns_see_columns() {
     assert!(!plain.is_transposed && copied(&plain).is_empty());
     request.output = Some(TensorView { ptr: 0x9_0000, ..view(DType::Float16, &[8, 24], &[24, 1]) });
     assert_eq!(copied(&route(&request, &views)), [Matrix::Result]);
+}
+
+#[test]
+fn a_few_vectors_of_halves_are_copied_if_they_are_not_aligned() {
+    let request = MatmulRequest::default();
+    let of = |dtype: DType, rows: i64, depth: i64| {
+        let views = [view(dtype, &[rows, depth], &[1, rows]), view(dtype, &[depth, 8], &[8, 1])];
+        let swapped = [view(dtype, &[8, depth], &[depth, 1]), view(dtype, &[depth, 4], &[4, 1])];
+        let right = route(&request, &swapped);
+        assert_eq!(copied(&right).is_empty(), right.columns(Matrix::B).unwrap().are_rows);
+        copied(&route(&request, &views))
+    };
+    assert_eq!(of(DType::BFloat16, 4, 4096), [Matrix::A]);
+    assert!(of(DType::BFloat16, 4, 1000).is_empty() && of(DType::BFloat16, 8, 4096).is_empty());
+    assert!(of(DType::BFloat16, 4, 4099).is_empty());
+    assert!(of(DType::Float32, 4, 4096).is_empty());
 }

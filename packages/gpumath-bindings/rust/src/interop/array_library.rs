@@ -205,6 +205,16 @@ fn checked_new<'py>(
     )))
 }
 
+/// Whether the elements follow each other in memory, the first index the fastest.
+fn is_in_fortran_order(layout: &Layout) -> bool {
+    let mut step = 1;
+    layout.shape.iter().zip(&layout.strides).all(|(&extent, &stride)| {
+        let expected = step;
+        step = i64::wrapping_mul(step, extent.max(1));
+        stride == expected
+    })
+}
+
 fn cupy_array<'py>(
     py: Python<'py>,
     layout: &Layout,
@@ -246,9 +256,15 @@ fn cupy_array<'py>(
         )));
     }
     let shape = PyTuple::new(py, &layout.shape)?;
-    let strides =
-        if layout.is_contiguous() { None } else { Some(byte_strides(py, layout, dtype)?) };
-    let array = cupy::ndarray(py, (&shape, code, &memory, strides.as_ref()))?;
+    // CuPy takes less time for an order than for strides.
+    let (strides, order) = if layout.is_contiguous() {
+        (None, intern!(py, "C"))
+    } else if is_in_fortran_order(layout) {
+        (None, intern!(py, "F"))
+    } else {
+        (Some(byte_strides(py, layout, dtype)?), intern!(py, "C"))
+    };
+    let array = cupy::ndarray(py, (&shape, code, &memory, strides.as_ref(), order))?;
     Ok(NewArray { array, ptr })
 }
 

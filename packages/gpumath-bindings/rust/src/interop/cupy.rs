@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use gpumath_core::process::SetOnce;
 use gpumath_core::tensor::{DType, Layout, MemoryLocation, TensorView};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCapsule, PyTuple};
+use pyo3::types::{PyBool, PyCapsule, PyString, PyTuple};
 
 use super::array_library::numpy_dtype;
 use super::{Refusal, checked, dims, layout_from_bytes, unsupported_dtype};
@@ -95,15 +95,17 @@ fn current_stream_function(py: Python<'_>) -> PyResult<CupyCurrentStream> {
     Ok(unsafe { std::mem::transmute::<NonNull<c_void>, CupyCurrentStream>(pointer) })
 }
 
-/// The arguments for `cupy.ndarray`: shape, dtype, memory, and strides in bytes.
+/// The arguments for `cupy.ndarray`: shape, dtype, memory, strides in bytes, and the order where
+/// there are none.
 type Arguments<'a, 'py> = (
     &'a Bound<'py, PyTuple>,
     &'a Bound<'py, PyAny>,
     &'a Bound<'py, PyAny>,
     Option<&'a Bound<'py, PyTuple>>,
+    &'a Bound<'py, PyString>,
 );
 
-/// Calls `cupy.ndarray(shape, dtype, memory, strides)`, or what that calls itself.
+/// Calls `cupy.ndarray(shape, dtype, memory, strides, order)`, or what that calls itself.
 pub(super) fn ndarray<'py>(
     py: Python<'py>,
     arguments: Arguments<'_, 'py>,
@@ -148,9 +150,9 @@ impl DirectNdarray {
         py: Python<'py>,
         arguments: Arguments<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (shape, dtype, memory, strides) = arguments;
+        let (shape, dtype, memory, strides, order) = arguments;
         let array = self.new.bind(py).call1((&self.class,))?;
-        self.init.bind(py).call1((&array, shape, dtype, memory, strides))?;
+        self.init.bind(py).call1((&array, shape, dtype, memory, strides, order))?;
         Ok(array)
     }
 }

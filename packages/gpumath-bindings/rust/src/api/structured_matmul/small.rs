@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use gpumath_core::operation::usable_cores;
-use gpumath_core::structured_matmul::{SmallFactor, most_of_small, multiply_small};
+use gpumath_core::structured_matmul::{SmallFactor, is_small, multiply_small};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -24,18 +24,17 @@ pub(super) fn multiply<'py>(
     else {
         return Ok(None);
     };
-    let work = rows.saturating_mul(columns).saturating_mul(depth);
-    let most = most_of_small(threads.unwrap_or_else(usable_cores));
-    if left.dtype != right.dtype || depth != other || work == 0 || work > most {
+    let shape = [rows, columns, depth];
+    let is_declined = left.dtype != right.dtype || depth != other || shape.contains(&0);
+    if is_declined || !is_small(shape, threads.unwrap_or_else(usable_cores)) {
         return Ok(None);
     }
-    let mut shape: SmallVec<[isize; 2]> = SmallVec::new();
-    shape.extend((left.shape.len() == 2).then_some(rows as isize));
-    shape.extend((right.shape.len() == 2).then_some(columns as isize));
-    let Some((array, address)) = numpy.empty(py, &shape, left.dtype)? else { return Ok(None) };
+    let mut extents: SmallVec<[isize; 2]> = SmallVec::new();
+    extents.extend((left.shape.len() == 2).then_some(rows as isize));
+    extents.extend((right.shape.len() == 2).then_some(columns as isize));
+    let Some((array, address)) = numpy.empty(py, &extents, left.dtype)? else { return Ok(None) };
     // SAFETY: the arrays have these types, extents and steps, and are alive; the result is new.
-    unsafe { multiply_small(left.dtype, [rows, columns, depth], first, second, address) }
-        .or_raise(py)?;
+    unsafe { multiply_small(left.dtype, shape, first, second, address) }.or_raise(py)?;
     Ok(Some(array))
 }
 

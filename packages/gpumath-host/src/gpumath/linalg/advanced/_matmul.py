@@ -20,6 +20,7 @@ __all__ = ["matmul"]
 
 _ROOT_LOGGER = logging.getLogger()
 _INFO = logging.INFO
+_multiply = core.MatmulPlan.multiply
 
 
 def matmul(
@@ -128,11 +129,12 @@ def matmul(
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
         # The short way: what the long one does for defaults.
-        inputs = None if epilog_inputs is None else dict(epilog_inputs)
-        given = (a, b, c, alpha, beta, None, epilog, inputs)
-        result = core.MatmulPlan.multiply(*given, None, False)
+        inputs = epilog_inputs
+        if inputs is not None and type(inputs) is not dict:
+            inputs = dict(inputs)
+        result = _multiply(a, b, c, alpha, beta, None, epilog, inputs, None, False)
         if result is None and core.Device.count() == 0:
-            result = core.MatmulPlan.multiply(*given, "cpu", True)
+            result = _multiply(a, b, c, alpha, beta, None, epilog, inputs, "cpu", True)
         if result is not None:
             return result
     # The short way does not look into the tuning database either.

@@ -1,0 +1,111 @@
+//! Which of cuBLASLt's algorithms is the first one, where its own choice was measured to be slow.
+//!
+//! The rules are those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
+
+use gpumath_sys::generated::cublaslt;
+
+use super::super::FoundAlgorithm;
+use super::super::geometry::Matrix;
+use super::super::problem::MatmulProblem;
+use super::route::Route;
+use crate::loader;
+use crate::status::call;
+use crate::tensor::DType;
+
+/// Algorithms to choose among.
+pub(super) const CANDIDATES: i32 = 32;
+
+/// `CUBLASLT_ALGO_CONFIG_ID`, and the algorithm for products of a vector and a vector.
+const ID: i32 = 0;
+const OUTER: i32 = 12;
+/// With fewer results it was faster than tiles of matrices.
+const OUTER_RESULTS: i64 = 1 << 22;
+
+/// Shorter sums are not worth to be split and added up by another kernel, and no sum is worth to be
+/// split into more parts.
+const SHORT_SUM: i64 = 64;
+const MOST_PARTS: i64 = 40;
+
+/// What another algorithm is preferred for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Preference {
+    Outer,
+    /// No more bytes of workspace, which has the sums of all parts.
+    Workspace(usize),
+}
+
+impl Preference {
+    /// Returns the preference for a product; `None` for cuBLASLt's own.
+    pub(super) fn of(problem: &MatmulProblem, route: &Route) -> Option<Self> {
+        if !problem.search.is_free() {
+            return None;
+        }
+        let result = route.columns(Matrix::Result)?;
+        let results = result.length.saturating_mul(result.count);
+        let results = results.saturating_mul(route.batch.extent);
+        let [_, _, depth] = problem.extents();
+        let dtype = problem.types.a;
+        let is_small = matches!(dtype, DType::Float16 | DType::BFloat16 | DType::Float32);
+        let is_split_late = matches!(dtype, DType::Float32 | DType::Complex64);
+        let is_plain = problem.is_plain();
+        if is_plain && depth == 1 && is_small && results < OUTER_RESULTS {
+            Some(Self::Outer)
+        } else if depth <= SHORT_SUM && is_split_late {
+            Some(Self::Workspace(0))
+        } else if is_plain && dtype == DType::Float64 {
+            let size = results.saturating_mul(dtype.size() as i64);
+            Some(Self::Workspace(size.saturating_mul(MOST_PARTS) as usize))
+        } else {
+            None
+        }
+    }
+
+    /// Moves the first algorithm that is as preferred before the others.
+    pub(super) fn apply(self, found: &mut [FoundAlgorithm]) {
+        let preferred = found.iter().position(|algorithm| match self {
+            Self::Outer => id(algorithm) == Some(OUTER),
+            Self::Workspace(most) => algorithm.workspace_size <= most,
+        });
+        if let Some(position) = preferred {
+            found[..=position].rotate_right(1);
+        }
+    }
+}
+
+/// Returns the number of an algorithm.
+fn id(algorithm: &FoundAlgorithm) -> Option<i32> {
+    loader::function(&cublaslt::MATMUL_ALGO_CONFIG_GET_ATTRIBUTE).ok()?;
+    let (mut id, mut written) = (0_i32, 0_usize);
+    // SAFETY: the library reads an algorithm, and writes a number of four bytes and how many bytes
+    // these were.
+    let read = unsafe {
+        call!(
+            cublaslt::MATMUL_ALGO_CONFIG_GET_ATTRIBUTE,
+            algorithm.algorithm.as_ptr() as usize,
+            ID,
+            &raw mut id as usize,
+            size_of::<i32>() as u64,
+            &raw mut written as usize
+        )
+    };
+    read.ok().map(|()| id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_one_that_is_preferred_is_the_first_of_all() {
+        let of = |size: usize| FoundAlgorithm::other([size as u64; 8], size);
+        let sizes = |preference: Preference, sizes: [usize; 4]| {
+            let mut found = sizes.map(of);
+            preference.apply(&mut found);
+            found.map(|algorithm| algorithm.workspace_size)
+        };
+        assert_eq!(sizes(Preference::Workspace(0), [9, 7, 0, 0]), [0, 9, 7, 0]);
+        assert_eq!(sizes(Preference::Workspace(8), [9, 7, 0, 8]), [7, 9, 0, 8]);
+        assert_eq!(sizes(Preference::Workspace(0), [9, 7, 8, 1]), [9, 7, 8, 1]);
+        assert_eq!(sizes(Preference::Workspace(9), [9, 7, 0, 8]), [9, 7, 0, 8]);
+    }
+}

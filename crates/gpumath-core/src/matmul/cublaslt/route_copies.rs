@@ -1,0 +1,76 @@
+//! Which copies of factors save more time than they take, and those that do not.
+
+use super::{Candidate, DType, Geometry, MatmulProblem, Matrix};
+use crate::matmul::types::ComputeType;
+
+/// Elements of matrices beside which vectors with gaps are copied: of elements of two bytes, and of
+/// others in rows that are multiplied by the vector.
+const LARGE_OF_HALVES: i64 = 1 << 24;
+const LARGE_BY_ROWS: i64 = 1 << 25;
+
+/// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
+/// in and it multiplies the copies. Its kernels for any order have no tensor cores. By the times of
+/// kernels in `benchmarks/host/matmul_grid.py` on an H200, a copy costs about 5 µs and 1 µs for a
+/// megabyte, and these kernels take about 20 ns longer for a million products of numbers, about
+/// 33 ns longer for each product of a sum, and 0.6 µs less for a million numbers of the result.
+pub(super) fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
+    let Geometry { rows, columns, depth, .. } = *geometry;
+    let entries = geometry.batch.count() as i64;
+    let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
+    let sum = depth.saturating_mul(1_650_000);
+    let results = rows.saturating_mul(columns).saturating_mul(entries);
+    let copying = bytes.saturating_mul(50).saturating_add(results.saturating_mul(32));
+    work.max(sum) < copying.saturating_add(250 << 20)
+}
+
+impl Candidate {
+    /// Whether the copy of a factor is by rows where that matters for the time. The elements of a
+    /// sum are neighbours if they are aligned only so. Products of float32 of small depth load
+    /// faster if the elements that belong to one step of all sums are neighbours. A batch stays as
+    /// it is, because the copies of its entries may become one matrix.
+    pub(super) fn is_fast_by_rows(
+        &self,
+        problem: &MatmulProblem,
+        geometry: &Geometry,
+    ) -> Option<bool> {
+        if self.are_slow_vectors(geometry) {
+            return Some(self.matrix == Matrix::A);
+        }
+        let types = &problem.types;
+        let is_single = types.a == DType::Float32 && types.compute == ComputeType::F32;
+        let others = if self.matrix == Matrix::A { geometry.columns } else { geometry.rows };
+        let is_flat = others >= 8 * geometry.depth.max(1) && geometry.batch.count() == 1;
+        (is_single && is_flat).then_some(self.matrix == Matrix::B)
+    }
+
+    /// Whether a copy saves more time than it takes.
+    pub(super) fn is_slow(&self, geometry: &Geometry) -> bool {
+        self.is_slow_vector(geometry) || self.are_slow_vectors(geometry)
+    }
+
+    /// Whether it is a few vectors of halves, with long sums, and no 16 bytes of them are aligned.
+    fn are_slow_vectors(&self, geometry: &Geometry) -> bool {
+        let [first, second] = self.strides;
+        let is_factor = matches!(self.matrix, Matrix::A | Matrix::B);
+        let are_few = (2..8).contains(&self.given[0].min(self.given[1]));
+        let is_shifted = first.abs().max(second.abs()) % 8 != 0;
+        let is_deep = geometry.depth >= 4096 && geometry.depth % 8 == 0;
+        is_factor && self.dtype.size() == 2 && are_few && is_shifted && is_deep
+    }
+
+    /// Whether it is a vector with gaps between its elements, beside a large matrix: kernels of
+    /// cuBLASLt for vectors without gaps save more time than a copy takes.
+    fn is_slow_vector(&self, geometry: &Geometry) -> bool {
+        let (along, others, step) = match self.matrix {
+            Matrix::A => (1, geometry.columns, geometry.strides(Matrix::B)[0]),
+            Matrix::B => (0, geometry.rows, geometry.strides(Matrix::A)[1]),
+            _ => return false,
+        };
+        let entries = geometry.batch.count() as i64;
+        let elements = others.saturating_mul(geometry.depth).saturating_mul(entries);
+        let is_large = self.dtype.size() == 2 && elements >= LARGE_OF_HALVES
+            || step == 1 && elements >= LARGE_BY_ROWS;
+        let has_gaps = self.given[along] > 1 && self.strides[along] != 1;
+        self.given[1 - along] == 1 && has_gaps && is_large
+    }
+}
