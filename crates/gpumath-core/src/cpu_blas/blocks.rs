@@ -39,7 +39,7 @@ impl<T: Number> Block<T> {
     /// Ends the block where the matrix ends.
     pub(super) fn within(mut self, shape: [usize; 3]) -> Self {
         for (axis, extent) in self.extent.iter_mut().enumerate() {
-            *extent = (*extent).min(shape[axis] - self.start[axis]);
+            *extent = (*extent).min(shape[axis].saturating_sub(self.start[axis]));
         }
         self
     }
@@ -76,6 +76,9 @@ impl<T: Number> Block<T> {
         claimed: &mut ClaimedIndices<'_>,
         structure: Structure,
     ) -> Result<()> {
+        if self.extent.contains(&0) {
+            return Ok(());
+        }
         if self.run.count > 1 {
             // SAFETY: the caller guarantees that the memory is valid.
             unsafe { multiply_run(self.product(), self.run) };

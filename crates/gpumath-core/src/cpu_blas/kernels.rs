@@ -148,7 +148,7 @@ unsafe fn multiply_without_gemm<T: Number>(product: Product<T>) -> bool {
     // SAFETY: the caller guarantees what the functions require.
     unsafe {
         match way {
-            Way::Dots => return product.compute_by_dots(Arch::new()),
+            Way::Dots => product.compute_by_dots(Arch::new()),
             Way::Tiles => product.compute_in_tiles(Arch::new()),
             Way::Gemm => return false,
         }
@@ -230,11 +230,7 @@ impl<T: Number> Product<T> {
     fn cost_of_tiles(&self) -> f64 {
         let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
         let vectors = (columns / Self::NUMBERS).ceil();
-        let stored = if self.out.steps[1] == 1 {
-            rows * vectors
-        } else {
-            200.0 + Self::cost_of_turning(self.shape[0], self.shape[1])
-        };
+        let stored = if self.out.steps[1] == 1 { rows * vectors } else { 200.0 + rows * columns };
         let copy = if self.b.steps[1] == 1 {
             0.0
         } else {

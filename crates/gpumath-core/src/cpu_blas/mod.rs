@@ -11,6 +11,7 @@
 )]
 
 mod blocks;
+mod cut;
 mod kernels;
 mod library;
 mod library_api;
@@ -19,6 +20,7 @@ mod matrix;
 mod narrow;
 mod number;
 mod panel;
+mod room;
 mod small;
 mod structure;
 mod structured;
@@ -30,6 +32,7 @@ use std::cell::Cell;
 use std::num::NonZeroUsize;
 
 use self::blocks::Block;
+use self::cut::{Cut, Uncut};
 use self::matrix::Matrix;
 use self::tile::Run;
 use crate::error::Result;
@@ -39,23 +42,14 @@ use crate::tensor::{BatchDim, BatchDims, Layout};
 
 pub(crate) use library::engine_name;
 pub(crate) use number::Number;
-pub use small::{SmallFactor, most_of_small, multiply_small};
+pub use small::{SmallFactor, is_small, multiply_small};
 pub use structure::{Structure, Triangle};
 
 /// Multiplications that are worth another thread.
 const WORTH_A_THREAD: usize = 1 << 18;
 
-/// Most blocks for each thread, so that threads that were kept waiting leave theirs to others.
-const BLOCKS_OF_A_THREAD: usize = 4;
-
-/// As many multiplications as storing an element of a result takes as long as.
-const WORK_OF_STORING: usize = 16;
-
 /// Multiplications of a run of small products, of which each block has one.
 const WORK_OF_A_RUN: usize = 1 << 14;
-
-/// Rows or columns that a kernel computes at once: blocks end at a multiple of it.
-const TILE: usize = 16;
 
 /// Most rows and columns of a block. They bound what a kernel allocates, a copy of its blocks, and
 /// with the depth how long a call of it takes: about a tenth of a second.
@@ -112,10 +106,8 @@ struct Batch {
     entries: BatchDims<4>,
     /// Products along the fastest dimension of the batch that a block has.
     run: usize,
-    /// Rows and columns of a block.
-    block: [usize; 2],
-    /// Number of blocks of one product, downwards and to the right.
-    grid: [usize; 2],
+    /// The blocks of one product.
+    cut: Cut,
 }
 
 /// Products that are computed together, planned for a number of threads.
@@ -140,19 +132,13 @@ impl CpuProducts {
         let mut batches: Vec<Batch> =
             products.map(|(factors, addend, out)| Batch::new(factors, addend, out)).collect();
         let work = batches.iter().fold(0_usize, |work, batch| {
-            let [rows, columns, depth] = batch.shape;
-            let one = rows.saturating_mul(columns).saturating_mul(depth);
-            work.saturating_add(one.saturating_mul(batch.entries.count()))
+            work.saturating_add(cut::work(batch.shape).saturating_mul(batch.entries.count()))
         });
         let shares = (work / WORTH_A_THREAD).clamp(1, threads.get());
         let mut first_blocks = vec![0];
         let entries: usize = batches.iter().map(|batch| batch.entries.count()).sum();
         for batch in &mut batches {
-            batch.cut(if entries >= 4 * shares {
-                1
-            } else {
-                shares * batch.blocks_of_a_share(shares)
-            });
+            batch.cut(if entries >= 4 * shares { 1 } else { shares });
             first_blocks.push(first_blocks[first_blocks.len() - 1] + batch.blocks());
         }
         Ok(Self {
@@ -207,7 +193,7 @@ impl CpuProducts {
     /// Elements of a factor's largest block.
     fn largest_block(&self) -> usize {
         let elements = |batch: &Batch| {
-            let side = batch.block[0].max(batch.block[1]);
+            let side = batch.cut.block[0].max(batch.cut.block[1]);
             side * batch.shape[2].min(blocks::depth_at_once(side))
         };
         self.batches.iter().map(elements).max().unwrap_or(0)
@@ -264,8 +250,7 @@ impl Batch {
             is_swapped: false,
             entries,
             run: 1,
-            block: [0; 2],
-            grid: [0; 2],
+            cut: Cut::default(),
         };
         let [left, right] = batch.structures;
         if (left == Structure::General && right != left)
@@ -298,17 +283,6 @@ impl Batch {
         self.is_swapped = true;
     }
 
-    /// Returns how many blocks a thread's share of one product has. More blocks of a product with a
-    /// vector would be short pieces of the matrix's lines.
-    fn blocks_of_a_share(&self, shares: usize) -> usize {
-        let [rows, columns, depth] = self.shape;
-        if shares == 1 || rows.min(columns) == 1 {
-            return 1;
-        }
-        let work = rows.saturating_mul(columns).saturating_mul(depth + WORK_OF_STORING);
-        (work / WORTH_A_THREAD / shares).clamp(1, BLOCKS_OF_A_THREAD)
-    }
-
     /// Chooses the extents of blocks: such that the threads share a result, and that each block has
     /// bounded work.
     fn cut(&mut self, shares: usize) {
@@ -321,12 +295,14 @@ impl Batch {
             (_, true) => MAX_SIDE,
             (_, false) => MAX_STRUCTURED_SIDE,
         };
-        let size = |extent: usize, shares: usize, most: usize| {
-            extent.div_ceil(shares).next_multiple_of(TILE).min(most)
+        let has_columns = |[down, right]: [isize; 2]| down.unsigned_abs() < right.unsigned_abs();
+        let uncut = Uncut {
+            shape: self.shape,
+            has_columns: [0, 1, 3].map(|operand: usize| has_columns(self.steps[operand])),
+            most: [most, most.max(MAX_SIDE)],
+            are_both_cut: is_general,
         };
-        let [down, across] = share(rows, columns, shares, is_general);
-        self.block = [size(rows, down, most), size(columns, across, most.max(MAX_SIDE))];
-        self.grid = [0, 1].map(|axis| self.shape[axis].div_ceil(self.block[axis]));
+        self.cut = uncut.cut(shares);
         let work = rows * columns * depth.max(1);
         let is_plain = self.structures == [Structure::General; 2] && !self.has_addend;
         if is_plain && shares == 1 && work <= kernels::SMALL {
@@ -341,8 +317,8 @@ impl Batch {
 
     /// Number of blocks of all products.
     fn blocks(&self) -> usize {
-        let ([down, across], longest) = (self.grid, self.longest_run());
-        self.entries.count() / longest * longest.div_ceil(self.run) * down * across
+        let longest = self.longest_run();
+        self.entries.count() / longest * longest.div_ceil(self.run) * self.cut.blocks()
     }
 
     /// Exchanges the factors if those of the transposed products are meant.
@@ -367,8 +343,7 @@ impl Batch {
         dense: Option<&Vec<T>>,
     ) -> Block<T> {
         // Divisions would take as long as a tiny product.
-        let [down, across] = self.grid;
-        let (entry, place) = match down * across {
+        let (entry, place) = match self.cut.blocks() {
             1 => (number, 0),
             blocks => (number / blocks, number % blocks),
         };
@@ -390,10 +365,7 @@ impl Batch {
             [only] => only.strides.map(|stride| stride * entry as i64),
             _ => self.entries.offsets(entry),
         };
-        let start = match place {
-            0 => [0, 0],
-            _ => [place / across * self.block[0], place % across * self.block[1]],
-        };
+        let start = self.cut.start(place);
         let address = |operand: usize, first: usize| {
             (first as *const T).wrapping_offset(offsets[operand] as isize) as usize
         };
@@ -415,24 +387,11 @@ impl Batch {
             beta: terms.beta,
             depth: self.shape[2],
             start,
-            extent: self.block,
+            extent: self.cut.block,
             run,
         }
         .within(self.shape)
     }
-}
-
-/// Returns into how many parts rows and columns are cut, so that there is one for each share. Each
-/// part has as few rows and columns together as can be, because that much of the factors it reads;
-/// or if it must have whole rows or columns, the longer side is cut.
-fn share(rows: usize, columns: usize, shares: usize, are_both_cut: bool) -> [usize; 2] {
-    if !are_both_cut {
-        return if rows >= columns { [shares, 1] } else { [1, shares] };
-    }
-    let divisors = (1..=shares).filter(|down| shares.is_multiple_of(*down));
-    let parts = divisors.map(|down| [down, shares / down]);
-    let length = |[down, across]: &[usize; 2]| rows.div_ceil(*down) + columns.div_ceil(*across);
-    parts.min_by_key(length).unwrap_or([1, shares])
 }
 
 /// Returns `OutOfMemory` unless there is memory for what a call of the kernel allocates, for so

@@ -5,36 +5,57 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::matrix::Matrix;
 use super::number::Number;
+use super::room::Room;
 use super::tile::{Product, store};
 use super::vector::load;
-use crate::memory::zeroed;
 
 /// Rows and columns whose sums are computed at a time.
 const GROUP: usize = 4;
 
+/// Bytes of a right factor that are copied at a time, the depth of that at least, and bytes between
+/// its columns, without which they would lie in the same places of a cache.
+const COPIED: usize = 68 << 10;
+const DEPTH: usize = 2048;
+const GAP: usize = 64;
+
 impl<T: Number> Product<T> {
-    /// Computes by dot products, if the rows of the left factor lie side by side. Columns of the
-    /// right factor that do not are copied. `false` if there is no memory for that.
+    /// Computes by dot products. The rows of the left factor lie side by side. Columns of the right
+    /// factor that do not are copied, some at a time.
     ///
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).
-    pub(super) unsafe fn compute_by_dots(self, arch: Arch) -> bool {
-        let [_, columns, depth] = self.shape;
+    pub(super) unsafe fn compute_by_dots(self, arch: Arch) {
+        let [rows, columns, depth] = self.shape;
         let is_conjugated = !T::IS_REAL && self.a.is_conjugated;
         let right = if is_conjugated { self.b.conjugated() } else { self.b };
-        let mut copy = Vec::new();
-        let mut b = right;
-        if right.steps[0] != 1 || (!T::IS_REAL && right.is_conjugated) {
-            let Ok(room) = zeroed::<T>(columns * depth, "a narrow factor") else { return false };
-            copy = room;
-            let first = copy.as_mut_ptr() as usize;
-            b = Matrix { first, steps: [1, depth as isize], is_conjugated: false };
-            // SAFETY: the caller guarantees the extents, and the copy has as many elements.
-            unsafe { right.copy_to::<T>(b, depth, columns) };
+        if right.steps[0] == 1 && (T::IS_REAL || !right.is_conjugated) {
+            arch.dispatch(Dots { product: Self { b: right, ..self }, is_conjugated });
+            return;
         }
-        arch.dispatch(Dots { product: Self { b, ..self }, is_conjugated });
-        drop(copy);
-        true
+        let mut room = Room::<COPIED>::new();
+        let room = room.numbers::<T>();
+        let gap = GAP / size_of::<T>();
+        let width = (room.len() / (DEPTH + gap)).min(columns);
+        let most = (room.len() / width - gap).min(depth.max(1));
+        let copy = Matrix {
+            first: room.as_mut_ptr() as usize,
+            steps: [1, (most + gap) as isize],
+            is_conjugated: false,
+        };
+        let mut beta = self.beta;
+        for first in (0..depth).step_by(most) {
+            let depth = most.min(depth - first);
+            let a = self.a.from::<T>(0, first);
+            for left in (0..columns).step_by(width) {
+                let columns = width.min(columns - left);
+                let out = self.out.from::<T>(0, left);
+                // SAFETY: the caller guarantees the extents, and the copy has so much room.
+                unsafe { right.from::<T>(first, left).copy_to::<T>(copy, depth, columns) };
+                let product = Self { shape: [rows, columns, depth], a, b: copy, beta, out, ..self };
+                arch.dispatch(Dots { product, is_conjugated });
+            }
+            beta = Some(T::ONE);
+        }
     }
 }
 

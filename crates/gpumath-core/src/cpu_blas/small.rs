@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use rustfft::num_complex::Complex;
 
+use super::cut::work;
 use super::kernels::{TINY, multiply_add};
 use super::library::library;
 use super::matrix::Matrix;
@@ -12,11 +13,14 @@ use super::{WORTH_A_THREAD, check_memory};
 use crate::error::{Error, Result};
 use crate::tensor::DType;
 
-/// Returns up to how many multiplications a product counts as small, if so many threads may compute
-/// it: it has no work for another thread, and looking for a plan would take long beside it.
+/// Whether a product of `[rows, columns, depth]` is small, if so many threads may compute it: it
+/// has no work for another thread, and looking for a plan would take long beside it.
 #[must_use]
-pub const fn most_of_small(threads: NonZeroUsize) -> usize {
-    if threads.get() == 1 { 4 * WORTH_A_THREAD } else { WORTH_A_THREAD }
+pub fn is_small(shape: [usize; 3], threads: NonZeroUsize) -> bool {
+    if threads.get() > 1 {
+        return work(shape) < 2 * WORTH_A_THREAD;
+    }
+    shape.iter().fold(1, |all: usize, &extent| all.saturating_mul(extent)) <= 4 * WORTH_A_THREAD
 }
 
 /// A factor of a small product.

@@ -2,11 +2,22 @@
 
 use super::*;
 
+fn factor(layout: &Layout) -> Factor<'_> {
+    Factor { layout, structure: Structure::General, is_conjugated: false }
+}
+
 #[test]
 fn threads_share_products_of_any_extents() {
-    for [rows, columns, depth] in
-        [[257, 131, 300], [64, 5000, 2], [9, 33, 4000], [1, 900, 600], [700, 900, 1], [37, 1, 9000]]
-    {
+    for [rows, columns, depth] in [
+        [257, 131, 300],
+        [64, 5000, 2],
+        [9, 33, 4000],
+        [1, 900, 600],
+        [700, 900, 1],
+        [37, 1, 9000],
+        [501, 17, 403],
+        [5, 7, 5003],
+    ] {
         // Small integers, whose products are exact.
         let numbers = |count: usize, factor: usize| -> Vec<f64> {
             (0..count).map(|index| (index * factor % 17) as f64 - 8.0).collect()
@@ -19,10 +30,15 @@ fn threads_share_products_of_any_extents() {
             }
         }
         let layout = |rows: usize, columns: usize| Layout::from([rows as i64, columns as i64]);
-        let layouts = [layout(rows, depth), layout(depth, columns), layout(rows, columns)];
-        let factor =
-            |layout| Factor { layout, structure: Structure::General, is_conjugated: false };
-        for threads in [1, 2, 3, 7, 16, 61].map(|count| NonZeroUsize::new(count).unwrap()) {
+        let mut layouts = [layout(rows, depth), layout(depth, columns), layout(rows, columns)];
+        // The same left factor in C order, then in Fortran order.
+        let turned: Vec<f64> =
+            (0..a.len()).map(|index| a[index % rows * depth + index / rows]).collect();
+        let cases = [1, 2, 3, 7, 16, 61].map(|count| NonZeroUsize::new(count).unwrap());
+        for (threads, is_turned) in cases.into_iter().flat_map(|one| [(one, false), (one, true)]) {
+            let a = if is_turned { &turned } else { &a };
+            let strides = if is_turned { [1, rows as i64] } else { [depth as i64, 1] };
+            layouts[0].strides = strides.into_iter().collect();
             let factors = [factor(&layouts[0]), factor(&layouts[1])];
             let products = CpuProducts::new([(factors, None, &layouts[2])], threads).unwrap();
             let mut found = vec![f64::NAN; rows * columns];
@@ -36,7 +52,7 @@ fn threads_share_products_of_any_extents() {
             };
             // SAFETY: the vectors have these extents.
             unsafe { products.multiply(|_| terms) }.unwrap();
-            assert_eq!(found, expected, "{rows} × {depth} × {columns} on {threads} threads");
+            assert_eq!(found, expected, "{rows} × {depth} × {columns} on {threads}, {is_turned}");
         }
     }
 }

@@ -12,30 +12,13 @@ use super::kernels::TINIEST;
 use super::matrix::Matrix;
 use super::number::{Number, has_fast_masks};
 use super::panel::Panel;
+use super::room::Room;
 use super::transpose::Transposition;
 
 /// Bytes of a right factor that are copied at a time: of most products, for which more would take
 /// long to put on the stack, and of large ones.
 const COPIED: usize = 1 << 14;
 const MOST_COPIED: usize = 48 << 10;
-
-/// Room on the stack for them.
-#[repr(align(64))]
-struct Room<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
-
-impl<const BYTES: usize> Room<BYTES> {
-    fn new() -> Self {
-        Self([const { MaybeUninit::uninit() }; BYTES])
-    }
-
-    /// Returns room for numbers.
-    #[inline(always)]
-    fn numbers<T: Number>(&mut self) -> &mut [MaybeUninit<T>] {
-        let first = self.0.as_mut_ptr().cast::<MaybeUninit<T>>();
-        // SAFETY: there is room for so many numbers, which need not be initialized.
-        unsafe { std::slice::from_raw_parts_mut(first, BYTES / size_of::<T>()) }
-    }
-}
 
 /// The depth that is multiplied at once, if the result has at most so many rows, and a right factor
 /// of more bytes than are near the processor; and of one that comes from memory, where fewer rows
@@ -45,6 +28,11 @@ const CHUNK_FROM_MEMORY: usize = 16;
 const FROM_MEMORY: usize = 1 << 24;
 const FEW_ROWS: usize = 8;
 const NEAR: usize = 1 << 18;
+
+/// The depth that is multiplied at once if the left factor is in Fortran order, and has more bytes
+/// than are near, but the result has not: so many columns are read along, which processors notice.
+const CHUNK_OF_COLUMNS: usize = 32;
+const FAR_LEFT: usize = 1 << 20;
 
 /// Bytes of the rows that are computed before the next. Of a result of little depth, because most
 /// of the time is spent on storing then, which takes less if memory is used page after page; else
@@ -59,8 +47,7 @@ const SHALLOW: usize = 32;
 const FAR: usize = 1 << 17;
 const MANY_ROWS: usize = 32;
 
-/// The depth for which a right factor is read in place before the next, because its rows may lie on
-/// as many pages of memory.
+/// The depth for which a right factor is read in place: its rows may lie on as many pages.
 const DEPTH_AT_ONCE: usize = 256;
 
 /// Columns whose sums are collected, at least.
@@ -110,6 +97,12 @@ impl<T: Number> Product<T> {
     /// As for [`multiply_add`](super::kernels::multiply_add).
     pub(super) unsafe fn compute_in_tiles(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
+        let has_columns = self.a.steps[0] == 1 && self.a.steps[1] != 1 && self.out.steps[1] == 1;
+        let is_far = |width: usize| rows * width * size_of::<T>() > FAR_LEFT;
+        if has_columns && depth > CHUNK_OF_COLUMNS && is_far(depth) && !is_far(columns) {
+            // SAFETY: the caller guarantees the same.
+            return unsafe { self.compute_in_chunks(arch, CHUNK_OF_COLUMNS) };
+        }
         let at_once = self.rows_at_once();
         if rows > at_once {
             for top in (0..rows).step_by(at_once) {
@@ -179,8 +172,10 @@ impl<T: Number> Product<T> {
         if rows > FEW_ROWS || columns <= MAX_LANES || columns * depth * size_of::<T>() <= NEAR {
             self.compute_tiles(arch);
         } else {
+            let is_from_memory = columns * depth * size_of::<T>() > FROM_MEMORY;
+            let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
             // SAFETY: the caller guarantees the same.
-            unsafe { self.compute_in_chunks(arch) };
+            unsafe { self.compute_in_chunks(arch, chunk) };
         }
     }
 
@@ -214,7 +209,8 @@ impl<T: Number> Product<T> {
             let mut room = Room::<MOST_COPIED>::new();
             arch.dispatch(Tiles { product, run: Run::ONE, copy: room.numbers() });
         }
-        if self.span_of_right_rows() > FAR {
+        let [_, columns, depth] = self.shape;
+        if self.span_of_right_rows() > FAR || columns * depth * size_of::<T>() > COPIED {
             return with_large_copies(self, arch);
         }
         let mut room = Room::<COPIED>::new();
@@ -238,15 +234,13 @@ impl<T: Number> Product<T> {
         arch.dispatch(Tiles { product: self, run, copy: room.numbers() });
     }
 
-    /// Computes few rows. Those of the right factor may be far apart, so few are read at once.
+    /// Computes with so much of the depth at once: the lines of a factor may be far apart.
     ///
     /// # Safety
     /// As for [`Self::compute_in_tiles`].
-    unsafe fn compute_in_chunks(self, arch: Arch) {
+    unsafe fn compute_in_chunks(self, arch: Arch, chunk: usize) {
         let [rows, columns, depth] = self.shape;
         let mut beta = self.beta;
-        let is_from_memory = columns * depth * size_of::<T>() > FROM_MEMORY;
-        let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
         for first in (0..depth.max(1)).step_by(chunk) {
             let shape = [rows, columns, chunk.min(depth - first)];
             let (a, b) = (self.a.from::<T>(0, first), self.b.from::<T>(first, 0));
@@ -359,7 +353,7 @@ impl<T: Number> Tiles<'_, T> {
             // SAFETY: so many rows and columns are left, and the caller of `compute_in_tiles`
             // vouches for the memory.
             unsafe {
-                if is_copied || width == room {
+                if width == room || (is_copied && !has_fast_masks::<S>()) {
                     panel.compute::<S, V, true>(simd);
                 } else {
                     panel.compute::<S, V, false>(simd);
@@ -374,7 +368,7 @@ impl<T: Number> Tiles<'_, T> {
     }
 }
 
-/// Copies a part of a right factor side by side, with zeros up to a width of `room`.
+/// Copies a part of a right factor side by side, with zeros up to `room` where masks are slow.
 ///
 /// # Safety
 /// Both have so many rows and columns, and the target that width, in valid memory.
@@ -402,8 +396,9 @@ unsafe fn copy_panel<T: Number, S: Simd>(
                 }
             }
         }
+        let filled = if has_fast_masks::<S>() { columns } else { room };
         for row in 0..rows {
-            for column in columns..room {
+            for column in columns..filled {
                 to.at::<T>(row, column).write(T::ZERO);
             }
         }

@@ -9,6 +9,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::matrix::Matrix;
 use super::number::Number;
 use super::tile::store;
+use crate::memory::fetch;
 
 /// Elements of the result that are computed before the next, and of a vector that are copied to
 /// make them neighbours.
@@ -245,22 +246,24 @@ impl<T: Number> WithSimd for ColumnSums<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { sums, a, x } = self;
         let mut left = 0;
+        let ahead = a.steps[1].wrapping_mul(GROUP as isize);
         let mut groups = x.chunks_exact(GROUP);
         for group in &mut groups {
             let factors = [group[0], group[1], group[2], group[3]];
             // SAFETY: `a` has so many columns, as long as the sums.
-            unsafe { add_columns(simd, sums, a.from::<T>(0, left), factors) };
+            unsafe { add_columns(simd, sums, a.from::<T>(0, left), factors, ahead) };
             left += GROUP;
         }
         for &factor in groups.remainder() {
             // SAFETY: likewise.
-            unsafe { add_columns(simd, sums, a.from::<T>(0, left), [factor]) };
+            unsafe { add_columns(simd, sums, a.from::<T>(0, left), [factor], 0) };
             left += 1;
         }
     }
 }
 
-/// Adds the first `N` columns of `a` times as many factors.
+/// Adds the first `N` columns of `a` times as many factors. Asks for the elements that lie `ahead`,
+/// unless that is 0: parts of columns are too short for the processor to notice where it goes on.
 ///
 /// # Safety
 /// `a` has so many columns, as long as the sums, whose elements lie side by side.
@@ -270,6 +273,7 @@ unsafe fn add_columns<T: Number, S: Simd, const N: usize>(
     sums: &mut [T],
     a: Matrix,
     factors: [T; N],
+    ahead: isize,
 ) {
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
     let vectors = factors.map(|factor| T::splat(simd, factor));
@@ -280,8 +284,11 @@ unsafe fn add_columns<T: Number, S: Simd, const N: usize>(
             let target = sums.as_mut_ptr().add(at);
             let mut sum = load::<T, S>(target);
             for (column, &factor) in vectors.iter().enumerate() {
-                let left = load::<T, S>(a.at::<T>(0, column).add(at));
-                sum = T::multiply_add(simd, left, factor, sum);
+                let from = a.at::<T>(0, column).add(at);
+                if ahead != 0 {
+                    fetch(from.wrapping_offset(ahead), 1);
+                }
+                sum = T::multiply_add(simd, load::<T, S>(from), factor, sum);
             }
             target.cast::<T::Vector<S>>().write_unaligned(sum);
         }
