@@ -57,6 +57,24 @@ def test_many_neighbouring_short_lines(direct_space: Space, name: str) -> None:
         assert_is_scipys(direct_space, name, values, kind, axis=1)
 
 
+@pytest.mark.parametrize("name", ["dct", "dst"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_lines_at_once(name: str, dtype: Any) -> None:
+    lengths = (18, 20, 21, 22, 23, 25, 28, 45, 48, 49, 59, 60, 94, 119, 142, 187, 309, 343, 700)
+    # Neighbours, slices, narrow tiles, and too few lines to fill the widest vectors.
+    places = (((), (45,)), ((45,), ()), ((21,), (3,)), ((20,), ()))
+    for n, kind, (before, after) in product(lengths, TYPES, places):
+        dimensions, axis = (*before, n, *after), len(before)
+        values = random_values(dimensions, dtype)
+        close = CLOSE[np.dtype(dtype).name]
+        for norm, operand in ((None, values), ("ortho", values[::-1]), ("forward", values.T)):
+            along = axis if norm != "forward" else operand.ndim - 1 - axis
+            found = getattr(fft, name)(operand, kind, axis=along, norm=norm)
+            expected = getattr(scipy.fft, name)(operand.astype("f8"), kind, axis=along, norm=norm)
+            case = f"{n} points of type {kind}, {dimensions}, {norm}"
+            assert np.abs(found - expected).max() <= close * np.abs(expected).max(), case
+
+
 @pytest.mark.parametrize("name", ALONG_ONE)
 def test_ends_and_lengths(direct_space: Space, name: str) -> None:
     values = random_values((3, 10), np.float64)

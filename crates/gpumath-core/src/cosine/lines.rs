@@ -1,15 +1,17 @@
 //! Cosine and sine transforms in host memory, line by line: an operation of its own.
 //!
-//! Lines are transformed in pairs, a line that is alone by itself, and lines of a few points by
-//! products with a matrix.
+//! Lines of a few points are transformed by products with a matrix; many of up to about a thousand
+//! points in the lanes of vectors, if they are strided or their length is awkward; others in pairs,
+//! and a line that is alone by itself.
 
 use std::fmt;
 use std::num::NonZeroUsize;
 
 use rustfft::num_complex::Complex;
 
+use super::lanes::{LanePlan, Operands};
 use super::pairs::PairPlan;
-use super::short::{MAX_POINTS, ShortPlan};
+use super::short::{self, MAX_POINTS, ShortPlan};
 use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
@@ -186,6 +188,7 @@ enum Kernel<T: Scalar> {
     /// With the plan for a last line that has no partner.
     Pairs(Box<PairPlan<T>>, Option<LinePlan<T>>),
     Single(LinePlan<T>),
+    Lanes(Box<LanePlan<T>>),
     Short(Box<ShortPlan>),
 }
 
@@ -225,11 +228,20 @@ impl<T: Scalar> LineTransform<T> {
         let points = from.shape[axis];
         let threads = useful_threads(from.len() as f64 * (points as f64).log2().max(1.0), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
-        lines.cut_for_copies(points as usize * size_of::<T>(), threads);
-        let kernel = if points as usize <= MAX_POINTS {
+        lines.cut_into_tiles(short::LANES);
+        let is_narrow = !lines.are_slices() && lines.width() < short::LANES;
+        let most_short = if is_narrow { short::MAX_NARROW_POINTS } else { MAX_POINTS };
+        let kernel = if points as usize > most_short
+            && let Some(plan) = LanePlan::new(kind, points as usize, is_sine, lines.count())
+            && plan.suits(&lines)
+        {
+            lines.cut_into_tiles(plan.lines_at_once());
+            Kernel::Lanes(Box::new(plan))
+        } else if points as usize <= MAX_POINTS {
             lines.cut_into_tiles(SHORT_LINES);
             Kernel::Short(Box::new(ShortPlan::new(kind, points as usize, is_sine)))
         } else if lines.count() > 1 {
+            lines.cut_for_copies(points as usize * size_of::<T>(), threads);
             let plan = PairPlan::new(kind, points as usize, is_sine)?;
             let together = plan.lines_at_once().unwrap_or(2);
             lines.cut_into_tiles(lines.width().next_multiple_of(together));
@@ -258,6 +270,7 @@ impl<T: Scalar> LineTransform<T> {
                     self.run_pairs((plan, last.as_ref()), factors, from, to)
                 }
                 Kernel::Short(plan) => self.run_short(plan, factors, from, to),
+                Kernel::Lanes(plan) => self.run_in_lanes(plan, factors, from, to),
                 Kernel::Single(plan) => {
                     let kernel = CosineKernel { plan, factors };
                     run_lines(&kernel, &self.lines, (from, to), None, self.threads)
@@ -287,6 +300,37 @@ impl<T: Scalar> LineTransform<T> {
                     let ends = (from, to.get().offset(tile.to));
                     plan.run(factors, ends, (lines.along, lines.across), tile.lines);
                 }
+            }
+            Ok(())
+        })
+    }
+
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn run_in_lanes(
+        &self,
+        plan: &LanePlan<T>,
+        factors: CosineFactors,
+        from: *const T,
+        to: *mut T,
+    ) -> Result<()> {
+        let lines = &self.lines;
+        // Narrow tiles share the lanes.
+        let together = plan.lines_at_once() / lines.width();
+        let bytes = ScratchPieces::bytes::<T>(plan.work_len());
+        let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
+        parallel_for(self.threads, lines.tiles().div_ceil(together), |numbers| {
+            let mut memory = ScratchBuffer::take(bytes)?;
+            let work = memory.pieces().next(plan.work_len());
+            let (from, to) = (from.get().cast_const(), to.get());
+            let operands = Operands { from, to, along: lines.along, across: lines.across };
+            for number in numbers {
+                let first = number * together;
+                let tiles = first..lines.tiles().min(first + together);
+                let tiles = tiles.map(|tile| lines.tile(tile));
+                // SAFETY: the tiles have lines of the layouts, for which the caller guarantees that
+                // the addresses are valid. No other tile has these lines.
+                unsafe { plan.run(factors, &operands, tiles, work) };
             }
             Ok(())
         })

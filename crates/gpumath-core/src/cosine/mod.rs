@@ -14,12 +14,15 @@
 //! Types I are not computed by N points, because that loses half of the digits for large N.
 
 mod host;
+mod lane_steps;
+mod lanes;
 mod lines;
 mod order;
 mod pairs;
 mod passes;
 mod short;
 mod single;
+mod turns;
 
 use std::num::NonZeroUsize;
 

@@ -12,7 +12,6 @@
 //! | IV, even N | two of N / 2 points, one for each part | turned, pairs put back |
 //! | IV, odd N | every eighth element | turned by odd eighths of a circle |
 
-use std::f64::consts::PI;
 use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
@@ -20,9 +19,10 @@ use rustfft::num_traits::Zero;
 use rustfft::{Fft, FftDirection};
 
 use super::order::{ComplexLines, Order, RealLines};
+use super::turns::{Eighth, Turns, eighth_turn};
 use super::{CosineFactors, CosineStep, passes};
 use crate::error::Result;
-use crate::fft::cpu::lines::{BufferLayout, Scalar, StridePair, exp_i, plan_line};
+use crate::fft::cpu::lines::{BufferLayout, Scalar, StridePair, plan_line};
 use crate::lane_fft::{LaneFft, Rows};
 
 /// What is computed of complex lines.
@@ -36,22 +36,15 @@ pub(super) struct PairPlan<T: Scalar> {
     fft: Arc<dyn Fft<T>>,
     /// The same of several lines at once, where that takes less time.
     in_lanes: Option<LaneFft<T>>,
-    turns: Vec<Complex<T>>,
-    /// Only of type IV of an even length; doubled.
-    last_turns: Vec<Complex<T>>,
+    turns: Turns<T>,
     /// Only of type IV of an odd length: the elements for all places.
-    eighths: Vec<Eighths>,
-    /// Only of type IV of an odd length: see [`passes::turn_by_eighths`].
-    eighth_turns: Vec<[T; 4]>,
+    eighths: Vec<EighthRun>,
 }
 
-/// Elements of a line for places that follow each other: every fourth one, from the first one on or
-/// backwards, with the sign.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Eighths {
-    first: usize,
-    is_backward: bool,
-    sign: f64,
+/// Elements of a line for places that follow each other: every fourth one.
+#[derive(Clone, Copy, Debug)]
+struct EighthRun {
+    first: Eighth,
     count: usize,
 }
 
@@ -59,14 +52,9 @@ impl<T: Scalar> PairPlan<T> {
     /// Plans a transform of type 1 to 4, of at least two points if it is a cosine transform of type
     /// 1.
     pub(super) fn new(kind: u8, points: usize, is_sine: bool) -> Result<Self> {
-        let half = points / 2;
-        let turn = |count: usize, angle: &dyn Fn(f64) -> f64| -> Vec<Complex<T>> {
-            (0..count).map(|j| exp_i(-PI * angle(j as f64))).collect()
-        };
         let folded = Order::Folded { odd_sign: if is_sine { -1.0 } else { 1.0 } };
         let straight = Order::Straight { first: 0, is_reversed: is_sine };
-        let (mut turns, mut last_turns) = (Vec::new(), Vec::new());
-        let (mut eighths, mut eighth_turns) = (Vec::new(), Vec::new());
+        let turns = Turns::new(kind, points, is_sine);
         let (mut length, mut direction) = (points, FftDirection::Forward);
         let (before, after) = match kind {
             1 => {
@@ -74,46 +62,24 @@ impl<T: Scalar> PairPlan<T> {
                 let ahead = Order::Straight { first: usize::from(is_sine), is_reversed: false };
                 (ahead, ahead)
             }
-            2 => {
-                turns = turn(half + 1, &|k| k / (2 * points) as f64);
-                (folded, straight)
-            }
+            2 => (folded, straight),
             3 => {
-                turns = turn(half + 1, &|k| k / (2 * points) as f64);
                 direction = FftDirection::Inverse;
                 (straight, folded)
             }
             _ if !points.is_multiple_of(2) => {
-                eighths = eighths_of(points);
-                eighth_turns = (0..half).map(|k| eighth_turns_of(k, points, is_sine)).collect();
                 (straight, Order::Straight { first: 0, is_reversed: false })
             }
             _ => {
-                length = half;
-                turns = turn(half, &|j| (4.0 * j + 1.0) / (4 * points) as f64);
-                last_turns = turn(half, &|j| j / points as f64);
-                for value in &mut last_turns {
-                    *value = *value + *value;
-                }
+                length = points / 2;
                 (if is_sine { Order::FoldedReversed } else { folded }, folded)
             }
         };
         let fft = plan_line(length, direction)?;
+        let eighths = runs_of(&turns.eighths);
         let in_lanes = LaneFft::new(length).filter(|_| eighths.is_empty());
         let in_lanes = in_lanes.filter(LaneFft::suits_rows);
-        Ok(Self {
-            kind,
-            is_sine,
-            points,
-            before,
-            after,
-            fft,
-            in_lanes,
-            turns,
-            last_turns,
-            eighths,
-            eighth_turns,
-        })
+        Ok(Self { kind, is_sine, points, before, after, fft, in_lanes, turns, eighths })
     }
 
     /// Returns how lines follow each other in the buffer.
@@ -236,7 +202,7 @@ impl<T: Scalar> PairPlan<T> {
                 passes::mirror(&ahead[1..self.points - 1], behind, T::one());
             }
             3 => {
-                let (middle, turns) = (self.points / 2, &self.turns);
+                let (middle, turns) = (self.points / 2, &self.turns.first);
                 if self.points.is_multiple_of(2) {
                     let value = line[middle];
                     let turned = Complex::new(value.re + value.im, value.im - value.re);
@@ -247,8 +213,8 @@ impl<T: Scalar> PairPlan<T> {
             }
             4 if !self.eighths.is_empty() => self.by_eighths(line, scratch),
             4 => {
-                let (ahead, behind) = line.split_at_mut(self.turns.len());
-                passes::pack4(ahead, behind, &self.turns);
+                let (ahead, behind) = line.split_at_mut(self.points / 2);
+                passes::pack4(ahead, behind, &self.turns.first);
             }
             _ => {}
         }
@@ -258,15 +224,15 @@ impl<T: Scalar> PairPlan<T> {
     fn by_eighths(&self, line: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         let (spectrum, scratch) = scratch.split_at_mut(line.len());
         let mut places = &mut *spectrum;
-        for &Eighths { first, is_backward, sign, count } in &self.eighths {
+        for &EighthRun { first, count } in &self.eighths {
             let (piece, rest) = places.split_at_mut(count);
             places = rest;
-            let sign: T = number(sign);
-            if is_backward {
-                let elements = line[..=first].iter().rev().step_by(4);
+            let sign: T = number(if first.is_negative { -1.0 } else { 1.0 });
+            if first.is_backward {
+                let elements = line[..=first.element].iter().rev().step_by(4);
                 piece.iter_mut().zip(elements).for_each(|(to, &from)| *to = from * sign);
             } else {
-                let elements = line[first..].iter().step_by(4);
+                let elements = line[first.element..].iter().step_by(4);
                 piece.iter_mut().zip(elements).for_each(|(to, &from)| *to = from * sign);
             }
         }
@@ -274,7 +240,8 @@ impl<T: Scalar> PairPlan<T> {
         let (ahead, behind) = line.split_at_mut(self.points / 2);
         let turn = eighth_turn(self.points / 2, self.is_sine)[0];
         behind[0] = (spectrum[0] + spectrum[0]) * number::<T>(turn);
-        passes::turn_by_eighths(ahead, &mut behind[1..], &spectrum[1..], &self.eighth_turns);
+        let turns = &self.turns.of_eighths;
+        passes::turn_by_eighths(ahead, &mut behind[1..], &spectrum[1..], turns);
     }
 
     /// Does in place what comes after the Fourier transform.
@@ -282,7 +249,7 @@ impl<T: Scalar> PairPlan<T> {
         match self.kind {
             1 if self.is_sine => passes::multiply_by_i(line),
             2 => {
-                let (middle, turns) = (self.points / 2, &self.turns);
+                let (middle, turns) = (self.points / 2, &self.turns.first);
                 line[0] = line[0] + line[0];
                 if self.points.is_multiple_of(2) {
                     line[middle] = (line[middle] + line[middle]) * turns[middle].re;
@@ -292,47 +259,20 @@ impl<T: Scalar> PairPlan<T> {
             }
             4 if !self.eighths.is_empty() => {}
             4 => {
-                let (ahead, behind) = line.split_at_mut(self.last_turns.len());
-                passes::unpack4(ahead, behind, &self.last_turns);
+                let (ahead, behind) = line.split_at_mut(self.points / 2);
+                passes::unpack4(ahead, behind, &self.turns.last);
             }
             _ => {}
         }
     }
 }
 
-/// Returns the elements for all places of a line of an odd length before a transform of type IV:
-/// every eighth element of the line that goes on at its ends as the cosines do.
-fn eighths_of(points: usize) -> Vec<Eighths> {
-    let mut pieces: Vec<Eighths> = Vec::new();
-    for place in 0..points {
-        let at = (points + 8 * place) % (8 * points);
-        // The quarters of a circle: forward, then backward and forward with the other sign.
-        let (quarter, within) = (at / (2 * points), at % (2 * points));
-        let is_backward = quarter % 2 == 1;
-        let near = if is_backward { 2 * points - within } else { within };
-        let sign = if matches!(quarter, 1 | 2) { -1.0 } else { 1.0 };
-        match pieces.last_mut() {
-            Some(last) if (last.is_backward, last.sign) == (is_backward, sign) => last.count += 1,
-            _ => pieces.push(Eighths { first: (near - 1) / 2, is_backward, sign, count: 1 }),
-        }
-    }
-    pieces
-}
-
-/// Returns the factors of the real and of the imaginary part of the number that gives element `k`
-/// of the result of a type IV of an odd length: those of an odd eighth of a circle.
-fn eighth_turn(k: usize, is_sine: bool) -> [f64; 2] {
-    let root = std::f64::consts::FRAC_1_SQRT_2;
-    let odd = if is_sine { -root } else { root };
-    ([[root, root], [-odd, odd], [-root, -root], [odd, -odd]])[k % 4]
-}
-
-/// Returns the factors for element `k`, and those for its mirror image, which comes from the
-/// conjugate.
-fn eighth_turns_of<T: Scalar>(k: usize, points: usize, is_sine: bool) -> [T; 4] {
-    let [real, imaginary] = eighth_turn(k, is_sine);
-    let mirrored = eighth_turn(points - 1 - k, is_sine);
-    [real, imaginary, mirrored[0], -mirrored[1]].map(number)
+/// Returns the elements for all places, as runs of every fourth element.
+fn runs_of(eighths: &[Eighth]) -> Vec<EighthRun> {
+    let of_a_run =
+        |a: &Eighth, b: &Eighth| (a.is_backward, a.is_negative) == (b.is_backward, b.is_negative);
+    let runs = eighths.chunk_by(of_a_run);
+    runs.map(|run| EighthRun { first: run[0], count: run.len() }).collect()
 }
 
 /// Returns the parts of complex numbers, which lie one after the other.

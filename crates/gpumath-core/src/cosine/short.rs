@@ -16,7 +16,10 @@ use crate::fft::cpu::lines::{Scalar, StridePair};
 pub(super) const MAX_POINTS: usize = 16;
 
 /// Neighbouring lines that are transformed at once.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
+
+/// Points of the longest strided line that is transformed in this way where fewer are neighbours.
+pub(super) const MAX_NARROW_POINTS: usize = 8;
 
 /// The matrix of a transform, of as many rows and columns as a line has points.
 pub(super) struct ShortPlan {

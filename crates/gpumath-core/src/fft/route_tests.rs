@@ -390,6 +390,15 @@ fn short_columns_are_transformed_as_they_are() {
 }
 
 #[test]
+fn a_single_large_odd_plane_needs_two_plans() {
+    let request = request(ResultLayout::Natural, TransformKind::R2C, &[1, 2]);
+    for (shape, count) in [([1, 1024, 1025], 2), ([1, 1024, 1024], 1), ([2, 1024, 1025], 1)] {
+        let problem = problem_of(&request, &shape);
+        assert_eq!(shape_of(&problem), (0, count, 0), "{shape:?}");
+    }
+}
+
+#[test]
 fn four_axes_need_two_plans() {
     let problem = complex(&[0, 1, 2, 3], Layout::contiguous(&[2, 3, 4, 5]));
     assert_eq!(Route::of(&problem).unwrap().passes().count(), 2);

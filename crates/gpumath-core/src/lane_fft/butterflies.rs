@@ -1,23 +1,40 @@
 //! Transforms of a few points, in each lane one.
 
-use pulp::Simd;
-
-use super::vectors::{Complexes, Lane};
+use super::pairs::Numbers;
+use super::vectors::Lane;
 
 /// Most points of a butterfly.
-pub(super) const MOST_POINTS: usize = 8;
+pub(super) const MOST_POINTS: usize = 16;
 
 /// cos and sin of the angles 2πk/R of a butterfly of R points.
 pub(super) type Roots<T> = [[T; 2]; MOST_POINTS];
 
-/// Transforms `R` points forward: 2, 4, 8 or an odd number.
+/// Takes eight of some points, at this distance, from this one on.
+macro_rules! every {
+    ($points:ident, $distance:literal, $first:literal) => {
+        [
+            $points[$first],
+            $points[$distance + $first],
+            $points[$distance * 2 + $first],
+            $points[$distance * 3 + $first],
+            $points[$distance * 4 + $first],
+            $points[$distance * 5 + $first],
+            $points[$distance * 6 + $first],
+            $points[$distance * 7 + $first],
+        ]
+    };
+}
+
+/// Transforms `R` points forward: 2, 4, 8, 16 or an odd number.
 #[inline(always)]
-pub(super) fn butterfly<T: Lane, S: Simd, const R: usize>(
-    simd: S,
-    points: [Complexes<T, S>; R],
+pub(super) fn butterfly<T: Lane, N: Numbers<T>, const R: usize>(
+    simd: N::Simd,
+    points: [N; R],
     roots: &Roots<T>,
-) -> [Complexes<T, S>; R] {
+) -> [N; R] {
     let mut results = points;
+    // The sines of π/4 and 5π/4.
+    let sines = [roots[R / 8][1], roots[R / 8 * 5][1]];
     match R {
         2 => {
             results[0] = points[0].plus(simd, points[1]);
@@ -31,20 +48,25 @@ pub(super) fn butterfly<T: Lane, S: Simd, const R: usize>(
             results[3] = four[3];
         }
         8 => {
-            let even = of_four(simd, [points[0], points[2], points[4], points[6]]);
-            let odd = of_four(simd, [points[1], points[3], points[5], points[7]]);
-            let (root, negated) = (T::splat(simd, roots[1][1]), T::splat(simd, roots[5][1]));
-            results[0] = even[0].plus(simd, odd[0]);
-            results[4] = even[0].minus(simd, odd[0]);
-            results[2] = even[2].minus_i(simd, odd[2]);
-            results[6] = even[2].plus_i(simd, odd[2]);
-            // The factors (1 - i)/√2 and -(1 + i)/√2.
-            let turned = odd[1].minus_i(simd, odd[1]);
-            results[1] = turned.times_plus(simd, root, even[1]);
-            results[5] = turned.times_plus(simd, negated, even[1]);
-            let turned = odd[3].plus_i(simd, odd[3]);
-            results[3] = turned.times_plus(simd, negated, even[3]);
-            results[7] = turned.times_plus(simd, root, even[3]);
+            let eight = of_eight(simd, every!(points, 1, 0), sines);
+            results.copy_from_slice(&eight);
+        }
+        16 => {
+            let even: &[N] = &of_eight(simd, every!(points, 2, 0), sines);
+            let odd: &[N] = &of_eight(simd, every!(points, 2, 1), sines);
+            unrolled!(K < 8, {
+                let [cos, sin] = roots[K];
+                let (first, second) = match K {
+                    0 => (even[K].plus(simd, odd[K]), even[K].minus(simd, odd[K])),
+                    4 => (even[K].minus_i(simd, odd[K]), even[K].plus_i(simd, odd[K])),
+                    _ => {
+                        let rotated = odd[K].rotated(simd, cos, sin);
+                        (even[K].plus(simd, rotated), even[K].minus(simd, rotated))
+                    }
+                };
+                results[K] = first;
+                results[K + R / 2] = second;
+            });
         }
         _ => of_odd(simd, &points, &mut results, roots),
     }
@@ -52,7 +74,7 @@ pub(super) fn butterfly<T: Lane, S: Simd, const R: usize>(
 }
 
 #[inline(always)]
-fn of_four<T: Lane, S: Simd>(simd: S, points: [Complexes<T, S>; 4]) -> [Complexes<T, S>; 4] {
+fn of_four<T: Lane, N: Numbers<T>>(simd: N::Simd, points: [N; 4]) -> [N; 4] {
     let even = points[0].plus(simd, points[2]);
     let even_difference = points[0].minus(simd, points[2]);
     let odd = points[1].plus(simd, points[3]);
@@ -65,13 +87,37 @@ fn of_four<T: Lane, S: Simd>(simd: S, points: [Complexes<T, S>; 4]) -> [Complexe
     ]
 }
 
+/// Transforms eight points, given 1/√2 and -1/√2.
+#[inline(always)]
+fn of_eight<T: Lane, N: Numbers<T>>(
+    simd: N::Simd,
+    points: [N; 8],
+    [root, negated]: [T; 2],
+) -> [N; 8] {
+    let even = of_four(simd, [points[0], points[2], points[4], points[6]]);
+    let odd = of_four(simd, [points[1], points[3], points[5], points[7]]);
+    // The factors (1 - i)/√2 and -(1 + i)/√2.
+    let first = odd[1].minus_i(simd, odd[1]);
+    let third = odd[3].plus_i(simd, odd[3]);
+    [
+        even[0].plus(simd, odd[0]),
+        first.times_plus(simd, root, even[1]),
+        even[2].minus_i(simd, odd[2]),
+        third.times_plus(simd, negated, even[3]),
+        even[0].minus(simd, odd[0]),
+        first.times_plus(simd, negated, even[1]),
+        even[2].plus_i(simd, odd[2]),
+        third.times_plus(simd, root, even[3]),
+    ]
+}
+
 /// Transforms an odd number of points: points that mirror each other have sums, which meet the
 /// cosines, and differences, which meet the sines.
 #[inline(always)]
-fn of_odd<T: Lane, S: Simd>(
-    simd: S,
-    points: &[Complexes<T, S>],
-    results: &mut [Complexes<T, S>],
+fn of_odd<T: Lane, N: Numbers<T>>(
+    simd: N::Simd,
+    points: &[N],
+    results: &mut [N],
     roots: &Roots<T>,
 ) {
     let count = points.len();
@@ -83,7 +129,6 @@ fn of_odd<T: Lane, S: Simd>(
         let (mut even, mut odd) = (points[0], None);
         for j in 1..=count / 2 {
             let [cos, sin] = roots[j * k % count];
-            let (cos, sin) = (T::splat(simd, cos), T::splat(simd, sin));
             let (point, mirrored) = (points[j], points[count - j]);
             even = point.plus(simd, mirrored).times_plus(simd, cos, even);
             let difference = point.minus(simd, mirrored);

@@ -6,7 +6,6 @@
 //! to 71 often takes less time than what rustfft does: for most of these lengths a convolution of
 //! twice the length. After that, the rows are transformed: by rustfft, or by sums of products too.
 
-use std::f64::consts::PI;
 use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
@@ -14,12 +13,9 @@ use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, FftNum, Length};
 
 use super::arch_of_at_most;
+use super::sums::{MOST_SUMMED, sums, unit, units};
 use super::vectors::{Complexes, Lane};
 use crate::error::Result;
-
-/// Points at most of what is transformed by sums of products, and half of them.
-const MAX_POINTS: usize = 71;
-const MAX_HALF: usize = MAX_POINTS / 2;
 
 /// Points of the longest row with slow factors that is transformed by sums of products.
 const MAX_SLOW_ROW: usize = 28;
@@ -29,7 +25,7 @@ const LEAST_PRIME: usize = 13;
 
 /// Plans a transform by sums of products, and its rows of so many points by `plan_rows`; `None` for
 /// lengths for which they are slower.
-pub(crate) fn plan_direct_sums<T: Lane + FftNum>(
+pub(super) fn plan_direct_sums<T: Lane + FftNum>(
     points: usize,
     direction: FftDirection,
     plan_rows: impl FnOnce(usize) -> Result<Arc<dyn Fft<T>>>,
@@ -42,7 +38,7 @@ pub(crate) fn plan_direct_sums<T: Lane + FftNum>(
     }
     let Some(columns) = ColumnSums::new(prime, others, direction) else { return Ok(None) };
     let is_short_and_slow = others <= MAX_SLOW_ROW && slow_factors(others) > 0;
-    let is_left = (is_fast(others) && !is_short_and_slow) || others > MAX_POINTS;
+    let is_left = (is_fast(others) && !is_short_and_slow) || others > MOST_SUMMED;
     let sums = if is_left { None } else { ColumnSums::new(others, prime, direction) };
     let rows = match sums {
         Some(sums) => Rows::Sums(sums),
@@ -55,12 +51,12 @@ pub(crate) fn plan_direct_sums<T: Lane + FftNum>(
 /// Whether sums of P products, and what follows for Q, take less time than rustfft, as measured on
 /// an AMD EPYC of family 26.
 fn are_faster(prime: usize, others: usize, lanes: usize, bytes_of_lane: usize) -> bool {
-    if !(LEAST_PRIME..=MAX_POINTS).contains(&prime) {
+    if !(LEAST_PRIME..=MOST_SUMMED).contains(&prime) {
         return false;
     }
     if !is_fast(others) {
         // Where P - 1 has large factors too, rustfft has no convolution of a fast length.
-        let is_slow_otherwise = !is_fast(prime - 1) || others > MAX_POINTS;
+        let is_slow_otherwise = !is_fast(prime - 1) || others > MOST_SUMMED;
         return is_slow_otherwise || lanes >= 8 || prime + others <= 64;
     }
     // The time for the columns over that of rustfft, in whole vectors of 64 bytes.
@@ -128,13 +124,6 @@ struct ColumnSums<T> {
     units: Vec<[T; 2]>,
 }
 
-/// Returns exp(∓2πi·numerator/denominator).
-fn unit<T: Lane>(numerator: usize, denominator: usize, direction: FftDirection) -> [T; 2] {
-    let (sin, cos) = (2.0 * PI * numerator as f64 / denominator as f64).sin_cos();
-    let is_forward = direction == FftDirection::Forward;
-    [cos, if is_forward { -sin } else { sin }].map(T::rounded)
-}
-
 /// The first columns of the groups that are transformed at once. The last group may begin with
 /// columns of the one before it, which are then computed twice.
 fn groups(columns: usize, lanes: usize) -> impl Iterator<Item = usize> {
@@ -142,12 +131,10 @@ fn groups(columns: usize, lanes: usize) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Lane> ColumnSums<T> {
-    /// Plans columns of at most [`MAX_POINTS`]. `None` if no vectors have so few lanes.
+    /// Plans columns of at most [`MOST_SUMMED`]. `None` if no vectors have so few lanes.
     fn new(points: usize, columns: usize, direction: FftDirection) -> Option<Self> {
         let (arch, lanes) = arch_of_at_most::<T>(columns)?;
-        let pairs = (1..=points / 2).flat_map(|k| (1..=(points - 1) / 2).map(move |j| j * k));
-        let units = pairs.map(|product| unit(product % points, points, direction)).collect();
-        Some(Self { arch, lanes, points, columns, units })
+        Some(Self { arch, lanes, points, columns, units: units(points, direction) })
     }
 
     /// Returns the factors between columns and rows: for each group of columns and each element of
@@ -189,52 +176,24 @@ impl<T: Lane> WithSimd for RunColumns<'_, T> {
             to,
             twiddles,
         } = self;
-        let (half, zero) = ((points - 1) / 2, Complexes::<T, S>::zero(simd));
-        let (mut sums, mut differences) = ([zero; MAX_HALF], [zero; MAX_HALF]);
-        let (sums, differences) = (&mut sums[..half], &mut differences[..half]);
         for (group, first) in groups(columns, lanes).enumerate() {
-            let load = |row: usize| Complexes::load(simd, &from[row * columns + first..][..lanes]);
-            let twiddle = |row: usize| {
-                let at = (group * (points - 1) + row - 1) * lanes;
-                twiddles.get(at..at + lanes).map(|factors| Complexes::load(simd, factors))
-            };
-            let start = load(0);
-            let middle = if points.is_multiple_of(2) { load(points / 2) } else { zero };
-            let mut total = start.plus(simd, middle);
-            for (j, (sum, difference)) in sums.iter_mut().zip(differences.iter_mut()).enumerate() {
-                let (a, b) = (load(j + 1), load(points - 1 - j));
-                (*sum, *difference) = (a.plus(simd, b), a.minus(simd, b));
-                total = total.plus(simd, *sum);
-            }
-            total.store(simd, &mut to[first..][..lanes]);
-            // Two elements at a time, so that the processor need not wait for its sums.
-            for k in (1..=points / 2).step_by(2) {
-                let next = (k + 1).min(points / 2);
-                let units = |k: usize| &units[(k - 1) * half..][..half];
-                let begin = |k: usize| {
-                    let is_even = k.is_multiple_of(2);
-                    if is_even { start.plus(simd, middle) } else { start.minus(simd, middle) }
-                };
-                let (mut even, mut odd) = (begin(k), zero);
-                let (mut next_even, mut next_odd) = (begin(next), zero);
-                let terms = units(k).iter().zip(units(next)).zip(sums.iter()).zip(&*differences);
-                for (((unit, next_unit), sum), difference) in terms {
-                    let [cos, sin] = unit.map(|part| T::splat(simd, part));
-                    let [next_cos, next_sin] = next_unit.map(|part| T::splat(simd, part));
-                    even = sum.times_plus(simd, cos, even);
-                    odd = difference.times_plus(simd, sin, odd);
-                    next_even = sum.times_plus(simd, next_cos, next_even);
-                    next_odd = difference.times_plus(simd, next_sin, next_odd);
-                }
-                for (row, even, odd) in [(k, even, odd), (next, next_even, next_odd)] {
-                    let mirrored = even.minus_i(simd, odd);
-                    for (row, value) in [(row, even.plus_i(simd, odd)), (points - row, mirrored)] {
-                        let value =
-                            twiddle(row).map_or(value, |factors| value.times(simd, factors));
-                        value.store(simd, &mut to[row * columns + first..][..lanes]);
-                    }
-                }
-            }
+            sums(
+                simd,
+                points,
+                units,
+                #[inline(always)]
+                |row| Complexes::load(simd, &from[row * columns + first..][..lanes]),
+                #[inline(always)]
+                |row, value| {
+                    let at = |row: usize| (group * (points - 1) + row) * lanes;
+                    let factors = row.checked_sub(1).map(|row| at(row)..at(row + 1));
+                    let value = match factors.and_then(|range| twiddles.get(range)) {
+                        Some(factors) => value.times(simd, Complexes::load(simd, factors)),
+                        None => value,
+                    };
+                    value.store(simd, &mut to[row * columns + first..][..lanes]);
+                },
+            );
         }
     }
 }

@@ -1,12 +1,15 @@
-//! Complex Fourier transforms of several lines at once on the CPU, one line in each lane of the
-//! processor's vectors.
+//! Fourier transforms of several lines at once on the CPU, one line in each lane of the processor's
+//! vectors.
 //!
 //! Lines that are neighbours in memory are read and written as they lie there, and no number has to
 //! move from one lane to another. Others are copied (`strided_lines`) or transposed (`rows`) in a
 //! core's cache. `pulp` chooses among the sets of instructions that a processor may have. The
-//! algorithm is Stockham's with steps of 2 to 8 points (decimation in frequency), which goes
-//! through memory in order and leaves the result in order. `direct_sums` transforms lines of
-//! another kind: those whose lengths have prime factors from 13 to 71.
+//! algorithm is Stockham's with steps of 2 to 16 points (decimation in frequency), which goes
+//! through memory in order and leaves the result in order; steps of larger primes are sums of
+//! products (`prime_steps`). Real lines (`real_lanes`) are steps around complex ones: of even
+//! lengths (`half_spectra`) or of odd ones (`odd_lines`). Some lines are transformed one at a time:
+//! contiguous ones, complex (`contiguous_lines`) and real (`real_lines`), and those whose lengths
+//! have prime factors from 13 to 71 (`direct_sums`).
 
 #![expect(
     clippy::inline_always,
@@ -14,42 +17,119 @@
               instructions"
 )]
 
+/// Repeats a block with a constant index below a count of at most [`MOST_POINTS`]. Compilers do not
+/// unroll loops as long as these, and then keep the points in memory.
+macro_rules! unrolled {
+    ($index:ident < $count:expr, $body:block) => {
+        unrolled!(@ $index < $count, $body, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    };
+    (@ $index:ident < $count:expr, $body:block, $($number:literal),*) => {
+        $({
+            const $index: usize = $number;
+            if $index < $count $body
+        })*
+    };
+}
+
 mod butterflies;
+mod contiguous_lines;
 mod direct_sums;
+mod half_spectra;
+mod odd_lines;
+mod order;
+mod pairs;
+mod prime_steps;
+mod real_lanes;
+mod real_lines;
 mod rows;
 mod strided_lines;
+mod sums;
+mod table;
+mod transposition;
 mod vectors;
 
 use std::f64::consts::PI;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
 use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftDirection, FftNum};
 
 use self::butterflies::{MOST_POINTS, Roots, butterfly};
-pub(crate) use self::direct_sums::{largest_prime_factor, plan_direct_sums};
+use self::contiguous_lines::plan_contiguous;
+pub(crate) use self::direct_sums::largest_prime_factor;
+use self::direct_sums::plan_direct_sums;
+pub(crate) use self::real_lanes::{HalfToReal, RealToHalf};
+pub(crate) use self::real_lines::{plan_half_in_lanes, plan_real_in_lanes};
 pub(crate) use self::rows::Rows;
-pub(crate) use self::strided_lines::StridedLines;
-pub(crate) use self::vectors::Lane;
-use self::vectors::{Complexes, CountLanes};
+pub(crate) use self::strided_lines::{LaneLines, StridedLines};
+use self::sums::{MOST_SUMMED, units};
+use self::vectors::CountLanes;
+pub(crate) use self::vectors::{Complexes, Lane};
+use crate::error::Result;
 
 /// Most bytes of work memory: a part of a core's second cache.
 const WORK_BYTES: usize = 1 << 19;
 
-/// Points for which it is worth while to fill the lanes. There are at least two steps then, so that
-/// the operand is read before it is written.
-const LEAST_POINTS: usize = 16;
-
 /// Points of the butterflies, in the order in which they are preferred.
 const RADICES: [usize; 6] = [8, 4, 2, 7, 5, 3];
 
+/// Points of further steps.
+const MORE_PRIMES: [usize; 27] = [
+    11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103,
+    107, 109, 113, 127,
+];
+
+/// Where a transform reads or writes the points of all lanes. Distances are in numbers.
+#[derive(Clone, Copy)]
+struct Side<T> {
+    first: *mut T,
+    /// From point to point.
+    step: isize,
+    /// From the real parts of a point to the imaginary ones; `None` where they take turns.
+    parts: Option<isize>,
+}
+
+impl<T: Copy> Side<T> {
+    /// Returns where a point is.
+    #[inline(always)]
+    fn at(self, point: usize) -> *mut T {
+        self.first.wrapping_offset(point as isize * self.step)
+    }
+}
+
+/// Plans a transform of contiguous lines, one at a time, and with `plan_rows` a part of it; `None`
+/// for lengths that rustfft transforms as fast.
+pub(crate) fn plan_in_lanes<T: Lane + FftNum>(
+    points: usize,
+    direction: FftDirection,
+    plan_rows: impl FnOnce(usize) -> Result<Arc<dyn Fft<T>>>,
+) -> Result<Option<Arc<dyn Fft<T>>>> {
+    match plan_contiguous(points, direction) {
+        Some(fft) => Ok(Some(fft)),
+        None => plan_direct_sums(points, direction, plan_rows),
+    }
+}
+
+/// Returns whether a length has two factors of 5 and 7, which leave rustfft without vectors.
+fn has_slow_factors(points: usize) -> bool {
+    [25, 35, 49].iter().any(|&slow| points.is_multiple_of(slow))
+}
+
+/// Returns the processor's sets of instructions, the best one first.
+fn sets_of_instructions() -> Vec<Arch> {
+    let sets = std::iter::once(Arch::new());
+    #[cfg(target_arch = "x86_64")]
+    let sets = sets.chain(pulp::x86::V3::try_new().map(Arch::V3));
+    sets.collect()
+}
+
 /// Returns the best set of instructions whose vectors have so many lanes at most, and the lanes.
 fn arch_of_at_most<T: Lane>(lanes: usize) -> Option<(Arch, usize)> {
-    let mut sets = vec![Arch::new()];
-    #[cfg(target_arch = "x86_64")]
-    sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
-    let mut counted =
-        sets.into_iter().map(|arch| (arch, arch.dispatch(CountLanes::<T>(PhantomData))));
+    let mut counted = sets_of_instructions()
+        .into_iter()
+        .map(|arch| (arch, arch.dispatch(CountLanes::<T>(PhantomData))));
     counted.find(|(_, count)| (2..=lanes).contains(count))
 }
 
@@ -93,30 +173,49 @@ struct Step<T> {
     /// The factors of each group: real part, imaginary part, negated imaginary part.
     factors: Vec<[T; 3]>,
     roots: Roots<T>,
+    /// The factors of the sums, where the radix is not that of a butterfly.
+    terms: Vec<[T; 2]>,
 }
 
 impl<T: Lane> LaneFft<T> {
-    /// Plans lines of `points`. `None` where they have no such transform: the number has a prime
-    /// factor above 7, or is large, or the processor has no vectors.
+    /// Plans lines of `points`. `None` where they have no such transform: the number has a large
+    /// prime factor, or is zero or large, or the processor has no vectors.
     pub(crate) fn new(points: usize) -> Option<Self> {
-        Self::with(Arch::new(), points)
+        let plan = Self::with(Arch::new(), points)?;
+        (largest_prime_factor(points) <= most_summed(plan.lanes)).then_some(plan)
+    }
+
+    /// Plans lines of at least two points, which may also have prime factors up to 127, in so many
+    /// lanes at most.
+    pub(crate) fn with_more_primes(points: usize, lanes: usize) -> Option<Self> {
+        let (arch, _) = arch_of_at_most::<T>(lanes)?;
+        Self::with(arch, points).filter(|_| points > 1)
     }
 
     fn with(arch: Arch, points: usize) -> Option<Self> {
         let lanes = arch.dispatch(CountLanes::<T>(PhantomData));
         let mut plan = Self { points, lanes, steps: Vec::new(), arch };
-        if lanes == 1 || points < LEAST_POINTS || plan.work_len() > WORK_BYTES / size_of::<T>() {
+        if lanes == 1 || points == 0 || plan.work_len() > WORK_BYTES / size_of::<T>() {
             return None;
         }
         let (mut rest, mut repeats) = (points, 1);
-        while rest > 1 {
-            // A remainder of 16 is better cut into 4 and 4 than into 8 and 2.
-            let radix =
-                if rest == 16 { 4 } else { *RADICES.iter().find(|&&r| rest.is_multiple_of(r))? };
+        while rest > 1 || plan.steps.is_empty() {
+            let mut radices = RADICES.iter().chain(&MORE_PRIMES);
+            let radix = match rest {
+                1 => 1,
+                // This is better cut into 4 and 4 than into 8 and 2.
+                16 => 4,
+                _ => *radices.find(|&&radix| rest.is_multiple_of(radix))?,
+            };
             plan.steps.push(Step::new(radix, rest / radix, repeats));
             (rest, repeats) = (rest / radix, repeats * radix);
         }
         Some(plan)
+    }
+
+    /// Runs an operation with the instructions of the transform.
+    pub(crate) fn dispatch<Op: WithSimd>(&self, operation: Op) -> Op::Output {
+        self.arch.dispatch(operation)
     }
 
     /// Returns the number of points of a line.
@@ -131,7 +230,8 @@ impl<T: Lane> LaneFft<T> {
 
     /// Returns the bytes of the tables.
     pub(crate) fn table_bytes(&self) -> usize {
-        self.steps.iter().map(|step| size_of_val(step.factors.as_slice())).sum()
+        let bytes = |step: &Step<T>| size_of_val(&step.factors[..]) + size_of_val(&step.terms[..]);
+        self.steps.iter().map(bytes).sum()
     }
 
     /// Returns the numbers of work memory that a call needs: two copies of the lines.
@@ -168,33 +268,54 @@ impl<T: Lane> LaneFft<T> {
         (is_inverse, factor): (bool, T),
         ahead: Ahead,
     ) {
+        let from = Side { first: from.0.cast_mut().cast(), step: 2 * from.1, parts: None };
+        let to = Side { first: to.0.cast(), step: 2 * to.1, parts: None };
+        // SAFETY: the caller guarantees the same.
+        unsafe { self.run_sides(from, to, work, (is_inverse, factor), ahead) };
+    }
+
+    /// Returns a place in the work memory where real and imaginary parts are apart.
+    fn inside(&self, first: *mut T) -> Side<T> {
+        let lanes = self.lanes as isize;
+        Side { first, step: 2 * lanes, parts: Some(lanes) }
+    }
+
+    /// Like [`Self::run`], with any distances.
+    ///
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn run_sides(
+        &self,
+        from: Side<T>,
+        to: Side<T>,
+        work: &mut [T],
+        (is_inverse, factor): (bool, T),
+        ahead: Ahead,
+    ) {
         let halves = self.halves(work);
-        let within = 2 * self.lanes as isize;
         let last = self.steps.len() - 1;
         for (index, step) in self.steps.iter().enumerate() {
             let ends = (index == 0, index == last);
-            let (mut from, mut from_step) = (from.0.cast(), 2 * from.1);
-            if !ends.0 {
-                (from, from_step) = (halves[(index + 1) % 2].cast_const(), within);
-            }
-            let (mut to, mut to_step) = (to.0.cast(), 2 * to.1);
-            if !ends.1 {
-                (to, to_step) = (halves[index % 2], within);
-            }
+            let mut from = if ends.0 { from } else { self.inside(halves[(index + 1) % 2]) };
+            let to = if ends.1 { to } else { self.inside(halves[index % 2]) };
             // Backward through its points, a line has the inverse transform.
-            let (from_end, from_step) = if ends.0 && is_inverse {
-                (from.wrapping_offset(self.points as isize * from_step), -from_step)
-            } else {
-                (from, from_step)
-            };
-            let pass = Pass { step, from, from_end, from_step, ahead, to, to_step, factor };
+            let mut from_end = from.first;
+            if ends.0 && is_inverse {
+                from_end = from.first.wrapping_offset(self.points as isize * from.step);
+                from.step = -from.step;
+            }
+            let pass = Pass { step, from, from_end, ahead, to, factor };
             match step.radix {
+                1 => pass.run::<1>(self.arch, ends),
                 2 => pass.run::<2>(self.arch, ends),
                 3 => pass.run::<3>(self.arch, ends),
                 4 => pass.run::<4>(self.arch, ends),
                 5 => pass.run::<5>(self.arch, ends),
                 7 => pass.run::<7>(self.arch, ends),
-                _ => pass.run::<8>(self.arch, ends),
+                8 => pass.run::<8>(self.arch, ends),
+                11 => pass.run::<11>(self.arch, ends),
+                13 => pass.run::<13>(self.arch, ends),
+                _ => pass.run_sums(self.arch, ends),
             }
         }
     }
@@ -215,21 +336,21 @@ impl<T: Lane> Step<T> {
         for (number, parts) in roots.iter_mut().enumerate().take(radix) {
             *parts = root(number, radix).map(T::rounded);
         }
-        Self { radix, groups, repeats, factors: factors.collect(), roots }
+        let terms =
+            if radix > MOST_POINTS { units(radix, FftDirection::Forward) } else { Vec::new() };
+        Self { radix, groups, repeats, factors: factors.collect(), roots, terms }
     }
 }
 
-/// A step for one set of lines. Distances are those between points, in numbers.
+/// A step for one set of lines.
 #[derive(Clone, Copy)]
 struct Pass<'a, T> {
     step: &'a Step<T>,
-    from: *const T,
+    from: Side<T>,
     /// The point with the index 0 as others count from it: the end of a line that is read backward.
     from_end: *const T,
-    from_step: isize,
     ahead: Ahead,
-    to: *mut T,
-    to_step: isize,
+    to: Side<T>,
     factor: T,
 }
 
@@ -240,23 +361,33 @@ impl<T: Lane> Pass<'_, T> {
             (false, false) => arch.dispatch(PassOf::<T, R, false, false>(self)),
             (true, false) => arch.dispatch(PassOf::<T, R, true, false>(self)),
             (false, true) => arch.dispatch(PassOf::<T, R, false, true>(self)),
-            (true, true) => debug_assert!(false, "lines have more points than a butterfly"),
+            (true, true) => arch.dispatch(PassOf::<T, R, true, true>(self)),
         }
     }
-}
 
-/// Repeats a block with a constant index below a count of at most [`MOST_POINTS`]. Compilers do not
-/// unroll loops as long as these, and then keep the points in memory.
-macro_rules! unrolled {
-    ($index:ident < $count:expr, $body:block) => {
-        unrolled!($index < $count, $body, 0, 1, 2, 3, 4, 5, 6, 7)
-    };
-    ($index:ident < $count:expr, $body:block, $($number:literal),*) => {
-        $({
-            const $index: usize = $number;
-            if $index < $count $body
-        })*
-    };
+    /// Reads a point of all lines.
+    #[inline(always)]
+    fn read<S: Simd, const FIRST: bool>(&self, simd: S, index: usize) -> Complexes<T, S> {
+        let Pass { from, from_end, ahead, .. } = *self;
+        let source = from_end.wrapping_offset(index as isize * from.step);
+        let source = if FIRST && index == 0 { from.first } else { source };
+        if FIRST {
+            fetch(source.wrapping_byte_offset(ahead.distance), ahead.bytes);
+        }
+        // SAFETY: the caller of `LaneFft::run` vouches for the memory of operands, and all points
+        // are in the work memory.
+        unsafe { Complexes::read::<FIRST>(simd, source, from.parts) }
+    }
+
+    /// Writes a point of all lines, and multiplies it by the factor if it is a result.
+    #[inline(always)]
+    fn write<S: Simd, const LAST: bool>(&self, simd: S, index: usize, value: Complexes<T, S>) {
+        let Pass { to, factor, .. } = *self;
+        let target = to.first.wrapping_offset(index as isize * to.step);
+        let value = if LAST { value.scaled(simd, T::splat(simd, factor)) } else { value };
+        // SAFETY: as for `read`.
+        unsafe { value.write::<LAST>(simd, target, to.parts) };
+    }
 }
 
 /// A step with its radix, and whether it is the first and the last one.
@@ -269,58 +400,35 @@ impl<T: Lane, const R: usize, const FIRST: bool, const LAST: bool> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Pass { step, to, to_step, factor, .. } = self.0;
+        let (pass, step) = (self.0, self.0.step);
         let groups = if LAST { 1 } else { step.groups };
         let repeats = if FIRST { 1 } else { step.repeats };
-        let scale = T::splat(simd, factor);
         for group in 0..groups {
             let factors = &step.factors[group * (R - 1)..][..R - 1];
             for repeat in 0..repeats {
                 let first = repeat + repeats * group;
                 let between = repeats * step.groups;
-                let mut points = [self.read(simd, first); R];
+                let mut points = [pass.read::<S, FIRST>(simd, first); R];
                 unrolled!(J < R - 1, {
-                    points[J + 1] = self.read(simd, first + (J + 1) * between);
+                    points[J + 1] = pass.read::<S, FIRST>(simd, first + (J + 1) * between);
                 });
-                let results = butterfly::<T, S, R>(simd, points, &step.roots);
-                let first = to.wrapping_offset((repeat + repeats * R * group) as isize * to_step);
-                let between = repeats as isize * to_step;
+                let results = butterfly::<T, _, R>(simd, points, &step.roots);
+                let first = repeat + repeats * R * group;
                 unrolled!(K < R, {
-                    let target = first.wrapping_offset(K as isize * between);
                     let result = results[K];
-                    let result = if LAST {
-                        result.scaled(simd, scale)
-                    } else if K == 0 {
-                        result
-                    } else {
-                        result.turned(simd, factors[K - 1])
-                    };
-                    let parts = [result.re, result.im];
-                    let pair = if LAST { T::join(simd, parts) } else { parts };
-                    // SAFETY: as for `read`.
-                    unsafe { target.cast::<[T::Vector<S>; 2]>().write_unaligned(pair) };
+                    let result =
+                        if LAST || K == 0 { result } else { result.turned(simd, factors[K - 1]) };
+                    pass.write::<S, LAST>(simd, first + K * repeats, result);
                 });
             }
         }
     }
 }
 
-impl<T: Lane, const R: usize, const FIRST: bool, const LAST: bool> PassOf<'_, T, R, FIRST, LAST> {
-    /// Reads a point of all lines.
-    #[inline(always)]
-    fn read<S: Simd>(&self, simd: S, index: usize) -> Complexes<T, S> {
-        let Pass { from, from_end, from_step, ahead, .. } = self.0;
-        let source = from_end.wrapping_offset(index as isize * from_step);
-        let source = if FIRST && index == 0 { from } else { source };
-        if FIRST {
-            fetch(source.wrapping_byte_offset(ahead.distance), ahead.bytes);
-        }
-        // SAFETY: the caller of `LaneFft::run` vouches for the memory of operands, and all points
-        // are in the work memory.
-        let pair = unsafe { source.cast::<[T::Vector<S>; 2]>().read_unaligned() };
-        let [re, im] = if FIRST { T::split(simd, pair) } else { pair };
-        Complexes { re, im }
-    }
+/// Returns the largest prime factor for which sums of products are worth while: their number grows
+/// with its square, and each serves all lanes.
+fn most_summed(lanes: usize) -> usize {
+    (8 * lanes).min(MOST_SUMMED)
 }
 
 #[cfg(test)]

@@ -8,15 +8,15 @@ use std::mem::MaybeUninit;
 use pulp::{Simd, WithSimd};
 use rustfft::num_complex::Complex;
 
-use super::{Ahead, Lane, LaneFft, WORK_BYTES};
+use super::{Ahead, Lane, LaneFft, WORK_BYTES, has_slow_factors};
 
 /// Points of a row that are moved at a time.
 const POINTS: usize = 4;
 
 /// Rows of memory: the first element, the distance between rows in elements, and their number.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<T> {
-    pub(crate) first: *mut Complex<T>,
+pub(crate) struct Rows<E> {
+    pub(crate) first: *mut E,
     pub(crate) across: isize,
     pub(crate) count: usize,
 }
@@ -27,15 +27,15 @@ impl<T: Lane> LaneFft<T> {
     pub(crate) fn rows_work_len(&self, in_row: usize) -> Option<usize> {
         let copied = self.points.checked_mul(2 * self.lanes)?.checked_mul(in_row)?;
         let copied = if in_row == 1 { 0 } else { copied };
-        (copied <= WORK_BYTES / size_of::<T>()).then(|| self.work_len() + copied)
+        let are_moved = self.points * in_row >= POINTS;
+        (are_moved && copied <= WORK_BYTES / size_of::<T>()).then(|| self.work_len() + copied)
     }
 
     /// Returns whether rows of one line take less time in lanes than one by one: where two factors
     /// of 5 and 7 leave rustfft without vectors, it takes up to twice the time. Double precision
     /// fills half as many lanes, and gains little.
     pub(crate) fn suits_rows(&self) -> bool {
-        let has_slow_factors = [25, 35, 49].iter().any(|&slow| self.points.is_multiple_of(slow));
-        size_of::<T>() == 4 && has_slow_factors && !self.points.is_multiple_of(8)
+        size_of::<T>() == 4 && has_slow_factors(self.points) && !self.points.is_multiple_of(8)
     }
 
     /// Transforms rows of so many lines, at most as many rows as there are lanes, and multiplies
@@ -47,8 +47,8 @@ impl<T: Lane> LaneFft<T> {
     ///   [`Self::rows_work_len`].
     pub(crate) unsafe fn run_rows(
         &self,
-        from: Rows<T>,
-        to: Rows<T>,
+        from: Rows<Complex<T>>,
+        to: Rows<Complex<T>>,
         in_row: usize,
         work: &mut [T],
         how: (bool, T),
@@ -79,7 +79,7 @@ impl<T: Lane> LaneFft<T> {
 /// Moves rows to the lanes if `GATHERS`, else back. Inside, points follow each other, each with a
 /// number for each lane. Lanes without a row get another row once more.
 struct MoveRows<T, const GATHERS: bool> {
-    rows: Rows<T>,
+    rows: Rows<Complex<T>>,
     points: usize,
     inside: *mut Complex<T>,
     lanes: usize,

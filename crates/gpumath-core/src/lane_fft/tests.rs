@@ -1,9 +1,10 @@
 //! Values, against sums in double precision, with every set of instructions of the processor.
 
+use super::contiguous_lines::ContiguousFft;
 use super::*;
 
 /// Numbers without a pattern between -1 and 1.
-fn noise(count: usize, seed: usize) -> Vec<f64> {
+pub(super) fn noise(count: usize, seed: usize) -> Vec<f64> {
     let mut state = seed as u64 * 2 + 1;
     let next = || {
         state =
@@ -61,18 +62,15 @@ fn check<T: Lane + Into<f64>>(arch: Arch, points: usize, is_inverse: bool, is_st
     }
 }
 
-/// The sets of instructions of the processor.
-fn sets() -> Vec<Arch> {
-    let mut sets = vec![Arch::new()];
-    #[cfg(target_arch = "x86_64")]
-    sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
-    sets
-}
-
 #[test]
 fn all_lengths_have_the_values_of_their_sums() {
-    for arch in sets() {
-        for points in [16, 18, 20, 21, 25, 27, 32, 35, 48, 49, 64, 100, 128, 210, 343, 512, 1000] {
+    for arch in sets_of_instructions() {
+        let fast = [16, 18, 20, 21, 25, 27, 32, 35, 48, 49, 64, 100, 128, 210, 343, 512, 1000];
+        let of_one_step = [1, 2, 3, 4, 5, 7, 8, 11, 13, 43, 71, 127];
+        let of_few_steps = [6, 9, 10, 14, 15];
+        let of_other_primes = [22, 26, 47, 58, 121, 141, 59 * 4, 17 * 19];
+        let others = of_one_step.into_iter().chain(of_few_steps).chain(of_other_primes);
+        for points in fast.into_iter().chain(others) {
             for (is_inverse, is_strided) in
                 [(false, false), (false, true), (true, false), (true, true)]
             {
@@ -122,17 +120,155 @@ fn check_rows<T: Lane + Into<f64>>(arch: Arch, points: usize, in_row: usize) {
 
 #[test]
 fn lines_in_rows_have_the_values_of_their_sums() {
-    for arch in sets() {
-        for (points, lines) in [(16, 1), (21, 1), (50, 1), (128, 1), (16, 3), (49, 2), (128, 5)] {
+    for arch in sets_of_instructions() {
+        for (points, lines) in
+            [(4, 1), (16, 1), (21, 1), (50, 1), (128, 1), (2, 2), (16, 3), (49, 2), (128, 5)]
+        {
             check_rows::<f32>(arch, points, lines);
             check_rows::<f64>(arch, points, lines);
         }
     }
 }
 
+/// Transforms two contiguous lines, in place and not, and compares the second one with sums.
+fn check_contiguous<T: Lane + FftNum + Into<f64>>(
+    arch: Arch,
+    points: usize,
+    direction: FftDirection,
+) -> bool {
+    let Some(fft) = ContiguousFft::<T>::with(arch, points, direction) else { return false };
+    let rounded: Vec<T> = noise(4 * points, points).into_iter().map(T::rounded).collect();
+    let number = |at: usize| Complex::new(rounded[2 * at], rounded[2 * at + 1]);
+    let from: Vec<Complex<T>> = (0..2 * points).map(number).collect();
+    let nan = Complex::new(T::rounded(f64::NAN), T::rounded(f64::NAN));
+    let (mut in_place, mut moved) = (from.clone(), vec![nan; 2 * points]);
+    let mut work = vec![nan; fft.get_inplace_scratch_len()];
+    fft.process_with_scratch(&mut in_place, &mut work);
+    fft.process_immutable_with_scratch(&from, &mut moved, &mut work);
+    let sign = if direction == FftDirection::Inverse { 1.0 } else { -1.0 };
+    let wide = |value: Complex<T>| Complex::<f64>::new(value.re.into(), value.im.into());
+    let (mut error, mut norm) = (0.0, 0.0);
+    for k in (0..points).step_by(1 + points * points / (1 << 17)) {
+        let turn = |j: usize| sign * 2.0 * PI * (j * k % points) as f64 / points as f64;
+        let term = |j: usize| wide(from[points + j]) * Complex::from_polar(1.0, turn(j));
+        let sum: Complex<f64> = (0..points).map(term).sum();
+        for result in [in_place[points + k], moved[points + k]] {
+            error += (wide(result) - sum).norm_sqr();
+        }
+        norm += 2.0 * sum.norm_sqr();
+    }
+    let accuracy = if size_of::<T>() == 4 { 1e-6 } else { 2e-14 };
+    let error: f64 = (error / norm).sqrt();
+    assert!(error < accuracy, "{error:.1e} for {points} points, {arch:?}");
+    assert!(moved == in_place, "in place differs for {points} points, {arch:?}");
+    true
+}
+
+#[test]
+fn contiguous_lines_have_the_values_of_their_sums() {
+    // All radices first, between and last; vectors that have some points in common; far points.
+    let lengths = [
+        16,
+        32,
+        48,
+        64,
+        72,
+        80,
+        88,
+        96,
+        120,
+        128,
+        144,
+        168,
+        256,
+        336,
+        480,
+        512,
+        560,
+        1000,
+        1024,
+        1344,
+        1680,
+        2048,
+        2400,
+        4096,
+        7000,
+        8192,
+        1 << 16,
+    ];
+    for arch in sets_of_instructions() {
+        let mut count = 0;
+        for direction in [FftDirection::Forward, FftDirection::Inverse] {
+            for points in lengths {
+                count += usize::from(check_contiguous::<f32>(arch, points, direction));
+                count += usize::from(check_contiguous::<f64>(arch, points, direction));
+            }
+        }
+        let has_vectors = arch.dispatch(CountLanes::<f64>(PhantomData)) > 1;
+        assert!(count >= 80 || !has_vectors, "{count} lengths, {arch:?}");
+    }
+}
+
+/// Transforms a real line and back, and compares its half with sums.
+fn check_real<T: Lane + FftNum + Into<f64>>(points: usize) -> bool {
+    let plans = (plan_real_in_lanes::<T>(points), plan_half_in_lanes::<T>(points));
+    let (Some(fft), Some(back)) = plans else { return false };
+    let from: Vec<T> = noise(points, points).into_iter().map(T::rounded).collect();
+    let nan = Complex::new(T::rounded(f64::NAN), T::rounded(f64::NAN));
+    let (mut line, mut half) = (from.clone(), vec![nan; points / 2 + 1]);
+    let mut scratch = vec![nan; fft.get_scratch_len().max(back.get_scratch_len())];
+    assert!(fft.process_with_scratch(&mut line, &mut half, &mut scratch).is_ok());
+    let accuracy = if size_of::<T>() == 4 { 1e-6 } else { 1e-14 };
+    let (mut error, mut norm) = (0.0, 0.0);
+    for k in (0..=points / 2).step_by(1 + points / 100).chain([points / 2]) {
+        let turn = |j: usize| -2.0 * PI * (j * k % points) as f64 / points as f64;
+        let term = |j: usize| Complex::from_polar(1.0, turn(j)) * from[j].into();
+        let sum: Complex<f64> = (0..points).map(term).sum();
+        error += (Complex::new(half[k].re.into(), half[k].im.into()) - sum).norm_sqr();
+        norm += sum.norm_sqr();
+    }
+    let forward: f64 = (error / norm).sqrt();
+    assert!(forward < accuracy, "{forward:.1e} for {points} points");
+    // The imaginary parts at the ends count for nothing.
+    half[0].im = T::rounded(5.0);
+    half[points / 2].im = T::rounded(-3.0);
+    line.fill(T::rounded(f64::NAN));
+    assert!(back.process_with_scratch(&mut half, &mut line, &mut scratch).is_ok());
+    let scaled = |value: T| value.into() / points as f64;
+    let errors = line.iter().zip(&from).map(|(a, b)| (scaled(*a) - (*b).into()).powi(2));
+    let norm: f64 = from.iter().map(|value| (*value).into().powi(2)).sum();
+    let error: f64 = (errors.sum::<f64>() / norm).sqrt();
+    assert!(error < accuracy, "{error:.1e} for {points} points back");
+    assert!(fft.process_with_scratch(&mut line[1..], &mut half, &mut scratch).is_err());
+    assert!(back.process_with_scratch(&mut half, &mut line, &mut []).is_err());
+    true
+}
+
+#[test]
+fn real_lines_have_the_values_of_their_sums() {
+    let mut count = 0;
+    for points in [64, 128, 144, 160, 192, 240, 336, 400, 1000, 1024, 2000, 4096] {
+        count += usize::from(check_real::<f32>(points)) + usize::from(check_real::<f64>(points));
+    }
+    let has_wide_vectors = Arch::new().dispatch(CountLanes::<f64>(PhantomData)) == 8;
+    assert!(count >= 20 || !has_wide_vectors, "{count} lengths");
+}
+
+#[test]
+fn contiguous_lines_begin_with_a_power_of_two() {
+    for arch in sets_of_instructions() {
+        for points in [0, 1, 2, 25, 35, 49, 50, 70, 98, 125, 175, 243, 250, 343, 1225, 2450] {
+            assert!(!check_contiguous::<f32>(arch, points, FftDirection::Forward), "{points}");
+            assert!(!check_contiguous::<f64>(arch, points, FftDirection::Forward), "{points}");
+        }
+    }
+}
+
 #[test]
 fn other_lengths_are_refused() {
-    for points in [0, 1, 15, 22, 26, 1009, 1 << 20, usize::MAX] {
+    for points in [0, 73, 146, 1009, 1 << 20, usize::MAX] {
         assert!(LaneFft::<f32>::new(points).is_none());
+        assert!(plan_contiguous::<f32>(points, FftDirection::Forward).is_none());
+        assert!(plan_real_in_lanes::<f32>(points).is_none());
     }
 }

@@ -1,14 +1,15 @@
 //! What the transforms need of the vectors of a processor, in both precisions.
 
-use pulp::{Simd, WithSimd};
+use pulp::{Simd, WithSimd, bytemuck};
 use rustfft::num_complex::Complex;
 
+use super::order::{put_singles_together, put_together, take_apart, take_singles_apart};
 use crate::memory::Pod;
 
 /// A real type of which vectors have several.
 pub(crate) trait Lane: Pod + Send + Sync + 'static {
     /// As many numbers as an instruction processes.
-    type Vector<S: Simd>: Copy;
+    type Vector<S: Simd>: bytemuck::Pod;
 
     /// Rounds a number to this type.
     fn rounded(value: f64) -> Self;
@@ -38,6 +39,12 @@ pub(crate) trait Lane: Pod + Send + Sync + 'static {
 
     /// Puts parts that [`Self::split`] made together again.
     fn join<S: Simd>(simd: S, parts: [Self::Vector<S>; 2]) -> [Self::Vector<S>; 2];
+
+    /// Splits complex numbers into their real and imaginary parts, in the order of the numbers.
+    fn split_in_order<S: Simd>(simd: S, pairs: [Self::Vector<S>; 2]) -> [Self::Vector<S>; 2];
+
+    /// Puts parts in the order of their numbers together.
+    fn join_in_order<S: Simd>(simd: S, parts: [Self::Vector<S>; 2]) -> [Self::Vector<S>; 2];
 }
 
 macro_rules! lane {
@@ -45,7 +52,8 @@ macro_rules! lane {
         $real:ident,
         $vector:ident,
         [$splat:ident, $add:ident, $subtract:ident, $multiply:ident, $multiply_add:ident],
-        [$split:ident, $join:ident]
+        [$split:ident, $join:ident],
+        [$take_apart:ident, $put_together:ident]
     ) => {
         impl Lane for $real {
             type Vector<S: Simd> = S::$vector;
@@ -94,6 +102,16 @@ macro_rules! lane {
             fn join<S: Simd>(simd: S, parts: [S::$vector; 2]) -> [S::$vector; 2] {
                 simd.$join(parts)
             }
+
+            #[inline(always)]
+            fn split_in_order<S: Simd>(simd: S, pairs: [S::$vector; 2]) -> [S::$vector; 2] {
+                simd.$split($take_apart(simd, pairs))
+            }
+
+            #[inline(always)]
+            fn join_in_order<S: Simd>(simd: S, parts: [S::$vector; 2]) -> [S::$vector; 2] {
+                $put_together(simd, simd.$join(parts))
+            }
         }
     };
 }
@@ -102,13 +120,15 @@ lane!(
     f32,
     f32s,
     [splat_f32s, add_f32s, sub_f32s, mul_f32s, mul_add_e_f32s],
-    [deinterleave_shfl_f32s, interleave_shfl_f32s]
+    [deinterleave_shfl_f32s, interleave_shfl_f32s],
+    [take_singles_apart, put_singles_together]
 );
 lane!(
     f64,
     f64s,
     [splat_f64s, add_f64s, sub_f64s, mul_f64s, mul_add_e_f64s],
-    [deinterleave_shfl_f64s, interleave_shfl_f64s]
+    [deinterleave_shfl_f64s, interleave_shfl_f64s],
+    [take_apart, put_together]
 );
 
 /// Counts the numbers of a vector.
@@ -124,9 +144,9 @@ impl<T: Lane> WithSimd for CountLanes<T> {
 }
 
 /// Complex numbers, one in each lane.
-pub(super) struct Complexes<T: Lane, S: Simd> {
-    pub(super) re: T::Vector<S>,
-    pub(super) im: T::Vector<S>,
+pub(crate) struct Complexes<T: Lane, S: Simd> {
+    pub(crate) re: T::Vector<S>,
+    pub(crate) im: T::Vector<S>,
 }
 
 #[expect(clippy::expl_impl_clone_on_copy, reason = "derives would ask for `T: Copy` and `S: Copy`")]
@@ -141,7 +161,7 @@ impl<T: Lane, S: Simd> Copy for Complexes<T, S> {}
 
 impl<T: Lane, S: Simd> Complexes<T, S> {
     #[inline(always)]
-    pub(super) fn zero(simd: S) -> Self {
+    pub(crate) fn zero(simd: S) -> Self {
         let zero = T::splat(simd, T::rounded(0.0));
         Self { re: zero, im: zero }
     }
@@ -165,33 +185,100 @@ impl<T: Lane, S: Simd> Complexes<T, S> {
         unsafe { to.as_mut_ptr().cast::<[T::Vector<S>; 2]>().write_unaligned(pair) };
     }
 
+    /// Reads a number for each lane. In an operand, real and imaginary parts are at such a distance
+    /// or take turns; within the work memory, the former are before the latter.
+    ///
+    /// # Safety
+    /// These numbers are readable.
+    #[inline(always)]
+    pub(super) unsafe fn read<const IS_OPERAND: bool>(
+        simd: S,
+        from: *const T,
+        parts: Option<isize>,
+    ) -> Self {
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            if IS_OPERAND && let Some(distance) = parts {
+                let [re, im] = [from, from.wrapping_offset(distance)];
+                return Self { re: read(re), im: read(im) };
+            }
+            let pair = read(from);
+            let [re, im] = if IS_OPERAND { T::split(simd, pair) } else { pair };
+            Self { re, im }
+        }
+    }
+
+    /// Writes the number of each lane, where [`Self::read`] would read it.
+    ///
+    /// # Safety
+    /// These numbers are writable.
+    #[inline(always)]
+    pub(super) unsafe fn write<const IS_OPERAND: bool>(
+        self,
+        simd: S,
+        to: *mut T,
+        parts: Option<isize>,
+    ) {
+        let pair = [self.re, self.im];
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            if IS_OPERAND && let Some(distance) = parts {
+                write(to, self.re);
+                write(to.wrapping_offset(distance), self.im);
+                return;
+            }
+            write(to, if IS_OPERAND { T::join(simd, pair) } else { pair });
+        }
+    }
+
+    /// Reads numbers that follow each other in the order of the lanes.
+    ///
+    /// # Safety
+    /// These numbers are readable.
+    #[inline(always)]
+    pub(super) unsafe fn read_in_order(simd: S, from: *const T) -> Self {
+        // SAFETY: the caller guarantees it.
+        let [re, im] = T::split_in_order(simd, unsafe { read(from) });
+        Self { re, im }
+    }
+
+    /// Writes the numbers one after the other in the order of the lanes.
+    ///
+    /// # Safety
+    /// These numbers are writable.
+    #[inline(always)]
+    pub(super) unsafe fn write_in_order(self, simd: S, to: *mut T) {
+        // SAFETY: the caller guarantees it.
+        unsafe { write(to, T::join_in_order(simd, [self.re, self.im])) };
+    }
+
     /// Returns `self + other`.
     #[inline(always)]
-    pub(super) fn plus(self, simd: S, other: Self) -> Self {
+    pub(crate) fn plus(self, simd: S, other: Self) -> Self {
         Self { re: T::add(simd, self.re, other.re), im: T::add(simd, self.im, other.im) }
     }
 
     /// Returns `self - other`.
     #[inline(always)]
-    pub(super) fn minus(self, simd: S, other: Self) -> Self {
+    pub(crate) fn minus(self, simd: S, other: Self) -> Self {
         Self { re: T::subtract(simd, self.re, other.re), im: T::subtract(simd, self.im, other.im) }
     }
 
     /// Returns `self + i * other`.
     #[inline(always)]
-    pub(super) fn plus_i(self, simd: S, other: Self) -> Self {
+    pub(crate) fn plus_i(self, simd: S, other: Self) -> Self {
         Self { re: T::subtract(simd, self.re, other.im), im: T::add(simd, self.im, other.re) }
     }
 
     /// Returns `self - i * other`.
     #[inline(always)]
-    pub(super) fn minus_i(self, simd: S, other: Self) -> Self {
+    pub(crate) fn minus_i(self, simd: S, other: Self) -> Self {
         Self { re: T::add(simd, self.re, other.im), im: T::subtract(simd, self.im, other.re) }
     }
 
     /// Returns `self * factor + other`, for a real factor.
     #[inline(always)]
-    pub(super) fn times_plus(self, simd: S, factor: T::Vector<S>, other: Self) -> Self {
+    pub(crate) fn times_plus(self, simd: S, factor: T::Vector<S>, other: Self) -> Self {
         Self {
             re: T::multiply_add(simd, self.re, factor, other.re),
             im: T::multiply_add(simd, self.im, factor, other.im),
@@ -200,7 +287,7 @@ impl<T: Lane, S: Simd> Complexes<T, S> {
 
     /// Multiplies by a real factor.
     #[inline(always)]
-    pub(super) fn scaled(self, simd: S, factor: T::Vector<S>) -> Self {
+    pub(crate) fn scaled(self, simd: S, factor: T::Vector<S>) -> Self {
         Self { re: T::multiply(simd, self.re, factor), im: T::multiply(simd, self.im, factor) }
     }
 
@@ -216,7 +303,7 @@ impl<T: Lane, S: Simd> Complexes<T, S> {
 
     /// Multiplies by a factor given as its real part, its imaginary part and the negated latter.
     #[inline(always)]
-    pub(super) fn turned(self, simd: S, [re, im, negated]: [T; 3]) -> Self {
+    pub(crate) fn turned(self, simd: S, [re, im, negated]: [T; 3]) -> Self {
         let (re, im) = (T::splat(simd, re), T::splat(simd, im));
         let negated = T::splat(simd, negated);
         Self {
@@ -224,4 +311,30 @@ impl<T: Lane, S: Simd> Complexes<T, S> {
             im: T::multiply_add(simd, self.re, im, T::multiply(simd, self.im, re)),
         }
     }
+}
+
+/// Returns a vector of each number.
+#[inline(always)]
+pub(super) fn splats<T: Lane, S: Simd>(simd: S, [a, b]: [T; 2]) -> [T::Vector<S>; 2] {
+    [T::splat(simd, a), T::splat(simd, b)]
+}
+
+/// Reads vectors at any address of numbers.
+///
+/// # Safety
+/// They are readable.
+#[inline(always)]
+pub(super) unsafe fn read<T, V: Copy>(from: *const T) -> V {
+    // SAFETY: the caller guarantees it.
+    unsafe { from.cast::<V>().read_unaligned() }
+}
+
+/// Writes vectors at any address of numbers.
+///
+/// # Safety
+/// They are writable.
+#[inline(always)]
+pub(super) unsafe fn write<T, V: Copy>(to: *mut T, vectors: V) {
+    // SAFETY: the caller guarantees it.
+    unsafe { to.cast::<V>().write_unaligned(vectors) };
 }

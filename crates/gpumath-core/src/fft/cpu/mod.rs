@@ -1,5 +1,5 @@
 //! Transforms on the CPU: passes over lines, which rustfft and realfft transform, `lane_fft` where
-//! complex lines are strided, or a library with FFTW's interface.
+//! lines are strided, or a library with FFTW's interface.
 
 mod engine;
 mod fftw;

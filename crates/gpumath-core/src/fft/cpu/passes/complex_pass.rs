@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
-use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
 use super::short_lines::{plan_line_by, table_bytes};
+use super::{PassKernel, Scalar};
 use crate::error::Result;
 use crate::fft::Direction;
 use crate::fft::cpu::fftw::FftwPlanner;
@@ -111,26 +111,21 @@ impl<T: Scalar> ComplexPass<T> {
         let kernel = ComplexKernel { points, grid, forward, inverse, library };
         Self { kernel, lines, inplace, layout }
     }
+}
 
-    /// Returns about how many bytes the tables of both directions take.
-    pub(super) fn table_bytes(&self) -> usize {
+impl<T: Scalar> PassKernel<T> for ComplexPass<T> {
+    fn table_bytes(&self) -> usize {
         self.kernel.table_bytes()
     }
 
-    /// Transforms every line, and multiplies the result by the factor if there is one.
-    ///
-    /// # Safety
-    /// - `from` is readable and `to` writable in the layouts that the lines were made from, and no
-    ///   other thread uses that memory during the call.
-    /// - The two are equal if the pass is in place, and do not overlap otherwise.
-    pub(super) unsafe fn run(
+    unsafe fn run(
         &self,
-        from: *const Complex<T>,
-        to: *mut Complex<T>,
-        direction: Direction,
-        factor: Option<T>,
+        from: *const u8,
+        to: *mut u8,
+        (direction, factor): (Direction, Option<T>),
         threads: NonZeroUsize,
     ) -> Result<()> {
+        let (from, to) = (from.cast::<Complex<T>>(), to.cast::<Complex<T>>());
         match self.kernel.get(direction, threads)? {
             // SAFETY: the caller guarantees the same of the addresses.
             PlannedKernel::Line(fft) => unsafe {
@@ -151,7 +146,9 @@ impl<T: Scalar> ComplexPass<T> {
             }
         }
     }
+}
 
+impl<T: Scalar> ComplexPass<T> {
     /// Transforms every line by rustfft.
     ///
     /// # Safety

@@ -1,16 +1,14 @@
-//! The pass of a complex transform along one axis whose lines are strided, by a transform of
-//! several lines at once.
+//! The pass of a transform along one axis by a transform of several lines at once, mostly of lines
+//! that are strided.
 
 use std::num::NonZeroUsize;
 
-use rustfft::num_complex::Complex;
-
-use super::Scalar;
 use super::blocks::are_crowded;
 use super::line_tiles::{LineTiles, Tile};
+use super::{PassKernel, Scalar};
 use crate::error::Result;
 use crate::fft::Direction;
-use crate::lane_fft::{Ahead, LaneFft, Rows, StridedLines};
+use crate::lane_fft::{Ahead, LaneLines, Rows, StridedLines};
 use crate::memory::{ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
 
@@ -22,8 +20,8 @@ const MOST_LINES: usize = 64;
 const MOST_COPIED: usize = 512;
 
 /// All lines along one axis, with the transform of several.
-pub(super) struct LanePass<T: Scalar> {
-    fft: LaneFft<T>,
+pub(super) struct LanePass<K> {
+    fft: K,
     lines: LineTiles,
     /// The number of lines in each row, where `lines` are rows of memory.
     in_rows: Option<usize>,
@@ -32,10 +30,10 @@ pub(super) struct LanePass<T: Scalar> {
     is_crowded: bool,
 }
 
-impl<T: Scalar> LanePass<T> {
+impl<K: LaneLines> LanePass<K> {
     /// Returns `None` where such lines are transformed one by one.
     pub(super) fn new(points: usize, lines: &LineTiles, threads: NonZeroUsize) -> Option<Self> {
-        let fft = LaneFft::new(points).filter(|fft| fft.lanes() <= lines.count())?;
+        let fft = K::new(points).filter(|fft| fft.lanes() <= lines.count())?;
         if let Some((mut rows, in_rows)) = lines.rows() {
             rows.cut_into_tiles(fft.lanes());
             let is_filled = rows.fills(fft.lanes()) && rows.tiles() >= threads.get();
@@ -45,56 +43,54 @@ impl<T: Scalar> LanePass<T> {
                 return Some(Self { fft, lines: rows, in_rows: Some(in_rows), is_crowded: false });
             }
         }
-        if lines.are_slices() {
+        if points == 1 || (lines.are_slices() && !fft.suits_rows()) {
             return None;
         }
         let mut lines = lines.clone();
         lines.cut_into_tiles(fft.lanes());
         let is_read_in_place = lines.across.from == 1 && lines.width() == fft.lanes();
-        if !is_read_in_place && points > MOST_COPIED {
+        if !is_read_in_place && !lines.are_slices() && points > MOST_COPIED {
             return None;
         }
         let fair = lines.count() / (4 * threads.get());
-        let most = (TILE_BYTES / (points * size_of::<Complex<T>>())).min(fair);
+        let most = (TILE_BYTES / (points * size_of::<K::From>())).min(fair);
         lines.cut_into_tiles((most / fft.lanes() * fft.lanes()).clamp(fft.lanes(), MOST_LINES));
-        let step = lines.along.from.unsigned_abs() * size_of::<Complex<T>>();
+        let step = lines.along.from.unsigned_abs() * size_of::<K::From>();
         let is_crowded =
-            is_read_in_place && lines.width() > fft.lanes() && are_crowded(points, step);
+            is_read_in_place && lines.width() > fft.lanes() && are_crowded(fft.points(), step);
         Some(Self { fft, lines, in_rows: None, is_crowded })
     }
+}
 
-    /// Returns about how many bytes the tables take.
-    pub(super) fn table_bytes(&self) -> usize {
+impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
+    fn table_bytes(&self) -> usize {
         self.fft.table_bytes()
     }
 
-    /// Transforms every line, and multiplies the result by the factor if there is one.
-    ///
-    /// # Safety
-    /// As for [`ComplexPass::run`](super::complex_pass::ComplexPass::run).
-    pub(super) unsafe fn run(
+    unsafe fn run(
         &self,
-        from: *const Complex<T>,
-        to: *mut Complex<T>,
-        direction: Direction,
-        factor: Option<T>,
+        from: *const u8,
+        to: *mut u8,
+        (direction, factor): (Direction, Option<T>),
         threads: NonZeroUsize,
     ) -> Result<()> {
+        let (from, to) = (from.cast::<K::From>(), to.cast::<K::To>());
         let Self { fft, lines, in_rows, is_crowded } = self;
         let along = lines.along;
         let copied = if *is_crowded { lines.width() * fft.points() } else { 0 };
         let how = (direction == Direction::Inverse, factor.unwrap_or_else(T::one));
         // Narrow tiles share the lanes, wide ones fill them several times.
         let together = (fft.lanes() / lines.width()).max(1);
-        let work_len = fft.rows_work_len(in_rows.unwrap_or(1)).unwrap_or_default();
+        let work_len = in_rows.map_or(Some(fft.work_len()), |rows| fft.rows_work_len(rows));
+        let work_len = work_len.unwrap_or_default();
         let bytes =
-            ScratchPieces::bytes::<T>(work_len) + ScratchPieces::bytes::<Complex<T>>(copied);
+            ScratchPieces::bytes::<K::Real>(work_len) + ScratchPieces::bytes::<K::From>(copied);
         let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
         parallel_for(threads, lines.tiles().div_ceil(together), |numbers| {
             let mut buffer = ScratchBuffer::take(bytes)?;
             let mut pieces = buffer.pieces();
-            let work = pieces.next::<T>(work_len);
-            let copy = pieces.next::<Complex<T>>(copied).as_mut_ptr();
+            let work = pieces.next::<K::Real>(work_len);
+            let copy = pieces.next::<K::From>(copied).as_mut_ptr();
             let (from, to) = (from.get().cast_const(), to.get());
             let mut numbers = numbers.peekable();
             while let Some(number) = numbers.next() {
@@ -105,7 +101,11 @@ impl<T: Scalar> LanePass<T> {
                         let tile = lines.tile(number);
                         let (first, across) = (from.cast_mut().offset(tile.from), lines.across);
                         let from = Rows { first, across: across.from, count: tile.lines };
-                        let to = Rows { first: to.offset(tile.to), across: across.to, ..from };
+                        let to = Rows {
+                            first: to.offset(tile.to),
+                            across: across.to,
+                            count: tile.lines,
+                        };
                         fft.run_rows(from, to, in_rows, work, how);
                         continue;
                     }
@@ -120,7 +120,7 @@ impl<T: Scalar> LanePass<T> {
                     let tile = lines.tile(number);
                     let mut ahead = match numbers.peek().map(|&next| lines.tile(next)) {
                         Some(next) if lines.across.from == 1 && !is_crowded => {
-                            let size = size_of::<Complex<T>>();
+                            let size = size_of::<K::From>();
                             let distance = (next.from - tile.from) * size as isize;
                             Ahead { distance, bytes: next.lines * size }
                         }
@@ -135,7 +135,10 @@ impl<T: Scalar> LanePass<T> {
                         }
                         (source, start) = ((copy.cast_const(), lines.width() as isize), 0);
                     }
+                    let last = tile.lines.saturating_sub(fft.lanes());
                     for first in (0..tile.lines).step_by(fft.lanes()) {
+                        // Whole lanes take less time, even if some lines come again.
+                        let first = if K::IS_APART { first.min(last) } else { first };
                         let part = Tile {
                             from: start + first as isize * lines.across.from,
                             to: tile.to + first as isize * lines.across.to,
@@ -150,18 +153,20 @@ impl<T: Scalar> LanePass<T> {
             Ok(())
         })
     }
+}
 
+impl<K: LaneLines> LanePass<K> {
     /// Transforms the lines of some tiles, at most as many as there are lanes.
     ///
     /// # Safety
     /// `from` and `to` are valid for these lines.
     unsafe fn run_group(
         &self,
-        (from, along_from): (*const Complex<T>, isize),
-        (to, along_to): (*mut Complex<T>, isize),
+        (from, along_from): (*const K::From, isize),
+        (to, along_to): (*mut K::To, isize),
         tiles: impl Iterator<Item = Tile> + Clone,
-        work: &mut [T],
-        how: (bool, T),
+        work: &mut [K::Real],
+        how: (bool, K::Real),
         ahead: Ahead,
     ) {
         let across = self.lines.across;

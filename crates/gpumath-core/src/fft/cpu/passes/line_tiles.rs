@@ -85,28 +85,28 @@ impl LineTiles {
         Some((rows, lines as usize))
     }
 
-    /// Cuts the lines into tiles of lines to be copied together, each of so many bytes: 16
-    /// neighbours, whose equal points fill one to four cache lines; more where the tile is in a
-    /// cache and each thread has several of them, and fewer where lines are very long.
+    /// Cuts the lines into tiles of lines to be copied together, each of so many bytes: 16 where
+    /// they are neighbours, whose equal points fill one to four cache lines; more where the tile is
+    /// in a cache and each thread has several of them, and fewer where lines are very long.
     pub(crate) fn cut_for_copies(&mut self, line_bytes: usize, threads: NonZeroUsize) {
-        const LINES: usize = 16;
         const MOST_LINES: usize = 64;
         const MOST_BYTES: usize = 4 << 20;
+        let least = if self.across.from == 1 || self.across.to == 1 { 16 } else { 1 };
         let line_bytes = line_bytes.max(1);
         let is_strided = self.along.from != 1 || self.along.to != 1;
         let cached = if is_strided { 512 << 10 } else { 32 << 10 } / line_bytes;
         let fair = self.count() / (4 * threads.get());
-        let width = (cached.min(fair) / LINES * LINES).clamp(LINES, MOST_LINES);
+        let width = (cached.min(fair) / least * least).clamp(least, MOST_LINES);
         self.cut_into_tiles(width.min(MOST_BYTES / line_bytes));
     }
 
     /// Returns whether each line is a slice of both operands.
-    pub(super) fn are_slices(&self) -> bool {
+    pub(crate) fn are_slices(&self) -> bool {
         self.along.from == 1 && self.along.to == 1
     }
 
     /// Returns whether tiles of `width` would have few places without a line.
-    pub(super) fn fills(&self, width: usize) -> bool {
+    pub(crate) fn fills(&self, width: usize) -> bool {
         4 * self.inner >= 3 * self.inner.next_multiple_of(width)
     }
 

@@ -13,13 +13,14 @@ use std::num::NonZeroUsize;
 use rustfft::FftDirection;
 use rustfft::num_complex::Complex;
 
-use super::Scalar;
 use super::four_step::FourStepFft;
 use super::grid_shape::GridShape;
 use super::line_tiles::{LineTiles, StridePair};
 use super::short_lines::MAX_POINTS;
 use super::tables::{PURPOSE, exp_i, fill_parallel, for_each_index};
+use super::{PassKernel, Scalar};
 use crate::error::Result;
+use crate::fft::Direction;
 use crate::fft::cpu::fftw::FftwPlanner;
 use crate::memory::{ScratchBuffer, check_available, zeroed};
 use crate::parallel::SyncPtr;
@@ -28,6 +29,7 @@ use crate::parallel::SyncPtr;
 pub(super) struct LongReal<T: Scalar> {
     points: usize,
     is_forward: bool,
+    lines: LineTiles,
     shape: GridShape,
     fft: FourStepFft<T>,
     /// exp(-2πi·k/points) for k up to a quarter of an even number of points; empty otherwise.
@@ -40,7 +42,7 @@ impl<T: Scalar> LongReal<T> {
     pub(super) fn new(
         points: usize,
         is_forward: bool,
-        lines: usize,
+        lines: &LineTiles,
         threads: NonZeroUsize,
         library: Option<&FftwPlanner>,
     ) -> Result<Option<Self>> {
@@ -48,36 +50,35 @@ impl<T: Scalar> LongReal<T> {
         let is_even = points.is_multiple_of(2);
         let complex = if is_even { points / 2 } else { points };
         // Where there is a thread for each line, realfft is faster, also for large primes.
-        let is_shared = lines < threads.get() || points > MAX_POINTS;
-        let shape = GridShape::new(complex, lines, threads).filter(|_| is_shared);
+        let is_shared = lines.count() < threads.get() || points > MAX_POINTS;
+        let shape = GridShape::new(complex, lines.count(), threads).filter(|_| is_shared);
         let Some(shape) = shape else { return Ok(None) };
         let direction = if is_forward { FftDirection::Forward } else { FftDirection::Inverse };
         let fft = FourStepFft::new(shape, direction, threads, library)?;
         let mut turns = zeroed(if is_even { complex / 2 + 1 } else { 0 }, PURPOSE)?;
         let turn = -2.0 * PI / points as f64;
         fill_parallel(&mut turns, threads, |k| exp_i(k as f64 * turn))?;
-        Ok(Some(Self { points, is_forward, shape, fft, turns }))
+        let mut lines = lines.clone();
+        lines.cut_into_tiles(1);
+        Ok(Some(Self { points, is_forward, lines, shape, fft, turns }))
     }
+}
 
-    /// Returns about how many bytes the tables take.
-    pub(super) fn table_bytes(&self) -> usize {
+impl<T: Scalar> PassKernel<T> for LongReal<T> {
+    fn table_bytes(&self) -> usize {
         FourStepFft::<T>::table_bytes(self.shape) + size_of_val(&self.turns[..])
     }
 
     /// Transforms one line after the other.
-    ///
-    /// # Safety
-    /// - `from` is readable and `to` writable in the layouts that the lines were made from, and no
-    ///   other thread uses that memory during the call.
-    /// - The two do not overlap, and hold elements of the types of this transform.
-    pub(super) unsafe fn run_lines(
+    unsafe fn run(
         &self,
-        lines: &LineTiles,
-        (from, to): (*const u8, *mut u8),
-        factor: Option<T>,
+        from: *const u8,
+        to: *mut u8,
+        (_, factor): (Direction, Option<T>),
         threads: NonZeroUsize,
     ) -> Result<()> {
         let factor = factor.unwrap_or_else(T::one);
+        let lines = &self.lines;
         for number in 0..lines.tiles() {
             let tile = lines.tile(number);
             // SAFETY: the tile has one line of the layouts, for which the caller guarantees that
@@ -96,11 +97,13 @@ impl<T: Scalar> LongReal<T> {
         }
         Ok(())
     }
+}
 
+impl<T: Scalar> LongReal<T> {
     /// Transforms a real line to the first half of its transform.
     ///
     /// # Safety
-    /// As for [`Self::run_lines`], for one line.
+    /// As for [`PassKernel::run`], for one line.
     unsafe fn forward(
         &self,
         from: *const T,
@@ -185,7 +188,7 @@ impl<T: Scalar> LongReal<T> {
     /// Transforms the first half of a Hermitian line to the real line.
     ///
     /// # Safety
-    /// As for [`Self::run_lines`], for one line.
+    /// As for [`PassKernel::run`], for one line.
     unsafe fn inverse(
         &self,
         from: *const Complex<T>,

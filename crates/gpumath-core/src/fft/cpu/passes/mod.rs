@@ -17,7 +17,7 @@ mod tables;
 
 /// What transforms of lines by other modules are made of.
 pub(crate) mod lines {
-    pub(crate) use super::line_tiles::{BufferLayout, LineTiles, StridePair};
+    pub(crate) use super::line_tiles::{BufferLayout, LineTiles, StridePair, Tile};
     pub(crate) use super::real_pass::{LineKernel, run_lines};
     pub(crate) use super::short_lines::{plan_half_line, plan_line, plan_real_line, table_bytes};
     pub(crate) use super::tables::exp_i;
@@ -33,13 +33,13 @@ use self::blocks::{AxisGroup, group_axes, is_crowded};
 use self::complex_pass::ComplexPass;
 use self::lane_pass::LanePass;
 use self::line_tiles::LineTiles;
-use self::real_pass::RealPass;
+use self::real_pass::plan_halved;
 pub(super) use self::real_pass::{ForwardLine, InverseLine, LineKernel, make_ends_real};
 use super::fftw::FftwPlanner;
 use super::scale::RealParts;
 use crate::error::Result;
 use crate::fft::{Direction, FftProblem, TransformKind};
-use crate::lane_fft::Lane;
+use crate::lane_fft::{Lane, LaneFft};
 use crate::memory::{ScratchBuffer, check_available, copy_between};
 use crate::parallel::parallel_for;
 use crate::tensor::{BatchDims, Layout};
@@ -119,13 +119,28 @@ struct Stage<T: Scalar> {
 struct Pass<T: Scalar> {
     from: usize,
     to: usize,
-    kernel: PassKernel<T>,
+    kernel: Box<dyn PassKernel<T>>,
 }
 
-enum PassKernel<T: Scalar> {
-    Complex(ComplexPass<T>),
-    Lanes(Box<LanePass<T>>),
-    Real(RealPass<T>),
+/// The transform of all lines along one axis.
+trait PassKernel<T>: Send + Sync {
+    /// Returns about how many bytes the tables take, those of both directions where there are two.
+    fn table_bytes(&self) -> usize;
+
+    /// Transforms every line, and multiplies the result by the factor if there is one. An input
+    /// apart from the result is only read.
+    ///
+    /// # Safety
+    /// - `from` is readable and `to` writable in the layouts that the lines were made from, which
+    ///   hold the kernel's types, and no other thread uses that memory during the call.
+    /// - The two are equal if the pass is in place, and do not overlap otherwise.
+    unsafe fn run(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        how: (Direction, Option<T>),
+        threads: NonZeroUsize,
+    ) -> Result<()>;
 }
 
 impl<T: Scalar> AxisPasses<T> {
@@ -204,20 +219,21 @@ impl<T: Scalar> AxisPasses<T> {
                 }
                 let lines = LineTiles::new(axis, &layouts[from], &layouts[to]);
                 let points = input.shape[axis].max(output.shape[axis]) as usize;
-                let kernel = if is_halved {
+                let is_sliced = library.is_some() && lines.are_slices();
+                let kernel: Box<dyn PassKernel<T>> = if is_halved {
                     let is_forward = *kind == TransformKind::R2C;
-                    PassKernel::Real(RealPass::new(points, is_forward, lines, threads, library)?)
-                } else if (library.is_none() || !lines.are_slices())
-                    && let Some(pass) = LanePass::new(points, &lines, threads)
+                    plan_halved(points, is_forward, lines, threads, library)?
+                } else if !is_sliced
+                    && let Some(pass) = LanePass::<LaneFft<T>>::new(points, &lines, threads)
                 {
-                    PassKernel::Lanes(Box::new(pass))
+                    Box::new(pass)
                 } else {
                     let inplace = from == to;
                     // A line's work memory, in which it is transformed, is at least as long as the
                     // line. What cannot be had is refused before the length is looked into.
                     let what = format!("a transform of {points} points");
                     check_available::<Complex<T>>(points, &what)?;
-                    PassKernel::Complex(ComplexPass::new(points, lines, inplace, threads, library))
+                    Box::new(ComplexPass::new(points, lines, inplace, threads, library))
                 };
                 stage.passes.push(Pass { from, to, kernel });
                 from = to;
@@ -252,20 +268,10 @@ impl<T: Scalar> AxisPasses<T> {
         for (index, pass) in stage.passes.iter().enumerate() {
             let from = std::ptr::with_exposed_provenance::<u8>(address(pass.from));
             let to = std::ptr::with_exposed_provenance_mut::<u8>(address(pass.to));
-            let factor = factor.filter(|_| index + 1 == stage.passes.len());
+            let how = (direction, factor.filter(|_| index + 1 == stage.passes.len()));
             // SAFETY: each pass reads the layout that the one before it wrote, and the first one
             // the input. The caller guarantees that the buffers are valid.
-            unsafe {
-                match &pass.kernel {
-                    PassKernel::Complex(pass) => {
-                        pass.run(from.cast(), to.cast(), direction, factor, threads)?;
-                    }
-                    PassKernel::Lanes(pass) => {
-                        pass.run(from.cast(), to.cast(), direction, factor, threads)?;
-                    }
-                    PassKernel::Real(pass) => pass.run(from, to, factor, threads)?,
-                }
-            }
+            unsafe { pass.kernel.run(from, to, how, threads)? };
         }
         if stage.copied > 0 {
             let from = std::ptr::with_exposed_provenance::<Complex<T>>(address(BLOCK));
@@ -280,13 +286,7 @@ impl<T: Scalar> AxisPasses<T> {
 impl<T: Scalar> Transform for AxisPasses<T> {
     fn table_bytes(&self) -> usize {
         let passes = self.stages.iter().flat_map(|stage| &stage.passes);
-        passes
-            .map(|pass| match &pass.kernel {
-                PassKernel::Complex(pass) => pass.table_bytes(),
-                PassKernel::Lanes(pass) => pass.table_bytes(),
-                PassKernel::Real(pass) => pass.table_bytes(),
-            })
-            .sum()
+        passes.map(|pass| pass.kernel.table_bytes()).sum()
     }
 
     unsafe fn execute(

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::num_complex::Complex;
 
-use super::Scalar;
+use super::lane_pass::LanePass;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
 use super::long_real::LongReal;
 use super::short_lines::{plan_half_line, plan_real_line, table_bytes};
+use super::{PassKernel, Scalar};
 use crate::error::Result;
+use crate::fft::Direction;
 use crate::fft::cpu::fftw::FftwPlanner;
 use crate::fft::cpu::scale::{RealParts, scale_slice};
+use crate::lane_fft::{HalfToReal, RealToHalf};
 use crate::memory::{Pod, ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
 
@@ -90,85 +93,62 @@ impl<T: Scalar> LineKernel for C2rKernel<T> {
     }
 }
 
-/// All lines along the axis that is real in the input or in the output.
-pub(super) struct RealPass<T: Scalar> {
-    kernel: RealKernel<T>,
-    lines: LineTiles,
-}
-
-enum RealKernel<T: Scalar> {
-    Forward(ForwardLine<T>),
-    Inverse(InverseLine<T>),
-    /// One line at a time, on several threads.
-    Long(Box<LongReal<T>>),
-}
-
-impl<T: Scalar> RealPass<T> {
-    /// Plans a transform of real lines of `points`, or of complex ones to such lines.
-    pub(super) fn new(
-        points: usize,
-        is_forward: bool,
-        mut lines: LineTiles,
-        threads: NonZeroUsize,
-        library: Option<&FftwPlanner>,
-    ) -> Result<Self> {
-        let long = LongReal::new(points, is_forward, lines.count(), threads, library)?;
-        let kernel = match (long, library) {
-            (Some(long), _) => RealKernel::Long(Box::new(long)),
-            (_, Some(library)) if is_forward => RealKernel::Forward(library.real(points)?),
-            (_, Some(library)) => RealKernel::Inverse(library.half(points)?),
-            _ if is_forward => RealKernel::Forward(Box::new(R2cKernel(plan_real_line(points)?))),
-            _ => RealKernel::Inverse(Box::new(C2rKernel(plan_half_line(points)?))),
-        };
-        match kernel {
-            RealKernel::Long(_) => lines.cut_into_tiles(1),
-            _ => lines.cut_for_copies(points * size_of::<T>(), threads),
+/// Plans the transform of all lines of `points` along the axis that is real in the input, if
+/// `is_forward`, or in the output.
+pub(super) fn plan_halved<T: Scalar>(
+    points: usize,
+    is_forward: bool,
+    mut lines: LineTiles,
+    threads: NonZeroUsize,
+    library: Option<&FftwPlanner>,
+) -> Result<Box<dyn PassKernel<T>>> {
+    if library.is_none() || !lines.are_slices() {
+        if !is_forward && let Some(pass) = LanePass::<HalfToReal<T>>::new(points, &lines, threads) {
+            return Ok(Box::new(pass));
         }
-        Ok(Self { kernel, lines })
-    }
-
-    /// Returns about how many bytes the tables take.
-    pub(super) fn table_bytes(&self) -> usize {
-        match &self.kernel {
-            RealKernel::Forward(kernel) => table_bytes::<T>(kernel.lengths().0),
-            RealKernel::Inverse(kernel) => table_bytes::<T>(kernel.lengths().1),
-            RealKernel::Long(long) => long.table_bytes(),
+        if is_forward && let Some(pass) = LanePass::<RealToHalf<T>>::new(points, &lines, threads) {
+            return Ok(Box::new(pass));
         }
     }
+    if let Some(long) = LongReal::new(points, is_forward, &lines, threads, library)? {
+        return Ok(Box::new(long));
+    }
+    lines.cut_for_copies(points * size_of::<T>(), threads);
+    Ok(match library {
+        Some(library) if is_forward => Box::new(LinePass(library.real(points)?, lines)),
+        Some(library) => Box::new(LinePass(library.half(points)?, lines)),
+        None if is_forward => {
+            Box::new(LinePass(Box::new(R2cKernel(plan_real_line(points)?)), lines))
+        }
+        None => Box::new(LinePass(Box::new(C2rKernel(plan_half_line(points)?)), lines)),
+    })
+}
 
-    /// Transforms every line, and multiplies the result by the factor if there is one. The input is
-    /// only read.
-    ///
-    /// # Safety
-    /// - `from` is readable and `to` writable in the layouts that the lines were made from, and no
-    ///   other thread uses that memory during the call.
-    /// - The two do not overlap, and hold elements of the kernel's types.
-    pub(super) unsafe fn run(
+/// Lines that are transformed one by one.
+struct LinePass<K: ?Sized>(Box<K>, LineTiles);
+
+impl<T: Scalar, K: LineKernel<Real = T> + ?Sized> PassKernel<T> for LinePass<K> {
+    fn table_bytes(&self) -> usize {
+        let (from, to, _) = self.0.lengths();
+        table_bytes::<T>(from.max(to))
+    }
+
+    unsafe fn run(
         &self,
         from: *const u8,
         to: *mut u8,
-        factor: Option<T>,
+        (_, factor): (Direction, Option<T>),
         threads: NonZeroUsize,
     ) -> Result<()> {
         // SAFETY: the caller guarantees the same of the addresses, and the element types.
-        unsafe {
-            match &self.kernel {
-                RealKernel::Forward(kernel) => {
-                    run_lines(&**kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
-                }
-                RealKernel::Inverse(kernel) => {
-                    run_lines(&**kernel, &self.lines, (from.cast(), to.cast()), factor, threads)
-                }
-                RealKernel::Long(long) => long.run_lines(&self.lines, (from, to), factor, threads),
-            }
-        }
+        unsafe { run_lines(&*self.0, &self.1, (from.cast(), to.cast()), factor, threads) }
     }
 }
 
 /// Transforms every line with `kernel`.
 ///
 /// # Safety
-/// As for [`RealPass::run`], with the layouts that `lines` were made from.
+/// As for [`PassKernel::run`], with the layouts that `lines` were made from.
 pub(crate) unsafe fn run_lines<K: LineKernel + ?Sized>(
     kernel: &K,
     lines: &LineTiles,

@@ -13,7 +13,9 @@ use rustfft::{Fft, FftDirection, FftPlanner};
 use super::Scalar;
 use crate::error::Result;
 use crate::fft::cpu::fftw::FftwPlanner;
-use crate::lane_fft::{largest_prime_factor, plan_direct_sums};
+use crate::lane_fft::{
+    largest_prime_factor, plan_half_in_lanes, plan_in_lanes, plan_real_in_lanes,
+};
 use crate::memory::check_available;
 
 /// Points of the longest line that is transformed as a whole. Planning it takes less than a second.
@@ -25,8 +27,8 @@ pub(crate) fn plan_line<T: Scalar>(
     direction: FftDirection,
 ) -> Result<Arc<dyn Fft<T>>> {
     check::<T>(points)?;
-    let by_sums = plan_direct_sums(points, direction, |others| plan_line(others, direction))?;
-    Ok(by_sums.unwrap_or_else(|| FftPlanner::new().plan_fft(points, direction)))
+    let in_lanes = plan_in_lanes(points, direction, |others| plan_line(others, direction))?;
+    Ok(in_lanes.unwrap_or_else(|| FftPlanner::new().plan_fft(points, direction)))
 }
 
 /// Like [`plan_line`], by a library if there is one.
@@ -42,13 +44,15 @@ pub(super) fn plan_line_by<T: Scalar>(
 /// Plans a real-to-complex transform.
 pub(crate) fn plan_real_line<T: Scalar>(points: usize) -> Result<Arc<dyn RealToComplex<T>>> {
     check::<T>(points)?;
-    Ok(RealFftPlanner::new().plan_fft_forward(points))
+    let in_lanes = plan_real_in_lanes(points);
+    Ok(in_lanes.unwrap_or_else(|| RealFftPlanner::new().plan_fft_forward(points)))
 }
 
 /// Plans a complex-to-real transform.
 pub(crate) fn plan_half_line<T: Scalar>(points: usize) -> Result<Arc<dyn ComplexToReal<T>>> {
     check::<T>(points)?;
-    Ok(RealFftPlanner::new().plan_fft_inverse(points))
+    let in_lanes = plan_half_in_lanes(points);
+    Ok(in_lanes.unwrap_or_else(|| RealFftPlanner::new().plan_fft_inverse(points)))
 }
 
 fn check<T: Scalar>(points: usize) -> Result<()> {

@@ -1,0 +1,205 @@
+//! Cosine and sine transforms of many lines at once, in the lanes of the processor's vectors.
+//!
+//! Two neighbouring lines are the parts of a complex line, as in [`super::pairs`], and each lane
+//! has one. For type IV of an even length, each lane has a line, of whose pairs the complex line
+//! is made. What comes before and after the Fourier transform is then the same in all lanes, and no
+//! number moves from one lane to another.
+
+use super::lane_steps::{After, Before};
+use super::turns::Turns;
+use super::{CosineFactors, CosineStep};
+use crate::fft::cpu::lines::{LineTiles, Scalar, StridePair, Tile};
+use crate::lane_fft::{Ahead, LaneFft, largest_prime_factor};
+use crate::memory::copy_tile;
+
+/// A transform of as many lines as there are lanes, or twice as many.
+pub(super) struct LanePlan<T: Scalar> {
+    pub(super) kind: u8,
+    pub(super) is_sine: bool,
+    pub(super) points: usize,
+    /// Whether the elements of a line itself are the parts of a complex line: for type IV of an
+    /// even length.
+    pub(super) is_by_halves: bool,
+    pub(super) fft: LaneFft<T>,
+    pub(super) turns: Turns<T>,
+}
+
+/// Some lines that a thread transforms.
+pub(super) struct Operands<T> {
+    pub(super) from: *const T,
+    pub(super) to: *mut T,
+    pub(super) along: StridePair,
+    pub(super) across: StridePair,
+}
+
+impl<T: Scalar> LanePlan<T> {
+    /// Plans a transform of type 1 to 4 of a number of lines, of at least two points if it is a
+    /// cosine transform of type 1. `None` if the lines are few or long, or a prime factor of the
+    /// Fourier transform's length is above 127.
+    pub(super) fn new(kind: u8, points: usize, is_sine: bool, count: usize) -> Option<Self> {
+        let length = match kind {
+            1 => CosineStep::Extend.lengths(points as i64, is_sine).1 as usize,
+            4 if points.is_multiple_of(2) => points / 2,
+            _ => points,
+        };
+        let is_by_halves = length < points;
+        let lanes = if is_by_halves { count } else { count.div_ceil(2) };
+        let fft = LaneFft::with_more_primes(length, lanes)?;
+        let turns = Turns::new(kind, points, is_sine);
+        Some(Self { kind, is_sine, points, is_by_halves, fft, turns })
+    }
+
+    /// Returns whether lines take less time in lanes than in pairs, as measured on an AMD EPYC of
+    /// family 26: slices have to be transposed, which is worth while if they fill the lanes and
+    /// rustfft has no fast kernels for the length.
+    pub(super) fn suits(&self, lines: &LineTiles) -> bool {
+        let length = self.fft.points();
+        let is_slow = [25, 35, 49].iter().any(|&slow| length.is_multiple_of(slow));
+        // Pairs of lines in single precision meet these factors in lanes too, but for eighths.
+        let is_left = size_of::<T>() == size_of::<f64>() || !self.turns.eighths.is_empty();
+        let is_awkward = length < 32 || largest_prime_factor(length) > 7 || (is_slow && is_left);
+        !lines.are_slices() || (is_awkward && lines.fills(self.lines_at_once()))
+    }
+
+    /// Returns the number of lines that are transformed at once.
+    pub(super) fn lines_at_once(&self) -> usize {
+        self.fft.lanes() * if self.is_by_halves { 1 } else { 2 }
+    }
+
+    /// Returns the numbers of work memory that a call needs.
+    pub(super) fn work_len(&self) -> usize {
+        self.fft.work_len() + self.points * self.lines_at_once()
+    }
+
+    /// Transforms the lines of some tiles, together at most as many as are transformed at once.
+    ///
+    /// # Safety
+    /// The operands are valid for the lines of the tiles.
+    pub(super) unsafe fn run(
+        &self,
+        factors: CosineFactors,
+        operands: &Operands<T>,
+        tiles: impl Iterator<Item = Tile> + Clone,
+        work: &mut [T],
+    ) {
+        let (width, lanes) = (self.lines_at_once(), self.fft.lanes() as isize);
+        let Operands { from, to, along, across } = *operands;
+        let (work, copy) = work.split_at_mut(self.fft.work_len());
+        let [before, after] = self.fft.places(work);
+        let whole = tiles.clone().next().filter(|tile| tile.lines == width);
+        let is_weighed = factors.before.iter().any(|&factor| is_factor(factor));
+        let read_in_place = whole.filter(|_| across.from == 1 && !is_weighed);
+        let written_in_place = whole.filter(|_| across.to == 1);
+        // The lines of each tile, and where they begin in the copy.
+        let begun = tiles.scan(0, |next, tile| {
+            let begin = *next;
+            *next += tile.lines;
+            Some((begin, tile))
+        });
+        if read_in_place.is_none() {
+            let used: usize = begun.clone().map(|(_, tile)| tile.lines).sum();
+            copy.chunks_exact_mut(width).for_each(|row| row[used..].fill(T::zero()));
+        }
+        let (copy, step) = (copy.as_mut_ptr(), width as isize);
+        // SAFETY: the caller guarantees that the lines are valid, and the copy has room for as many
+        // as are transformed at once.
+        unsafe {
+            let mut source = (copy.cast_const(), step);
+            if let Some(tile) = read_in_place {
+                source = (from.offset(tile.from), along.from);
+            } else {
+                for (begin, tile) in begun.clone() {
+                    let from = (from.offset(tile.from), along.from, across.from);
+                    let to = (copy.add(begin), step, 1);
+                    copy_lines(from, to, tile.lines, self.points);
+                }
+                weigh((copy, step), factors.before, self.points, width);
+            }
+            self.fft.dispatch(Before { plan: self, from: source, to: before });
+            let ends = ((before.cast_const(), lanes), (after, lanes));
+            let how = (self.kind == 3, number(factors.scale));
+            self.fft.run(ends.0, ends.1, work, how, Ahead::default());
+            let target =
+                written_in_place.map_or((copy, step), |tile| (to.offset(tile.to), along.to));
+            self.fft.dispatch(After { plan: self, from: after, to: target });
+            weigh(target, factors.after, self.points, width);
+            if written_in_place.is_none() {
+                for (begin, tile) in begun {
+                    let from = (copy.add(begin).cast_const(), step, 1);
+                    let to = (to.offset(tile.to), along.to, across.to);
+                    copy_lines(from, to, tile.lines, self.points);
+                }
+            }
+        }
+    }
+}
+
+/// Copies lines, given the distances between elements and between lines.
+///
+/// # Safety
+/// Both places are valid for these lines, and do not overlap.
+unsafe fn copy_lines<T: Scalar>(
+    from: (*const T, isize, isize),
+    to: (*mut T, isize, isize),
+    lines: usize,
+    points: usize,
+) {
+    // A compiler knows how to copy a few neighbours if it knows how many they are.
+    macro_rules! copy_neighbours {
+        ($($count:literal)*) => {
+            match lines {
+                $($count => for point in 0..points as isize {
+                    // SAFETY: these are elements of lines that are neighbours in both places.
+                    unsafe {
+                        let neighbours = *from.0.offset(point * from.1).cast::<[T; $count]>();
+                        *to.0.offset(point * to.1).cast::<[T; $count]>() = neighbours;
+                    }
+                },)*
+                _ => for point in 0..points as isize {
+                    // SAFETY: as above.
+                    unsafe {
+                        let first = from.0.offset(point * from.1);
+                        to.0.offset(point * to.1).copy_from_nonoverlapping(first, lines);
+                    }
+                },
+            }
+        };
+    }
+    if (from.2, to.2) == (1, 1) {
+        copy_neighbours!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+    } else {
+        // SAFETY: the caller guarantees the same.
+        unsafe { copy_tile(from, to, lines, points, |value| value) };
+    }
+}
+
+/// Multiplies the elements at the ends of so many neighbouring lines.
+///
+/// # Safety
+/// The lines, whose elements are that far apart, are valid.
+unsafe fn weigh<T: Scalar>(
+    (first, along): (*mut T, isize),
+    ends: [f64; 2],
+    points: usize,
+    lines: usize,
+) {
+    for (element, factor) in [(0, ends[0]), (points - 1, ends[1])] {
+        if is_factor(factor) {
+            // SAFETY: the caller guarantees that the lines are valid.
+            let row = unsafe {
+                std::slice::from_raw_parts_mut(first.offset(element as isize * along), lines)
+            };
+            for value in row {
+                *value = *value * number(factor);
+            }
+        }
+    }
+}
+
+fn is_factor(value: f64) -> bool {
+    value.to_bits() != 1f64.to_bits()
+}
+
+pub(super) fn number<T: Scalar>(value: f64) -> T {
+    T::from_f64(value).unwrap_or_else(T::zero)
+}

@@ -1,0 +1,219 @@
+//! Transforms between real lines and half spectra, several at once, one line in each lane.
+//!
+//! Lines never share a transform, so that neither infinities nor roundings of one reach another.
+
+use pulp::Arch;
+use rustfft::num_complex::Complex;
+
+use super::half_spectra::EvenLines;
+use super::odd_lines::OddLines;
+use super::strided_lines::{LaneLines, StridedLines, copy_lines, gather_lines};
+use super::{Ahead, CountLanes, Lane, Side, WORK_BYTES, largest_prime_factor, most_summed};
+
+/// A planned transform, in both directions.
+struct RealLines<T> {
+    points: usize,
+    lanes: usize,
+    parity: Parity<T>,
+}
+
+enum Parity<T> {
+    Even(EvenLines<T>),
+    Odd(OddLines<T>),
+}
+
+impl<T: Lane> RealLines<T> {
+    fn with(arch: Arch, points: usize) -> Option<Self> {
+        let lanes = arch.dispatch(CountLanes::<T>(std::marker::PhantomData));
+        let is_long = points.saturating_mul(4 * lanes) > WORK_BYTES / size_of::<T>();
+        if points < 2 || is_long || largest_prime_factor(points) > most_summed(lanes) {
+            return None;
+        }
+        let parity = if points.is_multiple_of(2) {
+            Parity::Even(EvenLines::with(arch, points)?)
+        } else {
+            Parity::Odd(OddLines::with(arch, lanes, points)?)
+        };
+        let plan = Self { points, lanes, parity };
+        (lanes > 1 && plan.work_len() <= WORK_BYTES / size_of::<T>()).then_some(plan)
+    }
+
+    fn table_bytes(&self) -> usize {
+        match &self.parity {
+            Parity::Even(lines) => lines.table_bytes(),
+            Parity::Odd(lines) => lines.table_bytes(),
+        }
+    }
+
+    /// Returns the complex numbers of a half spectrum.
+    fn complex_points(&self) -> usize {
+        self.points / 2 + 1
+    }
+
+    /// Returns the numbers of one side of all lanes.
+    fn side_len(&self) -> usize {
+        2 * self.complex_points() * self.lanes
+    }
+
+    /// Returns the numbers of work memory that a call needs: a copy of the real lines, one of the
+    /// half spectra, and what the transform needs.
+    fn work_len(&self) -> usize {
+        let of_parity = match &self.parity {
+            Parity::Even(lines) => lines.work_len(),
+            Parity::Odd(lines) => lines.work_len(),
+        };
+        2 * self.side_len() + of_parity
+    }
+
+    /// Returns whether lines that are slices take less time in lanes than one by one. In double
+    /// precision, which fills half as many lanes, that is so where one line has no fast transform.
+    fn suits_rows(&self) -> bool {
+        let is_left = self.points.is_multiple_of(8) && self.points >= 2 * self.lanes;
+        !is_left && (size_of::<T>() == 4 || largest_prime_factor(self.points) > 3)
+    }
+}
+
+/// Transforms of real lines to half spectra.
+pub(crate) struct RealToHalf<T>(RealLines<T>);
+
+/// Transforms of half spectra to real lines.
+pub(crate) struct HalfToReal<T>(RealLines<T>);
+
+impl<T: Lane> LaneLines for RealToHalf<T> {
+    type Real = T;
+    type From = T;
+    type To = Complex<T>;
+
+    const IS_APART: bool = true;
+
+    fn new(points: usize) -> Option<Self> {
+        RealLines::with(Arch::new(), points).map(Self)
+    }
+
+    fn points(&self) -> usize {
+        self.0.points
+    }
+
+    fn lanes(&self) -> usize {
+        self.0.lanes
+    }
+
+    fn table_bytes(&self) -> usize {
+        self.0.table_bytes()
+    }
+
+    fn work_len(&self) -> usize {
+        self.0.work_len()
+    }
+
+    fn suits_rows(&self) -> bool {
+        self.0.suits_rows()
+    }
+
+    unsafe fn run_lines(
+        &self,
+        from: &(impl Iterator<Item = StridedLines<T>> + Clone),
+        to: &(impl Iterator<Item = StridedLines<Complex<T>>> + Clone),
+        work: &mut [T],
+        (_, factor): (bool, T),
+        ahead: Ahead,
+    ) {
+        let Self(RealLines { points, lanes, parity }) = self;
+        let (lanes, step) = (*lanes, *lanes as isize);
+        let (reals, rest) = work.split_at_mut(self.0.side_len());
+        let (half, work) = rest.split_at_mut(self.0.side_len());
+        let [reals, half] = [reals, half].map(<[T]>::as_mut_ptr);
+        // SAFETY: the caller guarantees that the operands are valid, and the work memory has places
+        // for all lanes.
+        unsafe {
+            let mut source = (reals.cast_const(), step);
+            if let Some(lines) = StridedLines::whole(from, lanes) {
+                source = (lines.first.cast_const(), lines.along);
+            } else {
+                gather_lines(from, reals, *points, lanes);
+            }
+            let whole = StridedLines::whole(to, lanes);
+            let (first, along) =
+                whole.map_or((half, step), |lines| (lines.first.cast(), lines.along));
+            let target = Side { first, step: 2 * along, parts: None };
+            match parity {
+                Parity::Even(plan) => plan.forward(source, target, work, factor, ahead),
+                Parity::Odd(plan) => plan.forward(source, target, work, factor, ahead),
+            }
+            if whole.is_none() {
+                let half = half.cast::<Complex<T>>();
+                copy_lines::<_, false>(to, half, self.0.complex_points(), lanes);
+            }
+        }
+    }
+}
+
+impl<T: Lane> LaneLines for HalfToReal<T> {
+    type Real = T;
+    type From = Complex<T>;
+    type To = T;
+
+    const IS_APART: bool = true;
+
+    fn new(points: usize) -> Option<Self> {
+        RealLines::with(Arch::new(), points).map(Self)
+    }
+
+    fn points(&self) -> usize {
+        self.0.complex_points()
+    }
+
+    fn lanes(&self) -> usize {
+        self.0.lanes
+    }
+
+    fn table_bytes(&self) -> usize {
+        self.0.table_bytes()
+    }
+
+    fn work_len(&self) -> usize {
+        self.0.work_len()
+    }
+
+    fn suits_rows(&self) -> bool {
+        self.0.suits_rows()
+    }
+
+    unsafe fn run_lines(
+        &self,
+        from: &(impl Iterator<Item = StridedLines<Complex<T>>> + Clone),
+        to: &(impl Iterator<Item = StridedLines<T>> + Clone),
+        work: &mut [T],
+        (_, factor): (bool, T),
+        ahead: Ahead,
+    ) {
+        let Self(RealLines { points, lanes, parity }) = self;
+        let (lanes, step) = (*lanes, *lanes as isize);
+        let (reals, rest) = work.split_at_mut(self.0.side_len());
+        let (half, work) = rest.split_at_mut(self.0.side_len());
+        let [reals, half] = [reals, half].map(<[T]>::as_mut_ptr);
+        // SAFETY: as for real lines.
+        unsafe {
+            let (mut first, mut along) = (half, step);
+            if let Some(lines) = StridedLines::whole(from, lanes) {
+                (first, along) = (lines.first.cast(), lines.along);
+            } else {
+                gather_lines(from, half.cast::<Complex<T>>(), self.0.complex_points(), lanes);
+            }
+            let source = Side { first, step: 2 * along, parts: None };
+            let whole = StridedLines::whole(to, lanes);
+            let target = whole.map_or((reals, step), |lines| (lines.first, lines.along));
+            match parity {
+                Parity::Even(plan) => plan.inverse(source, target, work, factor, ahead),
+                Parity::Odd(plan) => plan.inverse(source, target, work, factor, ahead),
+            }
+            if whole.is_none() {
+                copy_lines::<_, false>(to, reals, *points, lanes);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "real_tests.rs"]
+mod tests;

@@ -1,0 +1,60 @@
+//! Transposition of eight rows of complex numbers in the registers of vectors.
+
+use pulp::Simd;
+
+/// Transposes single complex numbers, of which each is one number here: the result has the columns
+/// one after the other.
+#[inline(always)]
+pub(super) fn transpose_single<S: Simd>(simd: S, rows: [S::f64s; 8]) -> [S::f64s; 8] {
+    let four = |first: usize| [rows[first], rows[first + 1], rows[first + 2], rows[first + 3]];
+    let two = |first: usize| simd.deinterleave_shfl_f64s([rows[first], rows[first + 1]]);
+    match size_of::<S::f64s>() / size_of::<f64>() {
+        8 => {
+            let low = simd.deinterleave_shfl_f64s(four(0));
+            let high = simd.deinterleave_shfl_f64s(four(4));
+            let even = part_pairs(simd, [low[0], low[1], high[0], high[1]]);
+            let odd = part_pairs(simd, [low[2], low[3], high[2], high[3]]);
+            [even[0], even[1], odd[0], odd[1], even[2], even[3], odd[2], odd[3]]
+        }
+        4 => {
+            let low = simd.deinterleave_shfl_f64s(four(0));
+            let high = simd.deinterleave_shfl_f64s(four(4));
+            [low[0], high[0], low[1], high[1], low[2], high[2], low[3], high[3]]
+        }
+        2 => {
+            let parts = [two(0), two(2), two(4), two(6)];
+            let column = |at: usize| parts.map(|part| part[at]);
+            let ([first, second, third, fourth], last) = (column(0), column(1));
+            [first, second, third, fourth, last[0], last[1], last[2], last[3]]
+        }
+        _ => rows,
+    }
+}
+
+/// Transposes double complex numbers, of which each is a pair of numbers.
+#[inline(always)]
+pub(super) fn transpose_double<S: Simd>(simd: S, rows: [S::f64s; 8]) -> [S::f64s; 8] {
+    let [low, high] = [0, 4].map(|at| [rows[at], rows[at + 2], rows[at + 1], rows[at + 3]]);
+    let (low, high) = (part_pairs(simd, low), part_pairs(simd, high));
+    match size_of::<S::f64s>() / size_of::<[f64; 2]>() {
+        4 => {
+            let low = part_pairs(simd, [low[0], low[2], low[1], low[3]]);
+            let high = part_pairs(simd, [high[0], high[2], high[1], high[3]]);
+            [low[0], high[0], low[1], high[1], low[2], high[2], low[3], high[3]]
+        }
+        2 => [low[0], low[1], high[0], high[1], low[2], low[3], high[2], high[3]],
+        _ => rows,
+    }
+}
+
+/// Parts the pairs of numbers of the first and third vector, and of the second and fourth: those at
+/// even places come first.
+#[inline(always)]
+fn part_pairs<S: Simd>(simd: S, vectors: [S::f64s; 4]) -> [S::f64s; 4] {
+    // On processors whose vectors have several pairs, the function for four vectors begins with
+    // the one for two, which is its own inverse. Compilers leave out both.
+    let [first, second, third, fourth] = vectors;
+    let [first, second] = simd.deinterleave_shfl_f64s([first, second]);
+    let [third, fourth] = simd.deinterleave_shfl_f64s([third, fourth]);
+    simd.deinterleave_shfl_f64s([first, second, third, fourth])
+}
