@@ -11,10 +11,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from contextlib import nullcontext
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
+
+from scipy.fft import set_workers
 
 from gpumath import fft
 
@@ -114,6 +117,7 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each row")
     parser.add_argument("--cpu-time", action="store_true", help="of the thread; on one core")
+    parser.add_argument("--workers", type=int, default=1, help="threads of SciPy's transforms")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "complex64"])
     parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
     parser.add_argument("--methods", action="store_true", help="compare gpumath's methods")
@@ -131,7 +135,8 @@ def main() -> None:
             calls = of_methods(name, in1, in2)
         else:
             calls = subjects(name, in1, in2, arguments.gpu)
-        times = medians(calls, arguments.seconds, arguments.gpu, cpu_time=arguments.cpu_time)
+        with nullcontext() if arguments.gpu else set_workers(arguments.workers):
+            times = medians(calls, arguments.seconds, arguments.gpu, cpu_time=arguments.cpu_time)
         row = f"{name} {dtype} {first} * {second}"
         found[row] = report(row, times)
     title = f"Convolutions {'on a GPU' if arguments.gpu else 'on the CPU'}"

@@ -10,7 +10,7 @@ import pytest
 import scipy.signal
 
 from gpumath import fft
-from gpumath.fft._fast_lengths import fast_length, fast_length_on_gpu
+from gpumath.fft._fast_lengths import Place, fast_length, fast_length_on_gpu
 from tests.helpers.references import random_values
 
 if TYPE_CHECKING:
@@ -185,6 +185,10 @@ def test_random_lengths_of_pieces() -> None:
         np.testing.assert_allclose(result, wanted, atol=1e-11, err_msg=f"{n}, {m}, {mode}")
 
 
+DTYPES_ON_GPU = ("float32", "float64", "complex64", "complex128")
+PLACES: dict[Place, int] = {"line": 16, "row": 2, "column": 4}
+
+
 def is_smooth(number: int) -> bool:
     for prime in (2, 3, 5, 7):
         while number % prime == 0:
@@ -200,10 +204,10 @@ def test_lengths_are_fast_and_near() -> None:
             nearer = range(least + -least % multiple, found, multiple)
             assert not any(is_smooth(number // multiple) for number in nearer), least
             assert is_smooth(found // multiple), least
-        for is_double in (False, True):
-            found = fast_length_on_gpu(least, is_double)
+        for dtype, (place, step) in product(DTYPES_ON_GPU, PLACES.items()):
+            found = fast_length_on_gpu(least, dtype, place)
             assert is_smooth(found), least
-            assert found % (2 if least < 1024 else 16) == 0, least
+            assert found % (2 if least < 1024 else step) == 0, least
             assert least <= found <= max(2, 1 << (least - 1).bit_length()), least
 
 

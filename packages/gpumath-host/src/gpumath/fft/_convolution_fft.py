@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gpumath._host.conversions import empty, is_c_contiguous, windows
 from gpumath.bindings import core
-from gpumath.fft._fast_lengths import fast_length, fast_length_on_gpu
+from gpumath.fft._fast_lengths import Place, fast_length, fast_length_on_gpu
 from gpumath.fft._options import FFTDirection, Kind
 from gpumath.fft._transform import transform
 
@@ -44,19 +44,30 @@ class Product(NamedTuple):
     def is_real(self) -> bool:
         return not self.dtype.startswith("complex")
 
-    def full_length(self, axis: int) -> int:
-        """Return how many points the full convolution has."""
-        return int(self.x.shape[axis] + self.h.shape[axis] - 1)
+    def least_length(self, axis: int) -> int:
+        """Return how many points a transform needs so that none that is wanted is wrapped around.
+
+        The ends of the full convolution may be where nothing is wanted.
+        """
+        points, taps = int(self.x.shape[axis]), int(self.h.shape[axis])
+        start, wanted = self.starts[axis], self.shape[axis]
+        return max(points, taps, start + wanted, points + taps - 1 - start)
 
     def lengths(self) -> tuple[int, ...]:
-        """Return fast lengths of transforms that hold the full convolution."""
-        return tuple(self.fast(self.full_length(a), a == self.axes[-1]) for a in self.axes)
+        """Return fast lengths of transforms that hold the wanted part of the convolution."""
+        return tuple(self.fast(self.least_length(a), a) for a in self.axes)
 
-    def fast(self, least: int, is_last: bool) -> int:
+    def fast(self, least: int, axis: int) -> int:
         """Return a fast length; real transforms are faster with an even one along the last axis."""
         if self.is_on_gpu:
-            return fast_length_on_gpu(least, self.dtype in ("float64", "complex128"))
-        return fast_length(least, 2 if self.is_real and is_last else 1)
+            place: Place = "row" if axis == len(self.shape) - 1 else "column"
+            is_line = len(self.axes) == 1 and (least > _LONGEST_ROW or len(self.shape) == 1)
+            return fast_length_on_gpu(least, self.dtype, "line" if is_line else place)
+        return fast_length(least, 2 if self.is_real and axis == self.axes[-1] else 1)
+
+
+# Points of the longest lines that a GPU reads and writes once.
+_LONGEST_ROW = 8192
 
 
 def by_transforms(product: Product) -> Any:
@@ -83,8 +94,8 @@ class Pieces(NamedTuple):
     step: int
 
 
-# Numbers that are transformed at a time: as many as caches of a core hold, and on a GPU as many
-# as keep it busy.
+# Numbers that are transformed at a time: as many as the caches of each core hold, and on a GPU as
+# many as keep it busy.
 _NUMBERS_ON_CPU, _NUMBERS_ON_GPU = 1 << 15, 1 << 26
 
 # Bytes of a piece, as complex numbers, that a core's cache holds beside its transform.
@@ -117,7 +128,8 @@ def by_pieces(product: Product, pieces: Pieces) -> Any:
         target.put(head, 0, 0, overlap)
     complete = (count - length) // step + 1
     whole = windows(x, axis, length, step)
-    at_once = max(_NUMBERS_ON_CPU * complete // math.prod(whole.shape), 1)
+    numbers = _NUMBERS_ON_CPU * core.usable_cores()
+    at_once = max(numbers * complete // math.prod(whole.shape), 1)
     for first in range(0, complete, at_once):
         block = pair.convolved(_part(whole, axis, first, first + at_once), spectrum)
         target.put(block, overlap + first * step, overlap, step)
@@ -173,11 +185,12 @@ def pieces_of(product: Product, least: int = 8) -> Pieces | None:
     start, wanted = product.starts[axis], product.shape[axis]
     if ratio < least or start > points - 1 or start + wanted < product.x.shape[axis]:
         return None
-    length = 1 << (4 * points).bit_length() if product.is_on_gpu else product.fast(4 * points, True)
+    last = product.axes[-1]
+    length = 1 << (4 * points).bit_length() if product.is_on_gpu else product.fast(4 * points, last)
     lengths = []
     while length <= product.x.shape[axis] // 2:
         lengths.append(length)
-        length = 2 * length if product.is_on_gpu else product.fast(2 * length, True)
+        length = 2 * length if product.is_on_gpu else product.fast(2 * length, last)
     if not lengths:
         return None
     if product.is_on_gpu:
@@ -205,7 +218,9 @@ def _passes_of_piece(length: int, dtype: str) -> float:
 
 def transforms_cost(product: Product) -> float:
     """Return about how many nanoseconds `by_transforms` takes on a CPU."""
-    return OVERHEAD + 3 * _batch(product) * _transform_cost(product.lengths())
+    each, batch = _transform_cost(product.lengths()), _batch(product)
+    points = batch * math.prod(product.lengths())
+    return OVERHEAD + 3 * batch * each / _speed_of_cores(points, _SCALING_OF_WHOLE)
 
 
 def transforms_cost_on_gpu(product: Product, pieces: Pieces | None) -> float:
@@ -226,12 +241,18 @@ def pieces_cost(product: Product, pieces: Pieces) -> float:
     lines = math.prod(lengths) / lengths[at]
     lengths = (*lengths[:at], pieces.length, *lengths[at + 1 :])
     each = lines * _LINE_COST + _transform_cost(lengths)
-    return 2 * OVERHEAD + 2 * _batch(product) * count * each
+    batch = _batch(product)
+    speed = _speed_of_cores(batch * count * math.prod(lengths), _SCALING_OF_PIECES)
+    return 2 * OVERHEAD + 2 * batch * count * each / speed
 
 
 # Nanoseconds that the Python code of a convolution takes; and with the work on a GPU, where most of
 # it is the host's.
 OVERHEAD, _OVERHEAD_ON_GPU = 40_000, 140_000
+
+# Points of transforms that all cores share; and the power of their number by which these are then
+# faster, as measured on 16 cores of an Intel Xeon. Pieces need more copies.
+_LEAST_SHARED, _SCALING_OF_WHOLE, _SCALING_OF_PIECES = 50_000, 0.6, 0.35
 
 # Nanoseconds that a line takes beside its points.
 _LINE_COST = 30
@@ -242,6 +263,11 @@ _BYTES_A_NANOSECOND = 2_000
 # Nanoseconds for a number of the transforms on a GPU, measured on an H200; and bytes of a number.
 _COSTS_ON_GPU = {"float32": 0.048, "float64": 0.083, "complex64": 0.06, "complex128": 0.115}
 _BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
+
+
+def _speed_of_cores(points: float, scaling: float) -> float:
+    """Return how much faster all cores are than one, which takes the copies and products alone."""
+    return core.usable_cores() ** scaling if points >= _LEAST_SHARED else 1
 
 
 def _transform_cost(lengths: Sequence[int]) -> float:
