@@ -37,7 +37,8 @@ def main() -> int:
         for path in paths:
             problems, count = check(path, Path(folder), chosen)
             failures += bool(problems)
-            print(f"{path.stem}: {count} results, {'differences' if problems else 'agree'}")
+            verdict = "differences" if problems else "agree" if count else "nothing to compare"
+            print(f"{path.stem}: {count} results, {verdict}")
             for problem in problems:
                 print(f"    {problem}")
     return failures

@@ -81,9 +81,11 @@ def arrays(env: Environment, device: Any, cuda: Any) -> Results:
         block_dim=device.Dim3(64, 1, 1),
     )
 
+    room = m * 50
+
     @cuda.jit
     def kernel(alpha: float, a: Any, b: Any, beta: float, c: Any, lda: int) -> None:
-        shared_a = cuda.shared.array(m * 50, product.a_value_type)
+        shared_a = cuda.shared.array(room, product.a_value_type)
         shared_b = cuda.shared.array(product.b_size, product.b_value_type)
         shared_c = cuda.shared.array(product.c_size, product.c_value_type)
         for i in range(cuda.threadIdx.x, m * k, 64):
@@ -118,7 +120,7 @@ def complex_arrays(env: Environment, device: Any, cuda: Any) -> Results:
     )
 
     @cuda.jit
-    def kernel(a: Any, b: Any, c: Any) -> None:
+    def kernel(alpha: complex, a: Any, b: Any, beta: complex, c: Any) -> None:
         shared_a = cuda.shared.array(product.a_size, product.a_value_type)
         shared_b = cuda.shared.array(product.b_size, product.b_value_type)
         shared_c = cuda.shared.array(product.c_size, product.c_value_type)
@@ -126,14 +128,15 @@ def complex_arrays(env: Environment, device: Any, cuda: Any) -> Results:
             shared_a[i] = a[i % n, i // n]
             shared_b[i] = b[i % n, i // n]
         cuda.syncthreads()
-        product.execute(2.0, shared_a, shared_b, 0.0, shared_c)
+        product.execute(alpha, shared_a, shared_b, beta, shared_c)
         cuda.syncthreads()
         for i in range(cuda.threadIdx.x, n * n, 128):
             c[i % n, i // n] = shared_c[i]
 
     a, b = env.complex(n, n), env.complex(n, n)
     c = cuda.to_device(np.zeros((n, n), np.complex64))
-    kernel[1, 128](a, b, c)
+    # nvmath-python takes no real factors for complex matrices.
+    kernel[1, 128](np.complex64(2), a, b, np.complex64(0), c)
     yield "complex", c.copy_to_host(), 2 * (a.astype(complex).conj().T @ b)
 
 

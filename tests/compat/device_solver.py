@@ -137,11 +137,11 @@ def least_squares(env: Environment, device: Any, cuda: Any) -> Results:
 def eigenvalues(env: Environment, device: Any, cuda: Any) -> Results:
     n = 8
     solver = device.Solver("heev", (n,), np.float64, "Block", fill_mode="lower", job="no_vectors")
-    workspace_size = solver.workspace_size
+    elements, workspace_size = n * n, solver.workspace_size
 
     @cuda.jit
     def kernel(a: Any, values: Any, info: Any) -> None:
-        shared_a = cuda.shared.array(n * n, np.float64)
+        shared_a = cuda.shared.array(elements, np.float64)
         shared_values = cuda.shared.array(n, np.float64)
         workspace = cuda.shared.array(workspace_size, np.float64)
         for i in range(cuda.threadIdx.x, n * n, cuda.blockDim.x):

@@ -178,3 +178,31 @@ def test_only_fragments_are_cleared() -> None:
         cuda.compile_all(
             kernel, types.void(types.float32[::1]), device=False, abi="numba", cc=(9, 0)
         )
+
+
+def test_shapes_and_layouts_are_constants_of_kernels() -> None:
+    require_numba()
+    from numba import cuda
+    from numba.cuda import types
+
+    from gpumath.device import make_tensor
+
+    matmul = Matmul(**OPTIONS)
+    layout = matmul.get_layout_gmem_c(20)
+
+    def kernel(c: Any, i: Any) -> None:
+        shared = cuda.shared.array(shape=matmul.a_dim[::-1], dtype=matmul.a_value_type)
+        shared[i, 0] = layout.cosize
+        shared[i, 1] = make_tensor(c, layout).layout.size
+        cuda.syncthreads()
+        c[i] = shared[0, i]
+
+    signature = types.void(types.float32[::1], types.int64)
+    options: dict[str, Any] = {"device": False, "abi": "numba", "cc": (9, 0)}
+    ptx, _ = cuda.compile(kernel, signature, **options)
+    assert f"[{64 * 32 * 4}];" in ptx
+    assert (layout.size, layout.cosize) == (32 * 16, 32 * 20)
+    # Numbers of float32 are either hexadecimal or the integers with the same bits.
+    for number in (512, 640):
+        bits = int(np.float32(number).view(np.uint32))
+        assert f"{bits};" in ptx or f"{bits:08X};" in ptx

@@ -2,7 +2,9 @@
 
 import numpy as np
 from numba import cuda
-from nvmath.device import Matmul, axpby, make_tensor
+from nvmath.device import Matmul
+from nvmath.device.common import axpby, make_tensor
+from nvmath.device.cublasdx_backend import MAX_ALIGNMENT
 from nvmath.device.cublasdx_numba import pipeline_extensions
 
 m, n, k = 512, 384, 256
@@ -10,7 +12,7 @@ tile_m, tile_n, tile_k, depth = 128, 128, 32, 2
 product = Matmul(
     size=(tile_m, tile_n, tile_k), precision=(np.float16, np.float16, np.float32),
     data_type="real", arrangement=("row_major", "col_major", "row_major"),
-    alignment=(16, 16, 16), execution="Block", block_size=128,
+    alignment=MAX_ALIGNMENT, execution="Block", block_size=128,
     with_pipeline=True, enable_input_streaming=True,
 )  # fmt: skip
 

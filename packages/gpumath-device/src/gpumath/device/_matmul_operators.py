@@ -21,6 +21,7 @@ from gpumath.device._code_cache import cached
 from gpumath.device._compilers import register_loaded_compilers
 from gpumath.device._descriptor import Descriptor, explained
 from gpumath.device._matmul_types import (
+    MAX_ALIGNMENT,
     Alignment,
     Arrangement,
     LeadingDimension,
@@ -129,11 +130,12 @@ class MatmulOperators:
 
     def _checked_alignment(self, alignment: Sequence[int]) -> Alignment:
         values = [as_count("alignment", v) for v in as_tuple("alignment", alignment, 3)]
-        for value, size in zip(values, self._default_alignment, strict=True):
-            if not size <= value <= 16 or value & (value - 1):
+        bounds = zip(self._default_alignment, values, MAX_ALIGNMENT, strict=True)
+        for size, value, most in bounds:
+            if not size <= value <= most or value & (value - 1):
                 msg = (
                     f"alignment is {tuple(alignment)!r}; powers of two from the sizes of the "
-                    f"elements, {tuple(self._default_alignment)}, up to 16 are needed"
+                    f"elements, {tuple(self._default_alignment)}, up to {most} are needed"
                 )
                 raise ValueError(msg)
         return Alignment(*values)

@@ -10,6 +10,7 @@ from gpumath.device._arguments import as_count
 from gpumath.device._types import Complex, SmallFloat
 
 __all__ = [
+    "MAX_ALIGNMENT",
     "Alignment",
     "Arrangement",
     "LeadingDimension",
@@ -118,6 +119,10 @@ class Alignment(NamedTuple):
     a: int
     b: int
     c: int
+
+
+MAX_ALIGNMENT = Alignment(16, 16, 16)
+"""The largest alignment of each matrix."""
 
 
 class SharedStorageCalc:

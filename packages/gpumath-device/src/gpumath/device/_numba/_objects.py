@@ -15,7 +15,7 @@ from numba.cuda.extending import (
 from numba.cuda.typing.templates import AttributeTemplate
 from numba.cuda.typing.typeof import typeof
 
-__all__ = ["ObjectType", "callable_type"]
+__all__ = ["ObjectType", "callable_type", "constant_attributes"]
 
 
 class ObjectType(types.Type):
@@ -42,28 +42,37 @@ def _lower_object(context: Any, builder: Any, numba_type: Any, value: Any) -> An
     return context.get_dummy_value()
 
 
-@infer_getattr
-class _ObjectAttributes(AttributeTemplate):
-    key = ObjectType
+def constant_attributes(numba_type: type[types.Type]) -> type[types.Type]:
+    """Let kernels read the attributes in ``value._constants`` of the objects of a type."""
 
-    def generic_resolve(self, numba_type: ObjectType, name: str) -> Any:
-        if name not in numba_type.value._constants:
-            return None
-        return _constant_type(getattr(numba_type.value, name))
+    @infer_getattr
+    class _Attributes(AttributeTemplate):
+        key = numba_type
+
+        def generic_resolve(self, object_type: Any, name: str) -> Any:
+            if name not in object_type.value._constants:
+                return None
+            return _constant_type(getattr(object_type.value, name))
+
+    @lower_getattr_generic(numba_type)
+    def _lower(context: Any, builder: Any, object_type: Any, value: Any, name: str) -> Any:
+        del value
+        constant = getattr(object_type.value, name)
+        constant_type = _constant_type(constant)
+        if isinstance(constant_type, types.NumberClass | types.NoneType):
+            return context.get_dummy_value()
+        return context.get_constant_generic(builder, constant_type, constant)
+
+    return numba_type
 
 
-@lower_getattr_generic(ObjectType)
-def _lower_attribute(context: Any, builder: Any, numba_type: Any, value: Any, name: str) -> Any:
-    del value
-    constant = getattr(numba_type.value, name)
-    constant_type = _constant_type(constant)
-    if isinstance(constant_type, types.NumberClass | types.NoneType):
-        return context.get_dummy_value()
-    return context.get_constant_generic(builder, constant_type, constant)
+constant_attributes(ObjectType)
 
 
 def _constant_type(value: Any) -> Any:
-    # A literal integer can be the shape of an array in a kernel.
+    # Literal integers, and tuples of them, can be the shape of an array in a kernel.
+    if type(value) is tuple:
+        return types.Tuple([_constant_type(part) for part in value])
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     return types.literal(value) if is_integer else typeof(value)
 

@@ -11,8 +11,13 @@ from numba.cuda.core.errors import RequireLiteralValue, TypingError
 from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.cudaimpl import lower_constant
 from numba.cuda.datamodel import models
-from numba.cuda.extending import lower_builtin, register_model
-from numba.cuda.typing.templates import AbstractTemplate, infer_global, signature
+from numba.cuda.extending import infer_getattr, lower_builtin, lower_getattr, register_model
+from numba.cuda.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer_global,
+    signature,
+)
 
 from gpumath.device import _kernel_functions
 from gpumath.device._architecture import ComputeCapability
@@ -24,6 +29,7 @@ from gpumath.device._numba._calls import (
     link_of,
     value_address,
 )
+from gpumath.device._numba._objects import constant_attributes
 from gpumath.device._numba._vectors import array_type
 from gpumath.device._tensors import Layout, copy_wait_code, tensor_function
 from gpumath.device._types import value_type_like
@@ -31,6 +37,7 @@ from gpumath.device._types import value_type_like
 __all__ = ["LayoutType", "TensorType", "as_argument", "call_tensor_function", "new_tensor"]
 
 
+@constant_attributes
 class LayoutType(types.Type):
     """Type of a layout. Its value is the leading dimension, if that is known in kernels only."""
 
@@ -304,6 +311,22 @@ def _check_memory(name: str, tensors: dict[str, Any], *memories: str) -> None:
         if not isinstance(tensor, TensorType) or tensor.memory not in memories:
             msg = f"{argument} of {name} is {tensor}; a tensor in {' or '.join(memories)} is needed"
             raise TypingError(msg)
+
+
+@infer_getattr
+class _TensorAttributes(AttributeTemplate):
+    key = TensorType
+
+    def resolve_layout(self, tensor: TensorType) -> LayoutType:
+        return tensor.layout
+
+
+@lower_getattr(TensorType, "layout")
+def _lower_tensor_layout(context: Any, builder: Any, tensor: TensorType, value: Any) -> Any:
+    layout = cgutils.create_struct_proxy(tensor.layout)(context, builder)
+    if tensor.layout.has_leading_dimension:
+        layout.ld = cgutils.create_struct_proxy(tensor)(context, builder, value).ld
+    return layout._getvalue()
 
 
 @infer_global(operator.getitem)
