@@ -45,7 +45,14 @@ def test_every_form_of_import(prefix: str) -> None:
             f"from {prefix}.memory import MemoryPointer, BaseCUDAMemoryManager",
             f"from {prefix}.linalg.generic import matmul",
             f"from {prefix}.bindings._internal.utils import FunctionNotFoundError as F",
-            f"from {prefix}.device.cublasdx import DevicePipeline",
+            f"from {prefix}.device.common import axpby, copy_wait, make_tensor",
+            f"from {prefix}.device.common_cuda import Dim3, get_current_device_cc",
+            f"from {prefix}.device.cublasdx import DevicePipeline, SharedStorageCalc",
+            f"from {prefix}.device.cublasdx_backend import MAX_ALIGNMENT",
+            f"from {prefix}.device.cufftdx import FFT as device_FFT",
+            f"from {prefix}.device.cusolverdx import Solver, _SolverProperties as solvers",
+            f"from {prefix}.device.types import complex64",
+            f"from {prefix}._utils import get_nvrtc_version",
         ):
             exec(statement, names)
         star: dict[str, Any] = {}
@@ -61,6 +68,11 @@ def test_every_form_of_import(prefix: str) -> None:
     assert names["MemoryPointer"] is names["n"].MemoryPointer is memory.MemoryPointer
     assert names["F"] is errors.FunctionNotFoundError
     assert names["DevicePipeline"] is device.DevicePipeline
+    assert names["get_current_device_cc"] is device.current_device_sm
+    assert names["MAX_ALIGNMENT"] == (16, 16, 16)
+    assert names["device_FFT"] is device.FFT
+    assert issubclass(device.CholeskySolver, names["solvers"])
+    assert names["get_nvrtc_version"]()[:2] >= (12, 0)
     assert names["lt"].Epilogue is cublasLt.Epilogue
     assert names["n"].__version__ == "1.0.0"
 

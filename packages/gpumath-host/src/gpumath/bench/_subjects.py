@@ -59,7 +59,7 @@ def cpu_subjects(threads: int) -> Subjects:
         if row not in values:
             values.clear()  # of the row before
             values[row] = [_host_values(shape, row.dtype) for shape in row.operands]
-        return values[row]
+        return _views(row, values[row])
 
     def of_gpumath(row: Row) -> Call:
         return _gpumath(row, operands(row), execution, "optimized")
@@ -93,11 +93,9 @@ def gpu_subjects() -> Subjects:
         arrays: list[Any] = list(values[row])
         if module is not None:
             arrays = [module.from_dlpack(array) for array in arrays]
-        if isinstance(row, Matmul) or not row.view:
-            return arrays
-        if module is None:
+        if module is None and isinstance(row, Fft) and row.view:
             raise NotImplementedError("gpumath's own arrays have no slices")
-        return [array[..., ::2] for array in arrays]
+        return _views(row, arrays)
 
     # gpumath returns arrays of the operand's library, so that library allocates them.
     cupy, torch = library("CuPy"), library("PyTorch")
@@ -136,6 +134,13 @@ def forget_plans(execution: str) -> None:
     if torch := library("PyTorch"):
         torch.backends.cuda.cufft_plan_cache.clear()
         torch.cuda.empty_cache()
+
+
+def _views(row: Row, operands: list[Any]) -> list[Any]:
+    """Return what the row takes of these operands."""
+    if isinstance(row, Matmul) or not row.view:
+        return operands
+    return [operand[..., ::2] for operand in operands]
 
 
 def _takes_part(subject: str) -> bool:

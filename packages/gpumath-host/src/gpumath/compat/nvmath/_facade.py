@@ -26,10 +26,17 @@ _AREAS = (
 )
 # Modules that gpumath has under another name.
 _MODULES = {
+    "_utils": f"{_HERE}._utils",
     "bindings._internal": "gpumath.bindings",
     "bindings._internal.utils": "gpumath.bindings.errors",
+    "device.common": "gpumath.device",
+    "device.common_cuda": "gpumath.device",
     "device.cublasdx": "gpumath.device",
+    "device.cublasdx_backend": "gpumath.device",
     "device.cublasdx_numba": "gpumath.device",
+    "device.cufftdx": "gpumath.device",
+    "device.cusolverdx": "gpumath.device",
+    "device.types": "gpumath.device",
     "linalg.generic": "gpumath.linalg",
 }
 # Names that gpumath has in another place, or in another shape.
@@ -43,6 +50,12 @@ _NAMES = {
     "bindings._internal.utils.NotSupportedError": "gpumath.bindings.errors:LibraryNotFoundError",
     "bindings.cublasLt.MatmulAlgo": f"{_HERE}._structs:MatmulAlgo",
     "bindings.cublasLt.MatmulHeuristicResult": f"{_HERE}._structs:MatmulHeuristicResult",
+    "device.common_cuda.get_current_device_cc": "gpumath.device:current_device_sm",
+    "device.cublasdx.MAX_ALIGNMENT": "gpumath.device._matmul_types:MAX_ALIGNMENT",
+    "device.cublasdx_backend.MAX_ALIGNMENT": "gpumath.device._matmul_types:MAX_ALIGNMENT",
+    # Base classes, which programs name in annotations of what takes a solver of any kind.
+    "device.cusolverdx._OrthogonalFactorizerProperties": "gpumath.device._orthogonal:_Factorize",
+    "device.cusolverdx._SolverProperties": "gpumath.device._solver_properties:Composed",
     "memory.BaseCUDAMemoryManagerAsync": f"{_HERE}._memory:BaseCUDAMemoryManagerAsync",
 }
 
@@ -101,12 +114,10 @@ def _value_of(path: str, name: str) -> Any:
 
 def _target_of(path: str) -> ModuleType | None:
     """Return the module of gpumath that is behind ``nvmath.<path>``; None if there is none."""
-    area = path.partition(".")[0]
-    if area not in _AREAS:
-        return None
     target = _MODULES.get(path)
     if target is None:
-        if any(part.startswith("_") for part in path.split(".")):
+        parts = path.split(".")
+        if parts[0] not in _AREAS or any(part.startswith("_") for part in parts):
             return None
         target = f"gpumath.{path}"
         try:

@@ -102,8 +102,11 @@ class Report:
                 f"{name:{width}}  by {calls.served_by}"
             )
         lines += [f"missing, asked for {n} times: {name}" for name, n in self._missing.items()]
-        libraries = [f"opened: {library}" for library in _open_libraries()]
-        lines += libraries or ["no CUDA library was opened: the CPU computed all"]
+        if libraries := _open_libraries():
+            lines.append("CUDA libraries that are open in the process, for gpumath or for others:")
+            lines += [f"  {library}" for library in libraries]
+        else:
+            lines.append("no CUDA library was opened: the CPU computed all")
         return "\n".join(lines)
 
 
