@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -188,12 +189,15 @@ def test_shapes_and_layouts_are_constants_of_kernels() -> None:
     from gpumath.device import make_tensor
 
     matmul = Matmul(**OPTIONS)
-    layout = matmul.get_layout_gmem_c(20)
+    # Layouts that differ in the leading dimension alone have one type.
+    narrow, wide = matmul.get_layout_gmem_c(20), matmul.get_layout_gmem_c(24)
 
     def kernel(c: Any, i: Any) -> None:
         shared = cuda.shared.array(shape=matmul.a_dim[::-1], dtype=matmul.a_value_type)
-        shared[i, 0] = layout.cosize
-        shared[i, 1] = make_tensor(c, layout).layout.size
+        shared[i, 0] = narrow.cosize
+        shared[i, 1] = make_tensor(c, wide).layout.storage_bytes
+        shared[i, 2] = narrow.size
+        shared[i, 3] = matmul.get_layout_gmem_c(i).cosize
         cuda.syncthreads()
         c[i] = shared[0, i]
 
@@ -201,8 +205,10 @@ def test_shapes_and_layouts_are_constants_of_kernels() -> None:
     options: dict[str, Any] = {"device": False, "abi": "numba", "cc": (9, 0)}
     ptx, _ = cuda.compile(kernel, signature, **options)
     assert f"[{64 * 32 * 4}];" in ptx
-    assert (layout.size, layout.cosize) == (32 * 16, 32 * 20)
+    assert (narrow.size, narrow.cosize, wide.storage_bytes) == (32 * 16, 32 * 20, 32 * 24 * 4)
     # Numbers of float32 are either hexadecimal or the integers with the same bits.
-    for number in (512, 640):
+    for number in (512, 640, 3072):
         bits = int(np.float32(number).view(np.uint32))
-        assert f"{bits};" in ptx or f"{bits:08X};" in ptx
+        assert f"{bits};" in ptx or f"{bits:08X};" in ptx, number
+    # What is known in the kernel alone is computed there: 32 rows, each of i elements.
+    assert re.search(r"shl\.b64\s+%rd\d+, %rd\d+, 5;", ptx)

@@ -16,8 +16,9 @@ FOLDER = ROOT / "tests" / "compat"
 SCRIPTS = sorted(
     path.stem for area in ("fft", "linalg", "advanced") for path in FOLDER.glob(f"{area}_*.py")
 )
-# Algorithms and narrow types are cuBLASLt's.
-ON_CPU = sorted({*SCRIPTS} - {"advanced_narrow", "advanced_phases"})
+# Algorithms and narrow types are cuBLASLt's; callbacks, half precision and streams are cuFFT's.
+ON_GPU_ALONE = {"advanced_narrow", "advanced_phases", "fft_callbacks", "fft_half", "fft_streams"}
+ON_CPU = sorted({*SCRIPTS} - ON_GPU_ALONE)
 
 
 def compare(*arguments: str) -> None:

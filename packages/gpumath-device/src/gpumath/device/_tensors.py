@@ -36,8 +36,12 @@ if TYPE_CHECKING:
     from gpumath.device._matmul import Matmul
 
 __all__ = [
-    *("Layout", "accumulator_functions", "copy_wait_code", "create_tensors", "tensor_function"),
+    *("SPANS", "Layout", "accumulator_functions", "copy_wait_code"),
+    *("create_tensors", "tensor_function"),
 ]
+
+SPANS = ("cosize", "storage_bytes")
+"""Attributes of layouts that depend on the leading dimension where there is one."""
 
 _TRAITS = ("LOGICAL_SIZE", "STORAGE_BYTES", "ALIGNMENT_BYTES")
 
@@ -140,7 +144,11 @@ class Layout:
 
         return _numba.type_of(self)
 
-    _constants = frozenset({"size", "cosize", "alignment", "storage_bytes"})
+    @property
+    def _constants(self) -> tuple[str, ...]:
+        """Attributes that are the same for all layouts of this key."""
+        constants = ("size", "alignment")
+        return constants if self._memory == "gmem" else (*constants, *SPANS)
 
 
 def _traits_of(matmul: Matmul, argument: tuple[str, int | None]) -> tuple[int, int, int]:

@@ -15,7 +15,7 @@ from numba.cuda.extending import (
 from numba.cuda.typing.templates import AttributeTemplate
 from numba.cuda.typing.typeof import typeof
 
-__all__ = ["ObjectType", "callable_type", "constant_attributes"]
+__all__ = ["ObjectType", "callable_type", "constant_attributes", "lower_constant_attribute"]
 
 
 class ObjectType(types.Type):
@@ -57,13 +57,16 @@ def constant_attributes(numba_type: type[types.Type]) -> type[types.Type]:
     @lower_getattr_generic(numba_type)
     def _lower(context: Any, builder: Any, object_type: Any, value: Any, name: str) -> Any:
         del value
-        constant = getattr(object_type.value, name)
-        constant_type = _constant_type(constant)
-        if isinstance(constant_type, types.NumberClass | types.NoneType):
-            return context.get_dummy_value()
-        return context.get_constant_generic(builder, constant_type, constant)
+        return lower_constant_attribute(context, builder, getattr(object_type.value, name))
 
     return numba_type
+
+
+def lower_constant_attribute(context: Any, builder: Any, constant: Any) -> Any:
+    constant_type = _constant_type(constant)
+    if isinstance(constant_type, types.NumberClass | types.NoneType):
+        return context.get_dummy_value()
+    return context.get_constant_generic(builder, constant_type, constant)
 
 
 constant_attributes(ObjectType)

@@ -29,9 +29,9 @@ from gpumath.device._numba._calls import (
     link_of,
     value_address,
 )
-from gpumath.device._numba._objects import constant_attributes
+from gpumath.device._numba._objects import constant_attributes, lower_constant_attribute
 from gpumath.device._numba._vectors import array_type
-from gpumath.device._tensors import Layout, copy_wait_code, tensor_function
+from gpumath.device._tensors import SPANS, Layout, copy_wait_code, tensor_function
 from gpumath.device._types import value_type_like
 
 __all__ = ["LayoutType", "TensorType", "as_argument", "call_tensor_function", "new_tensor"]
@@ -108,6 +108,30 @@ class _ArgumentModel(models.PrimitiveModel):
 def default_leading_dimension(layout: Layout) -> int:
     """Return the leading dimension that was given to a layout, or that of its product."""
     return layout._leading_dimension or layout._matmul.leading_dimension[layout._index]
+
+
+@infer_getattr
+class _SpanAttributes(AttributeTemplate):
+    key = LayoutType
+
+    def generic_resolve(self, layout: LayoutType, name: str) -> Any:
+        return types.int64 if layout.has_leading_dimension and name in SPANS else None
+
+
+def _lower_span(name: str) -> None:
+    @lower_getattr(LayoutType, name)
+    def lower(context: Any, builder: Any, layout: LayoutType, value: Any) -> Any:
+        constant = getattr(layout.value, name)
+        if not layout.has_leading_dimension:
+            return lower_constant_attribute(context, builder, constant)
+        # Layouts of one type may differ in the leading dimension, of which the span is a multiple.
+        ld = cgutils.create_struct_proxy(layout)(context, builder, value).ld
+        factor = constant // default_leading_dimension(layout.value)
+        return builder.mul(ld, context.get_constant(types.int64, factor))
+
+
+for _name in SPANS:
+    _lower_span(_name)
 
 
 @lower_constant(LayoutType)
