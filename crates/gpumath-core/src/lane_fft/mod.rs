@@ -64,7 +64,7 @@ pub(crate) use self::real_lanes::{HalfToReal, RealToHalf};
 pub(crate) use self::real_lines::{plan_half_in_lanes, plan_real_in_lanes};
 pub(crate) use self::rows::Rows;
 pub(crate) use self::strided_lines::{LaneLines, StridedLines};
-use self::sums::{MOST_SUMMED, units};
+use self::sums::units;
 use self::vectors::CountLanes;
 pub(crate) use self::vectors::{Complexes, Lane};
 use crate::error::Result;
@@ -428,7 +428,7 @@ impl<T: Lane, const R: usize, const FIRST: bool, const LAST: bool> WithSimd
 /// Returns the largest prime factor for which sums of products are worth while: their number grows
 /// with its square, and each serves all lanes.
 fn most_summed(lanes: usize) -> usize {
-    (8 * lanes).min(MOST_SUMMED)
+    if lanes >= 8 { 107 } else { 8 * lanes }
 }
 
 #[cfg(test)]

@@ -8,10 +8,14 @@ use std::mem::MaybeUninit;
 use pulp::{Simd, WithSimd};
 use rustfft::num_complex::Complex;
 
-use super::{Ahead, Lane, LaneFft, WORK_BYTES, has_slow_factors};
+use super::transposition::{transpose_back, transpose_four};
+use super::{Ahead, Lane, LaneFft, WORK_BYTES, has_slow_factors, largest_prime_factor};
 
 /// Points of a row that are moved at a time.
 const POINTS: usize = 4;
+
+/// Points of the longest rows in double precision with a large prime factor.
+const MOST_DOUBLE: usize = 900;
 
 /// Rows of memory: the first element, the distance between rows in elements, and their number.
 #[derive(Clone, Copy)]
@@ -31,11 +35,20 @@ impl<T: Lane> LaneFft<T> {
         (are_moved && copied <= WORK_BYTES / size_of::<T>()).then(|| self.work_len() + copied)
     }
 
-    /// Returns whether rows of one line take less time in lanes than one by one: where two factors
-    /// of 5 and 7 leave rustfft without vectors, it takes up to twice the time. Double precision
-    /// fills half as many lanes, and gains little.
+    /// Returns whether rows of one line take less time in lanes than one by one, as measured with
+    /// 64-byte and 32-byte vectors: where rustfft has no vectors for a prime factor, or leaves them
+    /// after two factors of 5 and 7 or in a short line with one. Double precision fills half as
+    /// many lanes, and gains less.
     pub(crate) fn suits_rows(&self) -> bool {
-        size_of::<T>() == 4 && has_slow_factors(self.points) && !self.points.is_multiple_of(8)
+        let Self { points, lanes, .. } = *self;
+        let is_single = size_of::<T>() == 4;
+        if largest_prime_factor(points) >= 13 {
+            return lanes >= 8 && (is_single || points <= MOST_DOUBLE);
+        }
+        let (lone, shorts) = if is_single { (8, 10..=140) } else { (4, 10..=21) };
+        let has_vectors = points.is_multiple_of(11) && lanes < 16;
+        let is_short = shorts.contains(&points) && !has_vectors && [5, 7].iter().any(|&odd| points.is_multiple_of(odd));
+        lanes >= 8 && !points.is_multiple_of(lone) && (is_short || has_slow_factors(points))
     }
 
     /// Transforms rows of so many lines, at most as many rows as there are lanes, and multiplies
@@ -91,9 +104,10 @@ impl<T: Lane, const GATHERS: bool> WithSimd for MoveRows<T, GATHERS> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { rows: Rows { count, .. }, points, lanes, .. } = self;
-        // Single complex numbers move as vectors of numbers of their size, double ones one by one.
+        // Single complex numbers are numbers of their size, double ones pairs.
         let is_single = size_of::<Complex<T>>() == size_of::<f64>();
-        let group = if is_single { size_of::<S::f64s>() / size_of::<f64>() } else { 1 };
+        let numbers = size_of::<S::f64s>() / size_of::<f64>();
+        let group = if is_single { numbers } else { POINTS.min(lanes) };
         for first in (0..lanes).step_by(group) {
             let used = group.min(count.saturating_sub(first));
             if !GATHERS && used == 0 {
@@ -110,7 +124,7 @@ impl<T: Lane, const GATHERS: bool> WithSimd for MoveRows<T, GATHERS> {
                     if is_single {
                         self.move_single(simd, point, first, used);
                     } else {
-                        self.move_double(point, first);
+                        self.move_double(simd, point, first, used);
                     }
                 }
             }
@@ -171,21 +185,49 @@ impl<T: Lane, const GATHERS: bool> MoveRows<T, GATHERS> {
         }
     }
 
-    /// Moves some points of a row.
+    /// Moves some points of as many rows, of which so many are written.
     ///
     /// # Safety
     /// As for [`Self::move_single`].
     #[inline(always)]
-    unsafe fn move_double(&self, point: usize, lane: usize) {
-        for at in 0..POINTS {
-            let row = self.row(lane, point + at);
-            let inside = self.lanes_of(point + at, lane);
+    unsafe fn move_double<S: Simd>(&self, simd: S, point: usize, first: usize, used: usize) {
+        let width = size_of::<S::f64s>() / size_of::<Complex<f64>>();
+        if width < 2 || self.lanes < POINTS {
+            let lanes = if GATHERS { POINTS.min(self.lanes) } else { used };
+            for (lane, at) in (0..lanes).flat_map(|lane| (0..POINTS).map(move |at| (lane, at))) {
+                let row = self.row(first + lane, point + at);
+                let inside = self.lanes_of(point + at, first + lane);
+                // SAFETY: the caller guarantees that what is read and written is there.
+                unsafe {
+                    if GATHERS {
+                        *inside = *row;
+                    } else {
+                        *row = *inside;
+                    }
+                }
+            }
+            return;
+        }
+        for point in (point..point + POINTS).step_by(width) {
+            let row = |lane: usize| self.row(first + lane, point).cast::<S::f64s>();
+            let columns = |part: usize| {
+                let (column, lane) = (part * width / POINTS, part * width % POINTS);
+                self.lanes_of(point + column, first + lane).cast::<S::f64s>()
+            };
             // SAFETY: the caller guarantees that what is read and written is there.
             unsafe {
                 if GATHERS {
-                    *inside = *row;
+                    let rows = [0, 1, 2, 3].map(|lane| row(lane).read_unaligned());
+                    let values = transpose_four(simd, rows);
+                    for part in 0..POINTS {
+                        columns(part).write_unaligned(values[part]);
+                    }
                 } else {
-                    *row = *inside;
+                    let values = [0, 1, 2, 3].map(|part| columns(part).read_unaligned());
+                    let rows = transpose_back(simd, values);
+                    for lane in 0..used {
+                        row(lane).write_unaligned(rows[lane]);
+                    }
                 }
             }
         }

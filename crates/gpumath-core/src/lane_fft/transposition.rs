@@ -34,17 +34,34 @@ pub(super) fn transpose_single<S: Simd>(simd: S, rows: [S::f64s; 8]) -> [S::f64s
 /// Transposes double complex numbers, of which each is a pair of numbers.
 #[inline(always)]
 pub(super) fn transpose_double<S: Simd>(simd: S, rows: [S::f64s; 8]) -> [S::f64s; 8] {
-    let [low, high] = [0, 4].map(|at| [rows[at], rows[at + 2], rows[at + 1], rows[at + 3]]);
-    let (low, high) = (part_pairs(simd, low), part_pairs(simd, high));
+    let four = |first: usize| [rows[first], rows[first + 1], rows[first + 2], rows[first + 3]];
+    let (low, high) = (transpose_four(simd, four(0)), transpose_four(simd, four(4)));
     match size_of::<S::f64s>() / size_of::<[f64; 2]>() {
-        4 => {
-            let low = part_pairs(simd, [low[0], low[2], low[1], low[3]]);
-            let high = part_pairs(simd, [high[0], high[2], high[1], high[3]]);
-            [low[0], high[0], low[1], high[1], low[2], high[2], low[3], high[3]]
-        }
+        4 => [low[0], high[0], low[1], high[1], low[2], high[2], low[3], high[3]],
         2 => [low[0], low[1], high[0], high[1], low[2], low[3], high[2], high[3]],
         _ => rows,
     }
+}
+
+/// Transposes four rows of double complex numbers.
+#[inline(always)]
+pub(super) fn transpose_four<S: Simd>(simd: S, rows: [S::f64s; 4]) -> [S::f64s; 4] {
+    let parted = part_pairs(simd, [rows[0], rows[2], rows[1], rows[3]]);
+    match size_of::<S::f64s>() / size_of::<[f64; 2]>() {
+        4 => part_pairs(simd, [parted[0], parted[2], parted[1], parted[3]]),
+        2 => parted,
+        _ => rows,
+    }
+}
+
+/// Makes rows of what [`transpose_four`] returns.
+#[inline(always)]
+pub(super) fn transpose_back<S: Simd>(simd: S, columns: [S::f64s; 4]) -> [S::f64s; 4] {
+    if size_of::<S::f64s>() != 2 * size_of::<[f64; 2]>() {
+        return transpose_four(simd, columns);
+    }
+    let parted = part_pairs(simd, columns);
+    [parted[0], parted[2], parted[1], parted[3]]
 }
 
 /// Parts the pairs of numbers of the first and third vector, and of the second and fourth: those at
