@@ -56,10 +56,14 @@ def test_every_form_of_import(prefix: str) -> None:
         ):
             exec(statement, names)
         star: dict[str, Any] = {}
+        generic: dict[str, Any] = {}
         exec(f"from {prefix}.fft import *", star)
+        exec(f"from {prefix}.linalg.generic import *", generic)
+        exec(f"from {prefix}.bindings._internal import *", {})
     finally:
         gpumath.compat.nvmath.uninstall()
     assert star.keys() >= {"FFT", "fft", "ifft", "rfft", "irfft", "FFTOptions", "compile_prolog"}
+    assert generic.keys() >= {"Matmul", "matmul"} and "advanced" not in generic
     assert names["n"].fft is names["fft"]
     assert names["c"] is names["cufft"] is names["n"].bindings.cufft
     assert names["FFT"] is fft.FFT

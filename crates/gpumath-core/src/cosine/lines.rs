@@ -1,8 +1,8 @@
 //! Cosine and sine transforms in host memory, line by line: an operation of its own.
 //!
-//! Lines of a few points are transformed by products with a matrix; many of up to about a thousand
-//! points in the lanes of vectors, if they are strided or their length is awkward; others in pairs,
-//! and a line that is alone by itself.
+//! Lines of a few points are transformed by products with a matrix; many that fit in a core's cache
+//! together, in the lanes of vectors, if they are strided or their length is awkward; others in
+//! pairs, and a line that is alone by itself.
 
 use std::fmt;
 use std::num::NonZeroUsize;

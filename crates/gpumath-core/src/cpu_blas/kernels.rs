@@ -167,7 +167,7 @@ impl<T: Number> Product<T> {
 
     /// Whether nothing is allocated for it.
     pub(super) fn is_computed_in_place(&self) -> bool {
-        matches!(self.way(), (Way::Tiles, _))
+        !matches!(self.way(), (Way::Gemm, _))
     }
 
     /// Returns the way that takes the least time, and whether it is for the transposed product.

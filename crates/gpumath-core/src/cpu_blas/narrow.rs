@@ -25,13 +25,24 @@ impl<T: Number> Product<T> {
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).
     pub(super) unsafe fn compute_by_dots(self, arch: Arch) {
-        let [rows, columns, depth] = self.shape;
         let is_conjugated = !T::IS_REAL && self.a.is_conjugated;
         let right = if is_conjugated { self.b.conjugated() } else { self.b };
         if right.steps[0] == 1 && (T::IS_REAL || !right.is_conjugated) {
             arch.dispatch(Dots { product: Self { b: right, ..self }, is_conjugated });
             return;
         }
+        // SAFETY: the caller guarantees the same.
+        unsafe { self.compute_dots_of_copies(arch, right, is_conjugated) };
+    }
+
+    /// Copies columns of the right factor. A function of its own, because entering it takes the
+    /// time to look at the pages of the room.
+    ///
+    /// # Safety
+    /// As for [`multiply_add`](super::kernels::multiply_add).
+    #[inline(never)]
+    unsafe fn compute_dots_of_copies(self, arch: Arch, right: Matrix, is_conjugated: bool) {
+        let [rows, columns, depth] = self.shape;
         let mut room = Room::<COPIED>::new();
         let room = room.numbers::<T>();
         let gap = GAP / size_of::<T>();

@@ -12,8 +12,8 @@ typedef long long Integer;
 
 enum { THREADS = 256, WARP = 32 };
 
-// Has a counterpart in kernels/product.rs. The product of a matrix and a vector has the matrix on
-// the left and one column.
+// Has a counterpart in kernels/product.rs. The product of a matrix and a vector, or a few, has the
+// matrix on the left.
 struct Product {
     Integer tiles;
     Integer rows, columns, depth;

@@ -125,7 +125,7 @@ impl ProductCall {
             return 0;
         }
         let elements = match self.way {
-            Way::Rows | Way::FewRows => WORD / self.dtype.size() as i64,
+            Way::Rows => WORD / self.dtype.size() as i64,
             _ => 1,
         };
         let rounds = depth / (threads * elements * UNROLLED);

@@ -31,7 +31,8 @@ const WIDEST_BYTES: usize = 64;
 const CACHE_PERIOD: usize = 1 << 12;
 
 /// Plans a transform of contiguous lines; `None` for lengths that rustfft transforms as fast: those
-/// that are no multiples of 4 and, where vectors are shorter, those without its slow factors.
+/// whose power of two does not fill the lanes of the first step, short multiples of 9 and, where
+/// vectors are shorter, those without its slow factors; also for long lines.
 pub(super) fn plan_contiguous<T: Lane + FftNum>(
     points: usize,
     direction: FftDirection,
@@ -192,8 +193,9 @@ impl<T: Lane> WithSimd for RunLines<'_, T> {
         let last = fft.steps.len() - 1;
         let is_inverse = fft.direction == FftDirection::Inverse;
         for (number, lines) in to.chunks_mut(batch).enumerate() {
+            let to = lines.as_mut_ptr();
             let from = from.map(|from| from[number * batch..][..lines.len()].as_ptr());
-            let (from, to) = (from.unwrap_or(lines.as_ptr()), lines.as_mut_ptr());
+            let from = from.unwrap_or(to.cast_const());
             for (index, step) in fft.steps.iter().enumerate() {
                 let source = if index == 0 { from.cast() } else { halves[(index + 1) % 2] };
                 let target = if index == last { to.cast() } else { halves[index % 2] };

@@ -13,12 +13,15 @@ use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, FftNum, Length};
 
 use super::arch_of_at_most;
-use super::sums::{MOST_SUMMED, sums, unit, units};
+use super::sums::{sums, unit, units};
 use super::vectors::{Complexes, Lane};
 use crate::error::Result;
 
 /// Points of the longest row with slow factors that is transformed by sums of products.
 const MAX_SLOW_ROW: usize = 28;
+
+/// The longest columns, and rows, that are transformed by sums of products.
+const MOST_POINTS: usize = 71;
 
 /// The least prime factor that is not fast.
 const LEAST_PRIME: usize = 13;
@@ -38,7 +41,7 @@ pub(super) fn plan_direct_sums<T: Lane + FftNum>(
     }
     let Some(columns) = ColumnSums::new(prime, others, direction) else { return Ok(None) };
     let is_short_and_slow = others <= MAX_SLOW_ROW && slow_factors(others) > 0;
-    let is_left = (is_fast(others) && !is_short_and_slow) || others > MOST_SUMMED;
+    let is_left = (is_fast(others) && !is_short_and_slow) || others > MOST_POINTS;
     let sums = if is_left { None } else { ColumnSums::new(others, prime, direction) };
     let rows = match sums {
         Some(sums) => Rows::Sums(sums),
@@ -51,12 +54,12 @@ pub(super) fn plan_direct_sums<T: Lane + FftNum>(
 /// Whether sums of P products, and what follows for Q, take less time than rustfft, as measured on
 /// an AMD EPYC of family 26.
 fn are_faster(prime: usize, others: usize, lanes: usize, bytes_of_lane: usize) -> bool {
-    if !(LEAST_PRIME..=MOST_SUMMED).contains(&prime) {
+    if !(LEAST_PRIME..=MOST_POINTS).contains(&prime) {
         return false;
     }
     if !is_fast(others) {
         // Where P - 1 has large factors too, rustfft has no convolution of a fast length.
-        let is_slow_otherwise = !is_fast(prime - 1) || others > MOST_SUMMED;
+        let is_slow_otherwise = !is_fast(prime - 1) || others > MOST_POINTS;
         return is_slow_otherwise || lanes >= 8 || prime + others <= 64;
     }
     // The time for the columns over that of rustfft, in whole vectors of 64 bytes.
@@ -131,7 +134,7 @@ fn groups(columns: usize, lanes: usize) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Lane> ColumnSums<T> {
-    /// Plans columns of at most [`MOST_SUMMED`]. `None` if no vectors have so few lanes.
+    /// Plans columns of at most [`MOST_POINTS`]. `None` if no vectors have so few lanes.
     fn new(points: usize, columns: usize, direction: FftDirection) -> Option<Self> {
         let (arch, lanes) = arch_of_at_most::<T>(columns)?;
         Some(Self { arch, lanes, points, columns, units: units(points, direction) })

@@ -2,11 +2,10 @@
 //! vectors.
 //!
 //! Lines that are neighbours in memory are read and written as they lie there, and no number has to
-//! move from one lane to another. Others are copied (`strided_lines`) or transposed (`rows`) in a
-//! core's cache. `pulp` chooses among the sets of instructions that a processor may have. The
-//! algorithm is Stockham's with steps of 2 to 16 points (decimation in frequency), which goes
-//! through memory in order and leaves the result in order; steps of larger primes are sums of
-//! products (`prime_steps`). Real lines (`real_lanes`) are steps around complex ones: of even
+//! move from one lane to another. Others are moved through a core's cache (`line_moves`). `pulp`
+//! chooses among the sets of instructions that a processor may have. The algorithm is Stockham's
+//! with steps of 2 to 13 points (decimation in frequency), which goes through memory in order and
+//! leaves the result in order; steps of larger primes are sums of products (`prime_steps`). Real lines (`real_lanes`) are steps around complex ones: of even
 //! lengths (`half_spectra`) or of odd ones (`odd_lines`). Some lines are transformed one at a time:
 //! contiguous ones, complex (`contiguous_lines`) and real (`real_lines`), and those whose lengths
 //! have prime factors from 13 to 71 (`direct_sums`).
@@ -35,6 +34,7 @@ mod butterflies;
 mod contiguous_lines;
 mod direct_sums;
 mod half_spectra;
+mod line_moves;
 mod odd_lines;
 mod order;
 mod pairs;
@@ -60,6 +60,7 @@ use self::butterflies::{MOST_POINTS, Roots, butterfly};
 use self::contiguous_lines::plan_contiguous;
 pub(crate) use self::direct_sums::largest_prime_factor;
 use self::direct_sums::plan_direct_sums;
+use self::line_moves::MOST_LANES;
 pub(crate) use self::real_lanes::{HalfToReal, RealToHalf};
 pub(crate) use self::real_lines::{plan_half_in_lanes, plan_real_in_lanes};
 pub(crate) use self::rows::Rows;
@@ -75,7 +76,7 @@ const WORK_BYTES: usize = 1 << 19;
 /// Points of the butterflies, in the order in which they are preferred.
 const RADICES: [usize; 6] = [8, 4, 2, 7, 5, 3];
 
-/// Points of further steps.
+/// Points of further steps: butterflies up to 13, then sums of products.
 const MORE_PRIMES: [usize; 27] = [
     11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103,
     107, 109, 113, 127,
@@ -195,7 +196,8 @@ impl<T: Lane> LaneFft<T> {
     fn with(arch: Arch, points: usize) -> Option<Self> {
         let lanes = arch.dispatch(CountLanes::<T>(PhantomData));
         let mut plan = Self { points, lanes, steps: Vec::new(), arch };
-        if lanes == 1 || points == 0 || plan.work_len() > WORK_BYTES / size_of::<T>() {
+        let has_lanes = (2..=MOST_LANES).contains(&lanes);
+        if !has_lanes || points == 0 || plan.work_len() > WORK_BYTES / size_of::<T>() {
             return None;
         }
         let (mut rest, mut repeats) = (points, 1);

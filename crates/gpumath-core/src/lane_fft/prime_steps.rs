@@ -1,17 +1,10 @@
-//! Steps of primes above 13: sums of products, of points that mirror each other together.
-//!
-//! With s = x(j) + x(P - j) and d = x(j) - x(P - j), the points k and P - k of the result are
-//! x(0) + Σ cos(2πjk/P) s ∓ i Σ sin(2πjk/P) d.
-
-use std::mem::MaybeUninit;
+//! Steps of primes above 13: `sums` of products.
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::Pass;
+use super::sums::sums;
 use super::vectors::{Complexes, Lane};
-use super::{MORE_PRIMES, Pass};
-
-/// Most points that mirror others.
-const MAX_HALF: usize = MORE_PRIMES[MORE_PRIMES.len() - 1] / 2;
 
 impl<T: Lane> Pass<'_, T> {
     /// Runs the step. `ends`: whether it is the first and the last one.
@@ -34,43 +27,18 @@ impl<T: Lane, const FIRST: bool, const LAST: bool> WithSimd for Sums<'_, T, FIRS
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let step = self.0.step;
-        let (prime, half) = (step.radix, step.radix / 2);
-        let zero = Complexes::<T, S>::zero(simd);
-        let mut pairs = [const { MaybeUninit::<[Complexes<T, S>; 2]>::uninit() }; MAX_HALF];
-        let pairs = &mut pairs[..half];
         for group in 0..step.groups {
             for repeat in 0..step.repeats {
                 let at = (group, repeat);
-                let start = self.read(simd, at, 0);
-                let mut total = start;
-                for (j, pair) in pairs.iter_mut().enumerate() {
-                    let a = self.read(simd, at, j + 1);
-                    let b = self.read(simd, at, prime - 1 - j);
-                    let sum = a.plus(simd, b);
-                    pair.write([sum, a.minus(simd, b)]);
-                    total = total.plus(simd, sum);
-                }
-                self.write(simd, at, 0, total);
-                // Two points at a time, so that the processor need not wait for its sums.
-                for k in (1..=half).step_by(2) {
-                    let next = (k + 1).min(half);
-                    let of = |k: usize| &step.terms[(k - 1) * half..][..half];
-                    let (mut even, mut odd) = (start, zero);
-                    let (mut next_even, mut next_odd) = (start, zero);
-                    for ((term, next_term), pair) in of(k).iter().zip(of(next)).zip(&*pairs) {
-                        // SAFETY: all pairs were written above.
-                        let [sum, difference] = unsafe { pair.assume_init_ref() };
-                        even = sum.times_plus(simd, T::splat(simd, term[0]), even);
-                        odd = difference.times_plus(simd, T::splat(simd, term[1]), odd);
-                        let [cos, sin] = *next_term;
-                        next_even = sum.times_plus(simd, T::splat(simd, cos), next_even);
-                        next_odd = difference.times_plus(simd, T::splat(simd, sin), next_odd);
-                    }
-                    self.write(simd, at, k, even.plus_i(simd, odd));
-                    self.write(simd, at, prime - k, even.minus_i(simd, odd));
-                    self.write(simd, at, next, next_even.plus_i(simd, next_odd));
-                    self.write(simd, at, prime - next, next_even.minus_i(simd, next_odd));
-                }
+                sums(
+                    simd,
+                    step.radix,
+                    &step.terms,
+                    #[inline(always)]
+                    |point| self.read(simd, at, point),
+                    #[inline(always)]
+                    |point, value| self.write(simd, at, point, value),
+                );
             }
         }
     }

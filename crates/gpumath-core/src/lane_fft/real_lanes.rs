@@ -6,14 +6,16 @@ use pulp::Arch;
 use rustfft::num_complex::Complex;
 
 use super::half_spectra::EvenLines;
+use super::line_moves::{MOST_LANES, MoveLines};
 use super::odd_lines::OddLines;
-use super::strided_lines::{LaneLines, StridedLines, copy_lines, gather_lines};
+use super::strided_lines::{LaneLines, StridedLines};
 use super::{Ahead, CountLanes, Lane, Side, WORK_BYTES, largest_prime_factor, most_summed};
 
 /// A planned transform, in both directions.
 struct RealLines<T> {
     points: usize,
     lanes: usize,
+    arch: Arch,
     parity: Parity<T>,
 }
 
@@ -34,8 +36,9 @@ impl<T: Lane> RealLines<T> {
         } else {
             Parity::Odd(OddLines::with(arch, lanes, points)?)
         };
-        let plan = Self { points, lanes, parity };
-        (lanes > 1 && plan.work_len() <= WORK_BYTES / size_of::<T>()).then_some(plan)
+        let plan = Self { points, lanes, arch, parity };
+        let has_lanes = (2..=MOST_LANES).contains(&lanes);
+        (has_lanes && plan.work_len() <= WORK_BYTES / size_of::<T>()).then_some(plan)
     }
 
     fn table_bytes(&self) -> usize {
@@ -112,14 +115,14 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
 
     unsafe fn run_lines(
         &self,
-        from: &(impl Iterator<Item = StridedLines<T>> + Clone),
-        to: &(impl Iterator<Item = StridedLines<Complex<T>>> + Clone),
+        from: &[StridedLines<T>],
+        to: &[StridedLines<Complex<T>>],
         work: &mut [T],
         (_, factor): (bool, T),
         ahead: Ahead,
     ) {
-        let Self(RealLines { points, lanes, parity }) = self;
-        let (lanes, step) = (*lanes, *lanes as isize);
+        let Self(RealLines { points, lanes, arch, parity }) = self;
+        let (points, lanes, step) = (*points, *lanes, *lanes as isize);
         let (reals, rest) = work.split_at_mut(self.0.side_len());
         let (half, work) = rest.split_at_mut(self.0.side_len());
         let [reals, half] = [reals, half].map(<[T]>::as_mut_ptr);
@@ -130,7 +133,7 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
             if let Some(lines) = StridedLines::whole(from, lanes) {
                 source = (lines.first.cast_const(), lines.along);
             } else {
-                gather_lines(from, reals, *points, lanes);
+                arch.dispatch(MoveLines::<_, true> { side: from, inside: reals, points, lanes });
             }
             let whole = StridedLines::whole(to, lanes);
             let (first, along) =
@@ -141,8 +144,8 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
                 Parity::Odd(plan) => plan.forward(source, target, work, factor, ahead),
             }
             if whole.is_none() {
-                let half = half.cast::<Complex<T>>();
-                copy_lines::<_, false>(to, half, self.0.complex_points(), lanes);
+                let (inside, points) = (half.cast(), self.0.complex_points());
+                arch.dispatch(MoveLines::<_, false> { side: to, inside, points, lanes });
             }
         }
     }
@@ -181,14 +184,14 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
 
     unsafe fn run_lines(
         &self,
-        from: &(impl Iterator<Item = StridedLines<Complex<T>>> + Clone),
-        to: &(impl Iterator<Item = StridedLines<T>> + Clone),
+        from: &[StridedLines<Complex<T>>],
+        to: &[StridedLines<T>],
         work: &mut [T],
         (_, factor): (bool, T),
         ahead: Ahead,
     ) {
-        let Self(RealLines { points, lanes, parity }) = self;
-        let (lanes, step) = (*lanes, *lanes as isize);
+        let Self(RealLines { points, lanes, arch, parity }) = self;
+        let (points, lanes, step) = (*points, *lanes, *lanes as isize);
         let (reals, rest) = work.split_at_mut(self.0.side_len());
         let (half, work) = rest.split_at_mut(self.0.side_len());
         let [reals, half] = [reals, half].map(<[T]>::as_mut_ptr);
@@ -198,7 +201,8 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
             if let Some(lines) = StridedLines::whole(from, lanes) {
                 (first, along) = (lines.first.cast(), lines.along);
             } else {
-                gather_lines(from, half.cast::<Complex<T>>(), self.0.complex_points(), lanes);
+                let (inside, points) = (half.cast(), self.0.complex_points());
+                arch.dispatch(MoveLines::<_, true> { side: from, inside, points, lanes });
             }
             let source = Side { first, step: 2 * along, parts: None };
             let whole = StridedLines::whole(to, lanes);
@@ -208,7 +212,7 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
                 Parity::Odd(plan) => plan.inverse(source, target, work, factor, ahead),
             }
             if whole.is_none() {
-                copy_lines::<_, false>(to, reals, *points, lanes);
+                arch.dispatch(MoveLines::<_, false> { side: to, inside: reals, points, lanes });
             }
         }
     }

@@ -1,15 +1,11 @@
 //! Transforms of lines with any strides. Lines that are neighbours in memory are read and written
 //! as they lie there, others through the work memory.
 
-use std::iter::once;
-
 use rustfft::num_complex::Complex;
 
+use super::line_moves::MoveLines;
 use super::{Ahead, Lane, LaneFft, Rows};
-use crate::memory::{Pod, SIDE, copy_tile};
-
-/// Points that are copied at a time.
-const POINTS: usize = 64;
+use crate::memory::Pod;
 
 /// Some lines: the first point of all, and the distances between points and between lines.
 #[derive(Clone, Copy)]
@@ -22,8 +18,8 @@ pub(crate) struct StridedLines<E> {
 
 impl<E> StridedLines<E> {
     /// Returns the first lines if they fill so many lanes as they lie in memory.
-    pub(super) fn whole(side: &(impl Iterator<Item = Self> + Clone), lanes: usize) -> Option<Self> {
-        side.clone().next().filter(|it| it.count == lanes && it.across == 1)
+    pub(super) fn whole(side: &[Self], lanes: usize) -> Option<&Self> {
+        side.first().filter(|it| it.count == lanes && it.across == 1)
     }
 }
 
@@ -64,8 +60,8 @@ pub(crate) trait LaneLines: Sized + Send + Sync {
     ///   from them.
     unsafe fn run_lines(
         &self,
-        from: &(impl Iterator<Item = StridedLines<Self::From>> + Clone),
-        to: &(impl Iterator<Item = StridedLines<Self::To>> + Clone),
+        from: &[StridedLines<Self::From>],
+        to: &[StridedLines<Self::To>],
         work: &mut [Self::Real],
         how: (bool, Self::Real),
         ahead: Ahead,
@@ -96,19 +92,10 @@ pub(crate) trait LaneLines: Sized + Send + Sync {
         how: (bool, Self::Real),
     ) {
         for line in 0..in_row {
-            let (from, to) = (once(from.lines(line, in_row)), once(to.lines(line, in_row)));
+            let (from, to) = ([from.lines(line, in_row)], [to.lines(line, in_row)]);
             // SAFETY: these are lines of the rows, for which the caller guarantees the same.
             unsafe { self.run_lines(&from, &to, work, how, Ahead::default()) };
         }
-    }
-}
-
-impl<E> Rows<E> {
-    /// Returns the line with this number of each row.
-    fn lines(self, number: usize, in_row: usize) -> StridedLines<E> {
-        let Self { first, across, count } = self;
-        let first = first.wrapping_add(number);
-        StridedLines { first, along: in_row as isize, across, count }
     }
 }
 
@@ -141,8 +128,8 @@ impl<T: Lane> LaneLines for LaneFft<T> {
 
     unsafe fn run_lines(
         &self,
-        from: &(impl Iterator<Item = StridedLines<Complex<T>>> + Clone),
-        to: &(impl Iterator<Item = StridedLines<Complex<T>>> + Clone),
+        from: &[StridedLines<Complex<T>>],
+        to: &[StridedLines<Complex<T>>],
         work: &mut [T],
         how: (bool, T),
         ahead: Ahead,
@@ -156,13 +143,15 @@ impl<T: Lane> LaneLines for LaneFft<T> {
             if let Some(lines) = StridedLines::whole(from, lanes) {
                 source = (lines.first.cast_const(), lines.along);
             } else {
-                gather_lines(from, gathered, self.points, lanes);
+                let Self { points, arch, .. } = *self;
+                arch.dispatch(MoveLines::<_, true> { side: from, inside: gathered, points, lanes });
             }
             if let Some(lines) = StridedLines::whole(to, lanes) {
                 return self.run(source, (lines.first, lines.along), work, how, ahead);
             }
             self.run(source, (scattered, lanes as isize), work, how, ahead);
-            copy_lines::<_, false>(to, scattered, self.points, lanes);
+            let Self { points, arch, .. } = *self;
+            arch.dispatch(MoveLines::<_, false> { side: to, inside: scattered, points, lanes });
         }
     }
 
@@ -184,61 +173,5 @@ impl<T: Lane> LaneLines for LaneFft<T> {
     ) {
         // SAFETY: the caller guarantees the same.
         unsafe { self.run_rows(from, to, in_row, work, how) };
-    }
-}
-
-/// Copies lines to the work memory, and fills the lanes that are left with zeros.
-///
-/// # Safety
-/// The lines are valid for as many points, and `work` for as many lanes of them.
-pub(super) unsafe fn gather_lines<E: Pod>(
-    side: &(impl Iterator<Item = StridedLines<E>> + Clone),
-    work: *mut E,
-    points: usize,
-    lanes: usize,
-) {
-    // SAFETY: the caller guarantees it. Zero bytes are numbers.
-    unsafe {
-        copy_lines::<_, true>(side, work, points, lanes);
-        let count: usize = side.clone().map(|it| it.count).sum();
-        for point in (0..points).map(|point| work.add(point * lanes)) {
-            point.add(count).write_bytes(0, lanes - count);
-        }
-    }
-}
-
-/// Copies lines to the work memory, or from there to an operand: some points of a few lines at a
-/// time, because those of more lines often compete for a place in a cache.
-///
-/// # Safety
-/// The lines are valid for as many points, and `work` for as many lanes of them.
-pub(super) unsafe fn copy_lines<E: Pod, const IS_READ: bool>(
-    side: &(impl Iterator<Item = StridedLines<E>> + Clone),
-    work: *mut E,
-    points: usize,
-    lanes: usize,
-) {
-    for start in (0..points).step_by(POINTS) {
-        let points = POINTS.min(points - start);
-        let mut lane = start * lanes;
-        for StridedLines { first, along, across, count } in side.clone() {
-            let mut done = 0;
-            while done < count {
-                let side = if count - done < SIDE { 1 } else { SIDE };
-                // SAFETY: these are points of the lines, which the caller guarantees to be valid.
-                unsafe {
-                    let first = first.offset(start as isize * along + done as isize * across);
-                    let inside = (work.add(lane), lanes as isize, 1);
-                    if IS_READ {
-                        let outside = (first.cast_const(), along, across);
-                        copy_tile(outside, inside, side, points, |value| value);
-                    } else {
-                        let inside = (inside.0.cast_const(), inside.1, inside.2);
-                        copy_tile(inside, (first, along, across), side, points, |value| value);
-                    }
-                }
-                (lane, done) = (lane + side, done + side);
-            }
-        }
     }
 }

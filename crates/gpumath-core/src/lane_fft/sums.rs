@@ -13,8 +13,8 @@ use rustfft::FftDirection;
 use super::vectors::{Complexes, Lane, splats};
 
 /// Most points that are transformed in this way, and half of them.
-pub(super) const MOST_SUMMED: usize = 71;
-pub(super) const MOST_HALF: usize = MOST_SUMMED / 2;
+pub(super) const MOST_SUMMED: usize = 127;
+const MOST_HALF: usize = MOST_SUMMED / 2;
 
 /// Room for what is computed of each two points that mirror each other.
 pub(super) struct Room<V>(MaybeUninit<[V; MOST_HALF]>);

@@ -1,4 +1,4 @@
-//! Transposition of eight rows of complex numbers in the registers of vectors.
+//! Transposition of a few rows of numbers in the registers of vectors.
 
 use pulp::Simd;
 
@@ -28,6 +28,23 @@ pub(super) fn transpose_single<S: Simd>(simd: S, rows: [S::f64s; 8]) -> [S::f64s
             [first, second, third, fourth, last[0], last[1], last[2], last[3]]
         }
         _ => rows,
+    }
+}
+
+/// Transposes the first vectors, as many as each has numbers.
+#[inline(always)]
+pub(super) fn transpose_square<S: Simd>(simd: S, rows: &mut [S::f64s; 8]) {
+    match size_of::<S::f64s>() / size_of::<f64>() {
+        8 => *rows = transpose_single(simd, *rows),
+        4 => {
+            let columns = simd.deinterleave_shfl_f64s([rows[0], rows[1], rows[2], rows[3]]);
+            rows[..4].copy_from_slice(&columns);
+        }
+        2 => {
+            let columns = simd.deinterleave_shfl_f64s([rows[0], rows[1]]);
+            rows[..2].copy_from_slice(&columns);
+        }
+        _ => {}
     }
 }
 

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 
 use super::blocks::are_crowded;
-use super::line_tiles::{LineTiles, Tile};
+use super::line_tiles::{LineTiles, StridePair, Tile};
 use super::{PassKernel, Scalar};
 use crate::error::Result;
 use crate::fft::Direction;
@@ -92,6 +92,7 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
             let work = pieces.next::<K::Real>(work_len);
             let copy = pieces.next::<K::From>(copied).as_mut_ptr();
             let (from, to) = (from.get().cast_const(), to.get());
+            let mut group = Group::with_capacity(together);
             let mut numbers = numbers.peekable();
             while let Some(number) = numbers.next() {
                 // SAFETY: the tiles have lines of the layouts, for which the caller guarantees that
@@ -112,9 +113,11 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
                     if together > 1 {
                         let first = number * together;
                         let tiles = first..lines.tiles().min(first + together);
-                        let tiles = tiles.map(|tile| lines.tile(tile));
-                        let (from, to) = ((from, along.from), (to, along.to));
-                        self.run_group(from, to, tiles, work, how, Ahead::default());
+                        group.clear();
+                        for tile in tiles.map(|tile| lines.tile(tile)) {
+                            group.push(tile, (from, to), along, lines.across);
+                        }
+                        fft.run_lines(&group.from, &group.to, work, how, Ahead::default());
                         continue;
                     }
                     let tile = lines.tile(number);
@@ -126,14 +129,15 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
                         }
                         _ => Ahead::default(),
                     };
-                    let (mut source, mut start) = ((from, along.from), tile.from);
+                    let (mut source, mut start, mut along) = (from, tile.from, along);
                     if *is_crowded {
                         for point in 0..fft.points() {
                             let row = from.offset(tile.from + point as isize * along.from);
                             copy.add(point * lines.width())
                                 .copy_from_nonoverlapping(row, tile.lines);
                         }
-                        (source, start) = ((copy.cast_const(), lines.width() as isize), 0);
+                        (source, start) = (copy.cast_const(), 0);
+                        along.from = lines.width() as isize;
                     }
                     let last = tile.lines.saturating_sub(fft.lanes());
                     for first in (0..tile.lines).step_by(fft.lanes()) {
@@ -144,9 +148,10 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
                             to: tile.to + first as isize * lines.across.to,
                             lines: fft.lanes().min(tile.lines - first),
                         };
-                        let part = std::iter::once(part);
+                        group.clear();
+                        group.push(part, (source, to), along, lines.across);
                         let ahead = std::mem::take(&mut ahead);
-                        self.run_group(source, (to, along.to), part, work, how, ahead);
+                        fft.run_lines(&group.from, &group.to, work, how, ahead);
                     }
                 }
             }
@@ -155,34 +160,33 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
     }
 }
 
-impl<K: LaneLines> LanePass<K> {
-    /// Transforms the lines of some tiles, at most as many as there are lanes.
-    ///
-    /// # Safety
-    /// `from` and `to` are valid for these lines.
-    unsafe fn run_group(
-        &self,
-        (from, along_from): (*const K::From, isize),
-        (to, along_to): (*mut K::To, isize),
-        tiles: impl Iterator<Item = Tile> + Clone,
-        work: &mut [K::Real],
-        how: (bool, K::Real),
-        ahead: Ahead,
+/// Tiles whose lines are transformed at once.
+struct Group<From, To> {
+    from: Vec<StridedLines<From>>,
+    to: Vec<StridedLines<To>>,
+}
+
+impl<From, To> Group<From, To> {
+    fn with_capacity(tiles: usize) -> Self {
+        Self { from: Vec::with_capacity(tiles), to: Vec::with_capacity(tiles) }
+    }
+
+    fn clear(&mut self) {
+        self.from.clear();
+        self.to.clear();
+    }
+
+    /// Adds the lines of a tile of the operands at these addresses.
+    fn push(
+        &mut self,
+        tile: Tile,
+        (from, to): (*const From, *mut To),
+        along: StridePair,
+        across: StridePair,
     ) {
-        let across = self.lines.across;
-        let from = tiles.clone().map(|tile| StridedLines {
-            first: from.cast_mut().wrapping_offset(tile.from),
-            along: along_from,
-            across: across.from,
-            count: tile.lines,
-        });
-        let to = tiles.map(|tile| StridedLines {
-            first: to.wrapping_offset(tile.to),
-            along: along_to,
-            across: across.to,
-            count: tile.lines,
-        });
-        // SAFETY: the caller guarantees that the lines are valid.
-        unsafe { self.fft.run_lines(&from, &to, work, how, ahead) }
+        let (first, count) = (from.cast_mut().wrapping_offset(tile.from), tile.lines);
+        self.from.push(StridedLines { first, along: along.from, across: across.from, count });
+        let first = to.wrapping_offset(tile.to);
+        self.to.push(StridedLines { first, along: along.to, across: across.to, count });
     }
 }

@@ -88,6 +88,8 @@ def attribute(namespace: dict[str, Any], path: str, name: str) -> Any:
         _observe(whole, None)
         raise AttributeError(_missing(whole)) from None
     if isinstance(value, ModuleType):
+        if _target_of(whole) is None:  # it stands beside what another name stands for
+            raise AttributeError(_missing(whole))
         # The import system keeps it as an attribute.
         return import_module(f"{namespace['__name__']}.{name}")
     value = _observe(whole, value)
@@ -137,8 +139,15 @@ def _public_names(path: str) -> list[str]:
     return sorted(
         name
         for name in public
-        if not name.startswith("_") and (path or name not in _AREAS or _target_of(name))
+        if not name.startswith("_") and _is_public(path, name, target)
     )
+
+
+def _is_public(path: str, name: str, target: ModuleType | None) -> bool:
+    """Whether a name is no module, or one that can be imported."""
+    whole = f"{path}.{name}" if path else name
+    is_module = target is None or isinstance(getattr(target, name, None), ModuleType)
+    return whole in _NAMES or not is_module or _target_of(whole) is not None
 
 
 def _missing(whole: str) -> str:
