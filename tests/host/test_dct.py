@@ -76,6 +76,30 @@ def test_many_lines_at_once(name: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ALONG_ONE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lines_do_not_reach_each_other(name: str, dtype: Any) -> None:
+    seed = secrets.randbits(32)
+    random = np.random.default_rng(seed)
+    for n, kind, axis in product((8, 9, 17, 31, 32, 35, 64, 100), TYPES, (0, 1)):
+        sizes = 10.0 ** random.integers(-12, 13, 40)
+        sizes[random.integers(40, size=3)] = 0
+        values = (random.standard_normal((40, n)) * sizes[:, None]).astype(dtype)
+        spoiled = random.integers(40, size=2)
+        values[spoiled, random.integers(n, size=2)] = [np.nan, np.inf]
+        operand = values.T.copy() if axis == 0 else values
+        found = np.asarray(getattr(fft, name)(operand, kind, axis=axis), np.float64)
+        found = found.T if axis == 0 else found
+        with np.errstate(invalid="ignore"):
+            expected = getattr(scipy.fft, name)(values.astype(np.float64), kind)
+        case = f"{n} points of type {kind}, axis {axis}, seed {seed}"
+        assert not np.isfinite(found[spoiled]).all(axis=1).any(), case
+        for line in set(range(40)) - set(spoiled):
+            error = np.linalg.norm(found[line] - expected[line])
+            most = 20 * np.finfo(dtype).eps * np.linalg.norm(expected[line])
+            assert error <= most, f"{case}, line {line}"
+
+
+@pytest.mark.parametrize("name", ALONG_ONE)
 def test_ends_and_lengths(direct_space: Space, name: str) -> None:
     values = random_values((3, 10), np.float64)
     for kind, norm, ends in product(TYPES, NORMS, (None, True, False)):

@@ -5,6 +5,7 @@
 //! is made. What comes before and after the Fourier transform is then the same in all lanes, and no
 //! number moves from one lane to another.
 
+use super::balance::{self, Neighbours};
 use super::lane_steps::{After, Before};
 use super::turns::Turns;
 use super::{CosineFactors, CosineStep};
@@ -96,8 +97,8 @@ impl<T: Scalar> LanePlan<T> {
             *next += tile.lines;
             Some((begin, tile))
         });
+        let used: usize = begun.clone().map(|(_, tile)| tile.lines).sum();
         if read_in_place.is_none() {
-            let used: usize = begun.clone().map(|(_, tile)| tile.lines).sum();
             copy.chunks_exact_mut(width).for_each(|row| row[used..].fill(T::zero()));
         }
         let (copy, step) = (copy.as_mut_ptr(), width as isize);
@@ -115,6 +116,20 @@ impl<T: Scalar> LanePlan<T> {
                 }
                 weigh((copy, step), factors.before, self.points, width);
             }
+            let mut repairs = Vec::new();
+            if !self.is_by_halves {
+                let (first, along) = (source.0.cast_mut(), source.1);
+                let real = Neighbours { first, along, points: self.points, width, used };
+                repairs = balance::repairs(real, |sums| self.fft.dispatch(sums));
+                if !repairs.is_empty() {
+                    if read_in_place.is_some() {
+                        let from = (source.0, source.1, 1);
+                        copy_lines(from, (copy, step, 1), width, self.points);
+                        source = (copy.cast_const(), step);
+                    }
+                    Neighbours { first: copy, along: step, ..real }.scale(&repairs);
+                }
+            }
             self.fft.dispatch(Before { plan: self, from: source, to: before });
             let ends = ((before.cast_const(), lanes), (after, lanes));
             let how = (self.kind == 3, number(factors.scale));
@@ -123,6 +138,11 @@ impl<T: Scalar> LanePlan<T> {
                 written_in_place.map_or((copy, step), |tile| (to.offset(tile.to), along.to));
             self.fft.dispatch(After { plan: self, from: after, to: target });
             weigh(target, factors.after, self.points, width);
+            if !repairs.is_empty() {
+                let (first, along) = target;
+                let real = Neighbours { first, along, points: self.points, width, used };
+                real.scale_back(&repairs);
+            }
             if written_in_place.is_none() {
                 for (begin, tile) in begun {
                     let from = (copy.add(begin).cast_const(), step, 1);

@@ -13,6 +13,7 @@
 //! reversed; one of type III or IV is that of the reversed line, with every other sign changed.
 //! Types I are not computed by N points, because that loses half of the digits for large N.
 
+mod balance;
 mod host;
 mod lane_steps;
 mod lanes;

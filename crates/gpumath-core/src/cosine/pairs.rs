@@ -14,10 +14,12 @@
 
 use std::sync::Arc;
 
+use pulp::Arch;
 use rustfft::num_complex::Complex;
 use rustfft::num_traits::Zero;
 use rustfft::{Fft, FftDirection};
 
+use super::balance::{self, Neighbours};
 use super::order::{ComplexLines, Order, RealLines};
 use super::turns::{Eighth, Turns, eighth_turn};
 use super::{CosineFactors, CosineStep, passes};
@@ -127,9 +129,20 @@ impl<T: Scalar> PairPlan<T> {
         let complex = ComplexLines { first: buffer.as_mut_ptr(), pitch };
         // SAFETY: the caller guarantees that the lines are valid, and the buffer has room.
         unsafe { self.before.read(from, complex) };
-        for line in buffer.chunks_exact_mut(pitch) {
+        let (arch, mut repairs) = (Arch::new(), Vec::new());
+        for (index, line) in buffer.chunks_exact_mut(pitch).enumerate() {
             let line = &mut line[..points];
             weigh(line, self.before, self.points, factors.before);
+            if let Some(parts) = self.parts_of(line, lines - 2 * index) {
+                // SAFETY: these are the parts of the line.
+                unsafe {
+                    let found = balance::repairs(parts, |sums| arch.dispatch(sums));
+                    parts.scale(&found);
+                    if !found.is_empty() {
+                        repairs.push((index, found));
+                    }
+                }
+            }
             self.prepare(line, scratch);
         }
         if self.eighths.is_empty() {
@@ -140,9 +153,28 @@ impl<T: Scalar> PairPlan<T> {
             self.finish(line);
             weigh(line, self.after, self.points, factors.after);
         }
+        for (index, repairs) in repairs {
+            let line = &mut buffer[index * pitch..][..points];
+            if let Some(parts) = self.parts_of(line, 2) {
+                // SAFETY: as above.
+                unsafe { parts.scale_back(&repairs) };
+            }
+        }
         let complex = ComplexLines { first: buffer.as_mut_ptr(), pitch };
         // SAFETY: as above.
         unsafe { self.after.write(complex, to, number(factors.scale)) };
+    }
+
+    /// Returns the two real lines that are the parts of this one; `None` where it has one, of the
+    /// lines that are left, or where the parts are transformed apart from each other.
+    fn parts_of(&self, line: &mut [Complex<T>], left: usize) -> Option<Neighbours<T>> {
+        let are_apart = self.kind == 4 && self.points.is_multiple_of(2);
+        // For type I, the line goes on with what mirrors the elements.
+        let begin = usize::from(self.kind == 1 && self.is_sine);
+        let elements = &mut line[begin..][..self.points];
+        let (first, points) = (elements.as_mut_ptr().cast::<T>(), elements.len());
+        let parts = Neighbours { first, along: 2, points, width: 2, used: 2 };
+        (left > 1 && !are_apart).then_some(parts)
     }
 
     /// Transforms the lines of the buffer, which follow each other as the layout says.

@@ -5,7 +5,7 @@
     reason = "vectors that pass through iterators or closures are not kept in registers"
 )]
 
-use pulp::{Simd, WithSimd};
+use pulp::{Arch, MemMask, Simd, WithSimd};
 
 use super::strided_lines::StridedLines;
 use super::transposition::{transpose_back, transpose_four, transpose_square};
@@ -14,7 +14,7 @@ use crate::memory::{Pod, SIDE, copy_tile};
 /// The most lines that are moved at once: lanes of the widest vectors.
 pub(super) const MOST_LANES: usize = 16;
 
-/// Points and lines that are turned at a time where elements are pairs of numbers.
+/// Lines that are turned at a time where elements are pairs of numbers.
 const PAIRS: usize = 4;
 
 /// Points that are copied at a time of a few lines, because those of more lines often compete for a
@@ -33,23 +33,15 @@ pub(super) struct MoveLines<'a, E, const GATHERS: bool> {
     pub(super) lanes: usize,
 }
 
-impl<E: Pod, const GATHERS: bool> WithSimd for MoveLines<'_, E, GATHERS> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { side, points, lanes, .. } = self;
+impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
+    /// Moves the lines. Only what turns them in registers has the instructions of `arch`: compilers
+    /// make slow loads of separate numbers out of other loops for some of them.
+    pub(super) fn run(self, arch: Arch) {
+        let Self { side, inside, points, lanes } = self;
         let along = side[0].along;
-        let numbers = size_of::<S::f64s>() / size_of::<f64>();
-        // The points and lines that are turned at a time.
-        let block = match size_of::<E>() {
-            8 => numbers,
-            16 if numbers >= PAIRS => PAIRS,
-            _ => usize::MAX,
-        };
-        let are_turned = along == 1 && points.min(lanes) >= block;
-        if !are_turned && side.iter().all(|lines| lines.count >= SIDE) {
-            // SAFETY: the caller vouches for the lines and the work memory.
+        let can_be_turned = along == 1 && matches!(size_of::<E>(), 8 | 16);
+        if !can_be_turned && side.iter().all(|lines| lines.count >= SIDE) {
+            // SAFETY: whoever made this vouches for the lines and the work memory.
             return unsafe { self.copy_blocks() };
         }
         let mut firsts = [side[0].first; MOST_LANES];
@@ -60,19 +52,13 @@ impl<E: Pod, const GATHERS: bool> WithSimd for MoveLines<'_, E, GATHERS> {
                 count += 1;
             }
         }
-        let moves = Moves::<E, GATHERS> { firsts, along, count, inside: self.inside, lanes };
-        // SAFETY: as above.
-        unsafe {
-            if are_turned {
-                moves.transpose(simd, points, block);
-            } else {
-                moves.move_one_by_one(points);
-            }
+        let lines = TurnLines::<E, GATHERS> { firsts, along, count, inside, points, lanes };
+        if !(can_be_turned && arch.dispatch(&lines)) {
+            // SAFETY: as above.
+            unsafe { lines.move_one_by_one() };
         }
     }
-}
 
-impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
     /// Moves a few points of each few lines after the other.
     ///
     /// # Safety
@@ -101,14 +87,11 @@ impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
                     (lane, done) = (lane + lines, done + lines);
                 }
             }
-            if GATHERS {
-                let filled = lane - start * lanes;
-                for point in start..start + points {
+            let left = lanes - (lane - start * lanes);
+            if GATHERS && left > 0 {
+                for point in start + 1..=start + points {
                     // SAFETY: these are the lanes that are left. Zero bytes are numbers.
-                    unsafe {
-                        let left = inside.add(point * lanes + filled);
-                        left.write_bytes(0, lanes - filled);
-                    }
+                    unsafe { inside.add(point * lanes - left).write_bytes(0, left) };
                 }
             }
         }
@@ -116,29 +99,71 @@ impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
 }
 
 /// The same, with the first point of each line.
-struct Moves<E, const GATHERS: bool> {
+struct TurnLines<E, const GATHERS: bool> {
     /// Lanes without a line have that of another one.
     firsts: [*mut E; MOST_LANES],
     along: isize,
     count: usize,
     inside: *mut E,
+    points: usize,
     lanes: usize,
 }
 
-impl<E: Pod, const GATHERS: bool> Moves<E, GATHERS> {
+impl<E: Pod, const GATHERS: bool> WithSimd for &TurnLines<E, GATHERS> {
+    /// Whether the lanes are enough for the vectors.
+    type Output = bool;
+
+    /// Moves lines whose points are neighbours, and whose elements are numbers of 8 bytes or pairs
+    /// of them.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let numbers = size_of::<S::f64s>() / size_of::<f64>();
+        let is_pair = size_of::<E>() == 2 * size_of::<f64>();
+        // The points and lines of a block.
+        let (width, height) = if is_pair { (numbers / 2, PAIRS) } else { (numbers, numbers) };
+        if width < 2 || self.lanes < height {
+            return false;
+        }
+        let lanes = if GATHERS { self.lanes } else { self.count };
+        for first in (0..lanes).step_by(height) {
+            for point in (0..self.points).step_by(width) {
+                // The last points are moved together with some that were moved before.
+                let used = width.min(self.points);
+                let point = point.min(self.points - used);
+                // SAFETY: the lines have these points, and the work memory has these lanes.
+                unsafe {
+                    if is_pair {
+                        self.turn_pairs(simd, (point, used), first);
+                    } else {
+                        self.turn_numbers(simd, (point, used), first);
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Returns the mask of the first numbers of a vector, so many bytes of them.
+#[inline(always)]
+fn mask_of<S: Simd>(simd: S, bytes: usize) -> MemMask<S::m64s> {
+    // Without the functions that pulp calls for masks of this kind.
+    MemMask::new(simd.mask_between_m64s(0, (bytes / size_of::<f64>()) as u64).mask())
+}
+
+impl<E: Pod, const GATHERS: bool> TurnLines<E, GATHERS> {
     #[inline(always)]
     fn lanes_of(&self, point: usize, lane: usize) -> *mut E {
         self.inside.wrapping_add(point * self.lanes + lane)
     }
 
-    /// Moves points of a line after the other.
+    /// Moves points of all lines after the other.
     ///
     /// # Safety
     /// The lines and the work memory are as [`MoveLines`] says.
-    #[inline(always)]
-    unsafe fn move_one_by_one(&self, points: usize) {
+    unsafe fn move_one_by_one(&self) {
         let lanes = if GATHERS { self.lanes } else { self.count };
-        for point in 0..points {
+        for point in 0..self.points {
             for (lane, first) in self.firsts.iter().enumerate().take(lanes) {
                 let outside = first.wrapping_offset(point as isize * self.along);
                 let inside = self.lanes_of(point, lane);
@@ -154,84 +179,114 @@ impl<E: Pod, const GATHERS: bool> Moves<E, GATHERS> {
         }
     }
 
-    /// Moves blocks of so many lanes and points.
+    /// Reads some points of a line, so many in all.
     ///
     /// # Safety
-    /// As for [`Self::move_one_by_one`]; lines have at least as many points, which are neighbours.
+    /// The line has these points.
     #[inline(always)]
-    unsafe fn transpose<S: Simd>(&self, simd: S, points: usize, block: usize) {
-        let lanes = if GATHERS { self.lanes } else { self.count };
-        for first in (0..lanes).step_by(block) {
-            for point in (0..points).step_by(block) {
-                // The last points are moved together with some that were moved before.
-                let point = point.min(points - block);
-                // SAFETY: the caller guarantees it.
-                unsafe {
-                    if size_of::<E>() == size_of::<f64>() {
-                        self.move_numbers(simd, point, first);
-                    } else {
-                        self.move_pairs(simd, point, first);
-                    }
+    unsafe fn read<S: Simd>(&self, simd: S, line: usize, (point, used): (usize, usize)) -> S::f64s {
+        let first = self.firsts[line].wrapping_add(point);
+        let size = used * size_of::<E>();
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            if size == size_of::<S::f64s>() {
+                first.cast::<S::f64s>().read_unaligned()
+            } else {
+                simd.mask_load_ptr_f64s(mask_of(simd, size), first.cast())
+            }
+        }
+    }
+
+    /// Writes some points of a line, if there is one in this lane.
+    ///
+    /// # Safety
+    /// As for [`Self::read`].
+    #[inline(always)]
+    unsafe fn write<S: Simd>(
+        &self,
+        simd: S,
+        line: usize,
+        (point, used): (usize, usize),
+        values: S::f64s,
+    ) {
+        if line >= self.count {
+            return;
+        }
+        let first = self.firsts[line].wrapping_add(point);
+        let size = used * size_of::<E>();
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            if size == size_of::<S::f64s>() {
+                first.cast::<S::f64s>().write_unaligned(values);
+            } else {
+                simd.mask_store_ptr_f64s(mask_of(simd, size), first.cast(), values);
+            }
+        }
+    }
+
+    /// Moves as many points as a vector has numbers, or all of fewer, of as many lines. Elements
+    /// have the size of a number.
+    ///
+    /// # Safety
+    /// They are points and lanes of both places.
+    #[inline(always)]
+    unsafe fn turn_numbers<S: Simd>(&self, simd: S, points: (usize, usize), first: usize) {
+        let numbers = size_of::<S::f64s>() / size_of::<f64>();
+        let column = |at: usize| self.lanes_of(points.0 + at, first).cast::<S::f64s>();
+        let mut vectors = [simd.splat_f64s(0.0); 8];
+        // SAFETY: the caller guarantees that what is read and written is there.
+        unsafe {
+            if GATHERS {
+                for lane in 0..numbers {
+                    vectors[lane] = self.read(simd, first + lane, points);
+                }
+                transpose_square(simd, &mut vectors);
+                for at in 0..points.1 {
+                    column(at).write_unaligned(vectors[at]);
+                }
+            } else {
+                for at in 0..points.1 {
+                    vectors[at] = column(at).read_unaligned();
+                }
+                transpose_square(simd, &mut vectors);
+                for lane in 0..numbers {
+                    self.write(simd, first + lane, points, vectors[lane]);
                 }
             }
         }
     }
 
-    /// Moves as many points as a vector has numbers, which have the size of the elements, of as many
-    /// lines. No vector passes through a function that is not inlined.
+    /// Moves as many points as a vector has pairs of numbers, or all of fewer, of a few lines.
     ///
     /// # Safety
     /// They are points and lanes of both places.
     #[inline(always)]
-    unsafe fn move_numbers<S: Simd>(&self, simd: S, point: usize, first: usize) {
-        let numbers = size_of::<S::f64s>() / size_of::<f64>();
-        let row = |lane: usize| self.firsts[first + lane].wrapping_add(point).cast::<S::f64s>();
-        let column = |at: usize| self.lanes_of(point + at, first).cast::<S::f64s>();
-        let mut vectors = [simd.splat_f64s(0.0); 8];
+    unsafe fn turn_pairs<S: Simd>(&self, simd: S, points: (usize, usize), first: usize) {
+        let width = size_of::<S::f64s>() / size_of::<[f64; 2]>();
+        // A vector has a part of the lines of a point, or all of them.
+        let column = |part: usize| {
+            let (at, lane) = (part * width / PAIRS, part * width % PAIRS);
+            self.lanes_of(points.0 + at, first + lane).cast::<S::f64s>()
+        };
+        let parts = points.1 * PAIRS / width;
+        let mut vectors = [simd.splat_f64s(0.0); PAIRS];
         // SAFETY: the caller guarantees that what is read and written is there.
         unsafe {
-            for at in 0..numbers {
-                let from = if GATHERS { row(at) } else { column(at) };
-                vectors[at] = from.read_unaligned();
-            }
-            transpose_square(simd, &mut vectors);
-            let used = if GATHERS { numbers } else { numbers.min(self.count - first) };
-            for at in 0..used {
-                let to = if GATHERS { column(at) } else { row(at) };
-                to.write_unaligned(vectors[at]);
-            }
-        }
-    }
-
-    /// Moves some points of as many lines, whose elements are pairs of numbers.
-    ///
-    /// # Safety
-    /// They are points and lanes of both places, and vectors have at least two pairs.
-    #[inline(always)]
-    unsafe fn move_pairs<S: Simd>(&self, simd: S, point: usize, first: usize) {
-        let width = size_of::<S::f64s>() / size_of::<[f64; 2]>();
-        for point in (point..point + PAIRS).step_by(width) {
-            let row = |lane: usize| self.firsts[first + lane].wrapping_add(point).cast::<S::f64s>();
-            let column = |part: usize| {
-                let (at, lane) = (part * width / PAIRS, part * width % PAIRS);
-                self.lanes_of(point + at, first + lane).cast::<S::f64s>()
-            };
-            // SAFETY: the caller guarantees that what is read and written is there.
-            unsafe {
-                if GATHERS {
-                    let (a, b) = (row(0).read_unaligned(), row(1).read_unaligned());
-                    let (c, d) = (row(2).read_unaligned(), row(3).read_unaligned());
-                    let values = transpose_four(simd, [a, b, c, d]);
-                    for part in 0..PAIRS {
-                        column(part).write_unaligned(values[part]);
-                    }
-                } else {
-                    let (a, b) = (column(0).read_unaligned(), column(1).read_unaligned());
-                    let (c, d) = (column(2).read_unaligned(), column(3).read_unaligned());
-                    let rows = transpose_back(simd, [a, b, c, d]);
-                    for lane in 0..PAIRS.min(self.count - first) {
-                        row(lane).write_unaligned(rows[lane]);
-                    }
+            if GATHERS {
+                for lane in 0..PAIRS {
+                    vectors[lane] = self.read(simd, first + lane, points);
+                }
+                vectors = transpose_four(simd, vectors);
+                for part in 0..parts {
+                    column(part).write_unaligned(vectors[part]);
+                }
+            } else {
+                for part in 0..parts {
+                    vectors[part] = column(part).read_unaligned();
+                }
+                vectors = transpose_back(simd, vectors);
+                for lane in 0..PAIRS {
+                    self.write(simd, first + lane, points, vectors[lane]);
                 }
             }
         }
@@ -278,7 +333,7 @@ mod tests {
                 points,
                 lanes,
             };
-            arch.dispatch(to_lanes);
+            to_lanes.run(arch);
             for (line, point) in (0..all).flat_map(|line| (0..points).map(move |at| (line, at))) {
                 assert_eq!(inside[point * lanes + line], from[at(line, point)], "{what}");
             }
@@ -290,7 +345,7 @@ mod tests {
                 points,
                 lanes,
             };
-            arch.dispatch(back);
+            back.run(arch);
             for (line, point) in (0..all).flat_map(|line| (0..points).map(move |at| (line, at))) {
                 let index = at(line, point);
                 assert_eq!(to[index], from[index], "{what}");

@@ -133,7 +133,7 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
             if let Some(lines) = StridedLines::whole(from, lanes) {
                 source = (lines.first.cast_const(), lines.along);
             } else {
-                arch.dispatch(MoveLines::<_, true> { side: from, inside: reals, points, lanes });
+                MoveLines::<_, true> { side: from, inside: reals, points, lanes }.run(*arch);
             }
             let whole = StridedLines::whole(to, lanes);
             let (first, along) =
@@ -145,7 +145,7 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
             }
             if whole.is_none() {
                 let (inside, points) = (half.cast(), self.0.complex_points());
-                arch.dispatch(MoveLines::<_, false> { side: to, inside, points, lanes });
+                MoveLines::<_, false> { side: to, inside, points, lanes }.run(*arch);
             }
         }
     }
@@ -202,7 +202,7 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
                 (first, along) = (lines.first.cast(), lines.along);
             } else {
                 let (inside, points) = (half.cast(), self.0.complex_points());
-                arch.dispatch(MoveLines::<_, true> { side: from, inside, points, lanes });
+                MoveLines::<_, true> { side: from, inside, points, lanes }.run(*arch);
             }
             let source = Side { first, step: 2 * along, parts: None };
             let whole = StridedLines::whole(to, lanes);
@@ -212,7 +212,7 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
                 Parity::Odd(plan) => plan.inverse(source, target, work, factor, ahead),
             }
             if whole.is_none() {
-                arch.dispatch(MoveLines::<_, false> { side: to, inside: reals, points, lanes });
+                MoveLines::<_, false> { side: to, inside: reals, points, lanes }.run(*arch);
             }
         }
     }

@@ -80,7 +80,7 @@ impl<T: Lane> LaneFft<T> {
         }
         let points = self.points * in_row;
         let sides = [from, to].map(|rows| [rows.lines(0, 1)]);
-        self.arch.dispatch(MoveLines::<_, true> { side: &sides[0], inside: before, points, lanes });
+        MoveLines::<_, true> { side: &sides[0], inside: before, points, lanes }.run(self.arch);
         let step = (in_row * lanes) as isize;
         for line in 0..in_row {
             let first = line * lanes;
@@ -90,6 +90,6 @@ impl<T: Lane> LaneFft<T> {
             // of the work memory.
             unsafe { self.run(from, to, work, how, Ahead::default()) };
         }
-        self.arch.dispatch(MoveLines::<_, false> { side: &sides[1], inside: after, points, lanes });
+        MoveLines::<_, false> { side: &sides[1], inside: after, points, lanes }.run(self.arch);
     }
 }

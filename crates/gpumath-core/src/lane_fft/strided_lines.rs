@@ -144,14 +144,14 @@ impl<T: Lane> LaneLines for LaneFft<T> {
                 source = (lines.first.cast_const(), lines.along);
             } else {
                 let Self { points, arch, .. } = *self;
-                arch.dispatch(MoveLines::<_, true> { side: from, inside: gathered, points, lanes });
+                MoveLines::<_, true> { side: from, inside: gathered, points, lanes }.run(arch);
             }
             if let Some(lines) = StridedLines::whole(to, lanes) {
                 return self.run(source, (lines.first, lines.along), work, how, ahead);
             }
             self.run(source, (scattered, lanes as isize), work, how, ahead);
             let Self { points, arch, .. } = *self;
-            arch.dispatch(MoveLines::<_, false> { side: to, inside: scattered, points, lanes });
+            MoveLines::<_, false> { side: to, inside: scattered, points, lanes }.run(arch);
         }
     }
 

@@ -61,7 +61,7 @@ fn work_of(problem: &FftProblem) -> f64 {
 }
 
 /// The two precisions.
-pub(crate) trait Scalar: FftNum + RealParts<Self> + Lane {}
+pub(crate) trait Scalar: FftNum + RealParts<Self> + Lane + Into<f64> {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 
