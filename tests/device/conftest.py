@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let kernels take NumPy arrays: Numba warns of the copy, and warnings are errors here."""
-    for text in ("Host array used in CUDA kernel", "Grid size .* GPU under-utilization"):
-        config.addinivalue_line("filterwarnings", f"ignore:.*{text}")
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            for text in ("Host array used in CUDA kernel", "Grid size .* GPU under-utilization"):
+                item.add_marker(pytest.mark.filterwarnings(f"ignore:.*{text}"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -63,7 +64,8 @@ def test_every_form_of_import(prefix: str) -> None:
     finally:
         gpumath.compat.nvmath.uninstall()
     assert star.keys() >= {"FFT", "fft", "ifft", "rfft", "irfft", "FFTOptions", "compile_prolog"}
-    assert generic.keys() >= {"Matmul", "matmul"} and "advanced" not in generic
+    assert generic.keys() >= {"Matmul", "matmul"}
+    assert "advanced" not in generic
     assert names["n"].fft is names["fft"]
     assert names["c"] is names["cufft"] is names["n"].bindings.cufft
     assert names["FFT"] is fft.FFT
@@ -76,7 +78,8 @@ def test_every_form_of_import(prefix: str) -> None:
     assert names["MAX_ALIGNMENT"] == (16, 16, 16)
     assert names["device_FFT"] is device.FFT
     assert issubclass(device.CholeskySolver, names["solvers"])
-    assert names["get_nvrtc_version"]()[:2] >= (12, 0)
+    with suppress(errors.LibraryNotFoundError):  # NVRTC
+        assert names["get_nvrtc_version"]()[:2] >= (12, 0)
     assert names["lt"].Epilogue is cublasLt.Epilogue
     assert names["n"].__version__ == "1.0.0"
 

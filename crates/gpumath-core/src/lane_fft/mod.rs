@@ -5,10 +5,11 @@
 //! move from one lane to another. Others are moved through a core's cache (`line_moves`). `pulp`
 //! chooses among the sets of instructions that a processor may have. The algorithm is Stockham's
 //! with steps of 2 to 13 points (decimation in frequency), which goes through memory in order and
-//! leaves the result in order; steps of larger primes are sums of products (`prime_steps`). Real lines (`real_lanes`) are steps around complex ones: of even
-//! lengths (`half_spectra`) or of odd ones (`odd_lines`). Some lines are transformed one at a time:
-//! contiguous ones, complex (`contiguous_lines`) and real (`real_lines`), and those whose lengths
-//! have prime factors from 13 to 71 (`direct_sums`).
+//! leaves the result in order; steps of larger primes are sums of products (`prime_steps`). Real
+//! lines (`real_lanes`) are steps around complex ones: of even lengths (`half_spectra`) or of odd
+//! ones (`odd_lines`). Some lines are transformed one at a time: contiguous ones, complex
+//! (`contiguous_lines`) and real (`real_lines`), and those whose lengths have prime factors from 13
+//! to 71 (`direct_sums`).
 
 #![expect(
     clippy::inline_always,

@@ -250,15 +250,18 @@ fn epilogs_that_tell_rows_from_columns_see_columns() {
 #[test]
 fn a_few_vectors_of_halves_are_copied_if_they_are_not_aligned() {
     let request = MatmulRequest::default();
-    let of = |dtype: DType, rows: i64, depth: i64| {
-        let views = [view(dtype, &[rows, depth], &[1, rows]), view(dtype, &[depth, 8], &[8, 1])];
-        let swapped = [view(dtype, &[8, depth], &[depth, 1]), view(dtype, &[depth, 4], &[4, 1])];
-        let right = route(&request, &swapped);
-        assert_eq!(copied(&right).is_empty(), right.columns(Matrix::B).unwrap().are_rows);
-        copied(&route(&request, &views))
+    let of = |dtype: DType, few: i64, depth: i64| {
+        let left = [view(dtype, &[few, depth], &[1, few]), view(dtype, &[depth, 8], &[8, 1])];
+        let right = [view(dtype, &[8, depth], &[depth, 1]), view(dtype, &[depth, few], &[few, 1])];
+        [left, right].map(|views| copied(&route(&request, &views)))
     };
-    assert_eq!(of(DType::BFloat16, 4, 4096), [Matrix::A]);
-    assert!(of(DType::BFloat16, 4, 1000).is_empty() && of(DType::BFloat16, 8, 4096).is_empty());
-    assert!(of(DType::BFloat16, 4, 4099).is_empty());
-    assert!(of(DType::Float32, 4, 4096).is_empty());
+    assert_eq!(of(DType::BFloat16, 4, 4096), [[Matrix::A], [Matrix::B]]);
+    for (dtype, few, depth) in [
+        (DType::BFloat16, 4, 1000),
+        (DType::BFloat16, 8, 4096),
+        (DType::BFloat16, 4, 4099),
+        (DType::Float32, 4, 4096),
+    ] {
+        assert!(of(dtype, few, depth).iter().all(Vec::is_empty), "{dtype:?}, {few}, {depth}");
+    }
 }

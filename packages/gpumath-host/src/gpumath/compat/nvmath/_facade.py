@@ -137,9 +137,7 @@ def _public_names(path: str) -> list[str]:
     moved = [name.removeprefix(prefix) for name in _NAMES if name.startswith(prefix)]
     public = {*names, *(name for name in moved if "." not in name)}
     return sorted(
-        name
-        for name in public
-        if not name.startswith("_") and _is_public(path, name, target)
+        name for name in public if not name.startswith("_") and _is_public(path, name, target)
     )
 
 
