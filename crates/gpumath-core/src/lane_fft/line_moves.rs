@@ -17,6 +17,9 @@ pub(super) const MOST_LANES: usize = 16;
 /// Lines that are turned at a time where elements are pairs of numbers.
 const PAIRS: usize = 4;
 
+/// The fewest points that are copied in blocks where neither they nor the lines are neighbours.
+const LEAST_COPIED: usize = 16;
+
 /// Points that are copied at a time of a few lines, because those of more lines often compete for a
 /// place in a cache.
 const BLOCK: usize = 64;
@@ -38,9 +41,11 @@ impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
     /// make slow loads of separate numbers out of other loops for some of them.
     pub(super) fn run(self, arch: Arch) {
         let Self { side, inside, points, lanes } = self;
-        let along = side[0].along;
+        let StridedLines { along, across, .. } = side[0];
         let can_be_turned = along == 1 && matches!(size_of::<E>(), 8 | 16);
-        if !can_be_turned && side.iter().all(|lines| lines.count >= SIDE) {
+        let are_in_blocks = side.iter().all(|lines| lines.count >= SIDE)
+            && (points >= LEAST_COPIED || along == 1 || across == 1);
+        if !can_be_turned && are_in_blocks {
             // SAFETY: whoever made this vouches for the lines and the work memory.
             return unsafe { self.copy_blocks() };
         }
