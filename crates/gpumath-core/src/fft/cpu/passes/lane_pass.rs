@@ -92,7 +92,7 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
             let work = pieces.next::<K::Real>(work_len);
             let copy = pieces.next::<K::From>(copied).as_mut_ptr();
             let (from, to) = (from.get().cast_const(), to.get());
-            let mut group = Group::with_capacity(together);
+            let mut group = Group { from: Vec::new(), to: Vec::new() };
             let mut numbers = numbers.peekable();
             while let Some(number) = numbers.next() {
                 // SAFETY: the tiles have lines of the layouts, for which the caller guarantees that
@@ -100,13 +100,10 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
                 unsafe {
                     if let Some(in_rows) = *in_rows {
                         let tile = lines.tile(number);
-                        let (first, across) = (from.cast_mut().offset(tile.from), lines.across);
-                        let from = Rows { first, across: across.from, count: tile.lines };
-                        let to = Rows {
-                            first: to.offset(tile.to),
-                            across: across.to,
-                            count: tile.lines,
-                        };
+                        let (first, count) = (from.cast_mut().offset(tile.from), tile.lines);
+                        let from = Rows { first, across: lines.across.from, count };
+                        let first = to.offset(tile.to);
+                        let to = Rows { first, across: lines.across.to, count };
                         fft.run_rows(from, to, in_rows, work, how);
                         continue;
                     }
@@ -167,10 +164,6 @@ struct Group<From, To> {
 }
 
 impl<From, To> Group<From, To> {
-    fn with_capacity(tiles: usize) -> Self {
-        Self { from: Vec::with_capacity(tiles), to: Vec::with_capacity(tiles) }
-    }
-
     fn clear(&mut self) {
         self.from.clear();
         self.to.clear();
