@@ -57,21 +57,17 @@ pub(super) unsafe fn repairs<T: Scalar>(
     lines: Neighbours<T>,
     dispatch: impl FnOnce(Sums<T>) -> [T; ABREAST],
 ) -> Vec<Repair> {
-    let Neighbours { width, used, .. } = lines;
-    let mut sums = [0.0; ABREAST];
-    for (at, sum) in dispatch(Sums(lines)).into_iter().enumerate() {
-        sums[at % width] += sum.into();
-    }
+    let sums = dispatch(Sums(lines));
     let mut repairs = Vec::new();
-    for first in (0..used / 2 * 2).step_by(2) {
-        let (a, b) = (sums[first], sums[first + 1]);
+    for first in (0..lines.used / 2 * 2).step_by(2) {
+        let (a, b): (f64, f64) = (sums[first].into(), sums[first + 1].into());
         // Also false if one is no number, or infinite.
         if a <= MOST * b && b <= MOST * a {
             continue;
         }
-        for line in [first, first + 1] {
+        for (line, sum) in [(first, a), (first + 1, b)] {
             // SAFETY: the caller guarantees that the line can be read.
-            let size = unsafe { lines.size(line, sums[line]) };
+            let size = unsafe { lines.size(line, sum) };
             let (before, after) = match size {
                 None => (Change::Fill(0.0), Change::Fill(f64::NAN)),
                 Some(0.0) => (Change::Scale(1.0), Change::Fill(0.0)),
@@ -139,7 +135,7 @@ impl<T: Scalar> Neighbours<T> {
     }
 }
 
-/// Adds up the absolute values of the lines: number `i` belongs to line `i % width`.
+/// Adds up the absolute values of each line.
 pub(super) struct Sums<T>(Neighbours<T>);
 
 impl<T: Scalar> WithSimd for Sums<T> {
@@ -157,6 +153,13 @@ impl<T: Scalar> WithSimd for Sums<T> {
                 sums = add_rows(first, ABREAST as isize, rows);
                 for (at, sum) in sums.iter_mut().enumerate().take(left) {
                     *sum = *sum + (*first.add(rows * ABREAST + at)).abs();
+                }
+                let mut half = ABREAST / 2;
+                while half >= width {
+                    for at in 0..half {
+                        sums[at] = sums[at] + sums[at + half];
+                    }
+                    half /= 2;
                 }
             } else {
                 match width {
