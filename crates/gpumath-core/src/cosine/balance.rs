@@ -30,8 +30,9 @@ pub(super) struct Neighbours<T> {
     /// The distance between the elements of a line.
     pub(super) along: isize,
     pub(super) points: usize,
-    /// How many lines there are, a power of two up to 32, and how many of these count.
+    /// How many lines there are: a power of two up to 32.
     pub(super) width: usize,
+    /// How many of them are lines of the operand; the others only fill the vectors.
     pub(super) used: usize,
 }
 
@@ -49,7 +50,8 @@ enum Change {
     Fill(f64),
 }
 
-/// Returns what has to be done to lines whose partners, of which each has one, would reach them.
+/// Returns what has to be done to pairs of lines, the parts of one complex line each, of which one
+/// line would spoil the other.
 ///
 /// # Safety
 /// All elements of the lines are readable.
@@ -61,7 +63,7 @@ pub(super) unsafe fn repairs<T: Scalar>(
     let mut repairs = Vec::new();
     for first in (0..lines.used / 2 * 2).step_by(2) {
         let (a, b): (f64, f64) = (sums[first].into(), sums[first + 1].into());
-        // Also false if one is no number, or infinite.
+        // This is false too if a sum is NaN, or if only one of them is infinite.
         if a <= MOST * b && b <= MOST * a {
             continue;
         }
@@ -84,7 +86,7 @@ pub(super) unsafe fn repairs<T: Scalar>(
 }
 
 impl<T: Scalar> Neighbours<T> {
-    /// Makes the lines alike.
+    /// Makes the lines of each pair about equally large.
     ///
     /// # Safety
     /// All elements of the lines are writable.
@@ -93,7 +95,7 @@ impl<T: Scalar> Neighbours<T> {
         repairs.iter().for_each(|repair| unsafe { self.change(repair.line, repair.before) });
     }
 
-    /// Gives the results what was taken from the lines.
+    /// Undoes that in the results.
     ///
     /// # Safety
     /// All elements of the lines are writable.

@@ -38,6 +38,8 @@ pub(super) struct PairPlan<T: Scalar> {
     fft: Arc<dyn Fft<T>>,
     /// The same of several lines at once, where that takes less time.
     in_lanes: Option<LaneFft<T>>,
+    /// The processor's instructions, by which lines are added up.
+    arch: Arch,
     turns: Turns<T>,
     /// Only of type IV of an odd length: the elements for all places.
     eighths: Vec<EighthRun>,
@@ -81,7 +83,8 @@ impl<T: Scalar> PairPlan<T> {
         let eighths = runs_of(&turns.eighths);
         let in_lanes = LaneFft::new(length).filter(|_| eighths.is_empty());
         let in_lanes = in_lanes.filter(LaneFft::suits_rows);
-        Ok(Self { kind, is_sine, points, before, after, fft, in_lanes, turns, eighths })
+        let arch = Arch::new();
+        Ok(Self { kind, is_sine, points, before, after, fft, in_lanes, arch, turns, eighths })
     }
 
     /// Returns how lines follow each other in the buffer.
@@ -129,14 +132,14 @@ impl<T: Scalar> PairPlan<T> {
         let complex = ComplexLines { first: buffer.as_mut_ptr(), pitch };
         // SAFETY: the caller guarantees that the lines are valid, and the buffer has room.
         unsafe { self.before.read(from, complex) };
-        let (arch, mut repairs) = (Arch::new(), Vec::new());
+        let mut repairs = Vec::new();
         for (index, line) in buffer.chunks_exact_mut(pitch).enumerate() {
             let line = &mut line[..points];
             weigh(line, self.before, self.points, factors.before);
             if let Some(parts) = self.parts_of(line, lines - 2 * index) {
                 // SAFETY: these are the parts of the line.
                 unsafe {
-                    let found = balance::repairs(parts, |sums| arch.dispatch(sums));
+                    let found = balance::repairs(parts, |sums| self.arch.dispatch(sums));
                     parts.scale(&found);
                     if !found.is_empty() {
                         repairs.push((index, found));

@@ -35,8 +35,8 @@ impl<T: Number> Product<T> {
         unsafe { self.compute_dots_of_copies(arch, right, is_conjugated) };
     }
 
-    /// Copies columns of the right factor. A function of its own, because entering it takes the
-    /// time to look at the pages of the room.
+    /// Computes with copies of the right factor's columns. It is a function of its own because its
+    /// room is large: whoever enters it touches all pages of the room.
     ///
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).

@@ -37,8 +37,8 @@ pub(super) struct MoveLines<'a, E, const GATHERS: bool> {
 }
 
 impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
-    /// Moves the lines. Only what turns them in registers has the instructions of `arch`: compilers
-    /// make slow loads of separate numbers out of other loops for some of them.
+    /// Moves the lines. Only the code that turns lines in registers is compiled for `arch`: the
+    /// other loops take longer if they are compiled for AVX-512.
     pub(super) fn run(self, arch: Arch) {
         let Self { side, inside, points, lanes } = self;
         let StridedLines { along, across, .. } = side[0];
@@ -103,7 +103,7 @@ impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
     }
 }
 
-/// The same, with the first point of each line.
+/// The same lines, given by the first point of each.
 struct TurnLines<E, const GATHERS: bool> {
     /// Lanes without a line have that of another one.
     firsts: [*mut E; MOST_LANES],

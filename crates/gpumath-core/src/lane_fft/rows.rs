@@ -49,11 +49,13 @@ impl<T: Lane> LaneFft<T> {
         if largest_prime_factor(points) >= 13 {
             return lanes >= 8 && (is_single || points <= MOST_DOUBLE);
         }
-        let (lone, shorts) = if is_single { (8, 10..=140) } else { (4, 10..=21) };
+        // Multiples of these go one at a time, with neighbouring points in the lanes.
+        let (multiple, shorts) = if is_single { (8, 10..=140) } else { (4, 10..=21) };
+        // For factors of 11, rustfft has vectors of 32 bytes.
         let has_vectors = points.is_multiple_of(11) && lanes < 16;
         let has_slow_factor = points.is_multiple_of(5) || points.is_multiple_of(7);
         let is_short = shorts.contains(&points) && has_slow_factor && !has_vectors;
-        lanes >= 8 && !points.is_multiple_of(lone) && (is_short || has_slow_factors(points))
+        lanes >= 8 && !points.is_multiple_of(multiple) && (is_short || has_slow_factors(points))
     }
 
     /// Transforms rows of so many lines, at most as many rows as there are lanes, and multiplies

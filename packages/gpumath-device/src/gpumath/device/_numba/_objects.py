@@ -63,6 +63,7 @@ def constant_attributes(numba_type: type[types.Type]) -> type[types.Type]:
 
 
 def lower_constant_attribute(context: Any, builder: Any, constant: Any) -> Any:
+    """Return the value that a kernel gets for an attribute which is known when it is compiled."""
     constant_type = _constant_type(constant)
     if isinstance(constant_type, types.NumberClass | types.NoneType):
         return context.get_dummy_value()

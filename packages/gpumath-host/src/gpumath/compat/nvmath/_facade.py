@@ -88,7 +88,7 @@ def attribute(namespace: dict[str, Any], path: str, name: str) -> Any:
         _observe(whole, None)
         raise AttributeError(_missing(whole)) from None
     if isinstance(value, ModuleType):
-        if _target_of(whole) is None:  # it stands beside what another name stands for
+        if _target_of(whole) is None:  # gpumath has it in this module, nvmath-python has not
             raise AttributeError(_missing(whole))
         # The import system keeps it as an attribute.
         return import_module(f"{namespace['__name__']}.{name}")
