@@ -53,6 +53,7 @@ def test_every_form_of_import(prefix: str) -> None:
             f"from {prefix}.device.cufftdx import FFT as device_FFT",
             f"from {prefix}.device.cusolverdx import Solver, _SolverProperties as solvers",
             f"from {prefix}.device.types import complex64",
+            f"import {prefix}.device as d; helpers = d.random.random_helpers.DirectionVectorSet",
             f"from {prefix}._utils import get_nvrtc_version",
         ):
             exec(statement, names)

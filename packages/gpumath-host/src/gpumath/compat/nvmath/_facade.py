@@ -36,6 +36,7 @@ _MODULES = {
     "device.cublasdx_numba": "gpumath.device",
     "device.cufftdx": "gpumath.device",
     "device.cusolverdx": "gpumath.device",
+    "device.random.random_helpers": "gpumath.device.random_helpers",
     "device.types": "gpumath.device",
     "linalg.generic": "gpumath.linalg",
 }
