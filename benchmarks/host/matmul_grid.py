@@ -1,5 +1,8 @@
 """Measures the GPU time of products over a grid of extents, layouts and element types.
 
+With `--any-extents`, extents are random ones up to 8192, which shows whether limits that were
+chosen by the grid hold between its points.
+
 Each cell is compared with cublasLtMatmul, called with the same algorithm on the operands that it
 takes as they are, and with PyTorch, CuPy and nvmath-python, if that is installed. Where cuBLAS or
 a kernel of gpumath's own computes the product, cublasLtMatmul runs cuBLASLt's first algorithm.
@@ -19,6 +22,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -64,9 +68,11 @@ class Cell:
     runs: dict[str, list[float]] = field(default_factory=dict)
 
     @classmethod
-    def random(cls, choose: random.Random) -> Cell:
+    def random(cls, choose: random.Random, any_extents: bool = False) -> Cell:
         while True:
             rows, columns, depth = choose.choices(EXTENTS, k=3)
+            if any_extents:
+                rows, columns, depth = (int(2 ** choose.uniform(0, 13)) for _ in range(3))
             left, right = choose.choices(LAYOUTS, k=2)
             dtype = choose.choice(DTYPES)
             if rows * columns * depth <= MOST_WORK:
@@ -344,6 +350,7 @@ def main() -> None:
     parser.add_argument("--tuned", action="store_true", help="autotune the cells above a limit")
     parser.add_argument("--engines", action="store_true", help="measure each engine too")
     parser.add_argument("--seed", type=int, default=15, help="which cells are measured")
+    parser.add_argument("--any-extents", action="store_true", help="random extents, not the grid")
     parser.add_argument("--also", type=Path, help="a file of titles of cells to measure too")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long, each time")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
@@ -352,13 +359,14 @@ def main() -> None:
     tuning.configure(mode="off")
     filler = core.allocate(FILLER)
     choose = random.Random(arguments.seed)
+    random_cell = partial(Cell.random, choose, arguments.any_extents)
     lines = arguments.also.read_text().splitlines() if arguments.also else []
     cells: list[Cell] = []
     start = time.perf_counter()
     for number in range(len(lines) + arguments.cells):
         if time.perf_counter() - start > arguments.seconds:
             break
-        cell = Cell.named(lines[number]) if number < len(lines) else Cell.random(choose)
+        cell = Cell.named(lines[number]) if number < len(lines) else random_cell()
         try:
             measure(cell, arguments.turns, arguments.turns, filler, by_engine=arguments.engines)
             cells.append(cell)

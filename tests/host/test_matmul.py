@@ -263,15 +263,15 @@ def empty_cache() -> Iterator[None]:
 
 @pytest.mark.usefixtures("empty_cache")
 def test_plans_are_cached() -> None:
-    # Small products need no plan.
-    a, b = matrix((60, 70), "float32"), matrix((70, 80), "float32")
+    # Small products need no plan, and larger ones than these are small for one thread.
+    a, b = matrix((160, 170), "float32"), matrix((170, 180), "float32")
     for count in range(4):
         linalg.matmul(a.copy(), b)
         info = core.plan_cache_info()
         assert (info.misses, info.hits, info.size) == (1, count, 1)
-    linalg.matmul(a, b, out=np.empty((60, 80), np.float32))
+    linalg.matmul(a, b, out=np.empty((160, 180), np.float32))
     assert core.plan_cache_info().misses == 1, "the problem is that of a new result"
-    linalg.matmul(a, b, out=np.empty((60, 80), np.float32, order="F"))
+    linalg.matmul(a, b, out=np.empty((160, 180), np.float32, order="F"))
     linalg.matmul(np.asfortranarray(a), b)
     linalg.matmul(a.astype(float), b.astype(float))
     assert core.plan_cache_info().size == 4
@@ -279,7 +279,7 @@ def test_plans_are_cached() -> None:
 
 @pytest.mark.usefixtures("empty_cache")
 def test_transforms_and_products_share_the_cache() -> None:
-    a, b = matrix((60, 70), "float32"), matrix((70, 80), "float32")
+    a, b = matrix((160, 170), "float32"), matrix((170, 180), "float32")
     core.set_plan_cache_limit(3)
     linalg.matmul(a, b)
     for length in (5, 6, 7):

@@ -75,7 +75,7 @@ impl StridedProduct {
     }
 
     /// Whether one of the factors is a few vectors, and there are kernels for that.
-    fn are_few_vectors(&self) -> bool {
+    pub(crate) fn are_few_vectors(&self) -> bool {
         let is_known = matches!(
             self.dtype,
             DType::Float32 | DType::Float64 | DType::Complex64 | DType::Complex128

@@ -82,17 +82,20 @@ impl KernelMatmul {
     }
 }
 
-/// Describes a product by its strides. A few vectors of small elements that have one matrix in
-/// common stay vectors where sums are long: each fills the GPU, and one small product of matrices
-/// would not. There are kernels for a few vectors of larger elements.
+/// Describes a product by its strides. A few vectors that have one matrix in common stay vectors
+/// where sums are long and there is no kernel for a few: each fills the GPU, and one small product
+/// of matrices would not.
 fn strided(problem: &MatmulProblem) -> StridedProduct {
     let given = problem.geometry();
-    let are_few_vectors = problem.types.a.size() < 4
-        && (given.rows == 1 || given.columns == 1)
+    let folded = of_geometry(problem, &problem.geometry().folded(problem.types.a));
+    let are_vectors = (given.rows == 1 || given.columns == 1)
         && given.depth >= LONG_DEPTH
         && given.rows.saturating_mul(given.columns).saturating_mul(given.depth) <= SMALL_MATRIX
         && given.batch.count() <= FEW_VECTORS;
-    let geometry: Geometry = if are_few_vectors { given } else { given.folded(problem.types.a) };
+    if are_vectors && !folded.are_few_vectors() { of_geometry(problem, &given) } else { folded }
+}
+
+fn of_geometry(problem: &MatmulProblem, geometry: &Geometry) -> StridedProduct {
     let of = |strides: &[i64; MATRICES]| {
         [Matrix::A, Matrix::B, Matrix::Result].map(|matrix| strides[matrix as usize])
     };

@@ -39,9 +39,9 @@ pub(super) struct Gemm {
     strides: [i64; 3],
     batch: i64,
     workspace: usize,
-    /// Whether the elements are of two bytes.
-    is_half: bool,
-    is_complex64: bool,
+    dtype: DType,
+    /// Whether cuBLAS may multiply float32 with less precision.
+    has_tensor_cores: bool,
 }
 
 impl Gemm {
@@ -83,8 +83,8 @@ impl Gemm {
             strides: order.map(|matrix| route.batch.strides[matrix as usize]),
             batch: route.batch.extent,
             workspace,
-            is_half: types.a.size() == 2,
-            is_complex64: types.a == DType::Complex64,
+            dtype: types.a,
+            has_tensor_cores: !matches!(types.compute, ComputeType::F32 | ComputeType::F32Pedantic),
         };
         let is_wanted = match problem.search.algorithm {
             Some(algorithm) => algorithm == CODE,
@@ -102,11 +102,22 @@ impl Gemm {
     pub(super) fn is_first(&self) -> bool {
         let [m, n, k] = self.extents;
         let are_vectors = self.batch > 1 && (m == 1 || n == 1);
-        let is_flat = self.is_half && k <= 16 && m.saturating_mul(n) >= 1 << 24;
         let sums = m.saturating_mul(n);
-        let is_deep = self.batch == 1
-            && (k >= 16384 && sums <= 1 << 16 || self.is_complex64 && k >= 4096 && sums <= 1 << 12);
-        are_vectors || is_flat || is_deep
+        let results = sums.saturating_mul(self.batch);
+        let is_deep = self.batch == 1 && k >= 16384 && sums <= 1 << 16;
+        let is_of_type = match self.dtype {
+            DType::Float16 | DType::BFloat16 => k <= 16 && sums >= 1 << 24,
+            DType::Float32 => {
+                self.has_tensor_cores && (17..=128).contains(&k) && results >= 1 << 22
+            }
+            DType::Complex64 => {
+                let is_middle = (17..=2048).contains(&k) && (1 << 18..1 << 22).contains(&results);
+                is_middle || self.batch == 1 && k >= 4096 && sums <= 1 << 12
+            }
+            DType::Complex128 => self.batch > 1 && k <= 16 && results >= 1 << 22,
+            _ => false,
+        };
+        are_vectors || is_deep || is_of_type
     }
 
     /// What it is among the algorithms of a plan.

@@ -324,7 +324,12 @@ impl Choice {
             let found = match order {
                 _ if candidate.is_slow(geometry) => None,
                 Some(by_rows) if !is_free => candidate.columns(by_rows, unit),
-                _ => [true, false].into_iter().find_map(|by| candidate.columns(by, unit)),
+                _ => {
+                    // A vector is one column: kernels load more of it at once than of columns of
+                    // one element.
+                    let by_rows = candidate.given[1] >= candidate.given[0];
+                    [by_rows, !by_rows].into_iter().find_map(|by| candidate.columns(by, unit))
+                }
             };
             Some(found.map_or_else(
                 || {

@@ -40,6 +40,23 @@ fn no_order_of_factors_costs_a_copy() {
 }
 
 #[test]
+fn a_vector_is_one_column() {
+    let request = MatmulRequest::default();
+    for steps in [[1, 1], [1, 40]] {
+        let views =
+            [view(DType::Float16, &[40, 1], &steps), view(DType::Float16, &[1, 30], &[30, 1])];
+        let route = route(&request, &views);
+        assert!(route.is_transposed && copied(&route).is_empty());
+        for (factor, length) in [(Matrix::A, 40), (Matrix::B, 30)] {
+            let columns = route.columns(factor).unwrap();
+            assert_eq!((columns.length, columns.count, columns.step), (length, 1, length));
+        }
+        assert_eq!(route.operation(Matrix::A, [false; 2]), transpose::YES);
+        assert_eq!(route.operation(Matrix::B, [false; 2]), transpose::NO);
+    }
+}
+
+#[test]
 fn flat_products_of_float32_have_copies_whose_neighbours_are_of_one_step() {
     let request = MatmulRequest::default();
     let are_rows = |dtype: DType, depth: i64| {
