@@ -19,18 +19,18 @@ impl ProductCall {
         }
     }
 
-    /// How many products of matrices the batch has.
-    fn copies(&self) -> i64 {
+    /// How many products of matrices there are: the entries of the batch.
+    fn batch_count(&self) -> i64 {
         let Arguments { tiles, row_tiles, column_tiles, .. } = self.arguments;
         tiles / (row_tiles * column_tiles).max(1)
     }
 
     fn is_faster_without_copies(&self, has_tensor_cores: bool) -> bool {
         let Arguments { tiles, rows, columns, depth, .. } = self.arguments;
-        let copies = self.copies();
-        let is_batch = copies > 1;
+        let count = self.batch_count();
+        let is_batch = count > 1;
         let matrix = rows.saturating_mul(columns);
-        let results = matrix.saturating_mul(copies);
+        let results = matrix.saturating_mul(count);
         let is_large = matrix >= 1 << 22;
         match (self.way, self.dtype) {
             (Way::Small, DType::Float32) if has_tensor_cores => {
@@ -57,14 +57,14 @@ impl ProductCall {
             (Way::Thin, DType::Int8) => depth < 8,
             (Way::Thin, _) => depth <= 2 && !is_batch && is_large,
             (Way::FewRows | Way::FewColumns, _) => self.are_few_faster(false, has_tensor_cores),
-            (Way::Rows | Way::Columns, _) => self.is_vector_faster(copies),
+            (Way::Rows | Way::Columns, _) => self.is_vector_faster(count),
         }
     }
 
     /// Likewise, for a matrix and a vector. Long sums are shared among few threads along columns.
-    fn is_vector_faster(&self, copies: i64) -> bool {
+    fn is_vector_faster(&self, count: i64) -> bool {
         let Arguments { rows, depth, .. } = self.arguments;
-        let results = rows.saturating_mul(copies);
+        let results = rows.saturating_mul(count);
         let elements = results.saturating_mul(depth);
         let by_rows = self.way == Way::Rows;
         match self.dtype {
@@ -73,7 +73,7 @@ impl ProductCall {
             _ if !by_rows && depth > 2048 => false,
             DType::Float32 => depth >= 512 && elements <= if by_rows { 1 << 19 } else { 1 << 17 },
             DType::Complex64 => {
-                let most = if copies == 1 { 1 << 18 } else { 1 << 14 };
+                let most = if count == 1 { 1 << 18 } else { 1 << 14 };
                 (16..=4096).contains(&depth) && results >= 8 && elements <= most
             }
             DType::Float64 | DType::Complex128 => (128..=4096).contains(&depth) && results <= 512,
@@ -140,9 +140,9 @@ impl ProductCall {
     fn are_few_faster(&self, is_copied: bool, has_tensor_cores: bool) -> bool {
         let Arguments { rows, columns, depth, .. } = self.arguments;
         let by_rows = self.way == Way::FewRows;
-        let copies = self.copies();
-        let is_batch = copies > 1;
-        let all_rows = rows.saturating_mul(copies);
+        let count = self.batch_count();
+        let is_batch = count > 1;
+        let all_rows = rows.saturating_mul(count);
         let are_up_to_4 = columns <= FEW / 2;
         let is_short = depth <= FEW_DEPTH && rows <= 2048;
         let is_filling = rows >= 512 && depth >= 512 && depth <= 2 * rows;

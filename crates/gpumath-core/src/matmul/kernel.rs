@@ -95,6 +95,7 @@ fn strided(problem: &MatmulProblem) -> StridedProduct {
     if are_vectors && !folded.are_few_vectors() { of_geometry(problem, &given) } else { folded }
 }
 
+/// Describes the product with these extents, strides and this batch.
 fn of_geometry(problem: &MatmulProblem, geometry: &Geometry) -> StridedProduct {
     let of = |strides: &[i64; MATRICES]| {
         [Matrix::A, Matrix::B, Matrix::Result].map(|matrix| strides[matrix as usize])
