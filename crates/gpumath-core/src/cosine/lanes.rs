@@ -10,7 +10,7 @@ use super::lane_steps::{After, Before};
 use super::turns::Turns;
 use super::{CosineFactors, CosineStep};
 use crate::fft::cpu::lines::{LineTiles, Scalar, StridePair, Tile};
-use crate::lane_fft::{Ahead, LaneFft, largest_prime_factor};
+use crate::lane_fft::{LaneFft, Side, largest_prime_factor};
 use crate::memory::copy_tile;
 
 /// A transform of as many lines as there are lanes, or twice as many.
@@ -86,6 +86,7 @@ impl<T: Scalar> LanePlan<T> {
         let (width, lanes) = (self.lines_at_once(), self.fft.lanes() as isize);
         let Operands { from, to, along, across } = *operands;
         let (work, copy) = work.split_at_mut(self.fft.work_len());
+        let work = work.as_mut_ptr();
         let [before, after] = self.fft.places(work);
         let whole = tiles.clone().next().filter(|tile| tile.lines == width);
         let is_weighed = factors.before.iter().any(|&factor| is_factor(factor));
@@ -131,9 +132,9 @@ impl<T: Scalar> LanePlan<T> {
                 }
             }
             self.fft.dispatch(Before { plan: self, from: source, to: before });
-            let ends = ((before.cast_const(), lanes), (after, lanes));
+            let [work_from, work_to] = [before, after].map(|place| Side::of(place, lanes));
             let how = (self.kind == 3, number(factors.scale));
-            self.fft.run(ends.0, ends.1, work, how, Ahead::default());
+            self.fft.run(work_from, work_to, work, how);
             let target =
                 written_in_place.map_or((copy, step), |tile| (to.offset(tile.to), along.to));
             self.fft.dispatch(After { plan: self, from: after, to: target });

@@ -8,9 +8,10 @@
 use pulp::{Arch, Simd, WithSimd};
 use rustfft::FftDirection;
 
+use super::strided_lines::StridedLines;
 use super::sums::unit;
 use super::vectors::{Complexes, Lane, splats};
-use super::{Ahead, LaneFft, Side, fetch};
+use super::{LaneFft, Side};
 
 /// A planned transform between real lines and half spectra, in both directions.
 pub(super) struct EvenLines<T> {
@@ -44,17 +45,16 @@ impl<T: Lane> EvenLines<T> {
     /// work memory, of [`Self::work_len`] numbers, is apart from both.
     pub(super) unsafe fn forward(
         &self,
-        (from, step): (*const T, isize),
+        from: StridedLines<T>,
         to: Side<T>,
-        work: &mut [T],
+        work: *mut T,
         factor: T,
-        ahead: Ahead,
     ) {
         let half = &self.half;
-        let pairs = Side { first: from.cast_mut(), step: 2 * step, parts: Some(step) };
+        let pairs = pairs(from);
         let inside = half.inside(half.places(work)[1].cast());
         // SAFETY: two real points are the parts of a complex one. The caller guarantees the rest.
-        unsafe { half.run_sides(pairs, inside, work, (false, T::rounded(1.0)), ahead) };
+        unsafe { half.run(pairs, inside, work, (false, T::rounded(1.0))) };
         half.arch.dispatch(Untangle { lines: self, from: inside, to, factor });
     }
 
@@ -65,19 +65,23 @@ impl<T: Lane> EvenLines<T> {
     pub(super) unsafe fn inverse(
         &self,
         from: Side<T>,
-        (to, step): (*mut T, isize),
-        work: &mut [T],
+        to: StridedLines<T>,
+        work: *mut T,
         factor: T,
-        ahead: Ahead,
     ) {
         let half = &self.half;
         let inside = half.inside(half.places(work)[0].cast());
-        half.arch.dispatch(Tangle { lines: self, from, to: inside, factor, ahead });
-        let pairs = Side { first: to, step: 2 * step, parts: Some(step) };
+        half.arch.dispatch(Tangle { lines: self, from, to: inside, factor });
         let how = (true, T::rounded(1.0));
         // SAFETY: as in `forward`.
-        unsafe { half.run_sides(inside, pairs, work, how, Ahead::default()) };
+        unsafe { half.run(inside, pairs(to), work, how) };
     }
+}
+
+/// Returns real lines as complex ones of half as many points.
+fn pairs<T: Lane>(lines: StridedLines<T>) -> Side<T> {
+    let StridedLines { first, along, ahead, .. } = lines;
+    Side { first, step: 2 * along, parts: Some(along), ahead }
 }
 
 /// Makes half spectra of the transforms of lines of half as many points.
@@ -120,6 +124,8 @@ impl<T: Lane> WithSimd for Untangle<'_, T> {
                     re: T::multiply(simd, T::subtract(simd, sum[0], re), factor),
                     im: T::multiply(simd, T::add(simd, sum[1], negated_im), negated),
                 };
+                to.fetch::<S>(to.at(k));
+                to.fetch::<S>(to.at(mirrored));
                 first.write_in_order(simd, to.at(k));
                 second.write_in_order(simd, to.at(mirrored));
             }
@@ -133,7 +139,6 @@ struct Tangle<'a, T> {
     from: Side<T>,
     to: Side<T>,
     factor: T,
-    ahead: Ahead,
 }
 
 impl<T: Lane> WithSimd for Tangle<'_, T> {
@@ -141,7 +146,7 @@ impl<T: Lane> WithSimd for Tangle<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { lines: EvenLines { half, turns }, from, to, factor, ahead } = self;
+        let Self { lines: EvenLines { half, turns }, from, to, factor } = self;
         let zero = Complexes::<T, S>::zero(simd).re;
         let factor = T::splat(simd, factor);
         let negated = T::subtract(simd, zero, factor);
@@ -150,8 +155,8 @@ impl<T: Lane> WithSimd for Tangle<'_, T> {
             // SAFETY: as in `Untangle`.
             unsafe {
                 let [a, b] = [from.at(k), from.at(mirrored)];
-                fetch(a.wrapping_byte_offset(ahead.distance), ahead.bytes);
-                fetch(b.wrapping_byte_offset(ahead.distance), ahead.bytes);
+                from.fetch::<S>(a);
+                from.fetch::<S>(b);
                 let mut a = Complexes::<T, S>::read_in_order(simd, a);
                 let mut b = Complexes::<T, S>::read_in_order(simd, b);
                 if k == 0 {

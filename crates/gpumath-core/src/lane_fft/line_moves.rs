@@ -73,7 +73,7 @@ impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
         for start in (0..points).step_by(BLOCK) {
             let points = BLOCK.min(points - start);
             let mut lane = start * lanes;
-            for &StridedLines { first, along, across, count } in side {
+            for &StridedLines { first, along, across, count, .. } in side {
                 let mut done = 0;
                 while done < count {
                     let lines = if count - done < SIDE { 1 } else { SIDE };
@@ -324,7 +324,7 @@ mod tests {
                 counts.iter().scan(0, move |next, &count| {
                     let first = first.wrapping_offset(*next as isize * across);
                     *next += count;
-                    Some(StridedLines { first, along, across, count })
+                    Some(StridedLines::new(first, along, across, count))
                 })
             };
             let at = |line: usize, point: usize| line * across as usize + point * along as usize;

@@ -67,8 +67,8 @@ pub(crate) use self::real_lines::{plan_half_in_lanes, plan_real_in_lanes};
 pub(crate) use self::rows::Rows;
 pub(crate) use self::strided_lines::{LaneLines, StridedLines};
 use self::sums::units;
-use self::vectors::CountLanes;
 pub(crate) use self::vectors::{Complexes, Lane};
+use self::vectors::{CountLanes, lanes_of};
 use crate::error::Result;
 
 /// Most bytes of work memory: a part of a core's second cache.
@@ -85,15 +85,40 @@ const MORE_PRIMES: [usize; 27] = [
 
 /// Where a transform reads or writes the points of all lanes. Distances are in numbers.
 #[derive(Clone, Copy)]
-struct Side<T> {
+pub(crate) struct Side<T> {
     first: *mut T,
     /// From point to point.
     step: isize,
     /// From the real parts of a point to the imaginary ones; `None` where they take turns.
     parts: Option<isize>,
+    /// From a point to one that is used later, and asked for when this one is used; 0 for none.
+    ahead: isize,
 }
 
-impl<T: Copy> Side<T> {
+impl<T: Lane> Side<T> {
+    /// Returns lines that are neighbours in memory, given by their first points and the distance
+    /// to the next ones in elements.
+    pub(crate) fn of(first: *mut Complex<T>, along: isize) -> Self {
+        Self { first: first.cast(), step: 2 * along, parts: None, ahead: 0 }
+    }
+
+    /// Asks for the point that is used later than this one.
+    #[inline(always)]
+    fn fetch<S: Simd>(self, point: *const T) {
+        if self.ahead == 0 {
+            return;
+        }
+        let lanes = lanes_of::<T, S>();
+        let later = point.wrapping_offset(self.ahead);
+        match self.parts {
+            Some(distance) => {
+                fetch_later(later, lanes);
+                fetch_later(later.wrapping_offset(distance), lanes);
+            }
+            None => fetch_later(later, 2 * lanes),
+        }
+    }
+
     /// Returns where a point is.
     #[inline(always)]
     fn at(self, point: usize) -> *mut T {
@@ -143,26 +168,17 @@ pub(crate) struct LaneFft<T> {
     arch: Arch,
 }
 
-/// What is asked for at each point that is read, so that it is in a cache when it is needed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ahead {
-    /// Bytes from the point.
-    pub(crate) distance: isize,
-    /// Number of bytes.
-    pub(crate) bytes: usize,
-}
-
-/// Asks for the cache lines of so many bytes, which need not be valid.
+/// Asks for some numbers, which need not be valid, for a core's second cache.
 #[inline(always)]
-fn fetch<T>(first: *const T, bytes: usize) {
+fn fetch_later<T>(first: *const T, count: usize) {
     #[cfg(target_arch = "x86_64")]
-    for at in (0..bytes).step_by(64) {
+    for at in (0..count).step_by(64 / size_of::<T>()) {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: the instruction ignores addresses that cannot be read.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(first.wrapping_byte_add(at).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(first.wrapping_add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (first, bytes);
+    let _ = (first, count);
 }
 
 /// A step of the transform: butterflies and the factors after them.
@@ -244,20 +260,22 @@ impl<T: Lane> LaneFft<T> {
 
     /// Returns where in the work memory lines may be before a call, and where they may be left.
     /// Points follow each other there, each a complex number for each lane.
-    pub(crate) fn places(&self, work: &mut [T]) -> [*mut Complex<T>; 2] {
+    pub(crate) fn places(&self, work: *mut T) -> [*mut Complex<T>; 2] {
         let halves = self.halves(work);
         [halves[1], halves[(self.steps.len() - 1) % 2]].map(<*mut T>::cast)
     }
 
-    fn halves(&self, work: &mut [T]) -> [*mut T; 2] {
-        debug_assert!(work.len() >= self.work_len(), "work memory for all lines");
-        let first = work.as_mut_ptr();
-        [first, first.wrapping_add(self.work_len() / 2)]
+    fn halves(&self, work: *mut T) -> [*mut T; 2] {
+        [work, work.wrapping_add(self.work_len() / 2)]
     }
 
-    /// Transforms as many lines as there are lanes, and multiplies the results by the factor. Each
-    /// side has the address of its first points, which are neighbours, and the distance to the next
-    /// points.
+    /// Returns a place in the work memory where real and imaginary parts are apart.
+    fn inside(&self, first: *mut T) -> Side<T> {
+        let lanes = self.lanes as isize;
+        Side { first, step: 2 * lanes, parts: Some(lanes), ahead: 0 }
+    }
+
+    /// Transforms as many lines as there are lanes, and multiplies the results by the factor.
     ///
     /// # Safety
     /// `from` is readable and `to` writable for all points of all lanes. They are in one of the
@@ -265,35 +283,10 @@ impl<T: Lane> LaneFft<T> {
     /// work memory has [`Self::work_len`] numbers.
     pub(crate) unsafe fn run(
         &self,
-        from: (*const Complex<T>, isize),
-        to: (*mut Complex<T>, isize),
-        work: &mut [T],
-        (is_inverse, factor): (bool, T),
-        ahead: Ahead,
-    ) {
-        let from = Side { first: from.0.cast_mut().cast(), step: 2 * from.1, parts: None };
-        let to = Side { first: to.0.cast(), step: 2 * to.1, parts: None };
-        // SAFETY: the caller guarantees the same.
-        unsafe { self.run_sides(from, to, work, (is_inverse, factor), ahead) };
-    }
-
-    /// Returns a place in the work memory where real and imaginary parts are apart.
-    fn inside(&self, first: *mut T) -> Side<T> {
-        let lanes = self.lanes as isize;
-        Side { first, step: 2 * lanes, parts: Some(lanes) }
-    }
-
-    /// Like [`Self::run`], with any distances.
-    ///
-    /// # Safety
-    /// As for [`Self::run`].
-    unsafe fn run_sides(
-        &self,
         from: Side<T>,
         to: Side<T>,
-        work: &mut [T],
+        work: *mut T,
         (is_inverse, factor): (bool, T),
-        ahead: Ahead,
     ) {
         let halves = self.halves(work);
         let last = self.steps.len() - 1;
@@ -307,7 +300,7 @@ impl<T: Lane> LaneFft<T> {
                 from_end = from.first.wrapping_offset(self.points as isize * from.step);
                 from.step = -from.step;
             }
-            let pass = Pass { step, from, from_end, ahead, to, factor };
+            let pass = Pass { step, from, from_end, to, factor };
             match step.radix {
                 1 => pass.run::<1>(self.arch, ends),
                 2 => pass.run::<2>(self.arch, ends),
@@ -352,7 +345,6 @@ struct Pass<'a, T> {
     from: Side<T>,
     /// The point with the index 0 as others count from it: the end of a line that is read backward.
     from_end: *const T,
-    ahead: Ahead,
     to: Side<T>,
     factor: T,
 }
@@ -371,11 +363,11 @@ impl<T: Lane> Pass<'_, T> {
     /// Reads a point of all lines.
     #[inline(always)]
     fn read<S: Simd, const FIRST: bool>(&self, simd: S, index: usize) -> Complexes<T, S> {
-        let Pass { from, from_end, ahead, .. } = *self;
+        let Pass { from, from_end, .. } = *self;
         let source = from_end.wrapping_offset(index as isize * from.step);
         let source = if FIRST && index == 0 { from.first } else { source };
         if FIRST {
-            fetch(source.wrapping_byte_offset(ahead.distance), ahead.bytes);
+            from.fetch::<S>(source);
         }
         // SAFETY: the caller of `LaneFft::run` vouches for the memory of operands, and all points
         // are in the work memory.
@@ -387,6 +379,9 @@ impl<T: Lane> Pass<'_, T> {
     fn write<S: Simd, const LAST: bool>(&self, simd: S, index: usize, value: Complexes<T, S>) {
         let Pass { to, factor, .. } = *self;
         let target = to.first.wrapping_offset(index as isize * to.step);
+        if LAST {
+            to.fetch::<S>(target);
+        }
         let value = if LAST { value.scaled(simd, T::splat(simd, factor)) } else { value };
         // SAFETY: as for `read`.
         unsafe { value.write::<LAST>(simd, target, to.parts) };

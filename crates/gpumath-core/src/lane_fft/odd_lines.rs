@@ -9,9 +9,10 @@
 use pulp::{Arch, Simd, WithSimd};
 use rustfft::FftDirection;
 
+use super::strided_lines::StridedLines;
 use super::sums::{Room, unit, units};
 use super::vectors::{Complexes, Lane, read, splats, write};
-use super::{Ahead, LaneFft, Side, fetch, largest_prime_factor};
+use super::{LaneFft, Side, largest_prime_factor};
 
 /// A planned transform between real lines and half spectra, in both directions.
 pub(super) struct OddLines<T> {
@@ -78,10 +79,9 @@ impl<T: Lane> OddLines<T> {
 
     /// Returns the places in the work memory: of real lines, of the first complex lines, and the
     /// work memory of their transforms.
-    fn places<'a>(&self, work: &'a mut [T]) -> (*mut T, *mut T, &'a mut [T]) {
-        let (reals, work) = work.split_at_mut(self.points * self.lanes);
-        let (complexes, work) = work.split_at_mut(self.points * self.lanes);
-        (reals.as_mut_ptr(), complexes.as_mut_ptr(), work)
+    fn places(&self, work: *mut T) -> [*mut T; 3] {
+        let len = self.points * self.lanes;
+        [work, work.wrapping_add(len), work.wrapping_add(2 * len)]
     }
 
     /// Returns where elements of a complex line of a level are in a half spectrum.
@@ -97,31 +97,29 @@ impl<T: Lane> OddLines<T> {
     /// work memory, of [`Self::work_len`] numbers, is apart from both.
     pub(super) unsafe fn forward(
         &self,
-        from: (*const T, isize),
+        mut from: StridedLines<T>,
         to: Side<T>,
-        work: &mut [T],
+        work: *mut T,
         factor: T,
-        ahead: Ahead,
     ) {
         let (lanes, one) = (self.lanes, T::rounded(1.0));
-        let (reals, complexes, work) = self.places(work);
-        let (mut from, mut ahead) = (from, ahead);
+        let [reals, complexes, work] = self.places(work);
         for level in &self.levels {
-            let columns = Columns { level, lanes, from, reals, complexes, ahead };
+            let columns = Columns { level, lanes, from, reals, complexes };
             match level.rows {
                 3 => self.arch.dispatch(ColumnsOf::<T, 1>(columns)),
                 5 => self.arch.dispatch(ColumnsOf::<T, 2>(columns)),
                 7 => self.arch.dispatch(ColumnsOf::<T, 3>(columns)),
                 _ => self.arch.dispatch(ColumnsOf::<T, 0>(columns)),
             }
-            (from, ahead) = ((reals.cast_const(), lanes as isize), Ahead::default());
+            from = StridedLines::inside(reals, lanes);
             for p in 1..=level.rows / 2 {
                 let mut line = inside(level.line(complexes, lanes, p), lanes);
                 if let Some(fft) = &level.fft {
                     let result = inside(fft.places(work)[1].cast(), lanes);
                     // SAFETY: both are places for lines of this length, and the line is apart from
                     // this part of the work memory.
-                    unsafe { fft.run_sides(line, result, work, (false, one), Ahead::default()) };
+                    unsafe { fft.run(line, result, work, (false, one)) };
                     line = result;
                 }
                 let elements = self.elements(level, p, to);
@@ -138,13 +136,12 @@ impl<T: Lane> OddLines<T> {
     pub(super) unsafe fn inverse(
         &self,
         from: Side<T>,
-        to: (*mut T, isize),
-        work: &mut [T],
+        to: StridedLines<T>,
+        work: *mut T,
         factor: T,
-        ahead: Ahead,
     ) {
         let (lanes, one) = (self.lanes, T::rounded(1.0));
-        let (reals, complexes, work) = self.places(work);
+        let [reals, complexes, work] = self.places(work);
         self.arch.dispatch(TakeFirst { from, real: reals, factor });
         for (index, level) in self.levels.iter().enumerate().rev() {
             for p in 1..=level.rows / 2 {
@@ -154,13 +151,13 @@ impl<T: Lane> OddLines<T> {
                 if let Some(fft) = &level.fft {
                     line = inside(fft.places(work)[0].cast(), lanes);
                 }
-                self.arch.dispatch(TakeElements { elements, line, factor, ahead });
+                self.arch.dispatch(TakeElements { elements, line, factor });
                 if let Some(fft) = &level.fft {
                     // SAFETY: as in `forward`.
-                    unsafe { fft.run_sides(line, result, work, (true, one), Ahead::default()) };
+                    unsafe { fft.run(line, result, work, (true, one)) };
                 }
             }
-            let to = if index == 0 { to } else { (reals, lanes as isize) };
+            let to = if index == 0 { to } else { StridedLines::inside(reals, lanes) };
             let columns = RealColumns { level, lanes, reals, complexes, to };
             match level.rows {
                 3 => self.arch.dispatch(RealColumnsOf::<T, 1>(columns)),
@@ -174,7 +171,7 @@ impl<T: Lane> OddLines<T> {
 
 /// Returns a place in the work memory, where real parts are before imaginary ones.
 fn inside<T>(first: *mut T, lanes: usize) -> Side<T> {
-    Side { first, step: 2 * lanes as isize, parts: Some(lanes as isize) }
+    Side { first, step: 2 * lanes as isize, parts: Some(lanes as isize), ahead: 0 }
 }
 
 impl<T> Level<T> {
@@ -191,10 +188,9 @@ struct ColumnsOf<'a, T, const HALF: usize>(Columns<'a, T>);
 struct Columns<'a, T> {
     level: &'a Level<T>,
     lanes: usize,
-    from: (*const T, isize),
+    from: StridedLines<T>,
     reals: *mut T,
     complexes: *mut T,
-    ahead: Ahead,
 }
 
 impl<T: Lane, const HALF: usize> WithSimd for ColumnsOf<'_, T, HALF> {
@@ -261,9 +257,7 @@ impl<T: Lane> Columns<'_, T> {
     /// Reads a point of all lines.
     #[inline(always)]
     fn load<S: Simd>(&self, point: usize) -> T::Vector<S> {
-        let Self { from: (from, step), ahead, .. } = *self;
-        let from = from.wrapping_offset(point as isize * step);
-        fetch(from.wrapping_byte_offset(ahead.distance), ahead.bytes);
+        let from = self.from.at::<S>(point);
         // SAFETY: the caller of `OddLines::forward` vouches for all points.
         unsafe { read(from) }
     }
@@ -278,7 +272,7 @@ struct RealColumns<'a, T> {
     lanes: usize,
     reals: *const T,
     complexes: *mut T,
-    to: (*mut T, isize),
+    to: StridedLines<T>,
 }
 
 impl<T: Lane, const HALF: usize> WithSimd for RealColumnsOf<'_, T, HALF> {
@@ -341,9 +335,8 @@ impl<T: Lane> RealColumns<'_, T> {
     /// Writes a point of all lines.
     #[inline(always)]
     fn store<S: Simd>(&self, point: usize, value: T::Vector<S>) {
-        let (to, step) = self.to;
         // SAFETY: the caller of `OddLines::inverse` vouches for all points.
-        unsafe { write(to.wrapping_offset(point as isize * step), value) };
+        unsafe { write(self.to.at::<S>(point), value) };
     }
 }
 
@@ -357,7 +350,7 @@ struct Elements<T> {
     count: usize,
 }
 
-impl<T: Copy> Elements<T> {
+impl<T: Lane> Elements<T> {
     /// Returns where each element or its mirror image is, and whether it is the latter.
     #[inline(always)]
     fn places(self) -> impl Iterator<Item = (*mut T, bool)> {
@@ -386,6 +379,7 @@ impl<T: Lane> WithSimd for PutElements<T> {
         let factor = T::splat(simd, factor);
         let negated = T::subtract(simd, T::splat(simd, T::rounded(0.0)), factor);
         for (number, (to, is_mirrored)) in elements.places().enumerate() {
+            elements.half.fetch::<S>(to);
             // SAFETY: these are points of a place in the work memory and of a half spectrum.
             unsafe {
                 let value = Complexes::<T, S>::read::<false>(simd, line.at(number), None);
@@ -405,7 +399,6 @@ struct TakeElements<T> {
     elements: Elements<T>,
     line: Side<T>,
     factor: T,
-    ahead: Ahead,
 }
 
 impl<T: Lane> WithSimd for TakeElements<T> {
@@ -413,12 +406,12 @@ impl<T: Lane> WithSimd for TakeElements<T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { elements, line, factor, ahead } = self;
+        let Self { elements, line, factor } = self;
         let factor = T::splat(simd, factor);
         let factor = T::add(simd, factor, factor);
         let negated = T::subtract(simd, T::splat(simd, T::rounded(0.0)), factor);
         for (number, (from, is_mirrored)) in elements.places().enumerate() {
-            fetch(from.wrapping_byte_offset(ahead.distance), ahead.bytes);
+            elements.half.fetch::<S>(from);
             // SAFETY: as in `PutElements`.
             unsafe {
                 let value = Complexes::<T, S>::read_in_order(simd, from);

@@ -9,7 +9,7 @@ use super::half_spectra::EvenLines;
 use super::line_moves::{MOST_LANES, MoveLines};
 use super::odd_lines::OddLines;
 use super::strided_lines::{LaneLines, StridedLines};
-use super::{Ahead, CountLanes, Lane, Side, WORK_BYTES, largest_prime_factor, most_summed};
+use super::{CountLanes, Lane, WORK_BYTES, largest_prime_factor, most_summed};
 
 /// A planned transform, in both directions.
 struct RealLines<T> {
@@ -119,29 +119,25 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
         to: &[StridedLines<Complex<T>>],
         work: &mut [T],
         (_, factor): (bool, T),
-        ahead: Ahead,
     ) {
         let Self(RealLines { points, lanes, arch, parity }) = self;
-        let (points, lanes, step) = (*points, *lanes, *lanes as isize);
+        let (points, lanes) = (*points, *lanes);
         let (reals, rest) = work.split_at_mut(self.0.side_len());
         let (half, work) = rest.split_at_mut(self.0.side_len());
-        let [reals, half] = [reals, half].map(<[T]>::as_mut_ptr);
+        let [reals, half, work] = [reals, half, work].map(<[T]>::as_mut_ptr);
         // SAFETY: the caller guarantees that the operands are valid, and the work memory has places
         // for all lanes.
         unsafe {
-            let mut source = (reals.cast_const(), step);
-            if let Some(lines) = StridedLines::whole(from, lanes) {
-                source = (lines.first.cast_const(), lines.along);
-            } else {
+            let whole = StridedLines::whole(from, lanes);
+            let source = whole.unwrap_or(StridedLines::inside(reals, lanes));
+            if whole.is_none() {
                 MoveLines::<_, true> { side: from, inside: reals, points, lanes }.run(*arch);
             }
             let whole = StridedLines::whole(to, lanes);
-            let (first, along) =
-                whole.map_or((half, step), |lines| (lines.first.cast(), lines.along));
-            let target = Side { first, step: 2 * along, parts: None };
+            let target = whole.unwrap_or(StridedLines::inside(half.cast(), lanes)).side();
             match parity {
-                Parity::Even(plan) => plan.forward(source, target, work, factor, ahead),
-                Parity::Odd(plan) => plan.forward(source, target, work, factor, ahead),
+                Parity::Even(plan) => plan.forward(source, target, work, factor),
+                Parity::Odd(plan) => plan.forward(source, target, work, factor),
             }
             if whole.is_none() {
                 let (inside, points) = (half.cast(), self.0.complex_points());
@@ -188,28 +184,25 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
         to: &[StridedLines<T>],
         work: &mut [T],
         (_, factor): (bool, T),
-        ahead: Ahead,
     ) {
         let Self(RealLines { points, lanes, arch, parity }) = self;
-        let (points, lanes, step) = (*points, *lanes, *lanes as isize);
+        let (points, lanes) = (*points, *lanes);
         let (reals, rest) = work.split_at_mut(self.0.side_len());
         let (half, work) = rest.split_at_mut(self.0.side_len());
-        let [reals, half] = [reals, half].map(<[T]>::as_mut_ptr);
+        let [reals, half, work] = [reals, half, work].map(<[T]>::as_mut_ptr);
         // SAFETY: as for real lines.
         unsafe {
-            let (mut first, mut along) = (half, step);
-            if let Some(lines) = StridedLines::whole(from, lanes) {
-                (first, along) = (lines.first.cast(), lines.along);
-            } else {
+            let whole = StridedLines::whole(from, lanes);
+            let source = whole.unwrap_or(StridedLines::inside(half.cast(), lanes)).side();
+            if whole.is_none() {
                 let (inside, points) = (half.cast(), self.0.complex_points());
                 MoveLines::<_, true> { side: from, inside, points, lanes }.run(*arch);
             }
-            let source = Side { first, step: 2 * along, parts: None };
             let whole = StridedLines::whole(to, lanes);
-            let target = whole.map_or((reals, step), |lines| (lines.first, lines.along));
+            let target = whole.unwrap_or(StridedLines::inside(reals, lanes));
             match parity {
-                Parity::Even(plan) => plan.inverse(source, target, work, factor, ahead),
-                Parity::Odd(plan) => plan.inverse(source, target, work, factor, ahead),
+                Parity::Even(plan) => plan.inverse(source, target, work, factor),
+                Parity::Odd(plan) => plan.inverse(source, target, work, factor),
             }
             if whole.is_none() {
                 MoveLines::<_, false> { side: to, inside: reals, points, lanes }.run(*arch);

@@ -34,7 +34,7 @@ impl Lies {
 
     fn lines<E>(self, elements: &mut [E], count: usize) -> StridedLines<E> {
         let [along, across] = [self.along, self.across].map(|step| step as isize);
-        StridedLines { first: elements.as_mut_ptr(), along, across, count }
+        StridedLines::new(elements.as_mut_ptr(), along, across, count)
     }
 }
 
@@ -65,7 +65,6 @@ fn check<T: Lane + Into<f64>>(arch: Arch, points: usize, count: usize, are_neigh
             &[halves.lines(&mut to, count)],
             &mut work,
             (false, T::rounded(0.5)),
-            Ahead::default(),
         );
     }
     let what = format!("{points} points, {count} lines, {reals:?}, {arch:?}");
@@ -107,7 +106,6 @@ fn check<T: Lane + Into<f64>>(arch: Arch, points: usize, count: usize, are_neigh
             &[reals.lines(&mut back, count)],
             &mut work,
             (true, T::rounded(2.0 / points as f64)),
-            Ahead::default(),
         );
     }
     let mut left: Vec<bool> = back.iter().map(|&value| is(value, 7.0)).collect();

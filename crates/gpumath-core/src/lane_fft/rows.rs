@@ -7,10 +7,14 @@ use rustfft::num_complex::Complex;
 
 use super::line_moves::MoveLines;
 use super::strided_lines::StridedLines;
-use super::{Ahead, Lane, LaneFft, WORK_BYTES, has_slow_factors, largest_prime_factor};
+use super::{Lane, LaneFft, Side, WORK_BYTES, has_slow_factors, largest_prime_factor};
+use crate::memory::fetch;
 
 /// Points of the longest rows in double precision with a large prime factor.
 const MOST_DOUBLE: usize = 900;
+
+/// How many rows before its turn a row is asked for.
+const ROWS_AHEAD: isize = 8;
 
 /// Rows of memory: the first element, the distance between rows in elements, and their number.
 #[derive(Clone, Copy)]
@@ -26,7 +30,25 @@ impl<E> Rows<E> {
     pub(super) fn lines(self, number: usize, in_row: usize) -> StridedLines<E> {
         let Self { first, across, count } = self;
         let first = first.wrapping_add(number);
-        StridedLines { first, along: in_row as isize, across, count }
+        StridedLines::new(first, in_row as isize, across, count)
+    }
+}
+
+impl<E: Copy> Rows<E> {
+    /// Copies so many elements of each row to other rows. Asks for those of both before their turn,
+    /// because no processor looks by itself for rows that are on other pages.
+    ///
+    /// # Safety
+    /// All these rows are valid, and apart from each other.
+    pub(crate) unsafe fn copy_to(self, to: Self, len: usize) {
+        for row in 0..self.count as isize {
+            let source = self.first.wrapping_offset(row * self.across);
+            let target = to.first.wrapping_offset(row * to.across);
+            fetch(source.wrapping_offset(ROWS_AHEAD * self.across), len);
+            fetch(target.wrapping_offset(ROWS_AHEAD * to.across), len);
+            // SAFETY: the caller guarantees it.
+            unsafe { target.copy_from_nonoverlapping(source, len) };
+        }
     }
 }
 
@@ -75,6 +97,7 @@ impl<T: Lane> LaneFft<T> {
     ) {
         let lanes = self.lanes;
         let (work, copy) = work.split_at_mut(self.work_len());
+        let work = work.as_mut_ptr();
         let [mut before, mut after] = self.places(work);
         if in_row > 1 {
             before = copy.as_mut_ptr().cast();
@@ -86,11 +109,10 @@ impl<T: Lane> LaneFft<T> {
         let step = (in_row * lanes) as isize;
         for line in 0..in_row {
             let first = line * lanes;
-            let from = (before.wrapping_add(first).cast_const(), step);
-            let to = (after.wrapping_add(first), step);
+            let [from, to] = [before, after].map(|place| Side::of(place.wrapping_add(first), step));
             // SAFETY: these are all points of a line, in a place for them or apart from that part
             // of the work memory.
-            unsafe { self.run(from, to, work, how, Ahead::default()) };
+            unsafe { self.run(from, to, work, how) };
         }
         MoveLines::<_, false> { side: &sides[1], inside: after, points, lanes }.run(self.arch);
     }

@@ -1,25 +1,64 @@
 //! Transforms of lines with any strides. Lines that are neighbours in memory are read and written
 //! as they lie there, others through the work memory.
 
+use pulp::Simd;
 use rustfft::num_complex::Complex;
 
 use super::line_moves::MoveLines;
-use super::{Ahead, Lane, LaneFft, Rows};
+use super::vectors::lanes_of;
+use super::{Lane, LaneFft, Rows, Side, fetch_later};
 use crate::memory::Pod;
 
-/// Some lines: the first point of all, and the distances between points and between lines.
+/// Some lines: the first point of all, and the distances between points, between lines, and from a
+/// point to one that is used later (0 for none).
 #[derive(Clone, Copy)]
 pub(crate) struct StridedLines<E> {
     pub(crate) first: *mut E,
     pub(crate) along: isize,
     pub(crate) across: isize,
     pub(crate) count: usize,
+    pub(crate) ahead: isize,
 }
 
 impl<E> StridedLines<E> {
+    pub(crate) fn new(first: *mut E, along: isize, across: isize, count: usize) -> Self {
+        Self { first, along, across, count, ahead: 0 }
+    }
+
+    /// Returns so many of the lines from this distance on.
+    pub(crate) fn part(&self, distance: isize, count: usize) -> Self {
+        Self { first: self.first.wrapping_offset(distance), count, ..*self }
+    }
+
+    /// Returns the lines of all lanes in a place of the work memory.
+    pub(super) fn inside(first: *mut E, lanes: usize) -> Self {
+        Self::new(first, lanes as isize, 1, lanes)
+    }
+}
+
+impl<E: Copy> StridedLines<E> {
     /// Returns the first lines if they fill so many lanes as they lie in memory.
-    pub(super) fn whole(side: &[Self], lanes: usize) -> Option<&Self> {
-        side.first().filter(|it| it.count == lanes && it.across == 1)
+    pub(super) fn whole(side: &[Self], lanes: usize) -> Option<Self> {
+        side.first().copied().filter(|it| it.count == lanes && it.across == 1)
+    }
+}
+
+impl<T: Lane> StridedLines<T> {
+    /// Returns where a point of all lines is, and asks for the one that is used later.
+    #[inline(always)]
+    pub(super) fn at<S: Simd>(self, point: usize) -> *mut T {
+        let first = self.first.wrapping_offset(point as isize * self.along);
+        if self.ahead != 0 {
+            fetch_later(first.wrapping_offset(self.ahead), lanes_of::<T, S>());
+        }
+        first
+    }
+}
+
+impl<T: Lane> StridedLines<Complex<T>> {
+    /// Returns neighbouring lines as a side of a transform.
+    pub(super) fn side(self) -> Side<T> {
+        Side { ahead: 2 * self.ahead, ..Side::of(self.first, self.along) }
     }
 }
 
@@ -64,7 +103,6 @@ pub(crate) trait LaneLines: Sized + Send + Sync {
         to: &[StridedLines<Self::To>],
         work: &mut [Self::Real],
         how: (bool, Self::Real),
-        ahead: Ahead,
     );
 
     /// Returns whether neighbouring lines that are slices take less time than one by one.
@@ -94,7 +132,7 @@ pub(crate) trait LaneLines: Sized + Send + Sync {
         for line in 0..in_row {
             let (from, to) = ([from.lines(line, in_row)], [to.lines(line, in_row)]);
             // SAFETY: these are lines of the rows, for which the caller guarantees the same.
-            unsafe { self.run_lines(&from, &to, work, how, Ahead::default()) };
+            unsafe { self.run_lines(&from, &to, work, how) };
         }
     }
 }
@@ -132,26 +170,23 @@ impl<T: Lane> LaneLines for LaneFft<T> {
         to: &[StridedLines<Complex<T>>],
         work: &mut [T],
         how: (bool, T),
-        ahead: Ahead,
     ) {
-        let lanes = self.lanes;
-        let [gathered, scattered] = self.places(work);
+        let (points, lanes, arch) = (self.points, self.lanes, self.arch);
+        let work = work.as_mut_ptr();
+        let places = self.places(work);
         // SAFETY: the caller guarantees that the operands are valid, and the work memory has places
         // for all lanes.
         unsafe {
-            let mut source = (gathered.cast_const(), lanes as isize);
-            if let Some(lines) = StridedLines::whole(from, lanes) {
-                source = (lines.first.cast_const(), lines.along);
-            } else {
-                let Self { points, arch, .. } = *self;
-                MoveLines::<_, true> { side: from, inside: gathered, points, lanes }.run(arch);
+            let [read, written] = [from, to].map(|side| StridedLines::whole(side, lanes));
+            let inside = places.map(|place| StridedLines::inside(place, lanes));
+            if read.is_none() {
+                MoveLines::<_, true> { side: from, inside: places[0], points, lanes }.run(arch);
             }
-            if let Some(lines) = StridedLines::whole(to, lanes) {
-                return self.run(source, (lines.first, lines.along), work, how, ahead);
+            let [from_lanes, to_lanes] = [read.unwrap_or(inside[0]), written.unwrap_or(inside[1])];
+            self.run(from_lanes.side(), to_lanes.side(), work, how);
+            if written.is_none() {
+                MoveLines::<_, false> { side: to, inside: places[1], points, lanes }.run(arch);
             }
-            self.run(source, (scattered, lanes as isize), work, how, ahead);
-            let Self { points, arch, .. } = *self;
-            MoveLines::<_, false> { side: to, inside: scattered, points, lanes }.run(arch);
         }
     }
 

@@ -23,17 +23,18 @@ fn check<T: Lane + Into<f64>>(arch: Arch, points: usize, is_inverse: bool, is_st
     let rounded: Vec<T> = parts.iter().map(|&part| T::rounded(part)).collect();
     let mut results = rounded.clone();
     let mut work = vec![T::rounded(f64::NAN); fft.work_len()];
-    let [before, after] = fft.places(&mut work);
+    let work = work.as_mut_ptr();
+    let [before, after] = fft.places(work);
     let operand = results.as_mut_ptr().cast::<Complex<T>>();
     let how = (is_inverse, T::rounded(0.25));
     let step = pitch as isize;
     // SAFETY: all points of all lanes are in the operand, or in the work memory.
     unsafe {
         if is_strided {
-            fft.run((operand, step), (operand, step), &mut work, how, Ahead::default());
+            fft.run(Side::of(operand, step), Side::of(operand, step), work, how);
         } else {
             before.copy_from(operand, points * lanes);
-            fft.run((before, step), (after, step), &mut work, how, Ahead::default());
+            fft.run(Side::of(before, step), Side::of(after, step), work, how);
             operand.copy_from(after, points * lanes);
         }
     }

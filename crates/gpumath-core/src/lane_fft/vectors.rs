@@ -131,6 +131,12 @@ lane!(
     [take_apart, put_together]
 );
 
+/// Returns the numbers of a vector.
+#[inline(always)]
+pub(super) fn lanes_of<T: Lane, S: Simd>() -> usize {
+    size_of::<T::Vector<S>>() / size_of::<T>()
+}
+
 /// Counts the numbers of a vector.
 pub(super) struct CountLanes<T>(pub(super) std::marker::PhantomData<T>);
 
@@ -139,7 +145,7 @@ impl<T: Lane> WithSimd for CountLanes<T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> usize {
-        size_of::<T::Vector<S>>() / size_of::<T>()
+        lanes_of::<T, S>()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::tensor::Layout;
 
 /// Bytes of a block: at most what the second cache of most cores holds beside other data, and at
 /// least what is worth the calls.
-const MOST_BYTES: usize = 1 << 19;
+pub(super) const MOST_BYTES: usize = 1 << 19;
 const LEAST_BYTES: usize = 1 << 13;
 
 /// Elements of a cache line, at least. Blocks that lie closer together would share cache lines.

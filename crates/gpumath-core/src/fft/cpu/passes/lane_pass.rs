@@ -3,12 +3,12 @@
 
 use std::num::NonZeroUsize;
 
-use super::blocks::are_crowded;
-use super::line_tiles::{LineTiles, StridePair, Tile};
+use super::blocks::{MOST_BYTES, are_crowded};
+use super::line_tiles::LineTiles;
 use super::{PassKernel, Scalar};
 use crate::error::Result;
 use crate::fft::Direction;
-use crate::lane_fft::{Ahead, LaneLines, Rows, StridedLines};
+use crate::lane_fft::{LaneLines, Rows, StridedLines};
 use crate::memory::{ScratchBuffer, ScratchPieces};
 use crate::parallel::{SyncPtr, parallel_for};
 
@@ -25,8 +25,8 @@ pub(super) struct LanePass<K> {
     lines: LineTiles,
     /// The number of lines in each row, where `lines` are rows of memory.
     in_rows: Option<usize>,
-    /// Whether equal points of a tile are copied together first, because those at such distances
-    /// displace each other in a cache: otherwise each would come from memory for every group.
+    /// Whether equal points of a tile are copied together first, and results back, because those
+    /// at such distances displace each other in a cache: each would move for every group.
     is_crowded: bool,
 }
 
@@ -76,110 +76,83 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
     ) -> Result<()> {
         let (from, to) = (from.cast::<K::From>(), to.cast::<K::To>());
         let Self { fft, lines, in_rows, is_crowded } = self;
-        let along = lines.along;
-        let copied = if *is_crowded { lines.width() * fft.points() } else { 0 };
+        let (along, across, count) = (lines.along, lines.across, fft.points());
+        let copied_len = if *is_crowded { lines.width() * count } else { 0 };
+        let is_copied_back = *is_crowded && !K::IS_APART && across.to == 1;
+        let is_inplace = std::ptr::addr_eq(from, to);
+        let is_cached = is_inplace && lines.count() * count * size_of::<K::From>() <= MOST_BYTES;
         let how = (direction == Direction::Inverse, factor.unwrap_or_else(T::one));
         // Narrow tiles share the lanes, wide ones fill them several times.
         let together = (fft.lanes() / lines.width()).max(1);
         let work_len = in_rows.map_or(Some(fft.work_len()), |rows| fft.rows_work_len(rows));
         let work_len = work_len.unwrap_or_default();
         let bytes =
-            ScratchPieces::bytes::<K::Real>(work_len) + ScratchPieces::bytes::<K::From>(copied);
+            ScratchPieces::bytes::<K::Real>(work_len) + ScratchPieces::bytes::<K::From>(copied_len);
         let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
         parallel_for(threads, lines.tiles().div_ceil(together), |numbers| {
             let mut buffer = ScratchBuffer::take(bytes)?;
             let mut pieces = buffer.pieces();
             let work = pieces.next::<K::Real>(work_len);
-            let copy = pieces.next::<K::From>(copied).as_mut_ptr();
-            let (from, to) = (from.get().cast_const(), to.get());
-            let mut group = Group { from: Vec::new(), to: Vec::new() };
+            let copy = pieces.next::<K::From>(copied_len).as_mut_ptr();
+            let (from, to) = (from.get(), to.get());
+            let from_lines = StridedLines::new(from, along.from, across.from, 1);
+            let to_lines = StridedLines::new(to, along.to, across.to, 1);
+            let (mut group_from, mut group_to) = (Vec::new(), Vec::new());
             let mut numbers = numbers.peekable();
             while let Some(number) = numbers.next() {
                 // SAFETY: the tiles have lines of the layouts, for which the caller guarantees that
                 // the addresses are valid. No other tile has these lines.
                 unsafe {
-                    if let Some(in_rows) = *in_rows {
-                        let tile = lines.tile(number);
-                        let (first, count) = (from.cast_mut().offset(tile.from), tile.lines);
-                        let from = Rows { first, across: lines.across.from, count };
-                        let first = to.offset(tile.to);
-                        let to = Rows { first, across: lines.across.to, count };
-                        fft.run_rows(from, to, in_rows, work, how);
-                        continue;
-                    }
                     if together > 1 {
                         let first = number * together;
-                        let tiles = first..lines.tiles().min(first + together);
-                        group.clear();
-                        for tile in tiles.map(|tile| lines.tile(tile)) {
-                            group.push(tile, (from, to), along, lines.across);
+                        group_from.clear();
+                        group_to.clear();
+                        for number in first..lines.tiles().min(first + together) {
+                            let tile = lines.tile(number);
+                            group_from.push(from_lines.part(tile.from, tile.lines));
+                            group_to.push(to_lines.part(tile.to, tile.lines));
                         }
-                        fft.run_lines(&group.from, &group.to, work, how, Ahead::default());
+                        fft.run_lines(&group_from, &group_to, work, how);
                         continue;
                     }
                     let tile = lines.tile(number);
-                    let mut ahead = match numbers.peek().map(|&next| lines.tile(next)) {
-                        Some(next) if lines.across.from == 1 && !is_crowded => {
-                            let size = size_of::<K::From>();
-                            let distance = (next.from - tile.from) * size as isize;
-                            Ahead { distance, bytes: next.lines * size }
-                        }
-                        _ => Ahead::default(),
-                    };
-                    let (mut source, mut start, mut along) = (from, tile.from, along);
+                    let (first, result) = (from.offset(tile.from), to.offset(tile.to));
+                    if let Some(in_rows) = *in_rows {
+                        let from = Rows { first, across: across.from, count: tile.lines };
+                        let to = Rows { first: result, across: across.to, count: tile.lines };
+                        fft.run_rows(from, to, in_rows, work, how);
+                        continue;
+                    }
+                    let mut source = from_lines.part(tile.from, tile.lines);
+                    let mut target = to_lines.part(tile.to, tile.lines);
+                    if let Some(next) = numbers.peek().map(|&next| lines.tile(next)) {
+                        source.ahead = if is_cached { 0 } else { next.from - tile.from };
+                        target.ahead = if is_inplace { 0 } else { next.to - tile.to };
+                    }
+                    let copies = Rows { first: copy, across: lines.width() as isize, count };
                     if *is_crowded {
-                        for point in 0..fft.points() {
-                            let row = from.offset(tile.from + point as isize * along.from);
-                            copy.add(point * lines.width())
-                                .copy_from_nonoverlapping(row, tile.lines);
-                        }
-                        (source, start) = (copy.cast_const(), 0);
-                        along.from = lines.width() as isize;
+                        Rows { first, across: along.from, count }.copy_to(copies, tile.lines);
+                        source = StridedLines::new(copy, copies.across, 1, tile.lines);
+                    }
+                    if is_copied_back {
+                        target = StridedLines::new(copy.cast(), copies.across, 1, tile.lines);
                     }
                     let last = tile.lines.saturating_sub(fft.lanes());
-                    for first in (0..tile.lines).step_by(fft.lanes()) {
+                    for line in (0..tile.lines).step_by(fft.lanes()) {
                         // Whole lanes take less time, even if some lines come again.
-                        let first = if K::IS_APART { first.min(last) } else { first };
-                        let part = Tile {
-                            from: start + first as isize * lines.across.from,
-                            to: tile.to + first as isize * lines.across.to,
-                            lines: fft.lanes().min(tile.lines - first),
-                        };
-                        group.clear();
-                        group.push(part, (source, to), along, lines.across);
-                        let ahead = std::mem::take(&mut ahead);
-                        fft.run_lines(&group.from, &group.to, work, how, ahead);
+                        let line = if K::IS_APART { line.min(last) } else { line };
+                        let count = fft.lanes().min(tile.lines - line);
+                        let from = source.part(line as isize * source.across, count);
+                        let to = target.part(line as isize * target.across, count);
+                        fft.run_lines(&[from], &[to], work, how);
+                    }
+                    if is_copied_back {
+                        let results = Rows { first: result.cast(), across: along.to, count };
+                        copies.copy_to(results, tile.lines);
                     }
                 }
             }
             Ok(())
         })
-    }
-}
-
-/// Tiles whose lines are transformed at once.
-struct Group<From, To> {
-    from: Vec<StridedLines<From>>,
-    to: Vec<StridedLines<To>>,
-}
-
-impl<From, To> Group<From, To> {
-    fn clear(&mut self) {
-        self.from.clear();
-        self.to.clear();
-    }
-
-    /// Adds the lines of a tile of the operands at these addresses.
-    fn push(
-        &mut self,
-        tile: Tile,
-        (from, to): (*const From, *mut To),
-        along: StridePair,
-        across: StridePair,
-    ) {
-        let (first, count) = (from.cast_mut().wrapping_offset(tile.from), tile.lines);
-        self.from.push(StridedLines { first, along: along.from, across: across.from, count });
-        let first = to.wrapping_offset(tile.to);
-        self.to.push(StridedLines { first, along: along.to, across: across.to, count });
     }
 }
