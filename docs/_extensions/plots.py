@@ -40,7 +40,8 @@ def write_plots(_app: Sphinx) -> None:
 def link_plots(_app: Sphinx, docname: str, source: list[str]) -> None:
     """Make a link of the words that announce the page, which exists on the site only."""
     if docname == "docs/performance":
-        source[0] = source[0].replace("the next page", "[the next page](generated/plots.md)", 1)
+        words = "the page of plots"
+        source[0] = source[0].replace(words, f"[{words}](generated/plots.md)", 1)
 
 
 def section(found: dict[str, Any], picture: str) -> str:

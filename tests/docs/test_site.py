@@ -28,6 +28,8 @@ CUFFT = "docs/generated/reference/gpumath.bindings.cufft.html"
 PAGES = [
     "docs/index.html",
     "docs/performance.html",
+    "docs/performance-fft.html",
+    "docs/performance-products.html",
     "docs/slower-than-expected.html",
     "docs/generated/plots.html",
     "docs/generated/examples/device/index.html",

@@ -85,7 +85,7 @@ pub(super) fn current_stream(py: Python<'_>, device: i32) -> PyResult<Option<usi
 type CupyCurrentStream = unsafe extern "C" fn(device: c_int) -> usize;
 
 /// Returns the C function that CuPy's compiled modules call. It saves 0.2 µs of each execution (of
-/// 4.5 µs in place; docs/performance.md). The name of its capsule is its C type.
+/// 4.5 µs in place; docs/performance-calls.md). The name of its capsule is its C type.
 fn current_stream_function(py: Python<'_>) -> PyResult<CupyCurrentStream> {
     let functions = py.import("cupy_backends.cuda.stream")?.getattr("__pyx_capi__")?;
     let capsule = functions.get_item("get_stream_ptr")?.cast_into::<PyCapsule>()?;
@@ -118,8 +118,8 @@ pub(super) fn ndarray<'py>(
 }
 
 /// The two methods of its base class to which `cupy.ndarray` passes its arguments. Calling them
-/// directly saves 0.5 µs of each execution with a new result (of 6.3 µs; docs/performance.md),
-/// because `cupy.ndarray` itself is written in Python.
+/// directly saves 0.5 µs of each execution with a new result (of 6.3 µs;
+/// docs/performance-calls.md), because `cupy.ndarray` itself is written in Python.
 struct DirectNdarray {
     class: Py<PyAny>,
     new: Py<PyAny>,

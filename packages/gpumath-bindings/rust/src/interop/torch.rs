@@ -107,7 +107,7 @@ struct TensorPredicate {
     name: &'static str,
     /// The class of the first operand, and the C function of its method; `None` if the method has
     /// no such function. Calling that function instead of the method saves 0.35 µs of each
-    /// `fft.fft` (of 7.6 µs; docs/performance.md).
+    /// `fft.fft` (of 7.6 µs; docs/performance-calls.md).
     function: SetOnce<Option<(usize, ffi::PyCFunction)>>,
 }
 
@@ -146,7 +146,7 @@ impl TensorPredicate {
 /// Returns the function by which PyTorch's own compiled programs make results:
 /// `(shape, strides, dtype)` gives a tensor on the current CUDA device. It takes half the time of
 /// `torch.empty_strided` and saves 1.8 µs of each execution with a new result (of 16.9 µs for a
-/// product; docs/performance.md). `None` if this PyTorch has no such function.
+/// product; docs/performance-calls.md). `None` if this PyTorch has no such function.
 pub(super) fn empty_on_current_device(py: Python<'_>) -> Option<&Bound<'_, PyAny>> {
     static FUNCTION: SetOnce<Option<Py<PyAny>>> = SetOnce::new();
     let find = || {
