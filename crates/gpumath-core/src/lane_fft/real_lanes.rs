@@ -12,7 +12,7 @@ use super::strided_lines::{LaneLines, StridedLines};
 use super::{CountLanes, Lane, WORK_BYTES, largest_prime_factor, most_summed};
 
 /// A planned transform, in both directions.
-struct RealLines<T> {
+struct RealFft<T> {
     points: usize,
     lanes: usize,
     arch: Arch,
@@ -24,7 +24,7 @@ enum Parity<T> {
     Odd(OddLines<T>),
 }
 
-impl<T: Lane> RealLines<T> {
+impl<T: Lane> RealFft<T> {
     fn with(arch: Arch, points: usize) -> Option<Self> {
         let lanes = arch.dispatch(CountLanes::<T>(std::marker::PhantomData));
         let is_long = points.saturating_mul(4 * lanes) > WORK_BYTES / size_of::<T>();
@@ -77,10 +77,10 @@ impl<T: Lane> RealLines<T> {
 }
 
 /// Transforms of real lines to half spectra.
-pub(crate) struct RealToHalf<T>(RealLines<T>);
+pub(crate) struct RealToHalf<T>(RealFft<T>);
 
 /// Transforms of half spectra to real lines.
-pub(crate) struct HalfToReal<T>(RealLines<T>);
+pub(crate) struct HalfToReal<T>(RealFft<T>);
 
 impl<T: Lane> LaneLines for RealToHalf<T> {
     type Real = T;
@@ -90,7 +90,7 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
     const IS_APART: bool = true;
 
     fn new(points: usize) -> Option<Self> {
-        RealLines::with(Arch::new(), points).map(Self)
+        RealFft::with(Arch::new(), points).map(Self)
     }
 
     fn points(&self) -> usize {
@@ -120,7 +120,7 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
         work: &mut [T],
         (_, factor): (bool, T),
     ) {
-        let Self(RealLines { points, lanes, arch, parity }) = self;
+        let Self(RealFft { points, lanes, arch, parity }) = self;
         let (points, lanes) = (*points, *lanes);
         let (reals, rest) = work.split_at_mut(self.0.side_len());
         let (half, work) = rest.split_at_mut(self.0.side_len());
@@ -155,7 +155,7 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
     const IS_APART: bool = true;
 
     fn new(points: usize) -> Option<Self> {
-        RealLines::with(Arch::new(), points).map(Self)
+        RealFft::with(Arch::new(), points).map(Self)
     }
 
     fn points(&self) -> usize {
@@ -185,7 +185,7 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
         work: &mut [T],
         (_, factor): (bool, T),
     ) {
-        let Self(RealLines { points, lanes, arch, parity }) = self;
+        let Self(RealFft { points, lanes, arch, parity }) = self;
         let (points, lanes) = (*points, *lanes);
         let (reals, rest) = work.split_at_mut(self.0.side_len());
         let (half, work) = rest.split_at_mut(self.0.side_len());

@@ -23,18 +23,18 @@ use super::vectors::{CountLanes, Lane};
 pub(crate) fn plan_real_in_lanes<T: Lane + FftNum>(
     points: usize,
 ) -> Option<Arc<dyn RealToComplex<T>>> {
-    Some(Arc::new(RealLines::new(points, FftDirection::Forward)?))
+    Some(Arc::new(ContiguousRealFft::new(points, FftDirection::Forward)?))
 }
 
 /// Plans a transform to real lines; `None` for lengths that realfft transforms as fast.
 pub(crate) fn plan_half_in_lanes<T: Lane + FftNum>(
     points: usize,
 ) -> Option<Arc<dyn ComplexToReal<T>>> {
-    Some(Arc::new(RealLines::new(points, FftDirection::Inverse)?))
+    Some(Arc::new(ContiguousRealFft::new(points, FftDirection::Inverse)?))
 }
 
 /// A transform of one line in one direction.
-struct RealLines<T> {
+struct ContiguousRealFft<T> {
     /// The transform of half as many complex numbers.
     fft: Arc<dyn Fft<T>>,
     arch: Arch,
@@ -50,7 +50,7 @@ fn firsts(half: usize, lanes: usize) -> impl Iterator<Item = usize> {
     (1..=half / 2).step_by(lanes).map(move |first| first.min(half / 2 + 1 - lanes))
 }
 
-impl<T: Lane + FftNum> RealLines<T> {
+impl<T: Lane + FftNum> ContiguousRealFft<T> {
     fn new(points: usize, direction: FftDirection) -> Option<Self> {
         let (half, arch) = (points / 2, Arch::new());
         let lanes = arch.dispatch(CountLanes::<T>(PhantomData)) / 2;
@@ -99,7 +99,7 @@ fn in_pairs<T>(numbers: &mut [T]) -> &mut [Complex<T>] {
 
 /// The step on the elements from 1 to h - 1, of which both sides have at least h.
 struct Mirror<'a, T> {
-    lines: &'a RealLines<T>,
+    lines: &'a ContiguousRealFft<T>,
     from: &'a [Complex<T>],
     to: &'a mut [Complex<T>],
 }
@@ -109,7 +109,7 @@ impl<T: Lane + FftNum> WithSimd for Mirror<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { lines: RealLines { fft, scale, factors, .. }, from, to } = self;
+        let Self { lines: ContiguousRealFft { fft, scale, factors, .. }, from, to } = self;
         let half = fft.len();
         let lanes = size_of::<T::Vector<S>>() / size_of::<Complex<T>>();
         let (scale, one, negated) = (T::splat(simd, *scale), T::rounded(1.0), T::rounded(-1.0));
@@ -134,7 +134,7 @@ impl<T: Lane + FftNum> WithSimd for Mirror<'_, T> {
     }
 }
 
-impl<T: Lane + FftNum> RealToComplex<T> for RealLines<T> {
+impl<T: Lane + FftNum> RealToComplex<T> for ContiguousRealFft<T> {
     fn process(&self, input: &mut [T], output: &mut [Complex<T>]) -> Result<(), FftError> {
         let mut scratch = RealToComplex::make_scratch_vec(self);
         RealToComplex::process_with_scratch(self, input, output, &mut scratch)
@@ -177,7 +177,7 @@ impl<T: Lane + FftNum> RealToComplex<T> for RealLines<T> {
     }
 }
 
-impl<T: Lane + FftNum> ComplexToReal<T> for RealLines<T> {
+impl<T: Lane + FftNum> ComplexToReal<T> for ContiguousRealFft<T> {
     fn process(&self, input: &mut [Complex<T>], output: &mut [T]) -> Result<(), FftError> {
         let mut scratch = ComplexToReal::make_scratch_vec(self);
         ComplexToReal::process_with_scratch(self, input, output, &mut scratch)

@@ -47,7 +47,7 @@ fn spectrum(line: &[f64]) -> Vec<Complex<f64>> {
 
 /// Transforms lines forward and back, and compares the half spectra and the lines with sums.
 fn check<T: Lane + Into<f64>>(arch: Arch, points: usize, count: usize, are_neighbours: bool) {
-    let Some(plan) = RealLines::<T>::with(arch, points) else { return };
+    let Some(plan) = RealFft::<T>::with(arch, points) else { return };
     let half_points = points / 2 + 1;
     let reals = Lies::new(points, count, are_neighbours);
     let halves = Lies::new(half_points, count, are_neighbours);
@@ -143,6 +143,6 @@ fn arch_lanes<T: Lane>(arch: Arch) -> usize {
 #[test]
 fn other_lengths_are_refused() {
     for points in [0, 1, 109, 218, 1009, 1 << 20, (1 << 20) + 1, usize::MAX] {
-        assert!(RealLines::<f32>::with(Arch::new(), points).is_none(), "{points}");
+        assert!(RealFft::<f32>::with(Arch::new(), points).is_none(), "{points}");
     }
 }
