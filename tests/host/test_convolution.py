@@ -168,9 +168,57 @@ def test_integers_are_exact(direct_space: Space) -> None:
             np.testing.assert_array_equal(direct_space.numpy(result), wanted)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32])
+def test_sums_beyond_the_type_wrap_around(direct_space: Space, dtype: Any) -> None:
+    """Transforms give what sums of products give, also where the results do not fit."""
+    rng = np.random.default_rng()
+    limits = np.iinfo(dtype)
+    for first, second in (((5000,), (600,)), ((90, 80), (70, 60)), ((4, 700), (4, 300))):
+        a, b = (
+            rng.integers(max(limits.min, -(2**16)), min(limits.max, 2**16), shape, dtype)
+            for shape in (first, second)
+        )
+        operands = direct_space.array(a), direct_space.array(b)
+        where = {"axes": 1} if first[0] == second[0] else {}
+        wanted = fft.convolve(a, b, method="direct", **where)
+        for method in ("auto", "fft"):
+            result = direct_space.numpy(fft.convolve(*operands, method=method, **where))
+            np.testing.assert_array_equal(result, wanted, f"{method}, {first}")
+
+
+def test_one_integer_is_a_factor(direct_space: Space) -> None:
+    large = np.array([[2**53 + 1, -(2**62) - 1, 3]])
+    for factor, axes in (([[1]], None), ([[1, 1, 1]], 0), ([[-1]], (0, 1))):
+        h = np.array(factor)
+        result = fft.convolve(direct_space.array(large), direct_space.array(h), axes=axes)
+        np.testing.assert_array_equal(direct_space.numpy(result), large * h)
+
+
+def test_transforms_of_integers_are_in_double_precision(direct_space: Space) -> None:
+    a, b = np.full(3000, 120, np.int8), np.full(2500, 119, np.int8)
+    for name in ("fftconvolve", "oaconvolve"):
+        result = direct_space.numpy(
+            getattr(fft, name)(direct_space.array(a), direct_space.array(b))
+        )
+        wanted = getattr(scipy.signal, name)(a, b)
+        assert result.dtype == wanted.dtype == np.float64
+        np.testing.assert_allclose(result, wanted, atol=1e-6)
+
+
+def test_operands_that_are_not_aligned() -> None:
+    a, b = drawn((40, 9), np.complex128), drawn((12, 9), np.complex128)
+    moved = np.frombuffer(b"?" + a.tobytes(), np.uint8)[1:].view(a.dtype).reshape(a.shape)
+    field = np.zeros(b.shape, [("flag", np.int8), ("value", b.dtype)])["value"]
+    field[...] = b
+    for name, keywords in FUNCTIONS:
+        result = getattr(fft, name)(moved, field, **keywords)
+        np.testing.assert_allclose(result, expected(name, a, b, "full"), atol=1e-12)
+
+
 def test_nothing_and_numbers() -> None:
     assert fft.convolve(np.ones((0,)), np.ones(3)).shape == (0,)
     assert fft.convolve(3.0, 4.0) == 12
+    assert fft.correlate(3.0, 4j) == -12j
     np.testing.assert_array_equal(fft.convolve([1, 2], [1, 1]), [1, 3, 2])
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "dtype_of",
     "empty",
     "is_c_contiguous",
+    "placed",
     "reversed_along",
     "to_dtype",
     "windows",
@@ -88,7 +89,7 @@ def as_floating(array: Any) -> Any:
     """
     dtype = dtype_of(array)
     if dtype in _FLOATING:
-        return _placed(array) if isinstance(array, np.ndarray) else array
+        return placed(array) if isinstance(array, np.ndarray) else array
     if dtype.startswith(("float", "complex")) and dtype not in _WIDER:
         msg = (
             f"the operand is {dtype}, which is not transformed; convert it to float64 or complex128"
@@ -97,7 +98,7 @@ def as_floating(array: Any) -> Any:
     return to_dtype(array, _WIDER.get(dtype, "float64"))
 
 
-def _placed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def placed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Copy an array of another byte order, or whose elements are not aligned."""
     flags, size = array.flags, array.dtype.itemsize
     is_placed = flags.c_contiguous or not any(stride % size for stride in array.strides)
@@ -123,7 +124,8 @@ def reversed_along(array: Any, axes: tuple[int, ...]) -> Any:
     """Return an array with its elements in reverse order along ``axes``."""
     if library_of(array).name == "torch":
         return array.flip(axes)
-    return array[tuple(slice(None, None, -1 if i in axes else 1) for i in range(array.ndim))]
+    turns = (slice(None, None, -1 if i in axes else 1) for i in range(array.ndim))
+    return array[(*turns, ...)]  # an array also where there are no dimensions
 
 
 def empty(like: Any, shape: Sequence[int], dtype: str) -> Any:

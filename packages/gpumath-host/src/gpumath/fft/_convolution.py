@@ -15,6 +15,7 @@ from gpumath._host.conversions import (
     conjugated,
     dtype_of,
     empty,
+    placed,
     reversed_along,
     to_dtype,
 )
@@ -81,7 +82,7 @@ def convolve(
     array
         A new array of the library and on the device of the operands. Its element type is the one
         that NumPy's rules give for the two. Results of integers are exact or, with
-        ``method='fft'``, rounded.
+        ``method='fft'``, rounded; beyond the type they wrap around, as NumPy's sums do.
 
     Raises
     ------
@@ -143,7 +144,7 @@ def fftconvolve(
 
     Like `scipy.signal.fftconvolve`. The whole arrays are transformed; on a GPU, pieces of a long
     signal that has a much shorter filter. The parameters and the errors are those of `convolve`.
-    The result is of a floating-point type, also for integers.
+    The result is of a floating-point type, which is float64 for integers.
 
     Examples
     --------
@@ -187,8 +188,9 @@ class _Types(NamedTuple):
 @cache
 def _types_of(first: str, second: str) -> _Types:
     dtype = np.result_type(first, second)
-    floating = dtype if dtype.kind == "c" else np.result_type(dtype, np.float32)
-    return _Types(dtype.name, dtype.kind, floating.name)
+    # Sums of small integers too have more digits than single precision.
+    wider = np.float64 if dtype.kind in "iu" else np.float32
+    return _Types(dtype.name, dtype.kind, np.result_type(dtype, wider).name)
 
 
 class _Operands(NamedTuple):
@@ -247,7 +249,13 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
         result = by_transforms(product)
     if method in ("whole", "pieces") or name == types.name:
         return result
-    return to_dtype(result.round() if types.kind in "iu" else result, types.name)
+    if types.kind not in "iu":
+        return to_dtype(result, types.name)
+    # A sum beyond the type wraps around, as it does where products are added up. It does so from
+    # int64; what becomes of such a float is left to the processor.
+    result = result.round()
+    is_wide = types.name in ("int64", "uint64")
+    return to_dtype(result if is_wide else to_dtype(result, "int64"), types.name)
 
 
 class _KernelCall(NamedTuple):
@@ -284,8 +292,10 @@ def _remember(asked: object, call: _KernelCall) -> None:
 
 def _way(product: Product, method: str) -> tuple[str, Pieces | None]:
     """Choose between products and transforms, and between whole arrays and pieces."""
-    if method == "direct" or not product.axes:
-        return method, None
+    if method == "direct" or (method == "auto" and not product.axes):
+        return "direct", None
+    if not product.axes:
+        return "fft", None
     if method == "pieces" or (method == "whole" and product.is_on_gpu):
         return "fft", pieces_of(product)
     if method == "whole":
@@ -344,7 +354,8 @@ def _operands(in1: Any, in2: Any) -> _Operands:
         )
         raise ValueError(msg)
     is_on_gpu = devices[0] is not None
-    # In host memory, numbers of one type may be in another byte order.
+    if on_cpu:
+        in1, in2 = placed(in1), placed(in2)
     return _Operands(in1, in2, _types_of(*names), is_on_gpu, is_on_gpu and names[0] == names[1])
 
 

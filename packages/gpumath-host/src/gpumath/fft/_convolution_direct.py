@@ -60,7 +60,9 @@ def is_short(in1: Any, in2: Any) -> bool:
 def by_shifts(product: Product) -> Any:
     """Add up the products of ``x`` and each element of ``h``, shifted."""
     x, h = product.x, product.h
-    if isinstance(x, np.ndarray) and x.ndim == 1 and x.size and product.axes:
+    if not product.axes:
+        return x * h
+    if isinstance(x, np.ndarray) and x.ndim == 1 and x.size:
         (start,), (points,) = product.starts, product.shape
         return np.convolve(x, h)[start : start + points].astype(product.dtype)
     if _has_windows(product) and _windows_cost(product) < _shifts_cost(product):
