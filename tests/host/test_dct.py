@@ -204,7 +204,9 @@ def assert_is_scipys_of_single(name: str, values: Any, kind: int, axis: int) -> 
 def test_nothing() -> None:
     assert fft.dct(np.ones((0, 4))).shape == (0, 4)
     values = np.ones((2, 3))
+    integers = np.arange(6)
     assert fft.dctn(values, axes=()) is values
+    assert fft.dctn(integers, axes=()) is integers
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,9 @@ def test_nothing() -> None:
     [
         (lambda x: fft.dct(x, 5), ValueError, "type is 5"),
         (lambda x: fft.dct(x, axis=2), ValueError, "axis 2 is out of range"),
-        (lambda x: fft.dct(x, n=0), ValueError, "at least 1 points"),
+        (lambda x: fft.dct(x, n=0), ValueError, "n is 0; at least one point is needed"),
+        (lambda x: fft.idst(x, n=-1), ValueError, "n is -1; at least one point is needed"),
+        (lambda x: fft.dctn(x, s=(2, 0)), ValueError, "at least 1 points"),
         (lambda x: fft.dct(x[:1], 1, axis=0), ValueError, "at least 2 points"),
         (lambda x: fft.dct(x, norm="o"), ValueError, "norm is 'o'"),
         (lambda x: fft.dct(x, workers=0), ValueError, "workers must not be zero"),

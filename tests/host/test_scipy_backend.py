@@ -67,6 +67,16 @@ def test_numpy_results_are_c_contiguous() -> None:
         np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
+class Column:
+    """Numbers of another library, which only `numpy.asarray` reads."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.values.astype(dtype or self.values.dtype)
+
+
 def test_what_scipy_converts_is_converted() -> None:
     rng = np.random.default_rng()
     values = rng.standard_normal(12)
@@ -77,7 +87,13 @@ def test_what_scipy_converts_is_converted() -> None:
         result, expected = both("fft", x, x)
         assert type(result) is np.ndarray
         np.testing.assert_allclose(result, expected, atol=1e-13)
-    for x in (values.astype(np.longdouble), values.astype(np.clongdouble)):
+    for x in (range(12), Column(values)):
+        for name in ("rfft", "dct"):
+            result, expected = both(name, x, x)
+            assert type(result) is np.ndarray
+            np.testing.assert_allclose(result, expected, atol=1e-13)
+    wide = values.astype(np.longdouble), values.astype(np.clongdouble)
+    for x in (*wide, *(one.astype(one.dtype.newbyteorder()) for one in wide)):
         result, expected = both("fft", x, x)
         assert result.dtype == expected.dtype == np.clongdouble
         np.testing.assert_array_equal(result, expected)
@@ -137,6 +153,8 @@ def test_workers() -> None:
     [
         (lambda x: scipy.fft.fft(x, axis=3), ValueError, "axis 3 is out of range"),
         (lambda x: scipy.fft.fft(x, n=0), ValueError, "at least one point"),
+        (lambda x: scipy.fft.rfft(x, n=-1), ValueError, "n is -1; at least one point"),
+        (lambda x: scipy.fft.dct(x, n=-1), ValueError, "n is -1; at least one point"),
         (lambda x: scipy.fft.fftn(x, axes=(0, 0)), ValueError, "each may be given once"),
         (lambda x: scipy.fft.fftn(x, s=(2,), axes=(0, 1)), ValueError, "1 lengths .* 2 axes"),
         (lambda x: scipy.fft.fftn(x, s=1.5), ValueError, "s is 1.5"),

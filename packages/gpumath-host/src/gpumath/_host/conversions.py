@@ -6,6 +6,7 @@ SciPy computes lists and integers in float64, and half precision in float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def as_array(operand: Any) -> Any:
         return np.asarray(operand)
     name = ""
     if not isinstance(operand, _PLAIN):
-        name = library_of(operand).name
+        with suppress(ValueError):  # of what only numpy.asarray() knows
+            name = library_of(operand).name
     if name == "torch":
         # Views that are conjugated or negated when they are read.
         return operand.resolve_conj().resolve_neg()

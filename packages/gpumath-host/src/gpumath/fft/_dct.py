@@ -16,7 +16,7 @@ from gpumath._host.execution import Execution, ExecutionCPU
 from gpumath.bindings import core
 from gpumath.fft._crop_or_pad import resized
 from gpumath.fft._options import FFTDirection, Kind, Norm, check_norm
-from gpumath.fft._scipy_arguments import integers, lengths_and_axes, threads_of
+from gpumath.fft._scipy_arguments import integers, length_of, lengths_and_axes, threads_of
 from gpumath.fft._transform import transform
 
 __all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]
@@ -84,11 +84,10 @@ def dct(
     >>> fft.dct(np.array([1.0, 2.0, 3.0])).round(3)
     array([12.   , -3.464,  0.   ])
     """
-    lengths = None if n is None else (index(n),)
     return _along_axes(
         x,
         type,
-        lengths,
+        length_of(n),
         (index(axis),),
         norm,
         workers,
@@ -119,11 +118,10 @@ def idct(
     >>> fft.idct(fft.dct([1.0, 2.0, 3.0])).round(3)
     array([1., 2., 3.])
     """
-    lengths = None if n is None else (index(n),)
     return _along_axes(
         x,
         type,
-        lengths,
+        length_of(n),
         (index(axis),),
         norm,
         workers,
@@ -154,11 +152,10 @@ def dst(
     >>> fft.dst(np.array([1.0, 2.0, 3.0]), type=1).round(3)
     array([ 9.657, -4.   ,  1.657])
     """
-    lengths = None if n is None else (index(n),)
     return _along_axes(
         x,
         type,
-        lengths,
+        length_of(n),
         (index(axis),),
         norm,
         workers,
@@ -189,11 +186,10 @@ def idst(
     >>> fft.idst(fft.dst([1.0, 2.0, 3.0], type=4), type=4).round(3)
     array([1., 2., 3.])
     """
-    lengths = None if n is None else (index(n),)
     return _along_axes(
         x,
         type,
-        lengths,
+        length_of(n),
         (index(axis),),
         norm,
         workers,
@@ -334,10 +330,13 @@ def _along_axes(
     if type_ not in (1, 2, 3, 4):
         msg = f"type is {type_!r}; 1, 2, 3 and 4 are the types of cosine and sine transforms"
         raise ValueError(msg)
-    array = as_floating(as_operand(x))
-    points, chosen = lengths_and_axes(array.shape, lengths, axes)
+    operand = as_operand(x)
+    points, chosen = lengths_and_axes(operand.shape, lengths, axes)
+    if not chosen:
+        return operand
+    array = as_floating(operand)
     least = 2 if type_ == 1 and not is_sine else 1
-    if points and min(points) < least:
+    if min(points) < least:
         msg = f"the lengths are {points}; this transform needs at least {least} points"
         raise ValueError(msg)
     if is_inverse:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from operator import index
 
-__all__ = ["integers", "lengths_and_axes", "threads_of"]
+__all__ = ["integers", "length_of", "lengths_and_axes", "threads_of"]
 
 
 def integers(name: str, given: Sequence[int] | int | None) -> tuple[int, ...] | None:
@@ -18,6 +18,16 @@ def integers(name: str, given: Sequence[int] | int | None) -> tuple[int, ...] | 
     except TypeError:
         msg = f"{name} is {given!r}; an integer or a sequence of integers is needed"
         raise ValueError(msg) from None
+
+
+def length_of(n: int | None) -> tuple[int] | None:
+    """Return the length along one axis, where -1 has no meaning, unlike in several lengths."""
+    if n is None:
+        return None
+    if index(n) < 1:
+        msg = f"n is {n}; at least one point is needed"
+        raise ValueError(msg)
+    return (index(n),)
 
 
 def lengths_and_axes(

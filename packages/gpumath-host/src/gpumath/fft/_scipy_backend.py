@@ -13,7 +13,7 @@ from gpumath._host.execution import Execution, ExecutionCPU, resolve_execution
 from gpumath.bindings import core
 from gpumath.fft._dct import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from gpumath.fft._options import FFTDirection, Kind, Norm, check_norm
-from gpumath.fft._scipy_arguments import integers, lengths_and_axes, threads_of
+from gpumath.fft._scipy_arguments import integers, length_of, lengths_and_axes, threads_of
 from gpumath.fft._transform import transform
 
 __all__ = ["ScipyBackend", "scipy_backend"]
@@ -76,7 +76,7 @@ class ScipyBackend:
             return _by_scipy(method, args, kwargs)
         asked = _ARGUMENTS[name[len(name.rstrip("2n")) :]](*args, **kwargs)
         array = as_array(asked.x)
-        if isinstance(array, np.ndarray) and array.dtype in (np.longdouble, np.clongdouble):
+        if _is_extended(array):
             return _by_scipy(method, args, kwargs)
         return _transformed(array, asked, *kind_and_sign, self._execution)
 
@@ -97,10 +97,15 @@ def _cosine(
     names = ("x", "type", second, third, "norm", "overwrite_x", "workers", "orthogonalize")
     keywords = dict(zip(names, args, strict=False)) | kwargs
     array = as_array(keywords.pop("x"))
-    if isinstance(array, np.ndarray) and array.dtype in (np.longdouble, np.clongdouble):
+    if _is_extended(array):
         return _by_scipy(method, args, kwargs)
     keywords["workers"] = _threads(keywords.get("workers"))
     return function(array, **keywords)
+
+
+def _is_extended(array: Any) -> bool:
+    """Whether the elements are of extended precision, in either byte order."""
+    return isinstance(array, np.ndarray) and array.dtype.char in "gG"
 
 
 def _by_scipy(method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -144,8 +149,7 @@ def _along_one(
     plan: object = None,
 ) -> _Asked:
     _check_plan(plan)
-    lengths = None if n is None else (index(n),)
-    return _Asked(x, lengths, (index(axis),), _norm(norm), overwrite_x, workers)
+    return _Asked(x, length_of(n), (index(axis),), _norm(norm), overwrite_x, workers)
 
 
 def _along_several(
