@@ -80,6 +80,29 @@ def test_axes(axes: Any, error: type[Exception], message: str) -> None:
             use(A, axes=axes)
 
 
+LENGTHS = [
+    (fft.fft, {"n": 3, "axes": 0}, "axes is 0; a sequence of integers, such as"),
+    (fft.fft, {"n": 3, "axes": "0"}, "axes is '0'; a sequence of integers"),
+    (fft.fft, {"s": (3, 3), "axes": {0, 1}}, "axes is {0, 1}; a sequence of integers"),
+    (fft.fft, {"n": 3, "axes": [None]}, r"axes is \[None\]; a sequence of integers"),
+    (fft.fft, {"s": 3, "axes": [0]}, "s is 3; a sequence of integers"),
+    (fft.fftn, {"s": 3}, "s is 3; a sequence of integers"),
+    (fft.fft2, {"s": (3, 2.5)}, r"s is \(3, 2\.5\); a sequence of integers"),
+]
+
+
+@pytest.mark.parametrize(("function", "keywords", "message"), LENGTHS)
+def test_lengths_and_their_axes(function: Any, keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        function(A, **keywords)
+
+
+def test_lengths_of_what_has_no_dimensions() -> None:
+    for keywords in ({"n": -1}, {"s": (-1,)}, {"n": 4}):
+        with pytest.raises(ValueError, match="axis 0 is out of range for an operand with 0 dim"):
+            fft.fft(np.array(1j), axes=[0], **keywords)  # type: ignore[arg-type]  # as given
+
+
 OPTIONS = [
     (3, TypeError, "options is a int; FFTOptions, a dictionary of its fields, or None is accepted"),
     (

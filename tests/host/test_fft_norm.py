@@ -264,6 +264,19 @@ def test_shifts(direct_space: Space, axes: Any) -> None:
         np.testing.assert_array_equal(direct_space.numpy(back), values)
 
 
+def test_shifts_of_any_element_type() -> None:
+    numbers = random_values((3, 4), np.float64)
+    packed = np.zeros(numbers.shape, [("flag", np.int8), ("value", np.float64)])
+    packed["value"] = numbers
+    texts = np.array([["a", "b"], ["c", "d"]])
+    for values in (numbers.astype(np.longdouble), numbers.astype(">f4"), packed["value"], texts):
+        for axes in (None, np.array([1])):
+            shifted = fft.fftshift(values, axes)
+            assert shifted.dtype == values.dtype
+            np.testing.assert_array_equal(shifted, np.fft.fftshift(values, axes))
+            np.testing.assert_array_equal(fft.ifftshift(shifted, axes), values)
+
+
 def test_shifts_that_cannot_be() -> None:
     with pytest.raises(ValueError, match="axis 2 is out of range for an array with 2 dimensions"):
         fft.fftshift(np.ones((2, 2)), axes=2)

@@ -9,7 +9,16 @@ from typing import Any
 from gpumath._host.stream import refuse_capture
 from gpumath.bindings import core
 
-__all__ = ["lengths_of", "resized"]
+__all__ = ["lengths_of", "listed", "resized"]
+
+
+def listed(name: str, given: Any) -> tuple[Any, ...]:
+    """Return what was given as ``axes`` or ``s``, of which an element may be None, as a tuple."""
+    try:
+        return tuple(one if one is None and name == "s" else index(one) for one in given)
+    except TypeError:
+        msg = f"{name} is {given!r}; a sequence of integers, such as [0, 1], or None is needed"
+        raise TypeError(msg) from None
 
 
 def lengths_of(
@@ -19,7 +28,7 @@ def lengths_of(
     if n is not None and s is not None:
         msg = "n and s are given; n is for one axis, s for several"
         raise ValueError(msg)
-    name, given = ("n", (n,)) if s is None else ("s", tuple(s))
+    name, given = ("n", (n,)) if s is None else ("s", listed("s", s))
     chosen = range(ndim) if axes is None else axes
     if len(chosen) == 0:
         msg = "axes is empty; name at least one axis"
@@ -32,19 +41,19 @@ def lengths_of(
         raise ValueError(msg)
     lengths = {}
     for axis, length in zip(chosen, given, strict=True):
+        if not -ndim <= axis < ndim:
+            msg = f"axis {axis} is out of range for an operand with {ndim} dimensions"
+            raise ValueError(msg)
         if length is None or index(length) == -1:
             continue
         if index(length) < 1:
-            msg = f"{name} is {n if s is None else tuple(s)}; lengths are positive"
+            msg = f"{name} is {n if s is None else given}; lengths are positive"
             raise ValueError(msg)
         if index(length) >= 2**63:
             msg = (
-                f"{name} is {n if s is None else tuple(s)}; so many elements are larger than the "
+                f"{name} is {n if s is None else given}; so many elements are larger than the "
                 "address space"
             )
-            raise ValueError(msg)
-        if not -ndim <= axis < ndim:
-            msg = f"axis {axis} is out of range for an operand with {ndim} dimensions"
             raise ValueError(msg)
         lengths[axis % ndim] = index(length)
     return lengths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
 
@@ -104,13 +104,12 @@ def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
 
 def _shift(x: Any, axes: int | Sequence[int] | None, *, forward: bool) -> Any:
     library = library_of(x)
-    shape = core.TensorView(x).shape
+    # NumPy's arrays may be of any element type, also of one that nothing computes with.
+    shape = x.shape if isinstance(x, np.ndarray) else core.TensorView(x).shape
     if axes is None:
         chosen = tuple(range(len(shape)))
-    elif isinstance(axes, Sequence):
-        chosen = tuple(map(index, axes))
     else:
-        chosen = (index(axes),)
+        chosen = tuple(map(index, axes)) if isinstance(axes, Iterable) else (index(axes),)
     for axis in chosen:
         if not -len(shape) <= axis < len(shape):
             msg = f"axis {axis} is out of range for an array with {len(shape)} dimensions"

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpumath._host.execution import Execution
 from gpumath.bindings import core
+from gpumath.fft._crop_or_pad import listed
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind, Norm
 from gpumath.fft._transform import transform
@@ -307,6 +308,7 @@ def _transform(
     epilog: DeviceCallable | Mapping[str, Any] | None,
     stream: Any,
 ) -> Any:
+    s = None if s is None else listed("s", s)
     if s is not None and axes is None:
         ndim = len(core.TensorView(operand).shape)
         if len(s) > ndim:

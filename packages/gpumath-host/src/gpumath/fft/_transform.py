@@ -12,7 +12,7 @@ from gpumath._host.execution import Execution
 from gpumath._host.operation import logged_execution, logger_of
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
-from gpumath.fft._crop_or_pad import lengths_of, resized
+from gpumath.fft._crop_or_pad import lengths_of, listed, resized
 from gpumath.fft._device_callable import DeviceCallable
 from gpumath.fft._make_plan import set_up
 from gpumath.fft._options import FFTDirection, FFTOptions, Kind, Norm, check_norm
@@ -101,6 +101,7 @@ def _resize(
     """Cut or pad the operand; the options for it differ where a C2R result has an odd length."""
     view = core.TensorView(operand)
     ndim = len(view.shape)
+    axes = None if axes is None else listed("axes", axes)
     lengths = lengths_of(n, s, axes, ndim)
     chosen = resolve_options(FFTOptions, options)
     last = ndim - 1 if axes is None else axes[-1] % ndim
