@@ -51,7 +51,10 @@ class Report:
             return value
         module = getattr(value, "__module__", None) or name.rpartition(".")[0]
         own = getattr(value, "__name__", name.rpartition(".")[2])
-        return self._counting(name, f"{_public(module)}.{own}", value)
+        counted = self._counting(name, f"{_public(module)}.{own}", value)
+        # Pickles name a function by these, and another process finds it there, not counted.
+        counted.__module__, _, counted.__qualname__ = name.rpartition(".")
+        return counted
 
     def _counting_class(self, name: str, value: type) -> type:
         """Return a subclass whose constructor and public methods are counted."""

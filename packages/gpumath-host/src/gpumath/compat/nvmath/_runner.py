@@ -58,6 +58,10 @@ def main(arguments: list[str]) -> int:
         # As the interpreter shows it, but without the lines that belong to this runner.
         traceback = _of_program(error.__traceback__)
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+        if isinstance(error, KeyboardInterrupt):
+            # The interpreter ends itself by the signal, which shells ask for; it has been shown.
+            sys.excepthook = lambda *_: None
+            raise
         return 1
     finally:
         if report is not None:
@@ -73,18 +77,19 @@ def _run_module(name: str, arguments: list[str]) -> None:
 
 def _run_file(file: str, arguments: list[str]) -> None:
     """Run a file in the real ``__main__``, where pickles and threads look for its names."""
+    path = os.path.abspath(file)
     try:
-        code = code_of(file)
+        code = code_of(path)
     except OSError as error:
         sys.stderr.write(f"python: can't open file {file!r}: {error.strerror}\n")
         raise SystemExit(2) from None
     sys.argv = [file, *arguments]
-    os.environ[PROGRAM] = os.path.abspath(file)
+    os.environ[PROGRAM] = path
     if not sys.flags.safe_path:
-        sys.path[0] = os.path.dirname(os.path.abspath(file))
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
     module = ModuleType("__main__")
-    module.__file__ = file
-    module.__loader__ = SourceFileLoader("__main__", file)
+    module.__file__ = path
+    module.__loader__ = SourceFileLoader("__main__", path)
     # Nobody but multiprocessing asks: it imports this in the processes that it spawns.
     module.__spec__ = ModuleSpec(_SPAWNED, None)
     vars(module)["__builtins__"] = __builtins__
@@ -92,10 +97,10 @@ def _run_file(file: str, arguments: list[str]) -> None:
     exec(code, vars(module))
 
 
-def code_of(file: str) -> CodeType:
-    """Compile the program in a file; its tracebacks name the file as it is given."""
-    with io.open_code(os.path.abspath(file)) as opened:
-        return compile(opened.read(), file, "exec", dont_inherit=True)
+def code_of(path: str) -> CodeType:
+    """Compile the program in a file, whose absolute path tracebacks name."""
+    with io.open_code(path) as opened:
+        return compile(opened.read(), path, "exec", dont_inherit=True)
 
 
 def _of_program(traceback: TracebackType | None) -> TracebackType | None:
