@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,36 @@ def test_ratio_is_to_the_fastest_other() -> None:
 def test_no_such_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--execution", "cpu", "--rows", "no such row"]) == 2
     assert "no row has 'no such row' in its name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--rounds", "0"], "--rounds: '0' is no number of at least 1"),
+        (["--threads", "-1"], "--threads: '-1' is no number of at least 1"),
+        (["--json", "/nowhere/figures.json"], "'/nowhere/figures.json' cannot be written"),
+        (["--json", "/"], "'/' cannot be written"),
+        (["--plot", "figures.txt"], r"'figures.txt' ends neither in .png nor in .svg or .pdf"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_measured(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--execution", "cpu", *arguments])
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_terminal_that_cannot_show_every_character() -> None:
+    command = [sys.executable, "-P", "-m", "gpumath.bench", "--execution", "cpu", "--rounds", "1"]
+    done = subprocess.run(
+        [*command, "--rows", "4×7×9"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert rb"| 4\xd77\xd79\xd711, (1, 2) | " in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,11 +55,14 @@ def main(arguments: list[str] | None = None) -> int:
     subjects = gpu_subjects() if execution == "cuda" else cpu_subjects(options.threads)
     timer = gpu_ms if execution == "cuda" else cpu_ms
     found = []
+    disabled = logging.root.manager.disable
     logging.disable()  # some libraries log what they refuse, which is a dash here
-    for row in with_progress(rows, "measuring"):
-        found.append((row.name, measured(row, subjects, timer, options.rounds)))
-        forget_plans(execution)
-    logging.disable(logging.NOTSET)
+    try:
+        for row in with_progress(rows, "measuring"):
+            found.append((row.name, measured(row, subjects, timer, options.rounds)))
+            forget_plans(execution)
+    finally:
+        logging.disable(disabled)
     result = _report.figures(
         found,
         title="Transforms and products",
@@ -69,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
             "python -m gpumath.bench", sys.argv[1:] if arguments is None else arguments
         ),
     )
-    print(_report.table(result))
+    _print(_report.table(result))
     if options.json:
         _report.save(options.json, result)
     if options.plot:
@@ -83,12 +87,43 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure transforms and products here, beside the libraries installed here.",
     )
     parser.add_argument("--execution", choices=("cuda", "cpu"), help="default: the GPU, if any")
-    parser.add_argument("--threads", type=int, default=core.usable_cores(), help="on the CPU")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each library")
+    parser.add_argument("--threads", type=_count, default=core.usable_cores(), help="on the CPU")
+    parser.add_argument("--rounds", type=_count, default=5, help="turns of each library")
     parser.add_argument("--rows", default="", metavar="TEXT", help="only rows with this name")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw them: .png, .svg or .pdf")
+    parser.add_argument("--json", type=_file, metavar="FILE", help="write all figures to this file")
+    parser.add_argument("--plot", type=_image, metavar="FILE", help="draw them: .png, .svg or .pdf")
     return parser
+
+
+def _count(text: str) -> int:
+    count = int(text) if text.isdecimal() else 0
+    if not 0 < count < 2**31:
+        msg = f"{text!r} is no number of at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return count
+
+
+def _file(text: str) -> Path:
+    """Return the path of a file that can be written; measuring takes minutes, which come before."""
+    path = Path(text)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        msg = f"{text!r} cannot be written"
+        raise argparse.ArgumentTypeError(msg)
+    return path
+
+
+def _image(text: str) -> Path:
+    path = _file(text)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        msg = f"{text!r} ends neither in .png nor in .svg or .pdf"
+        raise argparse.ArgumentTypeError(msg)
+    return path
+
+
+def _print(text: str) -> None:
+    """Print a text, also where not all of its characters can be shown."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def _has_gpu() -> bool:

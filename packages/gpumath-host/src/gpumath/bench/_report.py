@@ -59,7 +59,7 @@ def figures(
 
 def save(path: Path, found: Mapping[str, Any]) -> None:
     """Write figures to a file, of which docs/_extensions/plots.py makes a plot and a table."""
-    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def command_line(program: str, arguments: Sequence[str]) -> str:
