@@ -31,6 +31,7 @@ from gpumath.device._functions import fft, matmul
 from gpumath.device._kernel_functions import Accumulator, OpaqueTensor
 from gpumath.device._matmul import Matmul, compile_blas_execute
 from gpumath.device._matmul_types import (
+    MAX_ALIGNMENT,
     Alignment,
     Arrangement,
     LeadingDimension,
@@ -114,6 +115,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FFT",
     "INT_NP_TYPES",
+    "MAX_ALIGNMENT",
     "MAX_SUPPORTED_CC",
     "REAL_NP_TYPES",
     "Accumulator",

@@ -52,8 +52,6 @@ _NAMES = {
     "bindings.cublasLt.MatmulAlgo": f"{_HERE}._structs:MatmulAlgo",
     "bindings.cublasLt.MatmulHeuristicResult": f"{_HERE}._structs:MatmulHeuristicResult",
     "device.common_cuda.get_current_device_cc": "gpumath.device:current_device_sm",
-    "device.cublasdx.MAX_ALIGNMENT": "gpumath.device._matmul_types:MAX_ALIGNMENT",
-    "device.cublasdx_backend.MAX_ALIGNMENT": "gpumath.device._matmul_types:MAX_ALIGNMENT",
     # Base classes, which programs name in annotations of what takes a solver of any kind.
     "device.cusolverdx._OrthogonalFactorizerProperties": "gpumath.device._orthogonal:_Factorize",
     "device.cusolverdx._SolverProperties": "gpumath.device._solver_properties:Composed",
