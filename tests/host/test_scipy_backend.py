@@ -170,9 +170,13 @@ def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:
 
 
 def test_a_backend_can_be_pickled_and_checks_its_execution() -> None:
-    backend = pickle.loads(pickle.dumps(fft.ScipyBackend(execution={"num_threads": 1})))
-    with scipy.fft.set_backend(backend, only=True):
-        np.testing.assert_allclose(scipy.fft.fft([1.0, 2.0]), [3, -1])
+    backend = fft.ScipyBackend(execution={"num_threads": 1})
+    for _ in range(2):  # it has been set the second time
+        backend = pickle.loads(pickle.dumps(backend))
+        with scipy.fft.set_backend(backend, only=True):
+            np.testing.assert_allclose(scipy.fft.fft([1.0, 2.0]), [3, -1])
+    again = pickle.loads(pickle.dumps(backend))
+    assert vars(again) == {"_execution": {"num_threads": 1}}
     with pytest.raises(ValueError, match="'gpu'"):
         fft.ScipyBackend(execution="gpu")  # type: ignore[arg-type]
 

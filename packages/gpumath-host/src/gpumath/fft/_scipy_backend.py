@@ -64,6 +64,10 @@ class ScipyBackend:
         resolve_execution(execution, lambda: None)
         self._execution = execution
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what SciPy keeps in a backend that was set, which cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "__ua_cache__"}
+
     def __ua_function__(
         self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
