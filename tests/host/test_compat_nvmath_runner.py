@@ -185,6 +185,29 @@ def test_the_report_counts_what_the_program_called(folder: Path) -> None:
     assert "missing" not in done.stderr
 
 
+LATE = """\
+import atexit, threading, time
+import numpy as np
+import nvmath
+
+def transform():
+    time.sleep(0.2)
+    nvmath.fft.fft(np.ones(4, complex))
+
+threading.Thread(target=transform).start()
+atexit.register(transform)
+"""
+
+
+def test_the_report_waits_for_the_program_to_end(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(LATE)
+    assert "2 calls" in run("--report", "late.py", folder=tmp_path).stderr
+    for ending in ("sys.stdout.close(), sys.stderr.close()", "setattr(sys, 'stderr', None)"):
+        (tmp_path / "closing.py").write_text(f"import sys, nvmath\n{ending}\n")
+        done = run("--report", "closing.py", folder=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("how", [("program.py",), ("-m", "program")])
 def test_a_traceback_begins_with_the_program(folder: Path, how: tuple[str, ...]) -> None:
     done = run("--report", *how, "--fail", folder=folder)

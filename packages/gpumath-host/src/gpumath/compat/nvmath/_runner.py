@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import runpy
 import sys
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 
@@ -40,12 +42,13 @@ def main(arguments: list[str]) -> int:
     if rest[0].startswith("-") and not is_module:
         sys.stderr.write(f"{_USAGE}\n{rest[0]!r} is no option; options come before the program\n")
         return 2
-    report = None
     if has_report:
         from gpumath.compat.nvmath._report import Report
 
         report = Report()
         _facade.set_observer(report.observe)
+        # The program's other threads, and what it registers itself, come before.
+        atexit.register(_show, report)
     install()
     try:
         if is_module:
@@ -63,11 +66,15 @@ def main(arguments: list[str]) -> int:
             sys.excepthook = lambda *_: None
             raise
         return 1
-    finally:
-        if report is not None:
-            sys.stdout.flush()
-            sys.stderr.write(f"{report}\n")
     return 0
+
+
+def _show(report: object) -> None:
+    """Write the report below all that the program wrote, which may have closed its outputs."""
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stdout.flush()
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(f"{report}\n")
 
 
 def _run_module(name: str, arguments: list[str]) -> None:
