@@ -93,7 +93,71 @@ fn id(algorithm: &FoundAlgorithm) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+
+    use super::super::route::Demands;
     use super::*;
+    use crate::matmul::{AlgorithmSearch, Epilog, MatmulRequest};
+    use crate::operation::{Execution, Request};
+    use crate::tensor::{Layout, MemoryLocation, TensorView};
+
+    /// The preference for a batch of products of `[rows, columns, depth]`, in C order.
+    fn preference(
+        request: &MatmulRequest,
+        dtype: DType,
+        batch: i64,
+        [rows, columns, depth]: [i64; 3],
+    ) -> Option<Preference> {
+        let device = MemoryLocation::Device(0);
+        let views = [[batch, rows, depth], [batch, depth, columns]].map(|shape| TensorView {
+            ptr: 0x1_0000,
+            dtype,
+            layout: Layout::contiguous(&shape),
+            device,
+            readonly: false,
+        });
+        let execution = Execution::Cuda { device: 0 };
+        let problem = request.problem(&views.each_ref(), execution).unwrap();
+        Preference::of(&problem, &Route::of(&problem, Demands::Documented).unwrap())
+    }
+
+    #[test]
+    fn what_is_preferred_for_which_products() {
+        use DType::{Complex64, Complex128, Float16, Float32, Float64};
+        use Preference::{Outer, Workspace};
+        let plain = MatmulRequest::default();
+        for (dtype, batch, shape, expected) in [
+            (Float16, 1, [2048, 2047, 1], Some(Outer)),
+            (Float32, 1, [2048, 2047, 1], Some(Outer)),
+            // As many results as are computed faster in tiles: in one matrix, or in several.
+            (Float16, 1, [2048, 2048, 1], None),
+            (Float16, 4, [1024, 1024, 1], None),
+            (Float16, 3, [1024, 1024, 1], Some(Outer)),
+            (Float32, 1, [2048, 2048, 1], Some(Workspace(0))),
+            // Sums, short ones and others.
+            (Float16, 1, [500, 300, 2], None),
+            (Float32, 1, [500, 300, 64], Some(Workspace(0))),
+            (Complex64, 1, [500, 300, 64], Some(Workspace(0))),
+            (Float32, 1, [500, 300, 65], None),
+            (Complex64, 1, [500, 300, 65], None),
+            (Complex128, 1, [500, 300, 64], None),
+            (Float64, 1, [50, 30, 64], Some(Workspace(40 * 50 * 30 * 8))),
+            (Float64, 7, [50, 30, 9000], Some(Workspace(40 * 7 * 50 * 30 * 8))),
+        ] {
+            let found = preference(&plain, dtype, batch, shape);
+            assert_eq!(found, expected, "{dtype} {batch} {shape:?}");
+        }
+        // An epilog leaves the short sums, and a choice of the user's leaves nothing.
+        let relu = MatmulRequest { epilog: Epilog::Relu, ..MatmulRequest::default() };
+        assert_eq!(preference(&relu, Float16, 1, [500, 300, 1]), None);
+        assert_eq!(preference(&relu, Float32, 1, [500, 300, 1]), Some(Workspace(0)));
+        assert_eq!(preference(&relu, Float64, 1, [500, 300, 9]), None);
+        let search = AlgorithmSearch { sm_count_target: 8, ..AlgorithmSearch::default() };
+        let chosen = MatmulRequest { search, ..MatmulRequest::default() };
+        for dtype in [Float16, Float32, Float64] {
+            assert_eq!(preference(&chosen, dtype, 1, [50, 30, 1]), None);
+        }
+    }
 
     #[test]
     fn the_first_one_that_is_preferred_is_the_first_of_all() {
