@@ -27,6 +27,7 @@ def bundled(package: str) -> str:
 def test_openblas(package: str) -> None:
     settings = {VARIABLE: bundled(package), "OPENBLAS_NUM_THREADS": "2"}
     assert in_fresh_process("blas_library.products", settings=settings) == "openblas"
+    assert in_fresh_process("blas_library.nan_times_zero", settings=settings) == 0
     before, after = in_fresh_process("blas_library.threads", settings=settings)
     assert before == after
 
@@ -34,12 +35,15 @@ def test_openblas(package: str) -> None:
 def test_mkl() -> None:
     if not [*Path(sys.prefix).glob("lib/libmkl_rt.so.*")]:
         pytest.skip("MKL is not in this environment")
-    assert in_fresh_process("blas_library.products", settings={VARIABLE: "mkl"}) == "mkl"
+    settings = {VARIABLE: "mkl"}
+    assert in_fresh_process("blas_library.products", settings=settings) == "mkl"
+    assert in_fresh_process("blas_library.nan_times_zero", settings=settings) == 0
 
 
 def test_the_embedded_engine_can_be_asked_for() -> None:
     settings = {VARIABLE: "embedded", "NVMATH_BLAS_CPU_LIBRARY": "/no/such.so"}
     assert in_fresh_process("blas_library.products", settings=settings) == "embedded"
+    assert in_fresh_process("blas_library.nan_times_zero", settings=settings) == 0
 
 
 @pytest.mark.parametrize("asked", ["/no/such/libopenblas.so.0", "no-such-library", "libm.so.6"])

@@ -47,6 +47,21 @@ def products() -> Any:
     return engine
 
 
+def nan_times_zero() -> Any:
+    """Return in how many elements NaN has got lost that NumPy has."""
+    lost = 0
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        for rows, depth, columns in [*SIZES, (3, 4, 5), (300, 300, 300)]:
+            a, b = np.ones((rows, depth), dtype), np.ones((depth, columns), dtype)
+            a[rows // 2, depth // 3] = np.nan
+            b[depth // 2, columns // 3] = np.nan
+            for beta in (None, 2):
+                c = None if beta is None else np.ones((rows, columns), dtype)
+                found = np.isnan(linalg.matmul(a, b, c, alpha=0, beta=beta))
+                lost += int((found != np.isnan(0 * (a @ b))).sum())
+    return lost
+
+
 def threads() -> Any:
     """Return how many threads the library of the environment has before and after a product."""
     library = ctypes.CDLL(os.environ["GPUMATH_BLAS_CPU_LIBRARY"])

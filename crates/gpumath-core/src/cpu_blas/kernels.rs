@@ -72,7 +72,9 @@ pub(super) unsafe fn multiply_add<T: Number>(
         if is_small && multiply_without_gemm(product) {
             return;
         }
-        if let Ok(Some(library)) = library()
+        // Libraries do not read the factors if alpha is 0, so they would lose NaN and infinity.
+        if alpha != T::ZERO
+            && let Ok(Some(library)) = library()
             && library.multiply(product)
         {
             return;
