@@ -39,6 +39,12 @@ def test_operands_that_no_memory_holds() -> None:
     assert len(result_of(start("cpu_limits.operands_that_no_memory_holds", timeout=60))) == 9
 
 
+def test_factors_that_no_memory_holds() -> None:
+    text, outcome = result_of(start("cpu_limits.factors_that_no_memory_holds", timeout=60))
+    assert "a factor in a wider type needs" in text
+    assert outcome == "interrupted"
+
+
 @pytest.mark.parametrize("what", ["matmul", "fft"])
 def test_signals_end_long_work(what: str) -> None:
     undone, works_again = result_of(start("cpu_limits.interrupted", what))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpumath import fft, linalg
+from gpumath.linalg import advanced
 from tests.programs.support.entry import main
 
 MEBIBYTE = 1 << 20
@@ -63,6 +64,33 @@ def operands_that_no_memory_holds() -> Any:
             except MemoryError as error:
                 found.append(str(error))
     return found
+
+
+def factors_that_no_memory_holds() -> Any:
+    """Multiply factors that are one element, again and again; return what is raised."""
+    # More elements than 64 bits count, if each entry of the batch had its own.
+    halves = np.lib.stride_tricks.as_strided(np.ones(8, "f2"), (8, 1, 1, 1 << 43), (2, 0, 0, 0))
+    column = np.broadcast_to(np.float16(1), (1, 1 << 18, 1 << 43, 1))
+    try:
+        advanced.matmul(halves, column)
+    except MemoryError as error:
+        found = str(error)
+
+    class InterruptError(Exception):
+        pass
+
+    def handle(*_: Any) -> None:
+        raise InterruptError
+
+    # As many multiplications as 64 bits count as 0; the signal ends them.
+    signal.signal(signal.SIGALRM, handle)
+    left = np.broadcast_to(np.float32(1), (1 << 12, 1 << 40))
+    signal.setitimer(signal.ITIMER_REAL, 0.3, 0.3)
+    try:
+        linalg.matmul(left, left.T, execution=linalg.ExecutionCPU(num_threads=1))
+    except InterruptError:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return found, "interrupted"
 
 
 def interrupted(what: str) -> Any:

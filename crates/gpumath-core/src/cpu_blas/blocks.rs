@@ -63,7 +63,7 @@ impl<T: Number> Block<T> {
         let is_whole = self.depth <= depth_at_once(rows.max(columns));
         let is_in_place =
             structure == Structure::General && is_whole && self.product().is_computed_in_place();
-        !is_in_place && rows * columns * self.depth > TINY
+        !is_in_place && (rows * columns).saturating_mul(self.depth) > TINY
     }
 
     /// Computes the block, unless the loop is over before.

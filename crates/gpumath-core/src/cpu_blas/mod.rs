@@ -303,7 +303,8 @@ impl Batch {
             are_both_cut: is_general,
         };
         self.cut = uncut.cut(shares);
-        let work = rows * columns * depth.max(1);
+        // A factor may be one element, again and again, and the depth greater than any memory.
+        let work = rows.saturating_mul(columns).saturating_mul(depth.max(1));
         let is_plain = self.structures == [Structure::General; 2] && !self.has_addend;
         if is_plain && shares == 1 && work <= kernels::SMALL {
             self.run = (WORK_OF_A_RUN / work).min(self.longest_run());

@@ -162,7 +162,9 @@ impl CpuMatmul {
         let is_shared = is_shared(&self.geometry, matrix);
         let entries = if is_shared { 1 } else { self.geometry.batch.count() };
         let [rows, columns] = extents.map(|extent| extent as usize);
-        let mut wide = zeroed::<T>(entries * rows * columns, "a factor in a wider type")?;
+        // A factor may be one element, again and again, and more of them than any memory holds.
+        let count = entries.saturating_mul(rows).saturating_mul(columns);
+        let mut wide = zeroed::<T>(count, "a factor in a wider type")?;
         let (first, read) = (SyncPtr::new(wide.as_mut_ptr()), reader(dtype));
         let from = Elements::of(&self.geometry, matrix, address, dtype);
         parallel_for(self.threads, entries * rows, |mut lines| {
