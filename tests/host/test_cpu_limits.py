@@ -34,6 +34,16 @@ def test_products_with_little_memory() -> None:
     assert outcomes[-1] == "done"
 
 
+@pytest.mark.parametrize("library", ["embedded", None])
+def test_small_stacks(monkeypatch: pytest.MonkeyPatch, library: str | None) -> None:
+    """Threads of Python may have stacks of any size; those of other programs have 128 KiB."""
+    if library is not None:
+        monkeypatch.setenv("GPUMATH_BLAS_CPU_LIBRARY", library)
+    count, wrong = result_of(start("small_stacks.right_on_a_small_stack", 96))
+    assert count > 300
+    assert wrong == {}
+
+
 def test_operands_that_no_memory_holds() -> None:
     """An operand may be one element, again and again."""
     assert len(result_of(start("cpu_limits.operands_that_no_memory_holds", timeout=60))) == 9

@@ -1,11 +1,13 @@
 //! Products with few rows or few columns, whose sums are long: every element of the result is a
 //! dot product of a row of the left factor and a column of the right one.
 
+use std::mem::MaybeUninit;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::matrix::Matrix;
 use super::number::Number;
-use super::room::Room;
+use super::room::with_large_room;
 use super::tile::{Product, store};
 use super::vector::load;
 
@@ -31,22 +33,26 @@ impl<T: Number> Product<T> {
             arch.dispatch(Dots { product: Self { b: right, ..self }, is_conjugated });
             return;
         }
-        // SAFETY: the caller guarantees the same.
-        unsafe { self.compute_dots_of_copies(arch, right, is_conjugated) };
+        with_large_room::<T>(COPIED, |room| {
+            // SAFETY: the caller guarantees the same.
+            unsafe { self.compute_dots_of_copies(arch, right, is_conjugated, room) };
+        });
     }
 
-    /// Computes with copies of the right factor's columns. It is a function of its own because its
-    /// room is large: whoever enters it touches all pages of the room.
+    /// Computes with copies of the right factor's columns.
     ///
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).
-    #[inline(never)]
-    unsafe fn compute_dots_of_copies(self, arch: Arch, right: Matrix, is_conjugated: bool) {
+    unsafe fn compute_dots_of_copies(
+        self,
+        arch: Arch,
+        right: Matrix,
+        is_conjugated: bool,
+        room: &mut [MaybeUninit<T>],
+    ) {
         let [rows, columns, depth] = self.shape;
-        let mut room = Room::<COPIED>::new();
-        let room = room.numbers::<T>();
         let gap = GAP / size_of::<T>();
-        let width = (room.len() / (DEPTH + gap)).min(columns);
+        let width = (room.len() / (DEPTH + gap)).min(columns).max(1);
         let most = (room.len() / width - gap).min(depth.max(1));
         let copy = Matrix {
             first: room.as_mut_ptr() as usize,
@@ -185,6 +191,53 @@ fn add_products<T: Number, S: Simd, const M: usize, const N: usize>(
         let left = read(row.wrapping_add(at));
         for (sum, &right) in sums.iter_mut().zip(&right) {
             *sum = T::multiply_add(simd, left, right, *sum);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::room::LEAST;
+    use super::*;
+
+    /// Computes with so much room, from small integers, whose products are exact.
+    fn product_in<T: Number>(room: usize, shape: [usize; 3]) -> Vec<T> {
+        let [rows, columns, depth] = shape;
+        let numbers = |count: usize, seed: usize| -> Vec<T> {
+            let number = |index: usize| ((index + seed) * 7919 % 17) as f64 - 8.0;
+            (0..count).map(|index| T::from_parts([number(index), number(index + 5)])).collect()
+        };
+        let (a, b) = (numbers(rows * depth, 1), numbers(depth * columns, 3));
+        let mut out = vec![T::ZERO; rows * columns];
+        let matrix = |first: usize, width: usize| Matrix {
+            first,
+            steps: [width as isize, 1],
+            is_conjugated: false,
+        };
+        let right = matrix(b.as_ptr() as usize, columns);
+        let product = Product {
+            shape,
+            alpha: T::ONE,
+            a: matrix(a.as_ptr() as usize, depth),
+            b: right,
+            beta: None,
+            out: matrix(out.as_mut_ptr() as usize, columns),
+        };
+        let mut room = vec![MaybeUninit::uninit(); room / size_of::<T>()];
+        // SAFETY: the vectors have so many elements.
+        unsafe { product.compute_dots_of_copies(Arch::new(), right, false, &mut room) };
+        out
+    }
+
+    #[test]
+    fn little_room_is_enough() {
+        use rustfft::num_complex::Complex;
+        for shape in [[4, 4, 5000], [3, 5, 2049], [8, 1, 700]] {
+            let [least, most] = [LEAST, COPIED].map(|bytes| product_in::<f32>(bytes, shape));
+            assert_eq!(least, most);
+            let [least, most] =
+                [LEAST, COPIED].map(|bytes| product_in::<Complex<f64>>(bytes, shape));
+            assert_eq!(least, most);
         }
     }
 }

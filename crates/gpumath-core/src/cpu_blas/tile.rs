@@ -12,11 +12,11 @@ use super::kernels::TINIEST;
 use super::matrix::Matrix;
 use super::number::{Number, has_fast_masks};
 use super::panel::Panel;
-use super::room::Room;
+use super::room::{LEAST, Room, with_large_room};
 use super::transpose::Transposition;
 
-/// Bytes of a right factor that are copied at a time: of most products, for which more would take
-/// long to put on the stack, and of large ones.
+/// Bytes of a right factor that are copied at a time: of most products, and of large ones. Sums that
+/// are collected have as much room as the former.
 const COPIED: usize = 1 << 14;
 const MOST_COPIED: usize = 48 << 10;
 
@@ -113,26 +113,21 @@ impl<T: Number> Product<T> {
             }
             return;
         }
-        // SAFETY: the caller guarantees the same.
-        unsafe {
-            if self.out.steps[1] == 1 || rows * columns * depth <= TINIEST {
-                self.compute_side_by_side(arch);
-            } else {
-                self.compute_collected(arch);
-            }
+        if self.out.steps[1] == 1 || rows * columns * depth <= TINIEST {
+            // SAFETY: the caller guarantees the same.
+            return unsafe { self.compute_side_by_side(arch) };
         }
+        // SAFETY: likewise.
+        with_large_room(COPIED, |room| unsafe { self.compute_collected(room, arch) });
     }
 
-    /// Computes sums and collects them side by side, before they are stored: single elements would
-    /// take long to store.
+    /// Computes sums and collects them side by side in some room, before they are stored: single
+    /// elements would take long to store.
     ///
     /// # Safety
     /// As for [`Self::compute_in_tiles`].
-    #[inline(never)]
-    unsafe fn compute_collected(self, arch: Arch) {
+    unsafe fn compute_collected(self, numbers: &mut [MaybeUninit<T>], arch: Arch) {
         let [rows, columns, depth] = self.shape;
-        let mut room = Room::<COPIED>::new();
-        let numbers = room.numbers::<T>();
         let width = (numbers.len() / rows.max(FEW_ROWS)).max(PANEL);
         let height = numbers.len() / width;
         let (first, steps) = (numbers.as_mut_ptr() as usize, [width as isize, 1]);
@@ -204,17 +199,17 @@ impl<T: Number> Product<T> {
 
     /// Computes in tiles, whatever the extents.
     fn compute_tiles(self, arch: Arch) {
-        #[inline(never)]
-        fn with_large_copies<T: Number>(product: Product<T>, arch: Arch) {
-            let mut room = Room::<MOST_COPIED>::new();
-            arch.dispatch(Tiles { product, run: Run::ONE, copy: room.numbers() });
+        let [rows, columns, depth] = self.shape;
+        if rows * columns * depth <= TINIEST {
+            // To ask the thread for room would take as long as the product.
+            let mut room = Room::<LEAST>::new();
+            arch.dispatch(Tiles { product: self, run: Run::ONE, copy: room.numbers() });
+            return;
         }
-        let [_, columns, depth] = self.shape;
-        if self.span_of_right_rows() > FAR || columns * depth * size_of::<T>() > COPIED {
-            return with_large_copies(self, arch);
-        }
-        let mut room = Room::<COPIED>::new();
-        arch.dispatch(Tiles { product: self, run: Run::ONE, copy: room.numbers() });
+        let is_large = self.span_of_right_rows() > FAR || columns * depth * size_of::<T>() > COPIED;
+        with_large_room(if is_large { MOST_COPIED } else { COPIED }, |copy| {
+            arch.dispatch(Tiles { product: self, run: Run::ONE, copy });
+        });
     }
 
     /// Computes a run of small products, of which this one is the first, in tiles.
@@ -223,15 +218,15 @@ impl<T: Number> Product<T> {
     /// As for [`multiply_run`](super::kernels::multiply_run).
     pub(super) unsafe fn compute_run_in_tiles(mut self, arch: Arch, run: Run) {
         if self.out.steps[1] != 1 && self.shape.iter().product::<usize>() > TINIEST {
-            for _ in 0..run.count {
-                // SAFETY: the caller guarantees the same.
-                unsafe { self.compute_collected(arch) };
-                self.move_by(run);
-            }
-            return;
+            return with_large_room(COPIED, |room| {
+                for _ in 0..run.count {
+                    // SAFETY: the caller guarantees the same.
+                    unsafe { self.compute_collected(room, arch) };
+                    self.move_by(run);
+                }
+            });
         }
-        let mut room = Room::<COPIED>::new();
-        arch.dispatch(Tiles { product: self, run, copy: room.numbers() });
+        with_large_room(COPIED, |copy| arch.dispatch(Tiles { product: self, run, copy }));
     }
 
     /// Computes with so much of the depth at once: the lines of a factor may be far apart.

@@ -1,5 +1,5 @@
-//! Work memory of transforms on the CPU. Each thread keeps small buffers for its next transform,
-//! and the process keeps one large buffer.
+//! Work memory of transforms and products on the CPU. Each thread keeps small buffers for the next
+//! one, and the process keeps one large buffer.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
