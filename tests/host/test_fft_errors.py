@@ -31,7 +31,7 @@ OPERANDS = [
     (fft.fft, None, r"builtins\.NoneType; a NumPy array"),
     (fft.fft, Unknown(), r"Unknown; a NumPy array"),
     (fft.fft, np.complex64(1), r"numpy\.complex64; a NumPy array"),
-    (fft.fft, np.ma.ones(4, np.complex64), "masked array, and a transform would ignore its mask"),
+    (fft.fft, np.ma.ones(4, np.complex64), "masked array, and its mask would be ignored"),
     (fft.fft, np.ones(4), "needs a complex operand, and this one is float64; use rfft"),
     (fft.ifft, np.ones(4, np.float32), "needs a complex operand, and this one is float32"),
     (fft.irfft, np.ones(4), "needs a complex operand, and this one is float64"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpumath import linalg
 from gpumath.bindings import core, cublasLt
 from gpumath.linalg import advanced
 
@@ -75,6 +76,9 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     ((A, B), {"options": {"inplace": True}}, ValueError, "there is no c"),
     ((A, B), {"options": {"inplace": 1}}, ValueError, "inplace is 1"),
     ((A, B), {"options": {"device_id": -1}}, ValueError, "device_id is -1"),
+    ((A, B), {"options": {"device_id": 2**31}}, ValueError, r"an int below 2\*\*31"),
+    ((A, B), {"options": {"sm_count_target": 2**70}}, ValueError, r"an int below 2\*\*31"),
+    ((A, B), {"preferences": {"limit": 2**31}}, ValueError, r"an int below 2\*\*31"),
     ((A, B), {"options": {"block_scaling": True}}, ValueError, "but a is of float64"),
     (
         (A, B),
@@ -93,7 +97,9 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     ((A, B), {"quantization_scales": {"a": 1.0}}, ValueError, "scale of a is given"),
     ((A, B), {"quantization_scales": 1}, TypeError, "quantization_scales is a int"),
     ((A, B), {"qualifiers": np.zeros(3)}, ValueError, "matrix_qualifiers_dtype"),
-    ((A, B.tolist()), {}, ValueError, "list"),
+    ((A, B.tolist()), {}, ValueError, r"b is a builtins\.list"),
+    ((A, np.ma.array(B)), {}, ValueError, "b is a NumPy masked array"),
+    ((3.0, B), {}, ValueError, r"a is a builtins\.float"),
     ((A, memoryview(B)), {}, ValueError, "b is of the library any other array class"),
     ((A, B), {"algorithm": 1}, TypeError, "algorithm is a int"),
 ]
@@ -169,9 +175,74 @@ def test_phases() -> None:
     np.testing.assert_allclose(product.execute(), 3 * A @ B, atol=1e-12)
     product.free()
     product.free()
-    for freed in (product.execute, product.plan, product.release_operands, product.__enter__):
+    for freed in (
+        *(product.execute, product.plan, product.release_operands, product.__enter__),
+        *(product.reset_operands, product.reset_operands_unchecked),
+    ):
         with pytest.raises(state, match="is freed"):
             freed()
+
+
+def test_other_operands_before_planning() -> None:
+    with advanced.Matmul(A, B) as product:
+        product.reset_operands(a=2 * A)
+        product.reset_operands(b=B[:, :2], alpha=3)
+        product.plan()
+        np.testing.assert_allclose(product.execute(), 6 * A @ B[:, :2], atol=1e-12)
+    with advanced.Matmul(A, B) as product:
+        product.release_operands()
+        with pytest.raises(ValueError, match="operands were released"):
+            product.reset_operands(a=A)
+        with pytest.raises(ValueError, match="operands were released"):
+            product.reset_operands_unchecked(b=B)
+        product.reset_operands(a=3 * A, b=B)
+        product.plan()
+        np.testing.assert_allclose(product.execute(), 3 * A @ B, atol=1e-12)
+
+
+def test_refused_operands_leave_those_before() -> None:
+    other = np.ones_like(A)
+    with advanced.Matmul(A, B, alpha=2) as product:
+        product.plan()
+        refused: list[dict[str, Any]] = [
+            *({"alpha": number} for number in ("x", 1j, 10**5000)),
+            {"b": "x"},
+        ]
+        misfits: list[dict[str, Any]] = [{"b": B[:3]}, {"c": np.ones((3, 5)), "beta": 1}]
+        cases = [(product.reset_operands, keywords) for keywords in refused + misfits]
+        cases += [(product.reset_operands_unchecked, keywords) for keywords in refused]
+        for reset, keywords in cases:
+            with pytest.raises((ValueError, TypeError)):
+                reset(a=other, **keywords)
+            np.testing.assert_allclose(product.execute(), 2 * A @ B, atol=1e-12)
+            result = product.execute(out=np.empty((3, 5)))
+            np.testing.assert_allclose(result, 2 * A @ B, atol=1e-12)
+
+
+def test_numbers_are_of_the_type_that_is_computed_in() -> None:
+    c = np.ones((3, 5))
+    integers = np.arange(12, dtype=np.int8).reshape(3, 4)
+    for arguments, numbers, match in (
+        ((A, B), {"alpha": 1j}, r"alpha is 0\+1j, but .* real numbers"),
+        ((A, B, c), {"beta": complex(2, np.nan)}, r"beta is 2.*, but .* real numbers"),
+        ((A, B), {"alpha": 10**5000}, "alpha is .* too large for float64"),
+        ((A + 0j, B + 0j, c + 0j), {"beta": -(10**400)}, "beta is .* too large for float64"),
+        ((integers, integers.T), {"alpha": 0.5}, "alpha is 0.5, but .* an integer of 32 bits"),
+        ((integers, integers.T), {"alpha": 2**31}, "an integer of 32 bits"),
+        ((integers, integers.T), {"alpha": np.nan}, "alpha is NaN, but .* integer"),
+    ):
+        for make in (advanced.matmul, advanced.Matmul):
+            with pytest.raises(ValueError, match=match):
+                make(*arguments, **numbers)
+    product = integers.astype(int) @ integers.T
+    np.testing.assert_array_equal(advanced.matmul(integers, integers.T, alpha=-3.0), -3 * product)
+    options = {"result_type": "float32"}
+    halves = advanced.matmul(integers, integers.T, alpha=0.5, options=options)
+    np.testing.assert_array_equal(halves, product / 2)
+    with pytest.raises(ValueError, match=r"alpha is .* too large for float64"):
+        linalg.matmul(A, B, alpha=10**400)
+    with pytest.raises(ValueError, match=r"beta is .* too large for float64"):
+        linalg.matmul([A], [B], [c], alpha=[1], beta=[10**400])
 
 
 def test_a_refused_plan_leaves_the_one_before() -> None:

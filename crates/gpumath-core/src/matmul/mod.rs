@@ -13,6 +13,7 @@ mod types;
 
 use crate::error::{Error, Result};
 use crate::operation::{Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
+use crate::tensor::DType;
 
 pub use cublaslt::FoundAlgorithm;
 pub use epilog::{AuxKind, Epilog};
@@ -39,8 +40,8 @@ pub fn copies(plan: &MatmulPlan) -> usize {
     plan.engine().map_or(0, |engine| engine.copies())
 }
 
-/// What an execution of a product takes besides its operands: complex numbers, of which real
-/// products use the real part.
+/// What an execution of a product takes besides its operands: complex numbers. They must be real
+/// for real products, and integers for products in integers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MatmulArguments {
     /// What the product is multiplied by.
@@ -54,6 +55,27 @@ impl MatmulArguments {
     #[must_use]
     pub fn ignores_addend(&self) -> bool {
         self.beta.iter().all(|&part| part == 0.0)
+    }
+
+    /// Returns `InvalidValue` if a number is none of the type that it would be converted to.
+    fn check(self, scale: DType) -> Result<()> {
+        for (name, [real, imaginary]) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if imaginary != 0.0 && !scale.is_complex() {
+                return Err(Error::InvalidValue(format!(
+                    "{name} is {real}{imaginary:+}j, but the product is of real numbers; give a \
+                     real number, or convert the operands to a complex type"
+                )));
+            }
+            let range = f64::from(i32::MIN)..=f64::from(i32::MAX);
+            let is_integer = real.fract() == 0.0 && range.contains(&real);
+            if scale == DType::Int32 && !is_integer {
+                return Err(Error::InvalidValue(format!(
+                    "{name} is {real}, but the product is computed in int32, so an integer of 32 \
+                     bits is needed; give one, or another result_type, for which float32 is used"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -147,6 +169,10 @@ impl Operation for Matmul {
                     .into(),
             )),
         }
+    }
+
+    fn check_arguments(problem: &MatmulProblem, arguments: MatmulArguments) -> Result<()> {
+        arguments.check(problem.types.scale)
     }
 
     fn plan_cache() -> &'static PlanCache<Self> {

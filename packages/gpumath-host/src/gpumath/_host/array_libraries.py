@@ -124,10 +124,10 @@ class _Other:
         raise ValueError(msg)
 
 
-def library_of(operand: object) -> ArrayLibrary:
-    """Find the array library of an operand; ValueError if there is none."""
+def library_of(operand: object, name: str = "the operand") -> ArrayLibrary:
+    """Find the array library of an operand; ValueError, which names it, if there is none."""
     library = _BY_CLASS.get(type(operand))
-    return library if library is not None else _find(operand)
+    return library if library is not None else _find(operand, name)
 
 
 # Filled by the first operand of each class.
@@ -148,14 +148,14 @@ _OTHER = _Other()
 _PROTOCOLS = ("__dlpack_c_exchange_api__", "__dlpack__", "__cuda_array_interface__")
 
 
-def _find(operand: object) -> ArrayLibrary:
+def _find(operand: object, name: str) -> ArrayLibrary:
     operand_class = type(operand)
     for base in operand_class.__mro__:
         key = base.__module__.partition(".")[0], base.__name__
         if key == ("numpy", "MaskedArray"):
             msg = (
-                "the operand is a NumPy masked array, and a transform would ignore its mask; "
-                "pass operand.filled(value) or operand.data"
+                f"{name} is a NumPy masked array, and its mask would be ignored; pass its "
+                "filled(value) or its data"
             )
             raise ValueError(msg)
         if key == ("numpy", "generic"):
@@ -165,9 +165,9 @@ def _find(operand: object) -> ArrayLibrary:
     else:
         if any(hasattr(operand_class, name) for name in _PROTOCOLS) or _has_buffer(operand):
             return _remember(operand_class, _OTHER)
-    name = f"{operand_class.__module__}.{operand_class.__qualname__}"
+    described = f"{operand_class.__module__}.{operand_class.__qualname__}"
     msg = (
-        f"the operand is a {name}; a NumPy array, a CuPy array, a PyTorch tensor, or an object "
+        f"{name} is a {described}; a NumPy array, a CuPy array, a PyTorch tensor, or an object "
         "with __dlpack__, __cuda_array_interface__ or the buffer protocol is accepted. Convert it "
         "first, for example with numpy.asarray()"
     )

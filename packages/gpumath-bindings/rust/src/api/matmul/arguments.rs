@@ -8,6 +8,8 @@ use pyo3::type_object::PyTypeInfo;
 use pyo3::types::{PyComplex, PyDict, PyFloat, PyInt, PyString};
 use smallvec::SmallVec;
 
+use crate::api::operation::arguments::without_overflow;
+
 /// The keys of inputs other than `a`, `b` and `c`.
 const INPUT_KEYS: [(&str, InputRole); 8] = [
     ("bias", InputRole::Bias),
@@ -79,7 +81,7 @@ pub(super) fn scalars(
 /// Reads a number, also of other libraries, as its real and imaginary parts.
 fn scalar(name: &str, number: &Bound<'_, PyAny>) -> PyResult<[f64; 2]> {
     if number.is_exact_instance_of::<PyFloat>() || number.is_exact_instance_of::<PyInt>() {
-        return Ok([number.extract()?, 0.0]);
+        return Ok([number.extract().map_err(|error| without_overflow(name, number, error))?, 0.0]);
     }
     let refused = || -> PyResult<PyErr> {
         Ok(PyTypeError::new_err(format!("{name} is {}; a number is needed", number.repr()?)))
@@ -93,7 +95,7 @@ fn scalar(name: &str, number: &Bound<'_, PyAny>) -> PyResult<[f64; 2]> {
             Ok([complex.getattr("real")?.extract()?, complex.getattr("imag")?.extract()?])
         }
         Err(error) if error.is_instance_of::<PyTypeError>(py) => Err(refused()?),
-        Err(error) => Err(error),
+        Err(error) => Err(without_overflow(name, number, error)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gpumath_core::matmul::{
     AlgorithmSearch, ChosenTypes, Matmul, MatmulPlan, MatmulProblem, MatmulRequest,
 };
-use gpumath_core::operation::Problem;
+use gpumath_core::operation::{Operation, Problem};
 use gpumath_core::tensor::DType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -338,6 +338,29 @@ impl PyMatmulPlan {
         PyTuple::new(py, keys(self.problem()))
     }
 
+    /// Raise unless `run` takes these numbers.
+    ///
+    /// Parameters
+    /// ----------
+    /// alpha, beta : number or None
+    ///     As for `run`.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     One is no number.
+    /// ValueError
+    ///     One has an imaginary part, but the operands are real; or is no integer, but the product
+    ///     is computed in integers.
+    fn check_scalars(
+        &self,
+        py: Python<'_>,
+        alpha: Option<&Bound<'_, PyAny>>,
+        beta: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        Matmul::check_arguments(self.problem(), scalars(alpha, beta)?).or_raise(py)
+    }
+
     /// Multiply `a` and `b`.
     ///
     /// Parameters
@@ -370,7 +393,7 @@ impl PyMatmulPlan {
     /// Raises
     /// ------
     /// ValueError
-    ///     An array does not fit the plan.
+    ///     An array or a number does not fit the plan.
     /// InvalidStateError
     ///     The stream is captured into a graph, and `blocking` is asked for or the operands are in
     ///     host memory.

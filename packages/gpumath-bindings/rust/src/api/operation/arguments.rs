@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use gpumath_core::device::Devices;
 use gpumath_core::operation::{Execution, usable_cores};
 use gpumath_core::tensor::{Dims, MemoryLocation};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
@@ -122,4 +122,17 @@ pub(crate) fn axes(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Dims>> {
             Err(refusal)
         }
     }
+}
+
+/// Returns a `ValueError` with the argument's name instead of the `OverflowError` for an integer
+/// that no float64 is near to; any other error as it is.
+pub(crate) fn without_overflow(name: &str, number: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyOverflowError>(number.py()) {
+        return error;
+    }
+    // Python writes no integers of thousands of digits.
+    PyValueError::new_err(format!(
+        "{name} is a number that is too large for float64; give one of at most {:e}",
+        f64::MAX
+    ))
 }

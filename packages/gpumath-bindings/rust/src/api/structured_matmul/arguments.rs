@@ -5,6 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
 
+use crate::api::operation::arguments::without_overflow;
 use crate::once::intern;
 
 /// What the host library says of a matrix: abbreviation, whether it is conjugated, and the numbers
@@ -69,7 +70,7 @@ pub(super) fn scalars(
 fn number(name: &str, given: &Bound<'_, PyAny>) -> PyResult<[f64; 2]> {
     let py = given.py();
     if given.is_instance_of::<PyFloat>() || given.is_exact_instance_of::<PyInt>() {
-        return Ok([given.extract()?, 0.0]);
+        return Ok([given.extract().map_err(|error| without_overflow(name, given, error))?, 0.0]);
     }
     if let Ok(complex) = given.cast::<PyComplex>() {
         use pyo3::types::PyComplexMethods;

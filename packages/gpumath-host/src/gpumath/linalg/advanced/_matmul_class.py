@@ -93,7 +93,7 @@ class Matmul(PlannedProduct):
         if stream is not None:
             core.stream_handle(stream)
         chosen = resolve_options(MatmulOptions, options)
-        self._arrays = Operands(library_of(a))
+        self._arrays = Operands(library_of(a, "a"))
         self._arrays.qualify(qualifiers)
         self._arrays.set_factors(a, b)
         self._arrays.set_addend(c, alpha, beta)
@@ -123,6 +123,8 @@ class Matmul(PlannedProduct):
             self._logger.warning("beta is ignored: there is no c")
         # What is wrong with the operands is said now, before a GPU is asked for anything.
         self._plan = self._make_plan(limit=1)
+        self._plan.check_scalars(alpha, beta)
+        self._note_operands()
 
     def applicable_algorithm_ids(self, limit: int = 8) -> list[int]:
         """Return the numbers of algorithms for these types, whatever the layouts.
@@ -315,8 +317,8 @@ class Matmul(PlannedProduct):
         others = (c, alpha, beta, quantization_scales, epilog_inputs)
         if all(other is None for other in others) and self._reset_factors(a, b):
             return
-        before = (arrays.a, arrays.b, arrays.c, arrays.alpha, arrays.beta, arrays.conjugate)
-        inputs, scales = dict(arrays.inputs), dict(arrays.scales)
+        self._plan.check_scalars(alpha, beta)
+        before, conjugate = arrays.saved(), arrays.conjugate
         try:
             if c is not None and not self._has_addend:
                 msg = "c is given, but this Matmul object was made without one; make a new object"
@@ -331,10 +333,9 @@ class Matmul(PlannedProduct):
                     f"Matmul object was planned for {sorted(self._further)}; call plan() again"
                 )
                 raise ValueError(msg)
-            self._accept(before[5])
+            self._accept(conjugate)
         except BaseException:
-            arrays.a, arrays.b, arrays.c, arrays.alpha, arrays.beta, _ = before
-            arrays.inputs, arrays.scales = inputs, scales
+            arrays.restore(before)
             raise
         self._has_operands = True
         self._logger.info("other operands")
@@ -355,13 +356,22 @@ class Matmul(PlannedProduct):
 
         Operands for which the plan does not fit make `execute` raise ValueError.
         """
+        self._check_not_freed()
+        if alpha is not None or beta is not None:
+            self._plan.check_scalars(alpha, beta)
         arrays = self._arrays
-        arrays.set_factors(a, b)
-        arrays.set_addend(c, alpha, beta)
-        if quantization_scales is not None:
-            arrays.set_scales(resolve_scales(quantization_scales))
-        if epilog_inputs is not None:
-            arrays.set_inputs(epilog_inputs)
+        before = arrays.saved()
+        try:
+            arrays.set_factors(a, b)
+            arrays.set_addend(c, alpha, beta)
+            if quantization_scales is not None:
+                arrays.set_scales(resolve_scales(quantization_scales))
+            if epilog_inputs is not None:
+                arrays.set_inputs(epilog_inputs)
+            self._check_all_given()
+        except BaseException:
+            arrays.restore(before)
+            raise
         self._has_operands = True
         self._operands = arrays.in_order()
         if alpha is not None or beta is not None:

@@ -102,6 +102,16 @@ class Operands:
             raise ValueError(msg)
         self._qualified = (flags[0], flags[1])
 
+    def saved(self) -> tuple[Any, ...]:
+        """Return what `restore` brings back."""
+        given = (self.a, self.b, self.c, self.alpha, self.beta)
+        return (*given, dict(self.inputs), dict(self.scales), list(self._lazy))
+
+    def restore(self, saved: tuple[Any, ...]) -> None:
+        """Take back what was there when `saved` was called."""
+        self.a, self.b, self.c, self.alpha, self.beta, *rest = saved
+        self.inputs, self.scales, self._lazy = rest
+
     @property
     def conjugate(self) -> tuple[bool, bool]:
         """Whether a, and b, are to be conjugated."""
@@ -136,7 +146,7 @@ class Operands:
         return operand, False
 
     def _check_library(self, name: str, operand: Any) -> None:
-        found = library_of(operand)
+        found = library_of(operand, name)
         if found is not self.library:
             msg = (
                 f"{name} is of the library {found.name}, but a is of {self.library.name}; convert "

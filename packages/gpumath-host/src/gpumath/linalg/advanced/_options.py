@@ -20,6 +20,9 @@ __all__ = [
     "resolve_scales",
 ]
 
+# The greatest int of C, which these numbers become.
+_MOST = 2**31 - 1
+
 
 @dataclass
 class MatmulOptions(OperationOptions):
@@ -116,6 +119,9 @@ class MatmulOptions(OperationOptions):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 msg = f"MatmulOptions: {field} is {value!r}; an int of at least 0 is needed"
                 raise ValueError(msg)
+            if value > _MOST:
+                msg = f"MatmulOptions: {field} is {value}; an int below 2**31 is needed"
+                raise ValueError(msg)
         dtype_name("scale_type", self.scale_type)
         dtype_name("result_type", self.result_type)
         super().check()
@@ -187,6 +193,9 @@ class MatmulPlanPreferences:
         """Refuse values that are not allowed."""
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 1:
             msg = f"MatmulPlanPreferences: limit is {self.limit!r}; an int of at least 1 is needed"
+            raise ValueError(msg)
+        if self.limit > _MOST:
+            msg = f"MatmulPlanPreferences: limit is {self.limit}; an int below 2**31 is needed"
             raise ValueError(msg)
         if not self.max_waves_count >= 0:
             msg = (

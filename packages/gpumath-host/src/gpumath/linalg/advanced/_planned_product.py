@@ -94,11 +94,23 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
     def _ready(self) -> None:
         """Let the core execute the plan with the operands as they are."""
         arrays = self._arrays
+        self._note_operands()
+        self._layouts = [layout_of(array) for array in self._operands]
+        self._prepare(self._plan, arrays.alpha, arrays.beta, self._setting)
+
+    def _note_operands(self) -> None:
+        """Note the operands, and which ones others have to take the place of."""
+        arrays = self._arrays
         self._operands = arrays.in_order()
         self._has_addend = arrays.c is not None
         self._further = {*arrays.inputs, *arrays.scales}
-        self._layouts = [layout_of(array) for array in self._operands]
-        self._prepare(self._plan, arrays.alpha, arrays.beta, self._setting)
+
+    def _check_all_given(self) -> None:
+        """Raise ValueError if operands were released and are missing."""
+        arrays = self._arrays
+        if arrays.a is None or arrays.b is None or (self._has_addend and arrays.c is None):
+            msg = "operands were released; give all arrays that the product has"
+            raise ValueError(msg)
 
     def _reset_factors(self, a: Any, b: Any) -> bool:
         """Let the core take other factors, which is the fastest; False if it does not."""
@@ -115,12 +127,11 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         """Make the plan fit operands that have changed; ValueError if it is for other ones."""
         arrays = self._arrays
         operands = arrays.in_order()
+        self._check_all_given()
         if not self._is_planned:
             self._plan = self._make_plan(limit=1)
+            self._note_operands()
             return
-        if len(operands) != len(self._layouts):
-            msg = "operands were released; give all arrays that the product has"
-            raise ValueError(msg)
         if arrays.conjugate != conjugate or not self._try_reset(*operands):
             for array, layout in zip(operands, self._layouts, strict=True):
                 found = layout_of(array)
