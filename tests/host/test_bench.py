@@ -16,8 +16,10 @@ from gpumath.bench import _report
 from gpumath.bench.__main__ import main
 from gpumath.bench._rows import CPU_ROWS, GPU_ROWS, Fft, Matmul, Row
 from gpumath.bench._subjects import cpu_subjects, gpu_subjects
+from gpumath.bindings import core
 from tests.helpers.repository import ROOT
 
+COMMAND = [sys.executable, "-P", "-m", "gpumath.bench", "--execution", "cpu", "--rounds", "1"]
 ROWS: tuple[Row, ...] = (
     Fft((6, 35, 4), (1,)),
     Fft((5, 8, 9), (0, 2), "C2C", "complex128"),
@@ -134,14 +136,28 @@ def test_wrong_arguments_are_refused_before_anything_is_measured(
 
 
 def test_a_terminal_that_cannot_show_every_character() -> None:
-    command = [sys.executable, "-P", "-m", "gpumath.bench", "--execution", "cpu", "--rounds", "1"]
     done = subprocess.run(
-        [*command, "--rows", "4×7×9"],
+        [*COMMAND, "--rows", "4×7×9"],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         capture_output=True,
         check=True,
     )
     assert rb"| 4\xd77\xd79\xd711, (1, 2) | " in done.stdout
+
+
+def test_products_of_others_have_as_many_threads(tmp_path: Path) -> None:
+    threads, found = str(core.usable_cores() + 1), tmp_path / "found"
+    at_exit = f"atexit.register(lambda: open({str(found)!r}, 'w').write(repr(limits)))"
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import atexit, os\nlimits = os.environ.get('OPENBLAS_NUM_THREADS')\n{at_exit}\n"
+    )
+    subprocess.run(
+        [*COMMAND, "--rows", "4×7×9", "--threads", threads],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        check=True,
+    )
+    assert found.read_text() == repr(threads)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,8 @@ def main(arguments: list[str] | None = None) -> int:
     rows = [row for row in all_rows if options.rows in row.name]
     if not rows:
         return _refuse(f"no row has {options.rows!r} in its name, such as {all_rows[0].name!r}")
+    if execution == "cpu" and arguments is None:
+        _limit_threads(options.threads)
     subjects = gpu_subjects() if execution == "cuda" else cpu_subjects(options.threads)
     timer = gpu_ms if execution == "cuda" else cpu_ms
     found = []
@@ -124,6 +126,17 @@ def _print(text: str) -> None:
     """Print a text, also where not all of its characters can be shown."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _limit_threads(threads: int) -> None:
+    """Start the process again with so many threads for NumPy's products, unless it has them.
+
+    Libraries for linear algebra read these variables when they are loaded, as NumPy's is by now.
+    """
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    limits = dict.fromkeys(names, str(threads))
+    if threads != core.usable_cores() and not limits.items() <= os.environ.items():
+        os.execve(sys.executable, sys.orig_argv, os.environ | limits)
 
 
 def _has_gpu() -> bool:

@@ -17,6 +17,9 @@ __all__ = ["Timer", "cpu_ms", "gpu_ms", "measured"]
 Timer: TypeAlias = Callable[[Call], float]
 
 _ROUND_SECONDS = 0.1
+# Threads of other libraries stay awake for a while after a call, and would take cores from the next
+# library: those of OpenBLAS for 25 ms, those of Intel's OpenMP for 200 ms.
+_UNTIL_THREADS_SLEEP = 0.2
 
 
 def measured(row: Row, subjects: Subjects, timer: Timer, rounds: int) -> dict[str, float | None]:
@@ -49,6 +52,7 @@ def _medians(row: Row, subjects: Subjects, timer: Timer, rounds: int) -> dict[st
 
 def cpu_ms(call: Call) -> float:
     """Return the median time of the calls that fit into one round."""
+    time.sleep(_UNTIL_THREADS_SLEEP)
     times: list[float] = []
     end = time.perf_counter() + _ROUND_SECONDS
     while not times or time.perf_counter() < end:
