@@ -125,6 +125,7 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
                     }
                     let mut source = from_lines.part(tile.from, tile.lines);
                     let mut target = to_lines.part(tile.to, tile.lines);
+                    // What is in a cache need not be asked for, as results in the place of points.
                     if let Some(next) = numbers.peek().map(|&next| lines.tile(next)) {
                         source.ahead = if is_cached { 0 } else { next.from - tile.from };
                         target.ahead = if is_inplace { 0 } else { next.to - tile.to };
