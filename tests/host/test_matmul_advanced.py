@@ -183,6 +183,16 @@ def test_phases() -> None:
             freed()
 
 
+@pytest.mark.parametrize("name", ["iterations", "prune"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3"])
+def test_numbers_of_autotuning(name: str, value: Any) -> None:
+    with advanced.Matmul(A, B) as product:
+        product.plan()
+        with pytest.raises(ValueError, match=f"{name} is {value!r}; an integer of at least 1"):
+            product.autotune(**{name: value})
+        product.autotune(**{name: np.int64(2)})
+
+
 def test_other_operands_before_planning() -> None:
     with advanced.Matmul(A, B) as product:
         product.reset_operands(a=2 * A)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from gpumath._host.array_libraries import library_of
 from gpumath._host.options import resolve_options
@@ -249,12 +250,14 @@ class Matmul(PlannedProduct):
         InvalidMatmulState
             The object is freed or not planned, or its operands were released.
         ValueError
-            ``iterations`` or ``prune`` is below 1.
+            ``iterations`` or ``prune`` is no integer of at least 1.
         """
         self._check_ready()
         for name, value in (("iterations", iterations), ("prune", prune)):
-            if value is not None and value < 1:
-                msg = f"{name} is {value}; at least 1 is needed"
+            is_left_out = name == "prune" and value is None
+            is_integer = isinstance(value, SupportsIndex)
+            if not is_left_out and not (is_integer and index(value) >= 1):
+                msg = f"{name} is {value!r}; an integer of at least 1 is needed"
                 raise ValueError(msg)
         device_id = self._plan.device_id
         if device_id is None or not self._algorithms:
