@@ -15,8 +15,8 @@ use super::panel::Panel;
 use super::room::{LEAST, Room, with_large_room};
 use super::transpose::Transposition;
 
-/// Bytes of a right factor that are copied at a time: of most products, and of large ones. Sums that
-/// are collected have as much room as the former.
+/// Bytes of a right factor that are copied at a time: of most products, and of large ones. Sums
+/// that are collected have as much room as the former.
 const COPIED: usize = 1 << 14;
 const MOST_COPIED: usize = 48 << 10;
 
