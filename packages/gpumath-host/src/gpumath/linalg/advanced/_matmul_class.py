@@ -254,9 +254,9 @@ class Matmul(PlannedProduct):
         """
         self._check_ready()
         for name, value in (("iterations", iterations), ("prune", prune)):
-            is_left_out = name == "prune" and value is None
-            is_integer = isinstance(value, SupportsIndex)
-            if not is_left_out and not (is_integer and index(value) >= 1):
+            if name == "prune" and value is None:
+                continue
+            if not isinstance(value, SupportsIndex) or index(value) < 1:
                 msg = f"{name} is {value!r}; an integer of at least 1 is needed"
                 raise ValueError(msg)
         device_id = self._plan.device_id
