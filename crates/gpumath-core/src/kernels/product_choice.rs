@@ -1,21 +1,29 @@
 //! Where the kernels for products take less time than cuBLASLt.
 //!
-//! The limits are those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
+//! The limits are those of products of random extents, layouts and types on an H200, and of a grid
+//! of them: `benchmarks/host/matmul_grid.py`.
 
 use super::{Arguments, FEW, FEW_DEPTH, MANY_BLOCKS, ProductCall, THREADS, UNROLLED, WORD, Way};
 use crate::tensor::DType;
 
-/// More times than a thread should wait for memory.
+/// How often a thread that adds up a part of a long sum waits for memory in kernels that are still
+/// fast, and in none that is.
 const MANY_ROUNDS: i64 = 8;
+const TOO_MANY_ROUNDS: i64 = 16;
+/// Results from which on a thin product is bound by the memory that it writes.
+const MANY_RESULTS: i64 = 1 << 22;
+/// A copy of so many bytes takes long beside the kernels of a few vectors.
+const LARGE_COPY: usize = 4 << 20;
 
 impl ProductCall {
-    /// Whether the kernel takes less time than cuBLASLt and cuBLAS, which need so many `copies` of
-    /// matrices. `has_tensor_cores` says that float32 may be multiplied with less precision.
-    pub(crate) fn is_faster(&self, copies: usize, has_tensor_cores: bool) -> bool {
-        if copies > 0 {
-            self.is_faster_than_copies(has_tensor_cores)
+    /// Whether the kernel takes less time than cuBLASLt and cuBLAS, which need copies of so many
+    /// bytes. `has_tensor_cores` says that float32 may be multiplied with less precision.
+    pub(crate) fn is_faster(&self, copied: usize, has_tensor_cores: bool) -> bool {
+        if copied > 0 {
+            self.rounds() <= 2 * TOO_MANY_ROUNDS
+                && self.is_faster_than_copies(copied, has_tensor_cores)
         } else {
-            self.is_faster_without_copies(has_tensor_cores)
+            self.rounds() <= TOO_MANY_ROUNDS && self.is_faster_without_copies(has_tensor_cores)
         }
     }
 
@@ -25,16 +33,21 @@ impl ProductCall {
         tiles / (row_tiles * column_tiles).max(1)
     }
 
+    /// Numbers of the results of all entries.
+    fn results(&self) -> i64 {
+        let Arguments { rows, columns, .. } = self.arguments;
+        rows.saturating_mul(columns).saturating_mul(self.batch_count())
+    }
+
     fn is_faster_without_copies(&self, has_tensor_cores: bool) -> bool {
-        let Arguments { tiles, rows, columns, depth, .. } = self.arguments;
-        let count = self.batch_count();
-        let is_batch = count > 1;
-        let matrix = rows.saturating_mul(columns);
-        let results = matrix.saturating_mul(count);
-        let is_large = matrix >= 1 << 22;
+        let Arguments { tiles, depth, is_packed, .. } = self.arguments;
+        let is_batch = self.batch_count() > 1;
+        let results = self.results();
+        // Columns that are no whole words are stored by single elements.
+        let is_stored_by_words = is_packed[2] != 0;
         match (self.way, self.dtype) {
             (Way::Small, DType::Float32) if has_tensor_cores => {
-                (2..=128).contains(&depth) && tiles <= 128
+                (2..=256).contains(&depth) && tiles <= 256
             }
             // cuBLASLt shares the products of a long sum among blocks where there is no batch.
             (Way::Small, DType::Float32) => {
@@ -45,118 +58,120 @@ impl ProductCall {
             }
             (Way::Small, DType::Float64) => is_batch && tiles <= 128 && depth <= 32,
             (Way::Small, DType::Complex128) => is_batch && tiles <= 128 && depth <= 16,
-            (Way::Small, DType::Int8) => {
-                depth <= 64 && tiles <= 256 || depth <= 512 && tiles <= 128
-            }
+            (Way::Small, DType::Int8) => depth <= 256 && tiles <= 256,
+            (Way::Small, DType::BFloat16) => (2..=128).contains(&depth) && tiles <= 128,
             (Way::Small, _) => is_batch && tiles <= 16 && depth <= 16,
-            (Way::Thin, DType::Float32) if has_tensor_cores => depth <= 2 && is_large,
-            (Way::Thin, DType::Float32) => depth == 1 && results >= 1 << 22,
+            (Way::Thin, DType::Int8) => depth < 8,
+            (Way::Thin, _) if !is_stored_by_words => false,
+            (Way::Thin, DType::Float32) => {
+                results >= MANY_RESULTS && depth <= if has_tensor_cores { 2 } else { 4 }
+            }
             (Way::Thin, DType::Float64) => depth == 1 && is_batch,
             (Way::Thin, DType::Complex64) => depth <= 2 && is_batch && results <= 1 << 24,
             (Way::Thin, DType::Complex128) => depth <= 4 && is_batch,
-            (Way::Thin, DType::Int8) => depth < 8,
-            (Way::Thin, _) => depth <= 2 && !is_batch && is_large,
-            (Way::FewRows | Way::FewColumns, _) => self.are_few_faster(false, has_tensor_cores),
-            (Way::Rows | Way::Columns, _) => self.is_vector_faster(count),
+            (Way::Thin, _) => depth == 1 && !is_batch && results >= MANY_RESULTS,
+            (Way::FewRows | Way::FewColumns, _) => self.are_few_faster(has_tensor_cores),
+            (Way::Rows | Way::Columns, _) => self.is_vector_faster(),
         }
     }
 
     /// Likewise, for a matrix and a vector. Long sums are shared among few threads along columns.
-    fn is_vector_faster(&self, count: i64) -> bool {
-        let Arguments { rows, depth, .. } = self.arguments;
-        let results = rows.saturating_mul(count);
+    fn is_vector_faster(&self) -> bool {
+        let Arguments { tiles, rows, depth, .. } = self.arguments;
+        let results = self.results();
         let elements = results.saturating_mul(depth);
-        let by_rows = self.way == Way::Rows;
-        match self.dtype {
-            DType::Int8 if by_rows => elements <= 1 << 19 || depth >= 2048 && elements <= 1 << 22,
-            DType::Int8 => results < 8 && depth <= 8192 || depth < 8,
-            _ if !by_rows && depth > 2048 => false,
-            DType::Float32 => depth >= 512 && elements <= if by_rows { 1 << 19 } else { 1 << 17 },
-            DType::Complex64 => {
-                let most = if count == 1 { 1 << 18 } else { 1 << 14 };
-                (16..=4096).contains(&depth) && results >= 8 && elements <= most
+        let are_few_rows = tiles <= MANY_BLOCKS;
+        match (self.way, self.dtype) {
+            (Way::Rows, DType::Int8) => elements <= 1 << 23,
+            (Way::Rows, DType::Float16) => are_few_rows && depth >= 4 * results,
+            (Way::Rows, DType::BFloat16) => {
+                results == 1 && depth <= 4096 || depth > 64 * rows && depth <= 512 * results
             }
-            DType::Float64 | DType::Complex128 => (128..=4096).contains(&depth) && results <= 512,
-            _ => results == 1 && depth <= 4096,
-        }
-    }
-
-    fn is_faster_than_copies(&self, has_tensor_cores: bool) -> bool {
-        let Arguments { tiles, rows, columns, depth, entries, is_packed, a, .. } = self.arguments;
-        let is_single = self.dtype == DType::Float32;
-        let is_half = matches!(self.dtype, DType::Float16 | DType::BFloat16);
-        let is_int8 = self.dtype == DType::Int8;
-        let is_wide = !is_single && !is_half && !is_int8;
-        let is_complex64 = self.dtype == DType::Complex64;
-        let is_plain_single = is_single && !has_tensor_cores;
-        let elements = rows.saturating_mul(depth);
-        let results = rows.saturating_mul(columns).saturating_mul(entries);
-        // A copy of a matrix of large elements takes longer than a thread waits for them.
-        let is_matrix_copied = is_wide && is_packed[0] == 0;
-        let most_rounds = if is_matrix_copied { 4 * MANY_ROUNDS } else { MANY_ROUNDS };
-        // cuBLASLt shares the products of a sum among blocks where there is no batch.
-        let is_batch_of_sums = entries > 1 && depth >= 512 && tiles <= MANY_BLOCKS / 2;
-        match self.way {
-            Way::Small | Way::FewRows | Way::FewColumns
-                if is_batch_of_sums && (is_single || is_complex64) && !has_tensor_cores =>
-            {
-                true
-            }
-            Way::Small if is_wide => depth <= 64 && tiles <= MANY_BLOCKS,
-            Way::Small => {
-                depth <= 64 && tiles <= 2 * MANY_BLOCKS
-                    || depth <= 256 && tiles <= MANY_BLOCKS / 2
-                    || is_plain_single && depth <= 1024 && tiles <= MANY_BLOCKS / 4
-            }
-            Way::Thin if depth <= 2 => true,
-            Way::Thin if depth <= 8 && is_single => {
-                is_plain_single || rows.saturating_mul(columns) <= 1 << 19
-            }
-            // There are kernels of cuBLASLt for two orders of the factors. Those for factors whose
-            // depth is not fast take less time than ours, and the others more.
-            Way::Thin if depth <= 8 && is_int8 => {
-                let extents = [rows, columns, 4 * depth];
-                !(results >= 1 << 24 && extents.iter().all(|extent| extent % 16 == 0))
-            }
-            Way::Thin => depth <= 8 && is_wide && results < 1 << 22,
-            Way::FewRows | Way::FewColumns => self.are_few_faster(true, has_tensor_cores),
-            Way::Rows | Way::Columns if self.rounds() > most_rounds => false,
-            // Entries of a batch share what is loaded at once, so each loads it again.
-            Way::Rows if is_wide && entries > 1 && a[1] >= entries => {
-                elements.saturating_mul(entries) < 1 << 20
-            }
-            Way::Rows if is_half => elements.saturating_mul(entries) <= 1 << 20,
-            // Rows that are all the same stay in the cache, and others would be copied.
-            Way::Rows => is_packed[1] != 0 || elements < 1 << 24 || a[0] == 0 || a[1] != 1,
-            // Only the vector is copied where the matrix is packed, but for entries between rows.
-            Way::Columns => {
-                let is_one_copied = is_packed[0] != 0 && a[1] != 0 && self.arguments.joined[0] == 1;
-                !is_one_copied || elements < 1 << 22
-            }
+            (Way::Rows, DType::Complex64) => are_few_rows && depth >= 16,
+            (Way::Rows, _) => are_few_rows && depth >= 128,
+            (_, DType::Int8) => results < 8 && depth <= 8192 || depth < 8,
+            (_, DType::Complex64) => (9..=4096).contains(&depth) && elements <= 1 << 19,
+            (_, DType::Float32) => (512..=2048).contains(&depth) && elements <= 1 << 17,
+            (_, DType::Float64) => (128..=2048).contains(&depth) && results <= 512,
+            (_, DType::Complex128) => (65..=4096).contains(&depth) && elements <= 1 << 20,
+            _ => results == 1 && depth <= 2048,
         }
     }
 
     /// Likewise, for a matrix and a few vectors.
-    fn are_few_faster(&self, is_copied: bool, has_tensor_cores: bool) -> bool {
+    fn are_few_faster(&self, has_tensor_cores: bool) -> bool {
         let Arguments { rows, columns, depth, .. } = self.arguments;
         let by_rows = self.way == Way::FewRows;
-        let count = self.batch_count();
-        let is_batch = count > 1;
-        let all_rows = rows.saturating_mul(count);
+        let is_batch = self.batch_count() > 1;
+        let results = self.results();
         let are_up_to_4 = columns <= FEW / 2;
-        let is_short = depth <= FEW_DEPTH && rows <= 2048;
-        let is_filling = rows >= 512 && depth >= 512 && depth <= 2 * rows;
-        let is_middle = is_filling && rows <= 2048;
         match self.dtype {
-            DType::Float64 if is_batch && rows <= 256 => all_rows >= 256,
-            DType::Float64 => is_copied && (is_short || is_middle && are_up_to_4),
-            DType::Float32 | DType::Complex64 if has_tensor_cores => {
-                is_copied && is_short || are_up_to_4 && depth >= 128 && all_rows >= 1024
+            DType::Float64 | DType::Complex128 => {
+                is_batch && results <= 8192 && depth > results / 2
             }
-            DType::Float32 if is_batch => depth >= 192 && all_rows >= 256,
-            DType::Float32 => is_short || is_filling && (by_rows || are_up_to_4),
-            DType::Complex64 => depth >= 128 && depth <= 2 * all_rows && all_rows >= 96,
+            DType::Float32 | DType::Complex64 if has_tensor_cores => {
+                let is_of_few_long_sums = is_batch && depth > results / 2;
+                if by_rows { are_up_to_4 && self.rounds() <= 2 } else { is_of_few_long_sums }
+            }
+            DType::Float32 | DType::Complex64 if by_rows => {
+                let longest = match (is_batch, are_up_to_4) {
+                    (true, _) => 4 * results,
+                    (_, true) => 12 * rows,
+                    _ => 3 * rows,
+                };
+                depth > rows / 16 && depth <= longest
+            }
+            DType::Complex64 => depth > FEW_DEPTH && depth <= 8 * results,
+            DType::Float32 if is_batch && depth > rows / 8 => true,
+            DType::Float32 => are_up_to_4 && self.rounds() <= MANY_ROUNDS / 2,
             _ => false,
+        }
+    }
+
+    fn is_faster_than_copies(&self, copied: usize, has_tensor_cores: bool) -> bool {
+        let Arguments { tiles, rows, columns, depth, is_packed, .. } = self.arguments;
+        let is_batch = self.batch_count() > 1;
+        let results = self.results();
+        let elements = rows.saturating_mul(depth).saturating_mul(self.batch_count());
+        let is_half = matches!(self.dtype, DType::Float16 | DType::BFloat16);
+        let is_int8 = self.dtype == DType::Int8;
+        let is_single = self.dtype == DType::Float32;
+        let is_plain = !has_tensor_cores && (is_single || self.dtype == DType::Complex64);
+        let is_wide = !is_single && !is_half && !is_int8;
+        match self.way {
+            // cuBLASLt shares the products of a sum among blocks where there is no batch.
+            Way::Small if is_plain && is_batch && tiles <= MANY_BLOCKS / 2 => true,
+            Way::Small => {
+                let most = if is_wide { MANY_BLOCKS } else { 2 * MANY_BLOCKS };
+                tiles <= most && depth <= if is_half { 256 } else { 512 }
+            }
+            Way::Thin if is_int8 => {
+                // There are kernels of cuBLASLt for two orders of the factors. Those for factors
+                // whose depth is not fast take less time than ours, and the others more.
+                let extents = [rows, columns, 4 * depth];
+                let is_slow = results >= 1 << 24 && extents.iter().all(|extent| extent % 16 == 0);
+                depth <= 2 || depth <= 8 && !is_slow
+            }
+            // Columns that are no whole words are stored by single elements.
+            Way::Thin if is_packed[2] == 0 && results >= 1 << 20 => false,
+            Way::Thin if is_half => depth <= 4,
+            Way::Thin if is_single && !has_tensor_cores => depth <= 8,
+            Way::Thin => depth <= 4 || depth <= 8 && results < MANY_RESULTS,
+            Way::FewRows | Way::FewColumns if depth <= rows / 32 || results > 1 << 17 => false,
+            Way::FewRows | Way::FewColumns => {
+                let waits_long = is_single && columns > FEW / 2;
+                let rounds = if waits_long { MANY_ROUNDS / 4 } else { MANY_ROUNDS / 2 };
+                let are_few = columns <= FEW / 2 || is_plain;
+                are_few && self.rounds() <= rounds
+                    || copied >= LARGE_COPY && self.rounds() <= MANY_ROUNDS
+            }
+            Way::Rows if is_int8 => elements <= 1 << 23,
+            Way::Rows if is_half => tiles <= MANY_BLOCKS,
+            Way::Rows if is_wide && elements >= 1 << 25 => false,
+            Way::Rows => tiles <= 4 * MANY_BLOCKS,
+            Way::Columns if is_half => depth <= 2048 && elements <= 1 << 20,
+            Way::Columns if is_int8 => self.rounds() <= 2,
+            Way::Columns => self.rounds() <= MANY_ROUNDS,
         }
     }
 

@@ -14,6 +14,11 @@ pub(super) const MATRICES: usize = 6;
 /// outer product.
 const FEW_SCALED: usize = 8;
 
+/// Most numbers of the result, and products of numbers, of vectors that have one matrix in common
+/// and that cuBLAS was measured to multiply in less time as vectors than as a matrix.
+const VECTOR_RESULTS: i64 = 1 << 14;
+const VECTOR_WORK: i64 = 1 << 23;
+
 /// Positions of the matrices in the batch's strides. The result is the last one, in whose memory
 /// order the batch is sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +101,7 @@ impl Geometry {
     /// the columns where `a` has, if each entry continues the one before. One large product takes
     /// less time than many small ones. Without a vector and an auxiliary matrix.
     pub(super) fn folded(mut self, dtype: DType) -> Self {
-        if self.are_scaled_vectors(dtype) {
+        if self.stays_vectors(dtype) {
             return self;
         }
         while let Some(dim) = self.batch.fastest() {
@@ -142,6 +147,25 @@ impl Geometry {
         let is_small = matches!(dtype, DType::Float16 | DType::BFloat16 | DType::Float32);
         let is_vector = self.depth == 1 && (self.rows == 1 || self.columns == 1);
         is_small && is_vector && (2..=FEW_SCALED).contains(&self.batch.count())
+    }
+
+    /// Whether kernels for vectors take less time for a batch of vectors than kernels for matrices
+    /// take for the matrix that they make together.
+    pub(super) fn stays_vectors(&self, dtype: DType) -> bool {
+        self.are_scaled_vectors(dtype) || self.have_one_matrix()
+    }
+
+    /// Whether vectors without gaps between their elements are multiplied by one matrix, and it is
+    /// not much work.
+    fn have_one_matrix(&self) -> bool {
+        let [dim] = self.batch.iter().as_slice() else { return false };
+        let is_one = |matrix: Matrix| dim.strides[matrix as usize] == 0;
+        let are_packed =
+            (self.columns == 1 && is_one(Matrix::A) && self.strides(Matrix::B)[0] == 1)
+                || (self.rows == 1 && is_one(Matrix::B) && self.strides(Matrix::A)[1] == 1);
+        let results = (self.rows * self.columns).saturating_mul(dim.extent);
+        let work = results.saturating_mul(self.depth);
+        are_packed && self.depth > 1 && results <= VECTOR_RESULTS && work <= VECTOR_WORK
     }
 
     /// The distances between rows and between columns of a matrix.

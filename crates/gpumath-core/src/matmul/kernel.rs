@@ -21,12 +21,6 @@ pub(super) const CODE: [u64; 8] = [u64::from_le_bytes(*b"gpumath\xff"), 0, 0, 0,
 /// Above this the kernel for small matrices is slower than any of cuBLASLt's.
 const MOST_SMALL_WORK: i64 = 1 << 27;
 
-/// A sum of so many products is long, so many vectors are few, and so many elements of a matrix
-/// stay in the cache.
-const LONG_DEPTH: i64 = 256;
-const FEW_VECTORS: usize = 8;
-const SMALL_MATRIX: i64 = 1 << 20;
-
 /// A product by a kernel.
 #[derive(Debug)]
 pub(super) struct KernelMatmul {
@@ -57,7 +51,8 @@ impl KernelMatmul {
         if !problem.is_plain() || !is_computed || !problem.search.is_free() {
             return None;
         }
-        let call = ProductCall::of(&strided(problem))?;
+        let geometry = problem.geometry().folded(problem.types.a);
+        let call = ProductCall::of(&of_geometry(problem, &geometry))?;
         if call.way() == Way::Small && call.work() > MOST_SMALL_WORK {
             return None;
         }
@@ -68,11 +63,11 @@ impl KernelMatmul {
         Some(Self { call, has_tensor_cores, are_scaled_vectors, algorithms })
     }
 
-    /// Whether the kernel is expected to be the fastest algorithm, where cuBLASLt needs so many
-    /// `copies`.
-    pub(super) fn is_first(&self, copies: usize) -> bool {
-        let is_slower = self.are_scaled_vectors && copies == 0;
-        !is_slower && self.call.is_faster(copies, self.has_tensor_cores)
+    /// Whether the kernel is expected to be the fastest algorithm, where cuBLASLt needs copies of
+    /// so many bytes.
+    pub(super) fn is_first(&self, copied: usize) -> bool {
+        let is_slower = self.are_scaled_vectors && copied == 0;
+        !is_slower && self.call.is_faster(copied, self.has_tensor_cores)
     }
 
     /// Takes other algorithms behind this one, `limit` in all.
@@ -80,19 +75,6 @@ impl KernelMatmul {
         self.algorithms.extend(others.iter().take(limit.saturating_sub(1)));
         self
     }
-}
-
-/// Describes a product by its strides. A few vectors that have one matrix in common stay vectors
-/// where sums are long and there is no kernel for a few: each fills the GPU, and one small product
-/// of matrices would not.
-fn strided(problem: &MatmulProblem) -> StridedProduct {
-    let given = problem.geometry();
-    let folded = of_geometry(problem, &problem.geometry().folded(problem.types.a));
-    let are_vectors = (given.rows == 1 || given.columns == 1)
-        && given.depth >= LONG_DEPTH
-        && given.rows.saturating_mul(given.columns).saturating_mul(given.depth) <= SMALL_MATRIX
-        && given.batch.count() <= FEW_VECTORS;
-    if are_vectors && !folded.are_few_vectors() { of_geometry(problem, &given) } else { folded }
 }
 
 /// Describes the product with these extents, strides and this batch.

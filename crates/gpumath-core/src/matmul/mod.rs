@@ -124,13 +124,14 @@ fn plan_cuda(problem: &MatmulProblem, device: i32) -> Result<Box<dyn MatmulEngin
                 .into(),
         )),
         (Some(kernel), None) => {
-            let is_first = cublaslt::copies(problem).map_or(true, |copies| kernel.is_first(copies));
+            let is_first =
+                cublaslt::copied_bytes(problem).map_or(true, |copied| kernel.is_first(copied));
             if is_first && limit == 1 {
                 return Ok(Box::new(kernel));
             }
             match cublaslt::CublasltMatmul::new(problem, device) {
                 // It may copy more than was expected.
-                Ok(found) if kernel.is_first(found.copies()) => {
+                Ok(found) if kernel.is_first(found.copied_bytes()) => {
                     Ok(Box::new(kernel.with_others(found.algorithms(), limit)))
                 }
                 Ok(found) => Ok(Box::new(found.with_kernel(kernel.algorithms()[0], limit))),

@@ -2,6 +2,8 @@
 //!
 //! The rules are those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
 
+use std::ops::RangeInclusive;
+
 use gpumath_sys::generated::cublaslt;
 
 use super::super::FoundAlgorithm;
@@ -26,6 +28,15 @@ const OUTER_RESULTS: i64 = 1 << 22;
 const SHORT_SUM: i64 = 64;
 const MOST_PARTS: i64 = 40;
 
+/// Sums of int8 of such lengths, of so few rows or of one column, are not worth to be split either.
+const FEW_ROWS: i64 = 8;
+const MIDDLE_SUM: RangeInclusive<i64> = 128..=1024;
+
+/// Nor are longer ones, if blocks of 64×64 results fill the 132 multiprocessors of an H200 once.
+const LONG_SUM: i64 = 2048;
+const BLOCK: i64 = 64;
+const FILLING_BLOCKS: RangeInclusive<i64> = 120..=132;
+
 /// What another algorithm is preferred for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Preference {
@@ -43,12 +54,20 @@ impl Preference {
         let result = route.columns(Matrix::Result)?;
         let results = result.length.saturating_mul(result.count);
         let results = results.saturating_mul(route.batch.extent);
-        let [_, _, depth] = problem.extents();
+        let [rows, columns, depth] = problem.extents();
         let dtype = problem.types.a;
         let is_small = matches!(dtype, DType::Float16 | DType::BFloat16 | DType::Float32);
         let is_split_late = matches!(dtype, DType::Float32 | DType::Complex64);
         let is_plain = problem.is_plain();
-        if is_plain && depth == 1 && is_small && results < OUTER_RESULTS {
+        let is_int8 = dtype == DType::Int8 && is_plain && route.batch.extent == 1;
+        let (shorter, longer) = (rows.min(columns), rows.max(columns));
+        let is_filling = (BLOCK / 2..=BLOCK).contains(&shorter)
+            && FILLING_BLOCKS.contains(&(longer / BLOCK))
+            && depth >= LONG_SUM;
+        let are_few = (rows <= FEW_ROWS || columns == 1) && MIDDLE_SUM.contains(&depth);
+        if is_int8 && (is_filling || are_few) {
+            Some(Self::Workspace(0))
+        } else if is_plain && depth == 1 && is_small && results < OUTER_RESULTS {
             Some(Self::Outer)
         } else if depth <= SHORT_SUM && is_split_late {
             Some(Self::Workspace(0))
@@ -123,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_is_preferred_for_which_products() {
-        use DType::{Complex64, Complex128, Float16, Float32, Float64};
+        use DType::{Complex64, Complex128, Float16, Float32, Float64, Int8};
         use Preference::{Outer, Workspace};
         let plain = MatmulRequest::default();
         for (dtype, batch, shape, expected) in [
@@ -143,6 +162,14 @@ mod tests {
             (Complex128, 1, [500, 300, 64], None),
             (Float64, 1, [50, 30, 64], Some(Workspace(40 * 50 * 30 * 8))),
             (Float64, 7, [50, 30, 9000], Some(Workspace(40 * 7 * 50 * 30 * 8))),
+            // Sums of int8 of a few rows, or in blocks that fill the GPU once.
+            (Int8, 1, [8, 8192, 1000], Some(Workspace(0))),
+            (Int8, 1, [8192, 1, 1000], Some(Workspace(0))),
+            (Int8, 1, [16, 8192, 1000], None),
+            (Int8, 1, [64, 8192, 4096], Some(Workspace(0))),
+            (Int8, 1, [8192, 64, 4096], Some(Workspace(0))),
+            (Int8, 1, [64, 12288, 4096], None),
+            (Int8, 4, [64, 8192, 4096], None),
         ] {
             let found = preference(&plain, dtype, batch, shape);
             assert_eq!(found, expected, "{dtype} {batch} {shape:?}");

@@ -98,23 +98,34 @@ impl Gemm {
     }
 
     /// Whether it is expected to take less time than cuBLASLt's first algorithm. The limits are
-    /// those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
+    /// those of products on an H200, on a grid and between its points:
+    /// `benchmarks/host/matmul_grid.py`.
     pub(super) fn is_first(&self) -> bool {
         let [m, n, k] = self.extents;
-        let are_vectors = self.batch > 1 && (m == 1 || n == 1);
+        let is_batch = self.batch > 1;
+        let are_vectors = is_batch && (m == 1 || n == 1);
         let sums = m.saturating_mul(n);
         let results = sums.saturating_mul(self.batch);
-        let is_deep = self.batch == 1 && k >= 16384 && sums <= 1 << 16;
+        let longest = m.max(n);
+        let is_deep = !is_batch && k >= 16384 && sums <= 1 << 16;
         let is_of_type = match self.dtype {
-            DType::Float16 | DType::BFloat16 => k <= 16 && sums >= 1 << 24,
-            DType::Float32 => {
-                self.has_tensor_cores && (17..=128).contains(&k) && results >= 1 << 22
+            DType::Float16 | DType::BFloat16 => {
+                k <= 16 && sums >= 1 << 24 || is_batch && k <= longest / 4
             }
+            DType::Float32 if self.has_tensor_cores => {
+                is_batch && k > 4 || (17..=128).contains(&k) && results >= 1 << 22
+            }
+            // cuBLASLt's first algorithm does not share long sums among enough blocks.
+            DType::Float64 => !is_batch && k > 2048 && k <= sums.saturating_mul(32),
             DType::Complex64 => {
                 let is_middle = (17..=2048).contains(&k) && (1 << 18..1 << 22).contains(&results);
-                is_middle || self.batch == 1 && k >= 4096 && sums <= 1 << 12
+                let is_flat = is_batch && k <= longest / 8 && results <= 1 << 24;
+                is_middle || is_flat || !is_batch && k >= 4096 && sums <= 1 << 12
             }
-            DType::Complex128 => self.batch > 1 && k <= 16 && results >= 1 << 22,
+            DType::Complex128 if is_batch => {
+                k <= 16 && longest >= 4096 || results <= 1 << 17 && k > results / 256
+            }
+            DType::Complex128 => sums <= 1 << 16 && sums.saturating_mul(k) >= 1 << 22,
             _ => false,
         };
         are_vectors || is_deep || is_of_type

@@ -144,6 +144,11 @@ impl CublasltMatmul {
         self.route.staged.len()
     }
 
+    /// Bytes of the matrices that are copied in the workspace.
+    pub(super) fn copied_bytes(&self) -> usize {
+        self.route.staged_size
+    }
+
     /// Bytes of workspace of the algorithm that is used.
     fn library_workspace(&self) -> usize {
         self.algorithms.first().map_or(0, |algorithm| algorithm.workspace_size)
@@ -249,10 +254,10 @@ fn algorithms_of(
     }
 }
 
-/// How many matrices an execution by cuBLASLt copies.
-pub(super) fn copies(problem: &MatmulProblem) -> Result<usize> {
+/// Bytes of the matrices that an execution by cuBLASLt copies.
+pub(super) fn copied_bytes(problem: &MatmulProblem) -> Result<usize> {
     let demands = Demands::of(problem).first().copied().unwrap_or(Demands::Documented);
-    Ok(Route::of(problem, demands)?.staged.len())
+    Ok(Route::of(problem, demands)?.staged_size)
 }
 
 /// Returns `InvalidValue` if the device lacks what the types need.

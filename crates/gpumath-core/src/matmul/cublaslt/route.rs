@@ -14,7 +14,8 @@
 //!   too short;
 //! - a `c` that is broadcast.
 //!
-//! Vectors with gaps between their elements are copied too where cuBLASLt takes them, but is slow.
+//! Vectors with gaps between their elements, and factors whose lines are not aligned, are copied
+//! too where cuBLASLt takes them, but is slow.
 //! Where the copies of a batch continue each other and the other factor is one for all, the batch
 //! becomes one product.
 //!
@@ -322,7 +323,7 @@ impl Choice {
             let is_free =
                 order.is_none() || any_order && matches!(candidate.matrix, Matrix::A | Matrix::B);
             let found = match order {
-                _ if candidate.is_slow(geometry) => None,
+                _ if candidate.is_slow(problem, geometry) => None,
                 Some(by_rows) if !is_free => candidate.columns(by_rows, unit),
                 _ => {
                     // A vector is one column: kernels load more of it at once than of columns of
@@ -403,7 +404,7 @@ impl Choice {
             }
         }
         let dtype = self.candidates[Matrix::A as usize].as_ref().map(|factor| factor.dtype);
-        if !dtype.is_some_and(|dtype| geometry.are_scaled_vectors(dtype)) {
+        if !dtype.is_some_and(|dtype| geometry.stays_vectors(dtype)) {
             self.fold(&mut dims);
         }
         let mut outer = BatchDims::merged(dims);

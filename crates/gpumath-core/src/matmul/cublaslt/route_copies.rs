@@ -8,6 +8,13 @@ use crate::matmul::types::ComputeType;
 const LARGE_OF_HALVES: i64 = 1 << 24;
 const LARGE_BY_ROWS: i64 = 1 << 25;
 
+/// Bytes that kernels with tensor cores load at once, if lines begin at multiples of them. Where
+/// only the other order of a factor is so aligned, a copy saves more time than it takes if so many
+/// numbers are multiplied, and each element of the factor so often.
+const LOAD: i64 = 16;
+const LARGE_WORK: i64 = 1 << 28;
+const MANY_USES: i64 = 256;
+
 /// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
 /// in and it multiplies the copies. Its kernels for any order have no tensor cores. By the times of
 /// kernels in `benchmarks/host/matmul_grid.py` on an H200, a copy costs about 5 µs and 1 µs for a
@@ -25,9 +32,10 @@ pub(super) fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
 
 impl Candidate {
     /// Whether the copy of a factor is by rows where that matters for the time. The elements of a
-    /// sum are neighbours if they are aligned only so. Products of float32 of small depth load
-    /// faster if the elements that belong to one step of all sums are neighbours. A batch stays as
-    /// it is, because the copies of its entries may become one matrix.
+    /// sum are neighbours if they are aligned only so, and are not if 16 bytes are aligned only in
+    /// the other order. Products of float32 of small depth load faster if the elements that belong
+    /// to one step of all sums are neighbours. A batch of those stays as it is, because the copies
+    /// of its entries may become one matrix.
     pub(super) fn is_fast_by_rows(
         &self,
         problem: &MatmulProblem,
@@ -35,6 +43,9 @@ impl Candidate {
     ) -> Option<bool> {
         if self.are_slow_vectors(geometry) {
             return Some(self.matrix == Matrix::A);
+        }
+        if self.is_aligned_across_sums(problem, geometry) {
+            return Some(self.matrix == Matrix::B);
         }
         let types = &problem.types;
         let is_single = types.a == DType::Float32 && types.compute == ComputeType::F32;
@@ -44,8 +55,41 @@ impl Candidate {
     }
 
     /// Whether a copy saves more time than it takes.
-    pub(super) fn is_slow(&self, geometry: &Geometry) -> bool {
-        self.is_slow_vector(geometry) || self.are_slow_vectors(geometry)
+    pub(super) fn is_slow(&self, problem: &MatmulProblem, geometry: &Geometry) -> bool {
+        self.is_slow_vector(geometry)
+            || self.are_slow_vectors(geometry)
+            || self.is_misaligned(problem, geometry)
+    }
+
+    /// Whether tensor cores multiply a factor whose lines begin at multiples of 16 bytes only if
+    /// the elements of a sum are no neighbours, and the result is aligned, too.
+    fn is_aligned_across_sums(&self, problem: &MatmulProblem, geometry: &Geometry) -> bool {
+        let types = &problem.types;
+        let is_for_tensor_cores = match types.a {
+            DType::Float16 | DType::BFloat16 => true,
+            DType::Float32 => types.compute == ComputeType::F32FastTf32,
+            _ => false,
+        };
+        let at_once = LOAD / self.dtype.size() as i64;
+        matches!(self.matrix, Matrix::A | Matrix::B)
+            && is_for_tensor_cores
+            && geometry.depth % at_once != 0
+            && geometry.rows % at_once == 0
+            && geometry.columns % at_once == 0
+    }
+
+    /// Whether it is such a factor of a large product, and the elements of its sums are neighbours.
+    fn is_misaligned(&self, problem: &MatmulProblem, geometry: &Geometry) -> bool {
+        let Geometry { rows, columns, depth, .. } = *geometry;
+        let (along, uses) = if self.matrix == Matrix::A { (1, columns) } else { (0, rows) };
+        let entries = geometry.batch.count() as i64;
+        let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
+        let least = if self.dtype.size() == 2 { LARGE_WORK } else { 2 * LARGE_WORK };
+        self.strides[along] == 1
+            && self.strides[1 - along] % (LOAD / self.dtype.size() as i64) != 0
+            && work >= least
+            && uses >= MANY_USES
+            && self.is_aligned_across_sums(problem, geometry)
     }
 
     /// Whether it is a few vectors of halves, with long sums, and no 16 bytes of them are aligned.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::matmul::{ChosenTypes, InputRole, MatmulRequest};
+use crate::matmul::{ChosenTypes, ComputeType, InputRole, MatmulRequest};
 use crate::operation::{Execution, Request};
 use crate::tensor::{MemoryLocation, TensorView};
 
@@ -230,8 +230,12 @@ fn a_batch_with_one_factor_for_all_is_one_product() {
     };
     let by_rows = of((&[2, 5, 3, 4], &[60, 12, 4, 1]), (&[4, 6], &[6, 1]));
     assert_eq!(by_rows, (1, 1, 6, 30, 0));
-    let vectors = of((&[10, 1, 4], &[8, 7, 1]), (&[4, 6], &[1, 4]));
-    assert_eq!(vectors, (1, 1, 6, 10, 0));
+    // Vectors of one matrix are columns of one product, but not if they are little work.
+    let vectors = |count: i64| of((&[count, 1, 4], &[8, 7, 1]), (&[4, 6], &[1, 4]));
+    assert_eq!(vectors(3000), (1, 1, 6, 3000, 0));
+    assert_eq!(vectors(2000), (2000, 1, 6, 1, 0));
+    let with_gaps = of((&[10, 1, 4], &[8, 8, 2]), (&[4, 6], &[1, 4]));
+    assert_eq!((with_gaps.0, with_gaps.3), (1, 10));
     let gaps = of((&[5, 3, 4], &[13, 4, 1]), (&[4, 6], &[6, 1]));
     assert_eq!(gaps, (5, 1, 6, 3, 0));
 }
@@ -281,4 +285,48 @@ fn a_few_vectors_of_halves_are_copied_if_they_are_not_aligned() {
     ] {
         assert!(of(dtype, few, depth).iter().all(Vec::is_empty), "{dtype:?}, {few}, {depth}");
     }
+}
+
+#[test]
+fn factors_are_copied_where_only_the_other_order_is_aligned() {
+    let request = MatmulRequest::default();
+    let of = |dtype, [rows, columns, depth]: [i64; 3], gap: i64| {
+        let views = [
+            view(dtype, &[rows, depth], &[depth + gap, 1]),
+            view(dtype, &[depth, columns], &[1, depth + gap]),
+        ];
+        let route = route(&request, &views);
+        let are_rows = [Matrix::A, Matrix::B].map(|matrix| route.columns(matrix).unwrap().are_rows);
+        (copied(&route), are_rows)
+    };
+    // Rows of 735 halves begin anywhere, and columns of 4096 at multiples of 16 bytes.
+    let (half, extents) = (DType::BFloat16, [4096, 4096, 735]);
+    let both = (vec![Matrix::A, Matrix::B], [false, true]);
+    let none = (vec![], [true, false]);
+    assert_eq!(of(half, extents, 0), both);
+    assert_eq!(of(half, extents, 1), none);
+    assert_eq!(of(DType::Float32, extents, 0), none);
+    assert_eq!(of(half, [640, 640, 639], 0), none);
+    for odd in [[4095, 4096, 735], [4096, 4095, 735]] {
+        assert_eq!(of(half, odd, 0), none);
+    }
+    // An element of the large factor is used too rarely.
+    assert_eq!(of(half, [8192, 64, 4095], 0), (vec![Matrix::B], [true, true]));
+    let tf32 = MatmulRequest {
+        types: ChosenTypes { compute: Some(ComputeType::F32FastTf32), ..ChosenTypes::default() },
+        ..MatmulRequest::default()
+    };
+    let views = [
+        view(DType::Float32, &[4096, 735], &[735, 1]),
+        view(DType::Float32, &[735, 4096], &[4096, 1]),
+    ];
+    assert_eq!(copied(&route(&tf32, &views)), [Matrix::A]);
+    // What is copied anyway has the same order, in small products too.
+    let steps = |depth: i64| {
+        let views = [view(half, &[64, depth], &[4 * depth, 2]), view(half, &[depth, 64], &[64, 1])];
+        let route = route(&request, &views);
+        (copied(&route), route.columns(Matrix::A).map(|columns| columns.are_rows))
+    };
+    assert_eq!(steps(572), (vec![Matrix::A], Some(false)));
+    assert_eq!(steps(576), (vec![Matrix::A], Some(true)));
 }
