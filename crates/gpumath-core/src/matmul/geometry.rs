@@ -5,6 +5,7 @@
 
 use super::block_scaling::in_elements;
 use super::problem::{InputRole, MatmulProblem, OutputRole};
+use super::types::MatmulTypes;
 use crate::tensor::{BatchDim, BatchDims, DType, Dims, Layout};
 
 /// Number of the matrices of a [`Geometry`].
@@ -100,8 +101,8 @@ impl Geometry {
     /// Makes batch dimensions part of the rows where `b` has one entry for all of them, or part of
     /// the columns where `a` has, if each entry continues the one before. One large product takes
     /// less time than many small ones. Without a vector and an auxiliary matrix.
-    pub(super) fn folded(mut self, dtype: DType) -> Self {
-        if self.stays_vectors(dtype) {
+    pub(super) fn folded(mut self, problem: &MatmulProblem) -> Self {
+        if self.stays_vectors(problem) {
             return self;
         }
         while let Some(dim) = self.batch.fastest() {
@@ -151,8 +152,19 @@ impl Geometry {
 
     /// Whether kernels for vectors take less time for a batch of vectors than kernels for matrices
     /// take for the matrix that they make together.
-    pub(super) fn stays_vectors(&self, dtype: DType) -> bool {
-        self.are_scaled_vectors(dtype) || self.have_one_matrix()
+    pub(super) fn stays_vectors(&self, problem: &MatmulProblem) -> bool {
+        let MatmulTypes { a, b, result, .. } = problem.types;
+        let is_for_cublas = matches!(
+            a,
+            DType::Float16
+                | DType::BFloat16
+                | DType::Float32
+                | DType::Float64
+                | DType::Complex64
+                | DType::Complex128
+        ) && [b, result] == [a; 2]
+            && problem.is_plain();
+        self.are_scaled_vectors(a) || is_for_cublas && self.have_one_matrix()
     }
 
     /// Whether vectors without gaps between their elements are multiplied by one matrix, and it is

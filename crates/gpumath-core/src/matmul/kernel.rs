@@ -51,7 +51,7 @@ impl KernelMatmul {
         if !problem.is_plain() || !is_computed || !problem.search.is_free() {
             return None;
         }
-        let geometry = problem.geometry().folded(problem.types.a);
+        let geometry = problem.geometry().folded(problem);
         let call = ProductCall::of(&of_geometry(problem, &geometry))?;
         if call.way() == Way::Small && call.work() > MOST_SMALL_WORK {
             return None;

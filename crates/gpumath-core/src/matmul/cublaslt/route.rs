@@ -174,7 +174,7 @@ impl Route {
     pub(super) fn of(problem: &MatmulProblem, demands: Demands) -> Result<Self> {
         let [vector, aux, ..] = problem.matrix_dtypes();
         let geometry = match (vector, aux) {
-            (None, None) => problem.geometry().folded(problem.types.a),
+            (None, None) => problem.geometry().folded(problem),
             _ => problem.geometry(),
         };
         let choose = |any_order: bool| {
@@ -191,7 +191,7 @@ impl Route {
         let is_int8 = problem.types.a == DType::Int8 && demands == Demands::Fewest;
         let any_order = is_int8 && choice.size > 0 && is_copy_slower(&geometry, choice.size);
         let choice = if any_order { choose(true) } else { choice };
-        choice.into_route(&geometry, problem.alignment)
+        choice.into_route(problem, &geometry)
     }
 
     /// A matrix as cuBLASLt sees it.
@@ -347,8 +347,8 @@ impl Choice {
         Self { is_transposed, candidates, matrices, size }
     }
 
-    fn into_route(mut self, geometry: &Geometry, alignment: usize) -> Result<Route> {
-        let alignment = alignment.min(ALIGNMENT);
+    fn into_route(mut self, problem: &MatmulProblem, geometry: &Geometry) -> Result<Route> {
+        let alignment = problem.alignment.min(ALIGNMENT);
         let mut dims: Vec<BatchDim<MATRICES>> = geometry.batch.iter().copied().collect();
         let mut staged: SmallVec<[Staged; 2]> = SmallVec::new();
         let mut staged_size = 0_usize;
@@ -403,8 +403,7 @@ impl Choice {
                 staged.copy = TiledCopy::of_aligned(to, from, *size, least)?;
             }
         }
-        let dtype = self.candidates[Matrix::A as usize].as_ref().map(|factor| factor.dtype);
-        if !dtype.is_some_and(|dtype| geometry.stays_vectors(dtype)) {
+        if !geometry.stays_vectors(problem) {
             self.fold(&mut dims);
         }
         let mut outer = BatchDims::merged(dims);
