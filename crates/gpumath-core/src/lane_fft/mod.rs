@@ -8,8 +8,8 @@
 //! leaves the result in order; steps of larger primes are sums of products (`prime_steps`). Real
 //! lines (`real_lanes`) are steps around complex ones: of even lengths (`half_spectra`) or of odd
 //! ones (`odd_lines`). Some lines are transformed one at a time: contiguous ones, complex
-//! (`contiguous_lines`) and real (`real_lines`), and those whose lengths have prime factors from 13
-//! to 71 (`direct_sums`).
+//! (`contiguous_lines`) and real (`real_lines`, `odd_line`), and those whose lengths have prime
+//! factors from 13 to 71 (`direct_sums`).
 
 #![expect(
     clippy::inline_always,
@@ -36,6 +36,7 @@ mod contiguous_lines;
 mod direct_sums;
 mod half_spectra;
 mod line_moves;
+mod odd_line;
 mod odd_lines;
 mod order;
 mod pairs;
@@ -62,6 +63,7 @@ use self::contiguous_lines::plan_contiguous;
 pub(crate) use self::direct_sums::largest_prime_factor;
 use self::direct_sums::plan_direct_sums;
 use self::line_moves::MOST_LANES;
+pub(crate) use self::odd_line::{plan_odd_half, plan_odd_line};
 pub(crate) use self::real_lanes::{HalfToReal, RealToHalf};
 pub(crate) use self::real_lines::{plan_half_in_lanes, plan_real_in_lanes};
 pub(crate) use self::rows::Rows;

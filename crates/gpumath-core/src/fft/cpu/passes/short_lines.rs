@@ -14,7 +14,8 @@ use super::Scalar;
 use crate::error::Result;
 use crate::fft::cpu::fftw::FftwPlanner;
 use crate::lane_fft::{
-    largest_prime_factor, plan_half_in_lanes, plan_in_lanes, plan_real_in_lanes,
+    largest_prime_factor, plan_half_in_lanes, plan_in_lanes, plan_odd_half, plan_odd_line,
+    plan_real_in_lanes,
 };
 use crate::memory::check_available;
 
@@ -44,15 +45,25 @@ pub(super) fn plan_line_by<T: Scalar>(
 /// Plans a real-to-complex transform.
 pub(crate) fn plan_real_line<T: Scalar>(points: usize) -> Result<Arc<dyn RealToComplex<T>>> {
     check::<T>(points)?;
-    let in_lanes = plan_real_in_lanes(points);
-    Ok(in_lanes.unwrap_or_else(|| RealFftPlanner::new().plan_fft_forward(points)))
+    let forward = FftDirection::Forward;
+    let plan_parts = |points| Ok((plan_real_line(points)?, plan_line(points, forward)?));
+    let planned = match plan_real_in_lanes(points) {
+        None => plan_odd_line(points, plan_parts)?,
+        planned => planned,
+    };
+    Ok(planned.unwrap_or_else(|| RealFftPlanner::new().plan_fft_forward(points)))
 }
 
 /// Plans a complex-to-real transform.
 pub(crate) fn plan_half_line<T: Scalar>(points: usize) -> Result<Arc<dyn ComplexToReal<T>>> {
     check::<T>(points)?;
-    let in_lanes = plan_half_in_lanes(points);
-    Ok(in_lanes.unwrap_or_else(|| RealFftPlanner::new().plan_fft_inverse(points)))
+    let inverse = FftDirection::Inverse;
+    let plan_parts = |points| Ok((plan_half_line(points)?, plan_line(points, inverse)?));
+    let planned = match plan_half_in_lanes(points) {
+        None => plan_odd_half(points, plan_parts)?,
+        planned => planned,
+    };
+    Ok(planned.unwrap_or_else(|| RealFftPlanner::new().plan_fft_inverse(points)))
 }
 
 fn check<T: Scalar>(points: usize) -> Result<()> {
