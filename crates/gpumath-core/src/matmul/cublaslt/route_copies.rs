@@ -79,13 +79,15 @@ impl Candidate {
     }
 
     /// Whether it is such a factor of a large product, and the elements of its sums are neighbours.
+    /// Where the user limits the workspace, nothing so large is copied that need not be.
     fn is_misaligned(&self, problem: &MatmulProblem, geometry: &Geometry) -> bool {
         let Geometry { rows, columns, depth, .. } = *geometry;
         let (along, uses) = if self.matrix == Matrix::A { (1, columns) } else { (0, rows) };
         let entries = geometry.batch.count() as i64;
         let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
         let least = if self.dtype.size() == 2 { LARGE_WORK } else { 2 * LARGE_WORK };
-        self.strides[along] == 1
+        problem.search.max_workspace.is_none()
+            && self.strides[along] == 1
             && self.strides[1 - along] % (LOAD / self.dtype.size() as i64) != 0
             && work >= least
             && uses >= MANY_USES

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::matmul::cublaslt::codes::transpose;
-use crate::matmul::{ChosenTypes, ComputeType, InputRole, MatmulRequest};
+use crate::matmul::{AlgorithmSearch, ChosenTypes, ComputeType, InputRole, MatmulRequest};
 use crate::operation::{Execution, Request};
 use crate::tensor::{MemoryLocation, TensorView};
 
@@ -324,6 +324,10 @@ fn factors_are_copied_where_only_the_other_order_is_aligned() {
         view(DType::Float32, &[735, 4096], &[4096, 1]),
     ];
     assert_eq!(copied(&route(&tf32, &views)), [Matrix::A]);
+    // The user has a use of their own for the memory.
+    let search = AlgorithmSearch { max_workspace: Some(1 << 30), ..AlgorithmSearch::default() };
+    let limited = MatmulRequest { search, ..tf32 };
+    assert!(copied(&route(&limited, &views)).is_empty());
     // What is copied anyway has the same order, in small products too.
     let steps = |depth: i64| {
         let views = [view(half, &[64, depth], &[4 * depth, 2]), view(half, &[depth, 64], &[64, 1])];
