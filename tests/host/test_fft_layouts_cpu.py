@@ -58,3 +58,17 @@ def test_only_the_rows_are_written(dtype: type) -> None:
         assert np.abs(rows - expected).max() < 1e-5 * np.abs(expected).max()
         before[:, columns] = rows
         np.testing.assert_array_equal(whole, before, "elements of others have changed")
+
+
+@pytest.mark.parametrize("layout", ["natural", "optimized"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_large_results_start_at_a_cache_line(layout: str, axis: int) -> None:
+    values = random_values((33, 40, 21), np.complex64)
+    expected = scipy.fft.fft(values, axis=axis)
+    results = [fft.fft(values, axes=[axis], options={"result_layout": layout}) for _ in range(5)]
+    for result in results:
+        assert result.ctypes.data % 64 == 0
+        assert np.abs(result - expected).max() < 1e-5 * np.abs(expected).max()
+        assert result.flags.writeable
+    small = fft.fft(values[:5, :5, :5], axes=[axis], options={"result_layout": layout})
+    assert small.flags.owndata

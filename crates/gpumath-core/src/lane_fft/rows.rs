@@ -8,13 +8,9 @@ use rustfft::num_complex::Complex;
 use super::line_moves::MoveLines;
 use super::strided_lines::StridedLines;
 use super::{Lane, LaneFft, Side, WORK_BYTES, has_slow_factors, largest_prime_factor};
-use crate::memory::fetch;
 
 /// Points of the longest rows in double precision with a large prime factor.
 const MOST_DOUBLE: usize = 900;
-
-/// How many rows before its turn a row is asked for.
-const ROWS_AHEAD: isize = 8;
 
 /// Rows of memory: the first element, the distance between rows in elements, and their number.
 #[derive(Clone, Copy)]
@@ -31,24 +27,6 @@ impl<E> Rows<E> {
         let Self { first, across, count } = self;
         let first = first.wrapping_add(number);
         StridedLines::new(first, in_row as isize, across, count)
-    }
-}
-
-impl<E: Copy> Rows<E> {
-    /// Copies so many elements of each row to other rows. Asks for those of both before their turn,
-    /// because no processor looks by itself for rows that are on other pages.
-    ///
-    /// # Safety
-    /// All these rows are valid, and apart from each other.
-    pub(crate) unsafe fn copy_to(self, to: Self, len: usize) {
-        for row in 0..self.count as isize {
-            let source = self.first.wrapping_offset(row * self.across);
-            let target = to.first.wrapping_offset(row * to.across);
-            fetch(source.wrapping_offset(ROWS_AHEAD * self.across), len);
-            fetch(target.wrapping_offset(ROWS_AHEAD * to.across), len);
-            // SAFETY: the caller guarantees it.
-            unsafe { target.copy_from_nonoverlapping(source, len) };
-        }
     }
 }
 

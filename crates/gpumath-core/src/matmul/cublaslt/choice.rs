@@ -20,6 +20,10 @@ pub(super) const CANDIDATES: i32 = 32;
 /// `CUBLASLT_ALGO_CONFIG_ID`, and the algorithm for products of a vector and a vector.
 const ID: i32 = 0;
 const OUTER: i32 = 12;
+/// `CUBLASLT_ALGO_CONFIG_SPLITK_NUM`
+pub(super) const SPLIT_COUNT: i32 = 2;
+/// `CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME`
+pub(super) const REDUCTION_SCHEME: i32 = 3;
 /// With fewer results it was faster than tiles of matrices.
 const OUTER_RESULTS: i64 = 1 << 22;
 
@@ -82,7 +86,7 @@ impl Preference {
     /// Moves the first algorithm that is as preferred before the others.
     pub(super) fn apply(self, found: &mut [FoundAlgorithm]) {
         let preferred = found.iter().position(|algorithm| match self {
-            Self::Outer => id(algorithm) == Some(OUTER),
+            Self::Outer => setting(algorithm, ID) == Some(OUTER),
             Self::Workspace(most) => algorithm.workspace_size <= most,
         });
         if let Some(position) = preferred {
@@ -91,23 +95,43 @@ impl Preference {
     }
 }
 
-/// Returns the number of an algorithm.
-fn id(algorithm: &FoundAlgorithm) -> Option<i32> {
+/// Returns a setting of an algorithm.
+pub(super) fn setting(algorithm: &FoundAlgorithm, attribute: i32) -> Option<i32> {
     loader::function(&cublaslt::MATMUL_ALGO_CONFIG_GET_ATTRIBUTE).ok()?;
-    let (mut id, mut written) = (0_i32, 0_usize);
+    let (mut value, mut written) = (0_i32, 0_usize);
     // SAFETY: the library reads an algorithm, and writes a number of four bytes and how many bytes
     // these were.
     let read = unsafe {
         call!(
             cublaslt::MATMUL_ALGO_CONFIG_GET_ATTRIBUTE,
             algorithm.algorithm.as_ptr() as usize,
-            ID,
-            &raw mut id as usize,
+            attribute,
+            &raw mut value as usize,
             size_of::<i32>() as u64,
             &raw mut written as usize
         )
     };
-    read.ok().map(|()| id)
+    read.ok().map(|()| value)
+}
+
+/// Changes a setting of an algorithm; `None` if the library refuses.
+pub(super) fn change_setting(
+    algorithm: &mut FoundAlgorithm,
+    attribute: i32,
+    value: i32,
+) -> Option<()> {
+    loader::function(&cublaslt::MATMUL_ALGO_CONFIG_SET_ATTRIBUTE).ok()?;
+    // SAFETY: the library changes an algorithm, and reads a number of four bytes.
+    let changed = unsafe {
+        call!(
+            cublaslt::MATMUL_ALGO_CONFIG_SET_ATTRIBUTE,
+            algorithm.algorithm.as_mut_ptr() as usize,
+            attribute,
+            &raw const value as usize,
+            size_of::<i32>() as u64
+        )
+    };
+    changed.ok()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::super::problem::MatmulProblem;
 use super::super::types::ComputeType;
 use super::codes::data_type;
 use super::route::Route;
+use super::split_sums::can_lose_products;
 use crate::error::{Error, Result};
 use crate::loader;
 use crate::status::call;
@@ -74,6 +75,10 @@ impl Gemm {
         };
         let operations = [left, right].map(|matrix| route.operation(matrix, problem.conjugate));
         let depth = if operations[0] == 0 { first.count } else { first.length };
+        // Which algorithm cuBLAS chooses is not known.
+        if can_lose_products(depth, types.a.size()) {
+            return None;
+        }
         let gemm = Self {
             data_type: data_type(types.a).ok()?,
             compute_type: types.compute.code(),

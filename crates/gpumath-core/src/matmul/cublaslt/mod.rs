@@ -5,6 +5,7 @@ mod codes;
 mod gemm;
 mod product;
 mod route;
+mod split_sums;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +16,7 @@ use self::codes::{emulation, scalar};
 use self::gemm::Gemm;
 use self::product::{Pointer, Product, Target, pointers};
 use self::route::{Demands, Route};
+use self::split_sums::loses_products;
 use super::MatmulArguments;
 use super::block_scaling::BlockScaling;
 use super::geometry::{MATRICES, Matrix};
@@ -65,6 +67,7 @@ impl CublasltMatmul {
     /// Plans the product.
     pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
         check_device(problem, device)?;
+        refuse_lost_products(problem)?;
         let find = |handle: usize| {
             let limit = max_workspace(problem, device)?;
             let attempt = |demands: Demands| {
@@ -258,6 +261,23 @@ fn algorithms_of(
 pub(super) fn copied_bytes(problem: &MatmulProblem) -> Result<usize> {
     let demands = Demands::of(problem).first().copied().unwrap_or(Demands::Documented);
     Ok(Route::of(problem, demands)?.staged_size)
+}
+
+/// Returns an error if the algorithm that the request names leaves out products.
+fn refuse_lost_products(problem: &MatmulProblem) -> Result<()> {
+    let Some(algorithm) = problem.search.algorithm.filter(|&named| named != gemm::CODE) else {
+        return Ok(());
+    };
+    let [_, _, depth] = problem.extents();
+    let named = FoundAlgorithm::other(algorithm, 0);
+    if loses_products(&named, depth, problem.types.a.size()) {
+        return Err(Error::InvalidValue(format!(
+            "the algorithm splits sums of {depth} products into parts that do not have all of \
+             them, so results would be wrong; change its split_k, or plan without naming an \
+             algorithm"
+        )));
+    }
+    Ok(())
 }
 
 /// Returns `InvalidValue` if the device lacks what the types need.

@@ -8,6 +8,7 @@ use super::super::types::is_narrow;
 use super::choice::{CANDIDATES, Preference};
 use super::codes::{data_type, emulation, layout, operation, preference};
 use super::route::{Columns, Route};
+use super::split_sums::{loses_products, other_splits};
 use crate::error::{Error, Result};
 use crate::handle::Descriptor;
 use crate::operation::MAX_ALIGNMENT;
@@ -138,6 +139,7 @@ impl Product {
         max_workspace: u64,
     ) -> Result<Vec<FoundAlgorithm>> {
         let search = &problem.search;
+        let ([_, _, depth], size) = (problem.extents(), problem.types.a.size());
         let (left, right) = route.factors();
         let dtypes = problem.matrix_dtypes();
         // Without an addend, the result stands for it.
@@ -147,25 +149,7 @@ impl Product {
             route.alignment(matrix, dtype, problem.alignment) as u32
         });
         if let Some(algorithm) = search.algorithm {
-            let mut checked = FoundAlgorithm::default();
-            // SAFETY: the descriptors are alive, and the library reads one algorithm and writes one
-            // result.
-            unsafe {
-                call!(
-                    cublaslt::MATMUL_ALGO_CHECK,
-                    handle,
-                    self.operation.get(),
-                    self.left.get(),
-                    self.right.get(),
-                    self.addend.get(),
-                    self.result.get(),
-                    &raw const algorithm as usize,
-                    &raw mut checked as usize;
-                    |_| "the algorithm is not for this product".to_owned()
-                )
-            }?;
-            checked.algorithm = algorithm;
-            return Ok(vec![checked]);
+            return Ok(vec![self.check(handle, algorithm)?]);
         }
         // SAFETY: the library writes one descriptor to `to`, and reads values of the attributes'
         // types.
@@ -192,6 +176,59 @@ impl Product {
         let limit = search.limit.clamp(1, MAX_ALGORITHMS);
         let own_preference = Preference::of(problem, route);
         let count = own_preference.map_or(limit, |_| limit.max(CANDIDATES));
+        let results = self.ask(problem, handle, &preference, count)?;
+        let whole = results.into_iter().filter_map(|found| {
+            if !loses_products(&found, depth, size) {
+                return Some(found);
+            }
+            other_splits(&found, depth, size)
+                .filter_map(|other| self.check(handle, other).ok())
+                .find(|checked| checked.workspace_size as u64 <= max_workspace)
+        });
+        let mut results: Vec<FoundAlgorithm> = whole.collect();
+        if results.is_empty() {
+            return Err(Error::InvalidValue(format!(
+                "cuBLASLt has no algorithm for {}",
+                describe_problem(problem)
+            )));
+        }
+        if let Some(preference) = own_preference {
+            preference.apply(&mut results);
+        }
+        results.truncate(limit as usize);
+        Ok(results)
+    }
+
+    /// Returns an algorithm with what it needs, unless it is not for this product.
+    fn check(&self, handle: usize, algorithm: [u64; 8]) -> Result<FoundAlgorithm> {
+        let mut checked = FoundAlgorithm::default();
+        // SAFETY: the descriptors are alive, and the library reads one algorithm and writes one
+        // result.
+        unsafe {
+            call!(
+                cublaslt::MATMUL_ALGO_CHECK,
+                handle,
+                self.operation.get(),
+                self.left.get(),
+                self.right.get(),
+                self.addend.get(),
+                self.result.get(),
+                &raw const algorithm as usize,
+                &raw mut checked as usize;
+                |_| "the algorithm is not for this product".to_owned()
+            )
+        }?;
+        Ok(FoundAlgorithm { algorithm, ..checked })
+    }
+
+    /// Asks for so many algorithms.
+    fn ask(
+        &self,
+        problem: &MatmulProblem,
+        handle: usize,
+        preference: &Descriptor,
+        count: i32,
+    ) -> Result<Vec<FoundAlgorithm>> {
         let mut results = vec![FoundAlgorithm::default(); count as usize];
         let mut found = 0_i32;
         // SAFETY: the descriptors are alive, and there is room for as many results as are asked
@@ -214,16 +251,6 @@ impl Product {
         }?;
         results.truncate(found.max(0) as usize);
         results.retain(|result| result.status == 0);
-        if results.is_empty() {
-            return Err(Error::InvalidValue(format!(
-                "cuBLASLt has no algorithm for {}",
-                describe_problem(problem)
-            )));
-        }
-        if let Some(preference) = own_preference {
-            preference.apply(&mut results);
-        }
-        results.truncate(limit as usize);
         Ok(results)
     }
 }

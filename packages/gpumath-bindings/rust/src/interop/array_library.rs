@@ -169,18 +169,46 @@ fn byte_strides<'py>(
     PyTuple::new(py, layout.strides.iter().map(|stride| stride * dtype.size() as i64))
 }
 
+/// Bytes of the smallest new NumPy array that starts at a cache line.
+const LARGE_ARRAY: usize = 1 << 16;
+const CACHE_LINE: usize = 64;
+
+/// NumPy's own arrays start at any multiple of 16 bytes. A vector of 64 bytes then takes two cache
+/// lines, and transforms of large arrays up to 1.3 times as long on an Intel Xeon.
 fn numpy_array<'py>(py: Python<'py>, layout: &Layout, dtype: DType) -> PyResult<NewArray<'py>> {
-    static EMPTY: LazyAttribute = LazyAttribute::new("numpy", "empty");
     static NDARRAY: LazyAttribute = LazyAttribute::new("numpy", "ndarray");
-    let (shape, dtype_object) = (PyTuple::new(py, &layout.shape)?, numpy_dtype(py, dtype)?);
-    let array = if layout.is_contiguous() {
-        EMPTY.get(py)?.call1((shape, dtype_object))
+    let size = layout.len() as usize * dtype.size();
+    let (block, offset) = if size >= LARGE_ARRAY {
+        let bytes = Layout::contiguous(&[(size + CACHE_LINE) as i64]);
+        let block = empty_numpy_array(py, &bytes, DType::UInt8)?;
+        (Some(block.array), block.ptr.wrapping_neg() % CACHE_LINE)
+    } else if layout.is_contiguous() {
+        return empty_numpy_array(py, layout, dtype);
     } else {
-        let strides = byte_strides(py, layout, dtype)?;
-        NDARRAY.get(py)?.call1((shape, dtype_object, py.None(), 0, strides))
+        (None, 0)
     };
-    let array = array?;
-    let view = numpy::view(&array).named(py, "the new array")?;
+    let (shape, strides) = (PyTuple::new(py, &layout.shape)?, byte_strides(py, layout, dtype)?);
+    let array = NDARRAY.get(py)?.call1((shape, numpy_dtype(py, dtype)?, block, offset, strides))?;
+    checked_numpy_array(array, layout, dtype)
+}
+
+/// Makes a contiguous array by NumPy's own function.
+fn empty_numpy_array<'py>(
+    py: Python<'py>,
+    layout: &Layout,
+    dtype: DType,
+) -> PyResult<NewArray<'py>> {
+    static EMPTY: LazyAttribute = LazyAttribute::new("numpy", "empty");
+    let shape = PyTuple::new(py, &layout.shape)?;
+    checked_numpy_array(EMPTY.get(py)?.call1((shape, numpy_dtype(py, dtype)?))?, layout, dtype)
+}
+
+fn checked_numpy_array<'py>(
+    array: Bound<'py, PyAny>,
+    layout: &Layout,
+    dtype: DType,
+) -> PyResult<NewArray<'py>> {
+    let view = numpy::view(&array).named(array.py(), "the new array")?;
     checked_new(array, &view, (layout, dtype, MemoryLocation::Host), "NumPy")
 }
 

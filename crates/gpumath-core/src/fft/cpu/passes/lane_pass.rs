@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::blocks::{MOST_BYTES, are_crowded};
+use super::blocks::MOST_BYTES;
 use super::line_tiles::LineTiles;
 use super::{PassKernel, Scalar};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::parallel::{SyncPtr, parallel_for};
 
 /// Bytes of a tile, which a thread asks for before it gets there, and most lines of it.
 const TILE_BYTES: usize = 1 << 17;
-const MOST_LINES: usize = 64;
+const MOST_LINES: usize = 32;
 
 /// Points of the longest lines for which copies to the lanes and back are worth while.
 const MOST_COPIED: usize = 512;
@@ -25,9 +25,6 @@ pub(super) struct LanePass<K> {
     lines: LineTiles,
     /// The number of lines in each row, where `lines` are rows of memory.
     in_rows: Option<usize>,
-    /// Whether equal points of a tile are copied together first, and results back, because those
-    /// at such distances displace each other in a cache: each would move for every group.
-    is_crowded: bool,
 }
 
 impl<K: LaneLines> LanePass<K> {
@@ -40,7 +37,7 @@ impl<K: LaneLines> LanePass<K> {
             let fits = in_rows < fft.lanes() && fft.rows_work_len(in_rows).is_some();
             // Other lines that are slices take no more time one by one.
             if (in_rows > 1 || fft.suits_rows()) && is_filled && fits {
-                return Some(Self { fft, lines: rows, in_rows: Some(in_rows), is_crowded: false });
+                return Some(Self { fft, lines: rows, in_rows: Some(in_rows) });
             }
         }
         if points == 1 || (lines.are_slices() && !fft.suits_rows()) {
@@ -55,10 +52,7 @@ impl<K: LaneLines> LanePass<K> {
         let fair = lines.count() / (4 * threads.get());
         let most = (TILE_BYTES / (points * size_of::<K::From>())).min(fair);
         lines.cut_into_tiles((most / fft.lanes() * fft.lanes()).clamp(fft.lanes(), MOST_LINES));
-        let step = lines.along.from.unsigned_abs() * size_of::<K::From>();
-        let is_crowded =
-            is_read_in_place && lines.width() > fft.lanes() && are_crowded(fft.points(), step);
-        Some(Self { fft, lines, in_rows: None, is_crowded })
+        Some(Self { fft, lines, in_rows: None })
     }
 }
 
@@ -75,10 +69,8 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
         threads: NonZeroUsize,
     ) -> Result<()> {
         let (from, to) = (from.cast::<K::From>(), to.cast::<K::To>());
-        let Self { fft, lines, in_rows, is_crowded } = self;
+        let Self { fft, lines, in_rows } = self;
         let (along, across, count) = (lines.along, lines.across, fft.points());
-        let copied_len = if *is_crowded { lines.width() * count } else { 0 };
-        let is_copied_back = *is_crowded && !K::IS_APART && across.to == 1;
         let is_inplace = std::ptr::addr_eq(from, to);
         let is_cached = is_inplace && lines.count() * count * size_of::<K::From>() <= MOST_BYTES;
         let how = (direction == Direction::Inverse, factor.unwrap_or_else(T::one));
@@ -86,14 +78,12 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
         let together = (fft.lanes() / lines.width()).max(1);
         let work_len = in_rows.map_or(Some(fft.work_len()), |rows| fft.rows_work_len(rows));
         let work_len = work_len.unwrap_or_default();
-        let bytes =
-            ScratchPieces::bytes::<K::Real>(work_len) + ScratchPieces::bytes::<K::From>(copied_len);
+        let bytes = ScratchPieces::bytes::<K::Real>(work_len);
         let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
         parallel_for(threads, lines.tiles().div_ceil(together), |numbers| {
             let mut buffer = ScratchBuffer::take(bytes)?;
             let mut pieces = buffer.pieces();
             let work = pieces.next::<K::Real>(work_len);
-            let copy = pieces.next::<K::From>(copied_len).as_mut_ptr();
             let (from, to) = (from.get(), to.get());
             let from_lines = StridedLines::new(from, along.from, across.from, 1);
             let to_lines = StridedLines::new(to, along.to, across.to, 1);
@@ -130,14 +120,6 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
                         source.ahead = if is_cached { 0 } else { next.from - tile.from };
                         target.ahead = if is_inplace { 0 } else { next.to - tile.to };
                     }
-                    let copies = Rows { first: copy, across: lines.width() as isize, count };
-                    if *is_crowded {
-                        Rows { first, across: along.from, count }.copy_to(copies, tile.lines);
-                        source = StridedLines::new(copy, copies.across, 1, tile.lines);
-                    }
-                    if is_copied_back {
-                        target = StridedLines::new(copy.cast(), copies.across, 1, tile.lines);
-                    }
                     let last = tile.lines.saturating_sub(fft.lanes());
                     for line in (0..tile.lines).step_by(fft.lanes()) {
                         // Whole lanes take less time, even if some lines come again.
@@ -146,10 +128,6 @@ impl<T: Scalar, K: LaneLines<Real = T>> PassKernel<T> for LanePass<K> {
                         let from = source.part(line as isize * source.across, count);
                         let to = target.part(line as isize * target.across, count);
                         fft.run_lines(&[from], &[to], work, how);
-                    }
-                    if is_copied_back {
-                        let results = Rows { first: result.cast(), across: along.to, count };
-                        copies.copy_to(results, tile.lines);
                     }
                 }
             }
