@@ -9,6 +9,7 @@ use super::matrix::Matrix;
 use super::number::{Number, has_fast_masks};
 use super::tile::{MAX_LANES, MOST_VECTORS, store};
 use super::vector::load;
+use crate::memory::fetch;
 
 /// Columns of a result that a few vectors span.
 pub(super) struct Panel<T> {
@@ -23,6 +24,9 @@ pub(super) struct Panel<T> {
     pub(super) beta: Option<T>,
     /// Whether the sums are to be conjugated.
     pub(super) is_conjugated: bool,
+    /// Elements from a row of `b` to those of the next panel, which are asked for meanwhile; 0 for
+    /// none.
+    pub(super) ahead: usize,
 }
 
 impl<T: Number> Panel<T> {
@@ -94,6 +98,11 @@ impl<T: Number> Panel<T> {
         // SAFETY: the caller guarantees the extents.
         unsafe {
             while middle + U <= self.depth {
+                if self.ahead > 0 && top == 0 {
+                    for place in middle..middle + U {
+                        fetch(self.b.at::<T>(place, 0).wrapping_add(self.ahead), V * lanes);
+                    }
+                }
                 for (place, sums) in sums.iter_mut().enumerate() {
                     self.add::<S, V, M, FULL>(simd, &rows, middle + place, mask, sums);
                 }

@@ -20,9 +20,9 @@ use super::transpose::Transposition;
 const COPIED: usize = 1 << 14;
 const MOST_COPIED: usize = 48 << 10;
 
-/// The depth that is multiplied at once, if the result has at most so many rows, and a right factor
-/// of more bytes than are near the processor; and of one that comes from memory, where fewer rows
-/// are fetched ahead at a time.
+/// The depth that is multiplied at once, if the result has at most [`MANY_ROWS`], and a right factor
+/// more bytes than are near the processor: its rows lie on many pages of memory. Of one that comes
+/// from memory, and few rows, fewer are fetched ahead at a time.
 const CHUNK: usize = 64;
 const CHUNK_FROM_MEMORY: usize = 16;
 const FROM_MEMORY: usize = 1 << 24;
@@ -46,6 +46,10 @@ const SHALLOW: usize = 32;
 /// copies would take longer than they save.
 const FAR: usize = 1 << 17;
 const MANY_ROWS: usize = 32;
+
+/// Bytes from a row of a right factor to the next, from which on no processor looks by itself for the
+/// columns that come next.
+const APART: usize = 1 << 10;
 
 /// The depth for which a right factor is read in place: its rows may lie on as many pages.
 const DEPTH_AT_ONCE: usize = 256;
@@ -164,10 +168,11 @@ impl<T: Number> Product<T> {
     /// As for [`Self::compute_in_tiles`].
     unsafe fn compute_side_by_side(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
-        if rows > FEW_ROWS || columns <= MAX_LANES || columns * depth * size_of::<T>() <= NEAR {
+        let bytes = columns * depth * size_of::<T>();
+        if rows > MANY_ROWS || columns <= MAX_LANES || bytes <= NEAR {
             self.compute_tiles(arch);
         } else {
-            let is_from_memory = columns * depth * size_of::<T>() > FROM_MEMORY;
+            let is_from_memory = rows <= FEW_ROWS && bytes > FROM_MEMORY;
             let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
             // SAFETY: the caller guarantees the same.
             unsafe { self.compute_in_chunks(arch, chunk) };
@@ -319,6 +324,11 @@ impl<T: Number> Tiles<'_, T> {
         let is_slow_part = width < room && !has_fast_masks::<S>();
         let is_far = rows > MANY_ROWS && product.span_of_right_rows() > FAR;
         let is_copied = is_apart || is_far || (is_slow_part && rows > FEW_ROWS);
+        let row_bytes = product.b.steps[0].unsigned_abs().saturating_mul(size_of::<T>());
+        let is_asked_for = !is_copied
+            && left + room < columns
+            && row_bytes >= APART
+            && product.span_of_right_rows() > FAR;
         let chunk = if is_copied { copy.len() / room } else { DEPTH_AT_ONCE };
         let mut beta = product.beta;
         let mut first = 0;
@@ -344,6 +354,7 @@ impl<T: Number> Tiles<'_, T> {
                 alpha: product.alpha,
                 beta,
                 is_conjugated,
+                ahead: if is_asked_for { room } else { 0 },
             };
             // SAFETY: so many rows and columns are left, and the caller of `compute_in_tiles`
             // vouches for the memory.
