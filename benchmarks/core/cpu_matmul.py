@@ -136,14 +136,16 @@ def alternate(*calls: Callable[[], object], least: float, threads: int) -> list[
             time.sleep(pause)
             begin = clock()
             call()
-            once = clock() - begin
+            once = max(clock() - begin, 1e-7)
             repeats = max(1, min(1000, int(2e-4 / once)))
             while True:
                 before = clock()
                 for _ in range(repeats):
                     call()
                 after = clock()
-                best[index] = min(best[index], (after - before) / repeats)
+                # The clock of a thread may stand still for a moment.
+                if after > before:
+                    best[index] = min(best[index], (after - before) / repeats)
                 if after - begin > turn:
                     break
         rounds += 1

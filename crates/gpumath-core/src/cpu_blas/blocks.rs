@@ -4,8 +4,9 @@ use super::MAX_SIDE;
 use super::kernels::{TINY, multiply_add, multiply_run};
 use super::matrix::Matrix;
 use super::number::Number;
+use super::run::Run;
 use super::structure::Structure;
-use super::tile::{Product, Run};
+use super::tile::Product;
 use crate::error::Result;
 use crate::parallel::ClaimedIndices;
 

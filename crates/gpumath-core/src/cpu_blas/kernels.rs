@@ -10,7 +10,8 @@ use pulp::Arch;
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
-use super::tile::{Product, Run};
+use super::run::Run;
+use super::tile::Product;
 use super::vector::multiply_vector;
 
 /// Multiplications up to which plain loops take less time than a call of `gemm`.

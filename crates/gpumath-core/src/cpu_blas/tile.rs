@@ -13,6 +13,7 @@ use super::matrix::Matrix;
 use super::number::{Number, has_fast_masks};
 use super::panel::Panel;
 use super::room::{LEAST, Room, with_large_room};
+use super::run::Run;
 use super::transpose::Transposition;
 
 /// Bytes of a right factor that are copied at a time: of most products, and of large ones. Sums
@@ -20,9 +21,9 @@ use super::transpose::Transposition;
 const COPIED: usize = 1 << 14;
 const MOST_COPIED: usize = 48 << 10;
 
-/// The depth that is multiplied at once, if the result has at most [`MANY_ROWS`], and a right factor
-/// more bytes than are near the processor: its rows lie on many pages of memory. Of one that comes
-/// from memory, and few rows, fewer are fetched ahead at a time.
+/// The depth that is multiplied at once, if the result has at most [`MANY_ROWS`], and a right
+/// factor more bytes than are near the processor: its rows lie on many pages of memory. Of one that
+/// comes from memory, and few rows, fewer are fetched ahead at a time.
 const CHUNK: usize = 64;
 const CHUNK_FROM_MEMORY: usize = 16;
 const FROM_MEMORY: usize = 1 << 24;
@@ -47,8 +48,8 @@ const SHALLOW: usize = 32;
 const FAR: usize = 1 << 17;
 const MANY_ROWS: usize = 32;
 
-/// Bytes from a row of a right factor to the next, from which on no processor looks by itself for the
-/// columns that come next.
+/// Bytes from a row of a right factor to the next, from which on no processor looks by itself for
+/// the columns that come next.
 const APART: usize = 1 << 10;
 
 /// The depth for which a right factor is read in place: its rows may lie on as many pages.
@@ -169,14 +170,14 @@ impl<T: Number> Product<T> {
     unsafe fn compute_side_by_side(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
         let bytes = columns * depth * size_of::<T>();
-        if rows > MANY_ROWS || columns <= MAX_LANES || bytes <= NEAR {
-            self.compute_tiles(arch);
-        } else {
-            let is_from_memory = rows <= FEW_ROWS && bytes > FROM_MEMORY;
-            let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
-            // SAFETY: the caller guarantees the same.
-            unsafe { self.compute_in_chunks(arch, chunk) };
+        let most = if self.b.steps[1] == 1 { MANY_ROWS } else { FEW_ROWS };
+        if rows > most || columns <= MAX_LANES || bytes <= NEAR {
+            return self.compute_tiles(arch);
         }
+        let is_from_memory = rows <= FEW_ROWS && bytes > FROM_MEMORY;
+        let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
+        // SAFETY: the caller guarantees the same.
+        unsafe { self.compute_in_chunks(arch, chunk) };
     }
 
     /// Returns how many rows are computed before the next.
@@ -247,24 +248,6 @@ impl<T: Number> Product<T> {
             Self { shape, a, b, beta, ..self }.compute_tiles(arch);
             beta = Some(T::ONE);
         }
-    }
-}
-
-/// How many products of the same extents there are, and elements from each to the next in `a`, `b`
-/// and `out`.
-#[derive(Clone, Copy)]
-pub(super) struct Run {
-    pub(super) count: usize,
-    pub(super) steps: [isize; 3],
-}
-
-impl Run {
-    pub(super) const ONE: Self = Self { count: 1, steps: [0; 3] };
-
-    /// Returns the run of the transposed products.
-    pub(super) fn transposed(self) -> Self {
-        let [a, b, out] = self.steps;
-        Self { steps: [b, a, out], ..self }
     }
 }
 
