@@ -21,9 +21,9 @@ use super::transpose::Transposition;
 const COPIED: usize = 1 << 14;
 const MOST_COPIED: usize = 48 << 10;
 
-/// The depth that is multiplied at once, if the result has at most [`MANY_ROWS`], and a right
-/// factor more bytes than are near the processor: its rows lie on many pages of memory. Of one that
-/// comes from memory, and few rows, fewer are fetched ahead at a time.
+/// The depth that is multiplied at once. The rows of a right factor that is not near the processor
+/// lie on many pages of memory, so a result of at most [`MANY_ROWS`] rows is computed with some of
+/// them after the others: with fewer if the factor comes from memory and the result has few rows.
 const CHUNK: usize = 64;
 const CHUNK_FROM_MEMORY: usize = 16;
 const FROM_MEMORY: usize = 1 << 24;

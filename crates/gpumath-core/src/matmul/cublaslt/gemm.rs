@@ -75,7 +75,7 @@ impl Gemm {
         };
         let operations = [left, right].map(|matrix| route.operation(matrix, problem.conjugate));
         let depth = if operations[0] == 0 { first.count } else { first.length };
-        // Which algorithm cuBLAS chooses is not known.
+        // cuBLAS does not say which algorithm it takes, and some leave out products of such a sum.
         if can_lose_products(depth, types.a.size()) {
             return None;
         }

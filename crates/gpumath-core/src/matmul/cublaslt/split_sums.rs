@@ -27,6 +27,7 @@ fn step(size: usize) -> Option<i64> {
     (1..=NARROW).contains(&size).then(|| (STEP_BYTES / size) as i64)
 }
 
+/// Returns whether parts whose length is rounded in this way lack the end of a sum.
 fn is_cut_short(depth: i64, parts: i64, step: i64) -> bool {
     parts > 1 && depth % parts != 0 && (depth / parts) % step == 0
 }
