@@ -107,6 +107,37 @@ def test_other_norms_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "choices"),
+    [
+        ("C2C", {"result_layout": "natural"}),
+        ("C2C", {"inplace": True, "num_threads": 1}),
+        ("C2R", {"last_axis_parity": "odd", "execution": "cpu", "num_threads": 3}),
+        ("C2R", {"result_layout": "natural", "last_axis_parity": "even"}),
+    ],
+)
+def test_choices_are_those_of_plans(kind: Any, choices: dict[str, Any]) -> None:
+    values = random_values((5, 6, 7), np.complex128)
+    direction = 1 if kind == "C2R" else -1
+    plan = core.FftPlan(values, [1], kind, **choices)
+    expected = plan.run(values.copy(), None, direction)
+    result = core.FftPlan.transform(values, [1], kind, None, direction, **choices)
+    assert (result is values) == choices.get("inplace", False)
+    assert result.strides == expected.strides
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [{"num_threads": 0}, {"execution": "gpu"}, {"last_axis_parity": ""}, {"result_layout": "C"}],
+)
+def test_choices_that_plans_refuse_are_declined(choices: dict[str, Any]) -> None:
+    values = random_values((5, 6), np.complex64)
+    with pytest.raises(ValueError, match=next(iter(choices))):
+        core.FftPlan(values, **choices)
+    assert core.FftPlan.transform(values, **choices) is None
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((np.zeros((3, 7), np.complex128),), r"the operand is of .*shape \(3, 7\).*shape \(3, 8\)"),

@@ -6,6 +6,7 @@ import dataclasses
 import logging
 import pickle
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +106,32 @@ def test_forms_of_options_and_execution(execution: object, options: object) -> N
     values = random_values((3, 8), np.complex128)
     result = fft.fft(values, axes=[1], execution=execution, options=options)
     assert_close(result, values, "C2C", (1,))
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"result_layout": "natural"},
+        {"inplace": True},
+        {"last_axis_parity": "odd"},
+        fft.FFTOptions(result_layout="natural", last_axis_parity="odd"),
+    ],
+)
+def test_options_do_the_same_whether_or_not_the_call_is_logged(
+    options: Any, inverse: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    values = random_values((5, 6, 7), np.complex128)
+    is_real = inverse and "odd" in str(options)
+    call = fft.irfft if is_real else fft.ifft if inverse else fft.fft
+    expected = values.copy()
+    with caplog.at_level(logging.INFO):
+        expected = call(expected, axes=[1], options=options, execution="cpu")
+    assert "planned in" in caplog.text
+    result = call(values, axes=[1], options=options, execution={"num_threads": 2})
+    assert (result is values) == ("'inplace': True" in str(options))
+    assert result.strides == expected.strides
+    np.testing.assert_allclose(result, expected, rtol=1e-13, atol=1e-13)
 
 
 class Manager:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,8 @@ def test_two_layers(device: str, activation: str, has_bias: bool) -> None:
 
 def test_pytorch_s_own_check_of_operators(device: str) -> None:
     a, b, c, bias = (tensor(s, "f4", device) for s in ((2, 24, 32), (32, 20), (24, 20), (24,)))
-    check = torch.library.opcheck
+    # Traced and not, sums may be added up in another order.
+    check = partial(torch.library.opcheck, rtol=1e-4, atol=1e-4)
     check(operators.matmul, (a, b, None, None, 0.5, 0.0, "", False))
     check(operators.matmul, (a, b, c, bias, 0.5, 2.0, "relu", False))
     check(operators.matmul, (a[0].detach().requires_grad_(), b, c, bias, 1.0, 2.0, "gelu", True))

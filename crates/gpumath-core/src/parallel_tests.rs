@@ -224,13 +224,17 @@ fn errors_and_panics_of_helpers_are_returned() {
 fn an_error_ends_the_loop_of_all_threads() {
     let pool = pool(1, start);
     let seen = AtomicUsize::new(0);
-    let failed = parallel_for_with(Some(pool), 2, 1_000_000, |indices| {
-        for index in indices {
+    let latest = Instant::now() + Duration::from_secs(60);
+    let failed = parallel_for_with(Some(pool), 2, 1_000_000, |mut indices| {
+        while let Some(index) = indices.next() {
             seen.fetch_add(1, Ordering::Relaxed);
             if index == 1000 {
                 return Err(Error::InvalidValue("enough".into()));
             }
-            thread::yield_now();
+            // The helper, whose part is the second half, stays until it sees the error.
+            while index >= 500_000 && !indices.is_over() && Instant::now() < latest {
+                thread::yield_now();
+            }
         }
         Ok(())
     });

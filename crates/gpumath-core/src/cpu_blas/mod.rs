@@ -16,6 +16,7 @@ mod kernels;
 mod library;
 mod library_api;
 mod library_gemm;
+mod long_sums;
 mod matrix;
 mod narrow;
 mod number;
@@ -34,6 +35,7 @@ use std::num::NonZeroUsize;
 
 use self::blocks::Block;
 use self::cut::{Cut, Uncut};
+use self::long_sums::LongSums;
 use self::matrix::Matrix;
 use self::run::Run;
 use crate::error::Result;
@@ -118,6 +120,8 @@ pub(crate) struct CpuProducts {
     /// The number of each batch's first block; at the end the number of all blocks.
     first_blocks: Vec<usize>,
     threads: NonZeroUsize,
+    /// How the only batch is computed if threads share its sums.
+    long_sums: Option<Box<LongSums>>,
 }
 
 impl CpuProducts {
@@ -136,17 +140,25 @@ impl CpuProducts {
             work.saturating_add(cut::work(batch.shape).saturating_mul(batch.entries.count()))
         });
         let shares = (work / WORTH_A_THREAD).clamp(1, threads.get());
-        let mut first_blocks = vec![0];
         let entries: usize = batches.iter().map(|batch| batch.entries.count()).sum();
         for batch in &mut batches {
             batch.cut(if entries >= 4 * shares { 1 } else { shares });
+        }
+        let mut products = Self::of_cut(batches, shares);
+        if let [only] = &products.batches[..] {
+            products.long_sums = LongSums::of(only, shares).map(Box::new);
+        }
+        Ok(products)
+    }
+
+    /// Plans batches that are cut into blocks.
+    fn of_cut(batches: Vec<Batch>, threads: usize) -> Self {
+        let mut first_blocks = vec![0];
+        for batch in &batches {
             first_blocks.push(first_blocks[first_blocks.len() - 1] + batch.blocks());
         }
-        Ok(Self {
-            batches,
-            first_blocks,
-            threads: NonZeroUsize::new(shares).unwrap_or(NonZeroUsize::MIN),
-        })
+        let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
+        Self { batches, first_blocks, threads, long_sums: None }
     }
 
     /// Computes. `terms` returns those of each batch. Blocks until the results are written.
@@ -160,6 +172,10 @@ impl CpuProducts {
         &self,
         terms: impl Fn(usize) -> Terms<T> + Sync,
     ) -> Result<()> {
+        if let Some(long_sums) = &self.long_sums {
+            // SAFETY: the caller guarantees the memory.
+            return unsafe { long_sums.multiply(&self.batches[0], terms(0)) };
+        }
         // SAFETY: the caller guarantees that the factors can be read.
         let dense = unsafe { self.expand_right_factors(&terms) }?;
         let count = self.first_blocks[self.batches.len()];

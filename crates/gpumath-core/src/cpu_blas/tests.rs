@@ -17,6 +17,8 @@ fn threads_share_products_of_any_extents() {
         [37, 1, 9000],
         [501, 17, 403],
         [5, 7, 5003],
+        [1, 1, 300_007],
+        [16, 12, 20_011],
     ] {
         // Small integers, whose products are exact.
         let numbers = |count: usize, factor: usize| -> Vec<f64> {
@@ -54,5 +56,52 @@ fn threads_share_products_of_any_extents() {
             unsafe { products.multiply(|_| terms) }.unwrap();
             assert_eq!(found, expected, "{rows} × {depth} × {columns} on {threads}, {is_turned}");
         }
+    }
+}
+
+#[test]
+fn threads_share_long_sums_of_a_batch() {
+    let (entries, rows, columns, depth) = (3, 4, 5, 30_011);
+    let numbers = |count: usize, factor: usize| -> Vec<f64> {
+        (0..count).map(|index| (index * factor % 17) as f64 - 8.0).collect()
+    };
+    let (a, b) = (numbers(entries * rows * depth, 7919), numbers(depth * columns, 6007));
+    let c = numbers(entries * rows, 31);
+    let layout = |strides: [i64; 3], columns: usize, rows: usize| Layout {
+        shape: [entries, rows, columns].map(|extent| extent as i64).into_iter().collect(),
+        strides: strides.into_iter().collect(),
+    };
+    let d = depth as i64;
+    // One right factor for all; a column for each addend; results with gaps, in Fortran order.
+    let left = layout([4 * d, d, 1], depth, rows);
+    let right = layout([0, 5, 1], columns, depth);
+    let addend = layout([4, 1, 0], columns, rows);
+    let out = layout([100, 2, 11], columns, rows);
+    for (threads, beta) in [(1, 3.0), (2, 0.0), (7, 3.0), (16, 3.0), (16, 0.0)] {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let factors = [factor(&left), factor(&right)];
+        let products = CpuProducts::new([(factors, Some(&addend), &out)], threads).unwrap();
+        assert_eq!(products.long_sums.is_some(), threads.get() > entries);
+        let mut found = vec![f64::NAN; 300];
+        let terms = Terms {
+            a: a.as_ptr() as usize,
+            b: b.as_ptr() as usize,
+            c: c.as_ptr() as usize,
+            out: found.as_mut_ptr() as usize,
+            alpha: -2.0,
+            beta,
+        };
+        // SAFETY: the vectors have these extents.
+        unsafe { products.multiply(|_| terms) }.unwrap();
+        for (entry, row, column) in (0..entries * rows * columns)
+            .map(|index| (index / columns / rows, index / columns % rows, index % columns))
+        {
+            let line = &a[(entry * rows + row) * depth..][..depth];
+            let sum: f64 =
+                line.iter().zip(b[column..].iter().step_by(columns)).map(|(a, b)| a * b).sum();
+            let expected = -2.0 * sum + beta * c[entry * rows + row];
+            assert_eq!(found[entry * 100 + row * 2 + column * 11], expected);
+        }
+        assert_eq!(found.iter().filter(|number| number.is_nan()).count(), 300 - 60);
     }
 }

@@ -1,10 +1,11 @@
 //! The helper threads of a process.
 //!
-//! A short loop gains from helpers only if no thread has to sleep for it. So they join and leave a
-//! loop by one atomic number, without a lock, and look for loops for a while before they sleep.
+//! A short loop gains from helpers only if no thread has to sleep for it. So a helper joins a loop
+//! by one atomic instruction and leaves it by another, without a lock, and looks for loops for a
+//! while before it sleeps.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{hint, io, ptr, thread};
@@ -44,8 +45,6 @@ pub(super) struct HelperPool {
     alive: AtomicUsize,
     /// Which numbers helpers have, from 1 on.
     numbers: Box<[AtomicBool]>,
-    /// Number of helpers that look for work or sleep.
-    free: AtomicUsize,
     /// Number of helpers that sleep.
     asleep: AtomicUsize,
     /// Held between the last look before sleep and the sleep, and before a signal.
@@ -63,41 +62,66 @@ pub(super) struct HelperPool {
 /// A place for a loop that helpers may share in.
 #[derive(Default)]
 struct SharedLoop {
-    /// 0 while there is no loop. Otherwise [`TAKEN`], [`SLEEPS`] while the owner sleeps, the number
-    /// of helpers that may still come, and [`INSIDE`] times that of those who have come and not
-    /// left.
-    state: AtomicU64,
+    is_taken: AtomicBool,
     /// The address of the owner's reference to what helpers do.
     help: AtomicPtr<&'static Help>,
+    /// Number of helpers that have come or may still come.
+    expected: AtomicI64,
+    /// Number of those that may still come. Helpers that come in vain make it less than 0.
+    wanted: OwnLine,
+    /// Number of those that have left, and [`SLEEPS`] while the owner sleeps.
+    left: OwnLine,
 }
 
-const TAKEN: u64 = 1 << 63;
-const SLEEPS: u64 = 1 << 62;
-const INSIDE: u64 = 1 << 31;
-const WANTED: u64 = INSIDE - 1;
+/// A number that each helper changes, on a cache line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct OwnLine(AtomicI64);
 
-/// Returns the number of helpers inside a loop.
-fn inside(state: u64) -> u64 {
-    (state & !(TAKEN | SLEEPS)) / INSIDE
-}
+const SLEEPS: i64 = 1 << 62;
 
 impl SharedLoop {
+    /// Takes the place, if it is free, for a loop that so many helpers may share in.
+    fn open(&self, help: *mut &'static Help, helpers: usize) -> bool {
+        let is_free = !self.is_taken.load(Ordering::SeqCst);
+        if !is_free || self.is_taken.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        let helpers = i64::try_from(helpers).unwrap_or(i64::MAX);
+        self.help.store(help, Ordering::SeqCst);
+        self.left.0.store(0, Ordering::SeqCst);
+        self.expected.store(helpers, Ordering::SeqCst);
+        self.wanted.0.store(helpers, Ordering::SeqCst);
+        true
+    }
+
     /// Joins the loop if it wants a helper.
     fn join(&self) -> bool {
-        let join = |state: u64| (state & WANTED > 0).then(|| state - 1 + INSIDE);
-        self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, join).is_ok()
+        self.wanted() > 0 && self.wanted.0.fetch_sub(1, Ordering::SeqCst) > 0
     }
 
-    /// Leaves the loop, for which no more helpers need to come: its indices are used up. Returns
-    /// whether the owner sleeps.
+    /// Leaves the loop, whose indices are used up. Returns whether the owner sleeps.
     fn leave(&self) -> bool {
-        let leave = |state: u64| Some((state & !WANTED) - INSIDE);
-        let left = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, leave);
-        left.is_ok_and(|before| before & SLEEPS > 0)
+        self.close();
+        self.left.0.fetch_add(1, Ordering::SeqCst) >= SLEEPS
     }
 
-    fn wanted(&self) -> usize {
-        (self.state.load(Ordering::SeqCst) & WANTED) as usize
+    /// Lets no more helpers come.
+    fn close(&self) {
+        if self.wanted() > 0 {
+            let missing = self.wanted.0.swap(0, Ordering::SeqCst).max(0);
+            self.expected.fetch_sub(missing, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns how many more helpers may come.
+    fn wanted(&self) -> i64 {
+        self.wanted.0.load(Ordering::SeqCst).max(0)
+    }
+
+    /// Returns how many of the helpers that have come or may come have not left.
+    fn present(&self) -> i64 {
+        self.expected.load(Ordering::SeqCst) - self.left.0.load(Ordering::SeqCst) % SLEEPS
     }
 }
 
@@ -119,7 +143,6 @@ impl HelperPool {
             loops: Default::default(),
             alive: AtomicUsize::new(0),
             numbers: (0..most).map(|_| AtomicBool::new(false)).collect(),
-            free: AtomicUsize::new(0),
             asleep: AtomicUsize::new(0),
             sleep: Mutex::default(),
             shared: Condvar::new(),
@@ -151,12 +174,8 @@ impl HelperPool {
         // also when `own` unwinds, until none is and none can come any more. So nobody uses `help`
         // after this function.
         let help: &'static Help = unsafe { std::mem::transmute(help) };
-        let take = |shared: &&SharedLoop| {
-            shared.state.compare_exchange(0, TAKEN, Ordering::SeqCst, Ordering::SeqCst).is_ok()
-        };
-        let Some(shared) = self.loops.iter().find(take) else { return own() };
-        shared.help.store((&raw const help).cast_mut(), Ordering::SeqCst);
-        shared.state.store(TAKEN | (helpers as u64).min(WANTED), Ordering::SeqCst);
+        let open = |shared: &&SharedLoop| shared.open((&raw const help).cast_mut(), helpers);
+        let Some(shared) = self.loops.iter().find(open) else { return own() };
         let taken_back_at_the_end = TakeBack { pool: self, shared };
         let sleepers = helpers.min(self.asleep.load(Ordering::SeqCst));
         if sleepers > 0 {
@@ -166,8 +185,10 @@ impl HelperPool {
         for _ in 0..sleepers {
             self.shared.notify_one();
         }
-        let missing = self.wanted().saturating_sub(self.free.load(Ordering::SeqCst)).min(helpers);
-        for _ in 0..missing {
+        let present: i64 = self.loops.iter().map(SharedLoop::present).sum();
+        let alive = self.alive.load(Ordering::SeqCst);
+        let missing = usize::try_from(present).unwrap_or(0).saturating_sub(alive);
+        for _ in 0..missing.min(helpers) {
             // Helpers count from now on, so that no other loop starts more than there may be.
             let count = |alive: usize| (alive < self.most).then_some(alive + 1);
             let counted = self.alive.fetch_update(Ordering::SeqCst, Ordering::SeqCst, count);
@@ -184,9 +205,9 @@ impl HelperPool {
         drop(taken_back_at_the_end);
     }
 
-    /// Counts the helpers that loops want.
-    fn wanted(&self) -> usize {
-        self.loops.iter().map(SharedLoop::wanted).sum()
+    /// Whether a loop wants helpers.
+    fn is_wanted(&self) -> bool {
+        self.loops.iter().any(|shared| shared.wanted() > 0)
     }
 
     /// Helps with one loop after the other. Returns when there has been none for a while.
@@ -203,14 +224,11 @@ impl HelperPool {
                     self.left.notify_all();
                 }
             }
-            self.free.fetch_add(1, Ordering::SeqCst);
             let found = (0..LOOKS).any(|_| {
                 hint::spin_loop();
-                self.wanted() > 0
+                self.is_wanted()
             });
-            let is_over = !found && self.sleep_until_wanted();
-            self.free.fetch_sub(1, Ordering::SeqCst);
-            if is_over {
+            if !found && self.sleep_until_wanted() {
                 if let Some(number) = number {
                     self.numbers[number].store(false, Ordering::SeqCst);
                 }
@@ -224,7 +242,7 @@ impl HelperPool {
     fn sleep_until_wanted(&self) -> bool {
         let guard = self.lock();
         self.asleep.fetch_add(1, Ordering::SeqCst);
-        let woken = self.shared.wait_timeout_while(guard, IDLE, |()| self.wanted() == 0);
+        let woken = self.shared.wait_timeout_while(guard, IDLE, |()| !self.is_wanted());
         self.asleep.fetch_sub(1, Ordering::SeqCst);
         woken.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -238,19 +256,18 @@ struct TakeBack {
 
 impl Drop for TakeBack {
     fn drop(&mut self) {
-        let state = &self.shared.state;
-        state.fetch_and(!WANTED, Ordering::SeqCst);
-        let is_left = || inside(state.load(Ordering::SeqCst)) == 0;
+        let Self { pool, shared } = self;
+        shared.close();
         let are_gone = (0..LOOKS).any(|_| {
             hint::spin_loop();
-            is_left()
+            shared.present() == 0
         });
         if !are_gone {
-            state.fetch_or(SLEEPS, Ordering::SeqCst);
-            let left = self.pool.left.wait_while(self.pool.lock(), |()| !is_left());
-            drop(left.unwrap_or_else(PoisonError::into_inner));
+            shared.left.0.fetch_or(SLEEPS, Ordering::SeqCst);
+            let gone = pool.left.wait_while(pool.lock(), |()| shared.present() > 0);
+            drop(gone.unwrap_or_else(PoisonError::into_inner));
         }
-        self.shared.help.store(ptr::null_mut(), Ordering::SeqCst);
-        state.store(0, Ordering::SeqCst);
+        shared.help.store(ptr::null_mut(), Ordering::SeqCst);
+        shared.is_taken.store(false, Ordering::SeqCst);
     }
 }

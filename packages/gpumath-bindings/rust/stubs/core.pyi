@@ -163,6 +163,12 @@ class FftPlan:
         direction: int = -1,
         norm: _Norm | None = None,
         execution: Literal["cpu", "cuda"] | None = None,
+        *,
+        device_id: int | None = None,
+        num_threads: int | None = None,
+        inplace: bool = False,
+        last_axis_parity: Literal["even", "odd"] = "even",
+        result_layout: Literal["optimized", "natural"] = "optimized",
     ) -> Any: ...
     @property
     def kind(self) -> str: ...

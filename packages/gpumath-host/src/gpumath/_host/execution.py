@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import index
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -122,7 +123,7 @@ def resolve_execution(
     if execution is None or isinstance(execution, ExecutionCPU | ExecutionCUDA):
         return execution
     if isinstance(execution, str):
-        return _class_for(execution)()
+        return _of_name(execution)
     if isinstance(execution, Mapping):
         fields = dict(execution)
         chosen = _class_for(fields.pop("name", "cpu" if find_device() is None else "cuda"))
@@ -132,6 +133,12 @@ def resolve_execution(
         "a dictionary of their fields, or None is accepted"
     )
     raise ValueError(msg)
+
+
+@cache
+def _of_name(name: str) -> ExecutionCPU | ExecutionCUDA:
+    """Return the execution of this name with defaults. It is frozen, so one serves all calls."""
+    return _class_for(name)()
 
 
 def _class_for(name: object) -> type[ExecutionCPU | ExecutionCUDA]:

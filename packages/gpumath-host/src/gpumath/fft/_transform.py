@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from gpumath._host.array_libraries import library_of
-from gpumath._host.execution import Execution
-from gpumath._host.operation import logged_execution, logger_of
+from gpumath._host.execution import Execution, resolve_execution
+from gpumath._host.operation import execution_choices, logged_execution, logger_of
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.fft._crop_or_pad import lengths_of, listed, resized
@@ -47,15 +47,19 @@ def transform(
         operand = _resolve(operand, options)
         operand, options = _resize(operand, kind, axes, n, s, options, stream)
     if (
-        options is None
-        and prolog is None
+        prolog is None
         and epilog is None
         and stream is None
-        and (execution is None or execution == "cuda")
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
-        # The short way: what the long one does for defaults.
-        result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, execution)
+        # The short way: what the long one does where nobody logs or manages memory.
+        if options is None and (execution is None or execution == "cuda"):
+            result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, execution)
+        else:
+            choices = _choices(operand, kind, options, execution)
+            result = choices and core.FftPlan.transform(
+                operand, axes, kind, out, direction, norm, **choices
+            )
         if result is not None:
             return result
     check_norm(norm)
@@ -72,6 +76,32 @@ def transform(
         result = plan.run(operand, out, direction, stream, workspace, chosen.blocking is True, norm)
     workspace.release()
     return result
+
+
+def _choices(
+    operand: Any,
+    kind: Kind,
+    options: FFTOptions | Mapping[str, Any] | None,
+    execution: Execution,
+) -> dict[str, Any] | None:
+    """Return the user's choices as arguments of `FftPlan.transform`; None if it takes others."""
+    chosen = resolve_options(FFTOptions, options)
+    where = resolve_execution(execution, lambda: core.TensorView(operand).device_id)
+    choices = execution_choices(where)
+    if (
+        choices.pop("device_ids", None) is not None
+        or chosen.logger is not None
+        or chosen.allocator is not None
+        or chosen.memory_limit is not None
+        or chosen.blocking is True
+        or (kind == "C2C" and chosen.fft_type not in (None, kind))
+        or (kind != "C2R" and chosen.last_axis_parity != "even")
+    ):
+        return None
+    choices["inplace"] = chosen.inplace
+    choices["last_axis_parity"] = chosen.last_axis_parity
+    choices["result_layout"] = chosen.result_layout
+    return choices
 
 
 def _resolve(operand: Any, options: FFTOptions | Mapping[str, Any] | None) -> Any:

@@ -115,14 +115,16 @@ def matmul(
         and qualifiers is None
         and stream is None
         and (c is None) == (beta is None)
-        and (execution is None or execution == "cuda" or type(execution) is ExecutionCPU)
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
         # The short way: what the long one does for defaults.
+        result = None
         if execution is None or execution == "cuda":
             result = _multiply(a, b, c, alpha, beta, out, execution)
         else:
-            result = _multiply(a, b, c, alpha, beta, out, "cpu", execution.num_threads)
+            asked = resolve_execution(execution, lambda: core.TensorView(a).device_id)
+            if isinstance(asked, ExecutionCPU):
+                result = _multiply(a, b, c, alpha, beta, out, "cpu", asked.num_threads)
         if result is not None:
             return result
     chosen = resolve_options(MatmulOptions, options)

@@ -5,6 +5,7 @@ mod callback;
 mod execute;
 mod executor;
 mod plan;
+mod plan_identity;
 mod problem;
 mod transform;
 

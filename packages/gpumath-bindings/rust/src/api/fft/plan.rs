@@ -1,6 +1,5 @@
 //! The class `FftPlan`.
 
-use std::hash::{Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -96,21 +95,6 @@ pub(crate) struct PyFftPlan {
     pub(super) plan: Arc<FftPlan>,
 }
 
-/// Plans for the same problem in the same place are equal.
-impl PartialEq for PyFftPlan {
-    fn eq(&self, other: &Self) -> bool {
-        self.plan.key() == other.plan.key()
-    }
-}
-
-impl Eq for PyFftPlan {}
-
-impl Hash for PyFftPlan {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.plan.key().hash(state);
-    }
-}
-
 #[pymethods]
 impl PyFftPlan {
     #[new]
@@ -164,8 +148,8 @@ impl PyFftPlan {
 
     /// Plan, or take the plan from the cache, and run it.
     ///
-    /// It is like ``FftPlan(operand, axes, kind, out=out, execution=execution).run(operand, out,
-    /// direction, norm=norm)``, but takes less time.
+    /// It is like ``FftPlan(operand, axes, kind, out=out, ...).run(operand, out, direction,
+    /// norm=norm)`` with the other arguments of `FftPlan`, but takes less time.
     ///
     /// Returns
     /// -------
@@ -175,10 +159,13 @@ impl PyFftPlan {
     #[staticmethod]
     #[pyo3(
         signature = (
-            operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None
+            operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None, *,
+            device_id=None, num_threads=None, inplace=false, last_axis_parity="even",
+            result_layout="optimized"
         ),
         text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, norm=None, \
-                          execution=None)"
+                          execution=None, *, device_id=None, num_threads=None, inplace=False, \
+                          last_axis_parity=\"even\", result_layout=\"optimized\")"
     )]
     #[expect(clippy::too_many_arguments, reason = "the arguments of one Python function")]
     fn transform<'py>(
@@ -190,8 +177,26 @@ impl PyFftPlan {
         direction: i32,
         norm: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
+        device_id: Option<i32>,
+        num_threads: Option<&Bound<'py, PyAny>>,
+        inplace: bool,
+        last_axis_parity: &str,
+        result_layout: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let call = TransformCall { operand, axes, kind, out, direction, norm, execution };
+        let Ok(num_threads) = num_threads.map_or(Ok(None), thread_limit) else { return Ok(None) };
+        let chosen = ExecutionArguments { execution, device_id, num_threads, device_ids: None };
+        let call = TransformCall {
+            operand,
+            axes,
+            kind,
+            out,
+            direction,
+            norm,
+            chosen,
+            inplace,
+            last_axis_parity,
+            result_layout,
+        };
         call.run(py)
     }
 
@@ -485,14 +490,6 @@ impl PyFftPlan {
     }
 
     fn __repr__(&self) -> String {
-        let problem = self.plan.problem();
-        format!(
-            "FftPlan(kind={:?}, input_dtype={:?}, input_shape={:?}, axes={:?}, engine={:?})",
-            self.kind(),
-            self.input_dtype(),
-            problem.input.shape.as_slice(),
-            problem.axes.as_slice(),
-            self.engine()
-        )
+        self.describe()
     }
 }

@@ -1,11 +1,13 @@
-//! Plans and runs in one call, for the functions of the host library if only defaults are asked
-//! for.
+//! Plans and runs in one call, for the functions of the host library if they need not log, and
+//! manage no memory of their own.
 
 use gpumath_core::fft::{Fft, FftArguments, FftRequest};
 use gpumath_core::operation::Operation;
 use pyo3::prelude::*;
 
-use super::arguments::{parse_direction, parse_kind, parse_norm};
+use super::arguments::{
+    parse_direction, parse_kind, parse_norm, parse_parity, parse_result_layout,
+};
 use crate::api::operation::Operands;
 use crate::api::operation::arguments::{ExecutionArguments, axes as parse_axes};
 
@@ -17,7 +19,10 @@ pub(super) struct TransformCall<'a, 'py> {
     pub(super) out: Option<&'a Bound<'py, PyAny>>,
     pub(super) direction: i32,
     pub(super) norm: Option<&'a Bound<'py, PyAny>>,
-    pub(super) execution: Option<&'a str>,
+    pub(super) chosen: ExecutionArguments<'a>,
+    pub(super) inplace: bool,
+    pub(super) last_axis_parity: &'a str,
+    pub(super) result_layout: &'a str,
 }
 
 impl<'py> TransformCall<'_, 'py> {
@@ -26,20 +31,34 @@ impl<'py> TransformCall<'_, 'py> {
     pub(super) fn run(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let operand = ("the operand", self.operand);
         let norm = self.norm.map(PyAnyMethods::extract).transpose();
-        let (Ok(kind), Ok(axes), Ok(direction), Ok(norm), Ok(mut operands)) = (
-            parse_kind(self.kind),
-            parse_axes(self.axes),
-            parse_direction(self.direction),
-            norm.and_then(parse_norm),
+        let (
+            (Ok(kind), Ok(axes), Ok(direction), Ok(norm)),
+            (Ok(odd_output_length), Ok(result_layout)),
+            Ok(mut operands),
+        ) = (
+            (
+                parse_kind(self.kind),
+                parse_axes(self.axes),
+                parse_direction(self.direction),
+                norm.and_then(parse_norm),
+            ),
+            (parse_parity(self.last_axis_parity), parse_result_layout(self.result_layout)),
             Operands::read(&[operand], self.out, Some(0)),
-        ) else {
+        )
+        else {
             return Ok(None);
         };
         let output = operands.out().cloned();
-        let request = FftRequest { kind, axes, output, ..FftRequest::default() };
-        let chosen =
-            ExecutionArguments { execution: self.execution, ..ExecutionArguments::default() };
-        let Some(plan) = operands.plan_unless_refused::<Fft>(py, &request, &chosen)? else {
+        let request = FftRequest {
+            kind,
+            axes,
+            inplace: self.inplace,
+            odd_output_length,
+            result_layout,
+            output,
+            ..FftRequest::default()
+        };
+        let Some(plan) = operands.plan_unless_refused::<Fft>(py, &request, &self.chosen)? else {
             return Ok(None);
         };
         let arguments = FftArguments { direction, factor: plan.problem().factor(norm, direction) };

@@ -1,0 +1,139 @@
+//! Products with few results and long sums. Threads that shared the results would each read much of
+//! the factors, or find nothing to do; so they add up parts of the sums.
+
+use super::cut::Cut;
+use super::matrix::Matrix;
+use super::number::Number;
+use super::structure::Structure;
+use super::{Batch, CpuProducts, Terms};
+use crate::error::Result;
+use crate::memory::{ScratchBuffer, ScratchPieces};
+use crate::tensor::{BatchDim, BatchDims};
+
+/// Most results of a batch of such products.
+const MOST_RESULTS: usize = 1 << 12;
+
+/// A sum is so many times as long as the rows and columns of the result are.
+const LONG: usize = 32;
+
+/// Products of a part, at least, and what their number is a multiple of.
+const LEAST_OF_A_PART: usize = 1 << 10;
+const UNIT: usize = 64;
+
+/// Parts for each thread: one that comes late leaves a part to the others.
+const PARTS_OF_A_THREAD: usize = 2;
+
+/// How a batch of products is computed in parts of its sums.
+#[derive(Debug)]
+pub(super) struct LongSums {
+    /// The products of the parts: of those of equal lengths, and of what is left.
+    parts: CpuProducts,
+    /// Number of parts of equal lengths, and the length of each.
+    equal: [usize; 2],
+    /// Number of all parts.
+    count: usize,
+    /// Numbers in the results of one part. They are in C order, one entry of the batch after the
+    /// other.
+    results: usize,
+}
+
+impl LongSums {
+    /// Returns how so many threads share a batch of products; `None` where they share the results.
+    pub(super) fn of(batch: &Batch, threads: usize) -> Option<Self> {
+        let ([rows, columns, depth], entries) = (batch.shape, batch.entries.count());
+        let one = rows.saturating_mul(columns);
+        let results = one.saturating_mul(entries);
+        let is_long = depth / LONG >= rows.max(columns) && results <= MOST_RESULTS;
+        let is_general = batch.structures == [Structure::General; 2];
+        if threads <= entries || !is_long || !is_general {
+            return None;
+        }
+        let wanted = (PARTS_OF_A_THREAD * threads).div_ceil(entries);
+        let length = depth.div_ceil(wanted).max(LEAST_OF_A_PART).next_multiple_of(UNIT);
+        let (equal, rest) = (depth / length, depth % length);
+        let count = depth.div_ceil(length);
+        if count < 2 {
+            return None;
+        }
+        let [a, b, ..] = batch.steps;
+        let mut distance = one as i64;
+        let mut dims: Vec<BatchDim<4>> = Vec::new();
+        for dim in batch.entries.iter().rev() {
+            let [of_a, of_b, ..] = dim.strides;
+            dims.push(BatchDim { extent: dim.extent, strides: [of_a, of_b, 0, distance] });
+            distance *= dim.extent;
+        }
+        let products = |parts: usize, length: usize| {
+            let strides =
+                [a[1] as i64 * length as i64, b[0] as i64 * length as i64, 0, results as i64];
+            let part = BatchDim { extent: parts as i64, strides };
+            let mut products = Batch {
+                shape: [rows, columns, length],
+                steps: [a, b, [0; 2], [columns as isize, 1]],
+                are_conjugated: batch.are_conjugated,
+                structures: batch.structures,
+                has_addend: false,
+                is_swapped: false,
+                entries: BatchDims::merged(dims.iter().copied().chain([part])),
+                run: 1,
+                cut: Cut::default(),
+            };
+            products.cut(1);
+            products
+        };
+        let mut batches = vec![products(equal, length)];
+        if rest > 0 {
+            batches.push(products(1, rest));
+        }
+        let parts = CpuProducts::of_cut(batches, threads);
+        Some(Self { parts, equal: [equal, length], count, results })
+    }
+
+    /// Computes the products of a batch, whose parts these are.
+    ///
+    /// # Safety
+    /// As for [`CpuProducts::multiply`].
+    pub(super) unsafe fn multiply<T: Number>(&self, batch: &Batch, terms: Terms<T>) -> Result<()> {
+        let Self { parts, equal: [equal, length], count, results } = self;
+        let all = count * results;
+        let mut scratch = ScratchBuffer::take(ScratchPieces::bytes::<T>(all))?;
+        let sums = scratch.pieces().next::<T>(all);
+        let [first, second] = [terms.a, terms.b].map(|first| (first, equal * length));
+        let a_of_rest = batch.matrix(0, first.0).from::<T>(0, first.1).first;
+        let b_of_rest = batch.matrix(1, second.0).from::<T>(second.1, 0).first;
+        let out = sums.as_mut_ptr() as usize;
+        let out_of_rest = out + equal * results * size_of::<T>();
+        let terms_of = |index: usize| {
+            let [a, b, out] = [[terms.a, terms.b, out], [a_of_rest, b_of_rest, out_of_rest]][index];
+            Terms { a, b, c: 0, out, ..terms }
+        };
+        // SAFETY: the parts of the factors can be read, as the caller guarantees, and their results
+        // have memory of their own.
+        unsafe { parts.multiply(terms_of) }?;
+        let (total, others) = sums.split_at_mut(*results);
+        for other in others.chunks_exact(*results) {
+            for (total, &other) in total.iter_mut().zip(other) {
+                *total = *total + other;
+            }
+        }
+        let [rows, columns, _] = batch.shape;
+        for (entry, total) in total.chunks_exact(rows * columns).enumerate() {
+            let offsets = batch.entries.offsets(entry);
+            let matrix = |operand: usize, first: usize| -> Matrix {
+                let first = (first as *const T).wrapping_offset(offsets[operand] as isize);
+                batch.matrix(operand, first as usize)
+            };
+            let c = (batch.has_addend && terms.beta != T::ZERO).then(|| matrix(2, terms.c));
+            let out = matrix(3, terms.out);
+            for (index, &sum) in total.iter().enumerate() {
+                let (row, column) = (index / columns, index % columns);
+                // SAFETY: the caller guarantees that `c` can be read and the result be written.
+                unsafe {
+                    let added = c.map(|c| terms.beta * c.get::<T>(row, column));
+                    *out.at::<T>(row, column) = added.map_or(sum, |added| sum + added);
+                }
+            }
+        }
+        Ok(())
+    }
+}
