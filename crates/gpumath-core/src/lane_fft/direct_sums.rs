@@ -24,7 +24,7 @@ const MAX_SLOW_ROW: usize = 28;
 const MOST_POINTS: usize = 71;
 
 /// The least prime factor that is not fast.
-const LEAST_PRIME: usize = 13;
+pub(super) const LEAST_PRIME: usize = 13;
 
 /// Plans a transform by sums of products, and its rows of so many points by `plan_rows`; `None` for
 /// lengths for which they are slower.
@@ -84,7 +84,8 @@ fn slow_factors(points: usize) -> usize {
     [5, 7, 11].iter().filter(|&&factor| points.is_multiple_of(factor)).count()
 }
 
-fn is_fast(points: usize) -> bool {
+/// Whether rustfft has fast kernels for all factors.
+pub(super) fn is_fast(points: usize) -> bool {
     largest_prime_factor(points) < LEAST_PRIME
 }
 

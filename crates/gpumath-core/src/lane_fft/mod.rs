@@ -8,7 +8,7 @@
 //! leaves the result in order; steps of larger primes are sums of products (`prime_steps`). Real
 //! lines (`real_lanes`) are steps around complex ones: of even lengths (`half_spectra`) or of odd
 //! ones (`odd_lines`). Some lines are transformed one at a time: contiguous ones, complex
-//! (`contiguous_lines`) and real (`real_lines`, `odd_line`), and those whose lengths have prime
+//! (`contiguous_lines`) and real (`real_lines`, `odd_line`, `whole_line`), and those whose lengths have prime
 //! factors from 13 to 71 (`direct_sums`).
 
 #![expect(
@@ -49,6 +49,7 @@ mod sums;
 mod table;
 mod transposition;
 mod vectors;
+mod whole_line;
 
 use std::f64::consts::PI;
 use std::marker::PhantomData;

@@ -14,27 +14,44 @@ use realfft::{ComplexToReal, FftError, RealToComplex};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftNum};
 
-use super::contiguous_lines::plan_contiguous;
 use super::pairs::{Pairs, reverse, splat_pair};
+use super::plan_in_lanes;
 use super::table::{Table, vector_of_factors};
 use super::vectors::{CountLanes, Lane};
+use super::whole_line::WholeLine;
+use crate::error;
 
-/// Plans a transform of real lines; `None` for lengths that realfft transforms as fast.
+/// Plans a transform of real lines, and a part of it by `plan_rows`; `None` for lengths that realfft
+/// transforms as fast, and for odd lengths that are transformed in parts.
 pub(crate) fn plan_real_in_lanes<T: Lane + FftNum>(
     points: usize,
-) -> Option<Arc<dyn RealToComplex<T>>> {
-    Some(Arc::new(ContiguousRealFft::new(points, FftDirection::Forward)?))
+    plan_rows: impl FnOnce(usize) -> error::Result<Arc<dyn Fft<T>>>,
+) -> error::Result<Option<Arc<dyn RealToComplex<T>>>> {
+    let forward = FftDirection::Forward;
+    if points.is_multiple_of(2) {
+        let line = EvenLine::new(points, forward, plan_rows)?;
+        return Ok(line.map(|line| Arc::new(line) as Arc<dyn RealToComplex<T>>));
+    }
+    let line = WholeLine::new(points, forward, plan_rows)?;
+    Ok(line.map(|line| Arc::new(line) as Arc<dyn RealToComplex<T>>))
 }
 
-/// Plans a transform to real lines; `None` for lengths that realfft transforms as fast.
+/// Plans a transform to real lines, likewise.
 pub(crate) fn plan_half_in_lanes<T: Lane + FftNum>(
     points: usize,
-) -> Option<Arc<dyn ComplexToReal<T>>> {
-    Some(Arc::new(ContiguousRealFft::new(points, FftDirection::Inverse)?))
+    plan_rows: impl FnOnce(usize) -> error::Result<Arc<dyn Fft<T>>>,
+) -> error::Result<Option<Arc<dyn ComplexToReal<T>>>> {
+    let inverse = FftDirection::Inverse;
+    if points.is_multiple_of(2) {
+        let line = EvenLine::new(points, inverse, plan_rows)?;
+        return Ok(line.map(|line| Arc::new(line) as Arc<dyn ComplexToReal<T>>));
+    }
+    let line = WholeLine::new(points, inverse, plan_rows)?;
+    Ok(line.map(|line| Arc::new(line) as Arc<dyn ComplexToReal<T>>))
 }
 
 /// A transform of one line in one direction.
-struct ContiguousRealFft<T> {
+struct EvenLine<T> {
     /// The transform of half as many complex numbers.
     fft: Arc<dyn Fft<T>>,
     arch: Arch,
@@ -50,14 +67,18 @@ fn firsts(half: usize, lanes: usize) -> impl Iterator<Item = usize> {
     (1..=half / 2).step_by(lanes).map(move |first| first.min(half / 2 + 1 - lanes))
 }
 
-impl<T: Lane + FftNum> ContiguousRealFft<T> {
-    fn new(points: usize, direction: FftDirection) -> Option<Self> {
+impl<T: Lane + FftNum> EvenLine<T> {
+    fn new(
+        points: usize,
+        direction: FftDirection,
+        plan_rows: impl FnOnce(usize) -> error::Result<Arc<dyn Fft<T>>>,
+    ) -> error::Result<Option<Self>> {
         let (half, arch) = (points / 2, Arch::new());
         let lanes = arch.dispatch(CountLanes::<T>(PhantomData)) / 2;
-        if !points.is_multiple_of(2) || half / 2 < lanes {
-            return None;
+        if half / 2 < lanes {
+            return Ok(None);
         }
-        let fft = plan_contiguous(half, direction)?;
+        let Some(fft) = plan_in_lanes(half, direction, plan_rows)? else { return Ok(None) };
         let (scale, turn) =
             if direction == FftDirection::Forward { (0.5, -0.5) } else { (1.0, 1.0) };
         let factors = firsts(half, lanes).flat_map(|first| {
@@ -67,7 +88,7 @@ impl<T: Lane + FftNum> ContiguousRealFft<T> {
             }))
         });
         let factors = Table::new(factors.collect());
-        Some(Self { fft, arch, scale: T::rounded(scale), factors })
+        Ok(Some(Self { fft, arch, scale: T::rounded(scale), factors }))
     }
 
     fn points(&self) -> usize {
@@ -99,7 +120,7 @@ fn in_pairs<T>(numbers: &mut [T]) -> &mut [Complex<T>] {
 
 /// The step on the elements from 1 to h - 1, of which both sides have at least h.
 struct Mirror<'a, T> {
-    lines: &'a ContiguousRealFft<T>,
+    lines: &'a EvenLine<T>,
     from: &'a [Complex<T>],
     to: &'a mut [Complex<T>],
 }
@@ -109,7 +130,7 @@ impl<T: Lane + FftNum> WithSimd for Mirror<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { lines: ContiguousRealFft { fft, scale, factors, .. }, from, to } = self;
+        let Self { lines: EvenLine { fft, scale, factors, .. }, from, to } = self;
         let half = fft.len();
         let lanes = size_of::<T::Vector<S>>() / size_of::<Complex<T>>();
         let (scale, one, negated) = (T::splat(simd, *scale), T::rounded(1.0), T::rounded(-1.0));
@@ -134,7 +155,7 @@ impl<T: Lane + FftNum> WithSimd for Mirror<'_, T> {
     }
 }
 
-impl<T: Lane + FftNum> RealToComplex<T> for ContiguousRealFft<T> {
+impl<T: Lane + FftNum> RealToComplex<T> for EvenLine<T> {
     fn process(&self, input: &mut [T], output: &mut [Complex<T>]) -> Result<(), FftError> {
         let mut scratch = RealToComplex::make_scratch_vec(self);
         RealToComplex::process_with_scratch(self, input, output, &mut scratch)
@@ -177,7 +198,7 @@ impl<T: Lane + FftNum> RealToComplex<T> for ContiguousRealFft<T> {
     }
 }
 
-impl<T: Lane + FftNum> ComplexToReal<T> for ContiguousRealFft<T> {
+impl<T: Lane + FftNum> ComplexToReal<T> for EvenLine<T> {
     fn process(&self, input: &mut [Complex<T>], output: &mut [T]) -> Result<(), FftError> {
         let mut scratch = ComplexToReal::make_scratch_vec(self);
         ComplexToReal::process_with_scratch(self, input, output, &mut scratch)

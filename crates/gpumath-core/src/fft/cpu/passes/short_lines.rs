@@ -47,7 +47,7 @@ pub(crate) fn plan_real_line<T: Scalar>(points: usize) -> Result<Arc<dyn RealToC
     check::<T>(points)?;
     let forward = FftDirection::Forward;
     let plan_parts = |points| Ok((plan_real_line(points)?, plan_line(points, forward)?));
-    let planned = match plan_real_in_lanes(points) {
+    let planned = match plan_real_in_lanes(points, |others| plan_line(others, forward))? {
         None => plan_odd_line(points, plan_parts)?,
         planned => planned,
     };
@@ -59,7 +59,7 @@ pub(crate) fn plan_half_line<T: Scalar>(points: usize) -> Result<Arc<dyn Complex
     check::<T>(points)?;
     let inverse = FftDirection::Inverse;
     let plan_parts = |points| Ok((plan_half_line(points)?, plan_line(points, inverse)?));
-    let planned = match plan_half_in_lanes(points) {
+    let planned = match plan_half_in_lanes(points, |others| plan_line(others, inverse))? {
         None => plan_odd_half(points, plan_parts)?,
         planned => planned,
     };
