@@ -8,8 +8,8 @@
 //! leaves the result in order; steps of larger primes are sums of products (`prime_steps`). Real
 //! lines (`real_lanes`) are steps around complex ones: of even lengths (`half_spectra`) or of odd
 //! ones (`odd_lines`). Some lines are transformed one at a time: contiguous ones, complex
-//! (`contiguous_lines`) and real (`real_lines`, `odd_line`, `whole_line`), and those whose lengths have prime
-//! factors from 13 to 71 (`direct_sums`).
+//! (`contiguous_lines`) and real (`real_lines`, `odd_line`, `whole_line`), and those whose lengths
+//! have prime factors from 13 to 71 (`direct_sums`).
 
 #![expect(
     clippy::inline_always,

@@ -15,6 +15,7 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftNum};
 
 use super::direct_sums::largest_prime_factor;
+use super::real_lines::check_lengths;
 use super::sums::{unit, units};
 use super::vectors::Lane;
 use crate::error;
@@ -119,20 +120,6 @@ impl<T: Lane + FftNum, Real: ?Sized> OddLine<T, Real> {
     fn scratch_len(&self) -> usize {
         let (lines, half) = self.lengths();
         lines + half + self.scratch_len
-    }
-
-    fn check(&self, real: usize, complex: usize, scratch: usize) -> Result<(), FftError> {
-        let (points, half, least) = (self.points(), self.points() / 2 + 1, self.scratch_len());
-        if real != points {
-            return Err(FftError::InputBuffer(points, real));
-        }
-        if complex != half {
-            return Err(FftError::OutputBuffer(half, complex));
-        }
-        if scratch < least {
-            return Err(FftError::ScratchBuffer(least, scratch));
-        }
-        Ok(())
     }
 
     /// Calls `visit` with each element of the half of the whole transform, the number of its
@@ -262,7 +249,11 @@ impl<T: Lane + FftNum> RealToComplex<T> for OddLine<T, dyn RealToComplex<T>> {
         output: &mut [Complex<T>],
         scratch: &mut [Complex<T>],
     ) -> Result<(), FftError> {
-        self.check(input.len(), output.len(), scratch.len())?;
+        check_lengths(
+            self.points(),
+            self.scratch_len(),
+            [input.len(), output.len(), scratch.len()],
+        )?;
         let (lines, half) = self.lengths();
         let (spectra, rest) = scratch.split_at_mut(lines);
         let (half, scratch) = rest.split_at_mut(half);
@@ -311,7 +302,11 @@ impl<T: Lane + FftNum> ComplexToReal<T> for OddLine<T, dyn ComplexToReal<T>> {
         output: &mut [T],
         scratch: &mut [Complex<T>],
     ) -> Result<(), FftError> {
-        self.check(output.len(), input.len(), scratch.len())?;
+        check_lengths(
+            self.points(),
+            self.scratch_len(),
+            [output.len(), input.len(), scratch.len()],
+        )?;
         let (lines, half) = self.lengths();
         let (spectra, rest) = scratch.split_at_mut(lines);
         let (half, scratch) = rest.split_at_mut(half);

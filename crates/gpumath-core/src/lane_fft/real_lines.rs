@@ -21,8 +21,8 @@ use super::vectors::{CountLanes, Lane};
 use super::whole_line::WholeLine;
 use crate::error;
 
-/// Plans a transform of real lines, and a part of it by `plan_rows`; `None` for lengths that realfft
-/// transforms as fast, and for odd lengths that are transformed in parts.
+/// Plans a transform of real lines, and a part of it by `plan_rows`; `None` for lengths that
+/// realfft transforms as fast, and for odd lengths that are transformed in parts.
 pub(crate) fn plan_real_in_lanes<T: Lane + FftNum>(
     points: usize,
     plan_rows: impl FnOnce(usize) -> error::Result<Arc<dyn Fft<T>>>,
@@ -94,21 +94,26 @@ impl<T: Lane + FftNum> EvenLine<T> {
     fn points(&self) -> usize {
         2 * self.fft.len()
     }
+}
 
-    fn check(&self, real: usize, complex: usize, scratch: usize) -> Result<(), FftError> {
-        let half = self.fft.len();
-        let least = self.fft.get_inplace_scratch_len();
-        if real != 2 * half {
-            return Err(FftError::InputBuffer(2 * half, real));
-        }
-        if complex != half + 1 {
-            return Err(FftError::OutputBuffer(half + 1, complex));
-        }
-        if scratch < least {
-            return Err(FftError::ScratchBuffer(least, scratch));
-        }
-        Ok(())
+/// Returns an error unless a real line has so many points, its half as many numbers as belong to it,
+/// and the work memory the least length.
+pub(super) fn check_lengths(
+    points: usize,
+    least: usize,
+    [real, complex, scratch]: [usize; 3],
+) -> Result<(), FftError> {
+    let half = points / 2 + 1;
+    if real != points {
+        return Err(FftError::InputBuffer(points, real));
     }
+    if complex != half {
+        return Err(FftError::OutputBuffer(half, complex));
+    }
+    if scratch < least {
+        return Err(FftError::ScratchBuffer(least, scratch));
+    }
+    Ok(())
 }
 
 /// Returns real numbers in pairs, as complex ones.
@@ -167,7 +172,11 @@ impl<T: Lane + FftNum> RealToComplex<T> for EvenLine<T> {
         output: &mut [Complex<T>],
         scratch: &mut [Complex<T>],
     ) -> Result<(), FftError> {
-        self.check(input.len(), output.len(), scratch.len())?;
+        check_lengths(
+            self.points(),
+            self.fft.get_inplace_scratch_len(),
+            [input.len(), output.len(), scratch.len()],
+        )?;
         let from = in_pairs(input);
         self.fft.process_with_scratch(from, scratch);
         let (first, half) = (from[0], self.fft.len());
@@ -210,7 +219,11 @@ impl<T: Lane + FftNum> ComplexToReal<T> for EvenLine<T> {
         output: &mut [T],
         scratch: &mut [Complex<T>],
     ) -> Result<(), FftError> {
-        self.check(output.len(), input.len(), scratch.len())?;
+        check_lengths(
+            self.points(),
+            self.fft.get_inplace_scratch_len(),
+            [output.len(), input.len(), scratch.len()],
+        )?;
         let (first, last) = (input[0].re, input[self.fft.len()].re);
         let to = in_pairs(output);
         self.arch.dispatch(Mirror { lines: self, from: input, to });

@@ -9,6 +9,7 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftNum};
 
 use super::direct_sums::{LEAST_PRIME, is_fast, largest_prime_factor, plan_direct_sums};
+use super::real_lines::check_lengths;
 use super::vectors::Lane;
 use crate::error;
 
@@ -53,20 +54,6 @@ impl<T: Lane + FftNum> WholeLine<T> {
         self.points() + self.fft.get_inplace_scratch_len()
     }
 
-    fn check(&self, real: usize, complex: usize, scratch: usize) -> Result<(), FftError> {
-        let (points, half, least) = (self.points(), self.points() / 2 + 1, self.scratch_len());
-        if real != points {
-            return Err(FftError::InputBuffer(points, real));
-        }
-        if complex != half {
-            return Err(FftError::OutputBuffer(half, complex));
-        }
-        if scratch < least {
-            return Err(FftError::ScratchBuffer(least, scratch));
-        }
-        Ok(())
-    }
-
     fn zeros(len: usize) -> Vec<Complex<T>> {
         vec![Complex::new(T::zero(), T::zero()); len]
     }
@@ -84,7 +71,11 @@ impl<T: Lane + FftNum> RealToComplex<T> for WholeLine<T> {
         output: &mut [Complex<T>],
         scratch: &mut [Complex<T>],
     ) -> Result<(), FftError> {
-        self.check(input.len(), output.len(), scratch.len())?;
+        check_lengths(
+            self.points(),
+            self.scratch_len(),
+            [input.len(), output.len(), scratch.len()],
+        )?;
         let (line, scratch) = scratch.split_at_mut(self.points());
         for (element, &number) in line.iter_mut().zip(&*input) {
             *element = Complex::new(number, T::zero());
@@ -129,7 +120,11 @@ impl<T: Lane + FftNum> ComplexToReal<T> for WholeLine<T> {
         output: &mut [T],
         scratch: &mut [Complex<T>],
     ) -> Result<(), FftError> {
-        self.check(output.len(), input.len(), scratch.len())?;
+        check_lengths(
+            self.points(),
+            self.scratch_len(),
+            [output.len(), input.len(), scratch.len()],
+        )?;
         let (line, scratch) = scratch.split_at_mut(self.points());
         let (half, mirrored) = line.split_at_mut(input.len());
         half.copy_from_slice(input);
