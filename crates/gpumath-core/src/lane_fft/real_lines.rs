@@ -96,8 +96,8 @@ impl<T: Lane + FftNum> EvenLine<T> {
     }
 }
 
-/// Returns an error unless a real line has so many points, its half as many numbers as belong to it,
-/// and the work memory the least length.
+/// Returns an error unless a real line has so many points, its half as many numbers as belong to
+/// it, and the work memory the least length.
 pub(super) fn check_lengths(
     points: usize,
     least: usize,
