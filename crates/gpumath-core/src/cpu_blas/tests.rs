@@ -93,15 +93,17 @@ fn threads_share_long_sums_of_a_batch() {
         };
         // SAFETY: the vectors have these extents.
         unsafe { products.multiply(|_| terms) }.unwrap();
+        let (mut numbers, mut expected) = (Vec::new(), Vec::new());
         for (entry, row, column) in (0..entries * rows * columns)
             .map(|index| (index / columns / rows, index / columns % rows, index % columns))
         {
             let line = &a[(entry * rows + row) * depth..][..depth];
             let sum: f64 =
                 line.iter().zip(b[column..].iter().step_by(columns)).map(|(a, b)| a * b).sum();
-            let expected = -2.0 * sum + beta * c[entry * rows + row];
-            assert_eq!(found[entry * 100 + row * 2 + column * 11], expected);
+            numbers.push(found[entry * 100 + row * 2 + column * 11]);
+            expected.push(-2.0 * sum + beta * c[entry * rows + row]);
         }
+        assert_eq!(numbers, expected);
         assert_eq!(found.iter().filter(|number| number.is_nan()).count(), 300 - 60);
     }
 }
