@@ -38,7 +38,8 @@ pub(super) struct LongSums {
 }
 
 impl LongSums {
-    /// Returns how so many threads share a batch of products; `None` where they share the results.
+    /// Returns how so many threads share a batch of products, which is cut into blocks; `None` where
+    /// they share these blocks, because there are enough.
     pub(super) fn of(batch: &Batch, threads: usize) -> Option<Self> {
         let ([rows, columns, depth], entries) = (batch.shape, batch.entries.count());
         let one = rows.saturating_mul(columns);
@@ -52,7 +53,10 @@ impl LongSums {
         let length = depth.div_ceil(wanted).max(LEAST_OF_A_PART).next_multiple_of(UNIT);
         let (equal, rest) = (depth / length, depth % length);
         let count = depth.div_ceil(length);
-        if count < 2 {
+        // Blocks of a matrix and a vector read each element of the matrix once, as parts do.
+        let has_vector = rows.min(columns) == 1;
+        let blocks = batch.blocks();
+        if count * entries <= blocks || has_vector && 2 * blocks >= threads {
             return None;
         }
         let [a, b, ..] = batch.steps;
@@ -98,9 +102,8 @@ impl LongSums {
         let all = count * results;
         let mut scratch = ScratchBuffer::take(ScratchPieces::bytes::<T>(all))?;
         let sums = scratch.pieces().next::<T>(all);
-        let [first, second] = [terms.a, terms.b].map(|first| (first, equal * length));
-        let a_of_rest = batch.matrix(0, first.0).from::<T>(0, first.1).first;
-        let b_of_rest = batch.matrix(1, second.0).from::<T>(second.1, 0).first;
+        let a_of_rest = batch.matrix(0, terms.a).from::<T>(0, equal * length).first;
+        let b_of_rest = batch.matrix(1, terms.b).from::<T>(equal * length, 0).first;
         let out = sums.as_mut_ptr() as usize;
         let out_of_rest = out + equal * results * size_of::<T>();
         let terms_of = |index: usize| {

@@ -60,6 +60,23 @@ fn threads_share_products_of_any_extents() {
 }
 
 #[test]
+fn threads_share_sums_only_where_blocks_are_too_few() {
+    for ([rows, columns, depth], expected) in [
+        ([1, 1, 300_007], true),
+        ([64, 64, 100_000], true),
+        ([64, 64, 2048], false),
+        ([64, 64, 1024], false),
+        ([700, 1, 100_000], false),
+    ] {
+        let layout = |rows: i64, columns: i64| Layout::from([rows, columns]);
+        let (a, b, out) = (layout(rows, depth), layout(depth, columns), layout(rows, columns));
+        let threads = NonZeroUsize::new(16).unwrap();
+        let products = CpuProducts::new([([factor(&a), factor(&b)], None, &out)], threads).unwrap();
+        assert_eq!(products.long_sums.is_some(), expected, "{rows} × {depth} × {columns}");
+    }
+}
+
+#[test]
 fn threads_share_long_sums_of_a_batch() {
     let (entries, rows, columns, depth) = (3, 4, 5, 30_011);
     let numbers = |count: usize, factor: usize| -> Vec<f64> {

@@ -69,7 +69,7 @@ struct SharedLoop {
     expected: AtomicI64,
     /// Number of those that may still come. Helpers that come in vain make it less than 0.
     wanted: OwnLine,
-    /// Number of those that have left, and [`SLEEPS`] while the owner sleeps.
+    /// Number of those that have left, and more by [`SLEEPS`] while the owner sleeps.
     left: OwnLine,
 }
 
@@ -78,6 +78,7 @@ struct SharedLoop {
 #[repr(align(64))]
 struct OwnLine(AtomicI64);
 
+/// What is added to the number of helpers that have left while the owner sleeps.
 const SLEEPS: i64 = 1 << 62;
 
 impl SharedLoop {

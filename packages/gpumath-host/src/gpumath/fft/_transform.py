@@ -53,13 +53,11 @@ def transform(
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
         # The short way: what the long one does where nobody logs or manages memory.
+        result = None
         if options is None and (execution is None or execution == "cuda"):
             result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, execution)
-        else:
-            choices = _choices(operand, kind, options, execution)
-            result = choices and core.FftPlan.transform(
-                operand, axes, kind, out, direction, norm, **choices
-            )
+        elif (choices := _choices(operand, kind, options, execution)) is not None:
+            result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, **choices)
         if result is not None:
             return result
     check_norm(norm)
