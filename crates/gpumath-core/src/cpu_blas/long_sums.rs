@@ -38,8 +38,8 @@ pub(super) struct LongSums {
 }
 
 impl LongSums {
-    /// Returns how so many threads share a batch of products, which is cut into blocks; `None` where
-    /// they share these blocks, because there are enough.
+    /// Returns how so many threads share a batch of products, which is cut into blocks; `None`
+    /// where they share these blocks, because there are enough.
     pub(super) fn of(batch: &Batch, threads: usize) -> Option<Self> {
         let ([rows, columns, depth], entries) = (batch.shape, batch.entries.count());
         let one = rows.saturating_mul(columns);
