@@ -15,8 +15,13 @@ use crate::memory::fetch;
 /// make them neighbours.
 const CHUNK: usize = 256;
 
-/// Rows or columns that are processed at a time.
-const GROUP: usize = 4;
+/// Rows or columns that are processed at a time; [`FEW`] of those that are left, then one.
+const MANY: usize = 8;
+const FEW: usize = 4;
+
+/// Bytes of a part of a column below which the next columns are asked for: no processor notices
+/// by itself where a short part goes on, and for longer ones that takes more than it saves.
+const SHORT: usize = 1 << 11;
 
 /// Computes `out = alpha * a @ x + beta * out` for a matrix one of whose steps is 1, and a vector.
 ///
@@ -155,22 +160,46 @@ impl<T: Number> WithSimd for RowProducts<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { sums, a, x } = self;
+        let has_registers = S::REGISTER_COUNT >= 32;
         let mut top = 0;
-        let mut groups = sums.chunks_exact_mut(GROUP);
-        for group in &mut groups {
-            // SAFETY: `a` has so many rows, as long as `x`.
-            let found = unsafe { dot_products::<T, S, GROUP, 2>(simd, a.from::<T>(top, 0), x) };
-            for (sum, found) in group.iter_mut().zip(found) {
-                *sum = *sum + found;
+        // SAFETY: `a` has a row for each of the sums, as long as `x`.
+        unsafe {
+            while top + MANY <= sums.len() {
+                if has_registers {
+                    add_dot_products::<T, S, MANY, 2>(simd, sums, top, a, x);
+                } else {
+                    add_dot_products::<T, S, MANY, 1>(simd, sums, top, a, x);
+                }
+                top += MANY;
             }
-            top += GROUP;
+            while top + FEW <= sums.len() {
+                add_dot_products::<T, S, FEW, 2>(simd, sums, top, a, x);
+                top += FEW;
+            }
+            for top in top..sums.len() {
+                add_dot_products::<T, S, 1, 8>(simd, sums, top, a, x);
+            }
         }
-        for sum in groups.into_remainder() {
-            // SAFETY: likewise.
-            let [found] = unsafe { dot_products::<T, S, 1, 8>(simd, a.from::<T>(top, 0), x) };
-            *sum = *sum + found;
-            top += 1;
-        }
+    }
+}
+
+/// Adds the dot products of `N` rows of `a` from `top` on and `x` to as many sums, from `U` sums of
+/// vectors each.
+///
+/// # Safety
+/// `a` has so many rows, as long as `x`, whose elements lie side by side.
+#[inline(always)]
+unsafe fn add_dot_products<T: Number, S: Simd, const N: usize, const U: usize>(
+    simd: S,
+    sums: &mut [T],
+    top: usize,
+    a: Matrix,
+    x: &[T],
+) {
+    // SAFETY: the caller guarantees the rows.
+    let found = unsafe { dot_products::<T, S, N, U>(simd, a.from::<T>(top, 0), x) };
+    for (sum, found) in sums[top..].iter_mut().zip(found) {
+        *sum = *sum + found;
     }
 }
 
@@ -246,24 +275,24 @@ impl<T: Number> WithSimd for ColumnSums<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { sums, a, x } = self;
         let mut left = 0;
-        let ahead = a.steps[1].wrapping_mul(GROUP as isize);
-        let mut groups = x.chunks_exact(GROUP);
-        for group in &mut groups {
-            let factors = [group[0], group[1], group[2], group[3]];
-            // SAFETY: `a` has so many columns, as long as the sums.
-            unsafe { add_columns(simd, sums, a.from::<T>(0, left), factors, ahead) };
-            left += GROUP;
-        }
-        for &factor in groups.remainder() {
-            // SAFETY: likewise.
-            unsafe { add_columns(simd, sums, a.from::<T>(0, left), [factor], 0) };
-            left += 1;
+        // SAFETY: `a` has a column for each element of `x`, as long as the sums.
+        unsafe {
+            while left + MANY <= x.len() {
+                add_columns::<T, S, MANY>(simd, sums, a, x, left);
+                left += MANY;
+            }
+            while left + FEW <= x.len() {
+                add_columns::<T, S, FEW>(simd, sums, a, x, left);
+                left += FEW;
+            }
+            for left in left..x.len() {
+                add_columns::<T, S, 1>(simd, sums, a, x, left);
+            }
         }
     }
 }
 
-/// Adds the first `N` columns of `a` times as many factors. Asks for the elements that lie `ahead`,
-/// unless that is 0: parts of columns are too short for the processor to notice where it goes on.
+/// Adds `N` columns of `a` from `left` on, each times its element of `x`.
 ///
 /// # Safety
 /// `a` has so many columns, as long as the sums, whose elements lie side by side.
@@ -272,11 +301,17 @@ unsafe fn add_columns<T: Number, S: Simd, const N: usize>(
     simd: S,
     sums: &mut [T],
     a: Matrix,
-    factors: [T; N],
-    ahead: isize,
+    x: &[T],
+    left: usize,
 ) {
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
-    let vectors = factors.map(|factor| T::splat(simd, factor));
+    let mut vectors = [T::splat(simd, T::ZERO); N];
+    for (vector, &factor) in vectors.iter_mut().zip(&x[left..]) {
+        *vector = T::splat(simd, factor);
+    }
+    let a = a.from::<T>(0, left);
+    let is_followed = left + 2 * N <= x.len() && size_of_val(sums) < SHORT;
+    let ahead = a.steps[1].wrapping_mul(N as isize);
     let mut at = 0;
     while at + lanes <= sums.len() {
         // SAFETY: the indices are below the number of the sums.
@@ -285,7 +320,7 @@ unsafe fn add_columns<T: Number, S: Simd, const N: usize>(
             let mut sum = load::<T, S>(target);
             for (column, &factor) in vectors.iter().enumerate() {
                 let from = a.at::<T>(0, column).add(at);
-                if ahead != 0 {
+                if is_followed {
                     fetch(from.wrapping_offset(ahead), 1);
                 }
                 sum = T::multiply_add(simd, load::<T, S>(from), factor, sum);
