@@ -58,7 +58,10 @@ const WORK_OF_A_RUN: usize = 1 << 14;
 /// with the depth how long a call of it takes: about a tenth of a second.
 const MAX_SIDE: usize = 1024;
 
-/// The same for products with vectors, which allocate nothing.
+/// Most elements of the large factor of a block that has few rows or few columns.
+const MAX_THIN_BLOCK: usize = 1 << 24;
+
+/// Most rows or columns of a block of a product with a vector, which allocates nothing.
 const MAX_VECTOR_SIDE: usize = 1 << 16;
 
 /// Most rows of a block of a product whose left factor has a structure, because its part on the
@@ -307,8 +310,8 @@ impl Batch {
         let is_general = self.structures[0] == Structure::General;
         let most = match (rows.min(columns), is_general) {
             (1, true) => MAX_VECTOR_SIDE,
-            // As many elements of a factor as in other blocks.
-            (0..=kernels::FEW, true) => MAX_SIDE * MAX_SIDE / depth.clamp(1, MAX_SIDE),
+            // Rows of the large factor are read along, the further the faster.
+            (0..=tile::MANY_ROWS, true) => MAX_THIN_BLOCK / depth.clamp(1, MAX_SIDE),
             (_, true) => MAX_SIDE,
             (_, false) => MAX_STRUCTURED_SIDE,
         };

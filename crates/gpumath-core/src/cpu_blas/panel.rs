@@ -130,7 +130,12 @@ impl<T: Number> Panel<T> {
             match (is_plain, is_whole, beta) {
                 (true, true, None) => self.store::<S, V, M, true>(simd, top, &sums[0], mask),
                 (true, false, None) => self.store::<S, V, M, false>(simd, top, &sums[0], mask),
-                (true, _, Some(beta)) => self.add_to::<S, V, M>(simd, top, &sums[0], mask, beta),
+                (true, true, Some(beta)) => {
+                    self.add_to::<S, V, M, true>(simd, top, &sums[0], mask, beta)
+                }
+                (true, false, Some(beta)) => {
+                    self.add_to::<S, V, M, false>(simd, top, &sums[0], mask, beta)
+                }
                 _ => self.store_any::<S, V, M>(top, &sums[0]),
             }
         }
@@ -215,7 +220,7 @@ impl<T: Number> Panel<T> {
     /// # Safety
     /// The result has a row at `top`.
     #[inline(always)]
-    unsafe fn add_to<S: Simd, const V: usize, const M: usize>(
+    unsafe fn add_to<S: Simd, const V: usize, const M: usize, const WHOLE: bool>(
         &self,
         simd: S,
         top: usize,
@@ -224,15 +229,20 @@ impl<T: Number> Panel<T> {
         beta: T,
     ) {
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
-        let (beta, whole) = (T::splat(simd, beta), T::mask(simd, lanes));
+        let beta = T::splat(simd, beta);
         for (row, sums) in sums.iter().enumerate() {
             if top + row < self.rows {
                 let to = self.out.at::<T>(top + row, 0);
                 for (place, &sum) in sums.iter().enumerate() {
                     let to = to.wrapping_add(place * lanes);
-                    let mask = if place + 1 < V { whole } else { mask };
                     // SAFETY: the caller guarantees the memory.
                     unsafe {
+                        if place + 1 < V || WHOLE {
+                            let before = load::<T, S>(to);
+                            let sum = T::multiply_add(simd, beta, before, sum);
+                            to.cast::<T::Vector<S>>().write_unaligned(sum);
+                            continue;
+                        }
                         let before = T::load_masked(simd, to, mask);
                         let sum = T::multiply_add(simd, beta, before, sum);
                         T::store_masked(simd, to, mask, sum);

@@ -46,7 +46,7 @@ const SHALLOW: usize = 32;
 /// many rows: they lie on many pages of memory, or in the same places of the cache. For fewer rows,
 /// copies would take longer than they save.
 const FAR: usize = 1 << 17;
-const MANY_ROWS: usize = 32;
+pub(super) const MANY_ROWS: usize = 32;
 
 /// Bytes from a row of a right factor to the next, from which on no processor looks by itself for
 /// the columns that come next.
