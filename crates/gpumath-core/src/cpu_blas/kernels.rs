@@ -113,7 +113,9 @@ pub(super) unsafe fn multiply_add<T: Number>(
 /// As for [`multiply_add`], for the first product and those that follow it.
 pub(super) unsafe fn multiply_run<T: Number>(mut product: Product<T>, run: Run) {
     let [rows, columns, depth] = product.shape;
-    if rows * columns * depth <= TINIEST || (rows > 1 && columns > 1) {
+    let work = rows * columns * depth;
+    // Larger ones may be for a library that the user has.
+    if work <= TINIEST || (work <= SMALL && rows > 1 && columns > 1) {
         let (way, is_turned) = product.way();
         if matches!(way, Way::Tiles) {
             let (product, run) =

@@ -45,7 +45,7 @@ use crate::tensor::{BatchDim, BatchDims, Layout};
 
 pub(crate) use library::engine_name;
 pub(crate) use number::Number;
-pub use small::{SmallFactor, is_small, multiply_small};
+pub use small::{SmallFactor, are_small, multiply_small};
 pub use structure::{Structure, Triangle};
 
 /// Multiplications that are worth another thread.

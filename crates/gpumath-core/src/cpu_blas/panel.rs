@@ -87,6 +87,9 @@ impl<T: Number> Panel<T> {
     ) {
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let mask = T::mask(simd, self.width - (V - 1) * lanes);
+        // Addresses are computed for each tile. The compiler would go on from those of the tile
+        // before, which are more than there are registers.
+        let top = std::hint::black_box(top);
         let last = self.rows - 1 - top;
         // The last row stands for those that there are not.
         let mut rows = [std::ptr::null::<T>(); M];

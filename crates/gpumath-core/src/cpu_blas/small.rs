@@ -1,35 +1,40 @@
-//! Small products of two general matrices, computed at once: without a plan, on the calling thread.
+//! Small products of two general matrices, or a batch of them, computed at once: without a plan, on
+//! the calling thread.
 
 use std::num::NonZeroUsize;
 
 use rustfft::num_complex::Complex;
 
 use super::cut::work;
-use super::kernels::{TINY, multiply_add};
+use super::kernels::{TINY, multiply_run};
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
+use super::run::Run;
+use super::tile::Product;
 use super::{WORTH_A_THREAD, check_memory};
 use crate::error::{Error, Result};
 use crate::tensor::DType;
 
-/// Whether a product of `[rows, columns, depth]` is small, if so many threads may compute it: it
-/// has no work for another thread, and looking for a plan would take long beside it.
+/// Whether so many products of `[rows, columns, depth]` are small, if so many threads may compute
+/// them: they have no work for another thread, and looking for a plan would take long beside them.
 #[must_use]
-pub fn is_small(shape: [usize; 3], threads: NonZeroUsize) -> bool {
-    if threads.get() > 1 {
-        return work(shape) < 2 * WORTH_A_THREAD;
+pub fn are_small(count: usize, shape: [usize; 3], threads: NonZeroUsize) -> bool {
+    if count > 1 || threads.get() > 1 {
+        return work(shape).saturating_mul(count) < 2 * WORTH_A_THREAD;
     }
     shape.iter().fold(1, |all: usize, &extent| all.saturating_mul(extent)) <= 4 * WORTH_A_THREAD
 }
 
-/// A factor of a small product.
+/// A factor of small products.
 #[derive(Clone, Copy, Debug)]
 pub struct SmallFactor {
-    /// Address of element (0, 0).
+    /// Address of element (0, 0) of the first matrix.
     pub first: usize,
     /// Elements from a row to the next, and from a column to the next.
     pub steps: [isize; 2],
+    /// Elements from a matrix to that of the next product.
+    pub next: isize,
 }
 
 impl SmallFactor {
@@ -38,7 +43,8 @@ impl SmallFactor {
     }
 }
 
-/// Computes `out = a @ b`, of `[rows, columns, depth]` as extents, in C order.
+/// Computes `out = a @ b` for so many products of `[rows, columns, depth]`, whose results follow each
+/// other in C order.
 ///
 /// # Errors
 /// `InvalidValue` for an element type that is not multiplied, `OutOfMemory` where memory is short,
@@ -49,6 +55,7 @@ impl SmallFactor {
 /// for reads, and at `out` for writes. Nothing else uses the memory at `out`.
 pub unsafe fn multiply_small(
     dtype: DType,
+    count: usize,
     shape: [usize; 3],
     a: SmallFactor,
     b: SmallFactor,
@@ -57,10 +64,10 @@ pub unsafe fn multiply_small(
     // SAFETY: the caller guarantees what the functions require.
     unsafe {
         match dtype {
-            DType::Float32 => multiply::<f32>(shape, a, b, out),
-            DType::Float64 => multiply::<f64>(shape, a, b, out),
-            DType::Complex64 => multiply::<Complex<f32>>(shape, a, b, out),
-            DType::Complex128 => multiply::<Complex<f64>>(shape, a, b, out),
+            DType::Float32 => multiply::<f32>(count, shape, a, b, out),
+            DType::Float64 => multiply::<f64>(count, shape, a, b, out),
+            DType::Complex64 => multiply::<Complex<f32>>(count, shape, a, b, out),
+            DType::Complex128 => multiply::<Complex<f64>>(count, shape, a, b, out),
             _ => Err(Error::InvalidValue(format!("elements of type {dtype} are not multiplied"))),
         }
     }
@@ -69,6 +76,7 @@ pub unsafe fn multiply_small(
 /// # Safety
 /// As for [`multiply_small`], with elements of type `T`.
 unsafe fn multiply<T: Number>(
+    count: usize,
     shape: [usize; 3],
     a: SmallFactor,
     b: SmallFactor,
@@ -79,8 +87,11 @@ unsafe fn multiply<T: Number>(
     if rows.saturating_mul(columns).saturating_mul(depth) > TINY {
         check_memory::<T>(rows.max(columns) * depth)?;
     }
+    let steps = [a.next, b.next, (rows * columns) as isize];
     let out = Matrix { first: out, steps: [columns as isize, 1], is_conjugated: false };
+    let (a, b) = (a.matrix(), b.matrix());
+    let product = Product { shape, alpha: T::ONE, a, b, beta: None, out };
     // SAFETY: the caller guarantees the memory.
-    unsafe { multiply_add(shape, T::ONE, a.matrix(), b.matrix(), None, out) };
+    unsafe { multiply_run(product, Run { count, steps }) };
     Ok(())
 }

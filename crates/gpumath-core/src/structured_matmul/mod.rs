@@ -13,7 +13,7 @@ mod scalars;
 use crate::error::{Error, Result};
 use crate::operation::{Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 
-pub use crate::cpu_blas::{SmallFactor, Structure, Triangle, is_small, multiply_small};
+pub use crate::cpu_blas::{SmallFactor, Structure, Triangle, are_small, multiply_small};
 pub use problem::StructuredMatmulProblem;
 pub use request::{Qualifier, StructuredMatmulRequest};
 pub use scalars::Scalars;
