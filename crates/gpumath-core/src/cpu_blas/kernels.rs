@@ -139,6 +139,8 @@ enum Way {
     Dots,
     /// In tiles, whose vectors lie along the rows of `out`.
     Tiles,
+    /// All elements of a row of `out` after the other, where the rows are short.
+    ShortRows,
     /// By the `gemm` crate, which copies its operands.
     Gemm,
 }
@@ -155,6 +157,7 @@ unsafe fn multiply_without_gemm<T: Number>(product: Product<T>) -> bool {
         match way {
             Way::Dots => product.compute_by_dots(Arch::new()),
             Way::Tiles => product.compute_in_tiles(Arch::new()),
+            Way::ShortRows => product.compute_short_rows(Arch::new()),
             Way::Gemm => return false,
         }
     }
@@ -182,6 +185,9 @@ impl<T: Number> Product<T> {
         // To compare the ways would take longer than a small product.
         if work <= TINIEST {
             return (Way::Tiles, self.a.steps[0] == 1 && self.b.steps[1] != 1);
+        }
+        if self.has_short_rows() {
+            return (Way::ShortRows, false);
         }
         let width = columns * size_of::<T>();
         let are_vectors_full = width >= 64 || (width >= 32 && work <= SMALL);

@@ -23,6 +23,7 @@ mod number;
 mod panel;
 mod room;
 mod run;
+mod short_rows;
 mod small;
 mod structure;
 mod structured;
