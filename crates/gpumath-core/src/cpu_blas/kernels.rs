@@ -40,8 +40,8 @@ const NEAR: usize = 1 << 19;
 /// Rows or columns of a large product up to which it takes less time in tiles than by `gemm`.
 const THIN: usize = 128;
 
-/// Depths up to which a vector is treated as a small matrix.
-const SHORT: usize = 4;
+/// Depths up to which a vector is treated as a small matrix, and elements of rows that are short.
+pub(super) const SHORT: usize = 4;
 
 /// Computes `out = alpha * a @ b + beta * out`. Without `beta`, `out` is not read.
 ///
@@ -60,10 +60,12 @@ pub(super) unsafe fn multiply_add<T: Number>(
     let has_unit_step = |matrix: Matrix| matrix.steps.contains(&1);
     // SAFETY: the caller guarantees what the functions require.
     unsafe {
-        if columns == 1 && has_unit_step(a) && depth > SHORT {
+        // Rows of a few elements are not worth the way for vectors.
+        let is_vector = |lines: usize, step: isize| depth > SHORT && (lines > SHORT || step == 1);
+        if columns == 1 && has_unit_step(a) && is_vector(rows, a.steps[1]) {
             return multiply_vector(rows, depth, alpha, a, b, beta, out);
         }
-        if rows == 1 && has_unit_step(b) && depth > SHORT {
+        if rows == 1 && has_unit_step(b) && is_vector(columns, b.steps[0]) {
             let (a, b, out) = (b.transposed(), a.transposed(), out.transposed());
             return multiply_vector(columns, depth, alpha, a, b, beta, out);
         }
@@ -226,16 +228,28 @@ impl<T: Number> Product<T> {
 
     fn cost_of_dots(&self) -> f64 {
         let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
-        if self.a.steps[1] != 1 {
-            return f64::INFINITY;
-        }
         let one = (depth / Self::NUMBERS).ceil() * Self::OWN_MULTIPLY_ADD + 5.0;
-        let copy = if self.b.steps[0] == 1 {
-            0.0
-        } else {
-            Self::cost_of_turning(self.shape[2], self.shape[1])
+        let has_rows = self.a.steps[1] == 1;
+        // If only the left factor is to be copied, that is what the transposed product is for.
+        let copy = match (has_rows, self.b.steps[0]) {
+            (true, 1) => 0.0,
+            (false, 1) => return f64::INFINITY,
+            (false, _) if self.shape[0] > FEW => return f64::INFINITY,
+            (true, _) => Self::cost_of_columns(self.b, self.shape[2], self.shape[1]),
+            (false, _) => {
+                Self::cost_of_columns(self.a.transposed(), self.shape[2], self.shape[0])
+                    + Self::cost_of_columns(self.b, self.shape[2], self.shape[1])
+            }
         };
         rows * columns * one + copy
+    }
+
+    /// Copies columns of a matrix, such that their elements lie side by side.
+    fn cost_of_columns(matrix: Matrix, rows: usize, columns: usize) -> f64 {
+        if columns <= SHORT && matrix.steps == [columns as isize, 1] {
+            return 0.3 * (rows * columns) as f64;
+        }
+        Self::cost_of_turning(rows, columns)
     }
 
     fn cost_of_tiles(&self) -> f64 {
@@ -247,8 +261,11 @@ impl<T: Number> Product<T> {
         } else {
             Self::cost_of_turning(self.shape[1], self.shape[2])
         };
+        // Short rows of the right factor take longer to read than sums of eight rows to compute.
+        let is_short = self.shape[1] <= SHORT;
+        let read = if is_short { 2.5 * depth * (rows / 8.0).ceil() } else { 0.0 };
         let sum = rows * depth * vectors * Self::OWN_MULTIPLY_ADD;
-        sum + stored + 30.0 * self.tiles() + copy
+        sum + read + stored + 30.0 * self.tiles() + copy
     }
 
     /// Copies lines to columns: in blocks, and what is beside the blocks one by one. Complex

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::kernels::{FEW, SHORT};
 use super::matrix::Matrix;
 use super::number::Number;
 use super::room::with_large_room;
@@ -20,9 +21,13 @@ const COPIED: usize = 68 << 10;
 const DEPTH: usize = 2048;
 const GAP: usize = 64;
 
+/// Bytes that are copied at a time where a few columns are, because they stay nearest to the
+/// processor.
+const NEAREST: usize = 24 << 10;
+
 impl<T: Number> Product<T> {
-    /// Computes by dot products. The rows of the left factor lie side by side. Columns of the right
-    /// factor that do not are copied, some at a time.
+    /// Computes by dot products. Rows of the left factor and columns of the right one whose elements
+    /// do not lie side by side are copied; the former only if the latter are.
     ///
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).
@@ -39,7 +44,7 @@ impl<T: Number> Product<T> {
         });
     }
 
-    /// Computes with copies of the right factor's columns.
+    /// Computes with copies of the right factor's columns, and perhaps of the left one's rows.
     ///
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).
@@ -52,23 +57,38 @@ impl<T: Number> Product<T> {
     ) {
         let [rows, columns, depth] = self.shape;
         let gap = GAP / size_of::<T>();
-        let width = (room.len() / (DEPTH + gap)).min(columns).max(1);
-        let most = (room.len() / width - gap).min(depth.max(1));
-        let copy = Matrix {
-            first: room.as_mut_ptr() as usize,
-            steps: [1, (most + gap) as isize],
-            is_conjugated: false,
+        let (copied_rows, width) = match self.a.steps[1] {
+            1 => (0, room.len() / (DEPTH + gap)),
+            _ => (rows, FEW),
         };
+        let width = width.clamp(1, columns);
+        let room_of_few = if width <= SHORT { NEAREST / size_of::<T>() } else { room.len() };
+        let step = room.len().min(room_of_few) / (copied_rows + width);
+        let step = step.min(depth.max(1) + gap);
+        let most = step - gap;
+        let copy = |line: usize, steps: [isize; 2]| {
+            let first = room.as_ptr().wrapping_add(line * step) as usize;
+            Matrix { first, steps, is_conjugated: false }
+        };
+        let copied_left = copy(0, [step as isize, 1]);
+        let copied_right = copy(copied_rows, [1, step as isize]);
         let mut beta = self.beta;
         for first in (0..depth).step_by(most) {
             let depth = most.min(depth - first);
-            let a = self.a.from::<T>(0, first);
+            let mut a = self.a.from::<T>(0, first);
+            if copied_rows > 0 {
+                let plain = Matrix { is_conjugated: false, ..a };
+                // SAFETY: the caller guarantees the extents, and the copy has so much room.
+                unsafe { plain.copy_to::<T>(copied_left, rows, depth) };
+                a = copied_left;
+            }
             for left in (0..columns).step_by(width) {
                 let columns = width.min(columns - left);
                 let out = self.out.from::<T>(0, left);
-                // SAFETY: the caller guarantees the extents, and the copy has so much room.
-                unsafe { right.from::<T>(first, left).copy_to::<T>(copy, depth, columns) };
-                let product = Self { shape: [rows, columns, depth], a, b: copy, beta, out, ..self };
+                // SAFETY: likewise.
+                unsafe { right.from::<T>(first, left).copy_to::<T>(copied_right, depth, columns) };
+                let shape = [rows, columns, depth];
+                let product = Self { shape, a, b: copied_right, beta, out, ..self };
                 arch.dispatch(Dots { product, is_conjugated });
             }
             beta = Some(T::ONE);

@@ -2,11 +2,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::kernels::SHORT;
 use super::number::Number;
 use super::tile::Product;
-
-/// Longest rows of the factors.
-const SHORT: usize = 4;
 
 impl<T: Number> Product<T> {
     /// Whether the rows of the left factor and of the result are short and follow each other in

@@ -64,7 +64,9 @@ impl<T: Number> Transposition<T> {
     #[inline(always)]
     unsafe fn copy_blocks<S: Simd>(self) -> [usize; 2] {
         #[cfg(target_arch = "x86_64")]
-        if let Some([group, part]) = avx::block::<T, S>() {
+        if let Some([group, part]) = avx::block::<T, S>()
+            && !self.is_short(part)
+        {
             let [lines, length] = [self.lines / group * group, self.length / part * part];
             for line in (0..lines).step_by(group) {
                 for place in (0..length).step_by(part) {
@@ -78,6 +80,13 @@ impl<T: Number> Transposition<T> {
             return [lines, length];
         }
         [0, 0]
+    }
+
+    /// Whether the lines follow each other and have a part of a block beside at most one whole one:
+    /// they are copied element by element, all at once.
+    #[inline(always)]
+    fn is_short(self, part: usize) -> bool {
+        self.from.1 == self.length as isize && self.length < 2 * part && self.length % part != 0
     }
 
     /// Copies what is beside the blocks: few lines, or few elements of each line.
