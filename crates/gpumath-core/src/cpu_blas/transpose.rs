@@ -65,7 +65,7 @@ impl<T: Number> Transposition<T> {
     unsafe fn copy_blocks<S: Simd>(self) -> [usize; 2] {
         #[cfg(target_arch = "x86_64")]
         if let Some([group, part]) = avx::block::<T, S>()
-            && !self.is_short(part)
+            && !self.is_short()
         {
             let [lines, length] = [self.lines / group * group, self.length / part * part];
             for line in (0..lines).step_by(group) {
@@ -82,11 +82,11 @@ impl<T: Number> Transposition<T> {
         [0, 0]
     }
 
-    /// Whether the lines follow each other and have a part of a block beside at most one whole one:
-    /// they are copied element by element, all at once.
+    /// Whether the lines are short and follow each other: all their elements are copied at once,
+    /// which takes less time than blocks.
     #[inline(always)]
-    fn is_short(self, part: usize) -> bool {
-        self.from.1 == self.length as isize && self.length < 2 * part && self.length % part != 0
+    fn is_short(self) -> bool {
+        self.length <= 4 && self.from.1 == self.length as isize
     }
 
     /// Copies what is beside the blocks: few lines, or few elements of each line.
@@ -108,6 +108,7 @@ impl<T: Number> Transposition<T> {
                 (_, 1) => self.copy_places::<1>(lines, places.start),
                 (_, 2) => self.copy_places::<2>(lines, places.start),
                 (_, 3) => self.copy_places::<3>(lines, places.start),
+                (_, 4) => self.copy_places::<4>(lines, places.start),
                 _ => {
                     for place in places {
                         for line in lines.clone() {
