@@ -4,11 +4,12 @@
         [--orders CC FC] [--most 1024] [--only 100000x8x8] [--json FILE]
 
 Prints a line for each cell, and the worst cells. An order has a letter for each operand: C or F.
-NumPy's threads are limited by the environment, so the process starts itself again with the
-variables of the common BLAS libraries. Both compute into new memory and take turns, and the least
-time of each counts: the processor's time of the calling thread, or with several threads the time
-that passes, while each waits until the other's threads sleep. OPENBLAS_CORETYPE chooses the kernels
-of NumPy's OpenBLAS: SkylakeX those for AVX-512, Haswell those for AVX2.
+The process confines itself to as many cores as threads, which gpumath's threads follow. NumPy's are
+limited by the environment, so the process starts itself again with the variables of the common BLAS
+libraries. Both compute into new memory and take turns, and the least time of each counts: the
+processor's time of the calling thread, or with several threads the time that passes, while each
+waits until the other's threads sleep. OPENBLAS_CORETYPE chooses the kernels of NumPy's OpenBLAS:
+SkylakeX those for AVX-512, Haswell those for AVX2.
 """
 
 from __future__ import annotations
@@ -55,6 +56,10 @@ def main() -> None:
     if any(os.environ.get(name) != wanted for name in VARIABLES):
         os.environ.update(dict.fromkeys(VARIABLES, wanted))
         os.execv(sys.executable, [sys.executable, *sys.argv])
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < arguments.threads:
+        parser.error(f"--threads is {arguments.threads}, but there are {len(cores)} cores")
+    os.sched_setaffinity(0, cores[-arguments.threads :])
     measure(arguments)
 
 
@@ -76,9 +81,6 @@ def measure(arguments: argparse.Namespace) -> None:
     from gpumath import linalg
     from gpumath.bench import _report
 
-    execution = None
-    if arguments.threads != len(os.sched_getaffinity(0)):
-        execution = linalg.ExecutionCPU(num_threads=arguments.threads)
     rng = np.random.default_rng()
     results: list[tuple[float, str]] = []
     rows = []
@@ -90,7 +92,7 @@ def measure(arguments: argparse.Namespace) -> None:
                     for shape, order in zip([(m, k), (k, n)], orders, strict=True)
                 )
                 own, numpy = alternate(
-                    lambda a=a, b=b: linalg.matmul(a, b, execution=execution),
+                    lambda a=a, b=b: linalg.matmul(a, b),
                     lambda a=a, b=b: np.matmul(a, b),
                     least=arguments.least,
                     threads=arguments.threads,

@@ -61,6 +61,9 @@ const PANEL: usize = 128;
 /// Vectors of a row whose sums are computed together, at most.
 pub(super) const MOST_VECTORS: usize = 3;
 
+/// Bytes of half of the longest vector.
+const HALF: usize = 32;
+
 /// Numbers of a vector at most.
 pub(super) const MAX_LANES: usize = 16;
 
@@ -203,18 +206,29 @@ impl<T: Number> Product<T> {
         step.saturating_mul(depth).saturating_mul(size_of::<T>())
     }
 
+    /// Returns the instructions for vectors of half the length where they are as long as the rows of
+    /// the result: some processors compute two of them in the time of a whole one.
+    fn fitting(&self, arch: Arch) -> Arch {
+        match arch {
+            #[cfg(target_arch = "x86_64")]
+            Arch::V4(v4) if T::IS_REAL && self.shape[1] * size_of::<T>() == HALF => Arch::V3(*v4),
+            _ => arch,
+        }
+    }
+
     /// Computes in tiles, whatever the extents.
     fn compute_tiles(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
         if rows * columns * depth <= TINIEST {
             // To ask the thread for room would take as long as the product.
             let mut room = Room::<LEAST>::new();
-            arch.dispatch(Tiles { product: self, run: Run::ONE, copy: room.numbers() });
+            let tiles = Tiles { product: self, run: Run::ONE, copy: room.numbers() };
+            self.fitting(arch).dispatch(tiles);
             return;
         }
         let is_large = self.span_of_right_rows() > FAR || columns * depth * size_of::<T>() > COPIED;
         with_large_room(if is_large { MOST_COPIED } else { COPIED }, |copy| {
-            arch.dispatch(Tiles { product: self, run: Run::ONE, copy });
+            self.fitting(arch).dispatch(Tiles { product: self, run: Run::ONE, copy });
         });
     }
 

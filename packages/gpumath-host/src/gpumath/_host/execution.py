@@ -106,6 +106,8 @@ Execution: TypeAlias = (
     ExecutionCPU | ExecutionCUDA | Literal["cpu", "cuda", "CPU", "CUDA"] | Mapping[str, Any] | None
 )
 
+# A tuple, because Python would make a union of the types in each call.
+_OBJECTS = (ExecutionCPU, ExecutionCUDA)
 _CLASSES: dict[str, type[ExecutionCPU | ExecutionCUDA]] = {
     "cpu": ExecutionCPU,
     "cuda": ExecutionCUDA,
@@ -120,7 +122,7 @@ def resolve_execution(
     A dictionary without a name means the same as None, with these fields; ``find_device`` returns
     the device of the operand, None in host memory.
     """
-    if execution is None or isinstance(execution, ExecutionCPU | ExecutionCUDA):
+    if execution is None or isinstance(execution, _OBJECTS):
         return execution
     if isinstance(execution, str):
         return _of_name(execution)

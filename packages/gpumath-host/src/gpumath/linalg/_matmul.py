@@ -119,7 +119,7 @@ def matmul(
     ):
         # The short way: what the long one does for defaults.
         result = None
-        if execution is None or execution == "cuda":
+        if execution is None or (isinstance(execution, str) and execution == "cuda"):
             result = _multiply(a, b, c, alpha, beta, out, execution)
         else:
             asked = resolve_execution(execution, lambda: core.TensorView(a).device_id)
