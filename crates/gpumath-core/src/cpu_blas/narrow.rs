@@ -26,8 +26,8 @@ const GAP: usize = 64;
 const NEAREST: usize = 24 << 10;
 
 impl<T: Number> Product<T> {
-    /// Computes by dot products. Rows of the left factor and columns of the right one whose elements
-    /// do not lie side by side are copied; the former only if the latter are.
+    /// Computes by dot products. Rows of the left factor and columns of the right one whose
+    /// elements do not lie side by side are copied; the former only if the latter are.
     ///
     /// # Safety
     /// As for [`multiply_add`](super::kernels::multiply_add).

@@ -8,6 +8,7 @@ use pulp::Simd;
 use super::matrix::Matrix;
 use super::number::{Number, has_fast_masks};
 use super::tile::{MAX_LANES, MOST_VECTORS, store};
+use super::transpose::Transposition;
 use super::vector::load;
 use crate::memory::fetch;
 
@@ -134,10 +135,10 @@ impl<T: Number> Panel<T> {
                 (true, true, None) => self.store::<S, V, M, true>(simd, top, &sums[0], mask),
                 (true, false, None) => self.store::<S, V, M, false>(simd, top, &sums[0], mask),
                 (true, true, Some(beta)) => {
-                    self.add_to::<S, V, M, true>(simd, top, &sums[0], mask, beta)
+                    self.add_to::<S, V, M, true>(simd, top, &sums[0], mask, beta);
                 }
                 (true, false, Some(beta)) => {
-                    self.add_to::<S, V, M, false>(simd, top, &sums[0], mask, beta)
+                    self.add_to::<S, V, M, false>(simd, top, &sums[0], mask, beta);
                 }
                 _ => self.store_any::<S, V, M>(top, &sums[0]),
             }
@@ -284,6 +285,43 @@ impl<T: Number> Panel<T> {
                     let sum = if self.is_conjugated { sum.conjugate() } else { sum };
                     store(self.out.at(top + row, column), self.alpha, sum, self.beta);
                 }
+            }
+        }
+    }
+}
+
+/// Copies a part of a right factor side by side, with zeros up to `room` where masks are slow.
+///
+/// # Safety
+/// Both have so many rows and columns, and the target that width, in valid memory.
+#[inline(always)]
+pub(super) unsafe fn copy_panel<T: Number, S: Simd>(
+    simd: S,
+    from: Matrix,
+    to: Matrix,
+    [rows, columns]: [usize; 2],
+    room: usize,
+) {
+    // SAFETY: the caller guarantees the memory.
+    unsafe {
+        if let Some(transposition) = Transposition::<T>::of(from, to, rows, columns) {
+            simd.vectorize(transposition);
+        } else {
+            let is_plain = from.steps[1] == 1 && (T::IS_REAL || !from.is_conjugated);
+            for row in 0..rows {
+                if is_plain {
+                    to.at::<T>(row, 0).copy_from_nonoverlapping(from.at::<T>(row, 0), columns);
+                    continue;
+                }
+                for column in 0..columns {
+                    to.at::<T>(row, column).write(from.get(row, column));
+                }
+            }
+        }
+        let filled = if has_fast_masks::<S>() { columns } else { room };
+        for row in 0..rows {
+            for column in columns..filled {
+                to.at::<T>(row, column).write(T::ZERO);
             }
         }
     }

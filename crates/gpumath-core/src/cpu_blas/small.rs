@@ -43,8 +43,8 @@ impl SmallFactor {
     }
 }
 
-/// Computes `out = a @ b` for so many products of `[rows, columns, depth]`, whose results follow each
-/// other in C order.
+/// Computes `out = a @ b` for so many products of `[rows, columns, depth]`, whose results follow
+/// each other in C order.
 ///
 /// # Errors
 /// `InvalidValue` for an element type that is not multiplied, `OutOfMemory` where memory is short,

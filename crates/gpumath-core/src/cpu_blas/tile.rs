@@ -11,10 +11,9 @@ use pulp::{Arch, Simd, WithSimd};
 use super::kernels::TINIEST;
 use super::matrix::Matrix;
 use super::number::{Number, has_fast_masks};
-use super::panel::Panel;
+use super::panel::{Panel, copy_panel};
 use super::room::{LEAST, Room, with_large_room};
 use super::run::Run;
-use super::transpose::Transposition;
 
 /// Bytes of a right factor that are copied at a time: of most products, and of large ones. Sums
 /// that are collected have as much room as the former.
@@ -48,8 +47,8 @@ const SHALLOW: usize = 32;
 const FAR: usize = 1 << 17;
 pub(super) const MANY_ROWS: usize = 32;
 
-/// Bytes from a row of a right factor to the next, from which on no processor looks by itself for
-/// the columns that come next.
+/// Bytes from a line of a factor to the next, from which on no processor looks by itself for the
+/// elements that come next.
 const APART: usize = 1 << 10;
 
 /// The depth for which a right factor is read in place: its rows may lie on as many pages.
@@ -105,7 +104,10 @@ impl<T: Number> Product<T> {
     /// As for [`multiply_add`](super::kernels::multiply_add).
     pub(super) unsafe fn compute_in_tiles(self, arch: Arch) {
         let [rows, columns, depth] = self.shape;
-        let has_columns = self.a.steps[0] == 1 && self.a.steps[1] != 1 && self.out.steps[1] == 1;
+        let has_columns = self.a.steps[0] == 1
+            && self.a.steps[1] != 1
+            && self.out.steps[1] == 1
+            && rows * size_of::<T>() > APART;
         let is_far = |width: usize| rows * width * size_of::<T>() > FAR_LEFT;
         if has_columns && depth > CHUNK_OF_COLUMNS && is_far(depth) && !is_far(columns) {
             // SAFETY: the caller guarantees the same.
@@ -206,8 +208,8 @@ impl<T: Number> Product<T> {
         step.saturating_mul(depth).saturating_mul(size_of::<T>())
     }
 
-    /// Returns the instructions for vectors of half the length where they are as long as the rows of
-    /// the result: some processors compute two of them in the time of a whole one.
+    /// Returns the instructions for vectors of half the length where they are as long as the rows
+    /// of the result: some processors compute two of them in the time of a whole one.
     fn fitting(&self, arch: Arch) -> Arch {
         match arch {
             #[cfg(target_arch = "x86_64")]
@@ -367,43 +369,6 @@ impl<T: Number> Tiles<'_, T> {
                 return V;
             }
             beta = Some(T::ONE);
-        }
-    }
-}
-
-/// Copies a part of a right factor side by side, with zeros up to `room` where masks are slow.
-///
-/// # Safety
-/// Both have so many rows and columns, and the target that width, in valid memory.
-#[inline(always)]
-unsafe fn copy_panel<T: Number, S: Simd>(
-    simd: S,
-    from: Matrix,
-    to: Matrix,
-    [rows, columns]: [usize; 2],
-    room: usize,
-) {
-    // SAFETY: the caller guarantees the memory.
-    unsafe {
-        if let Some(transposition) = Transposition::<T>::of(from, to, rows, columns) {
-            simd.vectorize(transposition);
-        } else {
-            let is_plain = from.steps[1] == 1 && (T::IS_REAL || !from.is_conjugated);
-            for row in 0..rows {
-                if is_plain {
-                    to.at::<T>(row, 0).copy_from_nonoverlapping(from.at::<T>(row, 0), columns);
-                    continue;
-                }
-                for column in 0..columns {
-                    to.at::<T>(row, column).write(from.get(row, column));
-                }
-            }
-        }
-        let filled = if has_fast_masks::<S>() { columns } else { room };
-        for row in 0..rows {
-            for column in columns..filled {
-                to.at::<T>(row, column).write(T::ZERO);
-            }
         }
     }
 }

@@ -54,8 +54,9 @@ def transform(
     ):
         # The short way: what the long one does where nobody logs or manages memory.
         result = None
-        is_default = execution is None or (isinstance(execution, str) and execution == "cuda")
-        if options is None and is_default:
+        if options is None and (
+            execution is None or (isinstance(execution, str) and execution == "cuda")
+        ):
             result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, execution)
         elif (choices := _choices(operand, kind, options, execution)) is not None:
             result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, **choices)
