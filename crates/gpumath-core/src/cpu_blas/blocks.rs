@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::parallel::ClaimedIndices;
 
 /// The most of the depth that is multiplied at once, for blocks of the longest side.
-const MAX_DEPTH: usize = 2048;
+pub(super) const MAX_DEPTH: usize = 2048;
 
 /// Returns how much of the depth is multiplied at once for a block whose longer side is `side`: so
 /// much that a call takes a bounded time, and a factor's copy a bounded memory.

@@ -60,7 +60,7 @@ const WORK_OF_A_RUN: usize = 1 << 14;
 const MAX_SIDE: usize = 1024;
 
 /// Most elements of the large factor of a block that has few rows or few columns.
-const MAX_THIN_BLOCK: usize = 1 << 24;
+const MAX_THIN_BLOCK: usize = 1 << 23;
 
 /// Most rows or columns of a block of a product with a vector, which allocates nothing.
 const MAX_VECTOR_SIDE: usize = 1 << 16;
@@ -312,7 +312,10 @@ impl Batch {
         let most = match (rows.min(columns), is_general) {
             (1, true) => MAX_VECTOR_SIDE,
             // Rows of the large factor are read along, the further the faster.
-            (0..=tile::MANY_ROWS, true) => MAX_THIN_BLOCK / depth.clamp(1, MAX_SIDE),
+            (0..=kernels::FEW, true) => {
+                let most = MAX_THIN_BLOCK / depth.clamp(1, blocks::MAX_DEPTH);
+                most.min(MAX_SIDE * MAX_SIDE)
+            }
             (_, true) => MAX_SIDE,
             (_, false) => MAX_STRUCTURED_SIDE,
         };

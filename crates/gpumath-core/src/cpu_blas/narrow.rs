@@ -66,8 +66,9 @@ impl<T: Number> Product<T> {
         let step = room.len().min(room_of_few) / (copied_rows + width);
         let step = step.min(depth.max(1) + gap);
         let most = step - gap;
+        let room = room.as_mut_ptr();
         let copy = |line: usize, steps: [isize; 2]| {
-            let first = room.as_ptr().wrapping_add(line * step) as usize;
+            let first = room.wrapping_add(line * step) as usize;
             Matrix { first, steps, is_conjugated: false }
         };
         let copied_left = copy(0, [step as isize, 1]);

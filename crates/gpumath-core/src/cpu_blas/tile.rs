@@ -45,7 +45,7 @@ const SHALLOW: usize = 32;
 /// many rows: they lie on many pages of memory, or in the same places of the cache. For fewer rows,
 /// copies would take longer than they save.
 const FAR: usize = 1 << 17;
-pub(super) const MANY_ROWS: usize = 32;
+const MANY_ROWS: usize = 32;
 
 /// Bytes from a line of a factor to the next, from which on no processor looks by itself for the
 /// elements that come next.
