@@ -2,9 +2,9 @@
 
 A cost is the time of a call divided by the time that a plain copy in device memory needs for as
 many bytes. Transforms follow each other or are interleaved, as they are where the batch is the last
-axis, in the input, in the output, or in both. `--write` replaces the planner's table,
-`crates/gpumath-core/src/fft/measured_costs.rs`; otherwise the table is printed. `--json` writes the
-costs of transforms as figures.
+axis, in the input, in the output, or in both. `--write` writes the planner's table of this GPU, one
+of `crates/gpumath-core/src/fft/measured_costs`, whose `mod.rs` lists them; otherwise the table is
+printed. `--json` writes the costs of transforms as figures.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from math import inf, log2, prod
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from gpumath.bench import _report
 from gpumath.bindings import core, cufft, driver
 
@@ -44,7 +46,8 @@ FEWEST_ELEMENTS = 22  # a binary logarithm; fewer are done before they are measu
 SMALL_BATCHES = (1, 4, 8)  # binary logarithms, beside the largest that fits
 
 ROWS = (8192, 4096)  # the array that is copied
-MAX_RANK = 48
+# Of the kernel for copies: 15 numbers, and five for each of 48 dimensions.
+ARGUMENT_BYTES = 8 * (15 + 5 * 48)
 
 
 def main() -> None:
@@ -61,14 +64,11 @@ def main() -> None:
     per_byte = copied / (2 * BYTES)
     lines = [
         *header(),
-        "pub(super) const COPY_COSTS: &[(usize, [f32; 2])] = &[",
+        f"    bytes_per_cycle: {bytes_per_cycle():.2f},",
+        "    copies: &[",
         *copies(source, target, per_byte),
-        "];",
-        "",
-        "/// See [`PassCosts::new`] for the columns.",
-        "#[rustfmt::skip]",
-        '#[allow(clippy::approx_constant, reason = "a measured number may be near to a constant")]',
-        "pub(super) const PASS_COSTS: &[PassCosts] = &[",
+        "    ],",
+        "    passes: &[",
     ]
     rows = []
     for kind in ROUGH:
@@ -85,14 +85,14 @@ def main() -> None:
                 points, log_batch = round(log2(prod(extents))), round(log2(batch))
                 is_smooth = str(extents[-1] not in ROUGH[kind]).lower()
                 lines.append(
-                    f"    PassCosts::new(({kind}, {size}), {len(extents)}, {is_smooth}, "
+                    f"        PassCosts::new(({kind}, {size}), {len(extents)}, {is_smooth}, "
                     f"({points}, {log_batch}), [{numbers}]),"
                 )
     if arguments.json:
         title, unit = "Transforms by what is interleaved, in units of a copy", "copies"
         figures = _report.figures(rows, title=title, unit=unit, gpu=True)
         _report.save(arguments.json, figures)
-    text = "\n".join([*lines, "];", ""])
+    text = "\n".join([*lines, "    ],", "};", ""])
     if arguments.write:
         arguments.write.write_text(text)
     else:
@@ -106,13 +106,27 @@ def header() -> list[str]:
         f"//! Measured by `benchmarks/core/cufft_costs.py` on {today}: {device}, cuFFT "
         f"{cufft.get_version()}.",
         "",
-        "use super::costs::PassCosts;",
-        "use super::problem::TransformKind::{C2C, C2R, R2C};",
+        "use super::super::costs::{CostTable, PassCosts};",
+        "use super::super::problem::TransformKind::{C2C, C2R, R2C};",
         "",
-        "/// By the bytes of an element: the cost of a copy along one dimension of both arrays,",
-        "/// and of one along two dimensions.",
         "#[rustfmt::skip]",
+        '#[allow(clippy::approx_constant, reason = "a measured number may be near to a constant")]',
+        "pub(super) const TABLE: CostTable = CostTable {",
     ]
+
+
+def bytes_per_cycle() -> float:
+    """Return the bytes that the memory moves, at best, in a cycle of one multiprocessor."""
+    memory_clock, bus_width, clock, multiprocessors = (
+        driver.device_get_attribute(attribute, driver.device_get(0))
+        for attribute in (
+            driver.DeviceAttribute.MEMORY_CLOCK_RATE,
+            driver.DeviceAttribute.GLOBAL_MEMORY_BUS_WIDTH,
+            driver.DeviceAttribute.CLOCK_RATE,
+            driver.DeviceAttribute.MULTIPROCESSOR_COUNT,
+        )
+    )
+    return float(memory_clock * bus_width / 4 / (clock * multiprocessors))
 
 
 def problems(kind: str, size: int) -> Iterator[tuple[list[int], int]]:
@@ -173,34 +187,46 @@ def copies(source: int, target: int, per_byte: float) -> list[str]:
     code = ctypes.create_string_buffer(KERNELS.read_bytes())
     module = driver.module_load_data(ctypes.addressof(code))
     rows, columns = ROWS
+    words = np.random.default_rng().integers(1 << 62, size=2 * rows * columns)
+    core.copy(source, words.ctypes.data, words.nbytes)
     found = []
     for size in (2, 4, 8, 16):
         kernel = driver.module_get_function(module, f"copy_{size}")
         costs = []
         for is_turned in (0, 1):
-            extents, from_steps = (columns, rows, 1), (1, columns, 0)
+            # Dimensions, the fastest of the source first: extent, elements there, steps in the
+            # source and in the target, tiles.
             bits = (5, 6, 0) if is_turned else (8, 3, 0)
-            tiles = [-(-extent >> bit) for extent, bit in zip(extents, bits, strict=True)]
-            to_steps = (rows, 1, 0) if is_turned else from_steps
+            to_steps = (rows, 1, 0) if is_turned else (1, columns, 0)
+            dims = [
+                (extent, extent, from_step, to_step, -(-extent >> bit))
+                for extent, from_step, to_step, bit in zip(
+                    (columns, rows, 1), (1, columns, 0), to_steps, bits, strict=True
+                )
+            ]
+            tiles = prod(tiles for *_, tiles in dims)
             threads = (bits[0], 8 - bits[0], 8 - bits[1], bits[1])
             written = (0, 8 - bits[1]) if is_turned else (1, 8 - bits[0])
             given = (
-                *(prod(tiles), 3, is_turned, 8, *bits, *threads, 1, 8 - bits[0], *written),
-                *padded(extents),
-                *padded(extents),
-                *padded(from_steps),
-                *padded(to_steps),
-                *padded(tiles),
+                *(tiles, 3, is_turned, 8, *bits, *threads, 1, 8 - bits[0], *written),
+                *(number for dim in dims for number in dim),
             )
-            packed = struct.pack(f"<{len(given)}q", *given)
-            call = launcher(kernel, min(prod(tiles), 1 << 16), (target, source, packed))
+            packed = struct.pack(f"<{len(given)}q", *given).ljust(ARGUMENT_BYTES, b"\0")
+            call = launcher(kernel, min(tiles, 1 << 16), (target, source, packed))
             costs.append(time_of(call, 5) / (per_byte * 2 * size * rows * columns))
-        found.append(f"    ({size}, [{costs[0]:.2f}, {costs[1]:.2f}]),")
+            check_copy(words, target, size, is_turned)
+        found.append(f"        ({size}, [{costs[0]:.2f}, {costs[1]:.2f}]),")
     return found
 
 
-def padded(numbers: tuple[int, ...] | list[int]) -> tuple[int, ...]:
-    return (*numbers, *[0] * (MAX_RANK - len(numbers)))
+def check_copy(words: Any, target: int, size: int, is_turned: int) -> None:
+    """Raise unless the kernel copied the rows: it takes the arguments that are packed here."""
+    rows, columns = ROWS
+    expected = words.view(f"V{size}")[: rows * columns].reshape(rows, columns)
+    copied = np.empty_like(expected.T if is_turned else expected, order="C")
+    core.copy(copied.ctypes.data, target, copied.nbytes)
+    if (copied.T if is_turned else copied).tobytes() != expected.tobytes():
+        raise RuntimeError("the kernel for copies takes other arguments: see kernels/copy.cu")
 
 
 def launcher(kernel: int, blocks: int, arguments: tuple[int, int, bytes]) -> Callable[[], object]:

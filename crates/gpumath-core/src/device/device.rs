@@ -17,6 +17,12 @@ const COMPUTE_CAPABILITY_MINOR: i32 = 76;
 /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`
 const MULTIPROCESSOR_COUNT: i32 = 16;
 
+/// `CU_DEVICE_ATTRIBUTE_CLOCK_RATE`, `CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE`, in kHz, and
+/// `CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH`, in bits
+const CLOCK_RATE: i32 = 13;
+const MEMORY_CLOCK_RATE: i32 = 36;
+const MEMORY_BUS_WIDTH: i32 = 37;
+
 /// A CUDA device that this process sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Device {
@@ -76,6 +82,19 @@ impl Device {
     /// Returns the number of multiprocessors.
     pub fn multiprocessors(self) -> Result<i32> {
         self.attribute(MULTIPROCESSOR_COUNT)
+    }
+
+    /// Returns how many bytes the memory moves, at best, in a cycle of one multiprocessor. It moves
+    /// bits twice in each cycle of its own.
+    pub(crate) fn bytes_per_cycle(self) -> Result<f64> {
+        let read = |attribute| Ok(f64::from(self.attribute(attribute)?));
+        let moved = read(MEMORY_CLOCK_RATE)? * read(MEMORY_BUS_WIDTH)? / 4.0;
+        let cycles = read(CLOCK_RATE)? * read(MULTIPROCESSOR_COUNT)?;
+        if moved > 0.0 && cycles > 0.0 {
+            Ok(moved / cycles)
+        } else {
+            Err(Error::InvalidState("the device does not say how fast its memory is".into()))
+        }
     }
 
     fn attribute(self, attribute: i32) -> Result<i32> {

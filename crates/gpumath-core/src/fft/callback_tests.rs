@@ -20,7 +20,7 @@ fn possible(mut problem: FftProblem) -> [bool; 2] {
     [Callbacks { prolog, ..Callbacks::default() }, Callbacks { epilog, ..Callbacks::default() }]
         .map(|callbacks| {
             problem.callbacks = callbacks;
-            match Route::of(&problem) {
+            match Route::of(&problem, None) {
                 Ok(_) => true,
                 Err(Error::UnsupportedLayout { .. }) => false,
                 Err(other) => panic!("{other}"),

@@ -1,15 +1,17 @@
 //! What the steps of a route cost, by a table that was measured on a GPU.
 //!
 //! Costs are bytes: as many as a plain copy in device memory reads and writes in the time of the
-//! step. The ratios between steps are much the same on all GPUs, because what counts is how well
-//! the memory is used. `benchmarks/core/cufft_costs.py` measures the table and writes it.
+//! step. The ratios between steps differ between GPUs: where the memory is slow beside the
+//! multiprocessors, a copy takes longer, and a transform that uses the memory badly does not. So
+//! there are tables of several GPUs. `benchmarks/core/cufft_costs.py` measures and writes one.
 
 use std::cmp::Ordering;
 
 use super::callback::largest_factor_is_at_most;
-use super::measured_costs::{COPY_COSTS, PASS_COSTS};
+use super::measured_costs::TABLES;
 use super::passes::{Pass, Side};
 use super::problem::{Precision, TransformKind};
+use crate::device::Device;
 use crate::tensor::Layout;
 
 /// The cost of one kernel more: what a copy moves in two microseconds.
@@ -17,6 +19,17 @@ const LAUNCH_COST: f64 = 8e6;
 
 /// Bytes that the memory moves at least for one element.
 const SECTOR: i64 = 32;
+
+/// What steps cost on one GPU.
+#[derive(Debug)]
+pub(super) struct CostTable {
+    /// Bytes that its memory moves, at best, in a cycle of one multiprocessor.
+    pub(super) bytes_per_cycle: f64,
+    /// By the bytes of an element: the cost of a copy along one dimension of both arrays, and of
+    /// one along two dimensions.
+    pub(super) copies: &'static [(usize, [f32; 2])],
+    pub(super) passes: &'static [PassCosts],
+}
 
 /// The measured costs of transforms of one size, per byte that they read and write.
 #[derive(Debug)]
@@ -50,56 +63,74 @@ impl PassCosts {
     }
 }
 
-/// Returns the cost of a call of cuFFT.
-pub(super) fn of_pass(pass: &Pass, precision: Precision) -> f64 {
-    let sides = precision.sides(pass.kind).map(|dtype| dtype.size() as i64);
-    let points = pass.extents.iter().product::<i64>();
-    let (mut input, mut output) = (points, points);
-    if let Some(&halved) = pass.extents.last() {
-        match pass.kind {
-            TransformKind::C2C => {}
-            TransformKind::R2C => output = points / halved * (halved / 2 + 1),
-            TransformKind::C2R => input = points / halved * (halved / 2 + 1),
-        }
+impl CostTable {
+    /// Returns the table of the GPU that is most like a device; of the first one without a device
+    /// that can be asked.
+    pub(super) fn of_device(device: Option<i32>) -> &'static Self {
+        let found = device.and_then(|device| Device::new(device).ok()?.bytes_per_cycle().ok());
+        Self::nearest(found.unwrap_or(TABLES[0].bytes_per_cycle))
     }
-    let bytes = |side: &Side, elements: i64, size: i64| {
-        // Interleaved transforms are in the table. Other gaps are read along.
-        let gaps = if is_interleaved(side, pass) { 1 } else { side.stride.min(SECTOR / size) };
-        (elements * pass.batch * size * gaps.max(1)) as f64
-    };
-    let column = usize::from(is_interleaved(&pass.input, pass))
-        + 2 * usize::from(is_interleaved(&pass.output, pass));
-    let is_smooth = pass.extents.iter().all(|&extent| largest_factor_is_at_most(100, extent))
-        && (pass.kind == TransformKind::C2C || pass.extents.last().is_none_or(|n| n % 2 == 0));
-    let log2 = |number: i64| (number.max(1) as f64).log2();
-    let (log_points, log_batch) = (log2(points), log2(pass.batch));
-    let size = precision.real().size() as i64;
-    let distance = |row: &PassCosts| {
-        let is_other = (row.size != size, row.is_smooth != is_smooth);
-        (is_other, (log_points - row.points).abs(), (log_batch - row.batch).abs())
-    };
-    let cost = PASS_COSTS
-        .iter()
-        .filter(|row| row.kind == pass.kind && row.rank == pass.extents.len())
-        .map(|row| (distance(row), f64::from(row.costs[column])))
-        .min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal))
-        .map_or(1.0, |(_, cost)| cost);
-    LAUNCH_COST
-        + cost * (bytes(&pass.input, input, sides[0]) + bytes(&pass.output, output, sides[1]))
-}
 
-/// Returns the cost of a copy of elements of `size` bytes.
-pub(super) fn of_copy(to: &Layout, from: &Layout, size: usize) -> f64 {
-    let fastest = |layout: &Layout| {
-        (0..layout.ndim()).filter(|&axis| layout.shape[axis] > 1).min_by_key(|&axis| {
-            let stride = layout.strides[axis].unsigned_abs();
-            if stride == 0 { u64::MAX } else { stride }
-        })
-    };
-    let is_turned = fastest(to) != fastest(from);
-    let row = COPY_COSTS.iter().find(|&&(bytes, _)| bytes == size);
-    let cost = row.map_or(1.0, |(_, costs)| f64::from(costs[usize::from(is_turned)]));
-    LAUNCH_COST + cost * (2 * to.len() * size as i64) as f64
+    pub(super) fn nearest(bytes_per_cycle: f64) -> &'static Self {
+        let difference = |table: &Self| (table.bytes_per_cycle / bytes_per_cycle).ln().abs();
+        TABLES
+            .into_iter()
+            .min_by(|a, b| difference(a).total_cmp(&difference(b)))
+            .unwrap_or(TABLES[0])
+    }
+
+    /// Returns the cost of a call of cuFFT.
+    pub(super) fn of_pass(&self, pass: &Pass, precision: Precision) -> f64 {
+        let sides = precision.sides(pass.kind).map(|dtype| dtype.size() as i64);
+        let points = pass.extents.iter().product::<i64>();
+        let (mut input, mut output) = (points, points);
+        if let Some(&halved) = pass.extents.last() {
+            match pass.kind {
+                TransformKind::C2C => {}
+                TransformKind::R2C => output = points / halved * (halved / 2 + 1),
+                TransformKind::C2R => input = points / halved * (halved / 2 + 1),
+            }
+        }
+        let bytes = |side: &Side, elements: i64, size: i64| {
+            // Interleaved transforms are in the table. Other gaps are read along.
+            let gaps = if is_interleaved(side, pass) { 1 } else { side.stride.min(SECTOR / size) };
+            (elements * pass.batch * size * gaps.max(1)) as f64
+        };
+        let column = usize::from(is_interleaved(&pass.input, pass))
+            + 2 * usize::from(is_interleaved(&pass.output, pass));
+        let is_smooth = pass.extents.iter().all(|&extent| largest_factor_is_at_most(100, extent))
+            && (pass.kind == TransformKind::C2C || pass.extents.last().is_none_or(|n| n % 2 == 0));
+        let log2 = |number: i64| (number.max(1) as f64).log2();
+        let (log_points, log_batch) = (log2(points), log2(pass.batch));
+        let size = precision.real().size() as i64;
+        let distance = |row: &PassCosts| {
+            let is_other = (row.size != size, row.is_smooth != is_smooth);
+            (is_other, (log_points - row.points).abs(), (log_batch - row.batch).abs())
+        };
+        let cost = self
+            .passes
+            .iter()
+            .filter(|row| row.kind == pass.kind && row.rank == pass.extents.len())
+            .map(|row| (distance(row), f64::from(row.costs[column])))
+            .min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal))
+            .map_or(1.0, |(_, cost)| cost);
+        LAUNCH_COST
+            + cost * (bytes(&pass.input, input, sides[0]) + bytes(&pass.output, output, sides[1]))
+    }
+
+    /// Returns the cost of a copy of elements of `size` bytes.
+    pub(super) fn of_copy(&self, to: &Layout, from: &Layout, size: usize) -> f64 {
+        let fastest = |layout: &Layout| {
+            (0..layout.ndim()).filter(|&axis| layout.shape[axis] > 1).min_by_key(|&axis| {
+                let stride = layout.strides[axis].unsigned_abs();
+                if stride == 0 { u64::MAX } else { stride }
+            })
+        };
+        let is_turned = fastest(to) != fastest(from);
+        let row = self.copies.iter().find(|&&(bytes, _)| bytes == size);
+        let cost = row.map_or(1.0, |(_, costs)| f64::from(costs[usize::from(is_turned)]));
+        LAUNCH_COST + cost * (2 * to.len() * size as i64) as f64
+    }
 }
 
 /// Whether neighbours in memory belong to different transforms.

@@ -104,7 +104,7 @@ impl CufftPlan {
 
     fn make(problem: &FftProblem, device: i32) -> Result<Self> {
         check_half(problem)?;
-        let route = Route::of(problem)?;
+        let route = Route::of(problem, Some(device))?;
         Callbacks::check(problem)?;
         let sizes = (problem.input_dtype().size(), problem.output_dtype().size());
         let result = Box::new((problem.output_dtype(), Elements::of(&problem.output)?));

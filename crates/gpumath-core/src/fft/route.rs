@@ -13,7 +13,7 @@
 //! - It writes to the padding between real rows (see `passes.rs`), which may be memory of others.
 
 use super::callback::Callbacks;
-use super::costs;
+use super::costs::CostTable;
 use super::passes::{BufferRole, MAX_RANK, Pass};
 use super::problem::{FftProblem, Precision, TransformKind};
 use crate::error::Result;
@@ -60,12 +60,13 @@ struct Place {
 }
 
 impl Route {
-    /// Returns the route of least costs. Fails if callbacks do not allow any.
-    pub fn of(problem: &FftProblem) -> Result<Self> {
+    /// Returns the route of least costs on a device; without one, on the GPU that was measured
+    /// first. Fails if callbacks do not allow any.
+    pub fn of(problem: &FftProblem, device: Option<i32>) -> Result<Self> {
         if problem.input.is_empty() {
             return Ok(Self::default());
         }
-        Planner { problem }.whole().ok_or_else(|| {
+        Planner { problem, costs: CostTable::of_device(device) }.whole().ok_or_else(|| {
             let names = problem.callbacks.names().unwrap_or("no callback");
             problem.unsupported_layout(&format!(
                 "{names} gets each element's offset in memory, but cuFFT would have to work on a \
@@ -107,12 +108,6 @@ impl Route {
         (starts, end)
     }
 
-    fn copy(from: &Place, to: &Place, size: usize) -> Self {
-        let (from, to) = ((from.buffer, from.layout.clone()), (to.buffer, to.layout.clone()));
-        let cost = costs::of_copy(&to.1, &from.1, size);
-        Self { steps: vec![Step::Copy(CopyStep { from, to, size })], cost, ..Self::default() }
-    }
-
     fn then(mut self, next: Self) -> Self {
         self.steps.extend(next.steps);
         let [input, output] = next.staged;
@@ -124,6 +119,7 @@ impl Route {
 /// Finds the route of one problem.
 struct Planner<'a> {
     problem: &'a FftProblem,
+    costs: &'static CostTable,
 }
 
 impl Planner<'_> {
@@ -301,9 +297,9 @@ impl Planner<'_> {
         let sizes = self.problem.precision.sides(kind).map(DType::size);
         let mut way = Route::default();
         if input.buffer != from.buffer {
-            way = way.then(Route::copy(input, from, sizes[0]));
+            way = way.then(self.copy(input, from, sizes[0]));
         }
-        let cost = costs::of_pass(&pass, self.problem.precision);
+        let cost = self.costs.of_pass(&pass, self.problem.precision);
         let mut staged = [0, 0];
         for (place, size) in [(from, sizes[0]), (to, sizes[1])] {
             let bytes = (place.layout.offsets().1 + 1) as usize * size;
@@ -315,9 +311,16 @@ impl Planner<'_> {
         }
         way = way.then(Route { steps: vec![Step::Transform(pass)], cost, staged });
         if to.buffer != output.buffer {
-            way = way.then(Route::copy(to, output, sizes[1]));
+            way = way.then(self.copy(to, output, sizes[1]));
         }
         Some(way)
+    }
+
+    /// The copy of one place to another.
+    fn copy(&self, from: &Place, to: &Place, size: usize) -> Route {
+        let (from, to) = ((from.buffer, from.layout.clone()), (to.buffer, to.layout.clone()));
+        let cost = self.costs.of_copy(&to.1, &from.1, size);
+        Route { steps: vec![Step::Copy(CopyStep { from, to, size })], cost, ..Route::default() }
     }
 }
 

@@ -7,6 +7,7 @@ use rustfft::num_complex::Complex64;
 
 use super::*;
 use crate::error::Error;
+use crate::fft::measured_costs::TABLES;
 use crate::fft::passes::Side;
 use crate::fft::{Callback, FftRequest, ResultLayout};
 use crate::operation::{Execution, Request};
@@ -166,7 +167,7 @@ fn run(pass: &Pass, from: &[Complex64], to: &mut [Complex64], sign: f64) {
 
 /// Computes `problem` by its route and by definition; the largest difference.
 fn difference(problem: &FftProblem, random: &mut Random) -> f64 {
-    let route = Route::of(problem).unwrap();
+    let route = Route::of(problem, None).unwrap();
     let sign = if problem.kind == TransformKind::C2R { 1.0 } else { -1.0 };
     let (mut input, in_zero) = buffer(&problem.input);
     let (output, out_zero) = buffer(&problem.output);
@@ -313,7 +314,7 @@ fn common_layouts_need_one_call() {
         (&[0], Layout { shape: [8].as_slice().into(), strides: [3].as_slice().into() }),
         (&[1], Layout { shape: [4, 8].as_slice().into(), strides: [20, 2].as_slice().into() }),
     ] {
-        let route = Route::of(&complex(axes, input.clone())).unwrap();
+        let route = Route::of(&complex(axes, input.clone()), None).unwrap();
         assert_eq!(route.steps.len(), 1, "axes {axes:?} of {input:?}");
         assert_eq!(route.staged, [0, 0]);
     }
@@ -321,7 +322,7 @@ fn common_layouts_need_one_call() {
 
 /// What the route does: how many copies before the first transform, transforms, copies after.
 fn shape_of(problem: &FftProblem) -> (usize, usize, usize) {
-    let steps = Route::of(problem).unwrap().steps;
+    let steps = Route::of(problem, None).unwrap().steps;
     let is_copy = |step: &&Step| matches!(step, Step::Copy(_));
     let before = steps.iter().take_while(is_copy).count();
     let after = steps.iter().rev().take_while(is_copy).count();
@@ -371,14 +372,32 @@ fn the_transform_axes_of_an_optimized_result_are_the_fastest() {
 }
 
 #[test]
+fn long_columns_are_copied_only_where_the_memory_is_fast() {
+    let columns = request(ResultLayout::Optimized, TransformKind::C2C, &[0]);
+    let problem = problem_of(&columns, &[8192, 8192]);
+    let steps = |costs| Planner { problem: &problem, costs }.whole().unwrap().steps.len();
+    assert_eq!(TABLES.map(steps), [2, 1]);
+}
+
+#[test]
+fn costs_are_those_of_the_gpu_that_is_most_like_the_device() {
+    let of = |bytes| CostTable::nearest(bytes).bytes_per_cycle;
+    let [fast, slow] = TABLES.map(|table| table.bytes_per_cycle);
+    for (given, expected) in [(2.4, slow), (slow, slow), (15.0, slow), (16.0, fast), (30.0, fast)] {
+        assert_eq!(of(given).to_bits(), expected.to_bits(), "{given} bytes in a cycle");
+    }
+    assert_eq!(CostTable::of_device(None).bytes_per_cycle.to_bits(), fast.to_bits());
+}
+
+#[test]
 fn a_large_middle_axis_is_copied_and_transformed_where_it_is() {
     let shape = &[256, 4096, 64];
     let optimized = problem_of(&request(ResultLayout::Optimized, TransformKind::C2C, &[1]), shape);
     assert_eq!(shape_of(&optimized), (1, 1, 0));
-    assert_eq!(Route::of(&optimized).unwrap().staged[0], 0);
+    assert_eq!(Route::of(&optimized, None).unwrap().staged[0], 0);
     let natural = problem_of(&request(ResultLayout::Natural, TransformKind::C2C, &[1]), shape);
     assert_eq!(shape_of(&natural), (1, 1, 1));
-    assert_eq!(Route::of(&natural).unwrap().staged[1], 256 * 4096 * 64 * 8);
+    assert_eq!(Route::of(&natural, None).unwrap().staged[1], 256 * 4096 * 64 * 8);
 }
 
 #[test]
@@ -401,7 +420,7 @@ fn a_single_large_odd_plane_needs_two_plans() {
 #[test]
 fn four_axes_need_two_plans() {
     let problem = complex(&[0, 1, 2, 3], Layout::contiguous(&[2, 3, 4, 5]));
-    assert_eq!(Route::of(&problem).unwrap().passes().count(), 2);
+    assert_eq!(Route::of(&problem, None).unwrap().passes().count(), 2);
 }
 
 #[test]
@@ -411,7 +430,7 @@ fn a_callback_allows_no_copy_to_another_layout() {
     for (prolog, epilog) in [(true, false), (false, true)] {
         let callback = |is_there: bool| is_there.then(|| Callback::new(&[1], 0));
         problem.callbacks = Callbacks { prolog: callback(prolog), epilog: callback(epilog) };
-        match Route::of(&problem) {
+        match Route::of(&problem, None) {
             Err(Error::UnsupportedLayout { permutation, axes, .. }) => {
                 let copy: Vec<i64> = permutation.iter().map(|&axis| shape[axis]).collect();
                 let moved: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
@@ -439,9 +458,13 @@ fn what_is_between_padded_rows_is_left_alone() {
         let mut problem = rows_of_out(points, pitch);
         problem.callbacks.epilog = Some(Callback::new(&[1], 0));
         // An epilog counts offsets in the user's layout, so a copy to another one is no help.
-        assert_eq!(Route::of(&problem).is_err(), copies == 1, "{points} points, {pitch} apart");
+        assert_eq!(
+            Route::of(&problem, None).is_err(),
+            copies == 1,
+            "{points} points, {pitch} apart"
+        );
         problem.output_unaligned = true;
-        if let Ok(route) = Route::of(&problem) {
+        if let Ok(route) = Route::of(&problem, None) {
             assert_eq!(route.passes().last().unwrap().output.distance, pitch);
         }
     }

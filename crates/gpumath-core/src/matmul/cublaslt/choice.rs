@@ -9,6 +9,7 @@ use gpumath_sys::generated::cublaslt;
 use super::super::FoundAlgorithm;
 use super::super::geometry::Matrix;
 use super::super::problem::MatmulProblem;
+use super::super::types::ComputeType;
 use super::route::Route;
 use crate::loader;
 use crate::status::call;
@@ -17,20 +18,25 @@ use crate::tensor::DType;
 /// Algorithms to choose among.
 pub(super) const CANDIDATES: i32 = 32;
 
-/// `CUBLASLT_ALGO_CONFIG_ID`, and the algorithm for products of a vector and a vector.
+/// `CUBLASLT_ALGO_CONFIG_ID`, and the algorithms for products of a vector and a vector and for
+/// short sums of float32.
 const ID: i32 = 0;
 const OUTER: i32 = 12;
+const FLAT: i32 = 20;
 /// `CUBLASLT_ALGO_CONFIG_SPLITK_NUM`
 pub(super) const SPLIT_COUNT: i32 = 2;
 /// `CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME`
 pub(super) const REDUCTION_SCHEME: i32 = 3;
 /// With fewer results it was faster than tiles of matrices.
 const OUTER_RESULTS: i64 = 1 << 22;
+/// With as many results, it writes sums of so many products in half to all of the time of others.
+const FLAT_RESULTS: i64 = 1 << 24;
+const FLAT_SUM: i64 = 16;
 
 /// Shorter sums are not worth to be split and added up by another kernel, and no sum is worth to be
 /// split into more parts.
 const SHORT_SUM: i64 = 64;
-const MOST_PARTS: i64 = 40;
+const MOST_PARTS: i32 = 40;
 
 /// Sums of int8 of such lengths, of so few rows or of one column, are not worth to be split either.
 const FEW_ROWS: i64 = 8;
@@ -44,9 +50,14 @@ const FILLING_BLOCKS: RangeInclusive<i64> = 120..=132;
 /// What another algorithm is preferred for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Preference {
-    Outer,
-    /// No more bytes of workspace, which has the sums of all parts.
-    Workspace(usize),
+    /// The algorithm of this number.
+    Id(i32),
+    /// No workspace, which would have the sums of all parts.
+    NoWorkspace,
+    /// What cuBLASLt chooses if it may use no workspace.
+    ChosenWithoutWorkspace,
+    /// At most so many parts of a sum.
+    Parts(i32),
 }
 
 impl Preference {
@@ -61,6 +72,8 @@ impl Preference {
         let [rows, columns, depth] = problem.extents();
         let dtype = problem.types.a;
         let is_small = matches!(dtype, DType::Float16 | DType::BFloat16 | DType::Float32);
+        let is_single = dtype == DType::Float32 && problem.types.compute == ComputeType::F32;
+        let is_flat = is_single && depth <= FLAT_SUM && results >= FLAT_RESULTS;
         let is_split_late = matches!(dtype, DType::Float32 | DType::Complex64);
         let is_plain = problem.is_plain();
         let is_int8 = dtype == DType::Int8 && is_plain && route.batch.extent == 1;
@@ -69,15 +82,18 @@ impl Preference {
             && FILLING_BLOCKS.contains(&(longer / BLOCK))
             && depth >= LONG_SUM;
         let are_few = (rows <= FEW_ROWS || columns == 1) && MIDDLE_SUM.contains(&depth);
-        if is_int8 && (is_filling || are_few) {
-            Some(Self::Workspace(0))
+        if is_int8 && is_filling {
+            Some(Self::ChosenWithoutWorkspace)
+        } else if is_int8 && are_few {
+            Some(Self::NoWorkspace)
         } else if is_plain && depth == 1 && is_small && results < OUTER_RESULTS {
-            Some(Self::Outer)
+            Some(Self::Id(OUTER))
+        } else if is_plain && depth > 1 && is_flat {
+            Some(Self::Id(FLAT))
         } else if depth <= SHORT_SUM && is_split_late {
-            Some(Self::Workspace(0))
+            Some(Self::NoWorkspace)
         } else if is_plain && dtype == DType::Float64 {
-            let size = results.saturating_mul(dtype.size() as i64);
-            Some(Self::Workspace(size.saturating_mul(MOST_PARTS) as usize))
+            Some(Self::Parts(MOST_PARTS))
         } else {
             None
         }
@@ -86,8 +102,10 @@ impl Preference {
     /// Moves the first algorithm that is as preferred before the others.
     pub(super) fn apply(self, found: &mut [FoundAlgorithm]) {
         let preferred = found.iter().position(|algorithm| match self {
-            Self::Outer => setting(algorithm, ID) == Some(OUTER),
-            Self::Workspace(most) => algorithm.workspace_size <= most,
+            Self::Id(id) => setting(algorithm, ID) == Some(id),
+            Self::NoWorkspace => algorithm.workspace_size == 0,
+            Self::ChosenWithoutWorkspace => true,
+            Self::Parts(most) => setting(algorithm, SPLIT_COUNT).is_none_or(|parts| parts <= most),
         });
         if let Some(position) = preferred {
             found[..=position].rotate_right(1);
@@ -167,31 +185,35 @@ mod tests {
     #[test]
     fn what_is_preferred_for_which_products() {
         use DType::{Complex64, Complex128, Float16, Float32, Float64, Int8};
-        use Preference::{Outer, Workspace};
+        use Preference::{ChosenWithoutWorkspace, Id, NoWorkspace, Parts};
+        let (outer, flat, parts) = (Some(Id(OUTER)), Some(Id(FLAT)), Some(Parts(MOST_PARTS)));
         let plain = MatmulRequest::default();
         for (dtype, batch, shape, expected) in [
-            (Float16, 1, [2048, 2047, 1], Some(Outer)),
-            (Float32, 1, [2048, 2047, 1], Some(Outer)),
+            (Float16, 1, [2048, 2047, 1], outer),
+            (Float32, 1, [2048, 2047, 1], outer),
             // As many results as are computed faster in tiles: in one matrix, or in several.
             (Float16, 1, [2048, 2048, 1], None),
             (Float16, 4, [1024, 1024, 1], None),
-            (Float16, 3, [1024, 1024, 1], Some(Outer)),
-            (Float32, 1, [2048, 2048, 1], Some(Workspace(0))),
+            (Float16, 3, [1024, 1024, 1], outer),
+            (Float32, 1, [2048, 2048, 1], Some(NoWorkspace)),
             // Sums, short ones and others.
             (Float16, 1, [500, 300, 2], None),
-            (Float32, 1, [500, 300, 64], Some(Workspace(0))),
-            (Complex64, 1, [500, 300, 64], Some(Workspace(0))),
+            (Float32, 1, [500, 300, 64], Some(NoWorkspace)),
+            (Complex64, 1, [500, 300, 64], Some(NoWorkspace)),
+            (Float32, 1, [4096, 4096, 16], flat),
+            (Float32, 1, [4096, 4096, 17], Some(NoWorkspace)),
+            (Float32, 1, [4096, 4095, 16], Some(NoWorkspace)),
             (Float32, 1, [500, 300, 65], None),
             (Complex64, 1, [500, 300, 65], None),
             (Complex128, 1, [500, 300, 64], None),
-            (Float64, 1, [50, 30, 64], Some(Workspace(40 * 50 * 30 * 8))),
-            (Float64, 7, [50, 30, 9000], Some(Workspace(40 * 7 * 50 * 30 * 8))),
+            (Float64, 1, [50, 30, 64], parts),
+            (Float64, 7, [50, 30, 9000], parts),
             // Sums of int8 of a few rows, or in blocks that fill the GPU once.
-            (Int8, 1, [8, 8192, 1000], Some(Workspace(0))),
-            (Int8, 1, [8192, 1, 1000], Some(Workspace(0))),
+            (Int8, 1, [8, 8192, 1000], Some(NoWorkspace)),
+            (Int8, 1, [8192, 1, 1000], Some(NoWorkspace)),
             (Int8, 1, [16, 8192, 1000], None),
-            (Int8, 1, [64, 8192, 4096], Some(Workspace(0))),
-            (Int8, 1, [8192, 64, 4096], Some(Workspace(0))),
+            (Int8, 1, [64, 8192, 4096], Some(ChosenWithoutWorkspace)),
+            (Int8, 1, [8192, 64, 4096], Some(ChosenWithoutWorkspace)),
             (Int8, 1, [64, 12288, 4096], None),
             (Int8, 4, [64, 8192, 4096], None),
         ] {
@@ -201,7 +223,7 @@ mod tests {
         // An epilog leaves the short sums, and a choice of the user's leaves nothing.
         let relu = MatmulRequest { epilog: Epilog::Relu, ..MatmulRequest::default() };
         assert_eq!(preference(&relu, Float16, 1, [500, 300, 1]), None);
-        assert_eq!(preference(&relu, Float32, 1, [500, 300, 1]), Some(Workspace(0)));
+        assert_eq!(preference(&relu, Float32, 1, [500, 300, 1]), Some(NoWorkspace));
         assert_eq!(preference(&relu, Float64, 1, [500, 300, 9]), None);
         let search = AlgorithmSearch { sm_count_target: 8, ..AlgorithmSearch::default() };
         let chosen = MatmulRequest { search, ..MatmulRequest::default() };
@@ -218,9 +240,8 @@ mod tests {
             preference.apply(&mut found);
             found.map(|algorithm| algorithm.workspace_size)
         };
-        assert_eq!(sizes(Preference::Workspace(0), [9, 7, 0, 0]), [0, 9, 7, 0]);
-        assert_eq!(sizes(Preference::Workspace(8), [9, 7, 0, 8]), [7, 9, 0, 8]);
-        assert_eq!(sizes(Preference::Workspace(0), [9, 7, 8, 1]), [9, 7, 8, 1]);
-        assert_eq!(sizes(Preference::Workspace(9), [9, 7, 0, 8]), [9, 7, 0, 8]);
+        assert_eq!(sizes(Preference::NoWorkspace, [9, 7, 0, 0]), [0, 9, 7, 0]);
+        assert_eq!(sizes(Preference::NoWorkspace, [9, 7, 8, 1]), [9, 7, 8, 1]);
+        assert_eq!(sizes(Preference::ChosenWithoutWorkspace, [9, 7, 0, 8]), [9, 7, 0, 8]);
     }
 }

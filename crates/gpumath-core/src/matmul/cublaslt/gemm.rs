@@ -120,8 +120,6 @@ impl Gemm {
             DType::Float32 if self.has_tensor_cores => {
                 is_batch && k > 4 || (17..=128).contains(&k) && results >= 1 << 22
             }
-            // cuBLASLt's first algorithm does not share long sums among enough blocks.
-            DType::Float64 => !is_batch && k > 2048 && k <= sums.saturating_mul(32),
             DType::Complex64 => {
                 let is_middle = (17..=2048).contains(&k) && (1 << 18..1 << 22).contains(&results);
                 let is_flat = is_batch && k <= longest / 8 && results <= 1 << 24;

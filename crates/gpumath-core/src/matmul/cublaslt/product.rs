@@ -176,7 +176,18 @@ impl Product {
         let limit = search.limit.clamp(1, MAX_ALGORITHMS);
         let own_preference = Preference::of(problem, route);
         let count = own_preference.map_or(limit, |_| limit.max(CANDIDATES));
-        let results = self.ask(problem, handle, &preference, count)?;
+        let mut results = self.ask(problem, handle, &preference, count)?;
+        if own_preference == Some(Preference::ChosenWithoutWorkspace) {
+            // SAFETY: the library reads a number of eight bytes.
+            unsafe {
+                let set = &cublaslt::MATMUL_PREFERENCE_SET_ATTRIBUTE;
+                preference.set(set, preference::MAX_WORKSPACE, 0_u64)?;
+            }
+            // There may be no algorithm without one.
+            let chosen = self.ask(problem, handle, &preference, 1).unwrap_or_default();
+            results.retain(|found| chosen.iter().all(|one| one.algorithm != found.algorithm));
+            results.splice(0..0, chosen);
+        }
         let whole = results.into_iter().filter_map(|found| {
             if !loses_products(&found, depth, size) {
                 return Some(found);

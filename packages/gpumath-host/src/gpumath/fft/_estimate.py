@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from gpumath._host.execution import ExecutionCPU
 from gpumath.bindings import core
 from gpumath.fft._key import FFTKey
 
@@ -83,8 +84,9 @@ def estimate_workspace_size(
             "FFT.create_key_from_metadata() or FFT.get_key() is needed"
         )
         raise ValueError(msg)
-    if key.execution.name == "cpu":
+    if isinstance(key.execution, ExecutionCPU):
         return 0
+    device_id = key.execution.device_id
     if technique == "refined" and handle is None:
         msg = "technique='refined' needs a handle, from gpumath.bindings.cufft.create()"
         raise ValueError(msg)
@@ -93,9 +95,9 @@ def estimate_workspace_size(
         real, complex_ = complex_, real
     needed = [
         _estimate(one, _TYPES[_sides(one.kind, real, complex_)], technique, handle)
-        for one in key.problem.passes()
+        for one in key.problem.passes(device_id=device_id)
     ]
-    return key.problem.workspace_size(max(needed, default=0))
+    return key.problem.workspace_size(max(needed, default=0), device_id=device_id)
 
 
 def _sides(kind: str, real: str, complex_: str) -> tuple[str, str]:

@@ -315,13 +315,15 @@ impl PyFftPlan {
     /// list of FftPass
     ///     Empty on the CPU, for several GPUs, and for an empty batch.
     fn passes(&self, py: Python<'_>) -> PyResult<Vec<PyFftPass>> {
-        on_one_gpu(&self.plan).map_or(Ok(Vec::new()), |problem| passes_of(py, problem))
+        let device = self.plan.execution().device();
+        on_one_gpu(&self.plan).map_or(Ok(Vec::new()), |problem| passes_of(py, problem, device))
     }
 
     /// Number of copies to another layout that one execution on a GPU makes; 0 elsewhere.
     #[getter]
     fn copies(&self, py: Python<'_>) -> PyResult<usize> {
-        on_one_gpu(&self.plan).map_or(Ok(0), |problem| copies_of(py, problem))
+        let device = self.plan.execution().device();
+        on_one_gpu(&self.plan).map_or(Ok(0), |problem| copies_of(py, problem, device))
     }
 
     /// Say whether the plan fits an operand on a device, or in host memory if `device_id` is None.

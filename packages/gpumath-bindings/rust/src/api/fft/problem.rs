@@ -173,6 +173,12 @@ impl PyFftProblem {
 
     /// List the cuFFT plans that the problem is cut into, in the order of execution.
     ///
+    /// Parameters
+    /// ----------
+    /// device_id : int, optional
+    ///     The GPU that the way is chosen for: the fastest one is not the same on all. By default
+    ///     an NVIDIA H200, whether there is one or not.
+    ///
     /// Returns
     /// -------
     /// list of FftPass
@@ -189,25 +195,34 @@ impl PyFftProblem {
     /// >>> problem = core.FftProblem((2, 4, 3, 5), "complex64")
     /// >>> [(p.extents, p.batch) for p in problem.passes()]
     /// [((4, 3, 5), 2), ((2,), 60)]
-    fn passes(&self, py: Python<'_>) -> PyResult<Vec<PyFftPass>> {
-        passes_of(py, &self.problem)
+    #[pyo3(signature = (*, device_id=None))]
+    fn passes(&self, py: Python<'_>, device_id: Option<i32>) -> PyResult<Vec<PyFftPass>> {
+        passes_of(py, &self.problem, device_id)
     }
 
     /// Number of copies to another layout that one execution on a GPU makes.
     ///
     /// They are made where cuFFT does not take a layout, or takes more time for it than for the
-    /// other layout and the copies together.
+    /// other layout and the copies together, on an NVIDIA H200. `FftPlan.copies` counts those of a
+    /// plan on its GPU.
     #[getter]
     fn copies(&self, py: Python<'_>) -> PyResult<usize> {
-        copies_of(py, &self.problem)
+        copies_of(py, &self.problem, None)
     }
 
     /// Compute the bytes of a plan's workspace.
     ///
     /// They are `work_area`, which is the size of the largest work area of its cuFFT plans, and the
-    /// copies that gpumath makes of operands that cuFFT cannot work on.
-    fn workspace_size(&self, py: Python<'_>, work_area: usize) -> PyResult<usize> {
-        Ok(Route::of(&self.problem).or_raise(py)?.workspace_size(work_area))
+    /// copies that gpumath makes of operands that cuFFT cannot work on. `device_id` is as for
+    /// `passes`.
+    #[pyo3(signature = (work_area, *, device_id=None))]
+    fn workspace_size(
+        &self,
+        py: Python<'_>,
+        work_area: usize,
+        device_id: Option<i32>,
+    ) -> PyResult<usize> {
+        Ok(Route::of(&self.problem, device_id).or_raise(py)?.workspace_size(work_area))
     }
 
     fn __getnewargs_ex__<'py>(
@@ -299,13 +314,21 @@ pub(super) fn on_one_gpu(plan: &FftPlan) -> Option<&FftProblem> {
     is_one.then(|| plan.problem())
 }
 
-/// Counts the copies to another layout for a problem.
-pub(super) fn copies_of(py: Python<'_>, problem: &FftProblem) -> PyResult<usize> {
-    Ok(Route::of(problem).or_raise(py)?.copies())
+/// Counts the copies to another layout for a problem on a device.
+pub(super) fn copies_of(
+    py: Python<'_>,
+    problem: &FftProblem,
+    device: Option<i32>,
+) -> PyResult<usize> {
+    Ok(Route::of(problem, device).or_raise(py)?.copies())
 }
 
-/// Lists the cuFFT plans of a problem.
-pub(super) fn passes_of(py: Python<'_>, problem: &FftProblem) -> PyResult<Vec<PyFftPass>> {
+/// Lists the cuFFT plans of a problem on a device.
+pub(super) fn passes_of(
+    py: Python<'_>,
+    problem: &FftProblem,
+    device: Option<i32>,
+) -> PyResult<Vec<PyFftPass>> {
     let tuple = |dims: &Dims| Ok::<_, PyErr>(PyTuple::new(py, dims)?.unbind());
     let pass = |pass: &Pass| {
         Ok(PyFftPass {
@@ -320,7 +343,7 @@ pub(super) fn passes_of(py: Python<'_>, problem: &FftProblem) -> PyResult<Vec<Py
             batch: pass.batch,
         })
     };
-    Route::of(problem).or_raise(py)?.passes().map(pass).collect()
+    Route::of(problem, device).or_raise(py)?.passes().map(pass).collect()
 }
 
 /// Returns the layout of a shape and strides, whose argument is called `{prefix}strides`.
