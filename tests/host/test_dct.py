@@ -100,6 +100,35 @@ def test_lines_do_not_reach_each_other(name: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ALONG_ONE)
+@pytest.mark.parametrize(
+    ("dtype", "largest", "smallest"), [(np.float32, 1e34, 1e-42), (np.float64, 1e304, 1e-318)]
+)
+def test_lines_of_any_size_do_not_reach_each_other(
+    name: str, dtype: Any, largest: float, smallest: float
+) -> None:
+    """Also those whose sizes differ by more than a power of two that the type has."""
+    random = np.random.default_rng()
+    for n, kind, axis in product((8, 9, 31, 64, 100), TYPES, (0, 1)):
+        values = random.uniform(0.5, 1, (6, n))
+        values = (values * np.array([1, largest, smallest, 1, smallest, largest])[:, None]).astype(
+            dtype
+        )
+        operand = values.T.copy() if axis == 0 else values
+        found = np.asarray(getattr(fft, name)(operand, kind, axis=axis), np.float64)
+        found = found.T if axis == 0 else found
+        for line, numbers in enumerate(found):
+            line_values = values[line].astype(np.float64)
+            exponent = int(np.log2(np.abs(line_values).max()))
+            of_size_one = getattr(scipy.fft, name)(np.ldexp(line_values, -exponent), kind)
+            error = np.abs(numbers - np.ldexp(of_size_one, exponent)).max()
+            # Results of the smallest numbers are rounded to the type's smallest step.
+            steps = n * float(np.nextafter(dtype(0), dtype(1)))
+            rounding = 40 * float(np.finfo(dtype).eps) * np.abs(of_size_one).max()
+            most = float(np.ldexp(rounding, exponent)) + 2 * steps
+            assert error <= most, f"{n} points of type {kind}, axis {axis}, line {line}"
+
+
+@pytest.mark.parametrize("name", ALONG_ONE)
 def test_ends_and_lengths(direct_space: Space, name: str) -> None:
     values = random_values((3, 10), np.float64)
     for kind, norm, ends in product(TYPES, NORMS, (None, True, False)):

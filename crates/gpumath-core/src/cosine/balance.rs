@@ -46,7 +46,8 @@ pub(super) struct Repair {
 
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    Scale(f64),
+    /// The line is multiplied by this power of two.
+    Scale(i32),
     Fill(f64),
 }
 
@@ -72,11 +73,10 @@ pub(super) unsafe fn repairs<T: Scalar>(
             let size = unsafe { lines.size(line, sum) };
             let (before, after) = match size {
                 None => (Change::Fill(0.0), Change::Fill(f64::NAN)),
-                Some(0.0) => (Change::Scale(1.0), Change::Fill(0.0)),
+                Some(0.0) => (Change::Scale(0), Change::Fill(0.0)),
                 Some(size) => {
-                    let most = if size_of::<T>() == 4 { 120.0 } else { 1000.0 };
-                    let exponent = size.log2().round().clamp(-most, most);
-                    (Change::Scale((-exponent).exp2()), Change::Scale(exponent.exp2()))
+                    let exponent = size.log2().round() as i32;
+                    (Change::Scale(-exponent), Change::Scale(exponent))
                 }
             };
             repairs.push(Repair { line, before, after });
@@ -110,11 +110,20 @@ impl<T: Scalar> Neighbours<T> {
     }
 
     unsafe fn change(self, line: usize, change: Change) {
+        // A power of two that takes the smallest number to 1, or the largest one, is no number of
+        // the type itself, but the product of two.
+        let factors = match change {
+            Change::Scale(exponent) => {
+                let half = exponent / 2;
+                [half, exponent - half].map(|exponent| number(f64::from(exponent).exp2()))
+            }
+            Change::Fill(_) => [T::one(); 2],
+        };
         for element in self.elements(line) {
             // SAFETY: the caller of `scale` or `scale_back` guarantees it.
             unsafe {
                 *element = match change {
-                    Change::Scale(factor) => *element * number(factor),
+                    Change::Scale(_) => *element * factors[0] * factors[1],
                     Change::Fill(value) => number(value),
                 };
             }

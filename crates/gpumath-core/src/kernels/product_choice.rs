@@ -88,6 +88,10 @@ impl ProductCall {
                 results == 1 && depth <= 4096 || depth > 64 * rows && depth <= 512 * results
             }
             (Way::Rows, DType::Complex64) => are_few_rows && depth >= 16,
+            // cuBLASLt shares the longest sums of a few results among more blocks.
+            (Way::Rows, DType::Float64) if (2..128).contains(&results) => {
+                are_few_rows && (128..=8192).contains(&depth)
+            }
             (Way::Rows, _) => are_few_rows && depth >= 128,
             (_, DType::Int8) => results < 8 && depth <= 8192 || depth < 8,
             (_, DType::Complex64) => (9..=4096).contains(&depth) && elements <= 1 << 19,

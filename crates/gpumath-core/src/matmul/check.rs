@@ -116,15 +116,27 @@ impl MatmulRequest {
                 }
             }
         }
-        if self.aux_type.is_some_and(|_| epilog.aux_output() != Some(AuxKind::GeluArgument))
-            || self.aux_amax && epilog.aux_output() != Some(AuxKind::GeluArgument)
-        {
+        let writes_argument = epilog.aux_output() == Some(AuxKind::GeluArgument);
+        let has_argument = writes_argument || epilog.aux_input() == Some(AuxKind::GeluArgument);
+        if self.aux_type.is_some() && !has_argument || self.aux_amax && !writes_argument {
             return Err(Error::InvalidValue(format!(
-                "aux_type and aux_amax are for epilogs with GELU_AUX, and this one is {name}; \
-                 leave them out"
+                "aux_type is for epilogs with GELU_AUX or DGELU, and aux_amax for those with \
+                 GELU_AUX, and this one is {name}; leave them out"
             )));
         }
-        Ok(())
+        let is_possible = |dtype: DType| {
+            dtype == types.result
+                || matches!(dtype, DType::Float16 | DType::BFloat16)
+                || is_narrow(dtype)
+        };
+        match self.aux_type {
+            Some(dtype) if !is_possible(dtype) => Err(Error::InvalidValue(format!(
+                "aux_type is {dtype}; for a result of {} it may be that, float16, bfloat16 or an \
+                 8-bit floating-point type",
+                types.result
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Checks the choices for compute types that are emulated.

@@ -55,6 +55,15 @@ impl<O: Operation> Plan<O> {
     /// Checks inputs before an execution.
     fn check_inputs(&self, inputs: &[impl Deref<Target = TensorView>]) -> Result<()> {
         let problem = self.problem();
+        let names: SmallVec<[&str; 4]> = problem.inputs().map(|spec| spec.name).collect();
+        if inputs.len() != names.len() {
+            return Err(Error::InvalidValue(format!(
+                "{} operands are given, but the plan is for {}: {}; give all of them",
+                inputs.len(),
+                names.len(),
+                names.join(", ")
+            )));
+        }
         let location = self.location_of(inputs)?;
         let engine = self.execution().location();
         let overwritten = problem.overwritten_inputs();
@@ -203,7 +212,35 @@ fn misaligned(spec: &OperandSpec<'_>, view: &TensorView) -> Error {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+
+    use std::num::NonZeroUsize;
+
     use super::*;
+    use crate::operation::Execution;
+    use crate::operation::toy::{Copying, Length};
+    use crate::tensor::{DType, Layout};
+
+    #[test]
+    fn a_plan_takes_as_many_operands_as_it_has() {
+        let threads = NonZeroUsize::MIN;
+        let plan = Plan::<Copying>::cached(Length::new(3), Execution::Cpu { threads }).unwrap();
+        let view = TensorView {
+            ptr: 0x1000,
+            dtype: DType::Float64,
+            layout: Layout::contiguous(&[3]),
+            device: MemoryLocation::Host,
+            readonly: false,
+        };
+        for count in 0..3 {
+            let views = vec![&view; count];
+            assert_eq!(plan.accepts(&views), count == 1, "{count} operands");
+            let checked = plan.check(&views, &[None]);
+            assert_eq!(checked.is_ok(), count == 1, "{count} operands");
+        }
+        let refusal = plan.check(&[&view, &view], &[None]).unwrap_err().to_string();
+        assert!(refusal.contains("2 operands are given, but the plan is for 1: the operand"));
+    }
 
     #[test]
     fn spans_that_are_written_have_bytes_of_their_own() {

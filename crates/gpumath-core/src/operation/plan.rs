@@ -79,14 +79,18 @@ impl<O: Operation> Plan<O> {
         plan_cache::get_or_insert::<O>((problem, execution))
     }
 
-    /// Whether the plan was made for inputs like these: of the same layouts, element types and,
-    /// where the plan reads them itself, alignment.
+    /// Whether the plan was made for inputs like these: as many, of the same layouts, element types
+    /// and, where the plan reads them itself, alignment.
     #[must_use]
     pub fn accepts(&self, inputs: &[&TensorView]) -> bool {
         let location = self.execution.location();
-        self.problem.inputs().zip(inputs).enumerate().all(|(index, (spec, view))| {
-            spec.matches(view) && self.problem.fits_input(index, view, location)
-        })
+        let fits = |index: usize, view: &TensorView| {
+            let spec = self.problem.input(index);
+            spec.is_some_and(|spec| spec.matches(view))
+                && self.problem.fits_input(index, view, location)
+        };
+        self.problem.input(inputs.len()).is_none()
+            && inputs.iter().enumerate().all(|(index, view)| fits(index, view))
     }
 
     /// What is computed, and where: all that a plan depends on.

@@ -91,7 +91,7 @@ impl<'a, T: Number> EpilogPass<'a, T> {
         for row in top..rows.min(top + ROWS) {
             let line = (entry * rows + row) * columns;
             let sums = &self.sums[line..line + columns];
-            let mut total = T::ZERO;
+            let mut total = 0.0;
             let bias = vector.filter(|_| epilog.has_bias()).map(|(bias, dtype)| {
                 // SAFETY: the caller guarantees that the memory is valid.
                 T::from_parts(unsafe { reader(dtype)(bias.address(row, 0)) })
@@ -108,7 +108,7 @@ impl<'a, T: Number> EpilogPass<'a, T> {
                 }
                 // SAFETY: the caller guarantees that the memory is valid.
                 value = unsafe { self.apply(value, aux, row, column) };
-                total = total + value;
+                total += value.parts()[0];
                 // SAFETY: the caller guarantees that the memory is valid.
                 unsafe { write(result.address(row, column), value.parts()) };
             }
@@ -116,7 +116,7 @@ impl<'a, T: Number> EpilogPass<'a, T> {
                 (matches!(epilog, Epilog::DreluBgrad | Epilog::DgeluBgrad), vector)
             {
                 // SAFETY: the caller guarantees that the memory is valid.
-                unsafe { writer(dtype)(sums.address(row, 0), total.parts()) };
+                unsafe { writer(dtype)(sums.address(row, 0), [total, 0.0]) };
             }
         }
     }
@@ -169,7 +169,8 @@ impl<'a, T: Number> EpilogPass<'a, T> {
         }
     }
 
-    /// Sums up the rows of `a` or the columns of `b`.
+    /// Sums up the rows of `a` or the columns of `b`, in double precision: there may be any number
+    /// of elements in a sum. Epilogs are for real numbers.
     ///
     /// # Safety
     /// As for [`Self::run`].
@@ -184,14 +185,14 @@ impl<'a, T: Number> EpilogPass<'a, T> {
         };
         let read = reader(dtype);
         for index in 0..extent as usize {
-            let mut total = T::ZERO;
+            let mut total = 0.0;
             for middle in 0..self.geometry.depth as usize {
                 let (row, column) = if is_left { (index, middle) } else { (middle, index) };
                 // SAFETY: the caller guarantees that the memory is valid.
-                total = total + T::from_parts(unsafe { read(factor.address(row, column)) });
+                total += unsafe { read(factor.address(row, column)) }[0];
             }
             // SAFETY: likewise.
-            unsafe { writer(sum_dtype)(sums.address(index, 0), total.parts()) };
+            unsafe { writer(sum_dtype)(sums.address(index, 0), [total, 0.0]) };
         }
     }
 }

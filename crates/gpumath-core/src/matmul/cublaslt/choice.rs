@@ -29,9 +29,10 @@ pub(super) const SPLIT_COUNT: i32 = 2;
 pub(super) const REDUCTION_SCHEME: i32 = 3;
 /// With fewer results it was faster than tiles of matrices.
 const OUTER_RESULTS: i64 = 1 << 22;
-/// With as many results, it writes sums of so many products in half to all of the time of others.
+/// With as many results, it writes sums of so many products in half to all of the time of others:
+/// of 8 where lines of the result begin at multiples of 16 bytes, and of 16 elsewhere.
 const FLAT_RESULTS: i64 = 1 << 24;
-const FLAT_SUM: i64 = 16;
+const FLAT_SUMS: [i64; 2] = [8, 16];
 
 /// Shorter sums are not worth to be split and added up by another kernel, and no sum is worth to be
 /// split into more parts.
@@ -73,7 +74,8 @@ impl Preference {
         let dtype = problem.types.a;
         let is_small = matches!(dtype, DType::Float16 | DType::BFloat16 | DType::Float32);
         let is_single = dtype == DType::Float32 && problem.types.compute == ComputeType::F32;
-        let is_flat = is_single && depth <= FLAT_SUM && results >= FLAT_RESULTS;
+        let flat_sum = FLAT_SUMS[usize::from(result.step % 4 != 0)];
+        let is_flat = is_single && depth <= flat_sum && results >= FLAT_RESULTS;
         let is_split_late = matches!(dtype, DType::Float32 | DType::Complex64);
         let is_plain = problem.is_plain();
         let is_int8 = dtype == DType::Int8 && is_plain && route.batch.extent == 1;
@@ -200,8 +202,10 @@ mod tests {
             (Float16, 1, [500, 300, 2], None),
             (Float32, 1, [500, 300, 64], Some(NoWorkspace)),
             (Complex64, 1, [500, 300, 64], Some(NoWorkspace)),
-            (Float32, 1, [4096, 4096, 16], flat),
-            (Float32, 1, [4096, 4096, 17], Some(NoWorkspace)),
+            (Float32, 1, [4096, 4096, 8], flat),
+            (Float32, 1, [4096, 4096, 9], Some(NoWorkspace)),
+            (Float32, 1, [4096, 4097, 16], flat),
+            (Float32, 1, [4096, 4097, 17], Some(NoWorkspace)),
             (Float32, 1, [4096, 4095, 16], Some(NoWorkspace)),
             (Float32, 1, [500, 300, 65], None),
             (Complex64, 1, [500, 300, 65], None),

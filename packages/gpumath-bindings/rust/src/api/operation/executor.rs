@@ -177,8 +177,8 @@ impl<O: Operation, Defaults> Executor<O, Defaults> {
         }
         let views: SmallVec<[&TensorView; 4]> = known.iter().collect();
         let mut overwritten = prepared.plan.problem().overwritten_inputs();
-        let is_overwritable = overwritten.all(|index| !views[index].readonly);
-        let is_accepted = is_overwritable && prepared.plan.accepts(&views);
+        let is_accepted =
+            prepared.plan.accepts(&views) && overwritten.all(|index| !views[index].readonly);
         drop(views);
         if !is_accepted {
             return Ok(false);
