@@ -92,7 +92,8 @@ def test_options_of_the_user_are_copied() -> None:
         product.plan(epilog=advanced.MatmulEpilog.BIAS, epilog_inputs=inputs)
         inputs["bias"] = np.zeros(3)
         product.reset_operands(alpha=2)
-        assert product.applicable_algorithm_ids() == []
+        # Without a GPU nothing else depends on it.
+        assert product._options.memory_limit == "50%"
         result = product.execute(out=np.empty((3, 5)))
         np.testing.assert_allclose(result, 2 * A @ B + 1, atol=1e-12)
 
