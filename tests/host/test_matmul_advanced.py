@@ -76,9 +76,9 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     ((A, B), {"options": {"inplace": True}}, ValueError, "there is no c"),
     ((A, B), {"options": {"inplace": 1}}, ValueError, "inplace is 1"),
     ((A, B), {"options": {"device_id": -1}}, ValueError, "device_id is -1"),
-    ((A, B), {"options": {"device_id": 2**31}}, ValueError, r"an int below 2\*\*31"),
-    ((A, B), {"options": {"sm_count_target": 2**70}}, ValueError, r"an int below 2\*\*31"),
-    ((A, B), {"preferences": {"limit": 2**31}}, ValueError, r"an int below 2\*\*31"),
+    ((A, B), {"options": {"device_id": 2**31}}, ValueError, r"an integer below 2\*\*31"),
+    ((A, B), {"options": {"sm_count_target": 2**70}}, ValueError, r"an integer below 2\*\*31"),
+    ((A, B), {"preferences": {"limit": 2**31}}, ValueError, r"an integer below 2\*\*31"),
     ((A, B), {"options": {"block_scaling": True}}, ValueError, "but a is of float64"),
     (
         (A, B),
@@ -102,6 +102,33 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     ((3.0, B), {}, ValueError, r"a is a builtins\.float"),
     ((A, memoryview(B)), {}, ValueError, "b is of the library any other array class"),
     ((A, B), {"algorithm": 1}, TypeError, "algorithm is a int"),
+    ((A, None), {}, ValueError, r"b is a builtins\.NoneType"),
+    ((A, B), {"alpha": np.ma.masked}, TypeError, "alpha is a masked element"),
+    ((A, B, np.ones((3, 5))), {"beta": np.ma.masked}, TypeError, "beta is a masked element"),
+    ((A, B), {"epilog": 2.9}, TypeError, "epilog is 2.9; an integer"),
+    ((A, B), {"epilog": "RELU"}, TypeError, "epilog is 'RELU'; an integer"),
+    ((A, B), {"epilog": True}, TypeError, "epilog is True; an integer"),
+    ((A, B), {"epilog": 2**40}, ValueError, "epilog is .*; an integer below"),
+    ((A, B), {"epilog_inputs": "bias"}, TypeError, "epilog_inputs is a str; a dictionary"),
+    ((A, B), {"epilog_inputs": {4: A}}, TypeError, "epilog_inputs has the key 4; names"),
+    ((A, B), {"options": {"compute_type": "x"}}, TypeError, "compute_type is 'x'; an integer"),
+    ((A, B), {"options": {"compute_type": 68.5}}, TypeError, "compute_type is 68.5; an integer"),
+    ((A, B), {"options": {"handle": "x"}}, TypeError, "handle is 'x'; an integer"),
+    ((A, B), {"options": {"handle": -1}}, ValueError, "handle is -1; an integer of at least 0"),
+    ((A, B), {"options": {"sm_count_target": 1.5}}, TypeError, "sm_count_target is 1.5; an int"),
+    ((A, B), {"options": {"result_type": True}}, ValueError, "result_type is True"),
+    ((A, B), {"preferences": {"limit": 2.0}}, TypeError, "limit is 2.0; an integer"),
+    ((A, B), {"preferences": {"epilog": 3}}, TypeError, r"preferences\.epilog is a int"),
+    ((A, B), {"preferences": {"epilog": {"aux_amax": "no"}}}, TypeError, "aux_amax is 'no'; True"),
+    *(
+        ((A, B), {"preferences": {"max_waves_count": wrong}}, TypeError, "waves_count is .* number")
+        for wrong in ("x", None, True)
+    ),
+    *(
+        ((A, B), {"preferences": {field: wrong}}, error, f"{field} is {wrong!r}; an integer")
+        for field in ("reduction_scheme_mask", "numerical_impl_mask")
+        for wrong, error in (("x", TypeError), (1.5, TypeError), (-1, ValueError))
+    ),
 ]
 
 
@@ -193,40 +220,40 @@ def test_numbers_of_autotuning(name: str, value: Any) -> None:
         product.autotune(**{name: np.int64(2)})
 
 
-def test_other_operands_before_planning() -> None:
-    with advanced.Matmul(A, B) as product:
-        product.reset_operands(a=2 * A)
-        product.reset_operands(b=B[:, :2], alpha=3)
-        product.plan()
-        np.testing.assert_allclose(product.execute(), 6 * A @ B[:, :2], atol=1e-12)
-    with advanced.Matmul(A, B) as product:
-        product.release_operands()
-        with pytest.raises(ValueError, match="operands were released"):
-            product.reset_operands(a=A)
-        with pytest.raises(ValueError, match="operands were released"):
-            product.reset_operands_unchecked(b=B)
-        product.reset_operands(a=3 * A, b=B)
-        product.plan()
-        np.testing.assert_allclose(product.execute(), 3 * A @ B, atol=1e-12)
+def test_integers_of_numpy_are_integers() -> None:
+    kinds = np.int64, np.int32, np.uint8
+    for kind in kinds:
+        preferences = {
+            "limit": kind(4),
+            "reduction_scheme_mask": kind(1),
+            "max_waves_count": kind(2),
+        }
+        given: dict[str, Any] = {
+            "options": {"sm_count_target": kind(3), "device_id": kind(0), "result_type": kind(1)},
+            "preferences": preferences,
+            "epilog": kind(advanced.MatmulEpilog.RELU),
+        }
+        expected = np.maximum(A @ B, 0)
+        np.testing.assert_allclose(advanced.matmul(A, B, **given), expected, atol=1e-12)
+    for wrong, error in ((1.5, TypeError), (True, TypeError), (0, ValueError)):
+        with (
+            advanced.Matmul(A, B) as product,
+            pytest.raises(error, match=f"limit is {wrong}; an integer of at least 1"),
+        ):
+            product.applicable_algorithm_ids(wrong)
 
 
-def test_refused_operands_leave_those_before() -> None:
-    other = np.ones_like(A)
-    with advanced.Matmul(A, B, alpha=2) as product:
-        product.plan()
-        refused: list[dict[str, Any]] = [
-            *({"alpha": number} for number in ("x", 1j, 10**5000)),
-            {"b": "x"},
-        ]
-        misfits: list[dict[str, Any]] = [{"b": B[:3]}, {"c": np.ones((3, 5)), "beta": 1}]
-        cases = [(product.reset_operands, keywords) for keywords in refused + misfits]
-        cases += [(product.reset_operands_unchecked, keywords) for keywords in refused]
-        for reset, keywords in cases:
-            with pytest.raises((ValueError, TypeError)):
-                reset(a=other, **keywords)
-            np.testing.assert_allclose(product.execute(), 2 * A @ B, atol=1e-12)
-            result = product.execute(out=np.empty((3, 5)))
-            np.testing.assert_allclose(result, 2 * A @ B, atol=1e-12)
+@pytest.mark.parametrize("module", [linalg, advanced])
+def test_a_bool_as_factor_is_one_or_zero(module: Any) -> None:
+    c = np.ones((3, 5))
+    for flag in (True, np.True_, False):
+        expected = flag * (A @ B) + flag * c
+        result = module.matmul(A, B, c, alpha=flag, beta=flag)
+        np.testing.assert_allclose(result, expected, atol=1e-12)
+        with module.Matmul(A, B, c, alpha=3, beta=3) as product:
+            product.plan()
+            product.reset_operands(alpha=flag, beta=flag)
+            np.testing.assert_allclose(product.execute(), expected, atol=1e-12)
 
 
 def test_numbers_are_of_the_type_that_is_computed_in() -> None:
@@ -253,14 +280,6 @@ def test_numbers_are_of_the_type_that_is_computed_in() -> None:
         linalg.matmul(A, B, alpha=10**400)
     with pytest.raises(ValueError, match=r"beta is .* too large for float64"):
         linalg.matmul([A], [B], [c], alpha=[1], beta=[10**400])
-
-
-def test_a_refused_plan_leaves_the_one_before() -> None:
-    with advanced.Matmul(A, B) as product:
-        product.plan()
-        with pytest.raises(ValueError, match='"bias"'):
-            product.plan(epilog=advanced.MatmulEpilog.BIAS)
-        np.testing.assert_allclose(product.execute(), A @ B, atol=1e-12)
 
 
 def test_what_is_ignored_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -292,8 +311,11 @@ def test_algorithms_are_saved_and_loaded() -> None:
             super()._unprepare()
 
     products = [Product(A, B) for _ in range(2)]
+    for wrong, match in ((3, "algorithms is a int; a sequence"), ([3], "algorithm is a int")):
+        with pytest.raises(TypeError, match=match):
+            products[0].plan(algorithms=wrong)
     for product in products:
-        product.plan(algorithms=[loaded])
+        product.plan(algorithms=iter([loaded]))
     copied = pickle.loads(pickle.dumps(products[0].algorithms))[0]
     np.testing.assert_array_equal(copied.as_numpy(), saved)
     if not core.has("cublasLt.matmul_algo_config_set_attribute"):
@@ -309,6 +331,9 @@ def test_algorithms_are_saved_and_loaded() -> None:
     assert repr(copied) == "Algorithm(<empty>)", "a copy has settings of its own"
     with pytest.raises(ValueError, match="tile is"):
         loaded.tile = (7, 7)
+    number: Any = 2.9
+    with pytest.raises(TypeError, match=r"split_k is 2.9; an integer"):
+        loaded.split_k = number
 
 
 @pytest.mark.parametrize(
@@ -330,6 +355,9 @@ def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str
     assert repr(one) == f"Algorithm({text})"
     with pytest.raises(ValueError, match="no settings"):
         one.tile = (16, 16)
+    number: Any = 0.5
+    with pytest.raises(TypeError, match=r"split_k is 0.5; an integer"):
+        one.split_k = number
 
 
 def test_types_in_every_form() -> None:

@@ -69,12 +69,99 @@ def test_other_operands_must_be_alike() -> None:
         for other in (a.astype("float32"), np.ones((2, 4)), np.ones((4, 3)).T):
             with pytest.raises(ValueError, match=r"made for|same type"):
                 product.reset_operands(a=other)
-        with pytest.raises(ValueError, match="without beta"):
-            product.reset_operands(c=np.ones((3, 5)))
-        np.testing.assert_array_equal(product.execute(), a @ b)
+        for reset in (product.reset_operands, product.reset_operands_unchecked):
+            for keywords in ({}, {"beta": 1.0}):
+                with pytest.raises(ValueError, match=r"c is given, but .* made without one"):
+                    reset(a=3 * a, c=np.ones((3, 5)), **keywords)
+            np.testing.assert_array_equal(product.execute(), a @ b)
+            np.testing.assert_array_equal(product.execute(out=np.empty((3, 5))), a @ b)
         product.reset_operands_unchecked(a=np.ones((2, 4)))
         with pytest.raises(ValueError, match="plan was made for"):
             product.execute()
+
+
+def test_other_operands_that_are_no_arrays_are_named() -> None:
+    a, b, c = np.ones((3, 4)), np.ones((4, 5)), np.ones((3, 5))
+    with linalg.Matmul(a, b, c, beta=1) as product:
+        product.plan()
+        for reset in (product.reset_operands, product.reset_operands_unchecked):
+            for name in ("a", "b", "c"):
+                with pytest.raises(ValueError, match=f"{name} is a builtins.str"):
+                    reset(**{name: "x"})
+                with pytest.raises(ValueError, match=f"{name} is a NumPy masked array"):
+                    reset(**{name: np.ma.array(c)})
+        np.testing.assert_array_equal(product.execute(), a @ b + c)
+    with linalg.Matmul([a], [b]) as product:
+        product.plan()
+        with pytest.raises(ValueError, match=r"b\[0\] is a builtins.str"):
+            product.reset_operands(b=["x"])
+        np.testing.assert_array_equal(product.execute()[0], a @ b)
+
+
+def test_numbers_that_need_another_plan_do_not_hide_other_layouts() -> None:
+    a, b = np.ones((3, 4)), np.ones((4, 5))
+    with linalg.Matmul([a], [b], alpha=[1]) as product:
+        product.plan()
+        with pytest.raises(ValueError, match="was made for"):
+            product.reset_operands_unchecked(a=[a[:2]], alpha=[2])
+        np.testing.assert_array_equal(product.execute()[0], a @ b)
+
+
+def test_released_operands_are_all_needed_again() -> None:
+    a, b, c = np.ones((3, 4)), np.ones((4, 5)), np.ones((3, 5))
+    with linalg.Matmul(a, b, c, beta=2) as product:
+        product.plan()
+        for reset in (product.reset_operands, product.reset_operands_unchecked):
+            product.release_operands()
+            with pytest.raises(ValueError, match="operands were released"):
+                reset(a=a, b=b)
+            with pytest.raises(linalg.InvalidMatmulState, match=r"call its reset_operands\(\)"):
+                product.execute()
+            reset(a=a, b=b, c=c)
+            np.testing.assert_array_equal(product.execute(), a @ b + 2 * c)
+
+
+def test_lists_and_qualifiers_are_copied() -> None:
+    """What the user does with his own afterwards changes nothing, also not at the next reset."""
+    rng = np.random.default_rng()
+    a, b = numbers(rng, (4, 4), "float64"), numbers(rng, (4, 4), "float64")
+    triangle, known = KINDS[2].stored(rng, (4, 4), "float64", "C"), qualifiers(KINDS[2], GENERAL)
+    with linalg.Matmul(triangle, b, qualifiers=known) as product:
+        product.plan()
+        known[0] = GENERAL.qualifier()
+        product.reset_operands(alpha=2)
+        np.testing.assert_allclose(product.execute(), 2 * KINDS[2].whole(triangle) @ b)
+    first, alphas, later = [a, a], [1.0, 2.0], [b, b]
+    with linalg.Matmul(first, [b], alpha=alphas) as product:
+        product.plan()
+        first[1], alphas[1] = b, 5.0
+        product.reset_operands(b=later)
+        later[1] = a
+        product.reset_operands(a=None)
+        for factor, one in zip((1, 2), product.execute(), strict=True):
+            np.testing.assert_allclose(one, factor * a @ b)
+
+
+def test_beta_without_c_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    """As nvmath-python does it."""
+    a, b = np.ones((3, 4)), np.ones((4, 5))
+    calls = [
+        lambda: linalg.matmul(a, b, beta=2.0),
+        lambda: linalg.matmul([a], [b], beta=[2.0])[0],
+    ]
+    with linalg.Matmul(a, b, beta=2.0) as product:
+        assert "beta is ignored: there is no c" in caplog.text
+        product.plan()
+        for call in [*calls, product.execute]:
+            np.testing.assert_array_equal(call(), a @ b)
+        caplog.clear()
+        product.reset_operands(beta=3.0)
+        assert "beta is ignored" in caplog.text
+        np.testing.assert_array_equal(product.execute(), a @ b)
+    for call in calls:
+        caplog.clear()
+        call()
+        assert [record.message for record in caplog.records] == ["beta is ignored: there is no c"]
 
 
 def test_in_place(space: Space) -> None:

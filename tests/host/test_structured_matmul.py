@@ -343,7 +343,6 @@ def test_refusals() -> None:
     symmetric = qualifiers(KINDS[2], GENERAL)
     refused("as many columns as b has rows", a, a)
     refused("square", a, b, qualifiers=symmetric)
-    refused("beta is given without c", a, b, beta=1)
     refused("c is given without beta", a, b, c)
     refused("c is of .* the product has the shape", a, b, c[:2], beta=1)
     refused("c is of .* the product has the shape", a, b, c[:1], beta=1)
@@ -351,6 +350,8 @@ def test_refusals() -> None:
     refused("same type", a, b.astype("float32"))
     refused("real number", a, b, alpha=1j)
     refused("complex number is needed", a, b, alpha="1", error=TypeError)
+    refused("alpha is a masked element", a, b, alpha=np.ma.masked, error=TypeError)
+    refused("beta is a masked element", [a], [b], [c], beta=[np.ma.masked], error=TypeError)
     refused("a list of 2", [a, a], b)
     refused("a list of 2", [a, a], [b, b, b])
     refused("a list of 0", [], [])
@@ -393,6 +394,7 @@ def test_qualifiers() -> None:
     assert linalg.SymmetricMatrixQualifier.is_valid(both)
     assert not linalg.HermitianMatrixQualifier.is_valid(both)
     assert not linalg.GeneralMatrixQualifier.is_valid(np.ones(2))
+    assert not linalg.GeneralMatrixQualifier.is_valid([[1], [1, 2]])
     with pytest.raises(RuntimeError, match="create"):
         linalg.GeneralMatrixQualifier()
     with pytest.raises(ValueError, match="uplo"):
@@ -401,8 +403,20 @@ def test_qualifiers() -> None:
         linalg.TriangularMatrixQualifier.create(diag=2)
     with pytest.raises(ValueError, match="incx"):
         linalg.DiagonalMatrixQualifier.create(incx=2)  # type: ignore[arg-type]  # the refusal
-    with pytest.raises(ValueError, match="no qualifier of a Hermitian"):
-        linalg.HermitianMatrixQualifier.to_string(both[0])
+    for wrong in (both[0], [[1], [1, 2]], qualifiers(KINDS[3], KINDS[3])):
+        with pytest.raises(ValueError, match="no qualifier of a Hermitian"):
+            linalg.HermitianMatrixQualifier.to_string(wrong)
+    flag: Any = "no"
+    for made in (linalg.GeneralMatrixQualifier, linalg.DiagonalMatrixQualifier):
+        with pytest.raises(TypeError, match="conjugate is 'no'; True or False is needed"):
+            made.create(conjugate=flag)
+        assert made.create(conjugate=np.True_)["conjugate"]
+    number: Any = 1.0
+    for name in ("uplo", "diag"):
+        with pytest.raises(TypeError, match=f"{name} is 1.0; an integer"):
+            linalg.TriangularMatrixQualifier.create(**{name: number})
+    with pytest.raises(TypeError, match=r"incx is 1.0; an integer"):
+        linalg.DiagonalMatrixQualifier.create(incx=number)
 
 
 def test_plans_say_what_they_are() -> None:

@@ -211,6 +211,15 @@ def test_export_and_import(database: TuningDatabase, tmp_path: Path) -> None:
     assert database.sizes()[0] == 3
 
 
+def test_a_file_that_is_nested_too_deep_is_damaged(
+    database: TuningDatabase, tmp_path: Path
+) -> None:
+    file = tmp_path / "tuning.json"
+    file.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="is damaged, or was not exported"):
+        database.import_from(file, LOGGER)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -83,6 +83,8 @@ def test_wrong_settings_change_nothing(folder: Path) -> None:
         tuning.using(missing=wrong),
     ):
         pass
+    with pytest.raises(ValueError, match="folder is ''; name a folder"):
+        tuning.configure(folder="")
     assert tuning.settings() == tuning.TuningSettings(folder=folder)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from operator import index
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from gpumath._host.fields import from_fields
+from gpumath._host.numbers import checked_integer
 
 __all__ = ["Execution", "ExecutionCPU", "ExecutionCUDA", "resolve_execution"]
 
@@ -152,16 +152,7 @@ def _class_for(name: object) -> type[ExecutionCPU | ExecutionCUDA]:
 
 def _checked_count(owner: str, field: str, value: Any, lowest: int) -> int:
     """Return a count as an int, also one of NumPy; ValueError if it is not allowed."""
-    try:
-        count = lowest - 1 if isinstance(value, bool) else index(value)
-    except TypeError:
-        count = lowest - 1
-    if not lowest <= count < 2**31:
-        msg = f"{owner}: {field} is {value!r}; an integer of at least {lowest} is needed"
-        if count > lowest:
-            msg = f"{owner}: {field} is {value!r}; an integer below 2**31 is needed"
-        raise ValueError(msg)
-    return count
+    return checked_integer(f"{owner}: {field}", value, lowest=lowest, wrong_type=ValueError)
 
 
 def _distinct_ordinals(given: object) -> tuple[int, ...]:

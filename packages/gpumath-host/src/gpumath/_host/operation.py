@@ -44,13 +44,15 @@ class StatefulOperation:
     """An operation in steps: it is made, planned, executed any number of times, and freed.
 
     A subclass derives from the core's executor too, which keeps the operands and executes what
-    needs no Python code. It sets the two class variables, and calls `_begin` in its constructor
-    and `_finish_planning` at the end of its ``plan``.
+    needs no Python code. It sets the class variables, and calls `_begin` in its constructor and
+    `_finish_planning` at the end of its ``plan``.
     """
 
     _name: ClassVar[str]
     """Name of the class in messages."""
     _state_error: ClassVar[type[errors.InvalidStateError]]
+    _reset_name: ClassVar[str] = "reset_operand"
+    """Name of the method that takes other operands, in messages."""
 
     _is_planned = False
     _is_freed = False
@@ -79,7 +81,8 @@ class StatefulOperation:
     def _check_has_operands(self, before: str) -> None:
         if self._held_operands() is None:
             msg = (
-                f"this {self._name} object has no operand; call its reset_operand() before {before}"
+                f"this {self._name} object has no operand; call its {self._reset_name}() before "
+                f"{before}"
             )
             raise self._state_error(msg)
 

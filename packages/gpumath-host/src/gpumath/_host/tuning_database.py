@@ -112,7 +112,7 @@ class TuningDatabase:
     def _read(self, file: Path, logger: Logger) -> tuple[TuningKey, TunedAlgorithm] | None:
         try:
             content = self._store.read(file)
-            return None if content is None else _from_fields(json.loads(content))
+            return None if content is None else _from_fields(_parsed(content))
         except (DamagedFileError, ValueError) as error:
             aside = file.with_name(file.name + _DAMAGED)
             # In a read-only folder the file stays, and is ignored each time.
@@ -129,6 +129,15 @@ class TuningDatabase:
 
 def _as_fields(key: TuningKey, tuned: TunedAlgorithm) -> dict[str, Any]:
     return {**asdict(key), **asdict(tuned), "algorithm": tuned.algorithm.hex()}
+
+
+def _parsed(text: str | bytes) -> Any:
+    """Read JSON; ValueError if it is none, or nested too deep for the parser."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        msg = "it is nested too deep"
+        raise ValueError(msg) from None
 
 
 def _from_fields(fields: Any) -> tuple[TuningKey, TunedAlgorithm]:
@@ -156,7 +165,7 @@ def _from_fields(fields: Any) -> tuple[TuningKey, TunedAlgorithm]:
 def _exported_entries(file: Path) -> list[tuple[TuningKey, TunedAlgorithm]]:
     """Read an exported file; ValueError if it is not whole, so that nothing of it is used."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = _parsed(file.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
             raise TypeError
         listed = list(content["entries"])

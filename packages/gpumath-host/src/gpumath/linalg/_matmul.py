@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpumath._host.execution import Execution, ExecutionCPU, resolve_execution
+from gpumath._host.numbers import checked_factor
 from gpumath._host.operation import logged_execution, logger_of, warn_of_ignored
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._options import MatmulOptions
-from gpumath.linalg._product import Product, make_plan, run_plan
+from gpumath.linalg._product import Product, make_plan, run_plan, warn_of_beta
 from gpumath.linalg._qualifiers import Qualifiers
 
 __all__ = ["matmul"]
@@ -48,11 +49,12 @@ def matmul(
         are vectors. Lists of arrays stand for as many products, of any shapes; a list of one array
         stands for the same one in all products.
     c : array, or list or tuple of array, optional
-        What is added, of the shape of the product; it takes ``beta``.
+        What is added, of the shape of the product; ``beta`` is needed with it.
     alpha : complex, or sequence of complex, optional
         What the product is multiplied by, 1 by default. For lists, a sequence has one for each.
     beta : complex, or sequence of complex, optional
-        What ``c`` is multiplied by. If it is 0, ``c`` is not read.
+        What ``c`` is multiplied by. If it is 0, ``c`` is not read. Without ``c`` it is ignored, and
+        a warning is logged.
     qualifiers : numpy.ndarray or sequence, optional
         What is known of ``a`` and ``b``: an array of type `matrix_qualifiers_dtype` with an element
         for each, and perhaps one for ``c``. For lists of operands, a sequence may have one such
@@ -85,7 +87,7 @@ def matmul(
     ------
     ValueError
         An operand is not of an accepted library, type or shape; the operands do not fit each other;
-        ``out`` does not fit; only one of ``c`` and ``beta`` is given; a qualifier, a number or
+        ``out`` does not fit; ``c`` is given without ``beta``; a qualifier, a number or
         ``execution`` is not an allowed value.
     TypeError
         ``options``, ``stream`` or a number has a wrong type.
@@ -110,6 +112,8 @@ def matmul(
     array([[11., 12.],
            [12., 13.]])
     """
+    if alpha is not None or beta is not None:
+        alpha, beta = checked_factor("alpha", alpha), checked_factor("beta", beta)
     if (
         options is None
         and qualifiers is None
@@ -133,6 +137,7 @@ def matmul(
     plan = make_plan(product, chosen, where, out, stream)
     device_id = core.TensorView(product.first).device_id
     logger = logger_of(chosen)
+    warn_of_beta(logger, c, beta)
     warn_of_ignored(logger, plan, device_id, chosen, where, stream)
     logger.info("specified: %r, with a workspace of %d bytes", plan, plan.workspace_size)
     workspace = core.Workspace(chosen.allocator)

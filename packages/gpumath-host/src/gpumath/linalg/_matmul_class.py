@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._errors import InvalidMatmulState
 from gpumath.linalg._options import MatmulOptions
-from gpumath.linalg._product import Product, make_plan, run_plan
+from gpumath.linalg._product import Product, make_plan, run_plan, warn_of_beta
 from gpumath.linalg._qualifiers import Qualifiers
 
 __all__ = ["Matmul"]
@@ -61,6 +62,7 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
 
     _name = "Matmul"
     _state_error = InvalidMatmulState
+    _reset_name = "reset_operands"
 
     def __init__(
         self,
@@ -88,9 +90,13 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         device_id = core.TensorView(product.first).device_id
         self._begin(library_of(product.first), device_id, chosen)
         warn_of_ignored(self._logger, self._plan, device_id, chosen, self._where, None)
+        warn_of_beta(self._logger, c, beta)
         self._logger.info("specified: %r", self._plan)
-        self._arguments = {"a": a, "b": b, "c": c, "alpha": alpha, "beta": beta}
-        self._qualifiers = qualifiers
+        # Copies, because the next reset looks at them again, and the user may change his own.
+        arguments = {"a": a, "b": b, "c": c, "alpha": alpha, "beta": beta}
+        self._arguments = {name: _copied(value) for name, value in arguments.items()}
+        self._qualifiers = deepcopy(qualifiers)
+        self._has_addend = c is not None
         self._product: Product | None = product
         self._operands = product.operands
 
@@ -169,8 +175,8 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         InvalidMatmulState
             The object is freed.
         ValueError
-            An operand differs from the first one in more than its values; ``c`` or ``beta`` is
-            given, but the object was made without; or an operand was released and is missing.
+            An operand differs from the first one in more than its values; ``c`` is given, but the
+            object was made without; or an operand was released and is missing.
         """
         self._check_not_freed()
         if stream is not None:
@@ -201,6 +207,14 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         ----------
         a, b, c, alpha, beta, stream
             As for `reset_operands`.
+
+        Raises
+        ------
+        InvalidMatmulState
+            The object is freed.
+        ValueError
+            ``c`` is given, but the object was made without; an operand was released and is
+            missing; or other numbers need another plan, and the operands do not fit the first one.
         """
         self._check_not_freed()
         given = self._merged(a, b, c, alpha, beta)
@@ -220,14 +234,25 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
             self._prepare(plan, product.alpha, product.beta, self._setting, is_list)
 
     def _merged(self, a: Any, b: Any, c: Any, alpha: Any, beta: Any) -> dict[str, Any]:
-        """Return the arguments of the constructor, with others in the place of some."""
+        """Return the arguments of the constructor, with others in the place of some.
+
+        ValueError unless they are as many as the constructor got, each one an array or a list.
+        """
         new = {"a": a, "b": b, "c": c, "alpha": alpha, "beta": beta}
         given = {
-            name: old if new[name] is None else new[name] for name, old in self._arguments.items()
+            name: old if new[name] is None else _copied(new[name])
+            for name, old in self._arguments.items()
         }
-        if given["a"] is None or given["b"] is None:
-            msg = "the operands were released; give all of them to reset_operands()"
+        if c is not None and not self._has_addend:
+            msg = "c is given, but this Matmul object was made without one; make a new object"
             raise ValueError(msg)
+        for name in ("a", "b", "c") if self._has_addend else ("a", "b"):
+            if given[name] is None:
+                msg = "the operands were released; give all of them to reset_operands()"
+                raise ValueError(msg)
+            if new[name] is not None:
+                _check_arrays(name, given[name])
+        warn_of_beta(self._logger, given["c"], beta)
         return given
 
     def _reset_arrays(self, given: dict[str, Any]) -> bool:
@@ -237,8 +262,6 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         operands = [given["a"], given["b"]]
         if self._product.c is not None:
             operands.append(given["c"])
-        elif given["c"] is not None:
-            return False
         if not self._reset(operands):
             return False
         a, b, *c = operands
@@ -270,6 +293,7 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         self._plan.check_scalars(product.alpha, product.beta)
         planned_for = (product.scalars, product.qualifiers)
         if planned_for != self._planned_for:
+            self._check_fits(product)
             self._plan = make_plan(product, self._options, self._where)
             self._planned_for = planned_for
         self._arguments, self._product = given, product
@@ -288,3 +312,17 @@ class Matmul(core.StructuredMatmulExecutor, StatefulOperation):
         self._unprepare()
         self._drop_operands()
         self._plan = None
+
+
+def _copied(value: Any) -> Any:
+    """Return a list that the user cannot change, of the user's own arrays or numbers."""
+    return list(value) if isinstance(value, list | tuple) else value
+
+
+def _check_arrays(name: str, operand: Any) -> None:
+    """Raise ValueError, which names the operand, unless it is an array or a list of arrays."""
+    if not isinstance(operand, list):
+        library_of(operand, name)
+        return
+    for position, each in enumerate(operand):
+        library_of(each, f"{name}[{position}]")

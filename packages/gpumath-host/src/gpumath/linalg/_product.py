@@ -7,12 +7,14 @@ from typing import Any
 
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
 from gpumath._host.memory_limit import check_memory_limit
+from gpumath._host.numbers import checked_factor
 from gpumath._host.operation import execution_choices
+from gpumath._host.options import Logger
 from gpumath.bindings import core
 from gpumath.linalg._options import MatmulOptions
 from gpumath.linalg._qualifiers import GENERAL, Qualifiers, QualifierTuple, resolve_qualifiers
 
-__all__ = ["Product", "make_plan", "run_plan"]
+__all__ = ["Product", "make_plan", "run_plan", "warn_of_beta"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +35,10 @@ class Product:
     @classmethod
     def of(cls, a: Any, b: Any, c: Any, alpha: Any, beta: Any, qualifiers: Qualifiers) -> Product:
         """Check the user's arguments as far as the core does not, and bring them into one form."""
-        if (c is None) != (beta is None):
-            given, missing = ("beta", "c") if c is None else ("c", "beta")
-            msg = f"{given} is given without {missing}; give both of them, or neither"
+        if c is not None and beta is None:
+            msg = "c is given without beta; give beta too, what c is multiplied by"
             raise ValueError(msg)
+        alpha, beta = checked_factor("alpha", alpha), checked_factor("beta", beta)
         count = _list_length({"a": a, "b": b, "c": c})
         pairs = resolve_qualifiers(qualifiers, count)
         scalars: list[tuple[Any, Any]] = []
@@ -152,6 +154,12 @@ def run_plan(
     operands = (product.a, product.b, product.c)
     scalars = (product.alpha, product.beta)
     return plan.run(*operands, *scalars, out, stream, workspace, blocking)
+
+
+def warn_of_beta(logger: Logger, c: Any, beta: Any) -> None:
+    """Log that ``beta`` has no effect, if there is nothing that it multiplies."""
+    if beta is not None and c is None:
+        logger.warning("beta is ignored: there is no c")
 
 
 def _list_length(operands: dict[str, Any]) -> int | None:

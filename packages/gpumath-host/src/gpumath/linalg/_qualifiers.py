@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from gpumath._host.numbers import checked_flag, checked_integer
+
 if TYPE_CHECKING:
     from gpumath.bindings.cublas import DiagType, FillMode
 
@@ -78,7 +80,11 @@ class MatrixQualifier:
         bool
             False for arrays of other types too.
         """
-        array = np.asarray(other)
+        try:
+            array = np.asarray(other)
+        except ValueError:
+            # Nested sequences of different lengths.
+            return False
         if array.dtype != matrix_qualifiers_dtype:
             return False
         return all(_is_valid(each, cls._abbreviation) for each in array.reshape(-1))
@@ -102,11 +108,10 @@ class MatrixQualifier:
         ValueError
             It is no valid qualifier of this kind.
         """
-        array = np.asarray(other)
-        if array.size != 1 or not cls.is_valid(array):
+        if not cls.is_valid(other) or np.size(other) != 1:
             msg = f"{other!r} is no qualifier of a {cls._kind} matrix; make it with create()"
             raise ValueError(msg)
-        one = array.reshape(-1)[0]
+        one = np.asarray(other).reshape(-1)[0]
         abbreviation = str(one["abbreviation"])
         words = _KINDS[abbreviation]
         if abbreviation in _WITH_TRIANGLE:
@@ -144,6 +149,11 @@ class GeneralMatrixQualifier(MatrixQualifier):
         -------
         numpy.ndarray
             One element of type `matrix_qualifiers_dtype`.
+
+        Raises
+        ------
+        TypeError
+            ``conjugate`` is no bool.
         """
         return _qualifier("ge", conjugate, _FULL, _NON_UNIT, 0)
 
@@ -183,6 +193,8 @@ class SymmetricMatrixQualifier(MatrixQualifier):
         ------
         ValueError
             ``uplo`` is neither LOWER nor UPPER.
+        TypeError
+            ``conjugate`` is no bool, or ``uplo`` is no integer.
         """
         return _qualifier("sy", conjugate, _triangle(uplo), _NON_UNIT, 0)
 
@@ -225,6 +237,8 @@ class HermitianMatrixQualifier(MatrixQualifier):
         ------
         ValueError
             ``uplo`` is neither LOWER nor UPPER.
+        TypeError
+            ``conjugate`` is no bool, or ``uplo`` is no integer.
         """
         return _qualifier("he", conjugate, _triangle(uplo), _NON_UNIT, 0)
 
@@ -270,11 +284,14 @@ class TriangularMatrixQualifier(MatrixQualifier):
         ------
         ValueError
             ``uplo`` is neither LOWER nor UPPER, or ``diag`` is no DiagType.
+        TypeError
+            ``conjugate`` is no bool, or ``uplo`` or ``diag`` is no integer.
         """
-        if diag not in _DIAGONALS:
+        code = checked_integer("diag", diag)
+        if code not in _DIAGONALS:
             msg = f"diag is {diag!r}; DiagType.NON_UNIT and DiagType.UNIT are allowed"
             raise ValueError(msg)
-        return _qualifier("tr", conjugate, _triangle(uplo), int(diag), 0)
+        return _qualifier("tr", conjugate, _triangle(uplo), code, 0)
 
 
 class DiagonalMatrixQualifier(MatrixQualifier):
@@ -316,11 +333,14 @@ class DiagonalMatrixQualifier(MatrixQualifier):
         ------
         ValueError
             ``incx`` is neither 1 nor -1.
+        TypeError
+            ``conjugate`` is no bool, or ``incx`` is no integer.
         """
-        if incx not in (1, -1):
+        step = checked_integer("incx", incx, lowest=-1)
+        if step not in (1, -1):
             msg = f"incx is {incx!r}; 1 and -1 are allowed"
             raise ValueError(msg)
-        return _qualifier("dg", conjugate, _FULL, _NON_UNIT, incx)
+        return _qualifier("dg", conjugate, _FULL, _NON_UNIT, step)
 
 
 _KINDS = {
@@ -425,14 +445,15 @@ def _is_valid(one: Any, abbreviation: str) -> bool:
 
 
 def _triangle(uplo: FillMode | int) -> int:
-    if uplo not in _TRIANGLES:
+    code = checked_integer("uplo", uplo)
+    if code not in _TRIANGLES:
         msg = f"uplo is {uplo!r}; FillMode.LOWER and FillMode.UPPER are allowed"
         raise ValueError(msg)
-    return int(uplo)
+    return code
 
 
 def _qualifier(
     abbreviation: str, conjugate: bool, uplo: int, diag: int, incx: int
 ) -> np.ndarray[Any, np.dtype[np.void]]:
-    fields = (abbreviation, conjugate, uplo, diag, incx)
+    fields = (abbreviation, checked_flag("conjugate", conjugate), uplo, diag, incx)
     return np.array(fields, dtype=matrix_qualifiers_dtype)

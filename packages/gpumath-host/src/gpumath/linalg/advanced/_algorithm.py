@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from gpumath._host.numbers import checked_flag, checked_integer
 from gpumath.bindings import cublasLt
 
 __all__ = ["Algorithm", "AlgorithmCapabilities", "algorithm_from"]
@@ -193,7 +194,7 @@ class Algorithm:
 
     @tile.setter
     def tile(self, tile: tuple[int, ...] | str) -> None:
-        self._set(_Setting.TILE_ID, _number_of("tile", "MatmulTile", tile))
+        self._set(_Setting.TILE_ID, "tile", _number_of("tile", "MatmulTile", tile))
 
     @property
     def stages(self) -> Any:
@@ -202,7 +203,7 @@ class Algorithm:
 
     @stages.setter
     def stages(self, stages: tuple[Any, ...] | str) -> None:
-        self._set(_Setting.STAGES_ID, _number_of("stages", "MatmulStages", stages))
+        self._set(_Setting.STAGES_ID, "stages", _number_of("stages", "MatmulStages", stages))
 
     @property
     def split_k(self) -> int:
@@ -211,7 +212,7 @@ class Algorithm:
 
     @split_k.setter
     def split_k(self, number: int) -> None:
-        self._set(_Setting.SPLITK_NUM, number)
+        self._set(_Setting.SPLITK_NUM, "split_k", number)
 
     @property
     def reduction_scheme(self) -> int:
@@ -220,7 +221,7 @@ class Algorithm:
 
     @reduction_scheme.setter
     def reduction_scheme(self, scheme: int) -> None:
-        self._set(_Setting.REDUCTION_SCHEME, scheme)
+        self._set(_Setting.REDUCTION_SCHEME, "reduction_scheme", scheme)
 
     @property
     def cta_swizzling(self) -> bool:
@@ -229,7 +230,8 @@ class Algorithm:
 
     @cta_swizzling.setter
     def cta_swizzling(self, flag: bool) -> None:
-        self._set(_Setting.CTA_SWIZZLING, int(flag))
+        number = int(checked_flag("cta_swizzling", flag))
+        self._set(_Setting.CTA_SWIZZLING, "cta_swizzling", number)
 
     @property
     def custom_option(self) -> int:
@@ -238,7 +240,7 @@ class Algorithm:
 
     @custom_option.setter
     def custom_option(self, value: int) -> None:
-        self._set(_Setting.CUSTOM_OPTION, value)
+        self._set(_Setting.CUSTOM_OPTION, "custom_option", value)
 
     @property
     def inner_shape(self) -> int:
@@ -247,7 +249,7 @@ class Algorithm:
 
     @inner_shape.setter
     def inner_shape(self, shape: int) -> None:
-        self._set(_Setting.INNER_SHAPE_ID, shape)
+        self._set(_Setting.INNER_SHAPE_ID, "inner_shape", shape)
 
     @property
     def cluster_shape(self) -> Any:
@@ -256,7 +258,8 @@ class Algorithm:
 
     @cluster_shape.setter
     def cluster_shape(self, shape: tuple[int, ...] | str) -> None:
-        self._set(_Setting.CLUSTER_SHAPE_ID, _number_of("cluster_shape", "ClusterShape", shape))
+        number = _number_of("cluster_shape", "ClusterShape", shape)
+        self._set(_Setting.CLUSTER_SHAPE_ID, "cluster_shape", number)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Save the algorithm alone, not the products that use it."""
@@ -294,15 +297,17 @@ class Algorithm:
         )
         return int(value[0])
 
-    def _set(self, setting: int, number: int) -> None:
+    def _set(self, setting: int, name: str, value: int) -> None:
+        dtype = np.dtype(cublasLt.get_matmul_algo_config_attribute_dtype(setting))
+        number = checked_integer(name, value, bits=np.iinfo(dtype).max.bit_length())
         if self._is_fixed:
             if number == self._get(setting):
                 return
             msg = f"{self!r} has no settings; change those of another algorithm"
             raise ValueError(msg)
-        value = np.array([number], cublasLt.get_matmul_algo_config_attribute_dtype(setting))
+        stored = np.array([number], dtype)
         cublasLt.matmul_algo_config_set_attribute(
-            self._address, setting, value.ctypes.data, value.nbytes
+            self._address, setting, stored.ctypes.data, stored.nbytes
         )
         for product in self._products:
             product._unprepare()

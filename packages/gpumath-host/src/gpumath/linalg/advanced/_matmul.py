@@ -6,10 +6,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from gpumath._host.numbers import checked_factor, checked_integer
 from gpumath.bindings import core
 from gpumath.linalg.advanced import tuning
 from gpumath.linalg.advanced._algorithm import Algorithm
 from gpumath.linalg.advanced._matmul_class import Matmul
+from gpumath.linalg.advanced._operands import checked_inputs
 from gpumath.linalg.advanced._options import (
     MatmulOptions,
     MatmulPlanPreferences,
@@ -118,6 +120,10 @@ def matmul(
     array([[ 0.,  2.],
            [16., 23.]])
     """
+    if alpha is not None or beta is not None:
+        alpha, beta = checked_factor("alpha", alpha), checked_factor("beta", beta)
+    if epilog is not None:
+        epilog = checked_integer("epilog", epilog)
     if (
         options is None
         and qualifiers is None
@@ -129,9 +135,7 @@ def matmul(
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
     ):
         # The short way: what the long one does for defaults.
-        inputs = epilog_inputs
-        if inputs is not None and type(inputs) is not dict:
-            inputs = dict(inputs)
+        inputs = None if epilog_inputs is None else checked_inputs(epilog_inputs)
         result = _multiply(a, b, c, alpha, beta, None, epilog, inputs, None, False)
         if result is None and core.Device.count() == 0:
             result = _multiply(a, b, c, alpha, beta, None, epilog, inputs, "cpu", True)

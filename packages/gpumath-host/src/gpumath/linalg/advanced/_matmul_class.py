@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 from gpumath._host.array_libraries import library_of
+from gpumath._host.numbers import checked_integer
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._errors import InvalidMatmulState
+from gpumath.linalg._product import warn_of_beta
 from gpumath.linalg.advanced._algorithm import Algorithm
 from gpumath.linalg.advanced._algorithm_ids import algorithm_ids
 from gpumath.linalg.advanced._autotune import median_times
@@ -23,7 +26,7 @@ from gpumath.linalg.advanced._options import (
     resolve_preferences,
     resolve_scales,
 )
-from gpumath.linalg.advanced._planned_product import PlannedProduct, check_algorithm
+from gpumath.linalg.advanced._planned_product import PlannedProduct, checked_algorithms
 from gpumath.linalg.advanced._tuning import ProductTuning
 from gpumath.linalg.advanced._types import dtype_name, strategy_number
 
@@ -76,6 +79,7 @@ class Matmul(PlannedProduct):
 
     _name = "Matmul"
     _state_error = InvalidMatmulState
+    _reset_name = "reset_operands"
 
     def __init__(
         self,
@@ -93,7 +97,10 @@ class Matmul(PlannedProduct):
     ) -> None:
         if stream is not None:
             core.stream_handle(stream)
-        chosen = resolve_options(MatmulOptions, options)
+        # A copy, because later plans look at it again, and the user may change his own.
+        chosen = replace(resolve_options(MatmulOptions, options))
+        # None would keep what is there.
+        library_of(b, "b")
         self._arrays = Operands(library_of(a, "a"))
         self._arrays.qualify(qualifiers)
         self._arrays.set_factors(a, b)
@@ -109,22 +116,21 @@ class Matmul(PlannedProduct):
         self._choices = {
             **places(device_id, chosen),
             "inplace": chosen.inplace,
-            "compute_type": None if chosen.compute_type is None else int(chosen.compute_type),
+            "compute_type": None if chosen.compute_type is None else index(chosen.compute_type),
             "scale_type": dtype_name("scale_type", chosen.scale_type),
             "result_type": dtype_name("result_type", chosen.result_type),
             "result_amax": chosen.result_amax,
             "block_scaling": chosen.block_scaling,
             "emulation_strategy": strategy_number(chosen.emulation_strategy),
             "mantissa_bit_count": chosen.mantissa_bit_count,
-            "sm_count_target": chosen.sm_count_target,
+            "sm_count_target": index(chosen.sm_count_target),
             "fast_accumulation": chosen.fast_accumulation,
-            "handle": chosen.handle or 0,
+            "handle": 0 if chosen.handle is None else index(chosen.handle),
         }
-        if beta is not None and c is None:
-            self._logger.warning("beta is ignored: there is no c")
+        warn_of_beta(self._logger, c, beta)
         # What is wrong with the operands is said now, before a GPU is asked for anything.
         self._plan = self._make_plan(limit=1)
-        self._plan.check_scalars(alpha, beta)
+        self._plan.check_scalars(self._arrays.alpha, self._arrays.beta)
         self._note_operands()
 
     def applicable_algorithm_ids(self, limit: int = 8) -> list[int]:
@@ -139,9 +145,15 @@ class Matmul(PlannedProduct):
         -------
         list of int
             Numbers as `Algorithm.algorithm_id` has them; empty on the CPU.
+
+        Raises
+        ------
+        ValueError, TypeError
+            ``limit`` is no integer of at least 1.
         """
         self._check_not_freed()
-        return algorithm_ids(self._plan, self._options.handle, limit)
+        most = checked_integer("limit", limit, lowest=1)
+        return algorithm_ids(self._plan, self._choices["handle"], most)
 
     def plan(
         self,
@@ -175,33 +187,31 @@ class Matmul(PlannedProduct):
         Raises
         ------
         ValueError
-            The epilog does not fit the operands or its inputs; the message says what does.
+            The epilog does not fit the operands or its inputs; the message says what does. The plan
+            before, if there is one, stays.
+        TypeError
+            An argument has a wrong type.
         InvalidMatmulState
             The object is freed, or its operands were released.
         """
         self._check_not_freed()
         self._check_has_operands("plan()")
         chosen = resolve_preferences(preferences)
-        for algorithm in algorithms or ():
-            check_algorithm(algorithm)
-        arrays, previous = self._arrays, (self._arrays.inputs, self._choices)
-        try:
-            arrays.inputs = {}
-            arrays.set_inputs(epilog_inputs)
-            self._choices = {
-                **self._choices,
-                **chosen.as_choices(),
-                "epilog": None if epilog is None else int(epilog),
-            }
-            start = time.perf_counter()
-            fixed = None if not algorithms else algorithms[0]
-            self._plan = self._make_plan(algorithm=fixed, stream=stream)
-        except BaseException:
-            arrays.inputs, self._choices = previous
-            raise
-        self._take_algorithms(algorithms)
-        self._ready()
-        self._tuning = ProductTuning(self, not algorithms, stream)
+        given = checked_algorithms(algorithms)
+        choices = {
+            **self._choices,
+            **chosen.as_choices(),
+            "epilog": None if epilog is None else checked_integer("epilog", epilog),
+        }
+        start = time.perf_counter()
+        with self._all_or_nothing():
+            self._arrays.inputs = {}
+            self._arrays.set_inputs(epilog_inputs)
+            self._choices = choices
+            self._plan = self._make_plan(algorithm=given[0] if given else None, stream=stream)
+            self._take_algorithms(given)
+            self._ready()
+            self._tuning = ProductTuning(self, not given, stream)
         if self._logger.isEnabledFor(logging.INFO):
             elapsed = 1e3 * (time.perf_counter() - start)
             self._logger.info(
@@ -253,12 +263,9 @@ class Matmul(PlannedProduct):
             ``iterations`` or ``prune`` is no integer of at least 1.
         """
         self._check_ready()
-        for name, value in (("iterations", iterations), ("prune", prune)):
-            if name == "prune" and value is None:
-                continue
-            if not isinstance(value, SupportsIndex) or index(value) < 1:
-                msg = f"{name} is {value!r}; an integer of at least 1 is needed"
-                raise ValueError(msg)
+        iterations = checked_integer("iterations", iterations, lowest=1, wrong_type=ValueError)
+        if prune is not None:
+            prune = checked_integer("prune", prune, lowest=1, wrong_type=ValueError)
         device_id = self._plan.device_id
         if device_id is None or not self._algorithms:
             self._logger.info("there is nothing to tune: no GPU takes part")
@@ -320,22 +327,9 @@ class Matmul(PlannedProduct):
         others = (c, alpha, beta, quantization_scales, epilog_inputs)
         if all(other is None for other in others) and self._reset_factors(a, b):
             return
-        self._plan.check_scalars(alpha, beta)
         before, conjugate = arrays.saved(), arrays.conjugate
         try:
-            if c is not None and not self._has_addend:
-                msg = "c is given, but this Matmul object was made without one; make a new object"
-                raise ValueError(msg)
-            arrays.set_factors(a, b)
-            arrays.set_addend(c, alpha, beta)
-            arrays.set_scales(resolve_scales(quantization_scales))
-            arrays.set_inputs(epilog_inputs)
-            if set(arrays.inputs) | set(arrays.scales) != self._further:
-                msg = (
-                    f"inputs and scales are {sorted([*arrays.inputs, *arrays.scales])}, but this "
-                    f"Matmul object was planned for {sorted(self._further)}; call plan() again"
-                )
-                raise ValueError(msg)
+            self._take(a, b, c, alpha, beta, quantization_scales, epilog_inputs)
             self._accept(conjugate)
         except BaseException:
             arrays.restore(before)
@@ -355,37 +349,30 @@ class Matmul(PlannedProduct):
         epilog_inputs: Mapping[str, Any] | None = None,
         stream: Any = None,  # noqa: ARG002 - operands are read by execute()
     ) -> None:
-        """Take other operands as `reset_operands` does, without looking at them.
+        """Take other operands as `reset_operands` does, without looking at their layouts.
 
         Operands for which the plan does not fit make `execute` raise ValueError.
         """
         self._check_not_freed()
-        if alpha is not None or beta is not None:
-            self._plan.check_scalars(alpha, beta)
         arrays = self._arrays
-        before = arrays.saved()
+        before, conjugate = arrays.saved(), arrays.conjugate
         try:
-            arrays.set_factors(a, b)
-            arrays.set_addend(c, alpha, beta)
-            if quantization_scales is not None:
-                arrays.set_scales(resolve_scales(quantization_scales))
-            if epilog_inputs is not None:
-                arrays.set_inputs(epilog_inputs)
-            self._check_all_given()
+            self._take(a, b, c, alpha, beta, quantization_scales, epilog_inputs)
         except BaseException:
             arrays.restore(before)
             raise
         self._has_operands = True
         self._operands = arrays.in_order()
-        if alpha is not None or beta is not None:
-            self._ready()
+        if arrays.conjugate != conjugate:
+            # The next execution makes a plan for them.
+            self._unprepare()
+        elif self._is_planned and (alpha is not None or beta is not None):
+            self._prepare(self._plan, arrays.alpha, arrays.beta, self._setting)
 
     def release_operands(self) -> None:
         """Drop the references to the operands, and keep the plan for `reset_operands`."""
         self._check_not_freed()
-        arrays = self._arrays
-        arrays.a = arrays.b = arrays.c = None
-        arrays.inputs, arrays.scales = {}, {}
+        self._arrays.release()
         self._operands = []
         self._has_operands = False
         self._logger.info("operands released")

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from gpumath._host.array_libraries import ArrayLibrary, library_of
+from gpumath._host.numbers import checked_factor
 from gpumath.bindings import core
 from gpumath.linalg.advanced._options import MatmulOptions, MatmulQuantizationScales
 from gpumath.linalg.advanced._types import matrix_qualifiers_dtype
 
-__all__ = ["Operands", "layout_of", "places"]
+__all__ = ["Operands", "checked_inputs", "layout_of", "places"]
 
 _NARROW = ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2")
 
@@ -54,8 +55,8 @@ class Operands:
             if is_lazy:
                 msg = "c is a lazy conjugate; call its resolve_conj() first"
                 raise ValueError(msg)
-        self.alpha = self.alpha if alpha is None else alpha
-        self.beta = self.beta if beta is None else beta
+        self.alpha = self.alpha if alpha is None else checked_factor("alpha", alpha)
+        self.beta = self.beta if beta is None else checked_factor("beta", beta)
         if self.c is not None and self.beta is None:
             msg = "c is given, but beta is not; give beta too, what c is multiplied by"
             raise ValueError(msg)
@@ -75,7 +76,7 @@ class Operands:
 
     def set_inputs(self, inputs: Mapping[str, Any] | None) -> None:
         """Take the inputs of the epilog."""
-        for name, value in (inputs or {}).items():
+        for name, value in checked_inputs(inputs).items():
             argument = f"epilog_inputs[{name!r}]"
             if name == "aux_quantization_scale":
                 self.inputs[name] = self._scale(argument, value)
@@ -101,6 +102,11 @@ class Operands:
             )
             raise ValueError(msg)
         self._qualified = (flags[0], flags[1])
+
+    def release(self) -> None:
+        """Drop all arrays. The names of further ones stay, in the order of the plan."""
+        self.a = self.b = self.c = None
+        self.inputs, self.scales = dict.fromkeys(self.inputs), dict.fromkeys(self.scales)
 
     def saved(self) -> tuple[Any, ...]:
         """Return what `restore` brings back."""
@@ -161,6 +167,23 @@ class Operands:
         return value
 
 
+def checked_inputs(inputs: Any) -> dict[str, Any]:
+    """Return a copy of ``epilog_inputs``; TypeError unless it is a dictionary with names."""
+    if inputs is None:
+        return {}
+    if not isinstance(inputs, Mapping):
+        msg = (
+            f"epilog_inputs is a {type(inputs).__name__}; a dictionary such as {{'bias': array}} "
+            "is needed"
+        )
+        raise TypeError(msg)
+    for name in inputs:
+        if not isinstance(name, str):
+            msg = f"epilog_inputs has the key {name!r}; names such as 'bias' are needed"
+            raise TypeError(msg)
+    return dict(inputs)
+
+
 def places(device_id: int | None, options: MatmulOptions) -> dict[str, Any]:
     """Return the arguments that tell the core's plans where to compute.
 
@@ -176,7 +199,9 @@ def places(device_id: int | None, options: MatmulOptions) -> dict[str, Any]:
 def layout_of(array: Any) -> tuple[Any, ...]:
     """Return what a plan depends on: extents and strides, but no strides that do not matter."""
     view = core.TensorView(array)
+    is_empty = 0 in view.shape
     strides = (
-        stride if extent > 1 else 0 for extent, stride in zip(view.shape, view.strides, strict=True)
+        0 if is_empty or extent == 1 else stride
+        for extent, stride in zip(view.shape, view.strides, strict=True)
     )
     return view.dtype, view.shape, tuple(strides), view.device_id

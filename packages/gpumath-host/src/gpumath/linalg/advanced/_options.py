@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from numbers import Real
+from typing import Any, Literal, TypeVar
 
 from gpumath._host.fields import from_fields
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
+from gpumath._host.numbers import checked_flag, checked_integer
 from gpumath._host.options import Logger, OperationOptions
 from gpumath.linalg.advanced._types import dtype_name
 
@@ -19,9 +21,6 @@ __all__ = [
     "resolve_preferences",
     "resolve_scales",
 ]
-
-# The greatest int of C, which these numbers become.
-_MOST = 2**31 - 1
 
 
 @dataclass
@@ -115,13 +114,11 @@ class MatmulOptions(OperationOptions):
             self._check_choice(field, (False, True))
         self._check_choice("emulation_strategy", (None, "default", "performant", "eager"))
         for field in ("sm_count_target", "device_id"):
-            value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                msg = f"MatmulOptions: {field} is {value!r}; an int of at least 0 is needed"
-                raise ValueError(msg)
-            if value > _MOST:
-                msg = f"MatmulOptions: {field} is {value}; an int below 2**31 is needed"
-                raise ValueError(msg)
+            checked_integer(f"MatmulOptions: {field}", getattr(self, field))
+        if self.compute_type is not None:
+            checked_integer("MatmulOptions: compute_type", self.compute_type)
+        if self.handle is not None:
+            checked_integer("MatmulOptions: handle", self.handle, bits=64)
         dtype_name("scale_type", self.scale_type)
         dtype_name("result_type", self.result_type)
         super().check()
@@ -151,7 +148,14 @@ class MatmulEpilogPreferences:
 
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
-        dtype_name("aux_type", self.aux_type)
+        self._as_choices()
+
+    def _as_choices(self) -> dict[str, Any]:
+        """Return the arguments that the core's plans have for these preferences."""
+        return {
+            "aux_type": dtype_name("aux_type", self.aux_type),
+            "aux_amax": checked_flag("MatmulEpilogPreferences: aux_amax", self.aux_amax),
+        }
 
 
 @dataclass(kw_only=True)
@@ -174,7 +178,9 @@ class MatmulPlanPreferences:
     Raises
     ------
     ValueError
-        ``limit`` or ``max_waves_count`` is out of range.
+        A number is out of range.
+    TypeError
+        A value has a wrong type.
 
     Examples
     --------
@@ -191,35 +197,35 @@ class MatmulPlanPreferences:
 
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
-        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 1:
-            msg = f"MatmulPlanPreferences: limit is {self.limit!r}; an int of at least 1 is needed"
-            raise ValueError(msg)
-        if self.limit > _MOST:
-            msg = f"MatmulPlanPreferences: limit is {self.limit}; an int below 2**31 is needed"
-            raise ValueError(msg)
-        if not self.max_waves_count >= 0:
-            msg = (
-                f"MatmulPlanPreferences: max_waves_count is {self.max_waves_count!r}; a number of "
-                "at least 0 is needed"
-            )
-            raise ValueError(msg)
+        self.as_choices()
 
     def as_choices(self) -> dict[str, Any]:
         """Return the arguments that the core's plans have for these preferences."""
-        epilog = self.epilog
-        if isinstance(epilog, Mapping):
-            epilog = from_fields(MatmulEpilogPreferences, "preferences.epilog", epilog)
-        elif epilog is None:
-            epilog = MatmulEpilogPreferences()
-        mask = self.numerical_impl_mask
+        epilog = _resolved(MatmulEpilogPreferences, "preferences.epilog", self.epilog)
+        waves: object = self.max_waves_count
+        if isinstance(waves, bool) or not isinstance(waves, Real):
+            msg = f"MatmulPlanPreferences: max_waves_count is {waves!r}; a number is needed"
+            raise TypeError(msg)
+        count = float(waves)
+        if not count >= 0:
+            msg = (
+                f"MatmulPlanPreferences: max_waves_count is {waves!r}; a number of at least 0 is "
+                "needed"
+            )
+            raise ValueError(msg)
         return {
-            "reduction_scheme_mask": _as_int(self.reduction_scheme_mask),
-            "max_waves_count": float(self.max_waves_count),
-            "numerical_impl_mask": None if mask is None else int(mask) & 0xFFFF_FFFF_FFFF_FFFF,
-            "limit": self.limit,
-            "aux_type": dtype_name("aux_type", epilog.aux_type),
-            "aux_amax": bool(epilog.aux_amax),
+            "reduction_scheme_mask": self._mask("reduction_scheme_mask", bits=32),
+            "max_waves_count": count,
+            "numerical_impl_mask": self._mask("numerical_impl_mask", bits=64),
+            "limit": checked_integer("MatmulPlanPreferences: limit", self.limit, lowest=1),
+            **epilog._as_choices(),
         }
+
+    def _mask(self, field: str, bits: int) -> int | None:
+        value = getattr(self, field)
+        if value is None:
+            return None
+        return checked_integer(f"MatmulPlanPreferences: {field}", value, bits=bits)
 
 
 @dataclass(kw_only=True)
@@ -250,39 +256,28 @@ class MatmulQuantizationScales:
     d: Any = None
 
 
-def resolve_preferences(
-    preferences: object,
-) -> MatmulPlanPreferences:
+def resolve_preferences(preferences: object) -> MatmulPlanPreferences:
     """Turn the user's ``preferences`` argument into an object."""
-    if preferences is None:
-        return MatmulPlanPreferences()
-    if isinstance(preferences, MatmulPlanPreferences):
-        return preferences
-    if isinstance(preferences, Mapping):
-        return from_fields(MatmulPlanPreferences, "preferences", preferences)
-    msg = (
-        f"preferences is a {type(preferences).__name__}; MatmulPlanPreferences, a dictionary of "
-        "its fields, or None is accepted"
-    )
-    raise TypeError(msg)
+    return _resolved(MatmulPlanPreferences, "preferences", preferences)
 
 
-def resolve_scales(
-    scales: object,
-) -> MatmulQuantizationScales:
+def resolve_scales(scales: object) -> MatmulQuantizationScales:
     """Turn the user's ``quantization_scales`` argument into an object."""
-    if scales is None:
-        return MatmulQuantizationScales()
-    if isinstance(scales, MatmulQuantizationScales):
-        return scales
-    if isinstance(scales, Mapping):
-        return from_fields(MatmulQuantizationScales, "quantization_scales", scales)
+    return _resolved(MatmulQuantizationScales, "quantization_scales", scales)
+
+
+T = TypeVar("T")
+
+
+def _resolved(cls: type[T], name: str, given: object) -> T:
+    if given is None:
+        return cls()
+    if isinstance(given, cls):
+        return given
+    if isinstance(given, Mapping):
+        return from_fields(cls, name, given)
     msg = (
-        f"quantization_scales is a {type(scales).__name__}; MatmulQuantizationScales, a dictionary "
-        "of its fields, or None is accepted"
+        f"{name} is a {type(given).__name__}; {cls.__name__}, a dictionary of its fields, or None "
+        "is accepted"
     )
     raise TypeError(msg)
-
-
-def _as_int(value: int | None) -> int | None:
-    return None if value is None else int(value)

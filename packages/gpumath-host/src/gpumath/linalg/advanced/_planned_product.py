@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from gpumath._host.memory_limit import check_memory_limit, memory_limit_bytes
 from gpumath._host.operation import StatefulOperation, logged_execution
 from gpumath.bindings import core, cublasLt
+from gpumath.linalg._product import warn_of_beta
 from gpumath.linalg.advanced._algorithm import Algorithm, algorithm_from
 from gpumath.linalg.advanced._operands import Operands, layout_of
-from gpumath.linalg.advanced._options import MatmulOptions
+from gpumath.linalg.advanced._options import MatmulOptions, resolve_scales
 
-__all__ = ["PlannedProduct", "check_algorithm"]
+__all__ = ["PlannedProduct", "check_algorithm", "checked_algorithms"]
 
 
 class PlannedProduct(core.MatmulExecutor, StatefulOperation):
@@ -84,8 +86,23 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         check_memory_limit(limit, plan)
         return plan
 
-    def _take_algorithms(self, given: Sequence[Algorithm] | None) -> None:
-        found = list(given) if given else [algorithm_from(each) for each in self._plan.algorithms]
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Let a block plan; if it raises, everything is as it was before."""
+        inputs, attributes = self._arrays.inputs, dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(attributes)
+            self._arrays.inputs = inputs
+            self._operands = self._arrays.in_order()
+            # The next execution finds the plan before, if there was one, and prepares it again.
+            self._unprepare()
+            raise
+
+    def _take_algorithms(self, given: Sequence[Algorithm]) -> None:
+        found = list(given) or [algorithm_from(each) for each in self._plan.algorithms]
         self._algorithms = found
         self._first_found = None if given or not found else found[0]._bytes()
         for algorithm in found:
@@ -105,12 +122,61 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         self._has_addend = arrays.c is not None
         self._further = {*arrays.inputs, *arrays.scales}
 
+    def _check_ready(self) -> None:
+        super()._check_ready()
+        # What reset_operands_unchecked() took, nobody has looked at.
+        self._check_layouts()
+
     def _check_all_given(self) -> None:
-        """Raise ValueError if operands were released and are missing."""
+        """Raise ValueError unless there are the arrays that the plan takes, and no others."""
         arrays = self._arrays
-        if arrays.a is None or arrays.b is None or (self._has_addend and arrays.c is None):
-            msg = "operands were released; give all arrays that the product has"
+        needed = {"a": arrays.a, "b": arrays.b, **arrays.further}
+        if self._has_addend:
+            needed["c"] = arrays.c
+        if missing := sorted(name for name, array in needed.items() if array is None):
+            msg = (
+                f"operands were released, and {', '.join(missing)} is missing; give all arrays "
+                "that the product has"
+            )
             raise ValueError(msg)
+        if set(arrays.further) != self._further:
+            msg = (
+                f"inputs and scales are {sorted(arrays.further)}, but this Matmul object was "
+                f"planned for {sorted(self._further)}; call plan() again"
+            )
+            raise ValueError(msg)
+
+    def _check_layouts(self) -> None:
+        """Raise ValueError unless the operands are like those that were planned for."""
+        for array, layout in zip(self._arrays.in_order(), self._layouts, strict=True):
+            found = layout_of(array)
+            if found != layout:
+                msg = (
+                    f"an operand is of (type, shape, strides, device) {found}, but this Matmul "
+                    f"object was planned for {layout}; copy it to that, or make a new object"
+                )
+                raise ValueError(msg)
+
+    def _take(
+        self, a: Any, b: Any, c: Any, alpha: Any, beta: Any, scales: object, inputs: Any
+    ) -> None:
+        """Take what is given in the place of what is there, whatever the layouts.
+
+        ValueError or TypeError unless the product has such arrays and numbers, and all of them.
+        """
+        arrays = self._arrays
+        if c is not None and not self._has_addend:
+            msg = "c is given, but this Matmul object was made without one; make a new object"
+            raise ValueError(msg)
+        arrays.set_factors(a, b)
+        arrays.set_addend(c, alpha, beta)
+        self._plan.check_scalars(arrays.alpha, arrays.beta)
+        if scales is not None:
+            arrays.set_scales(resolve_scales(scales))
+        if inputs is not None:
+            arrays.set_inputs(inputs)
+        self._check_all_given()
+        warn_of_beta(self._logger, arrays.c, beta)
 
     def _reset_factors(self, a: Any, b: Any) -> bool:
         """Let the core take other factors, which is the fastest; False if it does not."""
@@ -127,23 +193,15 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         """Make the plan fit operands that have changed; ValueError if it is for other ones."""
         arrays = self._arrays
         operands = arrays.in_order()
-        self._check_all_given()
         if not self._is_planned:
             self._plan = self._make_plan(limit=1)
             self._note_operands()
             return
         if arrays.conjugate != conjugate or not self._try_reset(*operands):
-            for array, layout in zip(operands, self._layouts, strict=True):
-                found = layout_of(array)
-                if found != layout:
-                    msg = (
-                        f"an operand is of (type, shape, strides, device) {found}, but this Matmul "
-                        f"object was planned for {layout}; copy it to that, or make a new object"
-                    )
-                    raise ValueError(msg)
+            self._check_layouts()
             # They are aligned or conjugated otherwise.
             self._plan = self._make_plan()
-            self._take_algorithms(None)
+            self._take_algorithms([])
         self._ready()
 
     def _run(self, plan: core.MatmulPlan, out: Any, stream: Any) -> Any:
@@ -173,6 +231,19 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         for algorithm in self._algorithms:
             algorithm._products.discard(self)
         del self._plan, self._arrays, self._algorithms
+
+
+def checked_algorithms(algorithms: object) -> list[Algorithm]:
+    """Return a list of the algorithms that a user gave; TypeError if there is anything else."""
+    if algorithms is None:
+        return []
+    if not isinstance(algorithms, Iterable):
+        msg = f"algorithms is a {type(algorithms).__name__}; a sequence of Algorithm is needed"
+        raise TypeError(msg)
+    given = list(algorithms)
+    for algorithm in given:
+        check_algorithm(algorithm)
+    return given
 
 
 def check_algorithm(algorithm: object) -> None:

@@ -51,7 +51,7 @@ def dtype_name(argument: str, dtype: Any) -> str | None:
     """
     if dtype is None:
         return None
-    if isinstance(dtype, int):
+    if isinstance(dtype, int | np.integer) and not isinstance(dtype, bool):
         if dtype in _NAMES:
             return _NAMES[int(dtype)]
     elif isinstance(dtype, str):

@@ -163,7 +163,7 @@ def configure(
     Raises
     ------
     ValueError
-        ``mode`` or ``missing`` is not an allowed value.
+        ``mode`` or ``missing`` is not an allowed value, or ``folder`` is empty.
 
     Examples
     --------
@@ -300,6 +300,10 @@ def _changed(
     folder: str | os.PathLike[str] | None,
     missing: Literal["heuristic", "error"] | None,
 ) -> TuningSettings:
+    # It would be the working directory, which nobody means by an empty text.
+    if folder is not None and not os.fspath(folder):
+        msg = f"folder is {folder!r}; name a folder, or leave it out to keep the one that is set"
+        raise ValueError(msg)
     return replace(
         base,
         mode=base.mode if mode is None else mode,
