@@ -34,6 +34,20 @@ def test_a_reader_that_has_left() -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
+def test_a_full_disk() -> None:
+    for option in ([], ["--json"]):
+        with open("/dev/full", "w") as stdout:
+            process = subprocess.run(
+                [sys.executable, *REPORT, *option],
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        text = "the report could not be written: No space left on device\n"
+        assert (process.returncode, process.stderr) == (1, text)
+
+
 def test_no_stdout_at_all() -> None:
     command = f'exec "{sys.executable}" {" ".join(REPORT)} >&-'
     process = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)

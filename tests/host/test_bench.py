@@ -105,6 +105,32 @@ def test_figures_table_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_rows_are_named_with_an_x_too(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--execution", "cpu", "--rounds", "1", "--threads", "1", "--rows"]
+    for text, name in (
+        ("4x7×9", "4×7×9×11, (1, 2)"),
+        ("2048x1024 complex", "2048×1024 complex128"),
+    ):
+        assert main([*options, text]) == 0
+        assert capsys.readouterr().out.splitlines()[-1].startswith(f"| {name}")
+
+
+def test_figures_that_cannot_be_written(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    full = "could not be written: No space left on device\n"
+    for name, text in ((str(figures), f"the table {full}"), ("/dev/full", f"/dev/full {full}")):
+        with open("/dev/full" if name != "/dev/full" else os.devnull, "w") as stdout:
+            done = subprocess.run(
+                [*COMMAND, "--rows", "4×7×9", "--json", name],
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        assert (done.returncode, done.stderr) == (1, text)
+    assert json.loads(figures.read_text())["rows"]
+
+
 def test_ratio_is_to_the_fastest_other() -> None:
     times = {"gpumath": 2.0, "gpumath, natural": 0.5, "CuPy": 8.0, "PyTorch": 4.0, "x": None}
     assert _report.ratio(times) == 0.5

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -105,6 +107,30 @@ def test_a_missing_module_is_named(prefix: str, statement: str, feature: str, la
     finally:
         gpumath.compat.nvmath.uninstall()
     assert str(caught.value).startswith(f"{feature} is not in gpumath: {lack}. ")
+    # As the interpreter: the module that is imported from, or the one that is not found.
+    is_attribute = statement.startswith("from") and feature.endswith(statement.split()[-1])
+    name = feature.rpartition(".")[0] if is_attribute else feature
+    assert caught.value.name == name.replace("nvmath", prefix, 1)
+
+
+@pytest.mark.parametrize("prefix", [HERE, "nvmath"])
+def test_whether_there_is_a_module_can_be_asked(prefix: str) -> None:
+    gpumath.compat.nvmath.install()
+    try:
+        for name in ("sparse", "nosuch", "fft.nosuch", "fft.fft", "bindings.cudss"):
+            assert importlib.util.find_spec(f"{prefix}.{name}") is None
+        for name in ("fft", "bindings.cufft", "linalg.generic"):
+            spec = importlib.util.find_spec(f"{prefix}.{name}")
+            assert spec is not None
+            assert spec.name == f"{prefix}.{name}"
+    finally:
+        gpumath.compat.nvmath.uninstall()
+
+
+def test_modules_have_files(nvmath: Any) -> None:
+    for module in (nvmath, nvmath.fft, nvmath.bindings.cufft, nvmath.linalg.generic):
+        assert os.path.isfile(module.__file__)
+    assert nvmath.fft.__file__ == fft.__file__
 
 
 def test_a_missing_attribute_is_named(nvmath: Any) -> None:
@@ -227,9 +253,15 @@ def test_attributes_of_a_transform() -> None:
             t.axes = (0,)  # type: ignore[misc]  # that is the test
         t.release_operand()
         assert t.operand is None
-    with pytest.raises(fft.InvalidFFTState, match="freed"):
-        t.axes  # noqa: B018 - reading it is the test
+    assert t.axes == (1,)
+    assert t.execution_options == fft.ExecutionCPU(num_threads=2)
+    assert (t.execution_space, t.memory_space, t.device_id) == ("cpu", "cpu", "cpu")
+    assert (t.operand_data_type, t.result_data_type) == ("float32", "complex64")
+    assert (t.fft_abstract_type, t.operand_dim, t.operand) == ("R2C", 2, None)
     assert t.logger is logging.getLogger()
+    for method in (t.plan, t.execute, t.get_key, t.get_input_layout, t.release_operand):
+        with pytest.raises(fft.InvalidFFTState, match="freed"):
+            method()
 
 
 def test_a_block_without_finalizer_is_freed_any_number_of_times() -> None:

@@ -113,6 +113,44 @@ if __name__ == "__main__":
 """
 
 
+PICKLING = """\
+import importlib.util, multiprocessing, pickle
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np
+import nvmath
+import gpumath.compat.nvmath as same
+
+def use(made, function, a):
+    with made(a) as transform:
+        transform.plan()
+        return transform.execute(), function(a)
+
+if __name__ == "__main__":
+    FFT, fft, linalg = nvmath.fft.FFT, nvmath.fft.fft, nvmath.linalg
+    assert (same.fft.FFT, same.fft.fft) == (FFT, fft)
+    assert linalg.Matmul is linalg.generic.Matmul
+    for one in (FFT, FFT.create_key, FFT.execute, FFT.reset_operand, fft, linalg.Matmul):
+        assert pickle.loads(pickle.dumps(one)) is one, one
+    a = np.arange(8.0) + 0j
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, spawn) as pool:
+        for found in pool.submit(use, FFT, fft, a).result():
+            assert np.allclose(found, np.fft.fft(a))
+        assert pool.submit(FFT.create_key, a).result() == FFT.create_key(a)
+    assert importlib.util.find_spec("nvmath.nosuch") is None
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("how", [("pickling.py",), ("-m", "pickling")])
+def test_what_is_counted_can_be_pickled(tmp_path: Path, how: tuple[str, ...]) -> None:
+    (tmp_path / "pickling.py").write_text(PICKLING)
+    for options in ((), ("--report",)):
+        done = run(*options, *how, folder=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    assert "missing, asked for 1 times: nvmath.nosuch" in done.stderr
+
+
 MAPPING = """\
 import multiprocessing
 import numpy as np
@@ -157,12 +195,58 @@ def test_an_interrupted_program_ends_by_the_signal(tmp_path: Path, how: tuple[st
     assert "_runner.py" not in done.stderr
 
 
-def test_processes_of_a_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [("spawning.py",), ("-m", "spawning"), ("-m", "package.spawning")])
+def test_processes_of_a_program(tmp_path: Path, how: tuple[str, ...]) -> None:
     (tmp_path / "spawning.py").write_text(SPAWNING)
-    done = run("spawning.py", folder=tmp_path)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "helper.py").write_text("import nvmath\n")
+    (tmp_path / "package" / "spawning.py").write_text(f"from . import helper\n{SPAWNING}")
+    done = run(*how, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     names = ["spawn __mp_main__", "forkserver __mp_main__", "fork __main__"]
     assert done.stdout.splitlines() == names
+
+
+PACKAGE = """\
+import multiprocessing
+import numpy as np
+from package.work import transform
+
+# Without a guard: the interpreter does not import this again in other processes.
+a = np.arange(8.0) + 0j
+with multiprocessing.get_context("spawn").Pool(1) as pool:
+    (result,) = pool.map(transform, [a])
+print(np.allclose(result, np.fft.fft(a)), __package__)
+"""
+
+
+def test_processes_of_a_package(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(PACKAGE)
+    (tmp_path / "package" / "work.py").write_text(
+        "import nvmath\n\ndef transform(a):\n    return nvmath.fft.fft(a)\n"
+    )
+    done = run("-m", "package", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True package\n", "")
+
+
+def test_modules_that_cannot_be_run(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "__init__.py").write_text("import nosuch\n")
+    for name, text in (
+        ("nosuch", "python: no Python module nosuch\n"),
+        ("package.nosuch", "python: no Python module package.nosuch\n"),
+        ("nosuch.module", "python: no Python module nosuch.module\n"),
+        ("math", "python: no Python module math\n"),
+        ("package", "python: package has no module __main__\n"),
+    ):
+        done = run("-m", name, folder=tmp_path)
+        assert (done.returncode, done.stderr) == (1, text)
+    done = run("-m", "broken.module", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith("ModuleNotFoundError: No module named 'nosuch'\n")
 
 
 def test_the_report_counts_what_the_program_called(folder: Path) -> None:

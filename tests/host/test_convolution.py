@@ -216,10 +216,60 @@ def test_operands_that_are_not_aligned() -> None:
 
 
 def test_nothing_and_numbers() -> None:
-    assert fft.convolve(np.ones((0,)), np.ones(3)).shape == (0,)
     assert fft.convolve(3.0, 4.0) == 12
     assert fft.correlate(3.0, 4j) == -12j
     np.testing.assert_array_equal(fft.convolve([1, 2], [1, 1]), [1, 3, 2])
+
+
+def outcome(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    """What a function returns, or that it refuses its arguments."""
+    try:
+        return function(*arguments, **keywords)
+    except (ValueError, IndexError):
+        return "refused"
+
+
+def test_arrays_without_elements() -> None:
+    shapes = [((3,), (0,)), ((0,), (3,)), ((0,), (0,)), ((2, 0), (2, 3)), ((2, 3), (2, 0))]
+    shapes += [((2, 0), (0, 2)), ((0, 4), (3, 4)), ((1, 0), (2, 2))]
+    for (first, second), mode, dtype in product(shapes, MODES, (np.float32, np.int16)):
+        a, b = np.ones(first, dtype), np.ones(second, dtype)
+        for name in ("fftconvolve", "oaconvolve"):
+            found = getattr(fft, name)(a, b, mode)
+            assert found.shape == getattr(scipy.signal, name)(a, b, mode).shape == (0,)
+            assert found.dtype == np.result_type(dtype, np.float32 if dtype != np.int16 else float)
+        for name in ("convolve", "correlate"):
+            if mode == "valid":  # SciPy makes results of no sums at all
+                assert outcome(getattr(fft, name), a, b, mode) == "refused"
+                continue
+            wanted = outcome(getattr(scipy.signal, name), a, b, mode, method="direct")
+            for method in METHODS:
+                found = outcome(getattr(fft, name), a, b, mode, method=method)
+                assert np.shape(found) == np.shape(wanted), (name, mode, first, second)
+    with pytest.raises(ValueError, match=r"in2 has no elements"):
+        fft.convolve([1.0, 2.0], [])
+
+
+def test_modes_of_arrays_with_one_element_along_some_axes() -> None:
+    rng = np.random.default_rng()
+    for _ in range(300):
+        ndim = int(rng.integers(1, 4))
+        a, b = (
+            drawn(tuple(map(int, rng.choice([1, 1, 2, 3, 5, 18], ndim))), np.float64)
+            for _ in range(2)
+        )
+        mode = MODES[int(rng.integers(3))]
+        for name in ("convolve", "correlate", "fftconvolve", "oaconvolve"):
+            case = f"{name}, {a.shape}, {b.shape}, {mode}"
+            wanted = outcome(getattr(scipy.signal, name), a, b, mode)
+            found = outcome(getattr(fft, name), a, b, mode)
+            if isinstance(wanted, str):
+                assert isinstance(found, str), case
+            else:
+                np.testing.assert_allclose(found, wanted, atol=1e-11, err_msg=case)
+    ones = np.ones
+    assert fft.fftconvolve(ones((1, 6)), ones((8, 1)), "valid").shape == (8, 6)
+    assert fft.oaconvolve(ones((2, 5)), ones((1, 18)), "valid").shape == (2, 14)
 
 
 def test_random_lengths_of_pieces() -> None:
@@ -264,6 +314,7 @@ def test_lengths_are_fast_and_near() -> None:
     [
         (lambda: fft.convolve(np.ones(3), np.ones((3, 3))), ValueError, "1 dimensions and in2 2"),
         (lambda: fft.convolve(np.ones(3), np.ones(3), "ful"), ValueError, "mode is 'ful'"),
+        (lambda: fft.convolve(np.ones(3), np.ones(3), np.ones(3)), ValueError, "mode is array"),
         (lambda: fft.convolve(np.ones(3), np.ones(3), method="f"), ValueError, "method is 'f'"),
         (lambda: fft.convolve(np.ones(3), np.ones(3), axes=1), ValueError, "axis 1"),
         (lambda: fft.convolve(np.ones(3), np.ones(3, bool)), TypeError, "in2 is bool"),

@@ -58,6 +58,21 @@ def test_results_are_scipys(direct_space: Space, name: str) -> None:
         np.testing.assert_array_equal(direct_space.numpy(operand), values)
 
 
+@pytest.mark.parametrize("name", ["irfftn", "irfft2", "hfftn", "hfft2"])
+def test_one_element_along_the_last_axis(direct_space: Space, name: str) -> None:
+    """It becomes one point along several axes, as in SciPy."""
+    for shape, where in (
+        ((2, 1), {}),
+        ((5, 6, 1), {"axes": (0, 2)}),
+        ((1, 4, 3), {"axes": (1, 0)}),
+        ((4, 1), {"axes": (-1,)}),
+    ):
+        values = random_values(shape, np.complex128)
+        result, expected = both(name, direct_space.array(values), values, **where)
+        assert result.shape == expected.shape
+        np.testing.assert_allclose(direct_space.numpy(result), expected, atol=1e-13)
+
+
 def test_numpy_results_are_c_contiguous() -> None:
     for name in FUNCTIONS:
         values = random_values((4, 7, 5), np.float64)
@@ -151,7 +166,22 @@ def test_workers() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda x: scipy.fft.fft(x, axis=3), ValueError, "axis 3 is out of range"),
+        (lambda x: scipy.fft.fft(x, axis=3), IndexError, "axis 3 is out of range"),
+        (lambda x: scipy.fft.dct(x, axis=-3), IndexError, "axis -3 is out of range"),
+        (lambda x: scipy.fft.fftn(x, axes=3), ValueError, "axis 3 is out of range"),
+        (lambda x: scipy.fft.dctn(x, axes=(0, 2)), ValueError, "axis 2 is out of range"),
+        (lambda x: scipy.fft.irfft(x[:, :1]), ValueError, "at least one point"),
+        (lambda x: scipy.fft.irfftn(x, s=(3, 0)), ValueError, "at least one point"),
+        (lambda x: scipy.fft.dct(x, n=2**70), ValueError, "address space"),
+        (lambda x: scipy.fft.dctn(x, s=2**70), ValueError, "address space"),
+        (lambda x: scipy.fft.dstn("abc"), ValueError, "could not convert"),
+        (lambda x: scipy.fft.fft(x, n=4.0), TypeError, "n is 4.0; an integer"),
+        (lambda x: scipy.fft.fft(x, axis="0"), TypeError, "axis is '0'; an integer"),
+        (lambda x: scipy.fft.fft(x, workers="2"), TypeError, "workers is '2'; an integer"),
+        (lambda x: scipy.fft.dct(x, type=2.0), TypeError, "type is 2.0; an integer"),
+        (lambda x: scipy.fft.dct(x, type=x), TypeError, r"type is array\("),
+        (lambda x: scipy.fft.fft(x, norm=x), ValueError, r"norm is array\("),
+        (lambda x: scipy.fft.dst(x, norm=x), ValueError, r"norm is array\("),
         (lambda x: scipy.fft.fft(x, n=0), ValueError, "at least one point"),
         (lambda x: scipy.fft.rfft(x, n=-1), ValueError, "n is -1; at least one point"),
         (lambda x: scipy.fft.dct(x, n=-1), ValueError, "n is -1; at least one point"),

@@ -148,7 +148,8 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        Always 0: a missing library is a finding and not a failure. Programs read the verdict.
+        0, or 1 if the report could not be written. A missing library is a finding and not a
+        failure: programs read the verdict.
 
     Examples
     --------
@@ -163,22 +164,28 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     as_json = parser.parse_args(arguments).json
     found = collect()
-    _print(json.dumps(found, indent=2) if as_json else render(found))
-    return 0
+    return _print(json.dumps(found, indent=2) if as_json else render(found))
 
 
-def _print(text: str) -> None:
-    """Print a text to any stdout: one that cannot write every character, or that nobody reads."""
+def _print(text: str) -> int:
+    """Print a text to any stdout, and return the exit status.
+
+    Not every stdout can write all characters, and nobody may read it.
+    """
     stdout: TextIO | None = sys.stdout
     if stdout is None:  # it was closed before Python started
-        return
+        return 0
     encoding = getattr(stdout, "encoding", None) or "ascii"
     try:
         stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # The interpreter flushes stdout once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"the report could not be written: {error.strerror}\n")
+            return 1
+    return 0
 
 
 def _library(library: core.Library) -> dict[str, Any]:

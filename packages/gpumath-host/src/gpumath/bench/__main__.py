@@ -10,6 +10,7 @@ import argparse
 import logging
 import os
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 2 if nothing could be measured.
+        0, 2 if nothing could be measured, or 1 if the figures could not be written.
 
     Examples
     --------
@@ -49,7 +50,9 @@ def main(arguments: list[str] | None = None) -> int:
     if execution == "cuda" and not _has_gpu():
         return _refuse("no GPU with cuFFT was found: python -m gpumath.bindings says why")
     all_rows = GPU_ROWS if execution == "cuda" else CPU_ROWS
-    rows = [row for row in all_rows if options.rows in row.name]
+    # A keyboard has an x for the × in the names.
+    asked = options.rows.replace("×", "x")
+    rows = [row for row in all_rows if asked in row.name.replace("×", "x")]
     if not rows:
         return _refuse(f"no row has {options.rows!r} in its name, such as {all_rows[0].name!r}")
     if execution == "cpu" and arguments is None:
@@ -75,12 +78,13 @@ def main(arguments: list[str] | None = None) -> int:
             "python -m gpumath.bench", sys.argv[1:] if arguments is None else arguments
         ),
     )
-    _print(_report.table(result))
-    if options.json:
-        _report.save(options.json, result)
-    if options.plot:
-        _report.plot(result, options.plot)
-    return 0
+    # Files first: a table that cannot be printed does not lose what was measured.
+    written = [
+        _written(options.json, lambda: _report.save(options.json, result)),
+        _written(options.plot, lambda: _report.plot(result, options.plot)),
+        _written("the table", lambda: _print(_report.table(result))),
+    ]
+    return 0 if all(written) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -125,7 +129,23 @@ def _image(text: str) -> Path:
 def _print(text: str) -> None:
     """Print a text, also where not all of its characters can be shown."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    try:
+        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+    except OSError:
+        # The interpreter flushes stdout once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _written(what: object, write: Callable[[], None]) -> bool:
+    """Write something that was asked for; say so on the error output if that does not work."""
+    try:
+        if what is not None:
+            write()
+    except OSError as error:
+        print(f"{what} could not be written: {error.strerror}", file=sys.stderr)
+        return False
+    return True
 
 
 def _limit_threads(threads: int) -> None:

@@ -39,7 +39,7 @@ from gpumath.fft._convolution_fft import (
     transforms_cost,
     transforms_cost_on_gpu,
 )
-from gpumath.fft._scipy_arguments import integers, lengths_and_axes
+from gpumath.fft._scipy_arguments import check_choice, integers, lengths_and_axes
 
 __all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
 
@@ -82,13 +82,16 @@ def convolve(
     array
         A new array of the library and on the device of the operands. Its element type is the one
         that NumPy's rules give for the two. Results of integers are exact or, with
-        ``method='fft'``, rounded; beyond the type they wrap around, as NumPy's sums do.
+        ``method='fft'``, rounded; beyond the type they wrap around, as NumPy's sums do. Where
+        transforms are taken, a NaN or an infinity in the arrays spoils results far from it, and
+        more of them than in SciPy; ``method='direct'`` spoils only those that it is a term of.
 
     Raises
     ------
     ValueError
         The arrays are of different libraries, on different devices, or have different numbers of
-        dimensions; their shapes do not fit; or an argument is not among the allowed values.
+        dimensions; their shapes do not fit; an array has no elements, unless it is ``in1`` and
+        ``mode`` is ``'same'``; or an argument is not among the allowed values.
     TypeError
         An element type is not transformed, such as ``longdouble`` or ``bool``.
 
@@ -101,8 +104,8 @@ def convolve(
     >>> fft.convolve([1, 2, 3], [1, 1], mode="valid")
     array([3, 5])
     """
-    _check_choice("method", method, ("auto", "direct", "fft"))
-    _check_choice("mode", mode, ("full", "valid", "same"))
+    check_choice("method", method, ("auto", "direct", "fft"))
+    check_choice("mode", mode, ("full", "valid", "same"))
     if method != "fft" and axes is None and is_short(in1, in2):
         return np.convolve(in1, in2, mode)
     return _convolved(in1, in2, mode, method, axes)
@@ -128,7 +131,7 @@ def correlate(
     >>> fft.correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.5]))
     array([0.5, 2. , 3.5, 3. , 0. ])
     """
-    _check_choice("method", method, ("auto", "direct", "fft"))
+    check_choice("method", method, ("auto", "direct", "fft"))
     in2 = as_operand(in2)
     chosen = lengths_and_axes(in2.shape, None, integers("axes", axes))[1]
     turned = reversed_along(in2, chosen)
@@ -143,8 +146,10 @@ def fftconvolve(
     """Convolve two arrays by transforms.
 
     Like `scipy.signal.fftconvolve`. The whole arrays are transformed; on a GPU, pieces of a long
-    signal that has a much shorter filter. The parameters and the errors are those of `convolve`.
-    The result is of a floating-point type, which is float64 for integers.
+    signal that has a much shorter filter. The parameters and the errors are those of `convolve`,
+    but with ``mode='valid'`` the arrays are broadcast along an axis where one has the length 1,
+    and where an array has no elements, neither has the result. It is of a floating-point type,
+    which is float64 for integers.
 
     Examples
     --------
@@ -205,7 +210,7 @@ class _Operands(NamedTuple):
 
 
 def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
-    _check_choice("mode", mode, ("full", "valid", "same"))
+    check_choice("mode", mode, ("full", "valid", "same"))
     in1, in2 = as_operand(in1), as_operand(in2)
     asked = _asked_of_gpu(in1, in2, mode, method, axes)
     known = _KERNEL_CALLS.get(asked)
@@ -215,9 +220,9 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     if in1.ndim == 0:
         return in1 * in2
     chosen = lengths_and_axes(in1.shape, None, integers("axes", axes))[1]
-    starts, shape = _wanted(tuple(in1.shape), tuple(in2.shape), mode, chosen)
     if 0 in in1.shape or 0 in in2.shape:
-        return empty(in1, (0,), types.name)
+        return _of_nothing(in1, in2, types, mode, method, chosen)
+    starts, shape = _wanted(tuple(in1.shape), tuple(in2.shape), mode, method, chosen)
     # The shorter one is the filter. Where it has one element, it is a factor.
     x, h = in1, in2
     if math.prod(h.shape[a] for a in chosen) > math.prod(x.shape[a] for a in chosen):
@@ -371,8 +376,34 @@ _TYPES = tuple(
 )
 
 
+def _of_nothing(
+    in1: Any, in2: Any, types: _Types, mode: Mode, method: str, axes: tuple[int, ...]
+) -> Any:
+    """Return what SciPy's functions do where an array has no elements, or raise ValueError."""
+    if method in ("whole", "pieces"):
+        return empty(in1, (0,), types.floating)
+    lacking = [
+        name
+        for name, array in (("in1", in1), ("in2", in2))
+        if any(array.shape[axis] == 0 for axis in axes)
+    ]
+    if mode == "same" and lacking == ["in1"]:
+        return empty(in1, tuple(in1.shape), types.name)
+    if lacking:
+        msg = (
+            f"{' and '.join(lacking)} has no elements: the shapes are {tuple(in1.shape)} and "
+            f"{tuple(in2.shape)}; each array needs one or more along every axis"
+        )
+        raise ValueError(msg)
+    return empty(in1, (0,), types.name)
+
+
 def _wanted(
-    shape1: tuple[int, ...], shape2: tuple[int, ...], mode: Mode, axes: tuple[int, ...]
+    shape1: tuple[int, ...],
+    shape2: tuple[int, ...],
+    mode: Mode,
+    method: str,
+    axes: tuple[int, ...],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return where the result begins in the full convolution, and its shape."""
     pairs = list(zip(shape1, shape2, strict=True))
@@ -384,7 +415,9 @@ def _wanted(
             )
             raise ValueError(msg)
     if mode == "valid":
-        ordered = [pairs[axis] for axis in axes]
+        # As in SciPy, whose functions for transforms broadcast where one array has one element.
+        is_broadcast = method in ("whole", "pieces")
+        ordered = [pairs[axis] for axis in axes if not (is_broadcast and 1 in pairs[axis])]
         if not (all(a >= b for a, b in ordered) or all(a <= b for a, b in ordered)):
             msg = (
                 f"mode='valid' needs one array that is at least as long along every axis, but the "
@@ -402,9 +435,3 @@ def _wanted(
         starts.append((full - points) // 2)
         shape.append(points)
     return tuple(starts), tuple(shape)
-
-
-def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        msg = f"{name} is {value!r}; {', '.join(map(repr, allowed))} are allowed"
-        raise ValueError(msg)

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpumath._host.stream import refuse_capture
 from gpumath.bindings import core
+from gpumath.fft._scipy_arguments import integer
 
 __all__ = ["lengths_of", "listed", "resized"]
 
@@ -44,18 +45,21 @@ def lengths_of(
         if not -ndim <= axis < ndim:
             msg = f"axis {axis} is out of range for an operand with {ndim} dimensions"
             raise ValueError(msg)
-        if length is None or index(length) == -1:
+        if length is None:
             continue
-        if index(length) < 1:
+        points = integer(name, length)
+        if points == -1:
+            continue
+        if points < 1:
             msg = f"{name} is {n if s is None else given}; lengths are positive"
             raise ValueError(msg)
-        if index(length) >= 2**63:
+        if points >= 2**63:
             msg = (
                 f"{name} is {n if s is None else given}; so many elements are larger than the "
                 "address space"
             )
             raise ValueError(msg)
-        lengths[axis % ndim] = index(length)
+        lengths[axis % ndim] = points
     return lengths
 
 

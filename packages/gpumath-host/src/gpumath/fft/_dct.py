@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import index
 from typing import Any, Literal, TypeAlias
 
 from gpumath._host.conversions import as_floating, as_operand, dtype_of, empty
@@ -16,7 +15,13 @@ from gpumath._host.execution import Execution, ExecutionCPU
 from gpumath.bindings import core
 from gpumath.fft._crop_or_pad import resized
 from gpumath.fft._options import FFTDirection, Kind, Norm, check_norm
-from gpumath.fft._scipy_arguments import integers, length_of, lengths_and_axes, threads_of
+from gpumath.fft._scipy_arguments import (
+    integer,
+    integers,
+    length_of,
+    lengths_and_axes,
+    threads_of,
+)
 from gpumath.fft._transform import transform
 
 __all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]
@@ -75,7 +80,8 @@ def dct(
         There is no such type, axis or norm; a length is less than 1, or less than 2 for a cosine
         transform of type 1.
     TypeError
-        An element type is not transformed, such as ``longdouble``.
+        An element type is not transformed, such as ``longdouble``; or ``type``, ``n``, ``axis`` or
+        ``workers`` is no integer.
 
     Examples
     --------
@@ -88,7 +94,7 @@ def dct(
         x,
         type,
         length_of(n),
-        (index(axis),),
+        (integer("axis", axis),),
         norm,
         workers,
         orthogonalize,
@@ -122,7 +128,7 @@ def idct(
         x,
         type,
         length_of(n),
-        (index(axis),),
+        (integer("axis", axis),),
         norm,
         workers,
         orthogonalize,
@@ -156,7 +162,7 @@ def dst(
         x,
         type,
         length_of(n),
-        (index(axis),),
+        (integer("axis", axis),),
         norm,
         workers,
         orthogonalize,
@@ -190,7 +196,7 @@ def idst(
         x,
         type,
         length_of(n),
-        (index(axis),),
+        (integer("axis", axis),),
         norm,
         workers,
         orthogonalize,
@@ -327,14 +333,15 @@ def _along_axes(
 ) -> Any:
     check_norm(norm)
     threads = threads_of(workers)
+    type_ = integer("type", type_)
     if type_ not in (1, 2, 3, 4):
         msg = f"type is {type_!r}; 1, 2, 3 and 4 are the types of cosine and sine transforms"
         raise ValueError(msg)
     operand = as_operand(x)
     points, chosen = lengths_and_axes(operand.shape, lengths, axes)
+    array = as_floating(operand)
     if not chosen:
         return operand
-    array = as_floating(operand)
     least = 2 if type_ == 1 and not is_sine else 1
     if min(points) < least:
         msg = f"the lengths are {points}; this transform needs at least {least} points"

@@ -2,51 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
 from gpumath._host.operation import StatefulOperation
 from gpumath._host.options import Logger
 from gpumath.bindings import core
-from gpumath.fft._key import execution_of_plan
+from gpumath.fft._key import execution_on
 from gpumath.fft._options import FFTOptions
 
-__all__ = ["FFTAttributes"]
+__all__ = ["Description", "FFTAttributes"]
+
+
+class Description(NamedTuple):
+    """What is known of a plan when it is gone."""
+
+    problem: core.FftProblem
+    device_id: int | None
+    device_ids: tuple[int, ...] | None
+    num_threads: int | None
+
+    @classmethod
+    def of(cls, plan: core.FftPlan) -> Description:
+        """Read all from a plan."""
+        return cls(plan.problem, plan.device_id, plan.device_ids, plan.num_threads)
 
 
 class FFTAttributes(StatefulOperation):
     """The properties of `FFT`. They cannot be set: an object is made for one transform.
 
-    The names are nvmath-python's. After `FFT.free`, those that need the plan raise
-    `InvalidFFTState`.
+    The names are nvmath-python's, and as there, all of them can be read after `FFT.free`.
     """
 
     _plan: core.FftPlan
+    _last: Description
+    """What the plan was; set when the object is freed."""
     _options: FFTOptions
     _operand: Any
 
-    def _live_plan(self) -> core.FftPlan:
-        self._check_not_freed()
-        return self._plan
+    def _description(self) -> Description:
+        return self._last if self._is_freed else Description.of(self._plan)
 
     @property
     def axes(self) -> tuple[int, ...]:
         """Axes of the transform, counted from the first one."""
-        return self._live_plan().axes
+        return self._description().problem.axes
 
     @property
     def device_id(self) -> int | Literal["cpu"]:
         """CUDA device that computes, the first one of several; or ``"cpu"``."""
-        device_id = self._live_plan().device_id
+        device_id = self._description().device_id
         return "cpu" if device_id is None else device_id
 
     @property
     def execution_options(self) -> ExecutionCPU | ExecutionCUDA:
         """Where the transform is computed, with its defaults filled in."""
-        plan = self._live_plan()
-        if plan.device_ids is not None:
-            return ExecutionCUDA(device_ids=plan.device_ids)
-        return execution_of_plan(plan)
+        known = self._description()
+        if known.device_ids is not None:
+            return ExecutionCUDA(device_ids=known.device_ids)
+        return execution_on(known.device_id, known.num_threads)
 
     @property
     def execution_space(self) -> Literal["cpu", "cuda"]:
@@ -56,7 +70,7 @@ class FFTAttributes(StatefulOperation):
     @property
     def fft_abstract_type(self) -> str:
         """Kind of the transform: ``"C2C"``, ``"R2C"`` or ``"C2R"``."""
-        return self._live_plan().kind
+        return self._description().problem.kind
 
     @property
     def inplace(self) -> bool:
@@ -81,12 +95,12 @@ class FFTAttributes(StatefulOperation):
     @property
     def operand_data_type(self) -> str:
         """Element type of the operand, such as ``"complex64"``."""
-        return self._live_plan().input_dtype
+        return self._description().problem.input_dtype
 
     @property
     def operand_dim(self) -> int:
         """Number of dimensions of the operand."""
-        return len(self._live_plan().input_shape)
+        return len(self._description().problem.input_shape)
 
     @property
     def options(self) -> FFTOptions:
@@ -101,4 +115,4 @@ class FFTAttributes(StatefulOperation):
     @property
     def result_data_type(self) -> str:
         """Element type of the result."""
-        return self._live_plan().output_dtype
+        return self._description().problem.output_dtype

@@ -11,7 +11,7 @@ from gpumath._host.operation import logged_execution
 from gpumath.bindings import core
 from gpumath.fft._device_callable import DeviceCallable, resolve_callback
 from gpumath.fft._errors import InvalidFFTState
-from gpumath.fft._fft_attributes import FFTAttributes
+from gpumath.fft._fft_attributes import Description, FFTAttributes
 from gpumath.fft._key import FFTKey, key_from_metadata, key_of_operand, key_of_plan
 from gpumath.fft._make_plan import has_same_strides, make_plan, plan_of_same_calls, set_up
 from gpumath.fft._options import (
@@ -380,4 +380,5 @@ class FFT(core.FftExecutor, FFTAttributes):
     def _drop(self) -> None:
         self._unprepare()
         self._operand = self._overwriting = None
+        self._last = Description.of(self._plan)
         del self._plan

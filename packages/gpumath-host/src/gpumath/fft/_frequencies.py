@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from gpumath._host.array_libraries import library_of
 from gpumath.bindings import core
+from gpumath.fft._scipy_arguments import integer
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
@@ -109,7 +109,8 @@ def _shift(x: Any, axes: int | Sequence[int] | None, *, forward: bool) -> Any:
     if axes is None:
         chosen = tuple(range(len(shape)))
     else:
-        chosen = tuple(map(index, axes)) if isinstance(axes, Iterable) else (index(axes),)
+        given = axes if isinstance(axes, Iterable) else (axes,)
+        chosen = tuple(integer("axes", axis) for axis in given)
     for axis in chosen:
         if not -len(shape) <= axis < len(shape):
             msg = f"axis {axis} is out of range for an array with {len(shape)} dimensions"

@@ -21,7 +21,7 @@ from gpumath.fft._options import FFTOptions
 
 __all__ = [
     "FFTKey",
-    "execution_of_plan",
+    "execution_on",
     "key_from_metadata",
     "key_of_operand",
     "key_of_plan",
@@ -71,14 +71,16 @@ class FFTKey(NamedTuple):
 
 def key_of_plan(plan: core.FftPlan, prolog: object, epilog: object) -> FFTKey:
     """Key of a plan's problem, with these callbacks instead of the plan's own."""
-    return _key(plan.problem, execution_of_plan(plan), prolog, epilog)
+    # Of several devices, the first one.
+    where = execution_on(plan.device_id, plan.num_threads)
+    return _key(plan.problem, where, prolog, epilog)
 
 
-def execution_of_plan(plan: core.FftPlan) -> ExecutionCPU | ExecutionCUDA:
-    """Say where a plan computes: of several devices, the first one."""
-    if plan.device_id is not None:
-        return ExecutionCUDA(device_id=plan.device_id)
-    return ExecutionCPU(num_threads=plan.num_threads)
+def execution_on(device_id: int | None, num_threads: int | None) -> ExecutionCPU | ExecutionCUDA:
+    """Return the execution of a plan with these attributes; None stands for the CPU."""
+    if device_id is not None:
+        return ExecutionCUDA(device_id=device_id)
+    return ExecutionCPU(num_threads=num_threads)
 
 
 def key_of_operand(

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
 from gpumath._host.options import Logger, OperationOptions
 from gpumath.bindings import core
+from gpumath.fft._scipy_arguments import check_choice
 
 __all__ = [
     "Direction",
@@ -65,9 +66,7 @@ def choose_direction(
 
 def check_norm(norm: object) -> None:
     """Raise ValueError unless it is one of the norms, or None."""
-    if norm not in (None, "backward", "ortho", "forward"):
-        msg = f"norm is {norm!r}; 'backward', 'ortho', 'forward' and None are allowed"
-        raise ValueError(msg)
+    check_choice("norm", norm, ("backward", "ortho", "forward", None))
 
 
 @dataclass

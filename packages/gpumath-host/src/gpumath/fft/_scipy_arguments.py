@@ -6,7 +6,26 @@ import os
 from collections.abc import Sequence
 from operator import index
 
-__all__ = ["integers", "length_of", "lengths_and_axes", "threads_of"]
+from numpy.exceptions import AxisError
+
+__all__ = ["check_choice", "integer", "integers", "length_of", "lengths_and_axes", "threads_of"]
+
+
+def check_choice(name: str, value: object, allowed: tuple[str | None, ...]) -> None:
+    """Raise ValueError unless an argument is one of the words, or None, that are allowed."""
+    # An array has no truth value when it is compared with a word.
+    if not (isinstance(value, str | None) and value in allowed):
+        msg = f"{name} is {value!r}; {', '.join(map(repr, allowed))} are allowed"
+        raise ValueError(msg)
+
+
+def integer(name: str, given: int) -> int:
+    """Return an argument as an int; TypeError names it if it is none."""
+    try:
+        return index(given)
+    except TypeError:
+        msg = f"{name} is {given!r}; an integer is needed"
+        raise TypeError(msg) from None
 
 
 def integers(name: str, given: Sequence[int] | int | None) -> tuple[int, ...] | None:
@@ -24,10 +43,11 @@ def length_of(n: int | None) -> tuple[int] | None:
     """Return the length along one axis, where -1 has no meaning, unlike in several lengths."""
     if n is None:
         return None
-    if index(n) < 1:
+    points = integer("n", n)
+    if points < 1:
         msg = f"n is {n}; at least one point is needed"
         raise ValueError(msg)
-    return (index(n),)
+    return (points,)
 
 
 def lengths_and_axes(
@@ -53,7 +73,8 @@ def lengths_and_axes(
     for axis in axes:
         if not -ndim <= axis < ndim:
             msg = f"axis {axis} is out of range for an operand with {ndim} dimensions"
-            raise ValueError(msg)
+            # IndexError and ValueError: SciPy raises one along one axis, the other along several.
+            raise AxisError(msg)
     chosen = tuple(axis % ndim for axis in axes)
     if len({*chosen}) < len(chosen):
         msg = f"the axes are {tuple(axes)}; each may be given once"
@@ -64,6 +85,9 @@ def lengths_and_axes(
         msg = f"{len(lengths)} lengths are given for {len(chosen)} axes; give one for each"
         raise ValueError(msg)
     points = tuple(shape[at] if n == -1 else n for n, at in zip(lengths, chosen, strict=True))
+    if any(n >= 2**63 for n in points):
+        msg = f"the lengths are {points}; so many elements are larger than the address space"
+        raise ValueError(msg)
     return points, chosen
 
 
@@ -71,7 +95,7 @@ def threads_of(workers: int | None) -> int | None:
     """Return the number of threads that SciPy's ``workers`` means; -1 is one for each core."""
     if workers is None:
         return None
-    workers = index(workers)
+    workers = integer("workers", workers)
     if workers > 0:
         return workers
     if workers == 0:

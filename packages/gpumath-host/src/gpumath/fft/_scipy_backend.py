@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,13 @@ from gpumath._host.execution import Execution, ExecutionCPU, resolve_execution
 from gpumath.bindings import core
 from gpumath.fft._dct import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from gpumath.fft._options import FFTDirection, Kind, Norm, check_norm
-from gpumath.fft._scipy_arguments import integers, length_of, lengths_and_axes, threads_of
+from gpumath.fft._scipy_arguments import (
+    integer,
+    integers,
+    length_of,
+    lengths_and_axes,
+    threads_of,
+)
 from gpumath.fft._transform import transform
 
 __all__ = ["ScipyBackend", "scipy_backend"]
@@ -140,6 +145,8 @@ class _Asked(NamedTuple):
     norm: Norm
     overwrite_x: bool
     workers: int | None
+    least_points: int
+    """Points of a C2R transform of one element: as in SciPy, none along one axis, which fails."""
 
 
 def _along_one(
@@ -153,7 +160,8 @@ def _along_one(
     plan: object = None,
 ) -> _Asked:
     _check_plan(plan)
-    return _Asked(x, length_of(n), (index(axis),), _norm(norm), overwrite_x, workers)
+    axes = (integer("axis", axis),)
+    return _Asked(x, length_of(n), axes, _norm(norm), overwrite_x, workers, 0)
 
 
 def _along_several(
@@ -167,7 +175,8 @@ def _along_several(
     plan: object = None,
 ) -> _Asked:
     _check_plan(plan)
-    return _Asked(x, integers("s", s), integers("axes", axes), _norm(norm), overwrite_x, workers)
+    lengths, chosen = integers("s", s), integers("axes", axes)
+    return _Asked(x, lengths, chosen, _norm(norm), overwrite_x, workers, 1)
 
 
 def _along_two(
@@ -220,6 +229,8 @@ def _transformed(
         raise ValueError(msg)
     if asked.lengths is None:
         lengths = _natural_lengths(kind, shape, axes)
+        if kind == "C2R":
+            lengths = (*lengths[:-1], max(lengths[-1], asked.least_points))
     if min(lengths) < 1:
         msg = f"the lengths along the axes {axes} are {lengths}; at least one point is needed"
         raise ValueError(msg)

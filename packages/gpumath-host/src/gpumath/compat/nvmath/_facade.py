@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 __all__ = ["VERSION", "attribute", "install", "set_observer", "uninstall"]
@@ -175,6 +175,19 @@ class _Facade(ModuleType):
         return sorted({*super().__dir__(), *_public_names(self._path)})
 
 
+def _import_system() -> list[str]:
+    """Return the functions of the import system that called a finder, the innermost first.
+
+    A finder is not told whether a module is imported or only looked for.
+    """
+    names: list[str] = []
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return names
+
+
 class _Finder(MetaPathFinder, Loader):
     """Finds nvmath's modules for the import system, under their own name or under this package."""
 
@@ -199,9 +212,14 @@ class _Finder(MetaPathFinder, Loader):
         area, _, name = whole.rpartition(".")
         if whole in _NAMES or hasattr(_target_of(area), name):
             return None  # an attribute, which `from nvmath import name` finds after this
+        callers = _import_system()
+        if "_handle_fromlist" in callers:  # `from nvmath import name`, which missed the attribute
+            # An error with the name of what is imported would be dropped there for another one.
+            raise ModuleNotFoundError(_missing(whole), name=fullname.rpartition(".")[0])
         _observe(whole, None)
-        # Without the module's name, or else `from nvmath import name` would not show the message.
-        raise ModuleNotFoundError(_missing(whole))
+        if "_find_and_load" in callers:
+            raise ModuleNotFoundError(_missing(whole), name=fullname)
+        return None  # importlib.util.find_spec only asks whether there is such a module
 
     def _spec(self, fullname: str) -> ModuleSpec:
         return ModuleSpec(fullname, self, is_package=True)
@@ -211,6 +229,7 @@ class _Finder(MetaPathFinder, Loader):
         path = spec.name.removeprefix(self.prefix).removeprefix(".")
         module = _Facade(spec.name, f"The module nvmath.{path}, answered by gpumath.")
         module._path = path
+        module.__file__ = getattr(_target_of(path) or sys.modules[_HERE], "__file__", None)
         if not path:
             vars(module).update(__version__=VERSION, __doc__="nvmath, answered by gpumath.")
         return module

@@ -34,6 +34,7 @@ class Report:
     def __init__(self) -> None:
         self._calls: dict[str, _Calls] = {}
         self._missing: dict[str, int] = {}
+        self._served: dict[int, tuple[Any, Any]] = {}  # gpumath's own, too, so that it stays there
         self._lock = threading.Lock()
         self._thread = threading.local()
 
@@ -45,34 +46,43 @@ class Report:
             return None
         if name.startswith("nvmath.device."):
             return value  # kernels are compiled from these very objects
+        # One object stays one object, whatever the names under which it is served.
+        return self._served.setdefault(id(value), (value, self._counted(name, value)))[1]
+
+    def _counted(self, name: str, value: Any) -> Any:
         if inspect.isclass(value):
             return self._counting_class(name, value) if _has_phases(value) else value
         if not callable(value):
             return value
-        module = getattr(value, "__module__", None) or name.rpartition(".")[0]
-        own = getattr(value, "__name__", name.rpartition(".")[2])
-        counted = self._counting(name, f"{_public(module)}.{own}", value)
-        # Pickles name a function by these, and another process finds it there, not counted.
-        counted.__module__, _, counted.__qualname__ = name.rpartition(".")
-        return counted
+        module, _, own = name.rpartition(".")
+        served_by = getattr(value, "__module__", None) or module
+        served_by = f"{_public(served_by)}.{getattr(value, '__name__', own)}"
+        return self._counting(module, own, served_by, value)
 
     def _counting_class(self, name: str, value: type) -> type:
         """Return a subclass whose constructor and public methods are counted."""
-        own = f"{_public(value.__module__)}.{value.__name__}"
-        methods: dict[str, Any] = {"__doc__": value.__doc__, "__module__": value.__module__}
+        module, _, own = name.rpartition(".")
+        served_by = f"{_public(value.__module__)}.{value.__name__}"
+        methods: dict[str, Any] = {
+            "__doc__": value.__doc__,
+            "__module__": module,
+            "__qualname__": own,
+        }
         for member in ("__init__", *(one for one in dir(value) if not one.startswith("_"))):
             found = inspect.getattr_static(value, member)
-            names = (name, own) if member == "__init__" else (f"{name}.{member}", f"{own}.{member}")
+            suffix = "" if member == "__init__" else f".{member}"
+            names = module, f"{own}{suffix}", f"{served_by}{suffix}"
             if isinstance(found, staticmethod):
                 methods[member] = staticmethod(self._counting(*names, found.__func__))
             elif callable(found):
                 methods[member] = self._counting(*names, found)
-        return type(value)(value.__name__, (value,), methods)
+        return type(value)(own, (value,), methods)
 
     def _counting(
-        self, name: str, served_by: str, function: Callable[..., Any]
+        self, module: str, own: str, served_by: str, function: Callable[..., Any]
     ) -> Callable[..., Any]:
-        calls = self._calls.setdefault(name, _Calls(served_by))
+        """Return a function that counts the calls of ``own``, a name in nvmath's ``module``."""
+        calls = self._calls.setdefault(f"{module}.{own}", _Calls(served_by))
 
         @functools.wraps(function)
         def counted(*arguments: Any, **keywords: Any) -> Any:
@@ -89,6 +99,8 @@ class Report:
                     calls.count += 1
                     calls.seconds += elapsed
 
+        # Pickles name a function by these, and another process finds it there, not counted.
+        counted.__module__, counted.__qualname__ = module, own
         return counted
 
     def __str__(self) -> str:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import atexit
 import io
 import os
-import runpy
 import sys
 from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import find_spec
 from types import CodeType, ModuleType, TracebackType
+from typing import Any, NamedTuple
 
 from gpumath.compat.nvmath import _facade
 from gpumath.compat.nvmath._facade import install
 
-__all__ = ["PROGRAM", "code_of", "install", "main"]
+__all__ = ["PROGRAM", "Program", "install", "load", "main"]
 
 PROGRAM = "GPUMATH_COMPAT_PROGRAM"
 """The environment variable that tells spawned processes which program they belong to."""
-_SPAWNED = "gpumath.compat.nvmath._spawned"
+_MODULE = "module:"  # an absolute path begins otherwise
 
 _USAGE = """\
 usage: python -m gpumath.compat.nvmath [--report] (program.py | -m module) [arguments]
@@ -29,6 +30,31 @@ Run an unmodified program, with `import nvmath` answered by gpumath.
   --report               when it ends, say on the error output which calls were served by what,
                          how often, and how long they took
 """
+
+
+class _Spec(ModuleSpec):
+    """The ``__spec__`` of a program in ``__main__``.
+
+    multiprocessing imports what it names in the processes that it spawns. Relative imports ask for
+    the parent, which is the program's own.
+    """
+
+    def __init__(self, loader: Any, origin: str | None, parent: str) -> None:
+        super().__init__("gpumath.compat.nvmath._spawned", loader, origin=origin)
+        self._parent = parent
+
+    @property
+    def parent(self) -> str:
+        return self._parent
+
+
+class Program(NamedTuple):
+    """A program, and what its module knows about itself."""
+
+    code: CodeType
+    names: dict[str, Any]
+    is_package: bool
+    """Whether it is the main module of a package."""
 
 
 def main(arguments: list[str]) -> int:
@@ -78,40 +104,78 @@ def _show(report: object) -> None:
 
 
 def _run_module(name: str, arguments: list[str]) -> None:
-    sys.argv = [sys.argv[0], *arguments]  # run_module puts the module's file in front
-    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    program = load(f"{_MODULE}{name}")
+    _run(program, f"{_MODULE}{name}", [program.names["__file__"], *arguments])
 
 
 def _run_file(file: str, arguments: list[str]) -> None:
-    """Run a file in the real ``__main__``, where pickles and threads look for its names."""
     path = os.path.abspath(file)
     try:
-        code = code_of(path)
+        program = load(path)
     except OSError as error:
         sys.stderr.write(f"python: can't open file {file!r}: {error.strerror}\n")
         raise SystemExit(2) from None
-    sys.argv = [file, *arguments]
-    os.environ[PROGRAM] = path
     if not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.realpath(path))
+    _run(program, path, [file, *arguments])
+
+
+def _run(program: Program, described: str, arguments: list[str]) -> None:
+    """Run a program in the real ``__main__``, where pickles and threads look for its names."""
+    sys.argv = arguments
+    os.environ[PROGRAM] = described
     module = ModuleType("__main__")
-    module.__file__ = path
-    module.__loader__ = SourceFileLoader("__main__", path)
-    # Nobody but multiprocessing asks: it imports this in the processes that it spawns.
-    module.__spec__ = ModuleSpec(_SPAWNED, None)
-    vars(module)["__builtins__"] = __builtins__
+    vars(module).update(program.names, __builtins__=__builtins__)
     sys.modules["__main__"] = module
-    exec(code, vars(module))
+    exec(program.code, vars(module))
 
 
-def code_of(path: str) -> CodeType:
-    """Compile the program in a file, whose absolute path tracebacks name."""
-    with io.open_code(path) as opened:
-        return compile(opened.read(), path, "exec", dont_inherit=True)
+def load(described: str) -> Program:
+    """Return the program that is described: a path, or ``module:`` and a name."""
+    if described.startswith(_MODULE):
+        return _load_module(described.removeprefix(_MODULE))
+    with io.open_code(described) as opened:
+        # Tracebacks name the absolute path.
+        code = compile(opened.read(), described, "exec", dont_inherit=True)
+    return _program(code, described, SourceFileLoader("__main__", described), None)
+
+
+def _load_module(name: str) -> Program:
+    """Find a module, or ``__main__`` in a package, as the interpreter's option -m does."""
+    spec = _spec_of(name)
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    if is_package:
+        spec = _spec_of(f"{name}.__main__")
+    code = None if spec is None else getattr(spec.loader, "get_code", lambda _: None)(spec.name)
+    if spec is None or code is None:
+        lacks = f"{name} has no module __main__" if is_package else f"no Python module {name}"
+        sys.stderr.write(f"python: {lacks}\n")
+        raise SystemExit(1)
+    return _program(code, spec.origin, spec.loader, spec.parent, is_package)
+
+
+def _spec_of(name: str) -> ModuleSpec | None:
+    try:
+        return find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            return None
+        raise  # a package on the way to the module has not found what it imports itself
+
+
+def _program(
+    code: CodeType, path: str | None, loader: Any, package: str | None, is_package: bool = False
+) -> Program:
+    names = {
+        "__file__": path,
+        "__loader__": loader,
+        "__package__": package,
+        "__spec__": _Spec(loader, path, package or ""),
+    }
+    return Program(code, names, is_package)
 
 
 def _of_program(traceback: TracebackType | None) -> TracebackType | None:
-    own = {__file__, runpy.__file__, "<frozen runpy>"}
-    while traceback is not None and traceback.tb_frame.f_code.co_filename in own:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         traceback = traceback.tb_next
     return traceback

@@ -6,9 +6,12 @@ multiprocessing imports what the parent's main module says that it is, under the
 
 import os
 
-from gpumath.compat.nvmath._runner import PROGRAM, code_of, install
+from gpumath.compat.nvmath._runner import PROGRAM, install, load
 
 if __name__ == "__mp_main__":
     install()
-    __file__ = os.environ[PROGRAM]
-    exec(code_of(__file__), globals())
+    program = load(os.environ[PROGRAM])
+    # Nor does multiprocessing itself import the main module of a package again.
+    if not program.is_package:
+        globals().update(program.names)
+        exec(program.code, globals())
