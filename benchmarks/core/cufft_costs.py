@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from gpumath.bench import _report
 from gpumath.bindings import core, cufft, driver
 
