@@ -15,7 +15,8 @@ def check_choice(name: str, value: object, allowed: tuple[str | None, ...]) -> N
     """Raise ValueError unless an argument is one of the words, or None, that are allowed."""
     # An array has no truth value when it is compared with a word.
     if not (isinstance(value, str | None) and value in allowed):
-        msg = f"{name} is {value!r}; {', '.join(map(repr, allowed))} are allowed"
+        *others, last = map(repr, allowed)
+        msg = f"{name} is {value!r}; {', '.join(others)} and {last} are allowed"
         raise ValueError(msg)
 
 
