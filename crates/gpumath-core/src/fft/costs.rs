@@ -5,7 +5,8 @@
 //! multiprocessors, a copy takes longer, and a transform that uses the memory badly does not. So
 //! there are tables of several GPUs. `benchmarks/core/cufft_costs.py` measures and writes one.
 
-use std::cmp::Ordering;
+use std::cmp;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::callback::largest_factor_is_at_most;
 use super::measured_costs::TABLES;
@@ -19,6 +20,10 @@ const LAUNCH_COST: f64 = 8e6;
 
 /// Bytes that the memory moves at least for one element.
 const SECTOR: i64 = 32;
+
+/// Which table each device goes by, counted from 1; 0 where no plan asked before. The driver may
+/// take a millisecond to say how fast a clock is, which is longer than a plan takes.
+static CHOSEN: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 
 /// What steps cost on one GPU.
 #[derive(Debug)]
@@ -67,16 +72,24 @@ impl CostTable {
     /// Returns the table of the GPU that is most like a device; of the first one without a device
     /// that can be asked.
     pub(super) fn of_device(device: Option<i32>) -> &'static Self {
+        let chosen = device.and_then(|device| CHOSEN.get(usize::try_from(device).ok()?));
+        let number = chosen.map_or(0, |chosen| chosen.load(Ordering::Relaxed));
+        if let Some(&table) = number.checked_sub(1).and_then(|index| TABLES.get(index)) {
+            return table;
+        }
         let found = device.and_then(|device| Device::new(device).ok()?.bytes_per_cycle().ok());
-        Self::nearest(found.unwrap_or(TABLES[0].bytes_per_cycle))
+        let index = found.map_or(0, Self::nearest);
+        if let (Some(chosen), Some(_)) = (chosen, found) {
+            chosen.store(index + 1, Ordering::Relaxed);
+        }
+        TABLES[index]
     }
 
-    pub(super) fn nearest(bytes_per_cycle: f64) -> &'static Self {
-        let difference = |table: &Self| (table.bytes_per_cycle / bytes_per_cycle).ln().abs();
-        TABLES
-            .into_iter()
-            .min_by(|a, b| difference(a).total_cmp(&difference(b)))
-            .unwrap_or(TABLES[0])
+    /// Returns the index of the table of the GPU that is most like one with so fast a memory.
+    pub(super) fn nearest(bytes_per_cycle: f64) -> usize {
+        let difference =
+            |index: &usize| (TABLES[*index].bytes_per_cycle / bytes_per_cycle).ln().abs();
+        (0..TABLES.len()).min_by(|a, b| difference(a).total_cmp(&difference(b))).unwrap_or(0)
     }
 
     /// Returns the cost of a call of cuFFT.
@@ -112,7 +125,7 @@ impl CostTable {
             .iter()
             .filter(|row| row.kind == pass.kind && row.rank == pass.extents.len())
             .map(|row| (distance(row), f64::from(row.costs[column])))
-            .min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal))
+            .min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(cmp::Ordering::Equal))
             .map_or(1.0, |(_, cost)| cost);
         LAUNCH_COST
             + cost * (bytes(&pass.input, input, sides[0]) + bytes(&pass.output, output, sides[1]))

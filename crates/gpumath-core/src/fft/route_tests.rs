@@ -381,7 +381,7 @@ fn long_columns_are_copied_only_where_the_memory_is_fast() {
 
 #[test]
 fn costs_are_those_of_the_gpu_that_is_most_like_the_device() {
-    let of = |bytes| CostTable::nearest(bytes).bytes_per_cycle;
+    let of = |bytes| TABLES[CostTable::nearest(bytes)].bytes_per_cycle;
     let [fast, slow] = TABLES.map(|table| table.bytes_per_cycle);
     for (given, expected) in [(2.4, slow), (slow, slow), (15.0, slow), (16.0, fast), (30.0, fast)] {
         assert_eq!(of(given).to_bits(), expected.to_bits(), "{given} bytes in a cycle");
