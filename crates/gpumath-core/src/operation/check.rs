@@ -55,8 +55,8 @@ impl<O: Operation> Plan<O> {
     /// Checks inputs before an execution.
     fn check_inputs(&self, inputs: &[impl Deref<Target = TensorView>]) -> Result<()> {
         let problem = self.problem();
-        let names: SmallVec<[&str; 4]> = problem.inputs().map(|spec| spec.name).collect();
-        if inputs.len() != names.len() {
+        if inputs.len() != problem.inputs().count() {
+            let names: Vec<&str> = problem.inputs().map(|spec| spec.name).collect();
             return Err(Error::InvalidValue(format!(
                 "{} operands are given, but the plan is for {}: {}; give all of them",
                 inputs.len(),

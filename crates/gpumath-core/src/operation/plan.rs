@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::plan_cache;
-use super::{Call, Engine, Execution, Operation, Problem, Request};
+use super::{Call, Engine, Execution, OperandSpec, Operation, Problem, Request};
 use crate::device::{ContextGuard, drop_released, keep_with_graph};
 use crate::error::{Error, Result};
 use crate::memory;
@@ -84,13 +84,11 @@ impl<O: Operation> Plan<O> {
     #[must_use]
     pub fn accepts(&self, inputs: &[&TensorView]) -> bool {
         let location = self.execution.location();
-        let fits = |index: usize, view: &TensorView| {
-            let spec = self.problem.input(index);
-            spec.is_some_and(|spec| spec.matches(view))
-                && self.problem.fits_input(index, view, location)
+        let fits = |(index, (spec, view)): (usize, (OperandSpec<'_>, &&TensorView))| {
+            spec.matches(view) && self.problem.fits_input(index, view, location)
         };
-        self.problem.input(inputs.len()).is_none()
-            && inputs.iter().enumerate().all(|(index, view)| fits(index, view))
+        inputs.len() == self.problem.inputs().count()
+            && self.problem.inputs().zip(inputs).enumerate().all(fits)
     }
 
     /// What is computed, and where: all that a plan depends on.

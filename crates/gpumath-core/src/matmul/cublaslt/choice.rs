@@ -1,6 +1,7 @@
 //! Which of cuBLASLt's algorithms is the first one, where its own choice was measured to be slow.
 //!
-//! The rules are those of a grid of products on an H200: `benchmarks/host/matmul_grid.py`.
+//! The rules are those of products on an H200 and an H100, on a grid and between its points:
+//! `benchmarks/host/matmul_grid.py`.
 
 use std::ops::RangeInclusive;
 

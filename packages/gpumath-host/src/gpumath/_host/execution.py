@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from gpumath._host.arguments import checked_integer
 from gpumath._host.fields import from_fields
-from gpumath._host.numbers import checked_integer
 
 __all__ = ["Execution", "ExecutionCPU", "ExecutionCUDA", "resolve_execution"]
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from gpumath._host.arguments import check_choice
 from gpumath._host.array_libraries import library_of
 from gpumath._host.conversions import (
     as_operand,
@@ -39,7 +40,7 @@ from gpumath.fft._convolution_fft import (
     transforms_cost,
     transforms_cost_on_gpu,
 )
-from gpumath.fft._scipy_arguments import check_choice, integers, lengths_and_axes
+from gpumath.fft._scipy_arguments import integers, lengths_and_axes
 
 __all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
 

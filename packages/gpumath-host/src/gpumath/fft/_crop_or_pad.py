@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from operator import index, le
 from typing import Any
 
+from gpumath._host.arguments import integer
 from gpumath._host.stream import refuse_capture
 from gpumath.bindings import core
-from gpumath.fft._scipy_arguments import integer
 
 __all__ = ["lengths_of", "listed", "resized"]
 

@@ -10,13 +10,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from gpumath._host.arguments import integer
 from gpumath._host.conversions import as_floating, as_operand, dtype_of, empty
 from gpumath._host.execution import Execution, ExecutionCPU
 from gpumath.bindings import core
 from gpumath.fft._crop_or_pad import resized
 from gpumath.fft._options import FFTDirection, Kind, Norm, check_norm
 from gpumath.fft._scipy_arguments import (
-    integer,
     integers,
     length_of,
     lengths_and_axes,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpumath._host.arguments import integer
 from gpumath._host.array_libraries import library_of
 from gpumath.bindings import core
-from gpumath.fft._scipy_arguments import integer
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 

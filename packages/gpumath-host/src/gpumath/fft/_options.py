@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
+from gpumath._host.arguments import check_choice
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
 from gpumath._host.options import Logger, OperationOptions
 from gpumath.bindings import core
-from gpumath.fft._scipy_arguments import check_choice
 
 __all__ = [
     "Direction",

@@ -8,25 +8,9 @@ from operator import index
 
 from numpy.exceptions import AxisError
 
-__all__ = ["check_choice", "integer", "integers", "length_of", "lengths_and_axes", "threads_of"]
+from gpumath._host.arguments import integer
 
-
-def check_choice(name: str, value: object, allowed: tuple[str | None, ...]) -> None:
-    """Raise ValueError unless an argument is one of the words, or None, that are allowed."""
-    # An array has no truth value when it is compared with a word.
-    if not (isinstance(value, str | None) and value in allowed):
-        *others, last = map(repr, allowed)
-        msg = f"{name} is {value!r}; {', '.join(others)} and {last} are allowed"
-        raise ValueError(msg)
-
-
-def integer(name: str, given: int) -> int:
-    """Return an argument as an int; TypeError names it if it is none."""
-    try:
-        return index(given)
-    except TypeError:
-        msg = f"{name} is {given!r}; an integer is needed"
-        raise TypeError(msg) from None
+__all__ = ["integers", "length_of", "lengths_and_axes", "threads_of"]
 
 
 def integers(name: str, given: Sequence[int] | int | None) -> tuple[int, ...] | None:

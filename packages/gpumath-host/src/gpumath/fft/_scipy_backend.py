@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpumath._host.arguments import integer
 from gpumath._host.conversions import as_array, as_complex, as_floating, conjugated, dtype_of
 from gpumath._host.execution import Execution, ExecutionCPU, resolve_execution
 from gpumath.bindings import core
 from gpumath.fft._dct import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from gpumath.fft._options import FFTDirection, Kind, Norm, check_norm
 from gpumath.fft._scipy_arguments import (
-    integer,
     integers,
     length_of,
     lengths_and_axes,

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from gpumath._host.arguments import checked_factor
 from gpumath._host.execution import Execution, ExecutionCPU, resolve_execution
-from gpumath._host.numbers import checked_factor
 from gpumath._host.operation import logged_execution, logger_of, warn_of_ignored
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gpumath._host.arguments import checked_factor
 from gpumath._host.execution import ExecutionCPU, ExecutionCUDA
 from gpumath._host.memory_limit import check_memory_limit
-from gpumath._host.numbers import checked_factor
 from gpumath._host.operation import execution_choices
 from gpumath._host.options import Logger
 from gpumath.bindings import core

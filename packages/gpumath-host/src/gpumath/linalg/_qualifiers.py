@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from gpumath._host.numbers import checked_flag, checked_integer
+from gpumath._host.arguments import checked_flag, checked_integer
 
 if TYPE_CHECKING:
     from gpumath.bindings.cublas import DiagType, FillMode

@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from gpumath._host.numbers import checked_flag, checked_integer
+from gpumath._host.arguments import checked_flag, checked_integer
 from gpumath.bindings import cublasLt
 
 __all__ = ["Algorithm", "AlgorithmCapabilities", "algorithm_from"]

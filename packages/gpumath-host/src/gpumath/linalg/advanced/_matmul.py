@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any
 
-from gpumath._host.numbers import checked_factor, checked_integer
+from gpumath._host.arguments import checked_factor, checked_integer
 from gpumath.bindings import core
 from gpumath.linalg.advanced import tuning
 from gpumath.linalg.advanced._algorithm import Algorithm
@@ -122,7 +123,7 @@ def matmul(
     """
     if alpha is not None or beta is not None:
         alpha, beta = checked_factor("alpha", alpha), checked_factor("beta", beta)
-    if epilog is not None:
+    if epilog is not None and not isinstance(epilog, IntEnum):
         epilog = checked_integer("epilog", epilog)
     if (
         options is None

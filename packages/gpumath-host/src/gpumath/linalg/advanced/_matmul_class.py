@@ -9,8 +9,8 @@ from dataclasses import replace
 from operator import index
 from typing import Any
 
+from gpumath._host.arguments import checked_integer
 from gpumath._host.array_libraries import library_of
-from gpumath._host.numbers import checked_integer
 from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._errors import InvalidMatmulState

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gpumath._host.arguments import checked_factor
 from gpumath._host.array_libraries import ArrayLibrary, library_of
-from gpumath._host.numbers import checked_factor
 from gpumath.bindings import core
 from gpumath.linalg.advanced._options import MatmulOptions, MatmulQuantizationScales
 from gpumath.linalg.advanced._types import matrix_qualifiers_dtype

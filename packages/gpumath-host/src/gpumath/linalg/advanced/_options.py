@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeVar
 
+from gpumath._host.arguments import checked_flag, checked_integer
 from gpumath._host.fields import from_fields
 from gpumath._host.memory_managers import BaseCUDAMemoryManager, BaseCUDAMemoryManagerAsync
-from gpumath._host.numbers import checked_flag, checked_integer
 from gpumath._host.options import Logger, OperationOptions
 from gpumath.linalg.advanced._types import dtype_name
 

@@ -1,4 +1,4 @@
-"""Numbers among users' arguments: nothing is rounded, cut off or taken for something else."""
+"""Users' arguments: nothing is rounded, cut off or taken for something else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_factor", "checked_flag", "checked_integer"]
+__all__ = ["check_choice", "checked_factor", "checked_flag", "checked_integer", "integer"]
 
 
 def checked_integer(
@@ -60,3 +60,21 @@ def checked_factor(name: str, value: Any) -> Any:
         msg = f"{name} is a masked element of NumPy; give a number"
         raise TypeError(msg)
     return value
+
+
+def check_choice(name: str, value: object, allowed: tuple[str | None, ...]) -> None:
+    """Raise ValueError unless an argument is one of the words, or None, that are allowed."""
+    # An array has no truth value when it is compared with a word.
+    if not (isinstance(value, str | None) and value in allowed):
+        *others, last = map(repr, allowed)
+        msg = f"{name} is {value!r}; {', '.join(others)} and {last} are allowed"
+        raise ValueError(msg)
+
+
+def integer(name: str, given: int) -> int:
+    """Return an argument as an int; TypeError names it if it is none."""
+    try:
+        return index(given)
+    except TypeError:
+        msg = f"{name} is {given!r}; an integer is needed"
+        raise TypeError(msg) from None
