@@ -77,7 +77,7 @@ impl ProductCall {
 
     /// Likewise, for a matrix and a vector. Long sums are shared among few threads along columns.
     fn is_vector_faster(&self) -> bool {
-        let Arguments { tiles, rows, depth, .. } = self.arguments;
+        let Arguments { tiles, rows, depth, is_packed, .. } = self.arguments;
         let results = self.results();
         let elements = results.saturating_mul(depth);
         let are_few_rows = tiles <= MANY_BLOCKS;
@@ -85,7 +85,10 @@ impl ProductCall {
             (Way::Rows, DType::Int8) => elements <= 1 << 23,
             (Way::Rows, DType::Float16) => are_few_rows && depth >= 4 * results,
             (Way::Rows, DType::BFloat16) => {
-                results == 1 && depth <= 4096 || depth > 64 * rows && depth <= 512 * results
+                // Elements of a vector with gaps are loaded one by one, for each result again.
+                let is_loaded_fast = is_packed[1] != 0 || results <= 64;
+                results == 1 && depth <= 4096
+                    || is_loaded_fast && depth > 64 * rows && depth <= 512 * results
             }
             (Way::Rows, DType::Complex64) => are_few_rows && depth >= 16,
             // cuBLASLt shares the longest sums of a few results among more blocks.
@@ -147,7 +150,12 @@ impl ProductCall {
             Way::Small if is_plain && is_batch && tiles <= MANY_BLOCKS / 2 => true,
             Way::Small => {
                 let most = if is_wide { MANY_BLOCKS } else { 2 * MANY_BLOCKS };
-                tiles <= most && depth <= if is_half { 256 } else { 512 }
+                let longest = match self.dtype {
+                    DType::Complex128 => 192,
+                    _ if is_half => 256,
+                    _ => 512,
+                };
+                tiles <= most && depth <= longest
             }
             Way::Thin if is_int8 => {
                 // There are kernels of cuBLASLt for two orders of the factors. Those for factors

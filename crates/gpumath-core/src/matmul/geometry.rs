@@ -167,17 +167,17 @@ impl Geometry {
         self.are_scaled_vectors(a) || is_for_cublas && self.have_one_matrix()
     }
 
-    /// Whether vectors without gaps between their elements are multiplied by one matrix, and it is
-    /// not much work.
+    /// Whether vectors are multiplied by one matrix, and it is not much work. Kernels for vectors
+    /// take them with gaps between their elements, too, so that vectors which take turns in memory
+    /// need no copy.
     fn have_one_matrix(&self) -> bool {
         let [dim] = self.batch.iter().as_slice() else { return false };
         let is_one = |matrix: Matrix| dim.strides[matrix as usize] == 0;
-        let are_packed =
-            (self.columns == 1 && is_one(Matrix::A) && self.strides(Matrix::B)[0] == 1)
-                || (self.rows == 1 && is_one(Matrix::B) && self.strides(Matrix::A)[1] == 1);
+        let are_vectors =
+            self.columns == 1 && is_one(Matrix::A) || self.rows == 1 && is_one(Matrix::B);
         let results = (self.rows * self.columns).saturating_mul(dim.extent);
         let work = results.saturating_mul(self.depth);
-        are_packed && self.depth > 1 && results <= VECTOR_RESULTS && work <= VECTOR_WORK
+        are_vectors && self.depth > 1 && results <= VECTOR_RESULTS && work <= VECTOR_WORK
     }
 
     /// The distances between rows and between columns of a matrix.

@@ -237,8 +237,11 @@ fn a_batch_with_one_factor_for_all_is_one_product() {
     let vectors = |count: i64| of((&[count, 1, 4], &[8, 7, 1]), (&[4, 6], &[1, 4]));
     assert_eq!(vectors(3000), (1, 1, 6, 3000, 0));
     assert_eq!(vectors(2000), (2000, 1, 6, 1, 0));
-    let with_gaps = of((&[10, 1, 4], &[8, 8, 2]), (&[4, 6], &[1, 4]));
-    assert_eq!((with_gaps.0, with_gaps.3), (1, 10));
+    // Neither are those with gaps between their elements, or that take turns in memory.
+    for strides in [[8, 8, 2], [1, 1, 10]] {
+        let with_gaps = of((&[10, 1, 4], &strides), (&[4, 6], &[1, 4]));
+        assert_eq!(with_gaps, (10, 1, 6, 1, 0));
+    }
     let gaps = of((&[5, 3, 4], &[13, 4, 1]), (&[4, 6], &[6, 1]));
     assert_eq!(gaps, (5, 1, 6, 3, 0));
 }
