@@ -182,7 +182,7 @@ def _calls(plan: core.FftPlan) -> list[tuple[Any, ...]]:
             *(one.input_embed, one.input_stride, one.input_distance),
             *(one.output_embed, one.output_stride, one.output_distance),
         )
-        for one in problem.passes()
+        for one in problem.passes(device_id=plan.device_id)
     ]
 
 
