@@ -112,7 +112,7 @@ def peer_call(library: str, x: Any) -> Callable[[], object]:
 
 
 def planned(x: Any, **options: Any) -> fft.FFT:
-    transform = fft.FFT(x, axes=[1], options=options)
+    transform = fft.FFT(x, axes=[1], options=options or None)
     transform.plan()
     return transform
 

@@ -306,9 +306,9 @@ def test_algorithms_are_saved_and_loaded() -> None:
     told: list[advanced.Matmul] = []
 
     class Product(advanced.Matmul):
-        def _unprepare(self) -> None:
+        def _note_new_settings(self) -> None:
             told.append(self)
-            super()._unprepare()
+            super()._note_new_settings()
 
     products = [Product(A, B) for _ in range(2)]
     for wrong, match in ((3, "algorithms is a int; a sequence"), ([3], "algorithm is a int")):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gpumath.bindings import cublasLt
 from gpumath.linalg import advanced
 from tests.helpers.epilogs import EPILOGS, bits, epilog_reference
 
@@ -305,6 +307,39 @@ def test_algorithms_and_autotuning() -> None:
         if loaded.capabilities.cta_swizzling_support:
             loaded.cta_swizzling = not loaded.cta_swizzling
         check(product.execute(), expected, size, BOUNDS["bfloat16"])
+
+
+@pytest.mark.parametrize("is_logged", [False, True])
+@pytest.mark.parametrize("others", [{}, {"alpha": 1.0}])
+@pytest.mark.parametrize("name", ["reset_operands", "reset_operands_unchecked"])
+def test_other_operands_leave_the_algorithm_as_it_is(
+    name: str, others: dict[str, Any], is_logged: bool
+) -> None:
+    logger = logging.getLogger("gpumath.test.algorithm")
+    logger.setLevel(logging.INFO if is_logged else logging.CRITICAL)
+    b = values((256, 384), "bfloat16")
+
+    def check_with_another(product: advanced.Matmul, algorithm: advanced.Algorithm) -> None:
+        a = values((512, 256), "bfloat16")
+        getattr(product, name)(a=a, **others)
+        expected, size = wide(a) @ wide(b), np.abs(wide(a)) @ np.abs(wide(b))
+        check(product.execute(), expected, size, BOUNDS["bfloat16"])
+        assert product.algorithms == [algorithm]
+        assert product._plan.algorithms[0][0] == algorithm._bytes()
+
+    with advanced.Matmul(values((512, 256), "bfloat16"), b, options={"logger": logger}) as product:
+        found = product.plan(preferences={"limit": 8})
+        found = [each for each in found if not (each.is_own_kernel or each.is_by_cublas)]
+        # Planning would find another one first.
+        chosen = found[-1]
+        product.plan(algorithms=[chosen])
+        check_with_another(product, chosen)
+        if chosen.capabilities.cta_swizzling_support:
+            chosen.cta_swizzling = not chosen.cta_swizzling
+        check_with_another(product, chosen)
+        chosen.split_k = 999
+        with pytest.raises((ValueError, cublasLt.cuBLASLtError), match="not for this product"):
+            check_with_another(product, chosen)
 
 
 def test_backward_of_an_epilog() -> None:

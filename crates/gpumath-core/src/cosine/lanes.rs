@@ -44,7 +44,9 @@ impl<T: Scalar> LanePlan<T> {
             _ => points,
         };
         let is_by_halves = length < points;
-        let lanes = if is_by_halves { count } else { count.div_ceil(2) };
+        // Of type IV, even lengths have one line in each lane. The steps of odd lengths take pairs
+        // of lines so long that lanes of which half are empty take less time.
+        let lanes = if kind == 4 { count } else { count.div_ceil(2) };
         let fft = LaneFft::with_more_primes(length, lanes)?;
         let turns = Turns::new(kind, points, is_sine);
         Some(Self { kind, is_sine, points, is_by_halves, fft, turns })
@@ -59,7 +61,9 @@ impl<T: Scalar> LanePlan<T> {
         // Pairs of lines in single precision meet these factors in lanes too, but for eighths.
         let is_left = size_of::<T>() == size_of::<f64>() || !self.turns.eighths.is_empty();
         let is_awkward = length < 32 || largest_prime_factor(length) > 7 || (is_slow && is_left);
-        !lines.are_slices() || (is_awkward && lines.fills(self.lines_at_once()))
+        let most_empty = if self.turns.eighths.is_empty() { 0.25 } else { 0.5 };
+        !lines.are_slices()
+            || (is_awkward && lines.share_of_empty(self.lines_at_once()) <= most_empty)
     }
 
     /// Returns the number of lines that are transformed at once.

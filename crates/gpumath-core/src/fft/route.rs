@@ -248,6 +248,14 @@ impl Planner<'_> {
         input: &Place,
         output: &Place,
     ) -> Option<Route> {
+        // No way with a copy is faster than one call that reads and writes without gaps.
+        if input.is_usable
+            && output.is_usable
+            && let Some(way) = self.way(kind, axes, [input, input, output, output])
+            && way.steps.iter().all(is_contiguous)
+        {
+            return Some(way);
+        }
         // A layout for one plan, with the other axes in the order of `like`. A callback counts
         // offsets in the layout that the user knows, so that one is kept.
         let staged = |buffer, side: &Place, like: &Place| {
@@ -331,6 +339,11 @@ pub(super) fn transform_order(axes: &[usize], kind: TransformKind, like: &Layout
     let mut order = like.memory_order();
     order.sort_by_key(|axis| if Some(axis) == halved { 2 } else { u8::from(axes.contains(axis)) });
     order
+}
+
+/// Whether a step is a call of cuFFT whose transforms follow each other without gaps on both sides.
+fn is_contiguous(step: &Step) -> bool {
+    matches!(step, Step::Transform(pass) if pass.input.is_packed && pass.output.is_packed)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! with s = x(j) + x(P - j) and d = x(j) - x(P - j), the elements k and P - k of its transform are
 //! x(0) + Σ cos(2πjk/P) s ∓ i Σ sin(2πjk/P) d. That is about P products for a number, and for P up
 //! to 71 often takes less time than what rustfft does: for most of these lengths a convolution of
-//! twice the length. After that, the rows are transformed: by rustfft, or by sums of products too.
+//! twice the length. After that, the rows are transformed: by rustfft, by sums of products too, or
+//! several at once in lanes.
 
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use pulp::{Arch, Simd, WithSimd};
 use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, FftNum, Length};
 
-use super::arch_of_at_most;
 use super::sums::{sums, unit, units};
 use super::vectors::{Complexes, Lane};
+use super::{LaneFft, Side, arch_of_at_most};
 use crate::error::Result;
 
 /// Points of the longest row with slow factors that is transformed by sums of products.
@@ -43,9 +44,13 @@ pub(super) fn plan_direct_sums<T: Lane + FftNum>(
     let is_short_and_slow = others <= MAX_SLOW_ROW && slow_factors(others) > 0;
     let is_left = (is_fast(others) && !is_short_and_slow) || others > MOST_POINTS;
     let sums = if is_left { None } else { ColumnSums::new(others, prime, direction) };
-    let rows = match sums {
-        Some(sums) => Rows::Sums(sums),
-        None => Rows::Fft(plan_rows(others)?),
+    // What is left of such rows is too short for the lanes of sums, and rustfft is slow at them.
+    let is_slow = !is_fast(others) && others / largest_prime_factor(others) < lanes;
+    let in_lanes = is_slow.then(|| LaneFft::with_more_primes(others, prime)).flatten();
+    let rows = match (sums, in_lanes) {
+        (Some(sums), _) => Rows::Sums(sums),
+        (None, Some(fft)) => Rows::Lanes(fft),
+        (None, None) => Rows::Fft(plan_rows(others)?),
     };
     let twiddles = columns.twiddles(direction);
     Ok(Some(Arc::new(DirectSums { columns, rows, direction, twiddles })))
@@ -116,6 +121,7 @@ struct DirectSums<T: Lane + FftNum> {
 enum Rows<T: Lane + FftNum> {
     Fft(Arc<dyn Fft<T>>),
     Sums(ColumnSums<T>),
+    Lanes(LaneFft<T>),
 }
 
 /// Transforms of the columns of a matrix, of which there are as many as lanes or more.
@@ -220,6 +226,32 @@ impl<T: Lane + FftNum> DirectSums<T> {
                 self.transpose(work, turned);
                 sums.run(turned, to, &[]);
             }
+            Rows::Lanes(fft) => {
+                let (turned, scratch) = scratch.split_at_mut(work.len());
+                self.transpose(work, turned);
+                self.run_lanes(fft, turned, to, scratch);
+            }
+        }
+    }
+
+    /// Transforms the columns of a matrix of Q rows and P columns.
+    fn run_lanes(
+        &self,
+        fft: &LaneFft<T>,
+        from: &mut [Complex<T>],
+        to: &mut [Complex<T>],
+        scratch: &mut [Complex<T>],
+    ) {
+        let columns = self.columns.points;
+        let how = (self.direction == FftDirection::Inverse, T::one());
+        assert!(from.len() == self.len() && to.len() == self.len());
+        assert!(2 * scratch.len() >= fft.work_len());
+        for first in groups(columns, fft.lanes()) {
+            let [from, to] = [&mut *from, &mut *to]
+                .map(|side| Side::of(side[first..].as_mut_ptr(), columns as isize));
+            // SAFETY: both matrices have as many rows as the lines have points, and so many columns
+            // from the first one on as there are lanes. They and the work memory are apart.
+            unsafe { fft.run(from, to, scratch.as_mut_ptr().cast(), how) };
         }
     }
 
@@ -282,6 +314,7 @@ impl<T: Lane + FftNum> Fft<T> for DirectSums<T> {
         let of_rows = match &self.rows {
             Rows::Fft(rows) => rows.get_inplace_scratch_len(),
             Rows::Sums(_) => self.len(),
+            Rows::Lanes(fft) => self.len() + fft.work_len() / 2,
         };
         self.len() + of_rows
     }
@@ -340,9 +373,21 @@ mod tests {
     #[test]
     fn awkward_lengths_are_transformed() {
         // Of two awkward factors, of three, of even and odd ones, and of one with fast others.
-        for points in
-            [169, 299, 598, 722, 13 * 17 * 19, 4 * 13 * 13 * 5, 47 * 8, 53 * 30, 43 * 14, 59 * 47]
-        {
+        for points in [
+            169,
+            299,
+            598,
+            722,
+            13 * 17 * 19,
+            4 * 13 * 13 * 5,
+            47 * 8,
+            53 * 30,
+            43 * 14,
+            59 * 47,
+            2 * 47 * 47,
+            3 * 53 * 47,
+            2 * 59 * 59,
+        ] {
             check::<f64>(points, 1e-14);
         }
         for points in [
@@ -359,6 +404,9 @@ mod tests {
             59 * 58,
             71 * 16,
             43 * 10,
+            2 * 47 * 47,
+            4 * 59 * 47,
+            7 * 59 * 59,
         ] {
             check::<f32>(points, 3e-6);
         }

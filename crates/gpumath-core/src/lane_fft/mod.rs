@@ -426,10 +426,14 @@ impl<T: Lane, const R: usize, const FIRST: bool, const LAST: bool> WithSimd
     }
 }
 
-/// Returns the largest prime factor for which sums of products are worth while: their number grows
-/// with its square, and each serves all lanes.
+/// Returns the largest prime factor for which sums of products are worth while, as measured for 4
+/// lanes and more: their number grows with its square, and each serves all lanes.
 fn most_summed(lanes: usize) -> usize {
-    if lanes >= 8 { 107 } else { 8 * lanes }
+    match lanes {
+        8.. => 107,
+        4.. => 59,
+        _ => 8 * lanes,
+    }
 }
 
 #[cfg(test)]

@@ -133,14 +133,11 @@ class FFT(core.FftExecutor, FFTAttributes):
         self._check_not_freed()
         if stream is not None:
             core.stream_handle(stream)
-        callbacks = {
-            "prolog": resolve_callback("prolog", prolog),
-            "epilog": resolve_callback("epilog", epilog),
-        }
+        prolog, epilog = resolve_callback("prolog", prolog), resolve_callback("epilog", epilog)
         # Always anew with callbacks: what is at the address of one may have changed.
-        if any(self._choices[name] or callback for name, callback in callbacks.items()):
+        if prolog or epilog or self._choices["prolog"] or self._choices["epilog"]:
             self._check_has_operands("plan()")
-            choices = {**self._choices, **callbacks}
+            choices = {**self._choices, "prolog": prolog, "epilog": epilog}
             self._plan = make_plan(self._operand, **choices, stream=stream)
             self._choices = choices
             self._overwriting = self._plan if self._plan.inplace else None

@@ -33,7 +33,8 @@ impl<K: LaneLines> LanePass<K> {
         let fft = K::new(points).filter(|fft| fft.lanes() <= lines.count())?;
         if let Some((mut rows, in_rows)) = lines.rows() {
             rows.cut_into_tiles(fft.lanes());
-            let is_filled = rows.fills(fft.lanes()) && rows.tiles() >= threads.get();
+            let is_filled =
+                rows.share_of_empty(fft.lanes()) <= 0.25 && rows.tiles() >= threads.get();
             let fits = in_rows < fft.lanes() && fft.rows_work_len(in_rows).is_some();
             // Other lines that are slices take no more time one by one.
             if (in_rows > 1 || fft.suits_rows()) && is_filled && fits {

@@ -105,9 +105,9 @@ impl LineTiles {
         self.along.from == 1 && self.along.to == 1
     }
 
-    /// Returns whether tiles of `width` would have few places without a line.
-    pub(crate) fn fills(&self, width: usize) -> bool {
-        4 * self.inner >= 3 * self.inner.next_multiple_of(width)
+    /// Returns the share of places that would have no line in tiles of `width`.
+    pub(crate) fn share_of_empty(&self, width: usize) -> f64 {
+        1.0 - self.inner as f64 / self.inner.next_multiple_of(width).max(1) as f64
     }
 
     /// Cuts the lines into tiles of at most `width`.

@@ -73,7 +73,7 @@ _FIXED_CAPABILITIES = AlgorithmCapabilities(
 class _Product(Protocol):
     """What an algorithm knows of a product that uses it."""
 
-    def _unprepare(self) -> None: ...
+    def _note_new_settings(self) -> None: ...
 
 
 class Algorithm:
@@ -310,7 +310,7 @@ class Algorithm:
             self._address, setting, stored.ctypes.data, stored.nbytes
         )
         for product in self._products:
-            product._unprepare()
+            product._note_new_settings()
 
     def _capability(self, capability: int) -> Any:
         dtype = np.dtype(cublasLt.get_matmul_algo_cap_attribute_dtype(capability))

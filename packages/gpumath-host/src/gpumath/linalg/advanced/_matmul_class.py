@@ -366,7 +366,11 @@ class Matmul(PlannedProduct):
         if arrays.conjugate != conjugate:
             # The next execution makes a plan for them.
             self._unprepare()
-        elif self._is_planned and (alpha is not None or beta is not None):
+        elif (
+            self._is_planned
+            and not self._has_new_settings
+            and (alpha is not None or beta is not None)
+        ):
             self._prepare(self._plan, arrays.alpha, arrays.beta, self._setting)
 
     def release_operands(self) -> None:

@@ -30,6 +30,8 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
     """The algorithm that planning finds again without being told; None if the user gave one."""
     _plan: core.MatmulPlan
     _has_operands: bool
+    _has_new_settings = False
+    """Whether an algorithm was changed after planning; the next execution then plans by it."""
 
     def _execute(
         self, algorithm: Algorithm | None, release_workspace: bool, stream: Any, out: Any
@@ -39,15 +41,13 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         if algorithm is not None:
             check_algorithm(algorithm)
         if algorithm is None:
-            # Its settings may have been changed.
-            chosen = self._algorithms[0] if self._algorithms else None
-            plan = self._make_plan(algorithm=chosen, stream=stream)
-            self._plan = plan
+            plan = self._plan = self._make_plan(algorithm=self._chosen, stream=stream)
             self._ready()
         else:
             plan = self._make_plan(algorithm=algorithm, stream=stream)
         if out is not None:
-            plan = self._plan_for(out, stream, algorithm)
+            choices = {"stream": stream, "out": out}
+            plan = self._make_plan(algorithm, **choices) if algorithm else self._plan_for(**choices)
         if stream is not None and plan.device_id is None and self._device_id is None:
             self._logger.warning("stream is ignored: no GPU takes part")
         with logged_execution(self._logger, "matmul", plan, self._device_id):
@@ -56,15 +56,20 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
             self._workspace.release()
         return result
 
-    def _plan_for(self, out: Any, stream: Any, named: Algorithm | None) -> core.MatmulPlan:
-        """Plan for memory of the user's, by the algorithm that is named or in use."""
+    @property
+    def _chosen(self) -> Algorithm | None:
+        """The algorithm in use, if it was given, tuned or changed; else planning finds it again."""
         in_use = self._algorithms[0] if self._algorithms else None
-        if named is None and in_use is not None and in_use._bytes() != self._first_found:
+        return None if in_use is None or in_use._bytes() == self._first_found else in_use
+
+    def _plan_for(self, **choices: Any) -> core.MatmulPlan:
+        """Plan for other memory, by the chosen algorithm if it can be used there."""
+        if (chosen := self._chosen) is not None:
             try:
-                return self._make_plan(algorithm=in_use, stream=stream, out=out)
+                return self._make_plan(algorithm=chosen, **choices)
             except (ValueError, cublasLt.cuBLASLtError):
-                self._logger.info("%r is not for the layout of out", in_use)
-        return self._make_plan(algorithm=named, stream=stream, out=out)
+                self._logger.info("%r is not for these operands or this out", chosen)
+        return self._make_plan(**choices)
 
     def _make_plan(self, algorithm: Algorithm | None = None, **choices: Any) -> core.MatmulPlan:
         """Make or find a plan, and check it against the user's limit."""
@@ -113,7 +118,13 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         arrays = self._arrays
         self._note_operands()
         self._layouts = [layout_of(array) for array in self._operands]
+        self._has_new_settings = False
         self._prepare(self._plan, arrays.alpha, arrays.beta, self._setting)
+
+    def _note_new_settings(self) -> None:
+        """Take note that one of the algorithms was changed."""
+        self._has_new_settings = True
+        self._unprepare()
 
     def _note_operands(self) -> None:
         """Note the operands, and which ones others have to take the place of."""
@@ -197,11 +208,18 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
             self._plan = self._make_plan(limit=1)
             self._note_operands()
             return
+        if self._has_new_settings:
+            self._check_layouts()
+            self._note_operands()
+            return
         if arrays.conjugate != conjugate or not self._try_reset(*operands):
             self._check_layouts()
-            # They are aligned or conjugated otherwise.
-            self._plan = self._make_plan()
-            self._take_algorithms([])
+            # They may be aligned or conjugated otherwise.
+            chosen = self._chosen
+            self._plan = self._plan_for()
+            used = [code for code, *_ in self._plan.algorithms]
+            if chosen is None or used != [chosen._bytes()]:
+                self._take_algorithms([])
         self._ready()
 
     def _run(self, plan: core.MatmulPlan, out: Any, stream: Any) -> Any:
