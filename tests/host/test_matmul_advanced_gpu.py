@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpumath.bindings import cublasLt
 from gpumath.linalg import advanced
 from tests.helpers.epilogs import EPILOGS, bits, epilog_reference
 
@@ -338,7 +337,7 @@ def test_other_operands_leave_the_algorithm_as_it_is(
             chosen.cta_swizzling = not chosen.cta_swizzling
         check_with_another(product, chosen)
         chosen.split_k = 999
-        with pytest.raises((ValueError, cublasLt.cuBLASLtError), match="not for this product"):
+        with pytest.raises(ValueError, match="change its split_k"):
             check_with_another(product, chosen)
 
 

@@ -21,7 +21,7 @@ use rustfft::{Fft, FftDirection};
 
 use super::balance::{self, Neighbours};
 use super::order::{ComplexLines, Order, RealLines};
-use super::turns::{Eighth, Turns, eighth_turn};
+use super::turns::{EighthRun, Turns, eighth_turn};
 use super::{CosineFactors, CosineStep, passes};
 use crate::error::Result;
 use crate::fft::cpu::lines::{BufferLayout, Scalar, StridePair, plan_line};
@@ -43,13 +43,6 @@ pub(super) struct PairPlan<T: Scalar> {
     turns: Turns<T>,
     /// Only of type IV of an odd length: the elements for all places.
     eighths: Vec<EighthRun>,
-}
-
-/// Elements of a line for places that follow each other: every fourth one.
-#[derive(Clone, Copy, Debug)]
-struct EighthRun {
-    first: Eighth,
-    count: usize,
 }
 
 impl<T: Scalar> PairPlan<T> {
@@ -80,7 +73,7 @@ impl<T: Scalar> PairPlan<T> {
             }
         };
         let fft = plan_line(length, direction)?;
-        let eighths = runs_of(&turns.eighths);
+        let eighths = EighthRun::all_of(&turns.eighths);
         let in_lanes = LaneFft::new(length).filter(|_| eighths.is_empty());
         let in_lanes = in_lanes.filter(LaneFft::suits_rows);
         let arch = Arch::new();
@@ -258,19 +251,7 @@ impl<T: Scalar> PairPlan<T> {
     /// Transforms a line of an odd length by type IV.
     fn by_eighths(&self, line: &mut [Complex<T>], scratch: &mut [Complex<T>]) {
         let (spectrum, scratch) = scratch.split_at_mut(line.len());
-        let mut places = &mut *spectrum;
-        for &EighthRun { first, count } in &self.eighths {
-            let (piece, rest) = places.split_at_mut(count);
-            places = rest;
-            let sign: T = number(if first.is_negative { -1.0 } else { 1.0 });
-            if first.is_backward {
-                let elements = line[..=first.element].iter().rev().step_by(4);
-                piece.iter_mut().zip(elements).for_each(|(to, &from)| *to = from * sign);
-            } else {
-                let elements = line[first.element..].iter().step_by(4);
-                piece.iter_mut().zip(elements).for_each(|(to, &from)| *to = from * sign);
-            }
-        }
+        EighthRun::copy::<T, _>(&self.eighths, line, spectrum);
         self.fft.process_with_scratch(spectrum, scratch);
         let (ahead, behind) = line.split_at_mut(self.points / 2);
         let turn = eighth_turn(self.points / 2, self.is_sine)[0];
@@ -300,14 +281,6 @@ impl<T: Scalar> PairPlan<T> {
             _ => {}
         }
     }
-}
-
-/// Returns the elements for all places, as runs of every fourth element.
-fn runs_of(eighths: &[Eighth]) -> Vec<EighthRun> {
-    let of_a_run =
-        |a: &Eighth, b: &Eighth| (a.is_backward, a.is_negative) == (b.is_backward, b.is_negative);
-    let runs = eighths.chunk_by(of_a_run);
-    runs.map(|run| EighthRun { first: run[0], count: run.len() }).collect()
 }
 
 /// Returns the parts of complex numbers, which lie one after the other.

@@ -1,12 +1,14 @@
 //! Cosine and sine transforms of one line: what comes before and after the Fourier transform is
 //! computed while the line is in a cache. [`super`] says what that is.
 
+use std::array;
 use std::sync::Arc;
 
 use realfft::{ComplexToReal, RealToComplex};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
+use super::turns::{EighthRun, Turns, eighth_turns_of};
 use super::{CosineFactors, CosineStep};
 use crate::error::Result;
 use crate::fft::cpu::lines::{LineKernel, Scalar, plan_half_line, plan_line, plan_real_line};
@@ -19,6 +21,8 @@ pub(super) struct LinePlan<T: Scalar> {
     fourier: Fourier<T>,
     before: Vec<Complex<T>>,
     after: Vec<Complex<T>>,
+    /// Only of type IV of an odd length.
+    eighths: Vec<EighthRun>,
 }
 
 enum Fourier<T: Scalar> {
@@ -42,7 +46,7 @@ impl<T: Scalar> LinePlan<T> {
         };
         let n = points as f64;
         let length = CosineStep::Extend.lengths(points, is_sine).1 as usize;
-        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let (mut before, mut after, mut eighths) = (Vec::new(), Vec::new(), Vec::new());
         let fourier = match kind {
             1 => Fourier::Forward(plan_real_line(length)?),
             2 => {
@@ -58,9 +62,13 @@ impl<T: Scalar> LinePlan<T> {
                 after = turns(half, &|j| -j / n);
                 Fourier::Complex(plan_line(half as usize, FftDirection::Forward)?)
             }
-            _ => Fourier::Forward(plan_real_line(points as usize)?),
+            _ => {
+                let turns = Turns::<T>::new(kind, points as usize, is_sine);
+                eighths = EighthRun::all_of(&turns.eighths);
+                Fourier::Forward(plan_real_line(points as usize)?)
+            }
         };
-        Ok(Self { kind, is_sine, points: points as usize, fourier, before, after })
+        Ok(Self { kind, is_sine, points: points as usize, fourier, before, after, eighths })
     }
 
     /// Returns the numbers of a real line, and the complex ones of its transform and of the work
@@ -112,14 +120,14 @@ impl<T: Scalar> LineKernel for CosineKernel<'_, T> {
                 match kind {
                     1 => extend(from, line, is_sine),
                     2 => fold2(from, line, sign),
-                    _ => fold4(from, line),
+                    _ => EighthRun::copy::<T, _>(&self.plan.eighths, from, line),
                 }
                 let done = plan.process_with_scratch(line, spectrum, scratch);
                 debug_assert!(done.is_ok(), "the lengths come from the plan");
                 match kind {
                     1 => take(spectrum, to, scale, is_sine),
                     2 => turn2(spectrum, to, scale + scale, &self.plan.after),
-                    _ => turn4(spectrum, to, scale * number(std::f64::consts::SQRT_2), sign),
+                    _ => turn4(spectrum, to, scale + scale, is_sine),
                 }
                 if is_sine && kind == 2 {
                     to.reverse();
@@ -195,15 +203,17 @@ fn fold2<T: Scalar>(from: &[T], line: &mut [T], sign: T) {
 fn turn2<T: Scalar>(spectrum: &[Complex<T>], to: &mut [T], scale: T, turns: &[Complex<T>]) {
     let points = to.len();
     to[0] = spectrum[0].re * scale;
-    let pairs = spectrum[1..].iter().zip(&turns[1..]);
+    let half = points / 2;
+    if points.is_multiple_of(2) {
+        let (value, turn) = (spectrum[half], turns[half]);
+        to[half] = (turn.re * value.re + turn.im * value.im) * scale;
+    }
     // Elements k and N - k come from the same number.
-    let (ahead, behind) = to.split_at_mut(points / 2 + 1);
-    let mut from_the_end = behind.iter_mut().rev();
-    for (to, (value, turn)) in ahead[1..].iter_mut().zip(pairs) {
+    let (ahead, behind) = to.split_at_mut(half + 1);
+    let pairs = ahead[1..].iter_mut().zip(behind.iter_mut().rev());
+    for ((to, mirrored), (value, turn)) in pairs.zip(spectrum[1..].iter().zip(&turns[1..])) {
         *to = (turn.re * value.re + turn.im * value.im) * scale;
-        if let Some(mirrored) = from_the_end.next() {
-            *mirrored = (turn.im * value.re - turn.re * value.im) * scale;
-        }
+        *mirrored = (turn.im * value.re - turn.re * value.im) * scale;
     }
 }
 
@@ -254,38 +264,19 @@ fn unpack4<T: Scalar>(
     }
 }
 
-fn fold4<T: Scalar>(from: &[T], line: &mut [T]) {
-    let points = from.len();
-    let mut at = points;
-    for to in line {
-        let near = if at > 4 * points { 8 * points - at } else { at };
-        *to = if near > 2 * points {
-            -from[(4 * points - near - 1) / 2]
-        } else {
-            from[(near - 1) / 2]
-        };
-        at += 8;
-        if at >= 8 * points {
-            at -= 8 * points;
-        }
-    }
-}
-
-fn turn4<T: Scalar>(spectrum: &[Complex<T>], to: &mut [T], scale: T, sign: T) {
-    let points = to.len();
-    let mut at = 1 % points;
-    for (k, to) in to.iter_mut().enumerate() {
-        let value = if 2 * at <= points { spectrum[at] } else { spectrum[points - at].conj() };
-        let found = match k % 4 {
-            0 => value.re + value.im,
-            1 => (value.im - value.re) * sign,
-            2 => -(value.re + value.im),
-            _ => (value.re - value.im) * sign,
-        };
-        *to = found * scale;
-        at += 2;
-        if at >= points {
-            at -= points;
-        }
+/// Two elements that are mirror images come from each number of the spectrum but the first.
+fn turn4<T: Scalar>(spectrum: &[Complex<T>], to: &mut [T], scale: T, is_sine: bool) {
+    let (points, half) = (to.len(), to.len() / 2);
+    let turns: [[T; 4]; 4] = array::from_fn(|k| eighth_turns_of(k, points, is_sine));
+    let (low, rest) = to.split_at_mut(half);
+    let (middle, high) = rest.split_at_mut(1);
+    middle[0] = spectrum[0].re * scale * turns[half % 4][0];
+    // The odd numbers, then the even ones backwards, which stand for those after the middle.
+    let odd = spectrum[1..].iter().step_by(2).copied();
+    let even = spectrum[1..].iter().skip(1).step_by(2).rev().map(Complex::conj);
+    let pairs = low.iter_mut().zip(high.iter_mut().rev());
+    for (((to, mirrored), value), turn) in pairs.zip(odd.chain(even)).zip(turns.iter().cycle()) {
+        *to = (value.re * turn[0] + value.im * turn[1]) * scale;
+        *mirrored = (value.re * turn[2] + value.im * turn[3]) * scale;
     }
 }

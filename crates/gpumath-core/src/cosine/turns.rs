@@ -2,6 +2,7 @@
 //! complex one.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
+use std::ops::Mul;
 
 use rustfft::num_complex::Complex;
 
@@ -18,6 +19,13 @@ pub(super) struct Turns<T> {
     /// Only of type IV of an odd length, for each element below the middle: the factors of a sum of
     /// two numbers and of their turned difference, and those for its mirror image.
     pub(super) of_eighths: Vec<[T; 4]>,
+}
+
+/// Elements of a line for places that follow each other: every fourth one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EighthRun {
+    first: Eighth,
+    count: usize,
 }
 
 /// An element of a line of an odd length before a transform of type IV.
@@ -60,6 +68,37 @@ impl<T: Scalar> Turns<T> {
     }
 }
 
+impl EighthRun {
+    /// Returns the elements for all places.
+    pub(super) fn all_of(eighths: &[Eighth]) -> Vec<Self> {
+        let of_a_run = |a: &Eighth, b: &Eighth| {
+            (a.is_backward, a.is_negative) == (b.is_backward, b.is_negative)
+        };
+        let runs = eighths.chunk_by(of_a_run);
+        runs.map(|run| Self { first: run[0], count: run.len() }).collect()
+    }
+
+    /// Copies the elements of a line to their places.
+    pub(super) fn copy<T: Scalar, E: Copy + Mul<T, Output = E>>(
+        runs: &[Self],
+        line: &[E],
+        mut places: &mut [E],
+    ) {
+        for &Self { first, count } in runs {
+            let (piece, rest) = places.split_at_mut(count);
+            places = rest;
+            let sign = if first.is_negative { -T::one() } else { T::one() };
+            if first.is_backward {
+                let elements = line[..=first.element].iter().rev().step_by(4);
+                piece.iter_mut().zip(elements).for_each(|(to, &from)| *to = from * sign);
+            } else {
+                let elements = line[first.element..].iter().step_by(4);
+                piece.iter_mut().zip(elements).for_each(|(to, &from)| *to = from * sign);
+            }
+        }
+    }
+}
+
 /// Returns the element for a place: every eighth element of the line that goes on at its ends as
 /// the cosines do.
 fn eighth_of(place: usize, points: usize) -> Eighth {
@@ -81,9 +120,9 @@ pub(super) fn eighth_turn(k: usize, is_sine: bool) -> [f64; 2] {
 
 /// Returns the factors for element `k`, and those for its mirror image, which comes from the
 /// conjugate.
-fn eighth_turns_of<T: Scalar>(k: usize, points: usize, is_sine: bool) -> [T; 4] {
+pub(super) fn eighth_turns_of<T: Scalar>(k: usize, points: usize, is_sine: bool) -> [T; 4] {
     let [real, imaginary] = eighth_turn(k, is_sine);
-    let mirrored = eighth_turn(points - 1 - k, is_sine);
+    let mirrored = eighth_turn(points + 3 - k % 4, is_sine);
     [real, imaginary, mirrored[0], -mirrored[1]]
         .map(|value| T::from_f64(value).unwrap_or_else(T::zero))
 }
