@@ -46,8 +46,9 @@ def test_internal_errors_where_memory_is_short(driver: Path, device_ids: list[in
 
 def test_the_memory_of_the_cached_plans_is_told(driver: Path) -> None:
     answers = ordering_driver.run(driver, "plan_memory.the_memory_of_the_cached_plans_is_told")
-    page = 4096
-    assert answers == [[0, 0], [2, 3 * page], [2, 3 * page], [3, 3 * page], [2, page], [0, 0]]
+    page, small = 4096, 64 << 10
+    both = page + 2 * small
+    assert answers == [[0, 0], [2, both], [2, both], [3, both], [2, page], [0, 0]]
 
 
 def test_plans_in_use_stay_and_a_retry_works(driver: Path) -> None:
