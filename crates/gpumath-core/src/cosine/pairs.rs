@@ -73,7 +73,8 @@ impl<T: Scalar> PairPlan<T> {
             }
         };
         let fft = plan_line(length, direction)?;
-        let eighths = EighthRun::all_of(&turns.eighths);
+        let is_by_eighths = kind == 4 && !points.is_multiple_of(2);
+        let eighths = if is_by_eighths { EighthRun::all_of(points) } else { Vec::new() };
         let in_lanes = LaneFft::new(length).filter(|_| eighths.is_empty());
         let in_lanes = in_lanes.filter(LaneFft::suits_rows);
         let arch = Arch::new();

@@ -8,7 +8,7 @@ use realfft::{ComplexToReal, RealToComplex};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
-use super::turns::{EighthRun, Turns, eighth_turns_of};
+use super::turns::{EighthRun, eighth_turns_of};
 use super::{CosineFactors, CosineStep};
 use crate::error::Result;
 use crate::fft::cpu::lines::{LineKernel, Scalar, plan_half_line, plan_line, plan_real_line};
@@ -63,8 +63,7 @@ impl<T: Scalar> LinePlan<T> {
                 Fourier::Complex(plan_line(half as usize, FftDirection::Forward)?)
             }
             _ => {
-                let turns = Turns::<T>::new(kind, points as usize, is_sine);
-                eighths = EighthRun::all_of(&turns.eighths);
+                eighths = EighthRun::all_of(points as usize);
                 Fourier::Forward(plan_real_line(points as usize)?)
             }
         };
@@ -264,7 +263,8 @@ fn unpack4<T: Scalar>(
     }
 }
 
-/// Two elements that are mirror images come from each number of the spectrum but the first.
+/// Turns the numbers of the spectrum by odd eighths of a circle. Each but the first one gives two
+/// elements, which are mirror images.
 fn turn4<T: Scalar>(spectrum: &[Complex<T>], to: &mut [T], scale: T, is_sine: bool) {
     let (points, half) = (to.len(), to.len() / 2);
     let turns: [[T; 4]; 4] = array::from_fn(|k| eighth_turns_of(k, points, is_sine));

@@ -69,13 +69,18 @@ impl<T: Scalar> Turns<T> {
 }
 
 impl EighthRun {
-    /// Returns the elements for all places.
-    pub(super) fn all_of(eighths: &[Eighth]) -> Vec<Self> {
-        let of_a_run = |a: &Eighth, b: &Eighth| {
-            (a.is_backward, a.is_negative) == (b.is_backward, b.is_negative)
-        };
-        let runs = eighths.chunk_by(of_a_run);
-        runs.map(|run| Self { first: run[0], count: run.len() }).collect()
+    /// Returns the elements for all places of a line of an odd length: one run for each quarter of
+    /// the circle that the places pass.
+    pub(super) fn all_of(points: usize) -> Vec<Self> {
+        let mut runs = Vec::new();
+        let mut place = 0;
+        while place < points {
+            let left = 2 * points - (points + 8 * place) % (2 * points);
+            let count = left.div_ceil(8).min(points - place);
+            runs.push(Self { first: eighth_of(place, points), count });
+            place += count;
+        }
+        runs
     }
 
     /// Copies the elements of a line to their places.

@@ -30,9 +30,11 @@ const INTERNAL_ERROR: i32 = 5;
 /// Bytes of free memory that are surely enough for cuFFT's code.
 const ENOUGH_MEMORY: usize = 256 << 20;
 
-/// Points of a transform from which the memory that its plan takes is measured. For fewer points
-/// cuFFT 12.0 takes [`SMALL_PLAN`] bytes; up to five times as many for large prime factors.
+/// Points of a transform from which the memory that its plan takes is measured.
 const MEASURED_POINTS: i64 = 1 << 12;
+
+/// Bytes that a plan of fewer points takes of device memory, with cuFFT 12.0: up to five times as
+/// many for large prime factors.
 const SMALL_PLAN: usize = 64 << 10;
 
 /// Held while a plan is made. cuFFT's own caches are not made for several planning threads.

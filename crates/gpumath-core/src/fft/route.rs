@@ -248,13 +248,12 @@ impl Planner<'_> {
         input: &Place,
         output: &Place,
     ) -> Option<Route> {
-        // No way with a copy is faster than one call that reads and writes without gaps.
-        if input.is_usable
-            && output.is_usable
-            && let Some(way) = self.way(kind, axes, [input, input, output, output])
-            && way.steps.iter().all(is_contiguous)
-        {
-            return Some(way);
+        let is_direct = input.is_usable && output.is_usable;
+        let direct = is_direct.then(|| self.way(kind, axes, [input, input, output, output]));
+        let direct = direct.flatten();
+        if direct.as_ref().is_some_and(|way| way.steps.iter().all(is_contiguous)) {
+            // No way with a copy is faster than one call that reads and writes without gaps.
+            return direct;
         }
         // A layout for one plan, with the other axes in the order of `like`. A callback counts
         // offsets in the layout that the user knows, so that one is kept.
@@ -278,16 +277,15 @@ impl Planner<'_> {
             && !(input.has_callback && (is_c2c || !input.layout.is_injective()));
         let has_callback = input.has_callback || output.has_callback;
         let is_elsewhere = input.buffer != output.buffer;
-        [
-            (true, input, output),
+        let with_copies = [
             (can_copy_in && (is_elsewhere || !is_c2c), &copied, output),
             (true, input, &staged_output),
             (if is_c2c { !has_callback } else { can_copy_in }, &both, &staged_output),
         ]
         .into_iter()
         .filter(|(is_possible, from, to)| *is_possible && from.is_usable && to.is_usable)
-        .filter_map(|(_, from, to)| self.way(kind, axes, [input, from, to, output]))
-        .min_by(|a, b| a.cost.total_cmp(&b.cost))
+        .filter_map(|(_, from, to)| self.way(kind, axes, [input, from, to, output]));
+        direct.into_iter().chain(with_copies).min_by(|a, b| a.cost.total_cmp(&b.cost))
     }
 
     /// The way from `input` by a copy to `from`, by cuFFT to `to`, by a copy to `output`. There is

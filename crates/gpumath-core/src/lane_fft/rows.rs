@@ -48,9 +48,9 @@ impl<T: Lane> LaneFft<T> {
         let is_single = size_of::<T>() == 4;
         let prime = largest_prime_factor(points);
         if prime >= 13 {
-            // Four lanes gain where one line would be a convolution, but not of an eighth of it.
-            let is_gain = lanes >= 8 || (prime >= 41 && !points.is_multiple_of(8));
-            return is_gain && (is_single || points <= MOST_DOUBLE);
+            // In four lanes, smaller factors take as long as one by one, and so do multiples of 8.
+            let is_faster = lanes >= 8 || (prime >= 41 && !points.is_multiple_of(8));
+            return is_faster && (is_single || points <= MOST_DOUBLE);
         }
         // Multiples of these go one at a time, with neighbouring points in the lanes.
         let (multiple, shorts) = if is_single { (8, 10..=140) } else { (4, 10..=21) };

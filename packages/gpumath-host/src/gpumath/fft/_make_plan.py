@@ -46,9 +46,9 @@ def set_up(
     stream: Any = None,
 ) -> Setup:
     """Check the user's arguments and plan; a function, unlike the class, says its ``kind``."""
-    # Without choices it is where the plan is.
-    is_free = execution is None and callbacks == (None, None)
-    device_id = None if is_free else core.TensorView(operand).device_id
+    # Without these arguments the transform runs where the operand is, and the plan says where.
+    runs_at_operand = execution is None and callbacks == (None, None)
+    device_id = None if runs_at_operand else core.TensorView(operand).device_id
     chosen = resolve_options(FFTOptions, options)
     if kind == "C2C" and chosen.fft_type not in (None, kind):
         msg = (
@@ -73,7 +73,7 @@ def set_up(
         choices["device_id"] = None
     start = time.perf_counter()
     plan = make_plan(operand, **choices, out=out, stream=stream)
-    if is_free:
+    if runs_at_operand:
         device_id = plan.device_id
     library.check_dtype(plan.output_dtype)
     logger = logger_of(chosen)

@@ -2,7 +2,9 @@
 #include <stddef.h>
 
 typedef enum toyStatus_t { TOY_SUCCESS = 0, TOY_FAILED = 1, TOY_BUSY = 3 } toyStatus;
-typedef enum { TOY_FLAG_NONE = 0, TOY_FLAG_FAST = 1, TOY_FLAG_SAFE = 2, TOY_FLAG_SURE = 2 } toyFlag_t;
+typedef enum {
+    TOY_FLAG_NONE = 0, TOY_FLAG_FAST = 1, TOY_FLAG_SAFE = 2, TOY_FLAG_SURE = 2
+} toyFlag_t;
 typedef struct toyContext *toyHandle_t;
 typedef unsigned long long toyAddress;
 typedef struct { float x, y; } toyPair;

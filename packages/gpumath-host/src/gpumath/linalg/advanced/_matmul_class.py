@@ -363,14 +363,10 @@ class Matmul(PlannedProduct):
             raise
         self._has_operands = True
         self._operands = arrays.in_order()
-        if arrays.conjugate != conjugate:
+        if self._has_new_settings or arrays.conjugate != conjugate:
             # The next execution makes a plan for them.
             self._unprepare()
-        elif (
-            self._is_planned
-            and not self._has_new_settings
-            and (alpha is not None or beta is not None)
-        ):
+        elif self._is_planned and (alpha is not None or beta is not None):
             self._prepare(self._plan, arrays.alpha, arrays.beta, self._setting)
 
     def release_operands(self) -> None:

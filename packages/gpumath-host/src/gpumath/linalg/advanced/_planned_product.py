@@ -40,14 +40,12 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         self._check_ready()
         if algorithm is not None:
             check_algorithm(algorithm)
-        if algorithm is None:
-            plan = self._plan = self._make_plan(algorithm=self._chosen, stream=stream)
-            self._ready()
+            plan = self._make_plan(algorithm, stream=stream, out=out)
         else:
-            plan = self._make_plan(algorithm=algorithm, stream=stream)
-        if out is not None:
-            choices = {"stream": stream, "out": out}
-            plan = self._make_plan(algorithm, **choices) if algorithm else self._plan_for(**choices)
+            plan = self._plan = self._make_plan(self._chosen, stream=stream)
+            self._ready()
+            if out is not None:
+                plan = self._plan_for(stream=stream, out=out)
         if stream is not None and plan.device_id is None and self._device_id is None:
             self._logger.warning("stream is ignored: no GPU takes part")
         with logged_execution(self._logger, "matmul", plan, self._device_id):
@@ -209,6 +207,7 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
             self._note_operands()
             return
         if self._has_new_settings:
+            # The next execution makes a plan by them.
             self._check_layouts()
             self._note_operands()
             return
