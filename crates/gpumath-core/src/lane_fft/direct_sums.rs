@@ -44,8 +44,8 @@ pub(super) fn plan_direct_sums<T: Lane + FftNum>(
     let is_short_and_slow = others <= MAX_SLOW_ROW && slow_factors(others) > 0;
     let is_left = (is_fast(others) && !is_short_and_slow) || others > MOST_POINTS;
     let sums = if is_left { None } else { ColumnSums::new(others, prime, direction) };
-    // rustfft is slow at a row with another such factor. By sums of its own it would have columns
-    // of that factor, but a row of a few times the factor has fewer columns than vectors have lanes.
+    // rustfft is slow at a row with another such factor. The row's own sums would have columns of
+    // that factor, but a row of a few times the factor has fewer columns than a vector has lanes.
     let is_slow =
         !is_fast(others) && arch_of_at_most::<T>(others / largest_prime_factor(others)).is_none();
     let in_lanes = is_slow.then(|| LaneFft::with_more_primes(others, prime)).flatten();
