@@ -44,8 +44,9 @@ impl<T: Scalar> LanePlan<T> {
             _ => points,
         };
         let is_by_halves = length < points;
-        // Type IV puts one line into a lane; the others put two. For an odd length the other way,
-        // pairs of lines, is so slow that lanes with one line are faster.
+        // Type IV of an even length puts one line into a lane; the others put two. For type IV of
+        // an odd length the other way, pairs of lines, is so slow that even lanes of which half are
+        // empty are faster.
         let lanes = if kind == 4 { count } else { count.div_ceil(2) };
         let fft = LaneFft::with_more_primes(length, lanes)?;
         let turns = Turns::new(kind, points, is_sine);
