@@ -233,14 +233,15 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
         for a in sorted(chosen)
         if min(x.shape[a], h.shape[a]) > 1 or max(x.shape[a], h.shape[a]) != shape[a]
     )
-    product = Product(x, h, long, starts, shape, types.name, is_on_gpu)
-    way, pieces = _way(product, method)
-    # Half precision is summed up in single precision where a kernel does that.
-    is_half_by_kernel = is_on_gpu and types.name == "float16"
-    name = types.name if way == "direct" and not is_half_by_kernel else types.floating
+    # A kernel sums up half precision in single precision.
+    summed = types.floating if is_on_gpu and types.name == "float16" else types.name
+    sums = Product(x, h, long, starts, shape, summed, is_on_gpu)
+    transforms = sums._replace(dtype=types.floating)
+    way, pieces = _way(sums, transforms, method)
+    product = sums if way == "direct" else transforms
+    name = product.dtype
     if name != types.name or not are_ready:
-        converted = to_dtype(x, name), to_dtype(h, name)
-        product = Product(*converted, long, starts, shape, name, is_on_gpu)
+        product = product._replace(x=to_dtype(x, name), h=to_dtype(h, name))
     if way == "direct":
         is_by_kernel = is_on_gpu and has_kernel(product)
         result = by_kernel(product) if is_by_kernel else by_shifts(product)
@@ -296,30 +297,33 @@ def _remember(asked: object, call: _KernelCall) -> None:
     _KERNEL_CALLS[asked] = call
 
 
-def _way(product: Product, method: str) -> tuple[str, Pieces | None]:
-    """Choose between products and transforms, and between whole arrays and pieces."""
-    if method == "direct" or (method == "auto" and not product.axes):
+def _way(sums: Product, transforms: Product, method: str) -> tuple[str, Pieces | None]:
+    """Choose between products and transforms, and between whole arrays and pieces.
+
+    The two are the same convolution, each with the element type in which it would be computed.
+    """
+    if method == "direct" or (method == "auto" and not sums.axes):
         return "direct", None
-    if not product.axes:
+    if not sums.axes:
         return "fft", None
-    if method == "pieces" or (method == "whole" and product.is_on_gpu):
-        return "fft", pieces_of(product)
+    if method == "pieces" or (method == "whole" and sums.is_on_gpu):
+        return "fft", pieces_of(transforms)
     if method == "whole":
         return "fft", None
-    is_by_kernel = product.is_on_gpu and has_kernel(product)
+    is_by_kernel = sums.is_on_gpu and has_kernel(sums)
     direct = math.inf
     if method == "auto":
-        direct = kernel_cost(product) if is_by_kernel else shifts_cost(product)
+        direct = kernel_cost(sums) if is_by_kernel else shifts_cost(sums)
     if direct < OVERHEAD:
         return "direct", None
-    cost, pieces = transforms_cost(product), pieces_of(product)
-    if is_by_kernel and direct < transforms_cost_on_gpu(product, pieces):
+    cost, pieces = transforms_cost(transforms), pieces_of(transforms)
+    if is_by_kernel and direct < transforms_cost_on_gpu(transforms, pieces):
         return "direct", None
-    if pieces is not None and not product.is_on_gpu:
-        cost_of_pieces = pieces_cost(product, pieces)
+    if pieces is not None and not sums.is_on_gpu:
+        cost_of_pieces = pieces_cost(transforms, pieces)
         pieces, cost = (pieces, cost_of_pieces) if cost_of_pieces < cost else (None, cost)
     is_faster = direct < cost and not is_by_kernel
-    if is_faster or (method == "auto" and not _is_exact_in_float64(product)):
+    if is_faster or (method == "auto" and not _is_exact_in_float64(sums)):
         return "direct", None
     return "fft", pieces
 

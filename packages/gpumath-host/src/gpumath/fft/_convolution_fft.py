@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gpumath._host.conversions import empty, is_c_contiguous, windows
@@ -76,10 +77,14 @@ def by_transforms(product: Product) -> Any:
     whole = pair.convolved(product.x, pair.filter_spectrum(product.h, product.is_on_gpu))
     if tuple(whole.shape) == product.shape:
         return whole
+    wanted = whole[_range(product.starts, product.shape)]
+    # A view, such as a part of a line, saves a copy and keeps the memory of all.
+    if is_c_contiguous(wanted) and 8 * math.prod(product.shape) >= 7 * math.prod(whole.shape):
+        return wanted
     if not any(product.starts) and is_c_contiguous(whole):
         return core.resized(whole, product.shape)
     result = empty(product.x, product.shape, product.dtype)
-    result[...] = whole[_range(product.starts, product.shape)]
+    result[...] = wanted
     return result
 
 
@@ -101,9 +106,9 @@ _NUMBERS_ON_CPU, _NUMBERS_ON_GPU = 1 << 15, 1 << 26
 # Bytes of a piece, as complex numbers, that a core's cache holds beside its transform.
 _CACHED_BYTES = 3 << 20
 
-# Bytes of the result below which a GPU transforms the whole arrays: the transforms of pieces take
-# less time there, but need more calls. Several axes are cut only where memory might be short.
-_LEAST_ON_GPU, _LEAST_OF_AXES_ON_GPU = 1 << 25, 1 << 32
+# Bytes of the result from which a GPU convolves along several axes by pieces: for transforms of the
+# whole arrays memory might be short.
+_LEAST_OF_AXES_ON_GPU = 1 << 32
 
 
 def by_pieces(product: Product, pieces: Pieces) -> Any:
@@ -169,36 +174,28 @@ def _by_padded_pieces(pair: _Pair, spectrum: Any, target: _Target, pieces: Piece
                 target.put(_part(block, axis, begin, stop), position, overlap, step)
 
 
-def pieces_of(product: Product, least: int = 8) -> Pieces | None:
-    """Return the cheapest pieces; None if ``h`` has nowhere ``least`` times fewer elements.
+def pieces_of(product: Product) -> Pieces | None:
+    """Return the cheapest pieces; None if ``h`` has more than an eighth of the elements everywhere.
 
-    A GPU is not busy with less than millions of numbers, whose transforms as a whole need fewer
-    calls.
+    On a GPU, also None where transforms of the whole arrays take less time.
     """
-    size = _BYTES.get(product.dtype, 8)
-    least_bytes = _LEAST_ON_GPU if len(product.axes) == 1 else _LEAST_OF_AXES_ON_GPU
-    if product.is_on_gpu and size * math.prod(product.shape) < least_bytes:
-        return None
     ratios = [(product.x.shape[a] / product.h.shape[a], a) for a in product.axes]
     ratio, axis = max(ratios)
     points = product.h.shape[axis]
     start, wanted = product.starts[axis], product.shape[axis]
-    if ratio < least or start > points - 1 or start + wanted < product.x.shape[axis]:
-        return None
-    last = product.axes[-1]
-    length = 1 << (4 * points).bit_length() if product.is_on_gpu else product.fast(4 * points, last)
-    lengths = []
-    while length <= product.x.shape[axis] // 2:
-        lengths.append(length)
-        length = 2 * length if product.is_on_gpu else product.fast(2 * length, last)
-    if not lengths:
+    if ratio < 8 or start > points - 1 or start + wanted < product.x.shape[axis]:
         return None
     if product.is_on_gpu:
-        # Real pieces begin at addresses of complex numbers, as cuFFT wants them.
-        passes = [_passes_of_piece(n, product.dtype) * n / (n - points + 1) for n in lengths]
-        best = lengths[passes.index(min(passes))]
-        return Pieces(axis, best, (best - points + 1) // 2 * 2)
-    size *= 2 if product.is_real else 1
+        return _pieces_on_gpu(product, axis)
+    lengths = []
+    last = product.axes[-1]
+    length = product.fast(4 * points, last)
+    while length <= product.x.shape[axis] // 2:
+        lengths.append(length)
+        length = product.fast(2 * length, last)
+    if not lengths:
+        return None
+    size = _BYTES[product.dtype] * (2 if product.is_real else 1)
     for other, n in zip(product.axes, product.lengths(), strict=True):
         size *= n if other != axis else 1
     lengths = [n for n in lengths if n * size <= _CACHED_BYTES] or lengths[:1]
@@ -206,14 +203,41 @@ def pieces_of(product: Product, least: int = 8) -> Pieces | None:
     return Pieces(axis, best, best - points + 1)
 
 
-def _passes_of_piece(length: int, dtype: str) -> float:
-    """Return how often a GPU reads and writes the numbers of a piece, measured on an H200.
+def _pieces_on_gpu(product: Product, axis: int) -> Pieces | None:
+    if len(product.axes) > 1:
+        if _BYTES[product.dtype] * math.prod(product.shape) < _LEAST_OF_AXES_ON_GPU:
+            return None
+        whole = math.inf
+    else:
+        whole = transforms_cost_on_gpu(product, None)
+    # Pieces take at least this long, so most arrays need no closer look.
+    if whole <= 2 * _OVERHEAD_ON_GPU:
+        return None
+    points, taps = int(product.x.shape[axis]), int(product.h.shape[axis])
+    length = _length_of_pieces(points, taps, product.shape[axis], product.dtype)
+    if length is None:
+        return None
+    pieces = Pieces(axis, length, _step_on_gpu(length, taps))
+    return pieces if transforms_cost_on_gpu(product, pieces) < whole else None
 
-    Short transforms do it once, there and back; the product and the copy to the result follow.
-    """
-    at_once = 8192 if dtype in ("float32", "complex64") else 4096
-    each = 1.1 if length <= at_once else 2.3 if length <= 1 << 18 else 3.5
-    return 2 * each + 2
+
+@lru_cache(maxsize=1024)
+def _length_of_pieces(points: int, taps: int, wanted: int, dtype: str) -> int | None:
+    """Return the power of two that a GPU takes the least time with; None if it is too long."""
+    first = (4 * taps).bit_length()
+    lengths = [1 << power for power in range(first, (points // 2).bit_length())]
+    if not lengths:
+        return None
+
+    def cost(length: int) -> float:
+        return -(-wanted // _step_on_gpu(length, taps)) * length * _part_of_piece(length, dtype)
+
+    return min(lengths, key=cost)
+
+
+def _step_on_gpu(length: int, taps: int) -> int:
+    """Return how far from each other pieces begin: real ones where complex numbers could begin."""
+    return (length - taps + 1) // 2 * 2
 
 
 def transforms_cost(product: Product) -> float:
@@ -224,13 +248,30 @@ def transforms_cost(product: Product) -> float:
 
 
 def transforms_cost_on_gpu(product: Product, pieces: Pieces | None) -> float:
-    """Return about how many nanoseconds a GPU takes for transforms, measured on an H200."""
+    """Return about how many nanoseconds a GPU takes for transforms."""
+    lengths = product.lengths()
+    numbers, each = _batch(product) * math.prod(lengths), _COSTS_ON_GPU[product.dtype]
     if pieces is not None:
-        passes = _passes_of_piece(pieces.length, product.dtype) * pieces.length / pieces.step
-        bytes_of_result = _BYTES[product.dtype] * math.prod(product.shape)
-        return 2 * _OVERHEAD_ON_GPU + passes * bytes_of_result / _BYTES_A_NANOSECOND
-    points = _batch(product) * math.prod(product.lengths())
-    return _OVERHEAD_ON_GPU + _COSTS_ON_GPU[product.dtype] * points
+        numbers //= lengths[product.axes.index(pieces.axis)]
+        numbers *= -(-product.shape[pieces.axis] // pieces.step) * pieces.length
+        part = _part_of_piece(pieces.length, product.dtype)
+        return 2 * _OVERHEAD_ON_GPU + part * each * numbers
+    part = _part_of_line(lengths[0], product.dtype) if len(lengths) == 1 else 1.0
+    return _OVERHEAD_ON_GPU + part * each * numbers
+
+
+def _part_of_piece(length: int, dtype: str) -> float:
+    """Return which part of `_COSTS_ON_GPU` a number of a piece takes, measured on an H100.
+
+    It depends on whether cuFFT reads and writes the piece once, twice or three times.
+    """
+    return 0.7 if length <= _LONGEST_PIECES[dtype] else 1.05 if length <= 1 << 18 else 1.4
+
+
+def _part_of_line(length: int, dtype: str) -> float:
+    """Return which part of `_COSTS_ON_GPU` a number of a whole line takes, measured on an H100."""
+    size = length * _BYTES[dtype]
+    return 0.7 if size <= 1 << 18 else 1.05 if size <= 1 << 23 else 1.4
 
 
 def pieces_cost(product: Product, pieces: Pieces) -> float:
@@ -257,12 +298,12 @@ _LEAST_SHARED, _SCALING_OF_WHOLE, _SCALING_OF_PIECES = 50_000, 0.6, 0.35
 # Nanoseconds that a line takes beside its points.
 _LINE_COST = 30
 
-# What a GPU reads and writes of each in a nanosecond, on an H200.
-_BYTES_A_NANOSECOND = 2_000
-
 # Nanoseconds for a number of the transforms on a GPU, measured on an H200; and bytes of a number.
 _COSTS_ON_GPU = {"float32": 0.048, "float64": 0.083, "complex64": 0.06, "complex128": 0.115}
 _BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
+
+# Points of the longest pieces that cuFFT reads and writes once.
+_LONGEST_PIECES = {"float32": 16384, "float64": 4096, "complex64": 8192, "complex128": 4096}
 
 
 def _speed_of_cores(points: float, scaling: float) -> float:
