@@ -35,8 +35,8 @@ pub(super) struct Operands<T> {
 
 impl<T: Scalar> LanePlan<T> {
     /// Plans a transform of type 1 to 4 of a number of lines, of at least two points if it is a
-    /// cosine transform of type 1. `None` if the lines are few or long, or a prime factor of the
-    /// Fourier transform's length is above 127.
+    /// cosine transform of type 1. `None` if the lines are few or long, or the Fourier transform's
+    /// length has a prime factor above 127 for which lanes are slow.
     pub(super) fn new(kind: u8, points: usize, is_sine: bool, count: usize) -> Option<Self> {
         let length = match kind {
             1 => CosineStep::Extend.lengths(points as i64, is_sine).1 as usize,
@@ -44,27 +44,35 @@ impl<T: Scalar> LanePlan<T> {
             _ => points,
         };
         let is_by_halves = length < points;
-        // Type IV of an even length puts one line into a lane; the others put two. For type IV of
-        // an odd length the other way, pairs of lines, is so slow that even lanes of which half are
-        // empty are faster.
-        let lanes = if kind == 4 { count } else { count.div_ceil(2) };
+        let lanes = if is_by_halves { count } else { count.div_ceil(2) };
         let fft = LaneFft::with_more_primes(length, lanes)?;
         let turns = Turns::new(kind, points, is_sine);
         Some(Self { kind, is_sine, points, is_by_halves, fft, turns })
     }
 
-    /// Returns whether lines take less time in lanes than in pairs, as measured on an AMD EPYC of
-    /// family 26: slices have to be transposed, which is worth while if they fill the lanes and
-    /// rustfft has no fast kernels for the length.
+    /// Returns whether lines take less time in lanes than in pairs, as measured with vectors of 32
+    /// bytes. The lines have to fill the lanes. Slices have to be transposed, too, which is worth
+    /// while if rustfft has no fast kernels for the length.
     pub(super) fn suits(&self, lines: &LineTiles) -> bool {
-        let length = self.fft.points();
+        let (length, is_by_eighths) = (self.fft.points(), !self.turns.eighths.is_empty());
+        let is_double = size_of::<T>() == size_of::<f64>();
+        let prime = largest_prime_factor(length);
+        // The slower pairs are, the more lanes may be empty.
+        let most_empty = match prime {
+            ..13 if self.kind == 4 && length >= 32 => 0.125,
+            ..13 => 0.25,
+            ..47 if is_by_eighths => 0.25,
+            47.. if !is_double => 0.5,
+            _ => 0.4,
+        };
+        let is_filled = lines.share_of_empty(self.lines_at_once()) <= most_empty;
+        if !lines.are_slices() {
+            return is_filled || lines.count() >= self.lines_at_once();
+        }
         let is_slow = [25, 35, 49].iter().any(|&slow| length.is_multiple_of(slow));
         // Pairs of lines in single precision meet these factors in lanes too, but for eighths.
-        let is_left = size_of::<T>() == size_of::<f64>() || !self.turns.eighths.is_empty();
-        let is_awkward = length < 32 || largest_prime_factor(length) > 7 || (is_slow && is_left);
-        let most_empty = if self.turns.eighths.is_empty() { 0.25 } else { 0.5 };
-        !lines.are_slices()
-            || (is_awkward && lines.share_of_empty(self.lines_at_once()) <= most_empty)
+        let is_awkward = length < 32 || prime > 7 || (is_slow && (is_double || is_by_eighths));
+        is_filled && is_awkward
     }
 
     /// Returns the number of lines that are transformed at once.

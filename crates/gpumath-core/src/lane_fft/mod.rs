@@ -5,11 +5,12 @@
 //! move from one lane to another. Others are moved through a core's cache (`line_moves`). `pulp`
 //! chooses among the sets of instructions that a processor may have. The algorithm is Stockham's
 //! with steps of 2 to 13 points (decimation in frequency), which goes through memory in order and
-//! leaves the result in order; steps of larger primes are sums of products (`prime_steps`). Real
-//! lines (`real_lanes`) are steps around complex ones: of even lengths (`half_spectra`) or of odd
-//! ones (`odd_lines`). Some lines are transformed one at a time: contiguous ones, complex
-//! (`contiguous_lines`) and real (`real_lines`, `odd_line`, `whole_line`), and those whose lengths
-//! have prime factors from 13 to 71 (`direct_sums`).
+//! leaves the result in order; steps of larger primes are sums of products (`prime_steps`), and
+//! lengths with still larger ones are convolutions (`chirp`). Real lines (`real_lanes`) are steps
+//! around complex ones: of even lengths (`half_spectra`) or of odd ones (`odd_lines`). Some lines
+//! are transformed one at a time: contiguous ones, complex (`contiguous_lines`) and real
+//! (`real_lines`, `odd_line`, `whole_line`), and those whose lengths have prime factors from 13 to
+//! 71 (`direct_sums`).
 
 #![expect(
     clippy::inline_always,
@@ -32,6 +33,7 @@ macro_rules! unrolled {
 }
 
 mod butterflies;
+mod chirp;
 mod contiguous_lines;
 mod direct_sums;
 mod half_spectra;
@@ -60,6 +62,7 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftNum};
 
 use self::butterflies::{MOST_POINTS, Roots, butterfly};
+use self::chirp::Chirp;
 use self::contiguous_lines::plan_contiguous;
 pub(crate) use self::direct_sums::largest_prime_factor;
 use self::direct_sums::plan_direct_sums;
@@ -69,7 +72,7 @@ pub(crate) use self::real_lanes::{HalfToReal, RealToHalf};
 pub(crate) use self::real_lines::{plan_half_in_lanes, plan_real_in_lanes};
 pub(crate) use self::rows::Rows;
 pub(crate) use self::strided_lines::{LaneLines, StridedLines};
-use self::sums::units;
+use self::sums::{MOST_SUMMED, units};
 pub(crate) use self::vectors::{Complexes, Lane};
 use self::vectors::{CountLanes, lanes_of};
 use crate::error::Result;
@@ -122,6 +125,18 @@ impl<T: Lane> Side<T> {
         }
     }
 
+    /// Returns a side that is read backward, which makes a transform the inverse one, and where its
+    /// point with the index 0 is as the others count from it.
+    fn backward(self, points: usize) -> (Self, *const T) {
+        let end = self.at(points);
+        (Self { step: -self.step, ..self }, end)
+    }
+
+    /// Like [`Self::backward`], of a side that is read forward.
+    fn forward(self) -> (Self, *const T) {
+        (self, self.first)
+    }
+
     /// Returns where a point is.
     #[inline(always)]
     fn at(self, point: usize) -> *mut T {
@@ -155,12 +170,17 @@ fn sets_of_instructions() -> Vec<Arch> {
     sets.collect()
 }
 
-/// Returns the best set of instructions whose vectors have so many lanes at most, and the lanes.
-fn arch_of_at_most<T: Lane>(lanes: usize) -> Option<(Arch, usize)> {
-    let mut counted = sets_of_instructions()
+/// Returns the sets of instructions whose vectors have lanes, and how many, the most first.
+fn sets_with_lanes<T: Lane>() -> impl Iterator<Item = (Arch, usize)> {
+    let counted = sets_of_instructions()
         .into_iter()
         .map(|arch| (arch, arch.dispatch(CountLanes::<T>(PhantomData))));
-    counted.find(|(_, count)| (2..=lanes).contains(count))
+    counted.filter(|(_, count)| *count > 1)
+}
+
+/// Returns the best set of instructions whose vectors have so many lanes at most, and the lanes.
+fn arch_of_at_most<T: Lane>(lanes: usize) -> Option<(Arch, usize)> {
+    sets_with_lanes::<T>().find(|(_, count)| *count <= lanes)
 }
 
 /// A planned transform, in both directions.
@@ -168,6 +188,8 @@ pub(crate) struct LaneFft<T> {
     points: usize,
     lanes: usize,
     steps: Vec<Step<T>>,
+    /// In place of steps, for a large prime factor.
+    chirp: Option<Chirp<T>>,
     arch: Arch,
 }
 
@@ -199,26 +221,34 @@ struct Step<T> {
 }
 
 impl<T: Lane> LaneFft<T> {
-    /// Plans lines of `points`. `None` where they have no such transform: the number has a large
-    /// prime factor, or is zero or large, or the processor has no vectors.
+    /// Plans lines of `points`. `None` where they have no such transform: the number is zero or
+    /// large, or has a prime factor for which others are faster, or the processor has no vectors.
     pub(crate) fn new(points: usize) -> Option<Self> {
         let plan = Self::with(Arch::new(), points)?;
-        (largest_prime_factor(points) <= most_summed(plan.lanes)).then_some(plan)
+        let prime = largest_prime_factor(points);
+        (prime <= most_summed(plan.lanes) || plan.chirp.is_some()).then_some(plan)
     }
 
-    /// Plans lines of at least two points, which may also have prime factors up to 127, in so many
-    /// lanes at most.
-    pub(crate) fn with_more_primes(points: usize, lanes: usize) -> Option<Self> {
-        let (arch, _) = arch_of_at_most::<T>(lanes)?;
+    /// Plans lines of at least two points, which may also have all prime factors up to 127, with
+    /// the vectors that so many lines fill the fewest times. `None` for a single line.
+    pub(crate) fn with_more_primes(points: usize, lines: usize) -> Option<Self> {
+        let sets = sets_with_lanes::<T>().filter(|_| lines > 1);
+        // Of vectors that are filled equally often, narrow ones have fewer empty lanes.
+        let (arch, _) = sets.min_by_key(|&(_, lanes)| (lines.div_ceil(lanes), lanes))?;
         Self::with(arch, points).filter(|_| points > 1)
     }
 
     fn with(arch: Arch, points: usize) -> Option<Self> {
         let lanes = arch.dispatch(CountLanes::<T>(PhantomData));
-        let mut plan = Self { points, lanes, steps: Vec::new(), arch };
+        let mut plan = Self { points, lanes, steps: Vec::new(), chirp: None, arch };
         let has_lanes = (2..=MOST_LANES).contains(&lanes);
         if !has_lanes || points == 0 || plan.work_len() > WORK_BYTES / size_of::<T>() {
             return None;
+        }
+        let prime = largest_prime_factor(points);
+        if prime > MOST_SUMMED {
+            plan.chirp = Some(Chirp::with(arch, points, prime)?);
+            return Some(plan);
         }
         let (mut rest, mut repeats) = (points, 1);
         while rest > 1 || plan.steps.is_empty() {
@@ -253,19 +283,23 @@ impl<T: Lane> LaneFft<T> {
     /// Returns the bytes of the tables.
     pub(crate) fn table_bytes(&self) -> usize {
         let bytes = |step: &Step<T>| size_of_val(&step.factors[..]) + size_of_val(&step.terms[..]);
-        self.steps.iter().map(bytes).sum()
+        let of_steps: usize = self.steps.iter().map(bytes).sum();
+        of_steps + self.chirp.as_ref().map_or(0, Chirp::table_bytes)
     }
 
-    /// Returns the numbers of work memory that a call needs: two copies of the lines.
+    /// Returns the numbers of work memory that a call needs: two copies of the lines, or of the
+    /// longer ones of a convolution.
     pub(crate) fn work_len(&self) -> usize {
-        self.points.saturating_mul(4 * self.lanes)
+        let points = self.chirp.as_ref().map_or(self.points, |chirp| chirp.inner.points);
+        points.saturating_mul(4 * self.lanes)
     }
 
     /// Returns where in the work memory lines may be before a call, and where they may be left.
     /// Points follow each other there, each a complex number for each lane.
     pub(crate) fn places(&self, work: *mut T) -> [*mut Complex<T>; 2] {
         let halves = self.halves(work);
-        [halves[1], halves[(self.steps.len() - 1) % 2]].map(<*mut T>::cast)
+        let of_steps = || [halves[1], halves[(self.steps.len() - 1) % 2]];
+        self.chirp.as_ref().map_or_else(of_steps, |chirp| chirp.places(work)).map(<*mut T>::cast)
     }
 
     fn halves(&self, work: *mut T) -> [*mut T; 2] {
@@ -291,18 +325,19 @@ impl<T: Lane> LaneFft<T> {
         work: *mut T,
         (is_inverse, factor): (bool, T),
     ) {
+        if let Some(chirp) = &self.chirp {
+            // SAFETY: the caller guarantees the same.
+            return unsafe { chirp.run(from, to, work, (is_inverse, factor)) };
+        }
         let halves = self.halves(work);
         let last = self.steps.len() - 1;
         for (index, step) in self.steps.iter().enumerate() {
             let ends = (index == 0, index == last);
-            let mut from = if ends.0 { from } else { self.inside(halves[(index + 1) % 2]) };
+            let from = if ends.0 { from } else { self.inside(halves[(index + 1) % 2]) };
             let to = if ends.1 { to } else { self.inside(halves[index % 2]) };
-            // Backward through its points, a line has the inverse transform.
-            let mut from_end = from.first;
-            if ends.0 && is_inverse {
-                from_end = from.first.wrapping_offset(self.points as isize * from.step);
-                from.step = -from.step;
-            }
+            let is_backward = ends.0 && is_inverse;
+            let (from, from_end) =
+                if is_backward { from.backward(self.points) } else { from.forward() };
             let pass = Pass { step, from, from_end, to, factor };
             match step.radix {
                 1 => pass.run::<1>(self.arch, ends),

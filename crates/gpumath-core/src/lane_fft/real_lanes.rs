@@ -9,6 +9,7 @@ use super::half_spectra::EvenLines;
 use super::line_moves::{MOST_LANES, MoveLines};
 use super::odd_lines::OddLines;
 use super::strided_lines::{LaneLines, StridedLines};
+use super::sums::MOST_SUMMED;
 use super::{CountLanes, Lane, WORK_BYTES, largest_prime_factor, most_summed};
 
 /// A planned transform, in both directions.
@@ -28,10 +29,13 @@ impl<T: Lane> RealFft<T> {
     fn with(arch: Arch, points: usize) -> Option<Self> {
         let lanes = arch.dispatch(CountLanes::<T>(std::marker::PhantomData));
         let is_long = points.saturating_mul(4 * lanes) > WORK_BYTES / size_of::<T>();
-        if points < 2 || is_long || largest_prime_factor(points) > most_summed(lanes) {
+        let prime = largest_prime_factor(points);
+        let is_even = points.is_multiple_of(2);
+        let is_slow = prime > most_summed(lanes) && !(is_even && prime > MOST_SUMMED);
+        if points < 2 || is_long || is_slow {
             return None;
         }
-        let parity = if points.is_multiple_of(2) {
+        let parity = if is_even {
             Parity::Even(EvenLines::with(arch, points)?)
         } else {
             Parity::Odd(OddLines::with(arch, lanes, points)?)

@@ -73,7 +73,9 @@ fn all_lengths_have_the_values_of_their_sums() {
         let of_one_step = [1, 2, 3, 4, 5, 7, 8, 11, 13, 43, 71, 127];
         let of_few_steps = [6, 9, 10, 14, 15];
         let of_other_primes = [22, 26, 47, 58, 121, 141, 59 * 4, 17 * 19];
+        let of_chirps = [137, 139 * 2, 191 * 3, 233 * 4, 311, 1021];
         let others = of_one_step.into_iter().chain(of_few_steps).chain(of_other_primes);
+        let others = others.chain(of_chirps);
         for points in fast.into_iter().chain(others) {
             for (is_inverse, is_strided) in
                 [(false, false), (false, true), (true, false), (true, true)]
