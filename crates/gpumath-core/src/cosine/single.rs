@@ -191,11 +191,12 @@ fn take<T: Scalar>(spectrum: &[Complex<T>], to: &mut [T], scale: T, is_sine: boo
 
 fn fold2<T: Scalar>(from: &[T], line: &mut [T], sign: T) {
     let (even, odd) = line.split_at_mut(from.len().div_ceil(2));
-    for (to, value) in even.iter_mut().zip(from.iter().step_by(2)) {
-        *to = *value;
+    let (pairs, rest) = from.as_chunks();
+    for (&[a, b], (even, odd)) in pairs.iter().zip(even.iter_mut().zip(odd.iter_mut().rev())) {
+        (*even, *odd) = (a, b * sign);
     }
-    for (to, value) in odd.iter_mut().rev().zip(from.iter().skip(1).step_by(2)) {
-        *to = *value * sign;
+    if let ([value], Some(last)) = (rest, even.last_mut()) {
+        *last = *value;
     }
 }
 
@@ -233,11 +234,12 @@ fn turn3<T: Scalar>(from: &[T], spectrum: &mut [Complex<T>], turns: &[Complex<T>
 
 fn unfold3<T: Scalar>(line: &[T], to: &mut [T], scale: T, sign: T) {
     let (even, odd) = line.split_at(to.len().div_ceil(2));
-    for (to, value) in to.iter_mut().step_by(2).zip(even) {
-        *to = *value * scale;
+    let (pairs, rest) = to.as_chunks_mut();
+    for ([a, b], (even, odd)) in pairs.iter_mut().zip(even.iter().zip(odd.iter().rev())) {
+        (*a, *b) = (*even * scale, *odd * (scale * sign));
     }
-    for (to, value) in to.iter_mut().skip(1).step_by(2).zip(odd.iter().rev()) {
-        *to = *value * scale * sign;
+    if let ([value], Some(last)) = (rest, even.last()) {
+        *value = *last * scale;
     }
 }
 

@@ -10,7 +10,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
-use super::vectors::{Complexes, Lane, lanes_of};
+use super::vectors::{Complexes, Lane};
 use super::{LaneFft, Side, largest_prime_factor};
 
 /// The convolution with a chirp.
@@ -112,7 +112,6 @@ impl<T: Lane> WithSimd for Turn<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { from, from_end, to, turns, factor } = self;
-        debug_assert!(lanes_of::<T, S>() > 1, "a plan has lanes");
         let factor = T::splat(simd, factor);
         for (point, turn) in turns.iter().enumerate() {
             let source = from_end.wrapping_offset(point as isize * from.step);
