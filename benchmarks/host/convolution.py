@@ -3,17 +3,21 @@
 A row is two shapes, an element type and a function; on a GPU, the rows of `filters` are images and
 small filters, with results of the image's shape. The last column is gpumath's time over that of
 the fastest other; the worst rows are named at the end. With --methods the others are gpumath's own
-methods, so that the ratio is what the choice between them costs.
+methods, so that the ratio is what the choice between them costs. With --random, the rows are random
+lines and filters.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import random
 import sys
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import product
-from math import prod
+from math import exp, log, prod
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +28,9 @@ from gpumath import fft
 sys.path.append(str(Path(__file__).parent))
 from _timing import Call, finish, medians, report
 
-ROWS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
+Row = tuple[str, tuple[int, ...], tuple[int, ...]]
+
+ROWS: list[Row] = [
     ("convolve", (100,), (10,)),
     ("convolve", (1000,), (50,)),
     ("convolve", (10_000,), (100,)),
@@ -46,7 +52,7 @@ ROWS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
     ("oaconvolve", (16, 200_000), (1, 500)),
     ("oaconvolve", (2048, 2048), (31, 31)),
 ]
-LARGE_ROWS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
+LARGE_ROWS: list[Row] = [
     ("convolve", (4096, 4096), (3, 3)),
     ("convolve", (4096, 4096), (63, 63)),
     ("fftconvolve", (10_000_000,), (1000,)),
@@ -62,6 +68,22 @@ FILTERS = [
     for size in (64, 256, 1024, 4096)
     for taps in (3, 5, 7, 15, 31)
 ]
+
+
+# Elements of the longer array of a random row.
+FEWEST_RANDOM, MOST_RANDOM = 100_000, 40_000_000
+
+
+def random_lines(dtypes: Sequence[str], seconds: float, most: int) -> Iterator[tuple[Row, str]]:
+    """Yield lines and filters of random lengths, and an element type for each."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        largest = max(min(most, MOST_RANDOM), FEWEST_RANDOM)
+        numbers = exp(random.uniform(log(FEWEST_RANDOM), log(largest)))
+        lines = random.choice([1, 1, 4, 24, 600])
+        points = int(numbers / lines)
+        taps = int(exp(random.uniform(log(4), log(points))))
+        yield ("fftconvolve", (lines, points), (1, taps)), random.choice(dtypes)
 
 
 def of_methods(name: str, in1: Any, in2: Any) -> dict[str, Call]:
@@ -121,6 +143,7 @@ def main() -> None:
     parser.add_argument("--dtypes", nargs="+", default=["float64", "complex64"])
     parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
     parser.add_argument("--methods", action="store_true", help="compare gpumath's methods")
+    parser.add_argument("--random", type=float, metavar="SECONDS", help="of random lines")
     parser.add_argument("--most", type=int, default=1 << 30, help="elements of the largest array")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     arguments = parser.parse_args()
@@ -129,7 +152,10 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     rows = ROWS + (LARGE_ROWS + FILTERS if arguments.gpu else [])
     rows = [row for row in rows if row[0] in arguments.functions and prod(row[1]) <= arguments.most]
-    for (name, first, second), dtype in product(rows, arguments.dtypes):
+    cells: Iterator[tuple[Row, str]] = product(rows, arguments.dtypes)
+    if arguments.random is not None:
+        cells = random_lines(arguments.dtypes, arguments.random, arguments.most)
+    for (name, first, second), dtype in cells:
         in1, in2 = (rng.standard_normal(shape).astype(dtype) for shape in (first, second))
         if arguments.methods:
             calls = of_methods(name, in1, in2)
