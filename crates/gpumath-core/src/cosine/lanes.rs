@@ -58,12 +58,13 @@ impl<T: Scalar> LanePlan<T> {
         let is_double = size_of::<T>() == size_of::<f64>();
         let prime = largest_prime_factor(length);
         // The slower pairs are, the more lanes may be empty.
-        let most_empty = match prime {
-            ..13 if self.kind == 4 && length >= 32 => 0.125,
-            ..13 => 0.25,
-            ..47 if is_by_eighths => 0.25,
-            47.. if !is_double => 0.5,
-            _ => 0.4,
+        let most_empty = match (self.kind, prime) {
+            (4, ..13) if length >= 32 => 0.125,
+            (4, 13..47) if is_by_eighths => 0.25,
+            (4, 47..) if !is_double => 0.5,
+            (4, 13..) => 0.4,
+            (_, 13..) if is_double => 0.45,
+            _ => 0.25,
         };
         let is_filled = lines.share_of_empty(self.lines_at_once()) <= most_empty;
         if !lines.are_slices() {
