@@ -99,7 +99,7 @@ impl<T: Lane> Chirp<T> {
 /// Multiplies points by a number for each and by a factor.
 struct Turn<'a, T> {
     from: Side<T>,
-    /// As of `Pass`.
+    /// The point with the index 0 as others count from it: the end of a line that is read backward.
     from_end: *const T,
     to: Side<T>,
     turns: &'a [[T; 3]],
