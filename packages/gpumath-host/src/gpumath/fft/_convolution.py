@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -22,7 +23,6 @@ from gpumath._host.conversions import (
 )
 from gpumath.bindings import core
 from gpumath.fft._convolution_direct import (
-    by_kernel,
     by_shifts,
     has_kernel,
     is_short,
@@ -214,9 +214,9 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     check_choice("mode", mode, ("full", "valid", "same"))
     in1, in2 = as_operand(in1), as_operand(in2)
     asked = _asked_of_gpu(in1, in2, mode, method, axes)
-    known = _KERNEL_CALLS.get(asked)
+    known = _KNOWN.get(asked)
     if known is not None:
-        return core.convolve(*((in2, in1) if known.is_swapped else (in1, in2)), *known.arguments)
+        return known.compute(*((in2, in1) if known.is_swapped else (in1, in2)))
     in1, in2, types, is_on_gpu, are_ready = _operands(in1, in2)
     if in1.ndim == 0:
         return in1 * in2
@@ -240,20 +240,13 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     way, pieces = _way(sums, transforms, method)
     product = sums if way == "direct" else transforms
     name = product.dtype
-    if name != types.name or not are_ready:
-        product = product._replace(x=to_dtype(x, name), h=to_dtype(h, name))
-    if way == "direct":
-        is_by_kernel = is_on_gpu and has_kernel(product)
-        result = by_kernel(product) if is_by_kernel else by_shifts(product)
-        if is_by_kernel and asked is not None and are_ready and name == types.name:
-            _remember(asked, _KernelCall(x is in2, (long, starts, shape)))
-        return result if name == types.name else to_dtype(result, types.name)
-    if not long:
-        result = product.x * product.h
-    elif pieces is not None:
-        result = by_pieces(product, pieces)
-    else:
-        result = by_transforms(product)
+    compute = _computing(product._replace(x=None, h=None), way, pieces)
+    if are_ready and name == types.name:
+        result = compute(x, h)
+        if asked is not None:
+            _remember(asked, _Known(x is in2, compute))
+        return result
+    result = compute(to_dtype(x, name), to_dtype(h, name))
     if method in ("whole", "pieces") or name == types.name:
         return result
     if types.kind not in "iu":
@@ -265,19 +258,36 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     return to_dtype(result if is_wide else to_dtype(result, "int64"), types.name)
 
 
-class _KernelCall(NamedTuple):
-    """How a kernel computes a convolution."""
+# Computes the convolution of two arrays, of which the second is the filter.
+_Compute: TypeAlias = Callable[[Any, Any], Any]
+
+
+def _computing(product: Product, way: str, pieces: Pieces | None) -> _Compute:
+    """Return what computes a product in the way chosen, of the arrays that it lacks."""
+    if way == "direct":
+        if product.is_on_gpu and has_kernel(product):
+            arguments = (product.axes, product.starts, product.shape)
+            return lambda x, h: core.convolve(x, h, *arguments)
+        return lambda x, h: by_shifts(product._replace(x=x, h=h))
+    if not product.axes:
+        return operator.mul
+    if pieces is None:
+        return lambda x, h: by_transforms(product._replace(x=x, h=h))
+    return lambda x, h: by_pieces(product._replace(x=x, h=h), pieces)
+
+
+class _Known(NamedTuple):
+    """What computes a convolution on a GPU."""
 
     is_swapped: bool
     """Whether ``in2`` is the longer array."""
-    arguments: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-    """Of `core.convolve`, after the arrays."""
+    compute: _Compute
 
 
-# The convolutions that a kernel computed lately, by what was asked for, so that nothing is worked
+# What computed the convolutions of lately on GPUs, by what was asked for, so that nothing is worked
 # out again for equal arrays.
-_KERNEL_CALLS: dict[object, _KernelCall] = {}
-_MAX_REMEMBERED = 256
+_KNOWN: dict[object, _Known] = {}
+_MAX_KNOWN = 256
 
 
 def _asked_of_gpu(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> object:
@@ -291,10 +301,10 @@ def _asked_of_gpu(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> obj
     return what, type(in1), type(in2), mode, method, integers("axes", axes)
 
 
-def _remember(asked: object, call: _KernelCall) -> None:
-    if len(_KERNEL_CALLS) >= _MAX_REMEMBERED:
-        _KERNEL_CALLS.clear()
-    _KERNEL_CALLS[asked] = call
+def _remember(asked: object, known: _Known) -> None:
+    if len(_KNOWN) >= _MAX_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[asked] = known
 
 
 def _way(sums: Product, transforms: Product, method: str) -> tuple[str, Pieces | None]:

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpumath._host.conversions import empty
-from gpumath.bindings import core
 from gpumath.fft._convolution_fft import Product
 
-__all__ = ["by_kernel", "by_shifts", "has_kernel", "is_short", "kernel_cost", "shifts_cost"]
+__all__ = ["by_shifts", "has_kernel", "is_short", "kernel_cost", "shifts_cost"]
 
 # Elements of the result that are computed at a time on the CPU: as many as a core's cache holds.
 _AT_ONCE = 1 << 14
@@ -77,17 +76,12 @@ def by_shifts(product: Product) -> Any:
 
 
 def has_kernel(product: Product) -> bool:
-    """Whether `by_kernel` computes the product, if the arrays are on a GPU."""
+    """Whether `core.convolve` computes the product, if the arrays are on a GPU."""
     return product.dtype in _KERNEL_COSTS and 1 <= len(product.axes) <= 4
 
 
-def by_kernel(product: Product) -> Any:
-    """Add up the products in one kernel."""
-    return core.convolve(product.x, product.h, product.axes, product.starts, product.shape)
-
-
 def kernel_cost(product: Product) -> float:
-    """Return about how many nanoseconds `by_kernel` takes on a GPU."""
+    """Return about how many nanoseconds `core.convolve` takes on a GPU."""
     points, costs = math.prod(product.shape), _KERNEL_COSTS[product.dtype]
     # It takes four elements of the filter at a time along one axis.
     last = len(product.shape) - 1

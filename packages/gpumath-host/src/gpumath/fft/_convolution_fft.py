@@ -62,13 +62,15 @@ class Product(NamedTuple):
         """Return a fast length; real transforms are faster with an even one along the last axis."""
         if self.is_on_gpu:
             place: Place = "row" if axis == len(self.shape) - 1 else "column"
-            is_line = len(self.axes) == 1 and (least > _LONGEST_ROW or len(self.shape) == 1)
-            return fast_length_on_gpu(least, self.dtype, "line" if is_line else place)
+            if len(self.axes) == 1:
+                is_long = _BYTES[self.dtype] * least > _LONGEST_LINE
+                place = "long line" if is_long else "line" if place == "row" else place
+            return fast_length_on_gpu(least, self.dtype, place)
         return fast_length(least, 2 if self.is_real and axis == self.axes[-1] else 1)
 
 
-# Points of the longest lines that a GPU reads and writes once.
-_LONGEST_ROW = 8192
+# Bytes of the longest lines that cuFFT reads and writes once.
+_LONGEST_LINE = 1 << 17
 
 
 def by_transforms(product: Product) -> Any:
@@ -211,7 +213,7 @@ def _pieces_on_gpu(product: Product, axis: int) -> Pieces | None:
     else:
         whole = transforms_cost_on_gpu(product, None)
     # Pieces take at least this long, so most arrays need no closer look.
-    if whole <= 2 * _OVERHEAD_ON_GPU:
+    if whole <= _HOST_TIME_OF_PIECES:
         return None
     points, taps = int(product.x.shape[axis]), int(product.h.shape[axis])
     length = _length_of_pieces(points, taps, product.shape[axis], product.dtype)
@@ -230,7 +232,7 @@ def _length_of_pieces(points: int, taps: int, wanted: int, dtype: str) -> int | 
         return None
 
     def cost(length: int) -> float:
-        return -(-wanted // _step_on_gpu(length, taps)) * length * _part_of_piece(length, dtype)
+        return -(-wanted // _step_on_gpu(length, taps)) * length * _cost_on_gpu(length, dtype)
 
     return min(lengths, key=cost)
 
@@ -248,30 +250,26 @@ def transforms_cost(product: Product) -> float:
 
 
 def transforms_cost_on_gpu(product: Product, pieces: Pieces | None) -> float:
-    """Return about how many nanoseconds a GPU takes for transforms."""
-    lengths = product.lengths()
-    numbers, each = _batch(product) * math.prod(lengths), _COSTS_ON_GPU[product.dtype]
+    """Return about how many nanoseconds transforms take on a GPU, with the host's work for them."""
+    lengths, batch = product.lengths(), _batch(product)
+    numbers, host = float(batch * math.prod(lengths)), _HOST_TIME
     if pieces is not None:
-        numbers //= lengths[product.axes.index(pieces.axis)]
+        numbers /= lengths[product.axes.index(pieces.axis)]
         numbers *= -(-product.shape[pieces.axis] // pieces.step) * pieces.length
-        part = _part_of_piece(pieces.length, product.dtype)
-        return 2 * _OVERHEAD_ON_GPU + part * each * numbers
-    part = _part_of_line(lengths[0], product.dtype) if len(lengths) == 1 else 1.0
-    return _OVERHEAD_ON_GPU + part * each * numbers
+        each, host = _cost_on_gpu(pieces.length, product.dtype), _HOST_TIME_OF_PIECES
+    elif len(lengths) == 1:
+        # The filter is transformed too, one way.
+        numbers *= 1 + 0.1 / batch
+        each = _cost_on_gpu(lengths[0], product.dtype)
+    else:
+        each = _COSTS_OF_IMAGES[product.dtype]
+    # The GPU works while the host goes on, but for the first part of the host's time.
+    return max(host, 0.3 * host + each * numbers)
 
 
-def _part_of_piece(length: int, dtype: str) -> float:
-    """Return which part of `_COSTS_ON_GPU` a number of a piece takes, measured on an H100.
-
-    It depends on whether cuFFT reads and writes the piece once, twice or three times.
-    """
-    return 0.7 if length <= _LONGEST_PIECES[dtype] else 1.05 if length <= 1 << 18 else 1.4
-
-
-def _part_of_line(length: int, dtype: str) -> float:
-    """Return which part of `_COSTS_ON_GPU` a number of a whole line takes, measured on an H100."""
-    size = length * _BYTES[dtype]
-    return 0.7 if size <= 1 << 18 else 1.05 if size <= 1 << 23 else 1.4
+def _cost_on_gpu(length: int, dtype: str) -> float:
+    """Return about how many nanoseconds a number of a line takes, of so many numbers."""
+    return next(cost for most, cost in _COSTS_OF_LINES[dtype] if length <= most)
 
 
 def pieces_cost(product: Product, pieces: Pieces) -> float:
@@ -287,9 +285,9 @@ def pieces_cost(product: Product, pieces: Pieces) -> float:
     return 2 * OVERHEAD + 2 * batch * count * each / speed
 
 
-# Nanoseconds that the Python code of a convolution takes; and with the work on a GPU, where most of
-# it is the host's.
-OVERHEAD, _OVERHEAD_ON_GPU = 40_000, 140_000
+# Nanoseconds that the Python code of a convolution takes; and with the work on a GPU, what the host
+# takes for transforms of the whole arrays, and of pieces.
+OVERHEAD, _HOST_TIME, _HOST_TIME_OF_PIECES = 40_000, 95_000, 240_000
 
 # Points of transforms that all cores share; and the power of their number by which these are then
 # faster, as measured on 16 cores of an Intel Xeon. Pieces need more copies.
@@ -298,12 +296,38 @@ _LEAST_SHARED, _SCALING_OF_WHOLE, _SCALING_OF_PIECES = 50_000, 0.6, 0.35
 # Nanoseconds that a line takes beside its points.
 _LINE_COST = 30
 
-# Nanoseconds for a number of the transforms on a GPU, measured on an H200; and bytes of a number.
-_COSTS_ON_GPU = {"float32": 0.048, "float64": 0.083, "complex64": 0.06, "complex128": 0.115}
 _BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
-# Points of the longest pieces that cuFFT reads and writes once.
-_LONGEST_PIECES = {"float32": 16384, "float64": 4096, "complex64": 8192, "complex128": 4096}
+# Nanoseconds for a number of an image that is transformed as a whole, measured on an H200.
+_COSTS_OF_IMAGES = {"float32": 0.048, "float64": 0.083, "complex64": 0.06, "complex128": 0.115}
+
+# Nanoseconds for a number of a line, whole or a piece, measured on an H100: for lines of at most so
+# many numbers. Longer ones are read and written more often.
+_COSTS_OF_LINES = {
+    "float32": ((1 << 14, 0.026), (1 << 16, 0.032), (1 << 22, 0.04), (math.inf, 0.046)),
+    "float64": (
+        (1 << 12, 0.043),
+        (1 << 14, 0.056),
+        (1 << 19, 0.068),
+        (1 << 22, 0.075),
+        (math.inf, 0.087),
+    ),
+    "complex64": (
+        (1 << 14, 0.04),
+        (1 << 15, 0.045),
+        (1 << 20, 0.049),
+        (1 << 22, 0.052),
+        (math.inf, 0.06),
+    ),
+    "complex128": (
+        (1 << 12, 0.074),
+        (1 << 13, 0.079),
+        (1 << 18, 0.095),
+        (1 << 20, 0.101),
+        (1 << 22, 0.109),
+        (math.inf, 0.127),
+    ),
+}
 
 
 def _speed_of_cores(points: float, scaling: float) -> float:
