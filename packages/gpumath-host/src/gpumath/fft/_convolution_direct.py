@@ -21,18 +21,25 @@ class _KernelCosts(NamedTuple):
     """What a GPU's kernel takes for a product and its sum."""
 
     each: float
-    """Picoseconds where the GPU is busy, measured on an H200 for images."""
-    along_lines: float
-    """Picoseconds along the result's fastest dimension, where a product loads both factors."""
+    """Picoseconds where the GPU is busy."""
     alone: float
     """Nanoseconds of a thread, however few there are."""
 
 
+# Of images, measured on an H200.
 _KERNEL_COSTS = {
-    "float32": _KernelCosts(0.18, 1.44, 115),
-    "float64": _KernelCosts(0.21, 2.4, 107),
-    "complex64": _KernelCosts(0.28, 3.6, 134),
-    "complex128": _KernelCosts(0.50, 7.2, 190),
+    "float32": _KernelCosts(0.18, 115),
+    "float64": _KernelCosts(0.21, 107),
+    "complex64": _KernelCosts(0.28, 134),
+    "complex128": _KernelCosts(0.50, 190),
+}
+
+# Along the result's fastest dimension alone, where a product loads both factors; on an H100.
+_KERNEL_COSTS_OF_LINES = {
+    "float32": _KernelCosts(1.05, 62),
+    "float64": _KernelCosts(1.07, 62),
+    "complex64": _KernelCosts(1.12, 66),
+    "complex128": _KernelCosts(1.5, 125),
 }
 
 # Picoseconds for an element of the result to begin a line of the filter.
@@ -82,7 +89,7 @@ def has_kernel(product: Product) -> bool:
 
 def kernel_cost(product: Product) -> float:
     """Return about how many nanoseconds `core.convolve` takes on a GPU."""
-    points, costs = math.prod(product.shape), _KERNEL_COSTS[product.dtype]
+    points = math.prod(product.shape)
     # It takes four elements of the filter at a time along one axis.
     last = len(product.shape) - 1
     wide = [a for a in product.axes if a != last and product.shape[a] > 1]
@@ -90,8 +97,8 @@ def kernel_cost(product: Product) -> float:
     taps = -(-int(product.h.shape[axis]) // 4) * 4
     others = [int(product.h.shape[a]) for a in product.axes if a != axis]
     lines = math.prod(others)
-    each = costs.each if wide else costs.along_lines
-    busy = points * (lines * (taps * each + _LINE_COST) * 1e-3 + 0.005)
+    costs = (_KERNEL_COSTS if wide else _KERNEL_COSTS_OF_LINES)[product.dtype]
+    busy = points * (lines * (taps * costs.each + _LINE_COST) * 1e-3 + 0.005)
     # Where there are few threads, up to 16 share the lines of the filter.
     threads = points // (8 if wide else 1) + 1
     sharers = max(min(16, 65_536 // threads, max(others, default=1)), 1)

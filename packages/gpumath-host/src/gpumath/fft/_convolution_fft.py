@@ -252,7 +252,8 @@ def transforms_cost(product: Product) -> float:
 def transforms_cost_on_gpu(product: Product, pieces: Pieces | None) -> float:
     """Return about how many nanoseconds transforms take on a GPU, with the host's work for them."""
     lengths, batch = product.lengths(), _batch(product)
-    numbers, host = float(batch * math.prod(lengths)), _HOST_TIME
+    numbers = float(batch * math.prod(lengths))
+    host = _HOST_TIME + len(lengths) * _HOST_TIME_OF_AXIS
     if pieces is not None:
         numbers /= lengths[product.axes.index(pieces.axis)]
         numbers *= -(-product.shape[pieces.axis] // pieces.step) * pieces.length
@@ -285,9 +286,12 @@ def pieces_cost(product: Product, pieces: Pieces) -> float:
     return 2 * OVERHEAD + 2 * batch * count * each / speed
 
 
-# Nanoseconds that the Python code of a convolution takes; and with the work on a GPU, what the host
-# takes for transforms of the whole arrays, and of pieces.
-OVERHEAD, _HOST_TIME, _HOST_TIME_OF_PIECES = 40_000, 95_000, 240_000
+# Nanoseconds that the Python code of a convolution takes on a CPU.
+OVERHEAD = 40_000
+
+# Nanoseconds that the host takes for the work on a GPU: for transforms of the whole arrays, for
+# each axis of these, and for transforms of pieces.
+_HOST_TIME, _HOST_TIME_OF_AXIS, _HOST_TIME_OF_PIECES = 90_000, 25_000, 250_000
 
 # Points of transforms that all cores share; and the power of their number by which these are then
 # faster, as measured on 16 cores of an Intel Xeon. Pieces need more copies.
@@ -298,8 +302,9 @@ _LINE_COST = 30
 
 _BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
-# Nanoseconds for a number of an image that is transformed as a whole, measured on an H200.
-_COSTS_OF_IMAGES = {"float32": 0.048, "float64": 0.083, "complex64": 0.06, "complex128": 0.115}
+# Nanoseconds for a number of an image that is transformed as a whole: between what an H200 takes
+# and what an H100 does, whose memory is slower.
+_COSTS_OF_IMAGES = {"float32": 0.054, "float64": 0.095, "complex64": 0.072, "complex128": 0.137}
 
 # Nanoseconds for a number of a line, whole or a piece, measured on an H100: for lines of at most so
 # many numbers. Longer ones are read and written more often.
