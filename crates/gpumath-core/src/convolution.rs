@@ -83,7 +83,7 @@ pub unsafe fn convolve(
     stream: StreamRef,
 ) -> Result<()> {
     check(to, from, filter, axes, starts)?;
-    let (call, is_wide) =
+    let (call, along) =
         ConvolutionCall::of(&to.layout, &from.layout, &filter.layout, filter.ptr, axes, starts)?;
     let Some(device) = to.device.device().filter(|_| !to.layout.is_empty()) else {
         return Ok(());
@@ -91,5 +91,5 @@ pub unsafe fn convolve(
     let context = ContextGuard::enter(device)?;
     // SAFETY: the arrays have the types and shapes of the convolution, and the caller guarantees
     // that they are valid and that the result does not overlap the others.
-    unsafe { kernels::convolve(&context, to.ptr, from.ptr, &call, (to.dtype, is_wide), stream) }
+    unsafe { kernels::convolve(&context, to.ptr, from.ptr, &call, (to.dtype, along), stream) }
 }

@@ -4,13 +4,15 @@
 // Neighbouring threads compute neighbours along the result's fastest dimension. Where another
 // dimension is convolved too, a thread computes several elements along that one, so that it loads
 // most elements of the source once for several products. Where that leaves a GPU with few threads,
-// several threads share the lines of the filter for the same elements.
+// several threads share the lines of the filter for the same elements. Along the fastest dimension
+// alone, a thread computes several elements that are WARP apart, so that it loads each element of
+// the filter once for all of them.
 
 typedef long long Integer;
 typedef unsigned long long Count;
 
 // TAPS elements of the filter are taken at a time.
-enum { MAX_RANK = 48, MAX_AXES = 4, TAPS = 4, THREADS = 256 };
+enum { MAX_RANK = 48, MAX_AXES = 4, TAPS = 4, THREADS = 256, WARP = 32 };
 
 // Has a counterpart in kernels/convolution.rs. Unused axes come first, and have one element each.
 // A thread computes its elements along the last axis.
@@ -31,7 +33,7 @@ struct Convolution {
     Integer from_steps[MAX_AXES];
     Integer filter_steps[MAX_AXES];
     // Of each dimension; the last axis has as many as there are threads along it. Distances in the
-    // source and in the filter are 0 along the axes.
+    // source and in the filter are 0 along the axes, and in the result along the last one.
     Integer extents[MAX_RANK];
     Integer from[MAX_RANK];
     Integer filters[MAX_RANK];
@@ -96,10 +98,10 @@ __device__ void add_taps(T (&sums)[ELEMENTS], const T* from, const T* filter, In
     }
 }
 
-// Goes along the last axis.
+// Goes along the last axis, for neighbours.
 template <int ELEMENTS, typename T, typename Step>
-__device__ void add_line(T (&sums)[ELEMENTS], const T* from, const T* filter, Integer position,
-                         const Convolution& call, Step step) {
+__device__ void add_line_to_neighbours(T (&sums)[ELEMENTS], const T* from, const T* filter,
+                                       Integer position, const Convolution& call, Step step) {
     const Integer taps = call.taps[MAX_AXES - 1], points = call.points[MAX_AXES - 1];
 #pragma unroll 1
     for (Integer tap = 0; tap < taps; tap += TAPS) {
@@ -112,9 +114,78 @@ __device__ void add_line(T (&sums)[ELEMENTS], const T* from, const T* filter, In
     }
 }
 
+// Adds the products with the next COUNT elements of a line of the filter to the sums of elements
+// that are WARP apart. The first of these is multiplied with the element `position` of the source.
+// All are loaded before one is used. At an end of the source, a product is left out if its element
+// is not there.
+template <bool AT_END, int COUNT, int ELEMENTS, typename T>
+__device__ void add_taps_to_spread(T (&sums)[ELEMENTS], const T* source, const T* filter,
+                                   Integer position, const Convolution& call, Integer step) {
+    T values[COUNT][ELEMENTS], factors[COUNT];
+    bool is_there[COUNT][ELEMENTS];
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        factors[i] = filter[i * call.filter_steps[MAX_AXES - 1]];
+#pragma unroll
+        for (int element = 0; element < ELEMENTS; ++element) {
+            const int further = element * WARP - i;
+            const Integer at = position + further;
+            is_there[i][element] = !AT_END || (at >= 0 && at < call.points[MAX_AXES - 1]);
+            values[i][element] = is_there[i][element] ? source[further * step] : T();
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+#pragma unroll
+        for (int element = 0; element < ELEMENTS; ++element) {
+            T sum = sums[element];
+            add_product(sum, values[i][element], factors[i]);
+            sums[element] = is_there[i][element] ? sum : sums[element];
+        }
+    }
+}
+
+template <int COUNT, int ELEMENTS, typename T>
+__device__ void add_some_to_spread(T (&sums)[ELEMENTS], const T* source, const T* filter,
+                                   Integer position, const Convolution& call) {
+    const Integer points = call.points[MAX_AXES - 1], step = call.from_steps[MAX_AXES - 1];
+    const Integer first = position - (COUNT - 1), last = position + (ELEMENTS - 1) * WARP;
+    if (first < 0 || last >= points) {
+        if (first < points && last >= 0) {
+            add_taps_to_spread<true, COUNT>(sums, source, filter, position, call, step);
+        }
+    } else if (step == 1) {
+        add_taps_to_spread<false, COUNT>(sums, source, filter, position, call, 1);
+    } else {
+        add_taps_to_spread<false, COUNT>(sums, source, filter, position, call, step);
+    }
+}
+
+// Goes along the last axis, for elements that are WARP apart.
+template <int ELEMENTS, typename T>
+__device__ void add_line_to_spread(T (&sums)[ELEMENTS], const T* from, const T* filter,
+                                   Integer position, const Convolution& call) {
+    const Integer taps = call.taps[MAX_AXES - 1], filter_step = call.filter_steps[MAX_AXES - 1];
+    const Integer step = call.from_steps[MAX_AXES - 1];
+    const T* source = from + position * step;
+    Integer tap = 0;
+#pragma unroll 1
+    for (; tap + TAPS <= taps; tap += TAPS) {
+        add_some_to_spread<TAPS>(sums, source, filter, position - tap, call);
+        source -= TAPS * step;
+        filter += TAPS * filter_step;
+    }
+#pragma unroll 1
+    for (; tap < taps; ++tap) {
+        add_some_to_spread<1>(sums, source, filter, position - tap, call);
+        source -= step;
+        filter += filter_step;
+    }
+}
+
 // Computes the sums of one thread. Goes along the other axes; `at` is the position in the full
 // convolution. The thread takes every so many lines of the filter, from `sharer` on.
-template <int ELEMENTS, typename T, typename Step>
+template <int ELEMENTS, int SPREAD, typename T, typename Step>
 __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
                         const Integer (&at)[MAX_AXES], Integer sharer, const Convolution& call,
                         Step step) {
@@ -135,9 +206,15 @@ __device__ void add_all(T (&sums)[ELEMENTS], const T* from, const T* filter,
 #pragma unroll 1
             for (Integer k = sharer; k < call.taps[2]; k += call.sharers) {
                 const Integer point2 = at[2] - k;
-                if (point2 >= 0 && point2 < call.points[2]) {
-                    add_line(sums, from1 + point2 * call.from_steps[2],
-                             filter1 + k * call.filter_steps[2], at[3], call, step);
+                if (point2 < 0 || point2 >= call.points[2]) {
+                    continue;
+                }
+                const T* from2 = from1 + point2 * call.from_steps[2];
+                const T* filter2 = filter1 + k * call.filter_steps[2];
+                if (SPREAD > 1) {
+                    add_line_to_spread(sums, from2, filter2, at[3], call);
+                } else {
+                    add_line_to_neighbours(sums, from2, filter2, at[3], call, step);
                 }
             }
         }
@@ -167,7 +244,8 @@ __device__ void join(T (&sums)[ELEMENTS], int place, int sharer, int width,
     }
 }
 
-template <int ELEMENTS, typename T, typename Step>
+// The ELEMENTS elements that a thread computes are SPREAD apart.
+template <int ELEMENTS, int SPREAD, typename T, typename Step>
 __device__ void convolve(void* to, const void* from, const Convolution& call) {
     // Neighbouring threads compute neighbours. All threads of a block go on together.
     const int width = THREADS / static_cast<int>(call.sharers);
@@ -199,25 +277,27 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
                 at[axis] = dim == call.dims[axis] ? place_there : at[axis];
             }
         }
-        at[MAX_AXES - 1] *= ELEMENTS;
-        const Integer start = at[MAX_AXES - 1];
+        // SPREAD threads compute ELEMENTS * SPREAD elements in a row.
+        const Integer there = at[MAX_AXES - 1] % SPREAD;
+        const Integer start = (at[MAX_AXES - 1] - there) * ELEMENTS + there;
+        at[MAX_AXES - 1] = start;
 #pragma unroll
         for (int axis = 0; axis < MAX_AXES; ++axis) {
             at[axis] += call.starts[axis];
         }
         T sums[ELEMENTS] = {};
-        add_all(sums, static_cast<const T*>(from) + from_offset,
-                static_cast<const T*>(call.filter) + filter_offset, at, sharer, call,
-                static_cast<Step>(call.from_steps[MAX_AXES - 1]));
+        add_all<ELEMENTS, SPREAD>(sums, static_cast<const T*>(from) + from_offset,
+                                  static_cast<const T*>(call.filter) + filter_offset, at, sharer,
+                                  call, static_cast<Step>(call.from_steps[MAX_AXES - 1]));
         if (call.sharers > 1) {
             join(sums, place, sharer, width, call);
         }
         if (sharer == 0 && index < call.count) {
-            T* target = static_cast<T*>(to) + to_offset;
+            T* target = static_cast<T*>(to) + to_offset + start * call.to_step;
 #pragma unroll
             for (int element = 0; element < ELEMENTS; ++element) {
-                if (start + element < call.wanted) {
-                    target[element * call.to_step] = sums[element];
+                if (start + element * SPREAD < call.wanted) {
+                    target[element * SPREAD * call.to_step] = sums[element];
                 }
             }
         }
@@ -227,10 +307,13 @@ __device__ void convolve(void* to, const void* from, const Convolution& call) {
 // Where a thread computes eight elements, offsets of what it loads fit into 32 bits.
 #define KERNELS(name, T)                                                                       \
     extern "C" __global__ void convolve1_##name(void* to, const void* from, Convolution call) { \
-        convolve<1, T, Integer>(to, from, call);                                               \
+        convolve<1, 1, T, Integer>(to, from, call);                                            \
+    }                                                                                          \
+    extern "C" __global__ void convolve4_##name(void* to, const void* from, Convolution call) { \
+        convolve<4, WARP, T, Integer>(to, from, call);                                         \
     }                                                                                          \
     extern "C" __global__ void convolve8_##name(void* to, const void* from, Convolution call) { \
-        convolve<8, T, int>(to, from, call);                                                   \
+        convolve<8, 1, T, int>(to, from, call);                                                \
     }
 
 KERNELS(float32, float)

@@ -6,14 +6,29 @@ use crate::tensor::{Dims, Layout};
 
 /// Axes at most.
 const MAX_AXES: usize = 4;
-/// Elements of the result that a thread computes, where another dimension than the axis is the
-/// result's fastest one.
-const ELEMENTS: i64 = 8;
+/// Elements of the result that a thread computes where the axis is the result's fastest dimension:
+/// these are so far apart. Shorter lines are computed element by element.
+const SPREAD_ELEMENTS: i64 = 4;
+const WARP: i64 = 32;
+const SHORTEST_SPREAD: i64 = 64;
+/// Elements of the result that a thread computes where the axis is another dimension.
+const WIDE_ELEMENTS: i64 = 8;
 /// Threads below which a GPU is not busy, and most of them that share lines of the filter.
 const BUSY_THREADS: u64 = 1 << 16;
 const MOST_SHARERS: i64 = 16;
 /// Strides below this keep the offsets of what such a thread loads in 32 bits.
 const MAX_STEP: u64 = 1 << 27;
+
+/// Which elements a thread computes along the last axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Along {
+    /// One.
+    Single,
+    /// Several that are a warp apart.
+    Spread,
+    /// Several neighbours.
+    Wide,
+}
 
 /// The argument of the kernels.
 #[derive(Debug)]
@@ -40,7 +55,7 @@ pub(crate) struct ConvolutionCall {
 impl ConvolutionCall {
     /// Describes the sums along `axes`. Along these, the result begins with the elements `starts`
     /// of the full convolution; along the others, the source or the filter may have one element.
-    /// The result is in C order. Also says whether a thread computes several elements.
+    /// The result is in C order. Also says which elements a thread computes.
     pub(crate) fn of(
         to: &Layout,
         from: &Layout,
@@ -48,7 +63,7 @@ impl ConvolutionCall {
         filter_address: usize,
         axes: &[usize],
         starts: &[i64],
-    ) -> Result<(Self, bool)> {
+    ) -> Result<(Self, Along)> {
         if axes.is_empty() || axes.len() > MAX_AXES {
             return Err(Error::InvalidValue(format!(
                 "sums along {} axes were asked for; 1 to {MAX_AXES} are computed at once",
@@ -63,10 +78,18 @@ impl ConvolutionCall {
                 && to.shape[axis] > 1
                 && from.strides[axis].unsigned_abs() < MAX_STEP
         };
+        let along = |axis: usize| {
+            if is_wide(axis) {
+                Along::Wide
+            } else if Some(axis as i64) == fastest && to.shape[axis] >= SHORTEST_SPREAD {
+                Along::Spread
+            } else {
+                Along::Single
+            }
+        };
         let mut ordered = axes.to_vec();
-        ordered.sort_by_key(|&axis| (is_wide(axis), filter.shape[axis]));
+        ordered.sort_by_key(|&axis| (along(axis) as u8, filter.shape[axis]));
         let last = ordered[ordered.len() - 1];
-        let elements = if is_wide(last) { ELEMENTS } else { 1 };
         let mut call = Self {
             count: 1,
             sharers: 1,
@@ -103,19 +126,25 @@ impl ConvolutionCall {
             let is_one = axes.contains(&dim) || layout.shape[dim] == 1;
             if is_one { 0 } else { layout.strides[dim] }
         };
-        let parts = |dim: usize| {
-            if dim == last { (to.shape[dim] + elements - 1) / elements } else { to.shape[dim] }
+        let parts = |dim: usize| match along(last) {
+            Along::Spread if dim == last => {
+                to.shape[dim].unsigned_abs().div_ceil((SPREAD_ELEMENTS * WARP) as u64) as i64 * WARP
+            }
+            Along::Wide if dim == last => {
+                to.shape[dim].unsigned_abs().div_ceil(WIDE_ELEMENTS as u64) as i64
+            }
+            _ => to.shape[dim],
         };
         call.extents = of(&parts)?;
         call.from = of(&|dim| shared(from, dim))?;
         call.filters = of(&|dim| shared(filter, dim))?;
-        call.to = of(&|dim| to.strides[dim] * if dim == last { elements } else { 1 })?;
+        call.to = of(&|dim| if dim == last { 0 } else { to.strides[dim] })?;
         call.count = kept.iter().map(|&dim| parts(dim as usize) as u64).product();
         let lines = call.taps[MAX_AXES - 2].min(MOST_SHARERS);
         while 2 * call.sharers <= lines && 2 * call.count() <= BUSY_THREADS {
             call.sharers *= 2;
         }
-        Ok((call, elements > 1))
+        Ok((call, along(last)))
     }
 
     /// Returns how many threads there are.
@@ -136,27 +165,43 @@ mod tests {
     fn threads_go_along_the_axis_that_is_not_the_fastest() {
         let (to, from) = (layout(&[3, 20, 30], &[600, 30, 1]), layout(&[1, 22, 32], &[0, 32, 1]));
         let filter = layout(&[3, 3, 5], &[15, 5, 1]);
-        let (call, is_wide) =
+        let (call, along) =
             ConvolutionCall::of(&to, &from, &filter, 64, &[1, 2], &[0, 2, 4]).unwrap();
-        assert!(is_wide);
+        assert_eq!(along, Along::Wide);
         assert_eq!((call.count, call.rank, call.wanted, call.to_step), (3 * 3 * 30, 3, 20, 30));
         assert_eq!((call.sharers, call.count()), (4, 4 * 3 * 3 * 30));
         assert_eq!(call.dims, [-1, -1, 2, 1]);
         assert_eq!((call.taps, call.points), ([1, 1, 5, 3], [1, 1, 32, 22]));
         assert_eq!((call.starts, call.from_steps), ([0, 0, 4, 2], [0, 0, 1, 32]));
         assert_eq!(call.filter_steps, [0, 0, 1, 5]);
-        assert_eq!((&call.extents[..3], &call.to[..3]), (&[3, 3, 30][..], &[600, 240, 1][..]));
+        assert_eq!((&call.extents[..3], &call.to[..3]), (&[3, 3, 30][..], &[600, 0, 1][..]));
         assert_eq!((&call.from[..3], &call.filters[..3]), (&[0, 0, 0][..], &[15, 0, 0][..]));
     }
 
     #[test]
-    fn a_line_is_computed_element_by_element() {
+    fn a_short_line_is_computed_element_by_element() {
         let (to, from) = (layout(&[2, 50], &[50, 1]), layout(&[2, 50], &[50, 1]));
         let filter = layout(&[1, 7], &[7, 1]);
-        let (call, is_wide) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
-        assert!(!is_wide);
+        let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
+        assert_eq!(along, Along::Single);
         assert_eq!((call.count, call.dims, call.wanted), (100, [-1, -1, -1, 1], 50));
         let error = ConvolutionCall::of(&to, &from, &filter, 64, &[], &[0, 3]).unwrap_err();
         assert!(error.to_string().contains("sums along 0 axes"), "{error}");
+    }
+
+    #[test]
+    fn elements_of_a_line_are_a_warp_apart() {
+        let (to, from) = (layout(&[2, 300], &[300, 1]), layout(&[2, 300], &[600, 2]));
+        let filter = layout(&[1, 7], &[7, 1]);
+        let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[1], &[0, 3]).unwrap();
+        assert_eq!(along, Along::Spread);
+        // Three times 32 threads compute 128 elements each, and the last ones fewer.
+        assert_eq!((call.count, call.extents[1], call.wanted), (2 * 96, 96, 300));
+        assert_eq!((&call.to[..2], call.from_steps[3]), (&[300, 0][..], 2));
+        // An axis of one element in the result, though its filter is longer, is not gone along.
+        let (to, from) = (layout(&[1, 300], &[300, 1]), layout(&[9, 300], &[300, 1]));
+        let filter = layout(&[9, 7], &[7, 1]);
+        let (call, along) = ConvolutionCall::of(&to, &from, &filter, 64, &[0, 1], &[8, 3]).unwrap();
+        assert_eq!((along, call.taps), (Along::Spread, [1, 1, 9, 7]));
     }
 }

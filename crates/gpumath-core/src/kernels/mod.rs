@@ -24,7 +24,7 @@ use crate::process::PerProcess;
 use crate::status::call;
 use crate::tensor::{BatchDims, DType, Dims, Layout};
 
-pub(crate) use convolution::ConvolutionCall;
+pub(crate) use convolution::{Along, ConvolutionCall};
 pub(crate) use copies::{CopyBetween, copy, copy_all};
 pub(crate) use cosine::{CosineCall, CosineLine};
 pub(crate) use mirror::{Mirror, mirror};
@@ -157,7 +157,7 @@ pub(crate) unsafe fn cosine(
 }
 
 /// Enqueues a convolution by sums of products on `stream`, in the context of the stream's device.
-/// The work can be captured into a graph. `is_wide` is what [`ConvolutionCall::of`] says.
+/// The work can be captured into a graph. `along` is what [`ConvolutionCall::of`] says.
 ///
 /// # Safety
 /// - As for [`copy`], with the layouts of `call` and elements of `dtype`, also for the filter.
@@ -167,18 +167,22 @@ pub(crate) unsafe fn convolve(
     to: usize,
     from: usize,
     call: &ConvolutionCall,
-    (dtype, is_wide): (DType, bool),
+    (dtype, along): (DType, Along),
     stream: StreamRef,
 ) -> Result<()> {
-    let name = match (dtype, is_wide) {
-        (DType::Float32, false) => c"convolve1_float32",
-        (DType::Float32, true) => c"convolve8_float32",
-        (DType::Float64, false) => c"convolve1_float64",
-        (DType::Float64, true) => c"convolve8_float64",
-        (DType::Complex64, false) => c"convolve1_complex64",
-        (DType::Complex64, true) => c"convolve8_complex64",
-        (DType::Complex128, false) => c"convolve1_complex128",
-        (DType::Complex128, true) => c"convolve8_complex128",
+    let name = match (dtype, along) {
+        (DType::Float32, Along::Single) => c"convolve1_float32",
+        (DType::Float32, Along::Spread) => c"convolve4_float32",
+        (DType::Float32, Along::Wide) => c"convolve8_float32",
+        (DType::Float64, Along::Single) => c"convolve1_float64",
+        (DType::Float64, Along::Spread) => c"convolve4_float64",
+        (DType::Float64, Along::Wide) => c"convolve8_float64",
+        (DType::Complex64, Along::Single) => c"convolve1_complex64",
+        (DType::Complex64, Along::Spread) => c"convolve4_complex64",
+        (DType::Complex64, Along::Wide) => c"convolve8_complex64",
+        (DType::Complex128, Along::Single) => c"convolve1_complex128",
+        (DType::Complex128, Along::Spread) => c"convolve4_complex128",
+        (DType::Complex128, Along::Wide) => c"convolve8_complex128",
         _ => {
             return Err(Error::InvalidValue(format!(
                 "sums of products of {dtype} are not computed by a kernel; those of float32, \
