@@ -24,6 +24,8 @@ struct CosineStep {
     // The distance between neighbours of the source along the transformed dimension.
     Integer stride;
     double scale, first, last;
+    // 1 / 2N.
+    double reciprocal;
     Integer extents[MAX_RANK];
     // Along the transformed dimension: 0.
     Integer from[MAX_RANK];
@@ -35,52 +37,59 @@ struct alignas(2 * sizeof(Real)) Complex {
     Real real, imaginary;
 };
 
-// exp(i pi numerator / denominator)
-__device__ Complex<float> turn(Integer numerator, double reciprocal, float) {
+// exp(i pi numerator * reciprocal)
+template <typename Index>
+__device__ Complex<float> turn(Index numerator, double reciprocal, float) {
     Complex<float> unit;
     sincospif(static_cast<float>(numerator * reciprocal), &unit.imaginary, &unit.real);
     return unit;
 }
 
-__device__ Complex<double> turn(Integer numerator, double reciprocal, double) {
+template <typename Index>
+__device__ Complex<double> turn(Index numerator, double reciprocal, double) {
     Complex<double> unit;
     sincospi(numerator * reciprocal, &unit.imaginary, &unit.real);
     return unit;
 }
 
-// One line of the source.
-template <typename Real>
+// One line of the source. All offsets and 9N fit into an Index.
+template <typename Real, typename Index>
 struct Line {
     const void* from;
     const CosineStep& call;
-    // 1 / 2N.
-    double reciprocal;
+    Index points, stride;
+
+    __device__ Line(const void* address, const CosineStep& step)
+        : from(address),
+          call(step),
+          points(static_cast<Index>(step.points)),
+          stride(static_cast<Index>(step.stride)) {}
 
     // The factor of an element at one of the ends.
-    __device__ Real weight(Integer i) const {
-        const double first = i == 0 ? call.first : 1, last = i == call.points - 1 ? call.last : 1;
+    __device__ Real weight(Index i) const {
+        const double first = i == 0 ? call.first : 1, last = i == points - 1 ? call.last : 1;
         return static_cast<Real>(first * last);
     }
 
-    __device__ Real real(Integer i) const {
-        return static_cast<const Real*>(from)[i * call.stride];
+    __device__ Real real(Index i) const {
+        return static_cast<const Real*>(from)[i * stride];
     }
 
-    __device__ Real input(Integer i) const { return real(i) * weight(i); }
+    __device__ Real input(Index i) const { return real(i) * weight(i); }
 
     // Sine transforms of types III and IV are cosine transforms of the reversed line.
-    __device__ Real turned(Integer i) const {
-        return input(call.is_sine ? call.points - 1 - i : i);
+    __device__ Real turned(Index i) const {
+        return input(call.is_sine ? points - 1 - i : i);
     }
 
-    __device__ Complex<Real> complex(Integer i) const {
-        return static_cast<const Complex<Real>*>(from)[i * call.stride];
+    __device__ Complex<Real> complex(Index i) const {
+        return static_cast<const Complex<Real>*>(from)[i * stride];
     }
 
     // An element of a Hermitian line, of which the first half is given.
-    __device__ Complex<Real> hermitian(Integer i) const {
-        const bool is_given = 2 * i <= call.points;
-        Complex<Real> value = complex(is_given ? i : call.points - i);
+    __device__ Complex<Real> hermitian(Index i) const {
+        const bool is_given = 2 * i <= points;
+        Complex<Real> value = complex(is_given ? i : points - i);
         value.imaginary = is_given ? value.imaginary : -value.imaginary;
         return value;
     }
@@ -88,10 +97,10 @@ struct Line {
 
 // Element `j` of the line that goes into the Fourier transform; the imaginary part is 0 where that
 // is real.
-template <typename Real>
-__device__ Complex<Real> before(const Line<Real>& line, Integer j) {
+template <typename Real, typename Index>
+__device__ Complex<Real> before(const Line<Real, Index>& line, Index j) {
     const CosineStep& call = line.call;
-    const Integer n = call.points;
+    const Index n = line.points;
     switch (call.step) {
         case EXTEND: {
             if (!call.is_sine) {
@@ -103,22 +112,22 @@ __device__ Complex<Real> before(const Line<Real>& line, Integer j) {
             return {j <= n ? line.input(j - 1) : -line.input(2 * n + 1 - j), 0};
         }
         case FOLD2: {
-            const Integer i = 2 * j < n ? 2 * j : 2 * n - 1 - 2 * j;
+            const Index i = 2 * j < n ? 2 * j : 2 * n - 1 - 2 * j;
             const Real value = line.input(i);
             return {call.is_sine && i % 2 != 0 ? -value : value, 0};
         }
         case TURN3: {
-            const Complex<Real> unit = turn(j, line.reciprocal, Real());
+            const Complex<Real> unit = turn(j, call.reciprocal, Real());
             const Real a = line.turned(j), b = j == 0 ? 0 : line.turned(n - j);
             return {unit.real * a + unit.imaginary * b, unit.imaginary * a - unit.real * b};
         }
         case PACK4: {
-            const Complex<Real> unit = turn(4 * j + 1, 0.5 * line.reciprocal, Real());
+            const Complex<Real> unit = turn(4 * j + 1, 0.5 * call.reciprocal, Real());
             const Real a = line.turned(2 * j), b = line.turned(n - 1 - 2 * j);
             return {unit.real * a + unit.imaginary * b, unit.real * b - unit.imaginary * a};
         }
         default: {  // FOLD4
-            Integer i = (n + 8 * j) % (8 * n);
+            Index i = (n + 8 * j) % (8 * n);
             i = i > 4 * n ? 8 * n - i : i;
             const bool is_negative = i > 2 * n;
             const Real value = line.turned(((is_negative ? 4 * n - i : i) - 1) / 2);
@@ -128,17 +137,17 @@ __device__ Complex<Real> before(const Line<Real>& line, Integer j) {
 }
 
 // Element `k` of the result, without scale and weight.
-template <typename Real>
-__device__ Real after(const Line<Real>& line, Integer k) {
+template <typename Real, typename Index>
+__device__ Real after(const Line<Real, Index>& line, Index k) {
     const CosineStep& call = line.call;
-    const Integer n = call.points;
+    const Index n = line.points;
     const bool is_negative = call.is_sine && k % 2 != 0;
     switch (call.step) {
         case TAKE:
             return call.is_sine ? -line.complex(k + 1).imaginary : line.complex(k).real;
         case TURN2: {
-            const Integer i = call.is_sine ? n - 1 - k : k;
-            const Complex<Real> unit = turn(i, line.reciprocal, Real()), value = line.hermitian(i);
+            const Index i = call.is_sine ? n - 1 - k : k;
+            const Complex<Real> unit = turn(i, call.reciprocal, Real()), value = line.hermitian(i);
             return 2 * (unit.real * value.real + unit.imaginary * value.imaginary);
         }
         case UNFOLD3: {
@@ -147,8 +156,8 @@ __device__ Real after(const Line<Real>& line, Integer k) {
         }
         case UNPACK4: {
             const bool is_real = k % 2 == 0;
-            const Integer i = is_real ? k / 2 : (n - 1 - k) / 2;
-            const Complex<Real> unit = turn(i, 2 * line.reciprocal, Real());
+            const Index i = is_real ? k / 2 : (n - 1 - k) / 2;
+            const Complex<Real> unit = turn(i, 2 * call.reciprocal, Real());
             const Complex<Real> value = line.complex(i);
             const Real found =
                 is_real ? unit.real * value.real + unit.imaginary * value.imaginary
@@ -171,8 +180,8 @@ __device__ bool is_before(Integer step) {
 }
 
 // Computes element `j` of a line of the target.
-template <typename Real>
-__device__ void compute(void* to, Integer to_offset, const Line<Real>& line, Integer j) {
+template <typename Real, typename Index>
+__device__ void compute(void* to, Index to_offset, const Line<Real, Index>& line, Index j) {
     const CosineStep& call = line.call;
     if (!is_before(call.step)) {
         const Real weight = static_cast<Real>(call.scale) * line.weight(j);
@@ -185,88 +194,93 @@ __device__ void compute(void* to, Integer to_offset, const Line<Real>& line, Int
 }
 
 // An index as its place along a dimension and the rest.
-__device__ Integer place_of(Count& rest, Count extent) {
-    Count quotient;
-    if ((rest >> 32) == 0 && (extent >> 32) == 0) {
-        // A division of 32 bits takes a fraction of the time.
-        quotient = static_cast<unsigned>(rest) / static_cast<unsigned>(extent);
-    } else {
-        quotient = rest / extent;
-    }
-    const Integer place = static_cast<Integer>(rest - quotient * extent);
+__device__ Integer place_of(Count& rest, Integer extent) {
+    const Count quotient = rest / static_cast<Count>(extent);
+    const Integer place = static_cast<Integer>(rest - quotient * static_cast<Count>(extent));
+    rest = quotient;
+    return place;
+}
+
+// A division of 32 bits takes a fraction of the time.
+__device__ int place_of(Count& rest, int extent) {
+    const unsigned quotient = static_cast<unsigned>(rest) / static_cast<unsigned>(extent);
+    const int place = static_cast<int>(static_cast<unsigned>(rest) - quotient * extent);
     rest = quotient;
     return place;
 }
 
 // Long lines along the last dimension: a block computes a tile of one line, so that a thread finds
 // the line once for several elements.
-template <typename Real>
-__device__ void long_lines(void* to, const void* from, const CosineStep& call, Integer from_size) {
-    const Integer axis = call.rank - 1, extent = call.extents[axis];
-    const Count tiles_of_line = (static_cast<Count>(extent) + TILE - 1) / TILE;
-    const Count tiles = call.count / static_cast<Count>(extent) * tiles_of_line;
+template <typename Real, typename Index>
+__device__ void long_lines(void* to, const void* from, const CosineStep& call, int from_size) {
+    const Integer axis = call.rank - 1;
+    const Index extent = static_cast<Index>(call.extents[axis]);
+    const Index tiles_of_line = (extent + TILE - 1) / TILE;
+    const Count tiles = call.count / static_cast<Count>(extent) * static_cast<Count>(tiles_of_line);
     // Neighbouring threads take elements from both ends of a line in turns, where these come from
     // neighbours of the source, which is then read once.
     const bool takes_turns = call.step == FOLD2 || call.step == TURN2;
-    const double reciprocal = 0.5 / static_cast<double>(call.points);
 #pragma unroll 1
     for (Count tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         Count rest = tile;
-        const Integer start = place_of(rest, tiles_of_line) * TILE + threadIdx.x;
-        Integer to_offset = 0, from_offset = 0;
+        const Index start = place_of(rest, tiles_of_line) * TILE + static_cast<int>(threadIdx.x);
+        Index to_offset = 0, from_offset = 0;
 #pragma unroll 1
         for (Integer dim = axis - 1; dim >= 0; --dim) {
-            const Integer at = place_of(rest, call.extents[dim]);
-            to_offset += at * call.to[dim];
-            from_offset += at * call.from[dim];
+            const Index at = place_of(rest, static_cast<Index>(call.extents[dim]));
+            to_offset += at * static_cast<Index>(call.to[dim]);
+            from_offset += at * static_cast<Index>(call.from[dim]);
         }
-        const Line<Real> line{static_cast<const char*>(from) + from_offset * from_size, call,
-                              reciprocal};
+        const Line<Real, Index> line(
+            static_cast<const char*>(from) + static_cast<Integer>(from_offset) * from_size, call);
 #pragma unroll 1
         for (int round = 0; round < ROUNDS; ++round) {
-            const Integer at = start + round * THREADS;
+            const Index at = start + round * THREADS;
             if (at < extent) {
-                const Integer other = at % 2 == 0 ? at / 2 : extent - (at + 1) / 2;
-                const Integer j = takes_turns ? other : at;
-                compute(to, to_offset + j * call.to[axis], line, j);
+                const Index other = at % 2 == 0 ? at / 2 : extent - (at + 1) / 2;
+                const Index j = takes_turns ? other : at;
+                compute(to, to_offset + j * static_cast<Index>(call.to[axis]), line, j);
             }
         }
     }
 }
 
-template <typename Real>
+template <typename Real, typename Index>
 __device__ void cosine(void* to, const void* from, const CosineStep& call) {
     const Count all = static_cast<Count>(gridDim.x) * blockDim.x;
     const bool from_complex = call.step == TAKE || call.step == TURN2 || call.step == UNPACK4 ||
                               call.step == TURN4;
-    const Integer from_size = from_complex ? sizeof(Complex<Real>) : sizeof(Real);
-    const double reciprocal = 0.5 / static_cast<double>(call.points);
+    const int from_size = from_complex ? sizeof(Complex<Real>) : sizeof(Real);
     if (call.axis == call.rank - 1 && call.extents[call.axis] >= TILE) {
-        long_lines<Real>(to, from, call, from_size);
+        long_lines<Real, Index>(to, from, call, from_size);
         return;
     }
 #pragma unroll 1
     for (Count index = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
          index < call.count; index += all) {
-        Integer to_offset = 0, from_offset = 0, j = 0;
+        Index to_offset = 0, from_offset = 0, j = 0;
         Count rest = index;
 #pragma unroll 1
         for (Integer dim = call.rank - 1; dim >= 0; --dim) {
-            const Integer at = place_of(rest, call.extents[dim]);
-            to_offset += at * call.to[dim];
-            from_offset += at * call.from[dim];
+            const Index at = place_of(rest, static_cast<Index>(call.extents[dim]));
+            to_offset += at * static_cast<Index>(call.to[dim]);
+            from_offset += at * static_cast<Index>(call.from[dim]);
             j = dim == call.axis ? at : j;
         }
-        const Line<Real> line{static_cast<const char*>(from) + from_offset * from_size, call,
-                              reciprocal};
+        const Line<Real, Index> line(
+            static_cast<const char*>(from) + static_cast<Integer>(from_offset) * from_size, call);
         compute(to, to_offset, line, j);
     }
 }
 
-extern "C" __global__ void cosine_float32(void* to, const void* from, CosineStep call) {
-    cosine<float>(to, from, call);
-}
+// The others are for arrays whose offsets and 9N fit into 32 bits.
+#define KERNELS(name, Real)                                                                       \
+    extern "C" __global__ void cosine_##name(void* to, const void* from, CosineStep call) {       \
+        cosine<Real, Integer>(to, from, call);                                                    \
+    }                                                                                             \
+    extern "C" __global__ void cosine_small_##name(void* to, const void* from, CosineStep call) { \
+        cosine<Real, int>(to, from, call);                                                        \
+    }
 
-extern "C" __global__ void cosine_float64(void* to, const void* from, CosineStep call) {
-    cosine<double>(to, from, call);
-}
+KERNELS(float32, float)
+KERNELS(float64, double)

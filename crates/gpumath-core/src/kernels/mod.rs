@@ -147,7 +147,12 @@ pub(crate) unsafe fn cosine(
     is_double: bool,
     stream: StreamRef,
 ) -> Result<()> {
-    let name = if is_double { c"cosine_float64" } else { c"cosine_float32" };
+    let name = match (is_double, call.is_small()) {
+        (false, false) => c"cosine_float32",
+        (false, true) => c"cosine_small_float32",
+        (true, false) => c"cosine_float64",
+        (true, true) => c"cosine_small_float64",
+    };
     let parameters =
         [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(call) as usize];
     let blocks = call.count().div_ceil(u64::from(BLOCK));
