@@ -7,8 +7,8 @@ typedef unsigned long long Count;
 
 enum { MAX_RANK = 48 };
 
-// Threads of a block, and elements that each of them computes of a long line.
-enum { THREADS = 256, ROUNDS = 8, TILE = THREADS * ROUNDS };
+// Threads of a block, and elements that each of them computes of a long line, and at once.
+enum { THREADS = 256, ROUNDS = 8, TILE = THREADS * ROUNDS, AT_ONCE = 4 };
 
 // In the order of `CosineStep`.
 enum Step { EXTEND, TAKE, FOLD2, TURN2, TURN3, UNFOLD3, PACK4, UNPACK4, FOLD4, TURN4 };
@@ -179,17 +179,29 @@ __device__ bool is_before(Integer step) {
     return step == EXTEND || step == FOLD2 || step == TURN3 || step == PACK4 || step == FOLD4;
 }
 
-// Computes element `j` of a line of the target.
+__device__ bool gives_complex(Integer step) { return step == TURN3 || step == PACK4; }
+
+__device__ bool takes_complex(Integer step) {
+    return step == TAKE || step == TURN2 || step == UNPACK4 || step == TURN4;
+}
+
+// Returns element `j` of a line of the target; the imaginary part is 0 where that is real.
 template <typename Real, typename Index>
-__device__ void compute(void* to, Index to_offset, const Line<Real, Index>& line, Index j) {
+__device__ Complex<Real> computed(const Line<Real, Index>& line, Index j) {
     const CosineStep& call = line.call;
-    if (!is_before(call.step)) {
-        const Real weight = static_cast<Real>(call.scale) * line.weight(j);
-        static_cast<Real*>(to)[to_offset] = weight * after(line, j);
-    } else if (call.step == TURN3 || call.step == PACK4) {
-        static_cast<Complex<Real>*>(to)[to_offset] = before(line, j);
+    if (is_before(call.step)) {
+        return before(line, j);
+    }
+    const Real weight = static_cast<Real>(call.scale) * line.weight(j);
+    return {weight * after(line, j), 0};
+}
+
+template <typename Real, typename Index>
+__device__ void store(void* to, Index offset, Complex<Real> value, const CosineStep& call) {
+    if (gives_complex(call.step)) {
+        static_cast<Complex<Real>*>(to)[offset] = value;
     } else {
-        static_cast<Real*>(to)[to_offset] = before(line, j).real;
+        static_cast<Real*>(to)[offset] = value.real;
     }
 }
 
@@ -239,37 +251,69 @@ __device__ void long_lines(void* to, const void* from, const CosineStep& call, i
             if (at < extent) {
                 const Index other = at % 2 == 0 ? at / 2 : extent - (at + 1) / 2;
                 const Index j = takes_turns ? other : at;
-                compute(to, to_offset + j * static_cast<Index>(call.to[axis]), line, j);
+                const Index offset = to_offset + j * static_cast<Index>(call.to[axis]);
+                store(to, offset, computed(line, j), call);
             }
         }
     }
 }
 
+// Where an element of the target is: its line of the source, its place there, and its offset.
+template <typename Index>
+struct Place {
+    Index from, j, to;
+};
+
+// Finds an element; `rank` is at least 1.
+template <typename Index>
+__device__ Place<Index> place_of_element(Count index, const CosineStep& call, Integer rank) {
+    Place<Index> place = {0, 0, 0};
+#pragma unroll
+    for (Integer dim = rank - 1; dim >= 0; --dim) {
+        // The outermost dimension has what is left.
+        const Index at = dim == 0 ? static_cast<Index>(index)
+                                  : place_of(index, static_cast<Index>(call.extents[dim]));
+        place.to += at * static_cast<Index>(call.to[dim]);
+        place.from += at * static_cast<Index>(call.from[dim]);
+        place.j = dim == call.axis ? at : place.j;
+    }
+    return place;
+}
+
 template <typename Real, typename Index>
 __device__ void cosine(void* to, const void* from, const CosineStep& call) {
     const Count all = static_cast<Count>(gridDim.x) * blockDim.x;
-    const bool from_complex = call.step == TAKE || call.step == TURN2 || call.step == UNPACK4 ||
-                              call.step == TURN4;
-    const int from_size = from_complex ? sizeof(Complex<Real>) : sizeof(Real);
+    const int from_size = takes_complex(call.step) ? sizeof(Complex<Real>) : sizeof(Real);
     if (call.axis == call.rank - 1 && call.extents[call.axis] >= TILE) {
         long_lines<Real, Index>(to, from, call, from_size);
         return;
     }
 #pragma unroll 1
-    for (Count index = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
-         index < call.count; index += all) {
-        Index to_offset = 0, from_offset = 0, j = 0;
-        Count rest = index;
-#pragma unroll 1
-        for (Integer dim = call.rank - 1; dim >= 0; --dim) {
-            const Index at = place_of(rest, static_cast<Index>(call.extents[dim]));
-            to_offset += at * static_cast<Index>(call.to[dim]);
-            from_offset += at * static_cast<Index>(call.from[dim]);
-            j = dim == call.axis ? at : j;
+    for (Count first = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
+         first < call.count; first += AT_ONCE * all) {
+        // A thread computes several elements before it stores one, so that it need not wait for
+        // each of them in turn.
+        Complex<Real> values[AT_ONCE];
+        Index offsets[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const Count index = first + i * all;
+            if (index < call.count) {
+                const Place<Index> place = call.rank == 2
+                                               ? place_of_element<Index>(index, call, 2)
+                                               : place_of_element<Index>(index, call, call.rank);
+                const Integer offset = static_cast<Integer>(place.from) * from_size;
+                const Line<Real, Index> line(static_cast<const char*>(from) + offset, call);
+                offsets[i] = place.to;
+                values[i] = computed(line, place.j);
+            }
         }
-        const Line<Real, Index> line(
-            static_cast<const char*>(from) + static_cast<Integer>(from_offset) * from_size, call);
-        compute(to, to_offset, line, j);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            if (first + i * all < call.count) {
+                store(to, offsets[i], values[i], call);
+            }
+        }
     }
 }
 

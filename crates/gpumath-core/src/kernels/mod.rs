@@ -46,6 +46,9 @@ const MAX_RANK: usize = 48;
 const BLOCK: u32 = 256;
 /// Elements that a thread of `scale` loads at a time.
 const UNROLLED: u64 = 4;
+/// Elements that a thread of a cosine step computes at a time, of arrays of more than so many.
+const COSINES_AT_ONCE: u64 = 4;
+const BUSY_ELEMENTS: u64 = 1 << 20;
 /// Blocks at most. More do not fill a device better, so blocks go on with further parts.
 const MAX_BLOCKS: u64 = 1 << 16;
 
@@ -155,7 +158,9 @@ pub(crate) unsafe fn cosine(
     };
     let parameters =
         [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(call) as usize];
-    let blocks = call.count().div_ceil(u64::from(BLOCK));
+    // Where there are many, a thread computes several elements.
+    let at_once = if call.count() > BUSY_ELEMENTS { COSINES_AT_ONCE } else { 1 };
+    let blocks = call.count().div_ceil(u64::from(BLOCK) * at_once);
     // SAFETY: the kernel takes two addresses and the argument of a step; the caller guarantees that
     // they fit the memory.
     unsafe { launch(context, (COSINE_PTX, name), blocks, &parameters, stream) }
