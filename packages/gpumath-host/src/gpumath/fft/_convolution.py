@@ -243,7 +243,8 @@ def _convolved(in1: Any, in2: Any, mode: Mode, method: str, axes: Any) -> Any:
     compute = _computing(product._replace(x=None, h=None), way, pieces)
     if are_ready and name == types.name:
         result = compute(x, h)
-        if asked is not None:
+        # The way for integers depends on their values.
+        if asked is not None and types.kind in "fc":
             _remember(asked, _Known(x is in2, compute))
         return result
     result = compute(to_dtype(x, name), to_dtype(h, name))
