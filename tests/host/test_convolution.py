@@ -131,7 +131,7 @@ def test_equal_arrays_again(direct_space: Space) -> None:
             a, b = drawn(first, one), drawn(second, other)
             wanted = expected("convolve", a, b, mode)
             operands = direct_space.array(a), direct_space.array(b)
-            for method in ("direct", "fft"):
+            for method in ("auto", "direct", "fft"):
                 result = direct_space.numpy(fft.convolve(*operands, mode, method))
                 np.testing.assert_allclose(result, wanted, atol=1e-4)
                 assert result.dtype == np.result_type(a, b)
@@ -341,6 +341,10 @@ def test_lengths_are_fast_and_near() -> None:
         ("complex64", 600, 16_112, 103, False),
         ("float32", 600, 61_409, 2462, False),
         ("float64", 4, 7_412_893, 370_888, False),
+        ("float64", 600, 6_817, 300, False),
+        ("float32", 64, 1_000_000, 1000, True),
+        ("complex64", 1, 9_710_153, 300, True),
+        ("complex128", 24, 427_302, 300, True),
         ("complex128", 1, 11_773_943, 16, True),
         ("complex64", 24, 431_180, 84, True),
         ("float32", 4, 2_647_675, 665, True),

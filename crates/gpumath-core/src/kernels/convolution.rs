@@ -6,28 +6,38 @@ use crate::tensor::{Dims, Layout};
 
 /// Axes at most.
 const MAX_AXES: usize = 4;
-/// Elements of the result that a thread computes where the axis is the result's fastest dimension:
-/// these are so far apart. Shorter lines are computed element by element.
-const SPREAD_ELEMENTS: i64 = 4;
-const WARP: i64 = 32;
+/// Elements of the shortest line along the result's fastest dimension of which a thread computes
+/// several.
 const SHORTEST_SPREAD: i64 = 64;
-/// Elements of the result that a thread computes where the axis is another dimension.
-const WIDE_ELEMENTS: i64 = 8;
 /// Threads below which a GPU is not busy, and most of them that share lines of the filter.
 const BUSY_THREADS: u64 = 1 << 16;
 const MOST_SHARERS: i64 = 16;
 /// Strides below this keep the offsets of what such a thread loads in 32 bits.
 const MAX_STEP: u64 = 1 << 27;
 
-/// Which elements a thread computes along the last axis.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Which elements a thread computes along the last axis. An axis for which a later one is possible
+/// is the better last axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Along {
     /// One.
     Single,
-    /// Several that are a warp apart.
+    /// Four that are a warp of 32 threads apart, where the axis is the result's fastest dimension.
     Spread,
-    /// Several neighbours.
+    /// Eight neighbours, where the axis is another dimension.
     Wide,
+}
+
+impl Along {
+    /// Returns how many threads there are along an axis of so many elements.
+    fn threads(self, elements: i64) -> i64 {
+        let (of_thread, apart) = match self {
+            Self::Single => (1, 1),
+            Self::Spread => (4, 32),
+            Self::Wide => (8, 1),
+        };
+        // So many threads compute a row of elements together.
+        (elements + of_thread * apart - 1) / (of_thread * apart) * apart
+    }
 }
 
 /// The argument of the kernels.
@@ -88,7 +98,7 @@ impl ConvolutionCall {
             }
         };
         let mut ordered = axes.to_vec();
-        ordered.sort_by_key(|&axis| (along(axis) as u8, filter.shape[axis]));
+        ordered.sort_by_key(|&axis| (along(axis), filter.shape[axis]));
         let last = ordered[ordered.len() - 1];
         let mut call = Self {
             count: 1,
@@ -126,20 +136,15 @@ impl ConvolutionCall {
             let is_one = axes.contains(&dim) || layout.shape[dim] == 1;
             if is_one { 0 } else { layout.strides[dim] }
         };
-        let parts = |dim: usize| match along(last) {
-            Along::Spread if dim == last => {
-                to.shape[dim].unsigned_abs().div_ceil((SPREAD_ELEMENTS * WARP) as u64) as i64 * WARP
-            }
-            Along::Wide if dim == last => {
-                to.shape[dim].unsigned_abs().div_ceil(WIDE_ELEMENTS as u64) as i64
-            }
-            _ => to.shape[dim],
+        let threads = |dim: usize| {
+            let elements = to.shape[dim];
+            if dim == last { along(last).threads(elements) } else { elements }
         };
-        call.extents = of(&parts)?;
+        call.extents = of(&threads)?;
         call.from = of(&|dim| shared(from, dim))?;
         call.filters = of(&|dim| shared(filter, dim))?;
         call.to = of(&|dim| if dim == last { 0 } else { to.strides[dim] })?;
-        call.count = kept.iter().map(|&dim| parts(dim as usize) as u64).product();
+        call.count = kept.iter().map(|&dim| threads(dim as usize) as u64).product();
         let lines = call.taps[MAX_AXES - 2].min(MOST_SHARERS);
         while 2 * call.sharers <= lines && 2 * call.count() <= BUSY_THREADS {
             call.sharers *= 2;

@@ -299,6 +299,7 @@ __device__ void cosine(void* to, const void* from, const CosineStep& call) {
         for (int i = 0; i < AT_ONCE; ++i) {
             const Count index = first + i * all;
             if (index < call.count) {
+                // Most arrays have two dimensions here, for which the loop is unrolled.
                 const Place<Index> place = call.rank == 2
                                                ? place_of_element<Index>(index, call, 2)
                                                : place_of_element<Index>(index, call, call.rank);
@@ -317,7 +318,7 @@ __device__ void cosine(void* to, const void* from, const CosineStep& call) {
     }
 }
 
-// The others are for arrays whose offsets and 9N fit into 32 bits.
+// Those that are called small are for arrays whose offsets and 9N fit into 32 bits.
 #define KERNELS(name, Real)                                                                       \
     extern "C" __global__ void cosine_##name(void* to, const void* from, CosineStep call) {       \
         cosine<Real, Integer>(to, from, call);                                                    \

@@ -46,7 +46,8 @@ const MAX_RANK: usize = 48;
 const BLOCK: u32 = 256;
 /// Elements that a thread of `scale` loads at a time.
 const UNROLLED: u64 = 4;
-/// Elements that a thread of a cosine step computes at a time, of arrays of more than so many.
+/// Elements that a thread of a cosine step is left to compute, as `cosine.cu` does at a time, in
+/// arrays of more than so many.
 const COSINES_AT_ONCE: u64 = 4;
 const BUSY_ELEMENTS: u64 = 1 << 20;
 /// Blocks at most. More do not fill a device better, so blocks go on with further parts.

@@ -33,7 +33,7 @@ pub const DEFAULT_LIMIT: usize = 64;
 
 /// Bytes that the plans kept take in host memory, and on each device, unless [`set_memory_limit`]
 /// says otherwise.
-pub const DEFAULT_MEMORY_LIMIT: usize = 1 << 30;
+pub const DEFAULT_MEMORY_LIMIT: usize = 256 << 20;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 static MEMORY_LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_MEMORY_LIMIT);

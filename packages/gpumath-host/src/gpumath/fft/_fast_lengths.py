@@ -25,13 +25,13 @@ Place: TypeAlias = Literal["line", "long line", "row", "column"]
 def fast_length_on_gpu(least: int, dtype: str, place: Place) -> int:
     """Return the length that convolutions take the least time with.
 
-    Lines, which are the last axis of many, and rows, which are along the last axis of an image,
-    take as long as their numbers need from memory; but cuFFT has faster kernels for some lengths
-    of lines, and reads and writes those of some others twice, as measured on an H100. Columns,
-    which are along another axis, take a part more time where several odd prime factors are in their
-    length. In a long line, each odd prime factor costs a seventh of the time of a convolution; half
-    of that in double precision, and still less if it is there more than once. Its length is a
-    multiple of 16, which is faster than its neighbours. These were measured on an H200.
+    A line is transformed along the last axis alone; a row and a column are along the last and along
+    another axis of an image. Lines and rows take as long as their numbers need from memory. But
+    cuFFT has faster kernels for some lengths of lines, and reads and writes lines of some others
+    twice, as measured on an H100. All else was measured on an H200: columns take a part more time
+    where several odd prime factors are in their length. In a long line, each odd prime factor costs
+    a seventh of the time of a convolution; half of that in double precision, and still less if it
+    is there more than once. Its length is a multiple of 16, which is faster than its neighbours.
     """
     is_double = dtype in ("float64", "complex128")
     if place == "long line":
