@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
+from gpumath import fft
 from gpumath.bindings import core
 from tests.helpers.mixed_calls import Case, cases, shuffled
 from tests.helpers.operands import Source
@@ -123,3 +125,17 @@ def test_no_cache(source: Source, limit: int) -> None:
     assert (info.size, info.limit) == (0, 0)
     core.set_plan_cache_limit(limit)
     assert run_threads(source, problems, CALLS // 10).size == PROBLEMS
+
+
+@pytest.mark.gpu
+def test_plans_of_hundreds_of_megabytes_are_kept_together() -> None:
+    """A length with a large prime factor, there and back: two plans, in turns."""
+    operand = Source("cupy", "cuda").operand(np.ones(4_194_301), (...,))
+    core.plan_cache_clear()
+    for _ in range(3):
+        spectrum = fft.rfft(operand)
+        fft.irfft(spectrum, options={"last_axis_parity": "odd"})
+    info = core.plan_cache_info()
+    core.plan_cache_clear()
+    assert info.device_memory > 256 << 20
+    assert (info.misses, info.size) == (2, 2)

@@ -17,7 +17,7 @@ use std::thread::LocalKey;
 use smallvec::SmallVec;
 
 use super::{Execution, MAX_ALIGNMENT, Operation, Plan};
-use crate::device::drop_released;
+use crate::device::{Device, drop_released};
 use crate::error::Result;
 use crate::process::PerProcess;
 use crate::tensor::TensorView;
@@ -31,12 +31,18 @@ const MAX_RECENT: usize = 4;
 /// Plans that are kept for each device, unless [`set_limit`] says otherwise.
 pub const DEFAULT_LIMIT: usize = 64;
 
-/// Bytes that the plans kept take in host memory, and on each device, unless [`set_memory_limit`]
-/// says otherwise.
-pub const DEFAULT_MEMORY_LIMIT: usize = 256 << 20;
+/// Bytes that the plans kept take in host memory, unless [`set_memory_limit`] says otherwise.
+const DEFAULT_HOST_MEMORY: usize = 1 << 30;
+
+/// The part of a device's memory that the plans kept take there, likewise. Two plans for lengths
+/// with a large prime factor, which may take hundreds of megabytes each, have room in it, because a
+/// program that alternates between them would plan in every call.
+const DEFAULT_DEVICE_SHARE: usize = 16;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
-static MEMORY_LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_MEMORY_LIMIT);
+/// [`NO_BYTES_SET`], or what [`set_memory_limit`] was given.
+static MEMORY_LIMIT: AtomicUsize = AtomicUsize::new(NO_BYTES_SET);
+const NO_BYTES_SET: usize = usize::MAX;
 static HITS: AtomicU64 = AtomicU64::new(0);
 static MISSES: AtomicU64 = AtomicU64::new(0);
 /// Counts the look-ups; plans keep the value of their last use.
@@ -58,9 +64,9 @@ pub struct Info {
     pub host_memory: usize,
     /// Bytes of device memory that making the plans kept now took: see [`Plan::device_memory`].
     pub device_memory: usize,
-    /// Bytes that plans may take in host memory, and on each device. The plan used last may take
-    /// more.
-    pub memory_limit: usize,
+    /// Bytes that plans may take in host memory, and on each device; `None` for 1 GiB of host
+    /// memory and a 16th of each device's. The plan used last may take more.
+    pub memory_limit: Option<usize>,
 }
 
 /// The plans of one operation.
@@ -227,7 +233,7 @@ pub fn info() -> Info {
         limit: LIMIT.load(Ordering::Relaxed),
         host_memory: entries.iter().map(|(entry, _)| entry.host_memory).sum(),
         device_memory: entries.iter().map(|(entry, _)| entry.device_memory).sum(),
-        memory_limit: MEMORY_LIMIT.load(Ordering::Relaxed),
+        memory_limit: memory_limit(),
     }
 }
 
@@ -256,15 +262,28 @@ pub fn set_limit(limit: usize) {
     evict();
 }
 
-/// Sets how many bytes the plans kept may take, in host memory and on each device, from now on.
-pub fn set_memory_limit(bytes: usize) {
+/// Sets how many bytes the plans kept may take, in host memory and on each device, from now on;
+/// `None` for what they may take at first.
+pub fn set_memory_limit(bytes: Option<usize>) {
+    let bytes = bytes.map_or(NO_BYTES_SET, |bytes| bytes.min(NO_BYTES_SET - 1));
     MEMORY_LIMIT.store(bytes, Ordering::Relaxed);
     evict();
 }
 
+fn memory_limit() -> Option<usize> {
+    Some(MEMORY_LIMIT.load(Ordering::Relaxed)).filter(|&bytes| bytes != NO_BYTES_SET)
+}
+
+/// Returns the bytes that plans may take in the memory of a device.
+fn device_memory_limit(device: i32) -> usize {
+    memory_limit().unwrap_or_else(|| {
+        let total = Device::new(device).and_then(Device::total_memory);
+        total.map_or(usize::MAX, |total| total / DEFAULT_DEVICE_SHARE)
+    })
+}
+
 /// Drops the least recently used plans that are over a limit. The plan used last stays.
 fn evict() {
-    let memory_limit = MEMORY_LIMIT.load(Ordering::Relaxed);
     let mut entries = entries();
     entries.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.last_use));
     let mut devices: Vec<_> = entries.iter().map(|(entry, _)| entry.device).collect();
@@ -274,11 +293,13 @@ fn evict() {
         let is_here = |entry: &Entry| entry.device == device;
         let limit = LIMIT.load(Ordering::Relaxed);
         drop_oldest(&mut entries, limit, |entry| usize::from(is_here(entry)));
-        drop_oldest(&mut entries, memory_limit, |entry| {
+        let Some(ordinal) = device else { continue };
+        drop_oldest(&mut entries, device_memory_limit(ordinal), |entry| {
             if is_here(entry) { entry.device_memory } else { 0 }
         });
     }
-    drop_oldest(&mut entries, memory_limit, |entry| entry.host_memory);
+    let host_memory_limit = memory_limit().unwrap_or(DEFAULT_HOST_MEMORY);
+    drop_oldest(&mut entries, host_memory_limit, |entry| entry.host_memory);
 }
 
 /// Drops the last of these plans that have a share in a sum, but never the first plan, until the

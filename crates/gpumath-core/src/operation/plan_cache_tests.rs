@@ -13,7 +13,7 @@ fn alone() -> MutexGuard<'static, ()> {
     static ALONE: PerProcess<Mutex<()>> = PerProcess::new();
     let alone = ALONE.lock();
     set_limit(DEFAULT_LIMIT);
-    set_memory_limit(DEFAULT_MEMORY_LIMIT);
+    set_memory_limit(None);
     clear();
     alone
 }
@@ -38,8 +38,7 @@ fn the_most_recently_used_plans_are_kept() {
     assert_eq!(info().misses, misses + 1);
     clear();
     let empty = Info::default();
-    let (limit, memory_limit) = (DEFAULT_LIMIT, DEFAULT_MEMORY_LIMIT);
-    assert_eq!(info(), Info { limit, memory_limit, ..empty });
+    assert_eq!(info(), Info { limit: DEFAULT_LIMIT, ..empty });
 }
 
 #[test]
@@ -61,7 +60,7 @@ fn operations_share_the_limit_and_are_cleared_together() {
 #[test]
 fn plans_share_a_limit_of_their_bytes() {
     let _alone = alone();
-    set_memory_limit(1000);
+    set_memory_limit(Some(1000));
     let lengths = [300, 301, 302];
     for length in lengths {
         plan::<Copying>(length);
@@ -75,8 +74,15 @@ fn plans_share_a_limit_of_their_bytes() {
     assert!(Arc::ptr_eq(&large, &plan(5000)));
     plan::<Doubling>(1000);
     assert_eq!((info().size, info().host_memory), (1, 1000));
-    set_memory_limit(0);
-    assert_eq!(info().size, 1);
+    set_memory_limit(Some(0));
+    assert_eq!((info().size, info().memory_limit), (1, Some(0)));
+    set_memory_limit(None);
+    let half = DEFAULT_HOST_MEMORY as i64 / 2;
+    for length in [half, half - 1, half - 2] {
+        plan::<Copying>(length);
+    }
+    assert_eq!((info().size, info().host_memory), (2, DEFAULT_HOST_MEMORY - 3));
+    assert_eq!(info().memory_limit, None);
 }
 
 #[test]

@@ -22,15 +22,16 @@ pub(crate) struct PyPlanCacheInfo {
     /// devices together. What other threads allocated at the same moment is in it; a workspace is
     /// not, as plans keep none.
     device_memory: usize,
-    /// Bytes that the plans kept may take in host memory, and on each device. Only the plan that
-    /// was used last may take more.
-    memory_limit: usize,
+    /// Bytes that the plans kept may take in host memory, and on each device; None for 1 GiB of
+    /// host memory and a 16th of each device's. Only the plan that was used last may take more.
+    memory_limit: Option<usize>,
 }
 
 #[pymethods]
 impl PyPlanCacheInfo {
     fn __repr__(&self) -> String {
         let Self { hits, misses, size, limit, host_memory, device_memory, memory_limit } = self;
+        let memory_limit = memory_limit.map_or("None".to_owned(), |bytes| bytes.to_string());
         format!(
             "PlanCacheInfo(hits={hits}, misses={misses}, size={size}, limit={limit}, \
              host_memory={host_memory}, device_memory={device_memory}, \
@@ -86,8 +87,9 @@ pub(crate) fn plan_cache_clear(py: Python<'_>) {
 /// limit : int
 ///     Number of plans for each device; the CPU counts as one. 0 switches the cache off.
 /// memory_limit : int, optional
-///     Bytes that the plans may take together in host memory, and on each device. Only the plan
-///     that was used last may take more. By default the limit stays as it is.
+///     Bytes that the plans may take together in host memory, and on each device. By default, they
+///     may take 1 GiB of host memory and a 16th of each device's. Only the plan that was used last
+///     may take more.
 ///
 /// Examples
 /// --------
@@ -99,9 +101,7 @@ pub(crate) fn plan_cache_clear(py: Python<'_>) {
 #[pyo3(signature = (limit, *, memory_limit=None))]
 pub(crate) fn set_plan_cache_limit(py: Python<'_>, limit: usize, memory_limit: Option<usize>) {
     release_gil(py, || {
-        if let Some(bytes) = memory_limit {
-            cache::set_memory_limit(bytes);
-        }
+        cache::set_memory_limit(memory_limit);
         cache::set_limit(limit);
     });
 }
