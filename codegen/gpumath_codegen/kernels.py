@@ -21,7 +21,7 @@ _WIDE_TYPES = ("float32", "float64", "complex64", "complex128")
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
 # with.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    **{name: ((name,), ()) for name in ("scale", "cosine", "convolution", "mirror")},
+    **{name: ((name,), ()) for name in ("scale", "cosine", "convolution", "copy_flat", "mirror")},
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
     **{
         f"product_{kind}": (

@@ -136,6 +136,23 @@ def test_batches_of_small_elements_that_are_turned(dtype: str, batch: int) -> No
         check(torch, product.execute(algorithm=found[0]), a, b, dtype)
 
 
+@pytest.mark.parametrize("layout", ["gaps", "steps", "broadcast", "F"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_large_copies_of_lines_of_any_length(dtype: str, layout: str) -> None:
+    torch = library("torch")
+    for batch in (0, 3):
+        rows, depth = random.randrange(400, 700), random.randrange(400, 700)
+        if dtype == "int8":
+            rows, depth = rows // 4 * 4, depth // 4 * 4
+        a = matrix(torch, rows, depth, dtype, layout, batch)
+        # No library takes lines of which only every other element is there.
+        a = a.repeat_interleave(2, -1)[..., ::2] if layout == "F" else a
+        b = matrix(torch, depth, 12, dtype, "C")
+        product = advanced.Matmul(a, b)
+        found = [one for one in product.plan() if not one.is_own_kernel]
+        check(torch, product.execute(algorithm=found[0]), a, b, dtype)
+
+
 @pytest.mark.parametrize("dtype", DTYPES[:-1])
 def test_large_products_by_cublas(dtype: str) -> None:
     torch = library("torch")

@@ -55,39 +55,45 @@ pub(crate) unsafe fn copy_all(
     let mut copies = copies.iter().filter(|(_, _, copy)| copy.tiles() > 0).peekable();
     while let Some(first @ &(to, from, copy)) = copies.next() {
         check(first)?;
-        let Some(few) = copy.few() else {
-            let arguments = copy.arguments();
-            let parameters = [
-                &raw const to as usize,
-                &raw const from as usize,
-                std::ptr::from_ref(arguments) as usize,
-            ];
-            let kernel = kernel(copy, false);
-            // SAFETY: the kernel takes two addresses and the arguments of a copy; the caller
-            // guarantees that they fit the memory, and the addresses are aligned. It has shared
-            // memory of its own.
-            unsafe { launch(context, kernel, copy.tiles(), &parameters, stream) }?;
-            continue;
+        let is_in_pair = |other: &&CopyBetween<'_>| {
+            copy.few().is_some() && other.2.is_like(copy) && other.2.few().is_some()
         };
-        let is_like = |other: &&CopyBetween<'_>| other.2.is_like(copy);
-        let second = copies.next_if(|other| is_like(other) && other.2.few().is_some());
-        if let Some(second) = second {
-            check(second)?;
+        let second = copies.next_if(is_in_pair);
+        let alone = |kernel, blocks: u64, arguments: usize| {
+            let parameters = [&raw const to as usize, &raw const from as usize, arguments];
+            // SAFETY: the kernel takes two addresses and the arguments of its kind of copy; the
+            // caller guarantees that they fit the memory, and the addresses are aligned. It has
+            // shared memory of its own.
+            unsafe { launch(context, kernel, blocks, &parameters, stream) }
+        };
+        let flat = copy.flat().filter(|_| second.is_none());
+        match (&flat, copy.few()) {
+            (Some(flat), _) => {
+                let arguments = std::ptr::from_ref(&flat.arguments) as usize;
+                alone(flat.kernel(), flat.blocks(), arguments)?;
+            }
+            (None, None) => {
+                let arguments = std::ptr::from_ref(copy.arguments()) as usize;
+                alone(kernel(copy, false), copy.tiles(), arguments)?;
+            }
+            (None, Some(few)) => {
+                let (other_to, other_from, other) = *second.unwrap_or(first);
+                check(&(other_to, other_from, other))?;
+                let second_blocks = second.map_or(0, |_| other.tiles());
+                let arguments = Copies {
+                    second_blocks,
+                    to: [to, other_to],
+                    from: [from, other_from],
+                    parts: [few, other.few().unwrap_or(few)],
+                };
+                let launched = (copy.tiles() + second_blocks, copy.shared().max(other.shared()));
+                let parameters = [&raw const arguments as usize];
+                let kernel = kernel(copy, true);
+                // SAFETY: the kernel takes this argument; the caller guarantees that it fits the
+                // memory, and the addresses are aligned.
+                unsafe { launch_with(context, kernel, launched, &parameters, stream) }?;
+            }
         }
-        let (other_to, other_from, other) = *second.unwrap_or(first);
-        let second_blocks = second.map_or(0, |_| other.tiles());
-        let blocks = copy.tiles() + second_blocks;
-        let arguments = Copies {
-            second_blocks,
-            to: [to, other_to],
-            from: [from, other_from],
-            parts: [few, other.few().unwrap_or(few)],
-        };
-        let shared = copy.shared().max(other.shared());
-        let parameters = [&raw const arguments as usize];
-        // SAFETY: the kernel takes this argument; the caller guarantees that it fits the memory,
-        // and the addresses are aligned.
-        unsafe { launch_with(context, kernel(copy, true), (blocks, shared), &parameters, stream) }?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 mod convolution;
 mod copies;
 mod cosine;
+mod flat_copy;
 mod mirror;
 mod product;
 mod tiled_copy;

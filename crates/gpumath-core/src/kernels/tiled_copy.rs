@@ -3,6 +3,7 @@
 //! `copy.cu` says how a block copies a tile. Here it is decided which dimensions a tile
 //! spans, and how far.
 
+use super::flat_copy::FlatCopy;
 use super::{MAX_RANK, filled};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDim, BatchDims, Layout};
@@ -91,16 +92,18 @@ pub(crate) struct TiledCopy {
     arguments: Box<Arguments<i64, i64, MAX_RANK>>,
     /// The same in fewer bytes, of a small copy of few dimensions.
     few: Option<Arguments<u8, i32, FEW>>,
+    /// The copy without tiles, where that takes less time.
+    flat: Option<FlatCopy>,
 }
 
 /// A dimension of both arrays.
 #[derive(Clone, Copy, Debug)]
-struct CopyDim {
-    extent: i64,
+pub(super) struct CopyDim {
+    pub(super) extent: i64,
     /// How many of these elements the source has.
-    given: i64,
-    from: i64,
-    to: i64,
+    pub(super) given: i64,
+    pub(super) from: i64,
+    pub(super) to: i64,
 }
 
 /// What stands for a dimension that is not there.
@@ -199,7 +202,22 @@ impl TiledCopy {
             tiling,
             dims: filled(&all)?,
         };
-        Ok(Self { size, square, few: arguments.few(), arguments: Box::new(arguments) })
+        let few = arguments.few();
+        Ok(Self { size, square, few, arguments: Box::new(arguments), flat: None })
+    }
+
+    /// Like [`Self::of_aligned`], for a part of the workspace as the target: it is aligned to
+    /// [`MAX_WORD`] bytes, and the last one of its words of so many bytes need not be full.
+    pub(crate) fn to_workspace(
+        to: &Layout,
+        from: &Layout,
+        size: usize,
+        alignment: usize,
+    ) -> Result<Self> {
+        let mut joined = dims(to, from);
+        let joined_size = size * join_neighbours(&mut joined, size, alignment);
+        let flat = FlatCopy::of(&joined, joined_size);
+        Ok(Self { flat, ..Self::of_aligned(to, from, size, alignment)? })
     }
 
     /// Bytes that addresses are multiples of.
@@ -210,6 +228,11 @@ impl TiledCopy {
     /// Bytes of the smallest part that is copied at once by itself.
     pub(crate) fn element_size(&self) -> usize {
         self.size / self.square
+    }
+
+    /// The copy without tiles; `None` where tiles take less time.
+    pub(super) fn flat(&self) -> Option<FlatCopy> {
+        self.flat
     }
 
     /// Whether one kernel can make both copies.

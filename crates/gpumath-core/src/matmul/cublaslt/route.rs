@@ -390,7 +390,11 @@ impl Choice {
             let size = candidate.dtype.size();
             let (to, from) =
                 if candidate.matrix == Matrix::Result { (own, other) } else { (other, own) };
-            let copy = TiledCopy::of_aligned(&to, &from, size, alignment)?;
+            let copy = if candidate.matrix == Matrix::Result {
+                TiledCopy::of_aligned(&to, &from, size, alignment)?
+            } else {
+                TiledCopy::to_workspace(&to, &from, size, alignment)?
+            };
             layouts.push((to, from, size));
             staged.push(Staged { matrix: candidate.matrix, offset: staged_size, copy });
             staged_size += (distance as usize * size).next_multiple_of(ALIGNMENT);
