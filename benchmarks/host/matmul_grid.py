@@ -206,7 +206,7 @@ def subjects_of(
             if name not in subjects:
                 subjects[name] = planned(advanced, algorithms=[algorithm]).execute
     for code, *_ in plan.algorithms:
-        if not code.startswith((b"gpumath", b"cublas")):
+        if not code.startswith((b"gpumath", b"cublas", b"apart")):
             plan = core.MatmulPlan(a, b, inputs=inputs, algorithm=code, **options)
             raw = raw_product(a, b, scales, plan)
             if raw is not None:

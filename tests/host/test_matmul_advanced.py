@@ -338,15 +338,21 @@ def test_algorithms_are_saved_and_loaded() -> None:
 
 @pytest.mark.parametrize(
     ("code", "text"),
-    [(b"gpumath", "<a kernel of gpumath's own>"), (b"cublas\0", "<a call of cuBLAS>")],
+    [
+        (b"gpumath", "<a kernel of gpumath's own>"),
+        (b"cublas\0", "<a call of cuBLAS>"),
+        (b"cublas\0\xff\1", "<a call of cuBLAS, entries of the batch apart>"),
+        (b"apart\0", "<cuBLASLt's first, entries of the batch apart>"),
+    ],
 )
 def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str) -> None:
     saved = np.zeros(1, cublasLt.matmul_heuristic_result_dtype)
     empty = advanced.Algorithm(saved)
     assert [empty.is_own_kernel, empty.is_by_cublas] == [False, False]
-    saved.view(np.uint8)[:7] = np.frombuffer(code, np.uint8)
+    saved.view(np.uint8)[: len(code)] = np.frombuffer(code, np.uint8)
     one = pickle.loads(pickle.dumps(advanced.Algorithm(saved)))
-    assert [one.is_own_kernel, one.is_by_cublas] == [code == b"gpumath", code != b"gpumath"]
+    assert [one.is_own_kernel, one.is_by_cublas] == [code == b"gpumath", code[:6] == b"cublas"]
+    assert one.is_for_entries_apart == ("apart" in text)
     assert not one.is_emulated
     assert (one.algorithm_id, one.split_k, one.workspace_size) == (-1, 0, 0)
     assert one.capabilities.splitk_support == 0

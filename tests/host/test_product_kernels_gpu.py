@@ -153,6 +153,30 @@ def test_large_copies_of_lines_of_any_length(dtype: str, layout: str) -> None:
         check(torch, product.execute(algorithm=found[0]), a, b, dtype)
 
 
+@pytest.mark.parametrize("layout", ["C", "turned"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_entries_of_a_batch_that_stay_apart(dtype: str, layout: str) -> None:
+    """They are among the algorithms of a batch whose entries become one matrix, as they are or as
+    copies, and each of these algorithms can be named."""
+    torch = library("torch")
+    a = matrix(torch, 300, 72, dtype, layout, 3)
+    b = matrix(torch, 72, 208, dtype, "C")
+    product = advanced.Matmul(a, b)
+    found = [one for one in product.plan(preferences={"limit": 8}) if one.is_for_entries_apart]
+    by_cublas = [] if dtype == "int8" else [True]
+    assert [one.is_by_cublas for one in found] == [False, *by_cublas]
+    for algorithm in found:
+        check(torch, product.execute(algorithm=algorithm), a, b, dtype)
+        assert product.plan(algorithms=[algorithm]) == [algorithm]
+        for _ in range(2):
+            check(torch, product.execute(), a, b, dtype)
+    # There is nothing to be kept apart.
+    alone = advanced.Matmul(a[0], b)
+    assert not any(one.is_for_entries_apart for one in alone.plan(preferences={"limit": 8}))
+    alone.plan(algorithms=found[:1])
+    check(torch, alone.execute(), a[0], b, dtype)
+
+
 @pytest.mark.parametrize("dtype", DTYPES[:-1])
 def test_large_products_by_cublas(dtype: str) -> None:
     torch = library("torch")

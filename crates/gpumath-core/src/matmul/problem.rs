@@ -120,6 +120,12 @@ pub struct MatmulProblem {
 }
 
 impl MatmulProblem {
+    /// The same product, for another search of algorithms.
+    pub(super) fn with_search(&self, algorithm: Option<[u64; 8]>, limit: i32) -> Self {
+        let search = AlgorithmSearch { limit, algorithm, ..self.search };
+        Self { search, ..self.clone() }
+    }
+
     /// The element types.
     #[must_use]
     pub fn types(&self) -> MatmulTypes {

@@ -159,7 +159,7 @@ pub(super) fn change_setting(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
-    use super::super::route::Demands;
+    use super::super::route::{Demands, Entries};
     use super::*;
     use crate::matmul::{AlgorithmSearch, Epilog, MatmulRequest};
     use crate::operation::{Execution, Request};
@@ -182,7 +182,10 @@ mod tests {
         });
         let execution = Execution::Cuda { device: 0 };
         let problem = request.problem(&views.each_ref(), execution).unwrap();
-        Preference::of(&problem, &Route::of(&problem, Demands::Documented).unwrap())
+        Preference::of(
+            &problem,
+            &Route::of(&problem, Demands::Documented, Entries::Joined).unwrap(),
+        )
     }
 
     #[test]

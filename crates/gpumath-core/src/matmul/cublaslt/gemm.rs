@@ -11,7 +11,7 @@ use super::super::geometry::Matrix;
 use super::super::problem::MatmulProblem;
 use super::super::types::ComputeType;
 use super::codes::data_type;
-use super::route::Route;
+use super::route::{Entries, Route};
 use super::split_sums::can_lose_products;
 use crate::error::{Error, Result};
 use crate::loader;
@@ -19,8 +19,17 @@ use crate::status::call;
 use crate::tensor::DType;
 
 /// What stands for a `cublasLtMatmulAlgo_t` of these functions. cuBLASLt has no such number.
-pub(in super::super) const CODE: [u64; 8] =
-    [u64::from_le_bytes(*b"cublas\0\xff"), 0, 0, 0, 0, 0, 0, 0];
+const CODE: u64 = u64::from_le_bytes(*b"cublas\0\xff");
+
+/// The number for these entries of a batch.
+pub(super) const fn code(entries: Entries) -> [u64; 8] {
+    [CODE, matches!(entries, Entries::Apart) as u64, 0, 0, 0, 0, 0, 0]
+}
+
+/// Whether an algorithm stands for one of these functions.
+pub(super) fn is_code(algorithm: &[u64; 8]) -> bool {
+    algorithm[0] == CODE
+}
 
 /// `CUBLAS_GEMM_DEFAULT`
 const BY_HEURISTIC: i32 = -1;
@@ -40,15 +49,20 @@ pub(super) struct Gemm {
     strides: [i64; 3],
     batch: i64,
     workspace: usize,
+    entries: Entries,
     dtype: DType,
     /// Whether cuBLAS may multiply float32 with less precision.
     has_tensor_cores: bool,
 }
 
 impl Gemm {
-    /// Describes the product of a route, with so many bytes of workspace; `None` if cuBLAS does not
-    /// compute it, is not there, or is not wanted.
-    pub(super) fn of(problem: &MatmulProblem, route: &Route, workspace: usize) -> Option<Self> {
+    /// Describes the product of a route with such entries and so many bytes of workspace; `None` if
+    /// cuBLAS does not compute it, is not there, or is not wanted.
+    pub(super) fn of(
+        problem: &MatmulProblem,
+        (route, entries): (&Route, Entries),
+        workspace: usize,
+    ) -> Option<Self> {
         let types = &problem.types;
         let is_known = match types.compute {
             ComputeType::F32 | ComputeType::F32Pedantic => matches!(
@@ -88,11 +102,12 @@ impl Gemm {
             strides: order.map(|matrix| route.batch.strides[matrix as usize]),
             batch: route.batch.extent,
             workspace,
+            entries,
             dtype: types.a,
             has_tensor_cores: !matches!(types.compute, ComputeType::F32 | ComputeType::F32Pedantic),
         };
         let is_wanted = match problem.search.algorithm {
-            Some(algorithm) => algorithm == CODE,
+            Some(algorithm) => algorithm == code(entries),
             None => problem.search.limit > 1 || gemm.is_first(),
         };
         let is_there = || {
@@ -136,7 +151,7 @@ impl Gemm {
 
     /// What it is among the algorithms of a plan.
     pub(super) fn algorithm(&self) -> FoundAlgorithm {
-        FoundAlgorithm::other(CODE, self.workspace)
+        FoundAlgorithm::other(code(self.entries), self.workspace)
     }
 
     /// Enqueues the product of matrices at these addresses: of the left factor, the right one and

@@ -3,6 +3,7 @@
 mod choice;
 mod codes;
 mod gemm;
+mod planned;
 mod product;
 mod route;
 mod split_sums;
@@ -14,14 +15,14 @@ use smallvec::SmallVec;
 
 use self::codes::{emulation, scalar};
 use self::gemm::Gemm;
+use self::planned::{APART, Planned};
 use self::product::{Pointer, Product, Target, pointers};
-use self::route::{Demands, Route};
+use self::route::{Demands, Entries, Route};
 use self::split_sums::loses_products;
 use super::MatmulArguments;
 use super::block_scaling::BlockScaling;
 use super::geometry::{MATRICES, Matrix};
 use super::problem::{InputRole, MatmulProblem, OutputRole};
-use super::request::AlgorithmSearch;
 use crate::device::{ContextGuard, Device};
 use crate::error::{Error, Result};
 use crate::handle::{self, CUBLAS, CUBLASLT};
@@ -32,10 +33,6 @@ use crate::status::call;
 use crate::tensor::DType;
 
 pub use self::product::FoundAlgorithm;
-
-/// Bytes of workspace that an algorithm has use for, for each multiprocessor: the sums of two of
-/// the largest tiles in single precision, 128 × 256. An H200 comes to 33 MiB.
-const WORKSPACE_PER_MULTIPROCESSOR: u64 = 2 * 128 * 256 * 4;
 
 /// The number of mantissa bits if cuBLASLt does not emulate, -1 as an unsigned number.
 const NOT_EMULATED: u32 = u32::MAX;
@@ -51,6 +48,8 @@ pub(super) struct CublasltMatmul {
     /// Which result is the number of mantissa bits that an emulation retained.
     bit_count: Option<usize>,
     algorithms: Vec<FoundAlgorithm>,
+    /// The `cublasLtMatmulAlgo_t` that is used.
+    used: [u64; 8],
     /// What the first algorithm is if cuBLAS computes the product.
     gemm: Option<Gemm>,
     /// Where each matrix is found; for the vector and the auxiliary matrix on one side or the
@@ -68,37 +67,15 @@ impl CublasltMatmul {
     pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
         check_device(problem, device)?;
         refuse_lost_products(problem)?;
-        let find = |handle: usize| {
-            let limit = max_workspace(problem, device)?;
-            let attempt = |demands: Demands| {
-                let route = Route::of(problem, demands)?;
-                if problem.block_scaling.is_some() && route.outer.count() != 1 {
-                    return Err(Error::InvalidState(
-                        "a batch of scaled matrices takes one call".into(),
-                    ));
-                }
-                let product = Product::new(problem, &route)?;
-                let workspace = handle::cublas_workspace(device)?.min(limit as usize);
-                let gemm = Gemm::of(problem, &route, workspace);
-                let find = || product.find_algorithms(problem, &route, handle, limit);
-                let algorithms = algorithms_of(&problem.search, gemm.as_ref(), find)?;
-                Ok((route, product, algorithms, gemm))
-            };
-            let [first, others @ ..] = Demands::of(problem) else {
-                return Err(Error::InvalidState("a product is planned by no demands".into()));
-            };
-            others
-                .iter()
-                .fold(attempt(*first), |found, demands| found.or_else(|_| attempt(*demands)))
-        };
+        let find = |handle: usize| Planned::best(problem, device, handle);
         let user_handle = problem.search.handle;
-        let (route, product, algorithms, gemm) = if user_handle == 0 {
+        let Planned { route, product, algorithms, used, gemm } = if user_handle == 0 {
             handle::with(&CUBLASLT, device, find)
         } else {
             let _context = ContextGuard::enter(device)?;
             find(user_handle)
         }?;
-        let is_by_cublas = algorithms.first().is_some_and(|first| first.algorithm == gemm::CODE);
+        let is_by_cublas = gemm::is_code(&used);
         if is_by_cublas {
             // The handle is made before the first execution.
             handle::with(&CUBLAS, device, |_| Ok(()))?;
@@ -122,6 +99,7 @@ impl CublasltMatmul {
             pointers: Mutex::new(pointers),
             gemm: gemm.filter(|_| is_by_cublas),
             algorithms,
+            used,
             places,
             sizes: problem.matrix_dtypes().map(|dtype| dtype.map_or(0, DType::size)),
             scale: problem.types.scale,
@@ -225,7 +203,7 @@ impl CublasltMatmul {
                 self.product.addend.get(),
                 result,
                 self.product.result.get(),
-                std::ptr::from_ref(&algorithm.algorithm) as usize,
+                std::ptr::from_ref(&self.used) as usize,
                 if algorithm.workspace_size == 0 { 0 } else { call.workspace },
                 algorithm.workspace_size as u64,
                 stream
@@ -234,38 +212,16 @@ impl CublasltMatmul {
     }
 }
 
-/// Returns the algorithms of a product, which cuBLAS may compute too: the one that the user names,
-/// or the best ones, of which `find` returns those of cuBLASLt.
-fn algorithms_of(
-    search: &AlgorithmSearch,
-    gemm: Option<&Gemm>,
-    find: impl FnOnce() -> Result<Vec<FoundAlgorithm>>,
-) -> Result<Vec<FoundAlgorithm>> {
-    let limit = search.limit.max(1) as usize;
-    match (gemm, search.algorithm) {
-        (None, Some(gemm::CODE)) => Err(gemm::refusal()),
-        (Some(gemm), Some(gemm::CODE)) => Ok(vec![gemm.algorithm()]),
-        (Some(gemm), None) if gemm.is_first() && limit == 1 => Ok(vec![gemm.algorithm()]),
-        (Some(gemm), None) => {
-            let mut found = find()?;
-            let place = if gemm.is_first() { 0 } else { found.len().min(1) };
-            found.insert(place, gemm.algorithm());
-            found.truncate(limit);
-            Ok(found)
-        }
-        _ => find(),
-    }
-}
-
 /// Bytes of the matrices that an execution by cuBLASLt copies.
 pub(super) fn copied_bytes(problem: &MatmulProblem) -> Result<usize> {
     let demands = Demands::of(problem).first().copied().unwrap_or(Demands::Documented);
-    Ok(Route::of(problem, demands)?.staged_size)
+    Ok(Route::of(problem, demands, Entries::Joined)?.staged_size)
 }
 
 /// Returns an error if the algorithm that the request names leaves out products.
 fn refuse_lost_products(problem: &MatmulProblem) -> Result<()> {
-    let Some(algorithm) = problem.search.algorithm.filter(|&named| named != gemm::CODE) else {
+    let is_of_cublaslt = |named: &[u64; 8]| !gemm::is_code(named) && *named != APART;
+    let Some(algorithm) = problem.search.algorithm.filter(is_of_cublaslt) else {
         return Ok(());
     };
     let [_, _, depth] = problem.extents();
@@ -305,20 +261,6 @@ fn check_device(problem: &MatmulProblem, device: i32) -> Result<()> {
          {device} has {}.{}; convert the operands",
         types.a, types.b, needed.0, needed.1, found.0, found.1
     )))
-}
-
-/// Bytes of workspace that algorithms may take: as many as the device has use for, or as the user
-/// allows.
-fn max_workspace(problem: &MatmulProblem, device: i32) -> Result<u64> {
-    let processors = Device::new(device)?.multiprocessors()? as u64;
-    let wide = (problem.types.result.size() as u64 / 4).max(1);
-    let useful = if problem.types.compute.may_be_emulated() {
-        // The narrow parts of the factors are there: how large they are, only cuBLASLt knows.
-        Device::new(device)?.total_memory()? as u64
-    } else {
-        processors * WORKSPACE_PER_MULTIPROCESSOR * wide
-    };
-    Ok(problem.search.max_workspace.map_or(useful, |most| most.min(useful)))
 }
 
 impl Engine for CublasltMatmul {

@@ -61,6 +61,15 @@ impl Demands {
     }
 }
 
+/// What becomes of the entries of a batch that continue each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entries {
+    /// They are one matrix, where that was measured to be faster on the whole.
+    Joined,
+    /// They stay a batch.
+    Apart,
+}
+
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
@@ -171,10 +180,10 @@ struct Choice {
 }
 
 impl Route {
-    pub(super) fn of(problem: &MatmulProblem, demands: Demands) -> Result<Self> {
+    pub(super) fn of(problem: &MatmulProblem, demands: Demands, entries: Entries) -> Result<Self> {
         let [vector, aux, ..] = problem.matrix_dtypes();
-        let geometry = match (vector, aux) {
-            (None, None) => problem.geometry().folded(problem),
+        let geometry = match (vector, aux, entries) {
+            (None, None, Entries::Joined) => problem.geometry().folded(problem),
             _ => problem.geometry(),
         };
         let choose = |any_order: bool| {
@@ -191,7 +200,13 @@ impl Route {
         let is_int8 = problem.types.a == DType::Int8 && demands == Demands::Fewest;
         let any_order = is_int8 && choice.size > 0 && is_copy_slower(&geometry, choice.size);
         let choice = if any_order { choose(true) } else { choice };
-        choice.into_route(problem, &geometry)
+        choice.into_route(problem, &geometry, entries)
+    }
+
+    /// Whether entries of the problem's batch have become one matrix.
+    pub(super) fn has_joined(&self, problem: &MatmulProblem) -> bool {
+        let entries = self.outer.count() * self.batch.extent as usize;
+        entries != problem.geometry().batch.count()
     }
 
     /// A matrix as cuBLASLt sees it.
@@ -347,7 +362,12 @@ impl Choice {
         Self { is_transposed, candidates, matrices, size }
     }
 
-    fn into_route(mut self, problem: &MatmulProblem, geometry: &Geometry) -> Result<Route> {
+    fn into_route(
+        mut self,
+        problem: &MatmulProblem,
+        geometry: &Geometry,
+        entries: Entries,
+    ) -> Result<Route> {
         let alignment = problem.alignment.min(ALIGNMENT);
         let mut dims: Vec<BatchDim<MATRICES>> = geometry.batch.iter().copied().collect();
         let mut staged: SmallVec<[Staged; 2]> = SmallVec::new();
@@ -407,7 +427,7 @@ impl Choice {
                 staged.copy = TiledCopy::of_aligned(to, from, *size, least)?;
             }
         }
-        if !geometry.stays_vectors(problem) {
+        if entries == Entries::Joined && !geometry.stays_vectors(problem) {
             self.fold(&mut dims);
         }
         let mut outer = BatchDims::merged(dims);

@@ -20,7 +20,7 @@ fn route(request: &MatmulRequest, views: &[TensorView]) -> Route {
 fn route_by(demands: Demands, request: &MatmulRequest, views: &[TensorView]) -> Route {
     let views: Vec<&TensorView> = views.iter().collect();
     let problem = request.problem(&views, Execution::Cuda { device: 0 }).unwrap();
-    Route::of(&problem, demands).unwrap()
+    Route::of(&problem, demands, Entries::Joined).unwrap()
 }
 
 fn copied(route: &Route) -> Vec<Matrix> {
@@ -408,7 +408,7 @@ fn the_library_multiplies_the_elements_that_the_product_is_of() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    let (mut with_copies, mut of_vectors) = (0, 0);
+    let (mut with_copies, mut of_vectors, mut joined) = (0, 0, 0);
     for _ in 0..4000 {
         let dtypes =
             [DType::Float16, DType::Float32, DType::Float64, DType::Complex64, DType::Complex128];
@@ -431,7 +431,10 @@ fn the_library_multiplies_the_elements_that_the_product_is_of() {
         let Ok(problem) = request.problem(&views.each_ref(), Execution::Cuda { device: 0 }) else {
             continue;
         };
-        let route = Route::of(&problem, Demands::Documented).unwrap();
+        let entries = [Entries::Joined, Entries::Apart][random(2)];
+        let route = Route::of(&problem, Demands::Documented, entries).unwrap();
+        assert!(entries == Entries::Joined || !route.has_joined(&problem));
+        joined += usize::from(route.has_joined(&problem));
         let is_copied = [Matrix::A, Matrix::B].map(|matrix| route.staged(matrix).is_some());
         let (found, expected) = (sums_of_route(&route), sums_of_problem(&problem, is_copied));
         assert_eq!(found, expected, "{views:?}\n{route:?}");
@@ -439,4 +442,5 @@ fn the_library_multiplies_the_elements_that_the_product_is_of() {
         of_vectors += usize::from(problem.geometry().stays_vectors(&problem));
     }
     assert!(with_copies > 500 && of_vectors > 50, "{with_copies} {of_vectors}");
+    assert!(joined > 50, "{joined}");
 }

@@ -19,6 +19,8 @@ _Capability = cublasLt.MatmulAlgoCapAttribute
 _Setting = cublasLt.MatmulAlgoConfigAttribute
 _OWN_KERNEL = b"gpumath"
 _CUBLAS = b"cublas\0"
+_APART = b"apart\0"
+_CUBLAS_APART = b"cublas\0\xff\1"
 _TUPLE = re.compile(r"(?:[A-Z]+_)?(?P<shape>\d+x(?:\d+|AUTO)(?:x\d+)?|AUTO|UNDEFINED)")
 
 
@@ -165,8 +167,19 @@ class Algorithm:
         return self._bytes().startswith(_CUBLAS)
 
     @property
+    def is_for_entries_apart(self) -> bool:
+        """Whether the entries of a batch stay apart.
+
+        Other algorithms make one matrix of entries that continue each other, or whose copies do,
+        where the other factor is the same for all of them. This is faster on the whole, but not
+        always. Such an algorithm is cuBLASLt's first one, or a call of cuBLAS. It has no settings
+        that can be changed, and its number is -1.
+        """
+        return self._bytes().startswith((_APART, _CUBLAS_APART))
+
+    @property
     def _is_fixed(self) -> bool:
-        return self.is_own_kernel or self.is_by_cublas
+        return self.is_own_kernel or self.is_by_cublas or self.is_for_entries_apart
 
     @property
     def is_emulated(self) -> bool:
@@ -271,8 +284,11 @@ class Algorithm:
             return "Algorithm(<empty>)"
         if self.is_own_kernel:
             return "Algorithm(<a kernel of gpumath's own>)"
+        apart = ", entries of the batch apart" if self.is_for_entries_apart else ""
         if self.is_by_cublas:
-            return "Algorithm(<a call of cuBLAS>)"
+            return f"Algorithm(<a call of cuBLAS{apart}>)"
+        if apart:
+            return f"Algorithm(<cuBLASLt's first{apart}>)"
         return (
             f"Algorithm(id={self.algorithm_id}, tile={self.tile}, stages={self.stages}, "
             f"split_k={self.split_k}, workspace_size={self.workspace_size})"
