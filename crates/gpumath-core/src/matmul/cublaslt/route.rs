@@ -24,7 +24,7 @@
 
 use smallvec::SmallVec;
 
-use self::copies::is_copy_slower;
+use self::copies::{are_copies_faster_apart, is_copy_slower};
 use super::super::block_scaling::bytes_of;
 use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
@@ -427,7 +427,10 @@ impl Choice {
                 staged.copy = TiledCopy::of_aligned(to, from, *size, least)?;
             }
         }
-        if entries == Entries::Joined && !geometry.stays_vectors(problem) {
+        let stay_apart = entries == Entries::Apart
+            || geometry.stays_vectors(problem)
+            || are_copies_faster_apart(problem, geometry);
+        if !stay_apart {
             self.fold(&mut dims);
         }
         let mut outer = BatchDims::merged(dims);

@@ -400,6 +400,31 @@ fn sums_of_route(route: &Route) -> Sums {
 }
 
 #[test]
+fn copies_of_entries_become_one_matrix_where_that_is_faster() {
+    for (dtype, [rows, columns, depth], is_joined) in [
+        (DType::Float32, [200, 300, 16], false),
+        (DType::Float32, [200, 300, 17], true),
+        (DType::Float32, [20, 30, 16], true),
+        (DType::BFloat16, [200, 300, 16], false),
+        (DType::Float16, [200, 300, 16], true),
+        (DType::Complex64, [200, 300, 16], true),
+        (DType::Float64, [200, 300, 17], true),
+        (DType::Float64, [600, 500, 400], false),
+        (DType::Float32, [600, 500, 400], true),
+    ] {
+        let a = view(dtype, &[4, rows, depth], &[1, 4 * depth, 4]);
+        let views = [a, view(dtype, &[depth, columns], &[columns, 1])];
+        let request = MatmulRequest::default();
+        let execution = Execution::Cuda { device: 0 };
+        let problem = request.problem(&views.each_ref(), execution).unwrap();
+        let route = route(&request, &views);
+        assert_eq!(copied(&route), [Matrix::A]);
+        assert_eq!(route.has_joined(&problem), is_joined, "{dtype} {rows} {columns} {depth}");
+        assert_eq!(route.batch.extent, if is_joined { 1 } else { 4 });
+    }
+}
+
+#[test]
 fn the_library_multiplies_the_elements_that_the_product_is_of() {
     let mut state = 88_172_645_463_325_252_u64;
     let mut random = |below: usize| {
