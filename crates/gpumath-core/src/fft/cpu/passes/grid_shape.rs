@@ -12,6 +12,14 @@ pub(super) const TILE_WIDTH: usize = 16;
 /// Points of the shortest line for which several passes over memory are worth while.
 const MIN_POINTS: usize = 1 << 14;
 
+/// Points of the shortest line that rustfft transforms by a convolution of all points, in more time
+/// than a padded grid takes, if the product of its prime factors above [`ROUGH`] is nearly its
+/// length; a padded grid is faster than realfft, too.
+pub(super) const LONG_CONVOLUTION: usize = 1 << 19;
+const ROUGH: usize = 100;
+/// How many times a length may be that product, or a large prime factor.
+const NEARLY: usize = 8;
+
 /// Most columns for each row: longer rows have tables, and a pass, that are too large for a cache.
 const MAX_ASPECT: usize = 64;
 
@@ -33,7 +41,8 @@ impl GridShape {
         }
         let is_too_long = points > MAX_POINTS;
         let largest = largest_prime_factor(points);
-        if largest > 1000 && points / largest <= 8 {
+        let is_rough = points >= LONG_CONVOLUTION && points / rough_part(points) <= NEARLY;
+        if largest > 1000 && points / largest <= NEARLY || is_rough {
             return Some(Self::padded(points));
         }
         if !is_too_long && (largest > 31 || lines >= threads.get()) {
@@ -74,6 +83,18 @@ impl GridShape {
     }
 }
 
+/// Returns the product of all prime factors above [`ROUGH`].
+fn rough_part(points: usize) -> usize {
+    let smooth = |rest: usize, factor: usize| {
+        let mut rest = rest;
+        while rest.is_multiple_of(factor) {
+            rest /= factor;
+        }
+        rest
+    };
+    (2..=ROUGH).fold(points, smooth)
+}
+
 /// Whether a side of a padded grid is a multiple of a tile and has no prime factor above 5.
 fn is_fast(side: usize) -> bool {
     let mut rest = side;
@@ -88,6 +109,18 @@ fn is_fast(side: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_without_small_factors_are_padded() {
+        let is_padded = |points: usize| {
+            GridShape::new(points, 1, NonZeroUsize::MIN).is_some_and(GridShape::is_padded)
+        };
+        assert_eq!(rough_part(8 * 97 * 101 * 101 * 103), 101 * 101 * 103);
+        assert!(is_padded(131 * 137 * 139) && is_padded(8 * 1009 * 1013));
+        assert!(!is_padded(9 * 1009 * 1013), "rustfft cuts it into factors");
+        assert!(!is_padded(97 * 89 * 83) && !is_padded(107 * 109 * 11));
+        assert!(is_padded(8 * 10_007) && !is_padded(8 * 1511), "a large prime factor");
+    }
 
     #[test]
     fn long_lines_have_a_grid_with_short_sides() {

@@ -14,7 +14,7 @@ use rustfft::FftDirection;
 use rustfft::num_complex::Complex;
 
 use super::four_step::FourStepFft;
-use super::grid_shape::GridShape;
+use super::grid_shape::{GridShape, LONG_CONVOLUTION};
 use super::line_tiles::{LineTiles, StridePair};
 use super::short_lines::MAX_POINTS;
 use super::tables::{PURPOSE, exp_i, fill_parallel, for_each_index};
@@ -49,9 +49,12 @@ impl<T: Scalar> LongReal<T> {
         check_available::<T>(points, &format!("a transform of {points} points"))?;
         let is_even = points.is_multiple_of(2);
         let complex = if is_even { points / 2 } else { points };
-        // Where there is a thread for each line, realfft is faster, also for large primes.
+        // Where there is a thread for each line, realfft is faster, also for large primes up to
+        // some length.
         let is_shared = lines.count() < threads.get() || points > MAX_POINTS;
-        let shape = GridShape::new(complex, lines.count(), threads).filter(|_| is_shared);
+        let is_faster =
+            |shape: &GridShape| is_shared || shape.is_padded() && complex >= LONG_CONVOLUTION;
+        let shape = GridShape::new(complex, lines.count(), threads).filter(is_faster);
         let Some(shape) = shape else { return Ok(None) };
         let direction = if is_forward { FftDirection::Forward } else { FftDirection::Inverse };
         let fft = FourStepFft::new(shape, direction, threads, library)?;
