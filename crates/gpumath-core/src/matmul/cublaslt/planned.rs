@@ -84,7 +84,10 @@ impl Planned {
                 planned.used = std::mem::replace(&mut first.algorithm, APART);
                 Ok(planned)
             }
-            _ => Err(Error::InvalidValue("cuBLASLt has no algorithm for the batch".into())),
+            _ => Err(Error::InvalidValue(
+                "cuBLASLt has no algorithm for this batch; plan it without naming an algorithm"
+                    .into(),
+            )),
         }
     }
 

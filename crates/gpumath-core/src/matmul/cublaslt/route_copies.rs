@@ -16,21 +16,20 @@ const LARGE_WORK: i64 = 1 << 28;
 const MANY_USES: i64 = 256;
 
 /// Copies of the entries of a batch are multiplied in less time entry by entry than as one matrix
-/// if sums have so many products at most and there are so many results, and if there are very many
-/// results of float64.
+/// if sums have so many products at most and an entry so many results, and if an entry of float64
+/// has very many results.
 const SHORT_SUM: i64 = 16;
-const MANY_RESULTS: i64 = 1 << 16;
-const MOST_RESULTS: i64 = 1 << 20;
+const MANY_RESULTS: i64 = 1 << 14;
+const VERY_MANY_RESULTS: i64 = 1 << 18;
 
 /// Whether the copies of the entries of a batch had better not become one matrix. By the times of
-/// 7,034 products on an H100: of float16 and complex64, and with longer sums, they had.
+/// 7,034 products of four entries on an H100; of float16 and complex64, all had better become one.
 pub(super) fn are_copies_faster_apart(problem: &MatmulProblem, geometry: &Geometry) -> bool {
-    let entries = geometry.batch.count() as i64;
-    let results = geometry.rows.saturating_mul(geometry.columns).saturating_mul(entries);
+    let results = geometry.rows.saturating_mul(geometry.columns);
     let is_short = geometry.depth <= SHORT_SUM && results >= MANY_RESULTS;
     match problem.types.a {
         DType::BFloat16 | DType::Float32 => is_short,
-        DType::Float64 => is_short || results >= MOST_RESULTS,
+        DType::Float64 => is_short || results >= VERY_MANY_RESULTS,
         _ => false,
     }
 }
