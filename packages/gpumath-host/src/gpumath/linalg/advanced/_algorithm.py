@@ -168,11 +168,11 @@ class Algorithm:
 
     @property
     def is_for_entries_apart(self) -> bool:
-        """Whether the entries of a batch stay apart.
+        """Whether it is for a batch whose entries the other algorithms join.
 
-        Other algorithms make one matrix of entries that continue each other, or whose copies do,
-        where the other factor is the same for all of them. This is faster on the whole, but not
-        always. Such an algorithm is cuBLASLt's first one, or a call of cuBLAS. It has no settings
+        They make one matrix of entries that continue each other, or whose copies do, where the
+        other factor is the same for all of them. This is faster on the whole, but not always. An
+        algorithm for entries apart is cuBLASLt's first one, or a call of cuBLAS. It has no settings
         that can be changed, and its number is -1.
         """
         return self._bytes().startswith((_APART, _CUBLAS_APART))
