@@ -16,7 +16,7 @@ use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::fft::cpu::lines::{
-    LineKernel, LineTiles, Scalar, planning_bytes, run_lines, useful_threads,
+    LineKernel, LineTiles, Scalar, run_lines, table_bytes, useful_threads,
 };
 use crate::memory::{ScratchBuffer, ScratchPieces};
 use crate::operation::{
@@ -392,7 +392,7 @@ impl<T: Scalar> LineTransform<T> {
 
 /// Returns the most bytes that the tables of a transform take.
 fn plan_bytes<T: Scalar>(points: usize) -> usize {
-    planning_bytes::<T>(points) + points * size_of::<Complex<T>>()
+    table_bytes::<T>(points) + points * size_of::<Complex<T>>()
 }
 
 /// The type of the numbers, or of their parts, that is transformed.

@@ -22,7 +22,7 @@ use crate::error::Result;
 const MAX_SLOW_ROW: usize = 28;
 
 /// The longest columns, and rows, that are transformed by sums of products.
-pub(crate) const MOST_DIRECT: usize = 71;
+const MOST_POINTS: usize = 71;
 
 /// The least prime factor that is not fast.
 pub(super) const LEAST_PRIME: usize = 13;
@@ -42,7 +42,7 @@ pub(super) fn plan_direct_sums<T: Lane + FftNum>(
     }
     let Some(columns) = ColumnSums::new(prime, others, direction) else { return Ok(None) };
     let is_short_and_slow = others <= MAX_SLOW_ROW && slow_factors(others) > 0;
-    let is_left = (is_fast(others) && !is_short_and_slow) || others > MOST_DIRECT;
+    let is_left = (is_fast(others) && !is_short_and_slow) || others > MOST_POINTS;
     let sums = if is_left { None } else { ColumnSums::new(others, prime, direction) };
     // rustfft is slow at a row with another such factor. The row's own sums would have columns of
     // that factor, but a row of a few times the factor has fewer columns than a vector has lanes.
@@ -61,12 +61,12 @@ pub(super) fn plan_direct_sums<T: Lane + FftNum>(
 /// Whether sums of P products, and what follows for Q, take less time than rustfft, as measured on
 /// an AMD EPYC of family 26.
 fn are_faster(prime: usize, others: usize, lanes: usize, bytes_of_lane: usize) -> bool {
-    if !(LEAST_PRIME..=MOST_DIRECT).contains(&prime) {
+    if !(LEAST_PRIME..=MOST_POINTS).contains(&prime) {
         return false;
     }
     if !is_fast(others) {
         // Where P - 1 has large factors too, rustfft has no convolution of a fast length.
-        let is_slow_otherwise = !is_fast(prime - 1) || others > MOST_DIRECT;
+        let is_slow_otherwise = !is_fast(prime - 1) || others > MOST_POINTS;
         return is_slow_otherwise || lanes >= 8 || prime + others <= 64;
     }
     // The time for the columns over that of rustfft, in whole vectors of 64 bytes.
@@ -110,17 +110,6 @@ pub(crate) fn largest_prime_factor(mut number: usize) -> usize {
     largest.max(number)
 }
 
-/// Returns the product of all prime factors above `most`.
-pub(crate) fn rough_part(number: usize, most: usize) -> usize {
-    let without = |mut rest: usize, factor: usize| {
-        while rest.is_multiple_of(factor) {
-            rest /= factor;
-        }
-        rest
-    };
-    (2..=most).fold(number, without)
-}
-
 /// A transform of lines of P times Q points.
 struct DirectSums<T: Lane + FftNum> {
     columns: ColumnSums<T>,
@@ -154,7 +143,7 @@ fn groups(columns: usize, lanes: usize) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Lane> ColumnSums<T> {
-    /// Plans columns of at most [`MOST_DIRECT`]. `None` if no vectors have so few lanes.
+    /// Plans columns of at most [`MOST_POINTS`]. `None` if no vectors have so few lanes.
     fn new(points: usize, columns: usize, direction: FftDirection) -> Option<Self> {
         let (arch, lanes) = arch_of_at_most::<T>(columns)?;
         Some(Self { arch, lanes, points, columns, units: units(points, direction) })
@@ -424,12 +413,6 @@ mod tests {
         ] {
             check::<f32>(points, 3e-6);
         }
-    }
-
-    #[test]
-    fn what_is_left_without_small_factors() {
-        assert_eq!(rough_part(8 * 97 * 101 * 101 * 103, 100), 101 * 101 * 103);
-        assert_eq!([rough_part(1, 71), rough_part(71 * 71 * 64, 71)], [1, 1]);
     }
 
     #[test]

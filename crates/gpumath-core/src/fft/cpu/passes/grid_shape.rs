@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::short_lines::MAX_POINTS;
-use crate::lane_fft::{largest_prime_factor, rough_part};
+use crate::lane_fft::largest_prime_factor;
 
 /// Columns, or rows, that a thread works on together: their equal points fill two cache lines, or
 /// four in double precision.
@@ -41,8 +41,7 @@ impl GridShape {
         }
         let is_too_long = points > MAX_POINTS;
         let largest = largest_prime_factor(points);
-        let rough = rough_part(points, ROUGH);
-        let is_rough = points >= LONG_CONVOLUTION && points / rough <= NEARLY;
+        let is_rough = points >= LONG_CONVOLUTION && points / rough_part(points) <= NEARLY;
         if largest > 1000 && points / largest <= NEARLY || is_rough {
             return Some(Self::padded(points));
         }
@@ -84,6 +83,18 @@ impl GridShape {
     }
 }
 
+/// Returns the product of all prime factors above [`ROUGH`].
+fn rough_part(points: usize) -> usize {
+    let smooth = |rest: usize, factor: usize| {
+        let mut rest = rest;
+        while rest.is_multiple_of(factor) {
+            rest /= factor;
+        }
+        rest
+    };
+    (2..=ROUGH).fold(points, smooth)
+}
+
 /// Whether a side of a padded grid is a multiple of a tile and has no prime factor above 5.
 fn is_fast(side: usize) -> bool {
     let mut rest = side;
@@ -104,6 +115,7 @@ mod tests {
         let is_padded = |points: usize| {
             GridShape::new(points, 1, NonZeroUsize::MIN).is_some_and(GridShape::is_padded)
         };
+        assert_eq!(rough_part(8 * 97 * 101 * 101 * 103), 101 * 101 * 103);
         assert!(is_padded(131 * 137 * 139) && is_padded(8 * 1009 * 1013));
         assert!(!is_padded(9 * 1009 * 1013), "rustfft cuts it into factors");
         assert!(!is_padded(97 * 89 * 83) && !is_padded(107 * 109 * 11));

@@ -14,8 +14,8 @@ use super::Scalar;
 use crate::error::Result;
 use crate::fft::cpu::fftw::FftwPlanner;
 use crate::lane_fft::{
-    MOST_DIRECT, largest_prime_factor, plan_half_in_lanes, plan_in_lanes, plan_odd_half,
-    plan_odd_line, plan_real_in_lanes, rough_part,
+    largest_prime_factor, plan_half_in_lanes, plan_in_lanes, plan_odd_half, plan_odd_line,
+    plan_real_in_lanes,
 };
 use crate::memory::check_available;
 
@@ -67,41 +67,13 @@ pub(crate) fn plan_half_line<T: Scalar>(points: usize) -> Result<Arc<dyn Complex
 }
 
 fn check<T: Scalar>(points: usize) -> Result<()> {
-    check_available::<u8>(planning_bytes::<T>(points), &format!("a transform of {points} points"))
+    check_available::<u8>(table_bytes::<T>(points), &format!("a transform of {points} points"))
 }
 
-/// Returns the most bytes that planning a line takes: without vectors, a prime factor above 11
-/// makes a convolution of all points.
-pub(crate) fn planning_bytes<T: Scalar>(points: usize) -> usize {
-    let convolved = if largest_prime_factor(points) > 11 { points } else { 0 };
-    bytes_of::<T>(points, convolved)
-}
-
-/// Returns about how many bytes the tables of a line take.
-pub(super) fn table_bytes<T: Scalar>(points: usize) -> usize {
-    let convolved = match rough_part(points, MOST_DIRECT) {
-        1 => 0,
-        rough => rough,
-    };
-    bytes_of::<T>(points, convolved)
-}
-
-/// Returns the bytes of a line of which so many points are a convolution: of up to four times as
-/// many points, which has a table of its own and is planned by a transform of it.
-fn bytes_of<T: Scalar>(points: usize, convolved: usize) -> usize {
-    (3 * points + 17 * convolved + 256) * size_of::<Complex<T>>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn convolutions_have_large_tables() {
-        let per_point =
-            |points: usize| table_bytes::<f64>(points) / points / size_of::<Complex<f64>>();
-        assert_eq!([1 << 20, 37 * 41 * 43 * 47, 100_003].map(per_point), [3, 3, 20]);
-        assert_eq!(per_point(4 * 127 * 131 * 61), 3, "the convolution is of 127 * 131 points");
-        assert!(planning_bytes::<f64>(37 * 41) > 6 * table_bytes::<f64>(37 * 41));
-    }
+/// Returns the most bytes that planning a line takes, which is a little more than its tables.
+pub(crate) fn table_bytes<T: Scalar>(points: usize) -> usize {
+    // Lengths with a large prime factor become a convolution of up to four times the length, which
+    // has a table of its own and is planned by a transform of it.
+    let times = if largest_prime_factor(points) > 11 { 20 } else { 3 };
+    (times * points + 256) * size_of::<Complex<T>>()
 }
