@@ -31,8 +31,9 @@ const MAX_RECENT: usize = 4;
 /// Plans that are kept for each device, unless [`set_limit`] says otherwise.
 pub const DEFAULT_LIMIT: usize = 64;
 
-/// Bytes that the plans kept take in host memory, unless [`set_memory_limit`] says otherwise.
-const DEFAULT_HOST_MEMORY: usize = 1 << 30;
+/// Bytes that the plans kept take in host memory, unless [`set_memory_limit`] says otherwise. They
+/// are counted as the most that they may take.
+const DEFAULT_HOST_MEMORY: usize = 2 << 30;
 
 /// The part of a device's memory that the plans kept take there, likewise. Two plans for lengths
 /// with a large prime factor, which may take hundreds of megabytes each, have room in it, because a
@@ -64,7 +65,7 @@ pub struct Info {
     pub host_memory: usize,
     /// Bytes of device memory that making the plans kept now took: see [`Plan::device_memory`].
     pub device_memory: usize,
-    /// Bytes that plans may take in host memory, and on each device; `None` for 1 GiB of host
+    /// Bytes that plans may take in host memory, and on each device; `None` for 2 GiB of host
     /// memory and a 16th of each device's. The plan used last may take more.
     pub memory_limit: Option<usize>,
 }

@@ -22,7 +22,7 @@ pub(crate) struct PyPlanCacheInfo {
     /// devices together. What other threads allocated at the same moment is in it; a workspace is
     /// not, as plans keep none.
     device_memory: usize,
-    /// Bytes that the plans kept may take in host memory, and on each device; None for 1 GiB of
+    /// Bytes that the plans kept may take in host memory, and on each device; None for 2 GiB of
     /// host memory and a 16th of each device's. Only the plan that was used last may take more.
     memory_limit: Option<usize>,
 }
@@ -88,7 +88,7 @@ pub(crate) fn plan_cache_clear(py: Python<'_>) {
 ///     Number of plans for each device; the CPU counts as one. 0 switches the cache off.
 /// memory_limit : int, optional
 ///     Bytes that the plans may take together in host memory, and on each device. By default, they
-///     may take 1 GiB of host memory and a 16th of each device's. Only the plan that was used last
+///     may take 2 GiB of host memory and a 16th of each device's. Only the plan that was used last
 ///     may take more.
 ///
 /// Examples
