@@ -6,17 +6,17 @@
 use std::ffi::CStr;
 
 use super::BLOCK;
-use super::tiled_copy::CopyDim;
+use super::tiled_copy::{CopyDim, MAX_WORD};
 
 /// The kernels of `copy_flat.cu`.
 pub(super) const PTX: &str = concat!(include_str!("generated/copy_flat.ptx"), "\0");
 
 const MAX_RANK: usize = 4;
 
-/// Words of a thread, each of which is stored at once: up to four elements and 16 bytes.
+/// Words that each thread stores, as `copy_flat.cu` has them.
 const WORDS: u64 = 2;
+/// A word has up to so many elements, and up to [`MAX_WORD`] bytes.
 const MOST_ELEMENTS: usize = 4;
-const MAX_WORD: usize = 16;
 
 /// Copies of fewer elements take a few microseconds by either kernel.
 const LEAST_ELEMENTS: i64 = 1 << 17;

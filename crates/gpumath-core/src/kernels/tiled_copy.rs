@@ -23,7 +23,7 @@ const THIN_BITS: i64 = 2;
 const ROW_BITS: i64 = 5;
 
 /// Bytes that a thread loads at once at most.
-const MAX_WORD: usize = 16;
+pub(super) const MAX_WORD: usize = 16;
 /// Bytes that it loads at once of smaller elements that are turned.
 const SQUARE_WORD: usize = 4;
 

@@ -12,12 +12,12 @@ pub(super) const TILE_WIDTH: usize = 16;
 /// Points of the shortest line for which several passes over memory are worth while.
 const MIN_POINTS: usize = 1 << 14;
 
-/// Points of the shortest line that rustfft transforms by a convolution of all points, in more time
-/// than a padded grid takes, if the product of its prime factors above [`ROUGH`] is nearly its
-/// length; a padded grid is faster than realfft, too.
+/// rustfft makes one convolution of a line if its length is little more than the product of its
+/// prime factors above [`ROUGH`]. From so many points on, a padded grid takes less time, for real
+/// lines too.
 pub(super) const LONG_CONVOLUTION: usize = 1 << 19;
 const ROUGH: usize = 100;
-/// How many times a length may be that product, or a large prime factor.
+/// A length is little more than one of its factors if it is at most so many times the factor.
 const NEARLY: usize = 8;
 
 /// Most columns for each row: longer rows have tables, and a pass, that are too large for a cache.
@@ -85,25 +85,20 @@ impl GridShape {
 
 /// Returns the product of all prime factors above [`ROUGH`].
 fn rough_part(points: usize) -> usize {
-    let smooth = |rest: usize, factor: usize| {
-        let mut rest = rest;
-        while rest.is_multiple_of(factor) {
-            rest /= factor;
-        }
-        rest
-    };
-    (2..=ROUGH).fold(points, smooth)
+    (2..=ROUGH).fold(points, without)
+}
+
+/// Divides a number by a factor as often as it can be.
+fn without(mut number: usize, factor: usize) -> usize {
+    while number.is_multiple_of(factor) {
+        number /= factor;
+    }
+    number
 }
 
 /// Whether a side of a padded grid is a multiple of a tile and has no prime factor above 5.
 fn is_fast(side: usize) -> bool {
-    let mut rest = side;
-    for factor in [2, 3, 5] {
-        while rest.is_multiple_of(factor) {
-            rest /= factor;
-        }
-    }
-    rest == 1 && side.is_multiple_of(TILE_WIDTH)
+    [2, 3, 5].into_iter().fold(side, without) == 1 && side.is_multiple_of(TILE_WIDTH)
 }
 
 #[cfg(test)]
