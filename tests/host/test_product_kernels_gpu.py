@@ -177,6 +177,20 @@ def test_entries_of_a_batch_that_stay_apart(dtype: str, layout: str) -> None:
     check(torch, alone.execute(), a[0], b, dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_every_algorithm_of_a_batch_of_long_sums_can_be_named(dtype: str) -> None:
+    """cuBLAS may lose a product of such a sum, so it is not among them."""
+    torch = library("torch")
+    a = matrix(torch, 8, 7426, dtype, "turned", 4)
+    b = matrix(torch, 7426, 131, dtype, "F")
+    product = advanced.Matmul(a, b)
+    found = product.plan(preferences={"limit": 12})
+    assert [one.is_by_cublas for one in found if one.is_for_entries_apart] == [False]
+    for algorithm in found:
+        assert product.plan(algorithms=[algorithm]) == [algorithm]
+        check(torch, product.execute(), a, b, dtype)
+
+
 @pytest.mark.parametrize("dtype", DTYPES[:-1])
 def test_large_products_by_cublas(dtype: str) -> None:
     torch = library("torch")

@@ -14,6 +14,9 @@ const TOO_MANY_ROUNDS: i64 = 16;
 const MANY_RESULTS: i64 = 1 << 22;
 /// A copy of so many bytes takes long beside the kernels of a few vectors.
 const LARGE_COPY: usize = 4 << 20;
+/// Longer sums of a batch with a factor for all entries are shared among blocks by a library, which
+/// makes one product of them.
+const LONG_SHARED_SUM: i64 = 1024;
 
 impl ProductCall {
     /// Whether the kernel takes less time than cuBLASLt and cuBLAS, which need copies of so many
@@ -31,6 +34,11 @@ impl ProductCall {
     fn batch_count(&self) -> i64 {
         let Arguments { tiles, row_tiles, column_tiles, .. } = self.arguments;
         tiles / (row_tiles * column_tiles).max(1)
+    }
+
+    /// Rows of the matrices of all entries.
+    fn all_rows(&self) -> i64 {
+        self.arguments.rows.saturating_mul(self.batch_count())
     }
 
     /// Numbers of the results of all entries.
@@ -83,7 +91,9 @@ impl ProductCall {
         let are_few_rows = tiles <= MANY_BLOCKS;
         match (self.way, self.dtype) {
             (Way::Rows, DType::Int8) => elements <= 1 << 23,
-            (Way::Rows, DType::Float16) => are_few_rows && depth >= 4 * results,
+            (Way::Rows, DType::Float16) => {
+                are_few_rows && depth >= 4 * results && (results == 1 || depth >= 512)
+            }
             (Way::Rows, DType::BFloat16) => {
                 // Elements of a vector with gaps are loaded one by one, for each result again.
                 let is_loaded_fast = is_packed[1] != 0 || results <= 64;
@@ -92,15 +102,27 @@ impl ProductCall {
             }
             (Way::Rows, DType::Complex64) => are_few_rows && depth >= 16,
             // cuBLASLt shares the longest sums of a few results among more blocks.
-            (Way::Rows, DType::Float64) if (2..128).contains(&results) => {
-                are_few_rows && (128..=8192).contains(&depth)
+            (Way::Rows, DType::Float64) if (2..512).contains(&results) => {
+                are_few_rows && depth >= 16 && (depth <= 8192 || results >= 128)
+            }
+            (Way::Rows, DType::Complex128) if (2..128).contains(&results) => {
+                are_few_rows && (128..=5120).contains(&depth)
             }
             (Way::Rows, _) => are_few_rows && depth >= 128,
             (_, DType::Int8) => results < 8 && depth <= 8192 || depth < 8,
-            (_, DType::Complex64) => (9..=4096).contains(&depth) && elements <= 1 << 19,
+            (_, DType::Complex64) => {
+                let most = if depth < 512 { 1 << 20 } else { 1 << 18 };
+                (9..=4096).contains(&depth) && elements <= most
+            }
             (_, DType::Float32) => (512..=2048).contains(&depth) && elements <= 1 << 17,
-            (_, DType::Float64) => (128..=2048).contains(&depth) && results <= 512,
-            (_, DType::Complex128) => (65..=4096).contains(&depth) && elements <= 1 << 20,
+            // cuBLAS's kernel for double precision takes five times as long for some sums of up to
+            // 256 products.
+            (_, DType::Float64) => {
+                let most = if depth < 256 { 4096 } else { 512 };
+                (16..=2048).contains(&depth) && results <= most
+            }
+            (_, DType::Complex128) if depth < 64 => depth >= 16 && results <= 4096,
+            (_, DType::Complex128) => depth <= 4096 && elements <= 1 << 18,
             _ => results == 1 && depth <= 2048,
         }
     }
@@ -116,14 +138,17 @@ impl ProductCall {
             DType::Float64 | DType::Complex128 => {
                 is_batch && results <= 8192 && depth > results / 2
             }
+            DType::Float32 | DType::Complex64 if has_tensor_cores && by_rows => {
+                are_up_to_4 && self.rounds() <= 2 && depth <= 4 * self.all_rows()
+            }
             DType::Float32 | DType::Complex64 if has_tensor_cores => {
-                let is_of_few_long_sums = is_batch && depth > results / 2;
-                if by_rows { are_up_to_4 && self.rounds() <= 2 } else { is_of_few_long_sums }
+                is_batch && depth > results / 2
             }
             DType::Float32 | DType::Complex64 if by_rows => {
                 let longest = match (is_batch, are_up_to_4) {
                     (true, _) => 4 * results,
                     (_, true) => 12 * rows,
+                    _ if self.dtype == DType::Complex64 => 0,
                     _ => 3 * rows,
                 };
                 depth > rows / 16 && depth <= longest
@@ -147,7 +172,14 @@ impl ProductCall {
         let is_wide = !is_single && !is_half && !is_int8;
         match self.way {
             // cuBLASLt shares the products of a sum among blocks where there is no batch.
-            Way::Small if is_plain && is_batch && tiles <= MANY_BLOCKS / 2 => true,
+            Way::Small
+                if is_plain
+                    && is_batch
+                    && tiles <= MANY_BLOCKS / 2
+                    && (depth <= LONG_SHARED_SUM || !self.has_shared_factor()) =>
+            {
+                true
+            }
             Way::Small => {
                 let most = if is_wide { MANY_BLOCKS } else { 2 * MANY_BLOCKS };
                 let longest = match self.dtype {
@@ -169,7 +201,13 @@ impl ProductCall {
             Way::Thin if is_half => depth <= 4,
             Way::Thin if is_single && !has_tensor_cores => depth <= 8,
             Way::Thin => depth <= 4 || depth <= 8 && results < MANY_RESULTS,
-            Way::FewRows | Way::FewColumns if depth <= rows / 32 || results > 1 << 17 => false,
+            Way::FewRows | Way::FewColumns
+                if depth <= rows / 32
+                    || results > 1 << 17
+                    || self.are_few_slower_than_copies(copied, has_tensor_cores) =>
+            {
+                false
+            }
             Way::FewRows | Way::FewColumns => {
                 let waits_long = is_single && columns > FEW / 2;
                 let rounds = if waits_long { MANY_ROUNDS / 4 } else { MANY_ROUNDS / 2 };
@@ -187,6 +225,44 @@ impl ProductCall {
         }
     }
 
+    /// Whether a matrix and a few vectors take more time than what a library does with copies of so
+    /// many bytes.
+    fn are_few_slower_than_copies(&self, copied: usize, has_tensor_cores: bool) -> bool {
+        let Arguments { rows, columns, depth, a, .. } = self.arguments;
+        let entries = self.batch_count();
+        let is_shared = entries > 1 && is_for_all_entries(a);
+        let elements = self.all_rows().saturating_mul(depth);
+        let own_elements = if is_shared { rows.saturating_mul(depth) } else { elements };
+        let is_matrix_copied = copied as i64 / self.dtype.size() as i64 >= own_elements;
+        // The kernel reads the matrix for each entry again; copies of the vectors of all entries
+        // make one product.
+        let are_up_to_4 = columns <= FEW / 2;
+        let most_elements = match self.dtype {
+            DType::Complex128 if are_up_to_4 && !is_matrix_copied => 3 << 19,
+            _ if !is_shared => i64::MAX,
+            DType::Complex128 => 1 << 21,
+            DType::Float64 if !is_matrix_copied => 1 << 22,
+            DType::Float32 if !is_matrix_copied => 1 << 24,
+            _ => i64::MAX,
+        };
+        // Each block reads all vectors, for as few rows as fill a GPU with blocks.
+        let longest = match (self.dtype, self.way, are_up_to_4) {
+            (DType::Complex128, _, true) if !is_matrix_copied => 4096,
+            (DType::Complex64, Way::FewRows, false) if !is_matrix_copied && entries == 1 => 0,
+            (DType::Float64 | DType::Complex128, Way::FewRows, false) => 5 * self.all_rows(),
+            (DType::Float32, Way::FewRows, false) if has_tensor_cores => 5 * self.all_rows(),
+            (DType::Float32, _, false) if has_tensor_cores => 10 * self.all_rows(),
+            _ => i64::MAX,
+        };
+        elements >= most_elements || depth > longest
+    }
+
+    /// Whether one of the factors is the same for all entries of a batch.
+    fn has_shared_factor(&self) -> bool {
+        let Arguments { a, b, .. } = self.arguments;
+        is_for_all_entries(a) || is_for_all_entries(b)
+    }
+
     /// How many times a thread that adds up a part of a long sum waits for memory, where other
     /// blocks do not keep the memory busy. It waits longer for elements that are loaded one by one.
     fn rounds(&self) -> i64 {
@@ -202,4 +278,9 @@ impl ProductCall {
         let rounds = depth / (threads * elements * UNROLLED);
         if is_packed[0] != 0 { rounds } else { 2 * rounds }
     }
+}
+
+/// Whether a matrix with these steps stays the same from one entry of a batch to the next.
+fn is_for_all_entries(steps: [i64; 4]) -> bool {
+    steps[2] == 0 && steps[3] == 0
 }

@@ -143,6 +143,87 @@ fn it_is_first_where_it_was_faster() {
     }
 }
 
+/// A batch of four products of a matrix of `rows` × `depth`, one for all or one for each, and of a
+/// few vectors that take turns in memory, which a library would have to copy.
+fn few_of_a_batch(
+    dtype: DType,
+    [rows, few, depth]: [i64; 3],
+    is_shared: bool,
+    by_rows: bool,
+) -> ProductCall {
+    let a = if by_rows { [depth, 1] } else { [1, rows] };
+    let strides = [a, [4 * few, 4], [few, 1]];
+    let mut batch = product(dtype, [rows, few, depth], strides);
+    let step = if is_shared { 0 } else { rows * depth };
+    batch.batch = BatchDims::merged([BatchDim { extent: 4, strides: [step, 1, rows * few] }]);
+    ProductCall::of(&batch).unwrap()
+}
+
+#[test]
+fn a_few_vectors_beside_copies() {
+    use DType::{Complex64, Complex128, Float32, Float64};
+    let extents = [1024, 4, 2048];
+    let vectors = 4 * 4 * 2048 * 16;
+    for (dtype, is_shared, expected) in [
+        // One matrix for all entries would be read four times.
+        (Float64, true, false),
+        (Float64, false, true),
+        (Float32, true, true),
+        (Complex64, true, true),
+    ] {
+        let call = few_of_a_batch(dtype, extents, is_shared, false);
+        assert_eq!(call.way, Way::FewColumns, "{dtype}");
+        assert_eq!(call.is_faster(vectors, false), expected, "{dtype} {is_shared}");
+    }
+    // A library copies the matrix, too; complex128 takes too long if it is read again.
+    for (dtype, is_shared, expected) in
+        [(Complex128, true, false), (Complex128, false, true), (Float64, true, true)]
+    {
+        let copied = if is_shared { 1 } else { 4 } * 1024 * 2048 * dtype.size();
+        let call = few_of_a_batch(dtype, extents, is_shared, false);
+        assert_eq!(call.is_faster(copied, false), expected, "{dtype} {is_shared}");
+    }
+    // Up to eight vectors, which each block of a few rows reads again.
+    for (dtype, depth, has_tensor_cores, expected) in [
+        (Float64, 2000, false, true),
+        (Float64, 3000, false, false),
+        (Float32, 3000, false, true),
+        (Float32, 3000, true, false),
+    ] {
+        let extents = [128, 8, depth];
+        let call = few_of_a_batch(dtype, extents, false, true);
+        assert_eq!(call.way, Way::FewRows);
+        let copied = 4 * 128 * depth as usize * dtype.size();
+        assert_eq!(call.is_faster(copied, has_tensor_cores), expected, "{dtype} {depth}");
+    }
+}
+
+/// A matrix and a vector, whose elements follow each other along rows or along columns.
+#[test]
+fn a_matrix_and_a_vector_without_copies() {
+    use DType::{Complex64, Complex128, Float16, Float64};
+    for (dtype, [rows, depth], by_rows, expected) in [
+        (Float64, [4096, 255], false, true),
+        (Float64, [4096, 256], false, false),
+        (Float64, [500, 2048], false, true),
+        (Float64, [500, 15], false, false),
+        (Float64, [500, 16], true, true),
+        (Complex64, [4096, 255], false, true),
+        (Complex64, [600, 512], false, false),
+        (Complex128, [4096, 63], false, true),
+        (Complex128, [4096, 65], false, false),
+        (Complex128, [100, 5120], true, true),
+        (Complex128, [100, 5121], true, false),
+        (Float16, [100, 511], true, false),
+        (Float16, [100, 512], true, true),
+    ] {
+        let a = if by_rows { [depth, 1] } else { [1, rows] };
+        let call = ProductCall::of(&product(dtype, [rows, 1, depth], [a, [1, 0], [1, 0]])).unwrap();
+        assert_eq!(call.way, if by_rows { Way::Rows } else { Way::Columns });
+        assert_eq!(call.is_faster(0, false), expected, "{dtype} {rows} {depth} {by_rows}");
+    }
+}
+
 #[test]
 fn there_are_kernels_for_some_types_and_batches() {
     let strides = [[8, 1], [8, 1], [8, 1]];

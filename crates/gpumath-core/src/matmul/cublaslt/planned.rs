@@ -78,17 +78,19 @@ impl Planned {
     ) -> Result<Self> {
         let problem = problem.with_search(None, 2);
         let mut planned = Self::new(&problem, device, handle, (demands, Entries::Apart))?;
-        planned.algorithms.sort_by_key(|found| gemm::is_code(&found.algorithm));
-        match planned.algorithms.first_mut() {
-            Some(first) if !gemm::is_code(&first.algorithm) => {
-                planned.used = std::mem::replace(&mut first.algorithm, APART);
-                Ok(planned)
-            }
-            _ => Err(Error::InvalidValue(
+        let is_by_cublas = |found: &FoundAlgorithm| gemm::is_code(&found.algorithm);
+        let found = std::mem::take(&mut planned.algorithms);
+        let Some(mut first) = found.iter().copied().find(|found| !is_by_cublas(found)) else {
+            return Err(Error::InvalidValue(
                 "cuBLASLt has no algorithm for this batch; plan it without naming an algorithm"
                     .into(),
-            )),
-        }
+            ));
+        };
+        planned.used = std::mem::replace(&mut first.algorithm, APART);
+        // A second one of cuBLASLt would be taken for one of joined entries.
+        planned.algorithms.push(first);
+        planned.algorithms.extend(found.into_iter().filter(is_by_cublas));
+        Ok(planned)
     }
 
     /// Plans by the best algorithm. If entries of a batch are joined, and there is a choice of

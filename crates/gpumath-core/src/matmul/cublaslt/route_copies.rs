@@ -16,22 +16,40 @@ const LARGE_WORK: i64 = 1 << 28;
 const MANY_USES: i64 = 256;
 
 /// Copies of the entries of a batch are multiplied in less time entry by entry than as one matrix
-/// if sums have so many products at most and an entry so many results, and if an entry of float64
-/// has very many results.
+/// if sums have so many products at most and an entry so many results, if an entry of float64 has
+/// very many results, and if the results are long and narrow.
 const SHORT_SUM: i64 = 16;
 const MANY_RESULTS: i64 = 1 << 14;
 const VERY_MANY_RESULTS: i64 = 1 << 18;
+const LONG: i64 = 1024;
 
 /// Whether the copies of the entries of a batch had better not become one matrix. By the times of
-/// 7,034 products of four entries on an H100; of float16 and complex64, all had better become one.
+/// 7,034 products of four entries and of 22,459 narrow ones on an H100; of float16 and complex64,
+/// all had better become one.
 pub(super) fn are_copies_faster_apart(problem: &MatmulProblem, geometry: &Geometry) -> bool {
     let results = geometry.rows.saturating_mul(geometry.columns);
     let is_short = geometry.depth <= SHORT_SUM && results >= MANY_RESULTS;
-    match problem.types.a {
+    let are_many = match problem.types.a {
         DType::BFloat16 | DType::Float32 => is_short,
         DType::Float64 => is_short || results >= VERY_MANY_RESULTS,
         _ => false,
-    }
+    };
+    are_many || are_narrow_faster_apart(problem.types.a, geometry)
+}
+
+/// Likewise, for long and narrow results with the narrow factor for all entries.
+fn are_narrow_faster_apart(dtype: DType, geometry: &Geometry) -> bool {
+    let Geometry { rows, columns, depth, ref batch, .. } = *geometry;
+    let narrow = if rows >= columns { Matrix::B } else { Matrix::A };
+    let is_for_all = batch.iter().all(|dim| dim.strides[narrow as usize] == 0);
+    let is_narrow = match (dtype, rows.min(columns)) {
+        (DType::BFloat16, 1) => (64..256).contains(&depth),
+        (DType::BFloat16, 2..=8) => depth < 64,
+        (DType::Float32 | DType::Float64, 2..=4) => depth < 32,
+        (DType::Complex128, 2..=16) => depth < 128,
+        _ => false,
+    };
+    is_for_all && is_narrow && rows.max(columns) >= LONG
 }
 
 /// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied

@@ -411,6 +411,15 @@ fn copies_of_entries_become_one_matrix_where_that_is_faster() {
         (DType::Float64, [200, 300, 17], true),
         (DType::Float64, [600, 500, 400], false),
         (DType::Float32, [600, 500, 400], true),
+        // Long and narrow results.
+        (DType::BFloat16, [1024, 2, 63], false),
+        (DType::BFloat16, [1023, 2, 63], true),
+        (DType::BFloat16, [2000, 2, 64], true),
+        (DType::Float16, [2000, 2, 31], true),
+        (DType::Float32, [2000, 4, 31], false),
+        (DType::Float32, [2000, 5, 31], true),
+        (DType::Complex128, [2000, 16, 127], false),
+        (DType::Complex128, [16, 2000, 127], true),
     ] {
         let a = view(dtype, &[4, rows, depth], &[1, 4 * depth, 4]);
         let views = [a, view(dtype, &[depth, columns], &[columns, 1])];
