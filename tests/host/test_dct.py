@@ -194,8 +194,16 @@ def test_long_lines_and_threads(direct_space: Space) -> None:
         values = random_values((2, n), np.float64)
         assert_is_scipys(direct_space, "dct", values, kind, workers=1)
         assert_is_scipys(direct_space, "idst", values.T, kind, axis=0, workers=-1)
-    for kind in TYPES:  # too long to be transformed line by line
-        assert_is_scipys(direct_space, "dct", random_values((1_100_000,), np.float64), kind)
+
+
+@pytest.mark.parametrize("name", ALONG_ONE)
+def test_lines_that_all_threads_share(direct_space: Space, name: str) -> None:
+    """They have 2^18 points and more, or fewer with prime factors above 11."""
+    for kind, n, norm in product(TYPES, (230_001, 230_002, 1_100_000), (None, "ortho")):
+        assert_is_scipys(direct_space, name, random_values((n,), np.float64), kind, norm=norm)
+    for kind, n in product(TYPES, (230_001, 230_002)):
+        values = random_values((n, 2), np.complex64)
+        assert_is_scipys(direct_space, name, values, kind, axis=0, norm="forward", workers=3)
 
 
 def test_few_strided_lines_and_awkward_lengths() -> None:

@@ -2,7 +2,7 @@
 //!
 //! Lines of a few points are transformed by products with a matrix; many that fit in a core's cache
 //! together, in the lanes of vectors, if they are strided or their length is awkward; others in
-//! pairs, and a line that is alone by itself.
+//! pairs, and a line that is alone by itself. All threads share a long line.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use rustfft::num_complex::Complex;
 
 use super::lanes::{LanePlan, Operands};
+use super::long::LongPlan;
 use super::pairs::PairPlan;
 use super::short::{self, MAX_POINTS, ShortPlan};
 use super::single::{CosineKernel, LinePlan};
@@ -25,8 +26,8 @@ use crate::operation::{
 use crate::parallel::{SyncPtr, parallel_for};
 use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
 
-/// Bytes of the tables of a transform at most.
-const MAX_BYTES: usize = 64 << 20;
+/// A line is long if its tables may take more bytes in double precision.
+const LONG_BYTES: usize = 64 << 20;
 
 /// Lines of a few points that a thread transforms at a time.
 const SHORT_LINES: usize = 1 << 12;
@@ -73,13 +74,11 @@ pub struct CosineProblem {
 }
 
 impl CosineRequest {
-    /// Returns whether the lines of an operand are transformed one by one: in host memory, with
-    /// tables of at most 64 MiB. For others there are the steps around a Fourier transform.
+    /// Returns whether the lines of an operand are transformed one by one: in host memory. In
+    /// device memory there are the steps around a Fourier transform.
     #[must_use]
-    pub fn is_by_lines(&self, operand: &TensorView) -> bool {
-        let points = operand.layout.shape.get(self.axis).copied().unwrap_or(0);
+    pub fn is_by_lines(operand: &TensorView) -> bool {
         operand.device == MemoryLocation::Host
-            && (operand.layout.is_empty() || plan_bytes::<f64>(points as usize) <= MAX_BYTES)
     }
 }
 
@@ -180,6 +179,8 @@ impl Operation for CosineLines {
 struct LineTransform<T: Scalar> {
     kernel: Kernel<T>,
     points: usize,
+    /// Bytes of the tables, or the most that they take.
+    table_bytes: usize,
     lines: LineTiles,
     threads: NonZeroUsize,
 }
@@ -190,6 +191,7 @@ enum Kernel<T: Scalar> {
     Single(LinePlan<T>),
     Lanes(Box<LanePlan<T>>),
     Short(Box<ShortPlan>),
+    Long(Box<LongPlan<T>>),
 }
 
 impl<T: Scalar> fmt::Debug for LineTransform<T> {
@@ -206,7 +208,7 @@ impl<T: Scalar> Engine for LineTransform<T> {
     }
 
     fn host_memory(&self) -> usize {
-        plan_bytes::<T>(self.points)
+        self.table_bytes
     }
 
     unsafe fn execute(
@@ -226,12 +228,18 @@ impl<T: Scalar> LineTransform<T> {
             if problem.dtype.is_complex() { layout.of_parts() } else { layout.clone() }
         });
         let points = from.shape[axis];
+        let mut table_bytes = plan_bytes::<T>(points as usize);
         let threads = useful_threads(from.len() as f64 * (points as f64).log2().max(1.0), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
         lines.cut_into_tiles(short::LANES);
         let is_narrow = !lines.are_slices() && lines.width() < short::LANES;
         let most_short = if is_narrow { short::MAX_NARROW_POINTS } else { MAX_POINTS };
-        let kernel = if points as usize > most_short
+        let kernel = if plan_bytes::<f64>(points as usize) > LONG_BYTES {
+            lines.cut_into_tiles(1);
+            let plan = LongPlan::new(kind, points as usize, is_sine, threads)?;
+            table_bytes = plan.table_bytes();
+            Kernel::Long(Box::new(plan))
+        } else if points as usize > most_short
             && let Some(plan) = LanePlan::new(kind, points as usize, is_sine, lines.count())
             && plan.suits(&lines)
         {
@@ -254,7 +262,7 @@ impl<T: Scalar> LineTransform<T> {
         } else {
             Kernel::Single(LinePlan::new(kind, points, is_sine)?)
         };
-        Ok(Self { kernel, points: points as usize, lines, threads })
+        Ok(Self { kernel, points: points as usize, table_bytes, lines, threads })
     }
 
     /// # Safety
@@ -271,6 +279,14 @@ impl<T: Scalar> LineTransform<T> {
                 }
                 Kernel::Short(plan) => self.run_short(plan, factors, from, to),
                 Kernel::Lanes(plan) => self.run_in_lanes(plan, factors, from, to),
+                Kernel::Long(plan) => {
+                    for number in 0..self.lines.tiles() {
+                        let tile = self.lines.tile(number);
+                        let line = (from.offset(tile.from), to.offset(tile.to));
+                        plan.run(factors, line, self.lines.along)?;
+                    }
+                    Ok(())
+                }
                 Kernel::Single(plan) => {
                     let kernel = CosineKernel { plan, factors };
                     run_lines(&kernel, &self.lines, (from, to), None, self.threads)

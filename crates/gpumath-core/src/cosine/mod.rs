@@ -18,6 +18,7 @@ mod host;
 mod lane_steps;
 mod lanes;
 mod lines;
+mod long;
 mod order;
 mod pairs;
 mod passes;

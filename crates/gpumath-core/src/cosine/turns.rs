@@ -25,7 +25,7 @@ pub(super) struct Turns<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EighthRun {
     first: Eighth,
-    count: usize,
+    pub(super) count: usize,
 }
 
 /// An element of a line of an odd length before a transform of type IV.
@@ -81,6 +81,12 @@ impl EighthRun {
             place += count;
         }
         runs
+    }
+
+    /// Returns the element for a place of the run, and whether its sign changes.
+    pub(super) fn element(&self, at: usize) -> (usize, bool) {
+        let Eighth { element, is_negative, is_backward } = self.first;
+        (if is_backward { element - 4 * at } else { element + 4 * at }, is_negative)
     }
 
     /// Copies the elements of a line to their places.

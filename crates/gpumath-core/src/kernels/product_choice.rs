@@ -134,7 +134,10 @@ impl ProductCall {
         let is_batch = self.batch_count() > 1;
         let results = self.results();
         let are_up_to_4 = columns <= FEW / 2;
+        let elements = self.all_rows().saturating_mul(depth);
         match self.dtype {
+            // A library reads a large matrix for all entries faster.
+            DType::Float32 if is_batch && self.has_shared_factor() && elements >= 1 << 26 => false,
             DType::Float64 | DType::Complex128 => {
                 is_batch && results <= 8192 && depth > results / 2
             }

@@ -1,5 +1,5 @@
 //! Work memory of transforms and products on the CPU. Each thread keeps small buffers for the next
-//! one, and the process keeps one large buffer.
+//! one, and the process keeps two large buffers.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -18,8 +18,8 @@ const THREAD_BYTES: usize = 1 << 20;
 /// Most buffers that a thread keeps: one for a block, and one for the passes over it.
 const THREAD_BUFFERS: usize = 2;
 
-/// Bytes of the largest buffer that the process keeps for the next large transform, because fresh
-/// pages are slow to get.
+/// Bytes of the largest buffers that the process keeps for the next large transform, because fresh
+/// pages are slow to get. There are two, since a transform may be a step of another one.
 const PROCESS_BYTES: usize = 64 << 20;
 
 thread_local! {
@@ -28,9 +28,53 @@ thread_local! {
     static SMALL: Cell<Vec<Vec<CacheLine>>> = const { Cell::new(Vec::new()) };
 }
 
-/// The large buffer while no transform uses it; null otherwise. It is swapped rather than locked,
+/// A large buffer while no transform uses it; null otherwise. It is swapped rather than locked,
 /// because a lock that is held during a fork stays locked in the child.
-static LARGE: AtomicPtr<Vec<CacheLine>> = AtomicPtr::new(std::ptr::null_mut());
+struct Slot(AtomicPtr<Vec<CacheLine>>);
+
+static LARGE: [Slot; 2] = [const { Slot::empty() }; 2];
+
+impl Slot {
+    const fn empty() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// Takes the buffer, or an empty one if there is none.
+    fn take(&self) -> Vec<CacheLine> {
+        Self::buffer(self.0.swap(std::ptr::null_mut(), Ordering::AcqRel))
+    }
+
+    /// Puts a buffer in the place of the one that is there, which is returned.
+    fn replace(&self, lines: Vec<CacheLine>) -> Vec<CacheLine> {
+        Self::buffer(self.0.swap(Box::into_raw(Box::new(lines)), Ordering::AcqRel))
+    }
+
+    fn buffer(kept: *mut Vec<CacheLine>) -> Vec<CacheLine> {
+        if kept.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: only pointers from `Box::into_raw` are stored, and a swap takes each of them
+        // once.
+        *unsafe { Box::from_raw(kept) }
+    }
+}
+
+/// Takes a large buffer of at least so many cache lines; an empty one if there is none.
+fn take_large(slots: &[Slot; 2], count: usize) -> Vec<CacheLine> {
+    slots.iter().map(Slot::take).find(|kept| kept.len() >= count).unwrap_or_default()
+}
+
+/// Keeps a large buffer as the first one to be taken. Where both slots have one, the smaller one of
+/// these is freed.
+fn keep_large(slots: &[Slot; 2], lines: Vec<CacheLine>) {
+    let [first, second] = slots;
+    let before = first.replace(lines);
+    if before.is_empty() {
+        return;
+    }
+    let other = second.take();
+    drop(second.replace(if other.len() > before.len() { other } else { before }));
+}
 
 /// Changes the small buffers; `None` on a thread that is ending.
 fn change_small<R>(change: impl FnOnce(&mut Vec<Vec<CacheLine>>) -> R) -> Option<R> {
@@ -41,17 +85,6 @@ fn change_small<R>(change: impl FnOnce(&mut Vec<Vec<CacheLine>>) -> R) -> Option
         result
     };
     SMALL.try_with(change).ok()
-}
-
-/// Takes the large buffer, or an empty one if there is none, and puts `put` in its place.
-fn swap_large(put: Option<Vec<CacheLine>>) -> Vec<CacheLine> {
-    let put = put.map_or(std::ptr::null_mut(), |lines| Box::into_raw(Box::new(lines)));
-    let kept = LARGE.swap(put, Ordering::AcqRel);
-    if kept.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: only pointers from `Box::into_raw` are stored, and a swap takes each of them once.
-    *unsafe { Box::from_raw(kept) }
 }
 
 // SAFETY: every bit pattern is an array of bytes.
@@ -74,7 +107,7 @@ impl ScratchBuffer {
         let kept = if bytes <= THREAD_BYTES {
             change_small(Vec::pop).flatten().unwrap_or_default()
         } else {
-            swap_large(None)
+            take_large(&LARGE, count)
         };
         if kept.len() >= count {
             return Ok(Self { lines: kept });
@@ -101,7 +134,7 @@ impl Drop for ScratchBuffer {
                 kept.truncate(THREAD_BUFFERS - 1);
                 kept.push(lines);
             })),
-            _ if bytes <= PROCESS_BYTES => drop(swap_large(Some(lines))),
+            _ if bytes <= PROCESS_BYTES => keep_large(&LARGE, lines),
             _ => {}
         }
     }
@@ -130,5 +163,27 @@ impl<'a> ScratchPieces<'a> {
         // is initialized; any bytes are values of `E`. It is borrowed mutably for `'a` and returned
         // once.
         unsafe { std::slice::from_raw_parts_mut(piece.as_mut_ptr().cast::<E>(), len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_large_buffers_are_kept() {
+        let slots = [const { Slot::empty() }; 2];
+        let lines = |count: usize| vec![CacheLine([0; 64]); count];
+        assert!(take_large(&slots, 1).is_empty());
+        // A transform within another one gives its buffer back first.
+        keep_large(&slots, lines(20));
+        keep_large(&slots, lines(30));
+        assert_eq!(take_large(&slots, 25).len(), 30);
+        assert_eq!(take_large(&slots, 15).len(), 20);
+        for count in [20, 40, 30] {
+            keep_large(&slots, lines(count));
+        }
+        assert_eq!(slots.each_ref().map(|slot| slot.take().len()), [30, 40]);
+        assert!(take_large(&slots, 1).is_empty());
     }
 }

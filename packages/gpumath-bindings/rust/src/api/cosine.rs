@@ -184,8 +184,8 @@ pub(crate) fn cosine_step<'py>(
 /// Returns
 /// -------
 /// array or None
-///     A C-contiguous array like the operand. None, if the operand is not in host memory, or if its
-///     lines have tables of more than 64 MiB: there are the two steps around a Fourier transform.
+///     A C-contiguous array like the operand. None, if the operand is not in host memory: there are
+///     the two steps around a Fourier transform.
 ///
 /// Raises
 /// ------
@@ -224,7 +224,7 @@ pub(crate) fn cosine_transform<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let mut operands = Operands::read(&[("the operand", operand)], None, None)?;
     let request = CosineRequest { kind: transform, is_sine, axis };
-    if operands.first().is_none_or(|view| !request.is_by_lines(view)) {
+    if operands.first().is_none_or(|view| !CosineRequest::is_by_lines(view)) {
         return Ok(None);
     }
     let chosen = ExecutionArguments { num_threads, ..ExecutionArguments::default() };

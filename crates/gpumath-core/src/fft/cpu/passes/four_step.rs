@@ -79,10 +79,14 @@ impl<T: Scalar> FourStepFft<T> {
             for_each_index(shape.points, threads, |j| {
                 let value = wave[j].conj() * scale;
                 // SAFETY: both indices are below the length, and no other `j` has them, because the
-                // grid has at least `2 * points - 1` points.
+                // grid has at least `read + written - 1` points.
                 unsafe {
-                    *at.get().add(j) = value;
-                    *at.get().add((grid - j) % grid) = value;
+                    if j < shape.written {
+                        *at.get().add(j) = value;
+                    }
+                    if j < shape.read {
+                        *at.get().add((grid - j) % grid) = value;
+                    }
                 }
             })?;
             let mut spectrum = zeroed(shape.rows * Self::pitch(shape), PURPOSE)?;
@@ -122,7 +126,8 @@ impl<T: Scalar> FourStepFft<T> {
     /// output may be the same memory.
     ///
     /// # Safety
-    /// - `from` is readable and `to` writable for the points of the line, at their strides.
+    /// - `from` is readable and `to` writable, at their strides, for as many points as the shape
+    ///   says that are read and written.
     /// - No other thread uses that memory during the call.
     pub(super) unsafe fn run(
         &self,
@@ -162,8 +167,8 @@ impl<T: Scalar> FourStepFft<T> {
     /// grid, multiplied by the twiddles.
     ///
     /// # Safety
-    /// - `from` is readable, at the stride, for the points of the line; for as many as the grid has
-    ///   if there is no chirp.
+    /// - `from` is readable, at the stride, for the points that are read; for as many as the grid
+    ///   has if there is no chirp.
     /// - `grid` has room for the grid, and only this call uses it.
     unsafe fn transform_columns(
         &self,
@@ -172,7 +177,7 @@ impl<T: Scalar> FourStepFft<T> {
         grid: SyncPtr<Complex<T>>,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let GridShape { points, rows, columns } = self.shape;
+        let GridShape { read, rows, columns, .. } = self.shape;
         let from = SyncPtr::new(from.cast_mut());
         let fft = self.columns.as_ref();
         let layout = BufferLayout::new(rows, size_of::<Complex<T>>());
@@ -190,8 +195,8 @@ impl<T: Scalar> FourStepFft<T> {
                     if let Some(chirp) = &self.chirp {
                         lines.fill(Complex::new(T::zero(), T::zero()));
                         let width = lines.len() / layout.pitch;
-                        for (row, start) in (first..points).step_by(columns).enumerate() {
-                            for column in 0..width.min(points - start) {
+                        for (row, start) in (first..read).step_by(columns).enumerate() {
+                            for column in 0..width.min(read - start) {
                                 let j = start + column;
                                 lines[column * layout.pitch + row] =
                                     *from.offset(j as isize * stride) * chirp.wave[j];
@@ -280,8 +285,8 @@ impl<T: Scalar> FourStepFft<T> {
         })
     }
 
-    /// Transforms the columns of a padded grid inversely and writes the points of the line to the
-    /// output, multiplied by the wave and the factor.
+    /// Transforms the columns of a padded grid inversely and writes the points that are wanted of
+    /// the line to the output, multiplied by the wave and the factor.
     ///
     /// # Safety
     /// As for [`Self::rows_to_output`].
@@ -293,7 +298,7 @@ impl<T: Scalar> FourStepFft<T> {
         factor: Option<T>,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        let GridShape { points, rows, columns } = self.shape;
+        let GridShape { written, rows, columns, .. } = self.shape;
         let to = SyncPtr::new(to);
         let factor = factor.unwrap_or_else(T::one);
         let fft = chirp.inverse_columns.as_ref();
@@ -317,8 +322,8 @@ impl<T: Scalar> FourStepFft<T> {
                         fft.process_with_scratch(&mut line[..rows], scratch);
                     }
                     let width = lines.len() / layout.pitch;
-                    for (row, start) in (first..points).step_by(columns).enumerate() {
-                        for column in 0..width.min(points - start) {
+                    for (row, start) in (first..written).step_by(columns).enumerate() {
+                        for column in 0..width.min(written - start) {
                             let j = start + column;
                             *to.offset(j as isize * stride) =
                                 lines[column * layout.pitch + row] * chirp.wave[j] * factor;

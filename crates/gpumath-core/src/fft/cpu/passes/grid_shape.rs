@@ -28,6 +28,9 @@ const MAX_ASPECT: usize = 64;
 pub(super) struct GridShape {
     /// Points of the line: rows times columns, or fewer where the grid is padded.
     pub(super) points: usize,
+    /// The first points that a padded grid reads and writes; where it is not padded, all.
+    pub(super) read: usize,
+    pub(super) written: usize,
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
@@ -36,6 +39,29 @@ impl GridShape {
     /// Returns the grid for `lines` lines of `points`, or `None` if rustfft transforms whole lines
     /// faster. Beyond [`MAX_POINTS`] there is always one.
     pub(super) fn new(points: usize, lines: usize, threads: NonZeroUsize) -> Option<Self> {
+        Self::of_parts(points, [points; 2], lines, threads)
+    }
+
+    /// Likewise, for lines of an odd number of real points. The numbers behind the first half of
+    /// their transforms are conjugates of that half, so a padded grid needs only one half.
+    pub(super) fn of_odd_real(
+        points: usize,
+        is_forward: bool,
+        lines: usize,
+        threads: NonZeroUsize,
+    ) -> Option<Self> {
+        let half = points / 2 + 1;
+        let parts = if is_forward { [points, half] } else { [half, points] };
+        Self::of_parts(points, parts, lines, threads)
+    }
+
+    /// Returns the grid where a padded one reads and writes so many points.
+    fn of_parts(
+        points: usize,
+        parts: [usize; 2],
+        lines: usize,
+        threads: NonZeroUsize,
+    ) -> Option<Self> {
         if points < MIN_POINTS {
             return None;
         }
@@ -43,7 +69,7 @@ impl GridShape {
         let largest = largest_prime_factor(points);
         let is_rough = points >= LONG_CONVOLUTION && points / rough_part(points) <= NEARLY;
         if largest > 1000 && points / largest <= NEARLY || is_rough {
-            return Some(Self::padded(points));
+            return Some(Self::padded(points, parts));
         }
         if !is_too_long && (largest > 31 || lines >= threads.get()) {
             return None;
@@ -52,15 +78,15 @@ impl GridShape {
         let columns = points / rows;
         let aspect = if is_too_long { MAX_ASPECT } else { 8 };
         if columns <= MAX_POINTS && columns <= rows.saturating_mul(aspect) {
-            return Some(Self { points, rows, columns });
+            return Some(Self { points, read: points, written: points, rows, columns });
         }
-        is_too_long.then(|| Self::padded(points))
+        is_too_long.then(|| Self::padded(points, parts))
     }
 
-    /// Returns the smallest grid of at least `2 * points - 1` points whose sides have fast
-    /// transforms and are near each other.
-    fn padded(points: usize) -> Self {
-        let least = 2 * points - 1;
+    /// Returns the smallest grid for a convolution from so many points to so many, whose sides have
+    /// fast transforms and are near each other.
+    fn padded(points: usize, [read, written]: [usize; 2]) -> Self {
+        let least = read + written - 1;
         let low = (least / 2).isqrt();
         let sides: Vec<usize> =
             (low..=4 * low + TILE_WIDTH).filter(|side| is_fast(*side)).collect();
@@ -74,7 +100,7 @@ impl GridShape {
                 let side = least.isqrt().next_power_of_two();
                 (side, side)
             });
-        Self { points, rows, columns }
+        Self { points, read, written, rows, columns }
     }
 
     /// Whether the grid has more points than the line.
@@ -122,11 +148,12 @@ mod tests {
         let mut points = MAX_POINTS + 1;
         while points < 1 << 40 {
             let grid = GridShape::new(points, 1000, NonZeroUsize::MIN);
-            assert!(grid.is_some_and(|grid| {
-                let GridShape { rows, columns, .. } = grid;
-                let is_large_enough = !grid.is_padded() || rows * columns >= 2 * points - 1;
+            let odd = GridShape::of_odd_real(points | 1, true, 1000, NonZeroUsize::MIN);
+            assert!([grid, odd].into_iter().all(|grid| grid.is_some_and(|grid| {
+                let GridShape { read, written, rows, columns, .. } = grid;
+                let is_large_enough = !grid.is_padded() || rows * columns >= read + written - 1;
                 is_large_enough && columns.max(rows) <= MAX_POINTS && columns <= MAX_ASPECT * rows
-            }));
+            })));
             points += points / 3 + 1;
         }
     }

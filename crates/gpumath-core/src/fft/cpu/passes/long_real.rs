@@ -5,7 +5,7 @@
 //! follow from each other. With h = points/2 and w = exp(-2πi·k/points),
 //! X(k) = E + w·O and X(h-k) = conj(E - w·O), where E = (Z(k) + conj(Z(h-k)))/2 and
 //! O = (Z(k) - conj(Z(h-k)))/(2i). A line of an odd number of points is a complex line without
-//! imaginary parts.
+//! imaginary parts, of whose transform one half is needed.
 
 use std::f64::consts::PI;
 use std::num::NonZeroUsize;
@@ -54,8 +54,12 @@ impl<T: Scalar> LongReal<T> {
         let is_shared = lines.count() < threads.get() || points > MAX_POINTS;
         let is_faster =
             |shape: &GridShape| is_shared || shape.is_padded() && complex >= LONG_CONVOLUTION;
-        let shape = GridShape::new(complex, lines.count(), threads).filter(is_faster);
-        let Some(shape) = shape else { return Ok(None) };
+        let shape = if is_even {
+            GridShape::new(complex, lines.count(), threads)
+        } else {
+            GridShape::of_odd_real(points, is_forward, lines.count(), threads)
+        };
+        let Some(shape) = shape.filter(is_faster) else { return Ok(None) };
         let direction = if is_forward { FftDirection::Forward } else { FftDirection::Inverse };
         let fft = FourStepFft::new(shape, direction, threads, library)?;
         let mut turns = zeroed(if is_even { complex / 2 + 1 } else { 0 }, PURPOSE)?;
@@ -147,12 +151,18 @@ impl<T: Scalar> LongReal<T> {
                 self.fft.run(line, (to, along.to), None, threads)?;
                 return self.untangle(target, along.to, factor, threads);
             }
-            self.fft.run(line, (packed.get(), 1), None, threads)?;
+            if self.shape.is_padded() {
+                self.fft.run(line, (to, along.to), Some(factor), threads)?;
+            } else {
+                self.fft.run(line, (packed.get(), 1), None, threads)?;
+                for_each_index(len / 2 + 1, threads, |k| {
+                    // One thread writes each of these points of the result.
+                    *target.get().offset(k as isize * along.to) = *packed.get().add(k) * factor;
+                })?;
+            }
+            (*to).im = T::zero();
         }
-        for_each_index(len / 2 + 1, threads, |k| {
-            // SAFETY: the result has this many points, each of which one thread writes.
-            unsafe { *target.get().offset(k as isize * along.to) = *packed.get().add(k) * factor };
-        })
+        Ok(())
     }
 
     /// Turns Z, of half the points, into X, which has one point more, in place.
@@ -234,9 +244,15 @@ impl<T: Scalar> LongReal<T> {
                 }
             })?;
         } else {
+            // A padded grid reads one half, in which the other one's real parts are counted, too.
+            let is_padded = self.shape.is_padded();
             for_each_index(len / 2 + 1, threads, |k| {
-                put(k, if k == 0 { first() } else { at(k) });
-                if k > 0 {
+                if k == 0 {
+                    put(k, first());
+                } else if is_padded {
+                    put(k, at(k) + at(k));
+                } else {
+                    put(k, at(k));
                     put(len - k, at(k).conj());
                 }
             })?;

@@ -20,7 +20,7 @@ pub(crate) mod lines {
     pub(crate) use super::line_tiles::{BufferLayout, LineTiles, StridePair, Tile};
     pub(crate) use super::real_pass::{LineKernel, run_lines};
     pub(crate) use super::short_lines::{plan_half_line, plan_line, plan_real_line, table_bytes};
-    pub(crate) use super::tables::exp_i;
+    pub(crate) use super::tables::{exp_i, fill_parallel, for_each_range};
     pub(crate) use super::{Scalar, useful_threads};
 }
 

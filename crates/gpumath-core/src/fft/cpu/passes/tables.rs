@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use rustfft::FftDirection;
 use rustfft::num_complex::Complex;
@@ -77,7 +78,7 @@ pub(crate) fn exp_i<T: Scalar>(angle: f64) -> Complex<T> {
 }
 
 /// Sets every element to `value` of its index, on several threads.
-pub(super) fn fill_parallel<T: Scalar>(
+pub(crate) fn fill_parallel<T: Scalar>(
     values: &mut [Complex<T>],
     threads: NonZeroUsize,
     value: impl Fn(usize) -> Complex<T> + Sync,
@@ -96,10 +97,19 @@ pub(super) fn for_each_index(
     threads: NonZeroUsize,
     work: impl Fn(usize) + Sync,
 ) -> Result<()> {
-    const CHUNK: usize = 4096;
-    parallel_for(threads, count.div_ceil(CHUNK), |numbers| {
+    for_each_range(count, threads, |range| range.for_each(&work))
+}
+
+/// Calls `work` for ranges of the indices below `count`, on several threads.
+pub(crate) fn for_each_range(
+    count: usize,
+    threads: NonZeroUsize,
+    work: impl Fn(Range<usize>) + Sync,
+) -> Result<()> {
+    const LENGTH: usize = 4096;
+    parallel_for(threads, count.div_ceil(LENGTH), |numbers| {
         for number in numbers {
-            (number * CHUNK..count.min((number + 1) * CHUNK)).for_each(&work);
+            work(number * LENGTH..count.min((number + 1) * LENGTH));
         }
         Ok(())
     })
