@@ -100,9 +100,16 @@ def test_plans_are_in_the_plan_cache() -> None:
     assert core.plan_cache_info().size == 0
 
 
-def test_long_lines_are_left_to_the_steps() -> None:
-    assert core.cosine_transform(np.ones(1 << 17), 2, 0, num_threads=2) is not None
-    assert core.cosine_transform(np.ones(1 << 22), 2, 0, num_threads=1) is None
+def test_long_lines_are_those_of_the_steps() -> None:
+    """All lines in host memory are transformed by one call; long ones are shared by threads."""
+    points = 300_007
+    values = np.random.default_rng().standard_normal(points)
+    line = core.cosine_step(values, 2, points, 0, True)
+    spectrum = np.fft.rfft(line)
+    expected = core.cosine_step(spectrum, 2, points, 0, False)
+    for threads in (1, 3):
+        found = core.cosine_transform(values, 2, 0, num_threads=threads)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * abs(expected).max())
 
 
 @pytest.mark.parametrize(
