@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
+import time
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,36 @@ from tests.programs.support.entry import main
 LONGEST = 20
 
 
-def children(count: int) -> Any:
-    """Return the exit status of each child; a child looks for libraries and transforms."""
+def child_status() -> int:
+    """Return the exit status of a child that looks for libraries and transforms."""
     # Python warns of forks in a process with threads, which is what this is about.
     warnings.simplefilter("ignore", DeprecationWarning)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(LONGEST)
+        works = core.has("cufft.exec_c2c")
+        works &= any(library.name == "cufft" for library in core.libraries())
+        works &= fft.fft(np.ones(4, np.complex64))[0] == 4
+        os._exit(not works)
+    return os.waitpid(child, 0)[1]
+
+
+def child_of_a_fork_at_the_first_use() -> int:
+    """Return the status of a child whose fork had begun when a thread first used gpumath."""
+    # Between the handlers that a fork calls first and the fork itself, this one starts the thread.
+    thread = threading.Thread(target=core.search_report, daemon=True)
+
+    @ctypes.CFUNCTYPE(None)
+    def before() -> None:
+        thread.start()
+        time.sleep(0.3)
+
+    assert ctypes.CDLL(None).__register_atfork(before, None, None, None) == 0
+    return child_status()
+
+
+def children(count: int) -> list[int]:
+    """Return the exit statuses of children that are forked while threads use gpumath."""
     ending = threading.Event()
 
     def search() -> None:
@@ -41,16 +68,7 @@ def children(count: int) -> Any:
     ]
     for thread in threads:
         thread.start()
-    statuses = []
-    for _ in range(count):
-        child = os.fork()
-        if child == 0:
-            signal.alarm(LONGEST)
-            works = core.has("cufft.exec_c2c")
-            works &= any(library.name == "cufft" for library in core.libraries())
-            works &= fft.fft(np.ones(4, np.complex64))[0] == 4
-            os._exit(not works)
-        statuses.append(os.waitpid(child, 0)[1])
+    statuses = [child_status() for _ in range(count)]
     ending.set()
     for thread in threads:
         thread.join()

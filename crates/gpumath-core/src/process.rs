@@ -4,11 +4,21 @@
 //! in the child, and what it guards may be half written. So a child never touches the locks of its
 //! parent: every lock of the whole process is in a [`PerProcess`], of which the child makes its
 //! own. A value that never changes once it is set is a [`SetOnce`], which nothing has to wait for.
+//! An extension module calls [`prepare_for_forks`] while it is imported.
 //! `tools/process_locks.py` finds statics that are locks of another kind.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(unix)]
+use gpumath_sys::fork;
+
+/// Makes every later fork known to this module and to the loader of libraries. Without this call,
+/// the first use does that, and children of forks that are under way then may hang.
+pub fn prepare_for_forks() {
+    fork::register_handlers();
+}
 
 /// A value of which each process makes its own, also a forked child, because threads do not survive
 /// a fork and locks may have been held during it.
@@ -38,7 +48,7 @@ impl<T: Send + Sync> PerProcess<T> {
             {
                 return value;
             }
-            fork::start_counting();
+            fork::register_handlers();
             let made = Box::into_raw(Box::new((forks, init())));
             match self.current.compare_exchange(seen, made, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => seen = made,
@@ -133,38 +143,6 @@ impl<T> Drop for SetOnce<T> {
     }
 }
 
-#[cfg(unix)]
-mod fork {
-    use super::{AtomicU32, Ordering};
-    use std::sync::atomic::AtomicBool;
-
-    use gpumath_sys::fork::call_at_fork;
-
-    /// Forks between the process that loaded gpumath and this one; how far each fork counts does
-    /// not matter.
-    static FORKS: AtomicU32 = AtomicU32::new(0);
-    static COUNTING: AtomicBool = AtomicBool::new(false);
-
-    /// Returns a number that no ancestor of this process had when it forked.
-    #[inline]
-    pub(super) fn count() -> u32 {
-        FORKS.load(Ordering::Relaxed)
-    }
-
-    /// Makes forks count from now on.
-    pub(super) fn start_counting() {
-        if !COUNTING.load(Ordering::Relaxed) {
-            // Threads that come here at the same time each register it, so that none goes on
-            // before that is done.
-            COUNTING.store(call_at_fork(None, None, Some(increase)), Ordering::Relaxed);
-        }
-    }
-
-    extern "C" fn increase() {
-        FORKS.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 #[cfg(not(unix))]
 mod fork {
     /// Without forks, there is one process.
@@ -172,7 +150,7 @@ mod fork {
         0
     }
 
-    pub(super) fn start_counting() {}
+    pub(super) fn register_handlers() {}
 }
 
 #[cfg(all(test, unix))]

@@ -1,18 +1,24 @@
-//! Keeps forks away from the dynamic loader.
+//! Keeps forks away from the dynamic loader, and counts them.
 //!
 //! The loader's data is half written while a library is opened. A child that is forked then finds
 //! it so, with locks that nobody opens any more, and hangs or crashes when it next opens a library.
 //! So a fork waits until no thread is in a region (`Region`).
+//!
+//! A fork does not call handlers that are registered while it is under way. So they are registered
+//! before threads start: an extension module calls [`register_handlers`] while it is imported.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 /// Whether a thread is in a region, or forks. No mutex, because a child could not unlock that.
 static BUSY: AtomicBool = AtomicBool::new(false);
+/// Forks between the process that loaded gpumath and this one; how far each fork counts does not
+/// matter.
+static FORKS: AtomicU32 = AtomicU32::new(0);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 /// Between two looks whether a thread has left its region.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -30,11 +36,7 @@ pub(crate) struct Region {
 
 impl Region {
     pub(crate) fn enter() -> Self {
-        if !REGISTERED.load(Ordering::Acquire) {
-            // They enter as often as they leave in each thread, however often they are registered.
-            REGISTERED
-                .store(call_at_fork(Some(enter), Some(leave), Some(leave)), Ordering::Release);
-        }
+        register_handlers();
         enter();
         Self { _not_send: PhantomData }
     }
@@ -46,28 +48,37 @@ impl Drop for Region {
     }
 }
 
-/// What a fork calls. It may touch atomic and thread-local numbers only.
-pub type Handler = extern "C" fn();
-
-unsafe extern "C" {
-    fn pthread_atfork(
-        before: Option<Handler>,
-        in_parent: Option<Handler>,
-        in_child: Option<Handler>,
-    ) -> c_int;
+/// Returns a number that no ancestor of this process had when it forked, from the moment on that
+/// handlers are registered.
+#[inline]
+#[must_use]
+pub fn count() -> u32 {
+    FORKS.load(Ordering::Relaxed)
 }
 
-/// Makes every fork call handlers: before it, and after it in the parent and in the child. Returns
-/// whether it will.
-#[must_use]
-pub fn call_at_fork(
-    before: Option<Handler>,
-    in_parent: Option<Handler>,
-    in_child: Option<Handler>,
-) -> bool {
-    // SAFETY: the handlers are functions of this process that any thread can call. Their code is
-    // never unloaded, because an extension module stays to the end of the process.
-    unsafe { pthread_atfork(before, in_parent, in_child) == 0 }
+/// Makes forks wait for regions and count from now on. Only the first call does something.
+pub fn register_handlers() {
+    if !REGISTERED.load(Ordering::Acquire) {
+        // Threads that come here at the same time each register the handlers, so that none goes on
+        // before that is done. They enter as often as they leave, however often they are
+        // registered.
+        // SAFETY: the handlers are functions of this process that any thread can call. Their code
+        // is never unloaded, because an extension module stays to the end of the process.
+        let status = unsafe { pthread_atfork(enter, leave, begin_child) };
+        REGISTERED.store(status == 0, Ordering::Release);
+    }
+}
+
+/// What a fork calls. It may touch atomic and thread-local numbers only.
+type Handler = extern "C" fn();
+
+unsafe extern "C" {
+    fn pthread_atfork(before: Handler, in_parent: Handler, in_child: Handler) -> c_int;
+}
+
+extern "C" fn begin_child() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+    leave();
 }
 
 extern "C" fn enter() {

@@ -74,6 +74,7 @@ mod _core {
     /// not importable otherwise.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        gpumath_core::process::prepare_for_forks();
         crate::once::make_objects_of_pyo3(module.py())?;
         gpumath_core::loader::set_search_hook(crate::api::libraries::search_paths);
         gpumath_core::parallel::set_interrupt_check(crate::api::wait::check_signals);
