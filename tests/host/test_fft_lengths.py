@@ -21,6 +21,10 @@ LONG_PRIMES = [4099, 65_537, 100_003, 524_287, 999_983]
 # The product of two large prime factors, and 2 and 8 times so many.
 LONG_PRODUCTS = [727 * 733, 2 * 727 * 733, 8 * 257 * 263]
 
+# Odd lengths that are grids of real numbers: for one line, for a line on each of three threads, or
+# for a line that threads share.
+ODD_GRIDS = [61 * 61, 73 * 97, 3**8 * 5, 3**8 * 25, 101 * 103 * 107, 5 * 216_379]
+
 
 def too_inaccurate(results: dict[int, float], dtype: type) -> dict[int, float]:
     return {n: error for n, error in results.items() if not error <= tolerance(dtype, n)}
@@ -91,3 +95,24 @@ def test_long_lengths_without_small_prime_factors(n: int, threads: int, dtype: t
     assert error <= tolerance(dtype, n)
     both = values + 1j * values[::-1]
     assert_close(fft.fft(both, execution=execution), both, "C2C", (0,))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shape", [(1, -1), (4, -1), (-1, 2)], ids=["line", "rows", "columns"])
+@pytest.mark.parametrize("n", ODD_GRIDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_odd_real_lines_as_grids(
+    n: int, threads: int, shape: tuple[int, int], dtype: type
+) -> None:
+    execution = fft.ExecutionCPU(num_threads=threads)
+    axis = shape.index(-1)
+    values = random_values(tuple(n if extent < 0 else extent for extent in shape), dtype)
+    half = fft.rfft(values, axes=[axis], execution=execution)
+    assert_close(half, values, "R2C", (axis,))
+    # The imaginary part of the first number does not count.
+    half = half * half.dtype.type(1 + 0.25j)
+    before = half.copy()
+    parity = {"last_axis_parity": "odd"}
+    back = fft.irfft(half, axes=[axis], options=parity, execution=execution)
+    assert_close(back, half, "C2R", (axis,), odd=True)
+    assert np.array_equal(half, before)

@@ -67,7 +67,7 @@ fn are_faster(prime: usize, others: usize, lanes: usize, bytes_of_lane: usize) -
     if !is_fast(others) {
         // Where P - 1 has large factors too, rustfft has no convolution of a fast length.
         let is_slow_otherwise = !is_fast(prime - 1) || others > MOST_POINTS;
-        return is_slow_otherwise || lanes >= 8 || prime + others <= 64;
+        return is_slow_otherwise || lanes >= 4 || prime + others <= 64;
     }
     // The time for the columns over that of rustfft, in whole vectors of 64 bytes.
     let of_prime = match prime {

@@ -2,8 +2,9 @@
 
 use std::num::NonZeroUsize;
 
+use super::Scalar;
 use super::short_lines::MAX_POINTS;
-use crate::lane_fft::largest_prime_factor;
+use crate::lane_fft::{LaneLines, RealToHalf, largest_prime_factor};
 
 /// Columns, or rows, that a thread works on together: their equal points fill two cache lines, or
 /// four in double precision.
@@ -19,6 +20,13 @@ pub(super) const LONG_CONVOLUTION: usize = 1 << 19;
 const ROUGH: usize = 100;
 /// A length is little more than one of its factors if it is at most so many times the factor.
 const NEARLY: usize = 8;
+
+/// Whole lines of an odd number of real points are transformed without half of their columns, too,
+/// if they have a prime factor below this one. A grid takes less time from so many points on, if it
+/// has so many rows.
+const NO_FACTOR_BELOW: usize = 61;
+const REAL_POINTS: usize = 1 << 17;
+const REAL_ROWS: usize = 16;
 
 /// Most columns for each row: longer rows have tables, and a pass, that are too large for a cache.
 const MAX_ASPECT: usize = 64;
@@ -39,48 +47,60 @@ impl GridShape {
     /// Returns the grid for `lines` lines of `points`, or `None` if rustfft transforms whole lines
     /// faster. Beyond [`MAX_POINTS`] there is always one.
     pub(super) fn new(points: usize, lines: usize, threads: NonZeroUsize) -> Option<Self> {
-        Self::of_parts(points, [points; 2], lines, threads)
+        if points < MIN_POINTS {
+            return None;
+        }
+        if is_convolution(points) {
+            return Some(Self::padded(points, [points; 2]));
+        }
+        let is_too_long = points > MAX_POINTS;
+        if !is_too_long && (largest_prime_factor(points) > 31 || lines >= threads.get()) {
+            return None;
+        }
+        let rows = largest_rows(points, 1, |_| true)?;
+        let columns = points / rows;
+        let aspect = if is_too_long { MAX_ASPECT } else { 8 };
+        if columns <= MAX_POINTS && columns <= rows.saturating_mul(aspect) {
+            return Some(Self::of(rows, columns));
+        }
+        is_too_long.then(|| Self::padded(points, [points; 2]))
     }
 
-    /// Likewise, for lines of an odd number of real points. The numbers behind the first half of
-    /// their transforms are conjugates of that half, so a padded grid needs only one half.
-    pub(super) fn of_odd_real(
+    /// Likewise, for lines of an odd number of real points, whose grid is one of real numbers if it
+    /// is not padded. The numbers behind the first half of their transforms are conjugates of that
+    /// half, so a padded grid needs only one half.
+    pub(super) fn of_odd_real<T: Scalar>(
         points: usize,
         is_forward: bool,
         lines: usize,
         threads: NonZeroUsize,
     ) -> Option<Self> {
+        let (is_too_long, is_convolution) = (points > MAX_POINTS, is_convolution(points));
+        let is_long = is_too_long || is_convolution && points >= LONG_CONVOLUTION;
+        let is_shared = lines < threads.get() && points >= MIN_POINTS;
+        let is_halved_otherwise = (3..NO_FACTOR_BELOW).any(|factor| points.is_multiple_of(factor));
+        if is_halved_otherwise && !is_shared && !is_long && points < REAL_POINTS {
+            return None;
+        }
+        // In place of a convolution, fewer rows will do, but each thread should have one.
+        let least = if is_convolution { (2 * threads.get() - 1).min(REAL_ROWS) } else { REAL_ROWS };
+        let is_fast = |rows| !is_halved_otherwise || RealToHalf::<T>::new(rows).is_some();
+        let mut rows = largest_rows(points, least.max(3), is_fast);
+        if rows.is_none() && is_too_long && !is_convolution {
+            rows = largest_rows(points, 3, |_| true);
+        }
+        if let Some(rows) = rows.filter(|rows| points / rows <= MAX_POINTS) {
+            return Some(Self::of(rows, points / rows));
+        }
         let half = points / 2 + 1;
         let parts = if is_forward { [points, half] } else { [half, points] };
-        Self::of_parts(points, parts, lines, threads)
+        (is_long || is_shared && is_convolution).then(|| Self::padded(points, parts))
     }
 
-    /// Returns the grid where a padded one reads and writes so many points.
-    fn of_parts(
-        points: usize,
-        parts: [usize; 2],
-        lines: usize,
-        threads: NonZeroUsize,
-    ) -> Option<Self> {
-        if points < MIN_POINTS {
-            return None;
-        }
-        let is_too_long = points > MAX_POINTS;
-        let largest = largest_prime_factor(points);
-        let is_rough = points >= LONG_CONVOLUTION && points / rough_part(points) <= NEARLY;
-        if largest > 1000 && points / largest <= NEARLY || is_rough {
-            return Some(Self::padded(points, parts));
-        }
-        if !is_too_long && (largest > 31 || lines >= threads.get()) {
-            return None;
-        }
-        let rows = (1..=points.isqrt()).rev().find(|rows| points.is_multiple_of(*rows))?;
-        let columns = points / rows;
-        let aspect = if is_too_long { MAX_ASPECT } else { 8 };
-        if columns <= MAX_POINTS && columns <= rows.saturating_mul(aspect) {
-            return Some(Self { points, read: points, written: points, rows, columns });
-        }
-        is_too_long.then(|| Self::padded(points, parts))
+    /// Returns a grid that is not padded.
+    fn of(rows: usize, columns: usize) -> Self {
+        let points = rows * columns;
+        Self { points, read: points, written: points, rows, columns }
     }
 
     /// Returns the smallest grid for a convolution from so many points to so many, whose sides have
@@ -107,6 +127,23 @@ impl GridShape {
     pub(super) fn is_padded(self) -> bool {
         self.rows * self.columns != self.points
     }
+}
+
+/// Whether rustfft makes one convolution of a line of so many points, or a padded grid should be.
+fn is_convolution(points: usize) -> bool {
+    let largest = largest_prime_factor(points);
+    let is_rough = points >= LONG_CONVOLUTION && points / rough_part(points) <= NEARLY;
+    largest > 1000 && points / largest <= NEARLY || is_rough
+}
+
+/// Returns the largest number of rows, of at least `least` and no more than the columns, that has
+/// the property.
+fn largest_rows(
+    points: usize,
+    least: usize,
+    mut has_property: impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    (least..=points.isqrt()).rev().find(|&rows| points.is_multiple_of(rows) && has_property(rows))
 }
 
 /// Returns the product of all prime factors above [`ROUGH`].
@@ -144,16 +181,38 @@ mod tests {
     }
 
     #[test]
+    fn odd_real_lines_have_a_grid_of_real_numbers_where_rows_suit_lanes() {
+        let shape = |points: usize, lines: usize, threads: usize| {
+            let threads = NonZeroUsize::new(threads).unwrap();
+            GridShape::of_odd_real::<f32>(points, true, lines, threads)
+        };
+        let sides = |points, lines, threads| {
+            let shape = shape(points, lines, threads)?;
+            (!shape.is_padded()).then_some([shape.rows, shape.columns])
+        };
+        assert_eq!(sides(101 * 103 * 107, 1, 1), Some([107, 101 * 103]));
+        assert_eq!(sides(3 * 5 * 5 * 7 * 463, 1, 1), Some([175, 1389]), "463 is not for lanes");
+        assert_eq!(sides(73 * 97, 9, 1), Some([73, 97]), "nothing else halves it");
+        assert_eq!(sides(5 * 216_379, 1, 1), Some([5, 216_379]));
+        assert!(shape(5 * 216_379, 1, 16).is_some_and(GridShape::is_padded), "too few rows");
+        assert!(shape(1_000_003, 1, 1).is_some_and(GridShape::is_padded), "a prime number");
+        let short = 9 * 25 * 49;
+        assert_eq!([sides(short, 1, 1), sides(5 * short, 8, 8)], [None; 2]);
+        assert_eq!(sides(5 * short, 1, 8), Some([225, 245]), "threads share it");
+    }
+
+    #[test]
     fn long_lines_have_a_grid_with_short_sides() {
         let mut points = MAX_POINTS + 1;
         while points < 1 << 40 {
             let grid = GridShape::new(points, 1000, NonZeroUsize::MIN);
-            let odd = GridShape::of_odd_real(points | 1, true, 1000, NonZeroUsize::MIN);
+            let odd = GridShape::of_odd_real::<f64>(points | 1, true, 1000, NonZeroUsize::MIN);
             assert!([grid, odd].into_iter().all(|grid| grid.is_some_and(|grid| {
                 let GridShape { read, written, rows, columns, .. } = grid;
                 let is_large_enough = !grid.is_padded() || rows * columns >= read + written - 1;
-                is_large_enough && columns.max(rows) <= MAX_POINTS && columns <= MAX_ASPECT * rows
+                is_large_enough && columns.max(rows) <= MAX_POINTS
             })));
+            assert!(grid.is_some_and(|grid| grid.columns <= MAX_ASPECT * grid.rows));
             points += points / 3 + 1;
         }
     }

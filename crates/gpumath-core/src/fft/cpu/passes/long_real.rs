@@ -4,8 +4,9 @@
 //! as real parts, the odd ones as imaginary parts. Its transform Z and that of the real line, X,
 //! follow from each other. With h = points/2 and w = exp(-2πi·k/points),
 //! X(k) = E + w·O and X(h-k) = conj(E - w·O), where E = (Z(k) + conj(Z(h-k)))/2 and
-//! O = (Z(k) - conj(Z(h-k)))/(2i). A line of an odd number of points is a complex line without
-//! imaginary parts, of whose transform one half is needed.
+//! O = (Z(k) - conj(Z(h-k)))/(2i). A line of an odd number of points is a grid of real numbers, or,
+//! for a convolution, a complex line without imaginary parts, of whose transform one half is
+//! needed.
 
 use std::f64::consts::PI;
 use std::num::NonZeroUsize;
@@ -16,6 +17,7 @@ use rustfft::num_complex::Complex;
 use super::four_step::FourStepFft;
 use super::grid_shape::{GridShape, LONG_CONVOLUTION};
 use super::line_tiles::{LineTiles, StridePair};
+use super::real_grid::RealGrid;
 use super::short_lines::MAX_POINTS;
 use super::tables::{PURPOSE, exp_i, fill_parallel, for_each_index};
 use super::{PassKernel, Scalar};
@@ -25,7 +27,7 @@ use crate::fft::cpu::fftw::FftwPlanner;
 use crate::memory::{ScratchBuffer, check_available, zeroed};
 use crate::parallel::SyncPtr;
 
-/// A planned transform of one long line, from real to complex or back.
+/// A planned transform of long lines, one after the other, from real to complex or back.
 pub(super) struct LongReal<T: Scalar> {
     points: usize,
     is_forward: bool,
@@ -36,39 +38,40 @@ pub(super) struct LongReal<T: Scalar> {
     turns: Vec<Complex<T>>,
 }
 
-impl<T: Scalar> LongReal<T> {
-    /// Plans a transform of real lines of `points`. Returns `None` if realfft transforms whole
-    /// lines faster.
-    pub(super) fn new(
-        points: usize,
-        is_forward: bool,
-        lines: &LineTiles,
-        threads: NonZeroUsize,
-        library: Option<&FftwPlanner>,
-    ) -> Result<Option<Self>> {
-        check_available::<T>(points, &format!("a transform of {points} points"))?;
-        let is_even = points.is_multiple_of(2);
-        let complex = if is_even { points / 2 } else { points };
+/// Plans the transform of lines of so many real points. Returns `None` if whole lines are
+/// transformed faster.
+pub(super) fn plan_long<T: Scalar>(
+    points: usize,
+    is_forward: bool,
+    lines: &LineTiles,
+    threads: NonZeroUsize,
+    library: Option<&FftwPlanner>,
+) -> Result<Option<Box<dyn PassKernel<T>>>> {
+    check_available::<T>(points, &format!("a transform of {points} points"))?;
+    let count = lines.count();
+    let mut lines = lines.clone();
+    lines.cut_into_tiles(1);
+    let shape = if points.is_multiple_of(2) {
         // Where there is a thread for each line, realfft is faster, also for large primes up to
         // some length.
-        let is_shared = lines.count() < threads.get() || points > MAX_POINTS;
+        let complex = points / 2;
+        let is_shared = count < threads.get() || points > MAX_POINTS;
         let is_faster =
             |shape: &GridShape| is_shared || shape.is_padded() && complex >= LONG_CONVOLUTION;
-        let shape = if is_even {
-            GridShape::new(complex, lines.count(), threads)
-        } else {
-            GridShape::of_odd_real(points, is_forward, lines.count(), threads)
-        };
-        let Some(shape) = shape.filter(is_faster) else { return Ok(None) };
-        let direction = if is_forward { FftDirection::Forward } else { FftDirection::Inverse };
-        let fft = FourStepFft::new(shape, direction, threads, library)?;
-        let mut turns = zeroed(if is_even { complex / 2 + 1 } else { 0 }, PURPOSE)?;
-        let turn = -2.0 * PI / points as f64;
-        fill_parallel(&mut turns, threads, |k| exp_i(k as f64 * turn))?;
-        let mut lines = lines.clone();
-        lines.cut_into_tiles(1);
-        Ok(Some(Self { points, is_forward, lines, shape, fft, turns }))
+        GridShape::new(complex, count, threads).filter(is_faster)
+    } else {
+        GridShape::of_odd_real::<T>(points, is_forward, count, threads)
+    };
+    let Some(shape) = shape else { return Ok(None) };
+    if !points.is_multiple_of(2) && !shape.is_padded() {
+        return Ok(Some(Box::new(RealGrid::new(shape, is_forward, lines, threads, library)?)));
     }
+    let direction = if is_forward { FftDirection::Forward } else { FftDirection::Inverse };
+    let fft = FourStepFft::new(shape, direction, threads, library)?;
+    let mut turns = zeroed(if points.is_multiple_of(2) { points / 4 + 1 } else { 0 }, PURPOSE)?;
+    let turn = -2.0 * PI / points as f64;
+    fill_parallel(&mut turns, threads, |k| exp_i(k as f64 * turn))?;
+    Ok(Some(Box::new(LongReal { points, is_forward, lines, shape, fft, turns })))
 }
 
 impl<T: Scalar> PassKernel<T> for LongReal<T> {
@@ -151,15 +154,7 @@ impl<T: Scalar> LongReal<T> {
                 self.fft.run(line, (to, along.to), None, threads)?;
                 return self.untangle(target, along.to, factor, threads);
             }
-            if self.shape.is_padded() {
-                self.fft.run(line, (to, along.to), Some(factor), threads)?;
-            } else {
-                self.fft.run(line, (packed.get(), 1), None, threads)?;
-                for_each_index(len / 2 + 1, threads, |k| {
-                    // One thread writes each of these points of the result.
-                    *target.get().offset(k as isize * along.to) = *packed.get().add(k) * factor;
-                })?;
-            }
+            self.fft.run(line, (to, along.to), Some(factor), threads)?;
             (*to).im = T::zero();
         }
         Ok(())
@@ -245,16 +240,8 @@ impl<T: Scalar> LongReal<T> {
             })?;
         } else {
             // A padded grid reads one half, in which the other one's real parts are counted, too.
-            let is_padded = self.shape.is_padded();
             for_each_index(len / 2 + 1, threads, |k| {
-                if k == 0 {
-                    put(k, first());
-                } else if is_padded {
-                    put(k, at(k) + at(k));
-                } else {
-                    put(k, at(k));
-                    put(len - k, at(k).conj());
-                }
+                put(k, if k == 0 { first() } else { at(k) + at(k) });
             })?;
         }
         let scale = if is_direct { Some(factor) } else { None };

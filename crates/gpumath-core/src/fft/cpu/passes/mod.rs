@@ -11,6 +11,7 @@ mod grid_shape;
 mod lane_pass;
 mod line_tiles;
 mod long_real;
+mod real_grid;
 mod real_pass;
 mod short_lines;
 mod tables;

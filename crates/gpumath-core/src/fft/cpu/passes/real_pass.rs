@@ -9,7 +9,7 @@ use rustfft::num_complex::Complex;
 
 use super::lane_pass::LanePass;
 use super::line_tiles::{BufferLayout, LineTiles, gather, scatter};
-use super::long_real::LongReal;
+use super::long_real::plan_long;
 use super::short_lines::{plan_half_line, plan_real_line, table_bytes};
 use super::{PassKernel, Scalar};
 use crate::error::Result;
@@ -110,8 +110,8 @@ pub(super) fn plan_halved<T: Scalar>(
             return Ok(Box::new(pass));
         }
     }
-    if let Some(long) = LongReal::new(points, is_forward, &lines, threads, library)? {
-        return Ok(Box::new(long));
+    if let Some(long) = plan_long(points, is_forward, &lines, threads, library)? {
+        return Ok(long);
     }
     lines.cut_for_copies(points * size_of::<T>(), threads);
     Ok(match library {
