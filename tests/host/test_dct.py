@@ -198,8 +198,9 @@ def test_long_lines_and_threads(direct_space: Space) -> None:
 
 @pytest.mark.parametrize("name", ALONG_ONE)
 def test_lines_that_all_threads_share(direct_space: Space, name: str) -> None:
-    """They have 2^18 points and more, or fewer with prime factors above 11."""
-    for kind, n, norm in product(TYPES, (230_001, 230_002, 1_100_000), (None, "ortho")):
+    """Long lines, one of 70,000 points, and odd ones whose Fourier transforms are grids."""
+    lengths = (73 * 97, 70_000, 230_001, 230_002, 101 * 103 * 107)
+    for kind, n, norm in product(TYPES, lengths, (None, "ortho")):
         assert_is_scipys(direct_space, name, random_values((n,), np.float64), kind, norm=norm)
     for kind, n in product(TYPES, (230_001, 230_002)):
         values = random_values((n, 2), np.complex64)

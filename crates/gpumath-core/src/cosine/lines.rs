@@ -2,7 +2,8 @@
 //!
 //! Lines of a few points are transformed by products with a matrix; many that fit in a core's cache
 //! together, in the lanes of vectors, if they are strided or their length is awkward; others in
-//! pairs, and a line that is alone by itself. All threads share a long line.
+//! pairs, and a line that is alone by itself. All threads share a long line, and one of middle
+//! length if there is not one for each.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -17,7 +18,7 @@ use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::fft::cpu::lines::{
-    LineKernel, LineTiles, Scalar, run_lines, table_bytes, useful_threads,
+    LineKernel, LineTiles, Scalar, is_faster_as_grid, run_lines, table_bytes, useful_threads,
 };
 use crate::memory::{ScratchBuffer, ScratchPieces};
 use crate::operation::{
@@ -28,6 +29,9 @@ use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
 
 /// A line is long if its tables may take more bytes in double precision.
 const LONG_BYTES: usize = 64 << 20;
+
+/// Points from which on threads share a line if there is not one for each.
+const SHARED_POINTS: i64 = 1 << 16;
 
 /// Lines of a few points that a thread transforms at a time.
 const SHORT_LINES: usize = 1 << 12;
@@ -234,7 +238,11 @@ impl<T: Scalar> LineTransform<T> {
         lines.cut_into_tiles(short::LANES);
         let is_narrow = !lines.are_slices() && lines.width() < short::LANES;
         let most_short = if is_narrow { short::MAX_NARROW_POINTS } else { MAX_POINTS };
-        let kernel = if plan_bytes::<f64>(points as usize) > LONG_BYTES {
+        let is_shared = lines.count() < threads.get() && points >= SHARED_POINTS;
+        // The Fourier transforms of such lines are grids, which `LinePlan` does not have.
+        let is_grid = lines.count() == 1 && kind > 1 && is_faster_as_grid(points as usize);
+        let is_long = plan_bytes::<f64>(points as usize) > LONG_BYTES;
+        let kernel = if is_long || is_shared || is_grid {
             lines.cut_into_tiles(1);
             let plan = LongPlan::new(kind, points as usize, is_sine, threads)?;
             table_bytes = plan.table_bytes();

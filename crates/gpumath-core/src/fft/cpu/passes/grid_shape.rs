@@ -78,17 +78,17 @@ impl GridShape {
         let (is_too_long, is_convolution) = (points > MAX_POINTS, is_convolution(points));
         let is_long = is_too_long || is_convolution && points >= LONG_CONVOLUTION;
         let is_shared = lines < threads.get() && points >= MIN_POINTS;
-        let is_halved_otherwise = (3..NO_FACTOR_BELOW).any(|factor| points.is_multiple_of(factor));
+        let is_halved_otherwise = !is_faster_as_grid(points);
         if is_halved_otherwise && !is_shared && !is_long && points < REAL_POINTS {
             return None;
         }
         // In place of a convolution, fewer rows will do, but each thread should have one.
         let least = if is_convolution { (2 * threads.get() - 1).min(REAL_ROWS) } else { REAL_ROWS };
-        let is_fast = |rows| !is_halved_otherwise || RealToHalf::<T>::new(rows).is_some();
-        let mut rows = largest_rows(points, least.max(3), is_fast);
-        if rows.is_none() && is_too_long && !is_convolution {
-            rows = largest_rows(points, 3, |_| true);
-        }
+        let least = least.max(3);
+        let rows = largest_rows(points, least, |rows| RealToHalf::<T>::new(rows).is_some());
+        let takes_any = !is_halved_otherwise || is_too_long && !is_convolution;
+        let rows =
+            if takes_any { rows.or_else(|| largest_rows(points, 3, |_| true)) } else { rows };
         if let Some(rows) = rows.filter(|rows| points / rows <= MAX_POINTS) {
             return Some(Self::of(rows, points / rows));
         }
@@ -127,6 +127,14 @@ impl GridShape {
     pub(super) fn is_padded(self) -> bool {
         self.rows * self.columns != self.points
     }
+}
+
+/// Whether a line of real points takes less time as a grid even if it is short: where nothing else
+/// transforms it without half of its columns.
+pub(crate) fn is_faster_as_grid(points: usize) -> bool {
+    points > NO_FACTOR_BELOW
+        && (2..NO_FACTOR_BELOW).all(|factor| !points.is_multiple_of(factor))
+        && largest_prime_factor(points) < points
 }
 
 /// Whether rustfft makes one convolution of a line of so many points, or a padded grid should be.

@@ -18,6 +18,7 @@ mod tables;
 
 /// What transforms of lines by other modules are made of.
 pub(crate) mod lines {
+    pub(crate) use super::grid_shape::is_faster_as_grid;
     pub(crate) use super::line_tiles::{BufferLayout, LineTiles, StridePair, Tile};
     pub(crate) use super::real_pass::{LineKernel, run_lines};
     pub(crate) use super::short_lines::{plan_half_line, plan_line, plan_real_line, table_bytes};
