@@ -101,9 +101,7 @@ def test_long_lengths_without_small_prime_factors(n: int, threads: int, dtype: t
 @pytest.mark.parametrize("shape", [(1, -1), (4, -1), (-1, 2)], ids=["line", "rows", "columns"])
 @pytest.mark.parametrize("n", ODD_GRIDS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_odd_real_lines_as_grids(
-    n: int, threads: int, shape: tuple[int, int], dtype: type
-) -> None:
+def test_odd_real_lines_as_grids(n: int, threads: int, shape: tuple[int, int], dtype: type) -> None:
     execution = fft.ExecutionCPU(num_threads=threads)
     axis = shape.index(-1)
     values = random_values(tuple(n if extent < 0 else extent for extent in shape), dtype)
