@@ -23,15 +23,15 @@ const fn quarters(lines: usize) -> usize {
     lines.saturating_mul(4).saturating_add(3)
 }
 
-/// Bytes of the largest buffer that a thread keeps between transforms.
-const THREAD_BYTES: usize = 1 << 20;
+/// The largest buffer that a thread keeps between transforms: 1 MiB.
+const MOST_SMALL: usize = quarters((1 << 20) / size_of::<CacheLine>());
 
 /// Most buffers that a thread keeps: one for a block, and one for the passes over it.
 const THREAD_BUFFERS: usize = 2;
 
-/// Bytes of the largest buffers that the process keeps for the next large transform, because fresh
-/// pages are slow to get. There are two, since a transform may be a step of another one.
-const PROCESS_BYTES: usize = 64 << 20;
+/// The largest buffers that the process keeps for the next large transform, because fresh pages are
+/// slow to get: 64 MiB. There are two, since a transform may be a step of another one.
+const MOST_LARGE: usize = quarters((64 << 20) / size_of::<CacheLine>());
 
 thread_local! {
     /// The small buffers of the thread that no transform uses. The last one to be kept is the next
@@ -115,7 +115,7 @@ impl ScratchBuffer {
             return Ok(Self { memory: Vec::new() });
         }
         let count = quarters(bytes.div_ceil(size_of::<CacheLine>()));
-        let kept = if count <= quarters(THREAD_BYTES / size_of::<CacheLine>()) {
+        let kept = if count <= MOST_SMALL {
             change_small(Vec::pop).flatten().unwrap_or_default()
         } else {
             take_large(&LARGE, count)
@@ -138,8 +138,6 @@ impl ScratchBuffer {
 
 impl Drop for ScratchBuffer {
     fn drop(&mut self) {
-        const MOST_SMALL: usize = quarters(THREAD_BYTES / size_of::<CacheLine>());
-        const MOST_LARGE: usize = quarters(PROCESS_BYTES / size_of::<CacheLine>());
         let memory = std::mem::take(&mut self.memory);
         match memory.len() {
             0 => {}
@@ -203,7 +201,7 @@ mod tests {
 
     #[test]
     fn pieces_begin_at_cache_lines() {
-        for bytes in [1, 64, 65, 1000, THREAD_BYTES, THREAD_BYTES + 1] {
+        for bytes in [1_usize, 64, 65, 1000, 1 << 20, (1 << 20) + 1] {
             let mut buffer = ScratchBuffer::take(2 * bytes.next_multiple_of(64)).unwrap();
             let mut pieces = buffer.pieces();
             for _ in 0..2 {
