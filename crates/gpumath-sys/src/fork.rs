@@ -5,7 +5,7 @@
 //! So a fork waits until no thread is in a region (`Region`).
 //!
 //! A fork does not call handlers that are registered while it is under way. So they are registered
-//! before threads start: an extension module calls [`register_handlers`] while it is imported.
+//! before threads start, while the extension module is imported.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -56,7 +56,7 @@ pub fn count() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// Makes forks wait for regions and count from now on. Only the first call does something.
+/// Makes every later fork wait for regions, and be counted.
 pub fn register_handlers() {
     if !REGISTERED.load(Ordering::Acquire) {
         // Threads that come here at the same time each register the handlers, so that none goes on

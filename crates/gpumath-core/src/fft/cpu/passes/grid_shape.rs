@@ -21,10 +21,11 @@ const ROUGH: usize = 100;
 /// A length is little more than one of its factors if it is at most so many times the factor.
 const NEARLY: usize = 8;
 
-/// Whole lines of an odd number of real points are transformed without half of their columns, too,
-/// if they have a prime factor below this one. A grid takes less time from so many points on, if it
-/// has so many rows.
+/// A line of an odd number of real points takes half of the time of a complex line, as a whole, if
+/// it has a small prime factor (`lane_fft::odd_line`). A line without one below this number does so
+/// as a grid only.
 const NO_FACTOR_BELOW: usize = 61;
+/// Points from which on a grid takes less time than `odd_line`, and the fewest rows with which.
 const REAL_POINTS: usize = 1 << 17;
 const REAL_ROWS: usize = 16;
 
@@ -129,8 +130,8 @@ impl GridShape {
     }
 }
 
-/// Whether a line of real points takes less time as a grid even if it is short: where nothing else
-/// transforms it without half of its columns.
+/// Whether a line of an odd number of real points takes less time as a grid, even if it is short.
+/// The answer is no for prime numbers, which have no grid.
 pub(crate) fn is_faster_as_grid(points: usize) -> bool {
     points > NO_FACTOR_BELOW
         && (2..NO_FACTOR_BELOW).all(|factor| !points.is_multiple_of(factor))

@@ -1,9 +1,10 @@
 //! Transforms of long lines of an odd number of real points, as a grid of real numbers.
 //!
 //! With j = j1·columns + j2 and k = k1 + rows·k2, these are real transforms of the columns
-//! (j1 → k1), of which the first half is needed, a twiddle factor exp(∓2πi·j2·k1/points), and
-//! complex transforms of the rows that this half has (j2 → k2). The numbers with another k1 are
-//! conjugates: that with `points - k` is in row `rows - k1`, column `columns - 1 - k2`.
+//! (j1 → k1), of which the first half is needed, a twiddle factor exp(∓2πi·j2·k1/points),
+//! and complex transforms of the rows that this half has (j2 → k2). The numbers with another k1
+//! are conjugates: number k is the conjugate of the one in row `rows - k1`, column
+//! `columns - 1 - k2`.
 
 use std::f64::consts::PI;
 use std::num::NonZeroUsize;
@@ -66,6 +67,8 @@ impl<T: Scalar> RealGrid<T> {
         threads: NonZeroUsize,
         library: Option<&FftwPlanner>,
     ) -> Result<Self> {
+        let is_apart = Self::are_apart(rows * columns, &lines, threads);
+        let threads = if is_apart { NonZeroUsize::MIN } else { threads };
         let half = rows / 2 + 1;
         let layout = |rows: usize, row_stride: usize, stride: isize| Layout {
             shape: Dims::from_slice(&[rows as i64, columns as i64]),
@@ -97,6 +100,12 @@ impl<T: Scalar> RealGrid<T> {
             near: turns(TURNED, 1)?,
             far: turns(columns.div_ceil(TURNED), TURNED)?,
         })
+    }
+
+    /// Whether each line is transformed on one thread: short lines, of which there is one for every
+    /// thread.
+    fn are_apart(points: usize, lines: &LineTiles, threads: NonZeroUsize) -> bool {
+        lines.tiles() >= threads.get() && points < LONG_CONVOLUTION
     }
 
     /// Returns the distance between the rows of the grid, in elements.
@@ -268,7 +277,7 @@ impl<T: Scalar> PassKernel<T> for RealGrid<T> {
         threads: NonZeroUsize,
     ) -> Result<()> {
         let lines = self.lines.tiles();
-        let is_apart = lines >= threads.get() && self.rows * self.columns < LONG_CONVOLUTION;
+        let is_apart = Self::are_apart(self.rows * self.columns, &self.lines, threads);
         let one = NonZeroUsize::MIN;
         let (at_once, threads) = if is_apart { (threads, one) } else { (one, threads) };
         let len = (self.rows / 2 + 1) * Self::pitch(self.columns);
