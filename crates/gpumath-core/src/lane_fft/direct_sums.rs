@@ -48,7 +48,7 @@ pub(super) fn plan_direct_sums<T: Lane + FftNum>(
     // that factor, but a row of a few times the factor has fewer columns than a vector has lanes.
     let is_slow =
         !is_fast(others) && arch_of_at_most::<T>(others / largest_prime_factor(others)).is_none();
-    let in_lanes = is_slow.then(|| LaneFft::with_more_primes(others, prime)).flatten();
+    let in_lanes = is_slow.then(|| LaneFft::filled_by(prime, others)).flatten();
     let rows = match (sums, in_lanes) {
         (Some(sums), _) => Rows::Sums(sums),
         (None, Some(fft)) => Rows::Lanes(fft),
@@ -139,6 +139,7 @@ struct ColumnSums<T> {
 /// The first columns of the groups that are transformed at once. The last group may begin with
 /// columns of the one before it, which are then computed twice.
 fn groups(columns: usize, lanes: usize) -> impl Iterator<Item = usize> {
+    assert!(columns >= lanes, "{columns} columns do not fill {lanes} lanes");
     (0..columns.div_ceil(lanes)).map(move |group| (group * lanes).min(columns - lanes))
 }
 
@@ -410,6 +411,9 @@ mod tests {
             2 * 47 * 47,
             4 * 59 * 47,
             7 * 59 * 59,
+            // Of fewer columns than the longest vectors have lanes.
+            6 * 13 * 13,
+            7 * 13 * 13,
         ] {
             check::<f32>(points, 3e-6);
         }

@@ -238,6 +238,12 @@ impl<T: Lane> LaneFft<T> {
         Self::with(arch, points).filter(|_| points > 1)
     }
 
+    /// Likewise, with the best vectors of which so many lines fill all lanes.
+    fn filled_by(lines: usize, points: usize) -> Option<Self> {
+        let (arch, _) = arch_of_at_most::<T>(lines)?;
+        Self::with(arch, points)
+    }
+
     fn with(arch: Arch, points: usize) -> Option<Self> {
         let lanes = arch.dispatch(CountLanes::<T>(PhantomData));
         let mut plan = Self { points, lanes, steps: Vec::new(), chirp: None, arch };
