@@ -2,8 +2,8 @@
 //!
 //! Lines of a few points are transformed by products with a matrix; many that fit in a core's cache
 //! together, in the lanes of vectors, if they are strided or their length is awkward; others in
-//! pairs, and a line that is alone by itself. All threads share a long line, and one of middle
-//! length if there is not one for each.
+//! pairs, and a line that is alone by itself. Long lines are transformed step by step, and so are
+//! those of middle length if there are fewer than threads, because threads can share the steps.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -18,7 +18,8 @@ use super::single::{CosineKernel, LinePlan};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::fft::cpu::lines::{
-    LineKernel, LineTiles, Scalar, is_faster_as_grid, run_lines, table_bytes, useful_threads,
+    LineKernel, LineTiles, MAX_POINTS as MOST_WHOLE, Scalar, is_faster_as_grid, levels_of,
+    run_lines, table_bytes, useful_threads,
 };
 use crate::memory::{ScratchBuffer, ScratchPieces};
 use crate::operation::{
@@ -195,7 +196,8 @@ enum Kernel<T: Scalar> {
     Single(LinePlan<T>),
     Lanes(Box<LanePlan<T>>),
     Short(Box<ShortPlan>),
-    Long(Box<LongPlan<T>>),
+    /// With the number of lines that are transformed at a time.
+    Long(Box<LongPlan<T>>, NonZeroUsize),
 }
 
 impl<T: Scalar> fmt::Debug for LineTransform<T> {
@@ -233,7 +235,7 @@ impl<T: Scalar> LineTransform<T> {
         });
         let points = from.shape[axis];
         let mut table_bytes = plan_bytes::<T>(points as usize);
-        let threads = useful_threads(from.len() as f64 * (points as f64).log2().max(1.0), threads);
+        let threads = useful_threads(from.len() as f64 * levels_of(points as usize), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
         lines.cut_into_tiles(short::LANES);
         let is_narrow = !lines.are_slices() && lines.width() < short::LANES;
@@ -244,9 +246,10 @@ impl<T: Scalar> LineTransform<T> {
         let is_long = plan_bytes::<f64>(points as usize) > LONG_BYTES;
         let kernel = if is_long || is_shared || is_grid {
             lines.cut_into_tiles(1);
-            let plan = LongPlan::new(kind, points as usize, is_sine, threads)?;
+            let (at_once, of_line) = share_out(threads, lines.count(), points as usize);
+            let plan = LongPlan::new(kind, points as usize, is_sine, of_line)?;
             table_bytes = plan.table_bytes();
-            Kernel::Long(Box::new(plan))
+            Kernel::Long(Box::new(plan), at_once)
         } else if points as usize > most_short
             && let Some(plan) = LanePlan::new(kind, points as usize, is_sine, lines.count())
             && plan.suits(&lines)
@@ -287,20 +290,37 @@ impl<T: Scalar> LineTransform<T> {
                 }
                 Kernel::Short(plan) => self.run_short(plan, factors, from, to),
                 Kernel::Lanes(plan) => self.run_in_lanes(plan, factors, from, to),
-                Kernel::Long(plan) => {
-                    for number in 0..self.lines.tiles() {
-                        let tile = self.lines.tile(number);
-                        let line = (from.offset(tile.from), to.offset(tile.to));
-                        plan.run(factors, line, self.lines.along)?;
-                    }
-                    Ok(())
-                }
+                Kernel::Long(plan, at_once) => self.run_long((plan, *at_once), factors, from, to),
                 Kernel::Single(plan) => {
                     let kernel = CosineKernel { plan, factors };
                     run_lines(&kernel, &self.lines, (from, to), None, self.threads)
                 }
             }
         }
+    }
+
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn run_long(
+        &self,
+        (plan, at_once): (&LongPlan<T>, NonZeroUsize),
+        factors: CosineFactors,
+        from: *const T,
+        to: *mut T,
+    ) -> Result<()> {
+        let lines = &self.lines;
+        let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
+        parallel_for(at_once, lines.tiles(), |mut numbers| {
+            numbers.try_for_each(|number| {
+                let tile = lines.tile(number);
+                // SAFETY: the tile has one line of the layouts, for which the caller guarantees
+                // that the addresses are valid. No other tile has this line.
+                unsafe {
+                    let from = from.get().offset(tile.from).cast_const();
+                    plan.run(factors, (from, to.get().offset(tile.to)), lines.along)
+                }
+            })
+        })
     }
 
     /// # Safety
@@ -411,6 +431,19 @@ impl<T: Scalar> LineTransform<T> {
             }
             Ok(())
         })
+    }
+}
+
+/// Returns how many long lines are transformed at a time, and how many threads each is planned for.
+/// All threads share the longest lines, whose work memory is large; such lines always are grids.
+/// Of others each thread has one, and threads without one help those that have.
+fn share_out(threads: NonZeroUsize, lines: usize, points: usize) -> (NonZeroUsize, NonZeroUsize) {
+    if points > MOST_WHOLE {
+        (NonZeroUsize::MIN, threads)
+    } else if lines < threads.get() {
+        (threads, threads)
+    } else {
+        (threads, NonZeroUsize::MIN)
     }
 }
 

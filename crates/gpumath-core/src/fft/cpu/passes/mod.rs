@@ -21,9 +21,11 @@ pub(crate) mod lines {
     pub(crate) use super::grid_shape::is_faster_as_grid;
     pub(crate) use super::line_tiles::{BufferLayout, LineTiles, StridePair, Tile};
     pub(crate) use super::real_pass::{LineKernel, run_lines};
-    pub(crate) use super::short_lines::{plan_half_line, plan_line, plan_real_line, table_bytes};
+    pub(crate) use super::short_lines::{
+        MAX_POINTS, plan_half_line, plan_line, plan_real_line, table_bytes,
+    };
     pub(crate) use super::tables::{exp_i, fill_parallel, for_each_range};
-    pub(crate) use super::{Scalar, useful_threads};
+    pub(crate) use super::{Scalar, levels_of, useful_threads};
 }
 
 use std::num::NonZeroUsize;
@@ -41,7 +43,7 @@ use super::fftw::FftwPlanner;
 use super::scale::RealParts;
 use crate::error::Result;
 use crate::fft::{Direction, FftProblem, TransformKind};
-use crate::lane_fft::{Lane, LaneFft};
+use crate::lane_fft::{Lane, LaneFft, largest_prime_factor};
 use crate::memory::{ScratchBuffer, check_available, copy_between};
 use crate::parallel::parallel_for;
 use crate::tensor::{BatchDims, Layout};
@@ -50,16 +52,26 @@ use crate::tensor::{BatchDims, Layout};
 /// awake.
 const MIN_PARALLEL_WORK: f64 = 5e5;
 
+/// Lines with a larger prime factor than this take about so many times as long.
+const FAST_PRIME: usize = 11;
+const ROUGH_WORK: f64 = 3.0;
+
 /// Returns `threads`, or 1 where waking other threads would cost more than they save.
 pub(crate) fn useful_threads(work: f64, threads: NonZeroUsize) -> NonZeroUsize {
     if work < MIN_PARALLEL_WORK { NonZeroUsize::MIN } else { threads }
 }
 
+/// Returns for how many levels of butterflies lines of so many points take the time.
+pub(crate) fn levels_of(points: usize) -> f64 {
+    let rough = if largest_prime_factor(points) > FAST_PRIME { ROUGH_WORK } else { 1.0 };
+    rough * (points as f64).log2().max(1.0)
+}
+
 /// Returns points times levels.
 fn work_of(problem: &FftProblem) -> f64 {
     let points: f64 = problem.input.shape.iter().map(|&extent| extent as f64).product();
-    let extents = (0..problem.axes.len()).map(|position| problem.extent(position) as f64);
-    points * extents.map(|extent| extent.log2().max(1.0)).sum::<f64>()
+    let extents = (0..problem.axes.len()).map(|position| problem.extent(position));
+    points * extents.map(|extent| levels_of(extent as usize)).sum::<f64>()
 }
 
 /// The two precisions.
