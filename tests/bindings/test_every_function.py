@@ -17,6 +17,7 @@ import pytest
 from gpumath_codegen import model
 from tests.helpers.cuda_wheels import in_fresh_process
 from tests.helpers.every_function import NO_LIBRARIES, specification
+from tests.helpers.processes import needs_refused_memory
 from tests.helpers.repository import ROOT, require_checkout
 
 CODEGEN = ROOT / "codegen"
@@ -114,6 +115,7 @@ def test_every_wrong_argument_is_refused(module: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_random_hostile_arguments_end_in_exceptions(module: str, tmp_path: Path) -> None:
+    needs_refused_memory()  # for the numbers of a range(2**62)
     seed = random.randrange(2**32)
     print("seed", seed)
     arguments = (module, specified(module, tmp_path), seed)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -60,6 +62,13 @@ def result_of(process: subprocess.CompletedProcess[str]) -> Any:
     """Return what the function of a program returned; fail if its process did."""
     assert process.returncode == 0, process.stderr
     return json.loads(process.stdout or "null")
+
+
+def needs_refused_memory() -> None:
+    """Skip a test where the system promises any memory, and ends processes that use too much."""
+    setting = Path("/proc/sys/vm/overcommit_memory")
+    if setting.exists() and setting.read_text().strip() == "1":
+        pytest.skip(f"no memory is refused: {setting} is 1")
 
 
 def assert_quiet(process: subprocess.CompletedProcess[str], output: str = "") -> None:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.helpers.processes import result_of, start
+from tests.helpers.processes import needs_refused_memory, result_of, start
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +37,7 @@ def test_products_with_little_memory() -> None:
 @pytest.mark.parametrize("library", ["embedded", None])
 def test_small_stacks(monkeypatch: pytest.MonkeyPatch, library: str | None) -> None:
     """Threads of Python may have stacks of any size; those of other programs have 128 KiB."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")  # cuBLASLt needs more
     if library is not None:
         monkeypatch.setenv("GPUMATH_BLAS_CPU_LIBRARY", library)
     count, wrong = result_of(start("small_stacks.right_on_a_small_stack", 96))
@@ -46,10 +47,12 @@ def test_small_stacks(monkeypatch: pytest.MonkeyPatch, library: str | None) -> N
 
 def test_operands_that_no_memory_holds() -> None:
     """An operand may be one element, again and again."""
+    needs_refused_memory()
     assert len(result_of(start("cpu_limits.operands_that_no_memory_holds", timeout=60))) == 9
 
 
 def test_factors_that_no_memory_holds() -> None:
+    needs_refused_memory()
     text, outcome = result_of(start("cpu_limits.factors_that_no_memory_holds", timeout=60))
     assert "a factor in a wider type needs" in text
     assert outcome == "interrupted"

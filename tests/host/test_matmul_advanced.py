@@ -294,6 +294,8 @@ def test_what_is_ignored_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_algorithms_are_saved_and_loaded() -> None:
     """Their settings need no GPU: cuBLASLt keeps them in the 64 bytes of the algorithm."""
+    if core.Device.count():
+        pytest.skip("there is a CUDA device, for which an empty algorithm is none")
     saved = np.zeros(1, cublasLt.matmul_heuristic_result_dtype)
     saved["workspace_size"], saved["waves_count"] = 7, 0.5
     loaded = advanced.Algorithm.from_numpy(saved)

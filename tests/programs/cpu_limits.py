@@ -113,7 +113,7 @@ def interrupted(what: str) -> Any:
         work = lambda: fft.fft(operand, out=out)  # noqa: E731
     # Until the handler has raised, signals keep coming.
     signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
         work()
     except InterruptError:

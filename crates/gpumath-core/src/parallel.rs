@@ -89,6 +89,8 @@ struct NextIndex(AtomicUsize);
 struct SharedIndices {
     next: [NextIndex; MOST_PARTS],
     parts: usize,
+    /// Most threads that share the loop.
+    threads: usize,
     count: usize,
     /// Number of indices to claim at a time.
     grain: usize,
@@ -100,7 +102,7 @@ impl SharedIndices {
     fn new(count: usize, threads: usize) -> Self {
         let grain = (count / (threads * 8)).clamp(1, MAX_GRAIN);
         let parts = threads.min(MOST_PARTS);
-        Self { next: Default::default(), parts, count, grain, failure: OnceLock::new() }
+        Self { next: Default::default(), parts, threads, count, grain, failure: OnceLock::new() }
     }
 
     /// Claims some indices of a part.
@@ -141,6 +143,11 @@ impl<'a> ClaimedIndices<'a> {
     fn new(shared: &'a SharedIndices, clock: Option<InterruptClock>) -> Self {
         let part = helpers::number() % shared.parts;
         Self { shared, current: 0..0, part, done: 0, clock }
+    }
+
+    /// Returns how many threads may share the loop.
+    pub(crate) fn threads(&self) -> usize {
+        self.shared.threads
     }
 
     /// Whether the loop has ended early, or ends now because of an interrupt. A thread asks between

@@ -200,7 +200,7 @@ impl CpuProducts {
                 let dense = dense.get(index).filter(|dense| !dense.is_empty());
                 let block = batch.block(number - self.first_blocks[index], &terms, dense);
                 if !is_checked && block.allocates(batch.structures[0]) {
-                    check_memory::<T>(self.largest_block())?;
+                    check_memory::<T>(self.largest_block(), claimed.threads())?;
                     is_checked = true;
                 }
                 // SAFETY: the caller guarantees that the memory is valid, and one thread alone
@@ -420,17 +420,18 @@ impl Batch {
 }
 
 /// Returns `OutOfMemory` unless there is memory for what a call of the kernel allocates, for so
-/// many elements of a block: the kernel would end the process.
-fn check_memory<T>(elements: usize) -> Result<()> {
+/// many elements of a block: the kernel would end the process. What other threads allocate for the
+/// same products meanwhile must not take this thread's memory away.
+fn check_memory<T>(elements: usize, threads: usize) -> Result<()> {
     thread_local! {
         static HAS_CACHE: Cell<bool> = const { Cell::new(false) };
     }
     const PURPOSE: &str = "this product";
-    if !HAS_CACHE.get() {
-        check_available::<u8>(CACHE_BYTES, PURPOSE)?;
-        HAS_CACHE.set(true);
-    }
-    check_available::<T>(elements, PURPOSE)
+    let of_cache = if HAS_CACHE.get() { 0 } else { CACHE_BYTES };
+    let of_thread = elements.saturating_mul(size_of::<T>()).saturating_add(of_cache);
+    check_available::<u8>(of_thread.saturating_mul(threads), PURPOSE)?;
+    HAS_CACHE.set(true);
+    Ok(())
 }
 
 #[cfg(test)]

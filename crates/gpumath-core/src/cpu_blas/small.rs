@@ -85,7 +85,7 @@ unsafe fn multiply<T: Number>(
     library()?;
     let [rows, columns, depth] = shape;
     if rows.saturating_mul(columns).saturating_mul(depth) > TINY {
-        check_memory::<T>(rows.max(columns) * depth)?;
+        check_memory::<T>(rows.max(columns) * depth, 1)?;
     }
     let steps = [a.next, b.next, (rows * columns) as isize];
     let out = Matrix { first: out, steps: [columns as isize, 1], is_conjugated: false };

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_thread_keeps_its_handle() {
-        let handle = || with(&CUBLASLT, 0, Ok);
+        let handle = || with(&CUBLAS, 0, Ok);
         match (count(), handle()) {
             (Ok(0), answer) => assert!(matches!(answer, Err(Error::NoDevice(_)))),
             (_, Ok(first)) => {
@@ -144,7 +144,7 @@ mod tests {
                 let other = std::thread::scope(|scope| scope.spawn(handle).join());
                 assert!(matches!(other, Ok(Ok(other)) if other != first));
             }
-            // There is a GPU, but no cuBLASLt.
+            // There is a GPU, but no cuBLAS.
             (_, Err(error)) => assert!(matches!(error, Error::LibraryNotFound(_))),
         }
     }
