@@ -205,6 +205,18 @@ def test_lines_that_all_threads_share(direct_space: Space, name: str) -> None:
     for kind, n in product(TYPES, (230_001, 230_002)):
         values = random_values((n, 2), np.complex64)
         assert_is_scipys(direct_space, name, values, kind, axis=0, norm="forward", workers=3)
+    for kind, workers in product(TYPES, (2, 4)):  # a thread for each line, and one that helps
+        assert_is_scipys(
+            direct_space, name, random_values((3, 230_001), np.float64), kind, workers=workers
+        )
+
+
+def test_lines_that_threads_transform_one_by_one() -> None:
+    for kind, name, shape in product(TYPES, ALONG_ONE, ((3, 6943), (16, 2725), (5, 4400))):
+        values = random_values(shape, np.float64)
+        found = getattr(fft, name)(values, kind, workers=8)
+        expected = getattr(scipy.fft, name)(values, kind)
+        np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
 
 
 def test_few_strided_lines_and_awkward_lengths() -> None:

@@ -2,7 +2,7 @@
 //!
 //! Lines of a few points are transformed by products with a matrix; many that fit in a core's cache
 //! together, in the lanes of vectors, if they are strided or their length is awkward; others in
-//! pairs, and a line that is alone by itself. Long lines are transformed step by step, and so are
+//! pairs; and a line that is alone, or one of a few for each thread, by itself. Long lines are transformed step by step, and so are
 //! those of middle length if there are fewer than threads, because threads can share the steps.
 
 use std::fmt;
@@ -41,6 +41,10 @@ const SHORT_LINES: usize = 1 << 12;
 /// of at least so many points. Else it is paired with zeros.
 const MOST_ODD_LINES: usize = 15;
 const LEAST_ODD_POINTS: usize = 256;
+
+/// The time for a line among others in lanes, and in a pair, over that for one by itself.
+const TIME_IN_LANES: f64 = 0.5;
+const TIME_IN_PAIRS: f64 = 0.9;
 
 /// Cosine and sine transforms of lines in host memory. The parts of complex numbers are transformed
 /// each for itself.
@@ -253,16 +257,19 @@ impl<T: Scalar> LineTransform<T> {
         } else if points as usize > most_short
             && let Some(plan) = LanePlan::new(kind, points as usize, is_sine, lines.count())
             && plan.suits(&lines)
+            && !is_faster_one_by_one(&lines, plan.lines_at_once(), threads)
         {
             lines.cut_into_tiles(plan.lines_at_once());
             Kernel::Lanes(Box::new(plan))
         } else if points as usize <= MAX_POINTS {
             lines.cut_into_tiles(SHORT_LINES);
             Kernel::Short(Box::new(ShortPlan::new(kind, points as usize, is_sine)))
-        } else if lines.count() > 1 {
+        } else if lines.count() > 1
+            && let plan = PairPlan::new(kind, points as usize, is_sine)?
+            && let together = plan.lines_at_once().unwrap_or(2)
+            && !is_faster_one_by_one(&lines, together, threads)
+        {
             lines.cut_for_copies(points as usize * size_of::<T>(), threads);
-            let plan = PairPlan::new(kind, points as usize, is_sine)?;
-            let together = plan.lines_at_once().unwrap_or(2);
             lines.cut_into_tiles(lines.width().next_multiple_of(together));
             let width = lines.width();
             let is_odd = !width.is_multiple_of(2) && width <= MOST_ODD_LINES;
@@ -271,6 +278,7 @@ impl<T: Scalar> LineTransform<T> {
                 .transpose()?;
             Kernel::Pairs(Box::new(plan), last)
         } else {
+            lines.cut_into_tiles(1);
             Kernel::Single(LinePlan::new(kind, points, is_sine)?)
         };
         Ok(Self { kernel, points: points as usize, table_bytes, lines, threads })
@@ -432,6 +440,15 @@ impl<T: Scalar> LineTransform<T> {
             Ok(())
         })
     }
+}
+
+/// Whether threads are done sooner if each has one slice at a time, instead of so many that are
+/// transformed together. The fewer lines there are, the fewer threads have any of these.
+fn is_faster_one_by_one(lines: &LineTiles, together: usize, threads: NonZeroUsize) -> bool {
+    let rounds = |tasks: usize| tasks.div_ceil(threads.get());
+    let share = if together > 2 { TIME_IN_LANES } else { TIME_IN_PAIRS };
+    let time_together = (rounds(lines.count().div_ceil(together)) * together) as f64 * share;
+    threads.get() > 1 && lines.are_slices() && (rounds(lines.count()) as f64) < time_together
 }
 
 /// Returns how many long lines are transformed at a time, and how many threads each is planned for.
