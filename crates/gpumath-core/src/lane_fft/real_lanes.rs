@@ -5,6 +5,7 @@
 use pulp::Arch;
 use rustfft::num_complex::Complex;
 
+use super::direct_sums::LEAST_PRIME;
 use super::half_spectra::EvenLines;
 use super::line_moves::{MOST_LANES, MoveLines};
 use super::odd_lines::OddLines;
@@ -72,11 +73,13 @@ impl<T: Lane> RealFft<T> {
         2 * self.side_len() + of_parity
     }
 
-    /// Returns whether lines that are slices take less time in lanes than one by one. In double
-    /// precision, which fills half as many lanes, that is so where one line has no fast transform.
+    /// Returns whether lines that are slices take less time in lanes than one by one: where one
+    /// line has no fast transform, and in single precision, which fills twice as many lanes, also
+    /// if it has, but not for multiples of 8.
     fn suits_rows(&self) -> bool {
+        let prime = largest_prime_factor(self.points);
         let is_left = self.points.is_multiple_of(8) && self.points >= 2 * self.lanes;
-        !is_left && (size_of::<T>() == 4 || largest_prime_factor(self.points) > 3)
+        (!is_left || prime >= LEAST_PRIME) && (size_of::<T>() == 4 || prime > 3)
     }
 }
 
