@@ -2,8 +2,9 @@
 //!
 //! Lines of a few points are transformed by products with a matrix; many that fit in a core's cache
 //! together, in the lanes of vectors, if they are strided or their length is awkward; others in
-//! pairs; and a line that is alone, or one of a few for each thread, by itself. Long lines are transformed step by step, and so are
-//! those of middle length if there are fewer than threads, because threads can share the steps.
+//! pairs; and a line that is alone, or one of a few for each thread, by itself. Long lines are
+//! transformed step by step, and so are those of middle length if there are fewer than threads,
+//! because threads can share the steps.
 
 use std::fmt;
 use std::num::NonZeroUsize;
