@@ -13,6 +13,10 @@ use super::strided_lines::{LaneLines, StridedLines};
 use super::sums::MOST_SUMMED;
 use super::{CountLanes, Lane, WORK_BYTES, largest_prime_factor, most_summed};
 
+/// Largest prime factor of an odd number of real points for which sums of products are worth while
+/// in four lanes: they are half as many as those of complex lines.
+const MOST_REAL_SUMMED: usize = 107;
+
 /// A planned transform, in both directions.
 struct RealFft<T> {
     points: usize,
@@ -32,7 +36,8 @@ impl<T: Lane> RealFft<T> {
         let is_long = points.saturating_mul(4 * lanes) > WORK_BYTES / size_of::<T>();
         let prime = largest_prime_factor(points);
         let is_even = points.is_multiple_of(2);
-        let is_slow = prime > most_summed(lanes) && !(is_even && prime > MOST_SUMMED);
+        let most = if is_even || lanes < 4 { most_summed(lanes) } else { MOST_REAL_SUMMED };
+        let is_slow = prime > most && !(is_even && prime > MOST_SUMMED);
         if points < 2 || is_long || is_slow {
             return None;
         }
