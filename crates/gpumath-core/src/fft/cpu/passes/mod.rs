@@ -61,10 +61,12 @@ pub(crate) fn useful_threads(work: f64, threads: NonZeroUsize) -> NonZeroUsize {
     if work < MIN_PARALLEL_WORK { NonZeroUsize::MIN } else { threads }
 }
 
-/// Returns for how many levels of butterflies lines of so many points take the time.
+/// Returns for how many levels of butterflies lines of so many points take the time, at least.
 pub(crate) fn levels_of(points: usize) -> f64 {
-    let rough = if largest_prime_factor(points) > FAST_PRIME { ROUGH_WORK } else { 1.0 };
-    rough * (points as f64).log2().max(1.0)
+    // The factors of longer lines make no difference, and may take long to find.
+    let is_short = (points as f64) < MIN_PARALLEL_WORK;
+    let is_rough = is_short && largest_prime_factor(points) > FAST_PRIME;
+    (points as f64).log2().max(1.0) * if is_rough { ROUGH_WORK } else { 1.0 }
 }
 
 /// Returns points times levels.
