@@ -48,7 +48,7 @@ def test_small_stacks(monkeypatch: pytest.MonkeyPatch, library: str | None) -> N
 def test_operands_that_no_memory_holds() -> None:
     """An operand may be one element, again and again."""
     needs_refused_memory()
-    assert len(result_of(start("cpu_limits.operands_that_no_memory_holds", timeout=60))) == 9
+    assert len(result_of(start("cpu_limits.operands_that_no_memory_holds", timeout=60))) == 12
 
 
 def test_factors_that_no_memory_holds() -> None:

@@ -22,7 +22,7 @@ use crate::fft::cpu::lines::{
     LineKernel, LineTiles, MAX_POINTS as MOST_WHOLE, Scalar, is_faster_as_grid, levels_of,
     run_lines, table_bytes, useful_threads,
 };
-use crate::memory::{ScratchBuffer, ScratchPieces};
+use crate::memory::{ScratchBuffer, ScratchPieces, check_available};
 use crate::operation::{
     Call, Engine, Execution, OperandSpec, Operation, PlanCache, Problem, RecentPlans, Request,
 };
@@ -239,6 +239,8 @@ impl<T: Scalar> LineTransform<T> {
             if problem.dtype.is_complex() { layout.of_parts() } else { layout.clone() }
         });
         let points = from.shape[axis];
+        // What cannot be had is refused before the length is looked into.
+        check_available::<T>(points as usize, &format!("a transform of {points} points"))?;
         let mut table_bytes = plan_bytes::<T>(points as usize);
         let threads = useful_threads(from.len() as f64 * levels_of(points as usize), threads);
         let mut lines = LineTiles::new(axis, &from, &to);

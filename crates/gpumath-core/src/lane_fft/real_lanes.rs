@@ -33,12 +33,14 @@ enum Parity<T> {
 impl<T: Lane> RealFft<T> {
     fn with(arch: Arch, points: usize) -> Option<Self> {
         let lanes = arch.dispatch(CountLanes::<T>(std::marker::PhantomData));
-        let is_long = points.saturating_mul(4 * lanes) > WORK_BYTES / size_of::<T>();
+        // The factors of a long line may take long to find.
+        if points < 2 || points.saturating_mul(4 * lanes) > WORK_BYTES / size_of::<T>() {
+            return None;
+        }
         let prime = largest_prime_factor(points);
         let is_even = points.is_multiple_of(2);
         let most = if is_even || lanes < 4 { most_summed(lanes) } else { MOST_REAL_SUMMED };
-        let is_slow = prime > most && !(is_even && prime > MOST_SUMMED);
-        if points < 2 || is_long || is_slow {
+        if prime > most && !(is_even && prime > MOST_SUMMED) {
             return None;
         }
         let parity = if is_even {
