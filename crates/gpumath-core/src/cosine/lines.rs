@@ -43,7 +43,7 @@ const SHORT_LINES: usize = 1 << 12;
 const MOST_ODD_LINES: usize = 15;
 const LEAST_ODD_POINTS: usize = 256;
 
-/// The time for a line among others in lanes, and in a pair, over that for one by itself.
+/// About what part of its time by itself a line takes in lanes with others, and in a pair.
 const TIME_IN_LANES: f64 = 0.5;
 const TIME_IN_PAIRS: f64 = 0.9;
 
@@ -445,8 +445,8 @@ impl<T: Scalar> LineTransform<T> {
     }
 }
 
-/// Whether threads are done sooner if each has one slice at a time, instead of so many that are
-/// transformed together. The fewer lines there are, the fewer threads have any of these.
+/// Whether the threads are done sooner if each transforms one contiguous line at a time. A line
+/// takes less time together with others, but if there are few such groups, some threads get none.
 fn is_faster_one_by_one(lines: &LineTiles, together: usize, threads: NonZeroUsize) -> bool {
     let rounds = |tasks: usize| tasks.div_ceil(threads.get());
     let share = if together > 2 { TIME_IN_LANES } else { TIME_IN_PAIRS };

@@ -14,7 +14,7 @@ use super::sums::MOST_SUMMED;
 use super::{CountLanes, Lane, WORK_BYTES, largest_prime_factor, most_summed};
 
 /// Largest prime factor of an odd number of real points for which sums of products are worth while
-/// in four lanes: they are half as many as those of complex lines.
+/// in four lanes and more. A real line needs half as many products as a complex one.
 const MOST_REAL_SUMMED: usize = 107;
 
 /// A planned transform, in both directions.

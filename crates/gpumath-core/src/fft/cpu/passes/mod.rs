@@ -52,7 +52,8 @@ use crate::tensor::{BatchDims, Layout};
 /// awake.
 const MIN_PARALLEL_WORK: f64 = 5e5;
 
-/// Lines with a larger prime factor than this take about so many times as long.
+/// A line with a larger prime factor than [`FAST_PRIME`] takes about [`ROUGH_WORK`] times as long
+/// as one without.
 const FAST_PRIME: usize = 11;
 const ROUGH_WORK: f64 = 3.0;
 
@@ -61,7 +62,8 @@ pub(crate) fn useful_threads(work: f64, threads: NonZeroUsize) -> NonZeroUsize {
     if work < MIN_PARALLEL_WORK { NonZeroUsize::MIN } else { threads }
 }
 
-/// Returns for how many levels of butterflies lines of so many points take the time, at least.
+/// Returns how many levels of butterflies a line of so many points has. A short line with a large
+/// prime factor counts for more, because it takes longer.
 pub(crate) fn levels_of(points: usize) -> f64 {
     // The factors of longer lines make no difference, and may take long to find.
     let is_short = (points as f64) < MIN_PARALLEL_WORK;
