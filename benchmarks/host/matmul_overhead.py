@@ -1,8 +1,8 @@
 """Measures the host time of a product of small matrices, and of the C call behind it.
 
 Every subject runs in every round, and the medians over the rounds are printed, with the ratio to
-cublasLtMatmul in a C loop. A kernel of gpumath's own computes the plain product; what it is by
-cuBLASLt is measured too. A package that is not installed is left out.
+cublasLtMatmul in a C loop. A kernel of gpumath's own computes this product; what it is by cuBLASLt
+is measured too. A package that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -142,6 +142,12 @@ def subjects_of(library: str) -> dict[str, Timer]:
     plain = planned(a, b)
     by_cublaslt = planned(a, b, algorithms=[best_of_cublaslt(plain)])
     fused = planned(a, b, epilog=relu_bias, epilog_inputs=inputs)
+    fused_by_cublaslt = planned(
+        *(a, b),
+        epilog=relu_bias,
+        epilog_inputs=inputs,
+        algorithms=[best_of_cublaslt(fused)],
+    )
 
     def reset_and_execute() -> None:
         plain.reset_operands(a=a, b=b)
@@ -153,6 +159,7 @@ def subjects_of(library: str) -> dict[str, Timer]:
         "Matmul.execute by cuBLASLt": by_cublaslt.execute,
         "Matmul.execute by cuBLASLt, out=": lambda: by_cublaslt.execute(out=out),
         "Matmul.execute, RELU_BIAS": fused.execute,
+        "Matmul.execute by cuBLASLt, RELU_BIAS": fused_by_cublaslt.execute,
         "reset_operands + execute": reset_and_execute,
         "matmul()": lambda: advanced.matmul(a, b),
         "matmul(), RELU_BIAS": lambda: advanced.matmul(

@@ -17,22 +17,32 @@ from gpumath_codegen import seal, wheels
 
 FOLDER = "crates/gpumath-core/src/kernels"
 _TYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8")
+_REAL_TYPES = ("float16", "bfloat16", "float32", "float64")
 _WIDE_TYPES = ("float32", "float64", "complex64", "complex128")
+_EPILOG = ("-DHAS_EPILOG=1",)
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
 # with.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((name,), ()) for name in ("scale", "cosine", "convolution", "copy_flat", "mirror")},
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
     **{
-        f"product_{kind}": (
+        f"product{suffix}_{kind}": (
             ("product", "product_tiles", "product_vectors"),
-            (f"-DTYPE=TYPE_{kind}",),
+            (f"-DTYPE=TYPE_{kind}", *definitions),
         )
-        for kind in _TYPES
+        for suffix, definitions, kinds in (("", (), _TYPES), ("_epilog", _EPILOG, _REAL_TYPES))
+        for kind in kinds
     },
     **{
-        f"product_few_{kind}": (("product", "product_few"), (f"-DTYPE=TYPE_{kind}",))
-        for kind in _WIDE_TYPES
+        f"product_few{suffix}_{kind}": (
+            ("product", "product_few"),
+            (f"-DTYPE=TYPE_{kind}", *definitions),
+        )
+        for suffix, definitions, kinds in (
+            ("", (), _WIDE_TYPES),
+            ("_epilog", _EPILOG, ("float32", "float64")),
+        )
+        for kind in kinds
     },
 }
 _RELEASE = "12.0"

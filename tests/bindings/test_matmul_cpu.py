@@ -106,6 +106,18 @@ def test_every_epilog(epilog: str, dtype: Any) -> None:
             close(found, expected, dtype, depth)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_rectified_numbers_that_are_none(dtype: str) -> None:
+    rng = np.random.default_rng()
+    a, b = (rng.uniform(-1, 1, (9, 9)).astype(dtype) for _ in range(2))
+    a[3, 4], a[5, 6], a[7, 8] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        expected = np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0)
+    found = multiply(a, b, epilog=int(cublasLt.Epilogue.RELU))
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-3)
+    assert np.isnan(found[3]).all()
+
+
 @pytest.mark.parametrize("result_type", ["int32", "int8", "float32"])
 def test_integers_are_exact(result_type: str) -> None:
     rng = np.random.default_rng()

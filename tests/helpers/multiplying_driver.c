@@ -61,7 +61,7 @@ typedef struct {
 /* The argument of the core's kernels for products. */
 typedef struct {
     int64_t tiles, rows, columns, depth, column_tiles, row_tiles, entries, a[4], b[4], c[4],
-        others[6], joined, joined_step;
+        bias[4], function, others[6], joined, joined_step;
     double alpha[2];
 } Strided;
 
@@ -90,7 +90,7 @@ enum { SQUARES = 50, COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT };
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     const char *type = strchr(name, '_') + 1;
     int is_copy = !strncmp(name, "copy_", 5), are_copies = !strncmp(name, "copies_", 7);
-    int is_float = !strcmp(type, "float32"), is_double = !strcmp(type, "float64");
+    int is_float = !strncmp(type, "float32", 7), is_double = !strncmp(type, "float64", 7);
     int is_square = !strncmp(type, "square_", 7), bytes = atoi(type + 7 * is_square);
     uintptr_t kernel = is_copy || are_copies ? bytes + is_square * SQUARES + are_copies * COPIES
                        : is_float            ? FLOAT_PRODUCT
@@ -111,9 +111,11 @@ static int64_t offset(const int64_t *steps, int64_t first, int64_t second, int64
                       int64_t slow) {
     return first * steps[0] + second * steps[1] + fast * steps[2] + slow * steps[3];
 }
-static int multiply_strided(char *c, const char *a, const char *b, const Strided *it, int type) {
+static int multiply_strided(char *c, const char *a, const char *b, const char *bias,
+                            const Strided *it, int type) {
     int64_t size = type ? 8 : 4, per_entry = it->column_tiles * it->row_tiles * it->entries;
-    if (it->tiles < 1 || it->tiles % per_entry || it->alpha[1]) return INVALID_VALUE;
+    if (it->tiles < 1 || it->tiles % per_entry || it->alpha[1] || it->function > 1)
+        return INVALID_VALUE;
     for (int64_t slow = 0; slow < it->tiles / per_entry; slow++)
         for (int64_t fast = 0; fast < it->entries; fast++)
             for (int64_t i = 0; i < it->rows * it->columns; i++) {
@@ -124,7 +126,10 @@ static int multiply_strided(char *c, const char *a, const char *b, const Strided
                            number(b + size * offset(it->b, l, column, fast, slow), type);
                 int64_t out = offset(it->c, row / it->joined, column, fast, slow);
                 out += row % it->joined * it->joined_step;
-                store(c + size * out, type, it->alpha[0] * sum);
+                sum *= it->alpha[0];
+                const int64_t added = offset(it->bias, row, column, fast, slow);
+                if (bias) sum += number(bias + size * added, type);
+                store(c + size * out, type, it->function == 1 && sum < 0 ? 0 : sum);
             }
     return own_products_++, SUCCESS;
 }
@@ -185,8 +190,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     }
     char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
     if (kernel >= FLOAT_PRODUCT)
-        return unlock(multiply_strided(to, from, *(char **)parameters[2], parameters[3],
-                                       kernel == DOUBLE_PRODUCT));
+        return unlock(multiply_strided(to, from, *(char **)parameters[2], *(char **)parameters[3],
+                                       parameters[4], kernel == DOUBLE_PRODUCT));
     const Copy *copy = parameters[2];
     return unlock(copy_strided(to, from, copy->tiles, copy->rank, copy->dims, kernel));
 }
@@ -249,6 +254,7 @@ int cublasLtMatmulPreferenceDestroy(void *it) { return destroy(it); }
 int cublasLtMatmulPreferenceSetAttribute(Preference *it, int attribute, const void *value,
                                          size_t size) {
     if (attribute == 1 && size == 8) return memcpy(&it->most, value, 8), SUCCESS;
+    if (attribute == 3 && size == 4) return SUCCESS;
     if (attribute < 5 || attribute > 8 || size != 4) return NO_VALUE;
     return memcpy(&it->alignment[attribute - 5], value, 4), SUCCESS;
 }

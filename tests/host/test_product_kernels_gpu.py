@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gpumath.bindings import core
 from gpumath.linalg import advanced
+from tests.helpers.epilogs import epilog_reference
 from tests.helpers.operands import library
 
 if TYPE_CHECKING:
@@ -63,12 +65,15 @@ def own_product(a: Any, b: Any, **options: Any) -> Any:
     return product_by("is_own_kernel", a, b, **options)
 
 
-def product_by(kind: str, a: Any, b: Any, **options: Any) -> Any:
+def product_by(
+    kind: str, a: Any, b: Any, epilog: dict[str, Any] | None = None, **options: Any
+) -> Any:
     """Return a product planned with an algorithm of this kind; fail if there is none."""
     product = advanced.Matmul(a, b, **options)
-    found = [one for one in product.plan(preferences={"limit": 8}) if getattr(one, kind)]
+    plan = partial(product.plan, **(epilog or {}))
+    found = [one for one in plan(preferences={"limit": 8}) if getattr(one, kind)]
     assert found
-    product.plan(algorithms=found)
+    plan(algorithms=found)
     return product
 
 
@@ -109,6 +114,60 @@ def test_every_layout_type_and_extent(
             with product_by(kind, a, b, alpha=alpha) as product:
                 for _ in range(2):
                     check(torch, product.execute(), a, b, dtype, alpha)
+
+
+@pytest.mark.parametrize("epilog", ["RELU", "BIAS", "RELU_BIAS", "GELU", "GELU_BIAS"])
+@pytest.mark.parametrize("dtype", DTYPES[:4])
+def test_epilogs(dtype: str, epilog: str) -> None:
+    torch = library("torch")
+    for number, (rows, columns, depth) in enumerate(EXTENTS):
+        batch = random.choice([0, 3])
+        left, right = LAYOUTS[number % 6], LAYOUTS[number // 2 % 6]
+        a = matrix(torch, rows, depth, dtype, left, batch)
+        b = matrix(torch, depth, columns, dtype, right, random.choice([0, batch]))
+        inputs = {}
+        if "BIAS" in epilog:
+            per_entry = matrix(torch, rows, 1, dtype, random.choice(["C", "gaps", "F"]), batch)
+            inputs["bias"] = random.choice([per_entry, numbers(torch, (2 * rows,), dtype)[::2]])
+        plan = {"epilog": advanced.MatmulEpilog[epilog], "epilog_inputs": inputs or None}
+        if is_thin(rows, columns, depth, batch):
+            found = advanced.Matmul(a, b).plan(**plan)
+            assert not any(one.is_own_kernel for one in found)
+            continue
+        wide = [array.cpu().double() for array in (a, b, *inputs.values())]
+        total, size = wide[0] @ wide[1], wide[0].abs() @ wide[1].abs() + 3
+        with product_by("is_own_kernel", a, b, plan, alpha=-0.5) as product:
+            out = numbers(torch, total.shape, dtype)
+            results = [product.execute(), product.execute(out=out)]
+        known = {"bias": bias.numpy() for bias in wide[2:]}
+        expected, _ = epilog_reference(epilog, -0.5 * total.numpy(), *wide[:2], known)
+        bound = max(BOUNDS.get(dtype, 1e-14), (depth + 2) * 2.3e-16)
+        for result in results:
+            error = (result.cpu().double() - torch.from_numpy(expected)).abs()
+            assert (error <= bound * size).all(), (rows, columns, depth, left, right)
+
+
+def is_thin(rows: int, columns: int, depth: int, batch: int) -> bool:
+    """Return whether a product of such extents is for the kernel that has no epilogs."""
+    is_large = min(rows, columns) >= 64 and rows * columns * max(batch, 1) >= 264 * 256
+    return depth <= 16 and is_large
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:4])
+def test_rectified_numbers_that_are_none(dtype: str) -> None:
+    """By the kernel and by cuBLASLt, but for its kernels of addresses that are not aligned."""
+    torch = library("torch")
+    a, b = matrix(torch, 64, 48, dtype, "C"), matrix(torch, 48, 40, dtype, "C")
+    a[3, 4], a[5, 6], a[7, 8] = torch.nan, torch.inf, -torch.inf
+    expected = torch.relu(torch.matmul(a.double(), b.double()))
+    with advanced.Matmul(a, b) as product:
+        found = product.plan(epilog=advanced.MatmulEpilog.RELU)
+        assert {one.is_own_kernel for one in found} == {True, False}
+        for algorithm in found:
+            result = product.execute(algorithm=algorithm)
+            assert torch.equal(result.isnan(), expected.isnan())
+            assert torch.equal(result == torch.inf, expected == torch.inf)
+            assert (result[[3, 5, 7]].nan_to_num(nan=1) >= 0).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -13,6 +13,12 @@ use crate::fft::cpu::lines::{LineTiles, Scalar, StridePair, Tile};
 use crate::lane_fft::{LaneFft, Side, largest_prime_factor};
 use crate::memory::copy_tile;
 
+/// Whether a Fourier transform is so long that lines one by one, or two by two, take little more
+/// time than lanes that are full.
+pub(super) fn is_long<T>(points: usize) -> bool {
+    points * size_of::<T>() >= 4096
+}
+
 /// A transform of as many lines as there are lanes, or twice as many.
 pub(super) struct LanePlan<T: Scalar> {
     pub(super) kind: u8,
@@ -59,6 +65,7 @@ impl<T: Scalar> LanePlan<T> {
         let prime = largest_prime_factor(length);
         // The slower pairs are, the more lanes may be empty.
         let most_empty = match (self.kind, prime) {
+            (_, 13..) if is_long::<T>(length) => 0.2,
             (4, ..13) if length >= 32 => 0.125,
             (4, 13..47) if is_by_eighths => 0.25,
             (4, 47..) if !is_double => 0.5,

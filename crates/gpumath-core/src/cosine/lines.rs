@@ -274,8 +274,8 @@ impl<T: Scalar> LineTransform<T> {
         {
             lines.cut_for_copies(points as usize * size_of::<T>(), threads);
             lines.cut_into_tiles(lines.width().next_multiple_of(together));
-            let width = lines.width();
-            let is_odd = !width.is_multiple_of(2) && width <= MOST_ODD_LINES;
+            let neighbours = lines.neighbours();
+            let is_odd = !neighbours.is_multiple_of(2) && neighbours <= MOST_ODD_LINES;
             let last = (is_odd && points as usize >= LEAST_ODD_POINTS)
                 .then(|| LinePlan::new(kind, points, is_sine))
                 .transpose()?;

@@ -20,6 +20,7 @@ use rustfft::num_traits::Zero;
 use rustfft::{Fft, FftDirection};
 
 use super::balance::{self, Neighbours};
+use super::lanes::is_long;
 use super::order::{ComplexLines, Order, RealLines};
 use super::turns::{EighthRun, Turns, eighth_turn};
 use super::{CosineFactors, CosineStep, passes};
@@ -190,7 +191,8 @@ impl<T: Scalar> PairPlan<T> {
         }
     }
 
-    /// Transforms the first lines, as many as fill half of the lanes or more, and returns the rest.
+    /// Transforms the first lines, as many as fill half of the lanes or more, or two thirds where
+    /// lines are long, and returns the rest.
     fn transform_in_lanes<'a>(
         &self,
         fft: &LaneFft<T>,
@@ -201,7 +203,10 @@ impl<T: Scalar> PairPlan<T> {
         let (work, lanes) = (parts_of(scratch), fft.lanes());
         let how = (self.fft.fft_direction() == FftDirection::Inverse, T::one());
         let all = buffer.len() / pitch;
-        let left = if 2 * (all % lanes) < lanes { all % lanes } else { 0 };
+        let filled = all % lanes;
+        let is_worthwhile =
+            if is_long::<T>(fft.points()) { 3 * filled >= 2 * lanes } else { 2 * filled >= lanes };
+        let left = if is_worthwhile { 0 } else { filled };
         let (ahead, rest) = buffer.split_at_mut((all - left) * pitch);
         for group in ahead.chunks_mut(lanes * pitch) {
             // A line has two transforms of half the points, or one.

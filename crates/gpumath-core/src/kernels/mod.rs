@@ -29,7 +29,7 @@ pub(crate) use convolution::{Along, ConvolutionCall};
 pub(crate) use copies::{CopyBetween, copy, copy_all};
 pub(crate) use cosine::{CosineCall, CosineLine};
 pub(crate) use mirror::{Mirror, mirror};
-pub(crate) use product::{ProductCall, StridedProduct, Way};
+pub(crate) use product::{Function, ProductCall, StridedProduct, Way};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale.cu`.
@@ -214,13 +214,13 @@ pub(crate) unsafe fn convolve(
 /// stream's device. The work can be captured into a graph.
 ///
 /// # Safety
-/// - The addresses are those of the first elements of `a`, `b` and the result, arrays with the
-///   strides and types of `call`, in memory of the stream's device, and valid until the work is
-///   done.
+/// - The addresses are those of the first elements of `a`, `b`, the result and the bias, arrays with
+///   the strides and types of `call`, in memory of the stream's device, and valid until the work is
+///   done. That of the bias is 0 if there is none.
 /// - No two elements of the result share memory, and it does not overlap the others.
 pub(crate) unsafe fn multiply(
     context: &ContextGuard,
-    [a, b, result]: [usize; 3],
+    [a, b, result, bias]: [usize; 4],
     call: &ProductCall,
     alpha: [f64; 2],
     stream: StreamRef,
@@ -231,9 +231,10 @@ pub(crate) unsafe fn multiply(
         &raw const result as usize,
         &raw const left as usize,
         &raw const right as usize,
+        &raw const bias as usize,
         &raw const arguments as usize,
     ];
-    // SAFETY: the kernel takes three addresses and the argument of a product; the caller guarantees
+    // SAFETY: the kernel takes four addresses and the argument of a product; the caller guarantees
     // that they fit the memory.
     unsafe { launch(context, call.kernel(), call.tiles(), &parameters, stream) }
 }

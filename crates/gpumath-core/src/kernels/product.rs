@@ -35,8 +35,17 @@ const SHORT_COLUMN: i64 = 64;
 /// Bytes of a sector of memory, which the GPU loads at least.
 const SECTOR: i64 = 32;
 
-/// The steps between neighbours of `a`, `b` and the result along rows, columns and depth, and what
-/// else describes a product for these kernels.
+/// What the kernels do with a sum before they store it: a number of `product.cu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i64)]
+pub(crate) enum Function {
+    Identity = 0,
+    Relu = 1,
+    Gelu = 2,
+}
+
+/// The steps between neighbours of `a`, `b`, the result and the bias along rows, columns and depth,
+/// and what else describes a product for these kernels.
 #[derive(Clone, Debug)]
 pub(crate) struct StridedProduct {
     pub(crate) dtype: DType,
@@ -44,10 +53,14 @@ pub(crate) struct StridedProduct {
     pub(crate) rows: i64,
     pub(crate) columns: i64,
     pub(crate) depth: i64,
-    /// Of `a`, `b` and the result, from one row to the next and from one column to the next.
-    pub(crate) strides: [[i64; 2]; 3],
+    /// Of `a`, `b`, the result and the bias, from one row to the next and from one column to the
+    /// next.
+    pub(crate) strides: [[i64; 2]; 4],
     pub(crate) conjugate: [bool; 2],
-    pub(crate) batch: BatchDims<3>,
+    pub(crate) batch: BatchDims<4>,
+    /// Whether there is a bias, which is added to the sums, of the result's type.
+    pub(crate) has_bias: bool,
+    pub(crate) function: Function,
     /// Bytes that each address is a multiple of.
     pub(crate) alignment: usize,
 }
@@ -62,6 +75,7 @@ struct Arranged {
     a: [i64; 4],
     b: [i64; 4],
     c: [i64; 4],
+    bias: [i64; 4],
     is_conjugated: [i64; 2],
     /// Entries of the faster dimension of the batch, and of both.
     entries: i64,
@@ -89,7 +103,7 @@ impl StridedProduct {
 
     fn arranged(&self) -> Arranged {
         let mut dims: SmallVec<[_; 2]> = self.batch.iter().rev().copied().collect();
-        let [[a_row, a_depth], [b_depth, b_column], [c_row, c_column]] = self.strides;
+        let [[a_row, a_depth], [b_depth, b_column], [c_row, c_column], bias] = self.strides;
         let are_vectors = self.is_vector() || self.are_few_vectors();
         let is_transposed = if are_vectors {
             self.columns > self.rows
@@ -107,6 +121,8 @@ impl StridedProduct {
             let factors = (steps(0, a_row, a_depth), steps(1, b_depth, b_column));
             (self.rows, self.columns, factors.0, factors.1, steps(2, c_row, c_column))
         };
+        let along = usize::from(is_transposed);
+        let bias = steps(3, bias[along], bias[1 - along]);
         let mut is_conjugated = self.conjugate.map(i64::from);
         if is_transposed {
             is_conjugated.reverse();
@@ -115,7 +131,7 @@ impl StridedProduct {
         let mut joined = [1, 0];
         let between = dims.first().filter(|dim| a[0] == dim.extent * a[2]);
         if let Some(extent) = between.map(|dim| dim.extent)
-            && are_vectors
+            && (are_vectors && !self.has_bias)
             && (rows > 1 && a[2] != 0 && b[2] == 0)
         {
             joined = [extent, c[2]];
@@ -128,7 +144,19 @@ impl StridedProduct {
         }
         let entries = dims.first().map_or(1, |dim| dim.extent);
         let copies = dims.iter().map(|dim| dim.extent).product();
-        Arranged { is_transposed, rows, columns, a, b, c, is_conjugated, entries, copies, joined }
+        Arranged {
+            is_transposed,
+            rows,
+            columns,
+            a,
+            b,
+            c,
+            bias,
+            is_conjugated,
+            entries,
+            copies,
+            joined,
+        }
     }
 }
 
@@ -163,6 +191,8 @@ struct Arguments {
     a: [i64; 4],
     b: [i64; 4],
     c: [i64; 4],
+    bias: [i64; 4],
+    function: i64,
     is_packed: [i64; 3],
     is_conjugated: [i64; 2],
     lanes: i64,
@@ -177,6 +207,8 @@ pub(crate) struct ProductCall {
     arguments: Arguments,
     dtype: DType,
     way: Way,
+    /// Whether there is a bias or a function.
+    has_epilog: bool,
     /// Whether the kernel computes the transposed product, and takes the factors so.
     is_transposed: bool,
 }
@@ -186,7 +218,8 @@ impl ProductCall {
     #[cfg(test)]
     pub(super) const ARGUMENTS_SIZE: usize = size_of::<Arguments>();
 
-    /// Describes a product; `None` if there is no kernel for its types, addresses or batch.
+    /// Describes a product; `None` if there is no kernel for its types, addresses, batch or
+    /// function.
     pub(crate) fn of(product: &StridedProduct) -> Option<Self> {
         let StridedProduct { dtype, result, depth, .. } = *product;
         let is_known = match dtype {
@@ -205,7 +238,7 @@ impl ProductCall {
             return None;
         }
         let arranged = product.arranged();
-        let Arranged { rows, columns, a, b, c, copies, .. } = arranged;
+        let Arranged { rows, columns, a, b, c, bias, copies, .. } = arranged;
         let per_word = WORD / dtype.size() as i64;
         let per_result = WORD / result.size() as i64;
         let is_packed = |steps: [i64; 4], fast: usize, count: i64| {
@@ -241,6 +274,11 @@ impl ProductCall {
         } else {
             (Way::Small, [SMALL_EDGE; 2], 1, [false; 3])
         };
+        let has_epilog = product.has_bias || product.function != Function::Identity;
+        // There are no such kernels.
+        if has_epilog && (way == Way::Thin || dtype.is_complex() || dtype == DType::Int8) {
+            return None;
+        }
         let row_tiles = (rows + tile[0] - 1) / tile[0];
         let column_tiles = (columns + tile[1] - 1) / tile[1];
         let tiles = row_tiles.checked_mul(column_tiles)?.checked_mul(copies)?;
@@ -256,13 +294,15 @@ impl ProductCall {
             a,
             b,
             c,
+            bias,
+            function: product.function as i64,
             is_packed: packed.map(i64::from),
             is_conjugated: arranged.is_conjugated,
             lanes,
             joined: arranged.joined,
             alpha: [1.0, 0.0],
         };
-        Some(Self { arguments, dtype, way, is_transposed: arranged.is_transposed })
+        Some(Self { arguments, dtype, way, has_epilog, is_transposed: arranged.is_transposed })
     }
 
     /// The most that is a small depth.
@@ -294,50 +334,70 @@ impl ProductCall {
 
     /// The code for the element type, and the name of the kernel.
     pub(super) fn kernel(&self) -> (&'static str, &'static CStr) {
+        (self.code(), self.name())
+    }
+
+    fn code(&self) -> &'static str {
         macro_rules! code {
-            ($file:literal, $kind:literal) => {
-                concat!(include_str!(concat!("generated/", $file, $kind, ".ptx")), "\0")
+            ($file:literal) => {
+                concat!(include_str!(concat!("generated/product_", $file, ".ptx")), "\0")
             };
         }
+        let are_few = matches!(self.way, Way::FewRows | Way::FewColumns);
+        match (self.dtype, are_few, self.has_epilog) {
+            (DType::Float16, _, false) => code!("float16"),
+            (DType::Float16, _, true) => code!("epilog_float16"),
+            (DType::BFloat16, _, false) => code!("bfloat16"),
+            (DType::BFloat16, _, true) => code!("epilog_bfloat16"),
+            (DType::Float32, false, false) => code!("float32"),
+            (DType::Float32, false, true) => code!("epilog_float32"),
+            (DType::Float32, true, false) => code!("few_float32"),
+            (DType::Float32, true, true) => code!("few_epilog_float32"),
+            (DType::Float64, false, false) => code!("float64"),
+            (DType::Float64, false, true) => code!("epilog_float64"),
+            (DType::Float64, true, false) => code!("few_float64"),
+            (DType::Float64, true, true) => code!("few_epilog_float64"),
+            (DType::Complex64, false, _) => code!("complex64"),
+            (DType::Complex64, true, _) => code!("few_complex64"),
+            (DType::Int8, _, _) => code!("int8"),
+            (_, false, _) => code!("complex128"),
+            (_, true, _) => code!("few_complex128"),
+        }
+    }
+
+    fn name(&self) -> &'static CStr {
         macro_rules! name {
             ($way:literal, $kind:literal) => {
-                CStr::from_bytes_with_nul(concat!($way, "_", $kind, "\0").as_bytes())
-                    .unwrap_or_default()
+                CStr::from_bytes_with_nul(if self.has_epilog {
+                    concat!($way, "_", $kind, "_epilog\0").as_bytes()
+                } else {
+                    concat!($way, "_", $kind, "\0").as_bytes()
+                })
+                .unwrap_or_default()
             };
         }
-        macro_rules! kernels {
-            ($kind:literal) => {
-                match self.way {
-                    Way::Thin => (code!("product_", $kind), name!("thin", $kind)),
-                    Way::Rows => (code!("product_", $kind), name!("rows", $kind)),
-                    Way::Columns => (code!("product_", $kind), name!("columns", $kind)),
-                    _ => (code!("product_", $kind), name!("small", $kind)),
-                }
-            };
-        }
-        macro_rules! wide_kernels {
+        macro_rules! names {
             ($kind:literal) => {
                 match (self.way, self.arguments.columns <= FEW / 2) {
-                    (Way::FewRows, true) => (code!("product_few_", $kind), name!("rows4", $kind)),
-                    (Way::FewRows, _) => (code!("product_few_", $kind), name!("rows8", $kind)),
-                    (Way::FewColumns, true) => {
-                        (code!("product_few_", $kind), name!("columns4", $kind))
-                    }
-                    (Way::FewColumns, _) => {
-                        (code!("product_few_", $kind), name!("columns8", $kind))
-                    }
-                    _ => kernels!($kind),
+                    (Way::Small, _) => name!("small", $kind),
+                    (Way::Thin, _) => name!("thin", $kind),
+                    (Way::Rows, _) => name!("rows", $kind),
+                    (Way::Columns, _) => name!("columns", $kind),
+                    (Way::FewRows, true) => name!("rows4", $kind),
+                    (Way::FewRows, false) => name!("rows8", $kind),
+                    (Way::FewColumns, true) => name!("columns4", $kind),
+                    (Way::FewColumns, false) => name!("columns8", $kind),
                 }
             };
         }
         match self.dtype {
-            DType::Float16 => kernels!("float16"),
-            DType::BFloat16 => kernels!("bfloat16"),
-            DType::Int8 => kernels!("int8"),
-            DType::Float32 => wide_kernels!("float32"),
-            DType::Float64 => wide_kernels!("float64"),
-            DType::Complex64 => wide_kernels!("complex64"),
-            _ => wide_kernels!("complex128"),
+            DType::Float16 => names!("float16"),
+            DType::BFloat16 => names!("bfloat16"),
+            DType::Int8 => names!("int8"),
+            DType::Float32 => names!("float32"),
+            DType::Float64 => names!("float64"),
+            DType::Complex64 => names!("complex64"),
+            _ => names!("complex128"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Where the kernels for products take less time than cuBLASLt.
 //!
-//! The limits are those of products of random extents, layouts and types on an H200, and of a grid
-//! of them: `benchmarks/host/matmul_grid.py`.
+//! The limits are those of products of random extents, layouts and types on an H200, with epilogs on
+//! an H100, and of a grid of them: `benchmarks/host/matmul_grid.py`.
 
 use super::{Arguments, FEW, FEW_DEPTH, MANY_BLOCKS, ProductCall, THREADS, UNROLLED, WORD, Way};
 use crate::tensor::DType;
@@ -54,6 +54,7 @@ impl ProductCall {
         // Columns that are no whole words are stored by single elements.
         let is_stored_by_words = is_packed[2] != 0;
         match (self.way, self.dtype) {
+            (Way::Small, _) if self.is_small_with_epilog() => true,
             (Way::Small, DType::Float32) if has_tensor_cores => {
                 (2..=256).contains(&depth) && tiles <= 256
             }
@@ -81,6 +82,16 @@ impl ProductCall {
             (Way::FewRows | Way::FewColumns, _) => self.are_few_faster(has_tensor_cores),
             (Way::Rows | Way::Columns, _) => self.is_vector_faster(),
         }
+    }
+
+    /// Whether it is a small product with an epilog, which is not for cuBLAS.
+    fn is_small_with_epilog(&self) -> bool {
+        let Arguments { tiles, depth, .. } = self.arguments;
+        let is_small = match self.dtype {
+            DType::Float64 => (2..=128).contains(&depth) && tiles * depth <= 2048,
+            _ => depth <= 384 && tiles <= 64,
+        };
+        self.has_epilog && is_small
     }
 
     /// Likewise, for a matrix and a vector. Long sums are shared among few threads along columns.

@@ -14,7 +14,7 @@ struct AtOnce {
 // Elements of a row are closer together than those of a column: a warp or more of them add up a few
 // rows, with a part of the vectors in shared memory at a time.
 template <int VECTORS, typename Sum, typename Element, typename Result>
-__device__ void multiply_rows_of_few(Result* to, const Element* left, const Element* right,
+__device__ void multiply_rows_of_few(const Matrices<Element, Result>& matrices,
                                      const Product& product) {
     typedef Pack<Element> Some;
     enum { ROWS = AtOnce<VECTORS, Sum>::COUNT, SUMS = ROWS * VECTORS };
@@ -32,7 +32,7 @@ __device__ void multiply_rows_of_few(Result* to, const Element* left, const Elem
     const bool are_apart = llabs(product.b[0]) <= llabs(product.b[1]);
 #pragma unroll 1
     for (Integer index = blockIdx.x; index < product.tiles; index += gridDim.x) {
-        const Tile<Element, Result> tile(index, to, left, right, product);
+        const Tile<Element, Result> tile(index, matrices, product);
         const Integer first = tile.row * lanes * ROWS, row = first + line * ROWS;
         const Element* a = tile.a + row * down;
         Sum sums[ROWS][VECTORS] = {};
@@ -112,7 +112,7 @@ __device__ void multiply_rows_of_few(Result* to, const Element* left, const Elem
             }
             if (found < product.rows && vector < columns) {
                 Result* out = tile.c + row_offset(found, product) + vector * product.c[1];
-                store(out, sum, product);
+                tile.store(out, found, vector, sum, product);
             }
         }
     }
@@ -121,7 +121,7 @@ __device__ void multiply_rows_of_few(Result* to, const Element* left, const Elem
 // Elements of a column are closer together: a thread adds up a part of as many rows as 16 bytes
 // have elements, and parts are added up in shared memory.
 template <int VECTORS, typename Sum, typename Element, typename Result>
-__device__ void multiply_columns_of_few(Result* to, const Element* left, const Element* right,
+__device__ void multiply_columns_of_few(const Matrices<Element, Result>& matrices,
                                         const Product& product) {
     typedef Pack<Element> Some;
     enum { UNROLLED = AtOnce<VECTORS, Sum>::COUNT, COUNT = Some::COUNT };
@@ -138,7 +138,7 @@ __device__ void multiply_columns_of_few(Result* to, const Element* left, const E
     const int columns = static_cast<int>(product.columns);
 #pragma unroll 1
     for (Integer index = blockIdx.x; index < product.tiles; index += gridDim.x) {
-        const Tile<Element, Result> tile(index, to, left, right, product);
+        const Tile<Element, Result> tile(index, matrices, product);
         const Integer first = tile.row * wide, row = first + lane * COUNT;
         const Integer depth = row < product.rows ? product.depth : 0;
         const Element* a = tile.a + row * across;
@@ -192,7 +192,7 @@ __device__ void multiply_columns_of_few(Result* to, const Element* left, const E
             }
             if (found < product.rows && vector < columns) {
                 Result* out = tile.c + row_offset(found, product) + vector * product.c[1];
-                store(out, sum, product);
+                tile.store(out, found, vector, sum, product);
             }
         }
         __syncthreads();
@@ -200,16 +200,16 @@ __device__ void multiply_columns_of_few(Result* to, const Element* left, const E
 }
 
 // The ways for up to 4 and up to 8 vectors.
-#define FEW(vectors)                                                                              \
-    template <typename Sum, typename Element, typename Result>                                    \
-    __device__ void multiply_rows##vectors(Result* to, const Element* left, const Element* right, \
-                                           const Product& product) {                              \
-        multiply_rows_of_few<vectors, Sum>(to, left, right, product);                             \
-    }                                                                                             \
-    template <typename Sum, typename Element, typename Result>                                    \
-    __device__ void multiply_columns##vectors(Result* to, const Element* left,                    \
-                                              const Element* right, const Product& product) {     \
-        multiply_columns_of_few<vectors, Sum>(to, left, right, product);                          \
+#define FEW(vectors)                                                                    \
+    template <typename Sum, typename Element, typename Result>                          \
+    __device__ void multiply_rows##vectors(const Matrices<Element, Result>& matrices,   \
+                                           const Product& product) {                    \
+        multiply_rows_of_few<vectors, Sum>(matrices, product);                          \
+    }                                                                                   \
+    template <typename Sum, typename Element, typename Result>                          \
+    __device__ void multiply_columns##vectors(const Matrices<Element, Result>& matrices,\
+                                              const Product& product) {                 \
+        multiply_columns_of_few<vectors, Sum>(matrices, product);                       \
     }
 
 FEW(4)

@@ -13,9 +13,11 @@ fn product(
         rows,
         columns,
         depth,
-        strides,
+        strides: [strides[0], strides[1], strides[2], [0; 2]],
         conjugate: [true, false],
         batch: BatchDims::merged([]),
+        has_bias: false,
+        function: Function::Identity,
         alignment: 16,
     }
 }
@@ -75,7 +77,7 @@ fn a_few_vectors_share_the_matrix() {
 #[test]
 fn entries_between_rows_are_rows() {
     let mut turned = product(DType::Float32, [1, 64, 8192], [[0, 1], [256, 4], [0, 1]]);
-    turned.batch = BatchDims::merged([BatchDim { extent: 4, strides: [0, 1, 64] }]);
+    turned.batch = BatchDims::merged([BatchDim { extent: 4, strides: [0, 1, 64, 0] }]);
     let joined = ProductCall::of(&turned).unwrap();
     assert_eq!(
         (joined.way, joined.arguments.rows, joined.arguments.tiles),
@@ -84,8 +86,28 @@ fn entries_between_rows_are_rows() {
     assert_eq!((joined.arguments.a, joined.arguments.c[0]), ([1, 256, 0, 0], 1));
     assert_eq!((joined.arguments.joined, joined.arguments.entries), ([4, 64], 1));
     // Each entry has a vector of its own.
-    turned.batch = BatchDims::merged([BatchDim { extent: 4, strides: [8192, 1, 64] }]);
+    turned.batch = BatchDims::merged([BatchDim { extent: 4, strides: [8192, 1, 64, 0] }]);
     assert_eq!(ProductCall::of(&turned).unwrap().arguments.joined, [1, 0]);
+}
+
+#[test]
+fn a_bias_is_turned_with_the_result() {
+    let mut added = product(DType::Float32, [64, 40, 64], [[64, 1], [40, 1], [1, 64]]);
+    (added.has_bias, added.strides[3]) = (true, [1, 0]);
+    let turned = ProductCall::of(&added).unwrap();
+    assert!(turned.is_transposed);
+    assert_eq!((turned.arguments.bias, turned.arguments.function), ([0, 1, 0, 0], 0));
+    // Entries of a batch have rows of their own, whose bias differs.
+    let mut apart = product(DType::Float32, [1, 64, 8192], [[0, 1], [256, 4], [0, 1]]);
+    (apart.has_bias, apart.function) = (true, Function::Relu);
+    apart.batch = BatchDims::merged([BatchDim { extent: 4, strides: [0, 1, 64, 1] }]);
+    let apart = ProductCall::of(&apart).unwrap();
+    assert_eq!((apart.arguments.joined, apart.arguments.entries), ([1, 0], 4));
+    assert_eq!((apart.arguments.bias, apart.arguments.function), ([0, 0, 1, 0], 1));
+    // Thin matrices have kernels without.
+    let mut thin = product(DType::Float32, [8192, 4096, 8], [[8, 1], [4096, 1], [4096, 1]]);
+    thin.function = Function::Gelu;
+    assert!(ProductCall::of(&thin).is_none());
 }
 
 #[test]
@@ -124,7 +146,7 @@ fn it_is_first_where_it_was_faster() {
     for columns in [8, 16] {
         let by_rows = [[4096, 1], [columns, 1], [columns, 1]];
         let mut batch = product(DType::Float32, [64, columns, 4096], by_rows);
-        let steps = [64 * 4096, columns * 4096, 64 * columns];
+        let steps = [64 * 4096, columns * 4096, 64 * columns, 0];
         batch.batch = BatchDims::merged([BatchDim { extent: 4, strides: steps }]);
         let call = ProductCall::of(&batch).unwrap();
         assert!(call.is_faster(0, false) && !call.is_faster(0, true));
@@ -155,7 +177,7 @@ fn few_of_a_batch(
     let strides = [a, [4 * few, 4], [few, 1]];
     let mut batch = product(dtype, [rows, few, depth], strides);
     let step = if is_shared { 0 } else { rows * depth };
-    batch.batch = BatchDims::merged([BatchDim { extent: 4, strides: [step, 1, rows * few] }]);
+    batch.batch = BatchDims::merged([BatchDim { extent: 4, strides: [step, 1, rows * few, 0] }]);
     ProductCall::of(&batch).unwrap()
 }
 
@@ -235,12 +257,12 @@ fn there_are_kernels_for_some_types_and_batches() {
     shifted.alignment = 4;
     assert!(ProductCall::of(&shifted).is_none());
     let mut batch = product(DType::Int8, [8, 8, 8], strides);
-    let dim = |extent: i64, strides: [i64; 3]| BatchDim { extent, strides };
-    batch.batch = BatchDims::merged([dim(3, [64, 0, 320]), dim(5, [0, 64, 64])]);
+    let dim = |extent: i64, strides: [i64; 4]| BatchDim { extent, strides };
+    batch.batch = BatchDims::merged([dim(3, [64, 0, 320, 0]), dim(5, [0, 64, 64, 0])]);
     let call = ProductCall::of(&batch).unwrap();
     assert_eq!((call.arguments.tiles, call.arguments.entries), (15, 5));
     assert_eq!(call.arguments.c, [8, 1, 64, 320]);
-    let three = [dim(3, [64, 0, 960]), dim(5, [0, 64, 192]), dim(3, [64, 0, 64])];
+    let three = [dim(3, [64, 0, 960, 0]), dim(5, [0, 64, 192, 0]), dim(3, [64, 0, 64, 0])];
     batch.batch = BatchDims::merged(three);
     assert!(ProductCall::of(&batch).is_none());
 }
@@ -263,12 +285,20 @@ fn the_kernels_take_the_structure() {
             let few = [Way::FewRows, Way::FewColumns];
             ways.extend(few.iter().flat_map(|&way| [(way, 4), (way, 8)]));
         }
-        for (way, columns) in ways {
+        let with_epilogs = ways
+            .clone()
+            .into_iter()
+            .filter(|&(way, _)| way != Way::Thin && dtype != DType::Int8 && !dtype.is_complex());
+        let with_epilogs: Vec<_> =
+            with_epilogs.map(|(way, columns)| (way, columns, true)).collect();
+        let plain = ways.into_iter().map(|(way, columns)| (way, columns, false));
+        for (way, columns, has_epilog) in plain.chain(with_epilogs) {
             call.way = way;
             call.arguments.columns = columns;
+            call.has_epilog = has_epilog;
             let (ptx, name) = call.kernel();
             let size = ProductCall::ARGUMENTS_SIZE;
-            let parameter = format!("{}_param_3[{size}]", name.to_str().unwrap());
+            let parameter = format!("{}_param_4[{size}]", name.to_str().unwrap());
             assert!(ptx.contains(&parameter), "{parameter}");
         }
     }

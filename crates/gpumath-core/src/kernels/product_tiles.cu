@@ -42,8 +42,7 @@ struct Panel {
 // Small matrices: a block computes 16 x 16 elements. Each of four groups of 64 threads adds up a
 // quarter of the products, and each of these threads 2 x 2 elements, 8 apart.
 template <typename Sum, typename Element, typename Result>
-__device__ void multiply_small(Result* to, const Element* left, const Element* right,
-                               const Product& product) {
+__device__ void multiply_small(const Matrices<Element, Result>& matrices, const Product& product) {
     typedef Panel<Element> Part;
     enum { EDGE = Part::WIDTH, GROUP = 64, GROUPS = THREADS / GROUP, HALF = EDGE / 2 };
     __shared__ Sum shared[2 * Part::DEPTH * Part::PITCH];
@@ -53,7 +52,7 @@ __device__ void multiply_small(Result* to, const Element* left, const Element* r
     Part a(product.a[0], product.a[1]), b(product.b[1], product.b[0]);
 #pragma unroll 1
     for (Integer index = blockIdx.x; index < product.tiles; index += gridDim.x) {
-        const Tile<Element, Result> tile(index, to, left, right, product);
+        const Tile<Element, Result> tile(index, matrices, product);
         const Integer first_row = tile.row * EDGE, first_column = tile.column * EDGE;
         const Element* a_from = tile.a + first_row * product.a[0];
         const Element* b_from = tile.b + first_column * product.b[1];
@@ -101,8 +100,9 @@ __device__ void multiply_small(Result* to, const Element* left, const Element* r
         __syncthreads();
         const Integer i = thread / EDGE, j = thread % EDGE;
         if (i < rows && j < columns) {
-            store(tile.c + (first_row + i) * product.c[0] + (first_column + j) * product.c[1], sum,
-                  product);
+            const Integer row = first_row + i, column = first_column + j;
+            tile.store(tile.c + row * product.c[0] + column * product.c[1], row, column, sum,
+                       product);
         }
     }
 }
@@ -110,8 +110,7 @@ __device__ void multiply_small(Result* to, const Element* left, const Element* r
 // Matrices of small depth: a block computes 128 rows, or 64 of two bytes an element, of as many
 // columns as 16 threads store at once, 16 bytes each.
 template <typename Sum, typename Element, typename Result>
-__device__ void multiply_thin(Result* to, const Element* left, const Element* right,
-                              const Product& product) {
+__device__ void multiply_thin(const Matrices<Element, Result>& matrices, const Product& product) {
     enum { DEPTH = 8, EDGE = 16, WIDE = Pack<Result>::COUNT, TALL = WIDE == 8 ? 4 : 8 };
     enum { ROWS = EDGE * TALL, COLUMNS = EDGE * WIDE };
     __shared__ alignas(16) Sum a_panel[DEPTH][ROWS + 4];
@@ -122,7 +121,7 @@ __device__ void multiply_thin(Result* to, const Element* left, const Element* ri
     const bool b_by_rows = product.b[1] != 0 && llabs(product.b[1]) <= llabs(product.b[0]);
 #pragma unroll 1
     for (Integer index = blockIdx.x; index < product.tiles; index += gridDim.x) {
-        const Tile<Element, Result> tile(index, to, left, right, product);
+        const Tile<Element, Result> tile(index, matrices, product);
         const Integer first_row = tile.row * ROWS, first_column = tile.column * COLUMNS;
         Sum sums[TALL][WIDE] = {};
 #pragma unroll 1
@@ -205,4 +204,6 @@ __device__ void multiply_thin(Result* to, const Element* left, const Element* ri
 #define BLOCKS_thin(Sum) (sizeof(Sum) == 4 ? 4 : 2)
 
 KERNEL(small, TYPE)
+#if !HAS_EPILOG
 KERNEL(thin, TYPE)
+#endif

@@ -3,8 +3,7 @@
 // A matrix and a vector, where the elements of a row are closer together than those of a column:
 // a warp or a part of it, or the whole block, adds up a row.
 template <typename Sum, typename Element, typename Result>
-__device__ void multiply_rows(Result* to, const Element* left, const Element* right,
-                              const Product& product) {
+__device__ void multiply_rows(const Matrices<Element, Result>& matrices, const Product& product) {
     typedef Pack<Element> Some;
     enum { UNROLLED = Some::UNROLLED, WARPS = THREADS / WARP };
     __shared__ Sum shared[WARPS];
@@ -17,7 +16,7 @@ __device__ void multiply_rows(Result* to, const Element* left, const Element* ri
     const bool is_conjugated_b = product.is_conjugated_b != 0;
 #pragma unroll 1
     for (Integer index = blockIdx.x; index < product.tiles; index += gridDim.x) {
-        const Tile<Element, Result> tile(index, to, left, right, product);
+        const Tile<Element, Result> tile(index, matrices, product);
         const Integer row = tile.row * lanes + line;
         const Integer depth = row < product.rows ? product.depth : 0;
         const Element* a = tile.a + row * product.a[0];
@@ -59,7 +58,7 @@ __device__ void multiply_rows(Result* to, const Element* left, const Element* ri
             __syncthreads();
         }
         if (place == 0 && row < product.rows) {
-            store(tile.c + row_offset(row, product), sum, product);
+            tile.store(tile.c + row_offset(row, product), row, 0, sum, product);
         }
     }
 }
@@ -67,7 +66,7 @@ __device__ void multiply_rows(Result* to, const Element* left, const Element* ri
 // A matrix and a vector, where the elements of a column are closer together: a thread adds up a
 // part of as many rows as 16 bytes have elements, and parts are added up in shared memory.
 template <typename Sum, typename Element, typename Result>
-__device__ void multiply_columns(Result* to, const Element* left, const Element* right,
+__device__ void multiply_columns(const Matrices<Element, Result>& matrices,
                                  const Product& product) {
     typedef Pack<Element> Some;
     enum { UNROLLED = Some::UNROLLED };
@@ -81,7 +80,7 @@ __device__ void multiply_columns(Result* to, const Element* left, const Element*
     const bool is_conjugated_b = product.is_conjugated_b != 0;
 #pragma unroll 1
     for (Integer index = blockIdx.x; index < product.tiles; index += gridDim.x) {
-        const Tile<Element, Result> tile(index, to, left, right, product);
+        const Tile<Element, Result> tile(index, matrices, product);
         const Integer row = (tile.row * lanes + lane) * Some::COUNT;
         const Integer depth = row < product.rows ? product.depth : 0;
         const Element* a = tile.a + row * across;
@@ -128,7 +127,8 @@ __device__ void multiply_columns(Result* to, const Element* left, const Element*
 #pragma unroll
             for (int j = 0; j < Some::COUNT; ++j) {
                 if (row + j < product.rows) {
-                    store(tile.c + row_offset(row + j, product), sums[j], product);
+                    Result* out = tile.c + row_offset(row + j, product);
+                    tile.store(out, row + j, 0, sums[j], product);
                 }
             }
         }

@@ -2,16 +2,16 @@
 //!
 //! cuBLASLt needs copies of operands that have no stride of 1, and its kernels are made for large
 //! matrices. A kernel that takes all strides needs less time for small matrices, for matrices of
-//! small depth, and for a matrix and a vector or a few. It is one of the algorithms of such a
-//! product: the first one where it is expected to be the fastest.
+//! small depth, and for a matrix and a vector or a few, also with a bias and RELU or GELU. It is one
+//! of the algorithms of such a product: the first one where it is expected to be the fastest.
 
 use super::geometry::{Geometry, MATRICES, Matrix};
-use super::problem::MatmulProblem;
+use super::problem::{InputRole, MatmulProblem};
 use super::types::ComputeType;
-use super::{FoundAlgorithm, MatmulArguments, MatmulEngine};
+use super::{Epilog, FoundAlgorithm, MatmulArguments, MatmulEngine};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
-use crate::kernels::{self, ProductCall, StridedProduct, Way};
+use crate::kernels::{self, Function, ProductCall, StridedProduct, Way};
 use crate::operation::{Call, Engine};
 use crate::tensor::{BatchDim, BatchDims};
 
@@ -48,11 +48,16 @@ impl KernelMatmul {
                 | ComputeType::I32
                 | ComputeType::I32Pedantic
         );
-        if !problem.is_plain() || !is_computed || !problem.search.is_free() {
+        if !is_computed || !problem.search.is_free() {
             return None;
         }
-        let geometry = problem.geometry().folded(problem);
-        let call = ProductCall::of(&of_geometry(problem, &geometry))?;
+        let function = function_of(problem)?;
+        // The rows of one large product would have other elements of the bias.
+        let mut geometry = problem.geometry();
+        if !problem.epilog.has_bias() {
+            geometry = geometry.folded(problem);
+        }
+        let call = ProductCall::of(&of_geometry(problem, &geometry, function))?;
         if call.way() == Way::Small && call.work() > MOST_SMALL_WORK {
             return None;
         }
@@ -77,18 +82,36 @@ impl KernelMatmul {
     }
 }
 
-/// Describes the product with these extents, strides and this batch.
-fn of_geometry(problem: &MatmulProblem, geometry: &Geometry) -> StridedProduct {
-    let of = |strides: &[i64; MATRICES]| {
-        [Matrix::A, Matrix::B, Matrix::Result].map(|matrix| strides[matrix as usize])
+/// What the kernel does with sums, after it added a bias; `None` if there is more to be done.
+fn function_of(problem: &MatmulProblem) -> Option<Function> {
+    let function = match problem.epilog {
+        Epilog::None | Epilog::Bias => Function::Identity,
+        Epilog::Relu | Epilog::ReluBias => Function::Relu,
+        Epilog::Gelu | Epilog::GeluBias => Function::Gelu,
+        _ => return None,
     };
+    let bias = problem.epilog.has_bias().then_some(InputRole::Bias);
+    let bias_dtype = problem.matrix_dtypes()[Matrix::Vector as usize];
+    let is_all = problem.has_inputs(bias.into_iter())
+        && bias_dtype.is_none_or(|dtype| dtype == problem.types.result)
+        && problem.outputs.len() == 1
+        && problem.block_scaling.is_none();
+    is_all.then_some(function)
+}
+
+/// The matrices of the kernel, in its order.
+const KERNEL_MATRICES: [Matrix; 4] = [Matrix::A, Matrix::B, Matrix::Result, Matrix::Vector];
+
+/// Describes the product with these extents, strides and this batch.
+fn of_geometry(problem: &MatmulProblem, geometry: &Geometry, function: Function) -> StridedProduct {
+    let of = |strides: &[i64; MATRICES]| KERNEL_MATRICES.map(|matrix| strides[matrix as usize]);
     StridedProduct {
         dtype: problem.types.a,
         result: problem.types.result,
         rows: geometry.rows,
         columns: geometry.columns,
         depth: geometry.depth,
-        strides: [Matrix::A, Matrix::B, Matrix::Result].map(|matrix| geometry.strides(matrix)),
+        strides: KERNEL_MATRICES.map(|matrix| geometry.strides(matrix)),
         conjugate: problem.conjugate,
         batch: BatchDims::merged(
             geometry
@@ -96,6 +119,8 @@ fn of_geometry(problem: &MatmulProblem, geometry: &Geometry) -> StridedProduct {
                 .iter()
                 .map(|dim| BatchDim { extent: dim.extent, strides: of(&dim.strides) }),
         ),
+        has_bias: problem.epilog.has_bias(),
+        function,
         alignment: problem.alignment,
     }
 }
@@ -130,16 +155,15 @@ impl Engine for KernelMatmul {
         context: Option<&ContextGuard>,
         call: &Call<'_, MatmulArguments>,
     ) -> Result<()> {
-        let (Some(context), Some(stream), &[a, b], &[result]) =
+        let (Some(context), Some(stream), &[a, b, ref bias @ ..], &[result]) =
             (context, call.stream, call.inputs, call.outputs)
         else {
             return Err(Error::InvalidState(
                 "a kernel for products needs a GPU, a stream, two operands and a result".into(),
             ));
         };
+        let addresses = [a, b, result, bias.first().copied().unwrap_or_default()];
         // SAFETY: the caller guarantees that operands and result have the problem's layouts.
-        unsafe {
-            kernels::multiply(context, [a, b, result], &self.call, call.arguments.alpha, stream)
-        }
+        unsafe { kernels::multiply(context, addresses, &self.call, call.arguments.alpha, stream) }
     }
 }

@@ -159,8 +159,8 @@ impl<'a, T: Number> EpilogPass<'a, T> {
         }
         match epilog {
             Epilog::Relu | Epilog::ReluAux | Epilog::ReluBias | Epilog::ReluAuxBias => {
-                // As cuBLASLt does, NaN becomes zero.
-                if real > 0.0 { value } else { T::ZERO }
+                // NaN stays NaN.
+                if real < 0.0 { T::ZERO } else { value }
             }
             Epilog::Gelu | Epilog::GeluAux | Epilog::GeluBias | Epilog::GeluAuxBias => {
                 T::from_parts([gelu(real), 0.0])

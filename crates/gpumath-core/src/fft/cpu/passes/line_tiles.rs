@@ -121,6 +121,11 @@ impl LineTiles {
         self.outer.count() * self.inner
     }
 
+    /// Returns the number of lines along the fastest batch dimension, which tiles do not exceed.
+    pub(crate) fn neighbours(&self) -> usize {
+        self.inner
+    }
+
     /// Returns the number of tiles.
     pub(crate) fn tiles(&self) -> usize {
         self.tiles
