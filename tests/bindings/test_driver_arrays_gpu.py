@@ -300,7 +300,7 @@ def test_a_tensor_map_is_encoded(gpu: Gpu) -> None:
     later = encode(256, memory + 1024)
     driver.tensor_map_replace_address(tensor_map, memory)
     assert bytes(tensor_map) == whole != later
-    with pytest.raises(ValueError, match="'global_dim' has 1 elements, 2"):
+    with pytest.raises(ValueError, match="'global_dim' has 1 elements, but the call reads 2"):
         driver.tensor_map_encode_tiled(
             tensor_map, 7, 2, memory, [1], [4], [1, 1], [1, 1], 0, 0, 0, 0
         )

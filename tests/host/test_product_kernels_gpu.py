@@ -134,13 +134,13 @@ def test_epilogs(dtype: str, epilog: str) -> None:
             found = advanced.Matmul(a, b).plan(**plan)
             assert not any(one.is_own_kernel for one in found)
             continue
-        wide = [array.cpu().double() for array in (a, b, *inputs.values())]
+        wide = a.cpu().double(), b.cpu().double()
         total, size = wide[0] @ wide[1], wide[0].abs() @ wide[1].abs() + 3
         with product_by("is_own_kernel", a, b, plan, alpha=-0.5) as product:
             out = numbers(torch, total.shape, dtype)
             results = [product.execute(), product.execute(out=out)]
-        known = {"bias": bias.numpy() for bias in wide[2:]}
-        expected, _ = epilog_reference(epilog, -0.5 * total.numpy(), *wide[:2], known)
+        known = {name: array.cpu().double().numpy() for name, array in inputs.items()}
+        expected, _ = epilog_reference(epilog, -0.5 * total.numpy(), *wide, known)
         bound = max(BOUNDS.get(dtype, 1e-14), (depth + 2) * 2.3e-16)
         for result in results:
             error = (result.cpu().double() - torch.from_numpy(expected)).abs()
