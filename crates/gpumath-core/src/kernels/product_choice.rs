@@ -1,7 +1,7 @@
 //! Where the kernels for products take less time than cuBLASLt.
 //!
-//! The limits are those of products of random extents, layouts and types on an H200, with epilogs on
-//! an H100, and of a grid of them: `benchmarks/host/matmul_grid.py`.
+//! The limits are those of products of random extents, layouts and types on an H200, or on an H100
+//! with epilogs, and of a grid of them: `benchmarks/host/matmul_grid.py`.
 
 use super::{Arguments, FEW, FEW_DEPTH, MANY_BLOCKS, ProductCall, THREADS, UNROLLED, WORD, Way};
 use crate::tensor::DType;
@@ -84,16 +84,6 @@ impl ProductCall {
         }
     }
 
-    /// Whether it is a small product with an epilog, which is not for cuBLAS.
-    fn is_small_with_epilog(&self) -> bool {
-        let Arguments { tiles, depth, .. } = self.arguments;
-        let is_small = match self.dtype {
-            DType::Float64 => (2..=128).contains(&depth) && tiles * depth <= 2048,
-            _ => depth <= 384 && tiles <= 64,
-        };
-        self.has_epilog && is_small
-    }
-
     /// Likewise, for a matrix and a vector. Long sums are shared among few threads along columns.
     fn is_vector_faster(&self) -> bool {
         let Arguments { tiles, rows, depth, is_packed, .. } = self.arguments;
@@ -172,6 +162,16 @@ impl ProductCall {
             DType::Float32 => are_up_to_4 && self.rounds() <= MANY_ROUNDS / 2,
             _ => false,
         }
+    }
+
+    /// Whether it is a small product with an epilog, which is not for cuBLAS.
+    fn is_small_with_epilog(&self) -> bool {
+        let Arguments { tiles, depth, .. } = self.arguments;
+        let is_small = match self.dtype {
+            DType::Float64 => (2..=128).contains(&depth) && tiles * depth <= 2048,
+            _ => depth <= 384 && tiles <= 64,
+        };
+        self.has_epilog && is_small
     }
 
     fn is_faster_than_copies(&self, copied: usize, has_tensor_cores: bool) -> bool {
