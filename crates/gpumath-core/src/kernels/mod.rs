@@ -214,9 +214,9 @@ pub(crate) unsafe fn convolve(
 /// stream's device. The work can be captured into a graph.
 ///
 /// # Safety
-/// - The addresses are those of the first elements of `a`, `b`, the result and the bias, arrays with
-///   the strides and types of `call`, in memory of the stream's device, and valid until the work is
-///   done. That of the bias is 0 if there is none.
+/// - The addresses are those of the first elements of `a`, `b`, the result and the bias, arrays
+///   with the strides and types of `call`, in memory of the stream's device, and valid until the
+///   work is done. That of the bias is 0 if there is none.
 /// - No two elements of the result share memory, and it does not overlap the others.
 pub(crate) unsafe fn multiply(
     context: &ContextGuard,

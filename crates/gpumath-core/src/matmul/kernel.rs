@@ -2,9 +2,9 @@
 //!
 //! cuBLASLt needs copies of operands that have no stride of 1, and its kernels are made for large
 //! matrices. A kernel that takes all strides needs less time for small matrices, for matrices of
-//! small depth, and for a matrix and a vector or a few; but for small depths, it also adds a bias and
-//! applies RELU or GELU. It is one of the algorithms of such a product: the first one where it is
-//! expected to be the fastest.
+//! small depth, and for a matrix and a vector or a few. Except for matrices of small depth, it also
+//! adds a bias and applies RELU or GELU. It is one of the algorithms of such a product: the first
+//! one where it is expected to be the fastest.
 
 use super::geometry::{Geometry, MATRICES, Matrix};
 use super::problem::{InputRole, MatmulProblem};
