@@ -30,9 +30,13 @@ def ptx(name: str) -> str:
 def names(name: str) -> set[str]:
     """Return the kernels of a source, some of which macros make for several types."""
     text = source(name)
-    for definition in FILES[name][1]:
+    if FILES[name][1]:
         # What the macro of that name makes, of which there is one for each of the ways.
-        kind = definition.partition("TYPE_")[2]
+        type_definition, *others = FILES[name][1]
+        kind = type_definition.partition("TYPE_")[2]
+        if others:
+            kind += "_epilog"
+            text = re.sub(r"^#if !HAS_EPILOG\n.*?^#endif", "", text, flags=re.MULTILINE | re.DOTALL)
         return {f"{way}_{kind}" for way in re.findall(r"^KERNEL\((\w+),", text, re.MULTILINE)}
     found = {*re.findall(r"^extern \"C\" __global__ void (\w+)\(", text, re.MULTILINE)}
     macros = re.findall(r"^#define ([A-Z]+)\(.*\\\n((?:.*\\\n)*)", text, re.MULTILINE)
