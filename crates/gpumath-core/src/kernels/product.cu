@@ -3,7 +3,8 @@
 // `nox -s kernels` compiles it, with the kernels in product_tiles.cu and product_vectors.cu, for
 // one TYPE after the other, to generated/product_TYPE.ptx: the driver compiles all kernels of a
 // file at once. With HAS_EPILOG, it becomes product_epilog_TYPE.ptx, whose kernels add a bias and
-// apply a function: where that is asked for at run time, short products take 3 % longer.
+// apply a function. A kernel that finds out at run time whether it has to takes 3 % longer for a
+// short product.
 //
 // Sums are in single precision for half precision and bfloat16, in 32-bit integers for int8, else
 // in the type of the elements. All kernels take the same argument, and process tiles of the result
@@ -30,8 +31,10 @@ struct Product {
     // Distances between neighbours along rows, columns or depth as the matrix has them, and along
     // the faster and the slower batch dimension.
     Integer a[4], b[4], c[4];
-    // Likewise of what is added to the sums, along rows and columns; then one of the functions.
-    Integer bias[4], function;
+    // Likewise of the bias, along rows and columns.
+    Integer bias[4];
+    // What is done with the sums: one of the functions above.
+    Integer function;
     // Whether 16 bytes can be loaded and stored at once along the dimension of stride 1.
     Integer is_packed_a, is_packed_b, is_packed_c;
     Integer is_conjugated_a, is_conjugated_b;

@@ -164,7 +164,7 @@ impl ProductCall {
         }
     }
 
-    /// Whether it is a small product with an epilog, which is not for cuBLAS.
+    /// Whether it is a small product with an epilog, which cuBLAS does not have.
     fn is_small_with_epilog(&self) -> bool {
         let Arguments { tiles, depth, .. } = self.arguments;
         let is_small = match self.dtype {
