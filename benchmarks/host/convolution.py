@@ -139,6 +139,7 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each row")
     parser.add_argument("--cpu-time", action="store_true", help="of the thread; on one core")
+    parser.add_argument("--gpu-alone", action="store_true", help="never wait for the host")
     parser.add_argument("--workers", type=int, default=1, help="threads of SciPy's transforms")
     parser.add_argument("--dtypes", nargs="+", default=["float64", "complex64"])
     parser.add_argument("--functions", nargs="+", default=["convolve", "fftconvolve", "oaconvolve"])
@@ -162,7 +163,8 @@ def main() -> None:
         else:
             calls = subjects(name, in1, in2, arguments.gpu)
         with nullcontext() if arguments.gpu else set_workers(arguments.workers):
-            times = medians(calls, arguments.seconds, arguments.gpu, cpu_time=arguments.cpu_time)
+            how = {"cpu_time": arguments.cpu_time, "gpu_alone": arguments.gpu_alone}
+            times = medians(calls, arguments.seconds, arguments.gpu, **how)
         row = f"{name} {dtype} {first} * {second}"
         found[row] = report(row, times)
     title = f"Convolutions {'on a GPU' if arguments.gpu else 'on the CPU'}"

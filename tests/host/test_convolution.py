@@ -327,8 +327,8 @@ def test_lengths_are_fast_and_near() -> None:
             assert is_smooth(found), least
             assert found % (2 if least < 1024 else step) == 0, least
             assert least <= found <= max(2, 1 << (least - 1).bit_length()), least
-        long = 16_384 + least
-        found = fast_length_on_gpu(long, rng.choice(DTYPES_ON_GPU), "long line")
+        long = (1 << 17) + least
+        found = fast_length_on_gpu(long, rng.choice(DTYPES_ON_GPU), "line")
         assert is_smooth(found), long
         assert found % 16 == 0, long
         assert long <= found <= 1 << (long - 1).bit_length(), long

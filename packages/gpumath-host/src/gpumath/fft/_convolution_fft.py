@@ -62,16 +62,10 @@ class Product(NamedTuple):
         """Return a fast length; real transforms are faster with an even one along the last axis."""
         if self.is_on_gpu:
             place: Place = "row" if axis == len(self.shape) - 1 else "column"
-            if len(self.axes) == 1 and _BYTES[self.dtype] * least > _LONGEST_LINE:
-                place = "long line"
-            elif len(self.axes) == 1 and place == "row":
+            if len(self.axes) == 1 and place == "row":
                 place = "line"
             return fast_length_on_gpu(least, self.dtype, place)
         return fast_length(least, 2 if self.is_real and axis == self.axes[-1] else 1)
-
-
-# Bytes of the longest lines that cuFFT reads and writes once.
-_LONGEST_LINE = 1 << 17
 
 
 def by_transforms(product: Product) -> Any:
