@@ -8,7 +8,7 @@ import pytest
 
 from gpumath import fft
 
-LENGTHS = [*range(1, 101), 121, 127, 141, 225, 343, 500, 539, 1155, 2047, 2500]
+LENGTHS = [*range(1, 101), 121, 127, 141, 225, 233, 295, 343, 500, 539, 1155, 2047, 2500]
 
 
 def lines(
@@ -27,6 +27,7 @@ def views(length: int, dtype: npt.DTypeLike) -> list[npt.NDArray[np.inexact]]:
     return [
         lines((37, length), dtype, rng),
         lines((20, 2 * length), dtype, rng)[:, ::2],
+        *(lines((few, length), dtype, rng) for few in (2, 3, 4, 5, 9)),
         lines((9, length, 2), dtype, rng),
         lines((2, length, 19), dtype, rng),
         lines((1, length, 33), dtype, rng),

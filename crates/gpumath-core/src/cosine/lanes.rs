@@ -10,7 +10,7 @@ use super::lane_steps::{After, Before};
 use super::turns::Turns;
 use super::{CosineFactors, CosineStep};
 use crate::fft::cpu::lines::{LineTiles, Scalar, StridePair, Tile};
-use crate::lane_fft::{LaneFft, Side, largest_prime_factor};
+use crate::lane_fft::{LaneFft, Side, is_slow_alone, largest_prime_factor};
 use crate::memory::copy_tile;
 
 /// Whether a Fourier transform is so long that lines one by one, or two by two, take little more
@@ -65,6 +65,7 @@ impl<T: Scalar> LanePlan<T> {
         let prime = largest_prime_factor(length);
         // The slower pairs are, the more lanes may be empty.
         let most_empty = match (self.kind, prime) {
+            (_, ..60) if !is_double && is_slow_alone(length, 8) => 0.6,
             (_, 13..) if is_long::<T>(length) => 0.2,
             (4, ..13) if length >= 32 => 0.125,
             (4, 13..47) if is_by_eighths => 0.25,
@@ -73,9 +74,15 @@ impl<T: Scalar> LanePlan<T> {
             (_, 13..) if is_double => 0.45,
             _ => 0.25,
         };
-        let is_filled = lines.share_of_empty(self.lines_at_once()) <= most_empty;
+        // Narrow tiles share the lanes.
+        let mut tiles = lines.clone();
+        tiles.cut_into_tiles(self.lines_at_once());
+        let groups = tiles.tiles().div_ceil(self.lines_at_once() / tiles.width());
+        let in_time = self.lines_per_lane() * self.fft.lanes_in_time();
+        let empty = 1.0 - lines.count() as f64 / (groups * in_time).max(1) as f64;
+        let is_filled = empty <= most_empty;
         if !lines.are_slices() {
-            return is_filled || lines.count() >= self.lines_at_once();
+            return is_filled || lines.count() >= in_time;
         }
         let is_slow = [25, 35, 49].iter().any(|&slow| length.is_multiple_of(slow));
         // Pairs of lines in single precision meet these factors in lanes too, but for eighths.
@@ -85,7 +92,11 @@ impl<T: Scalar> LanePlan<T> {
 
     /// Returns the number of lines that are transformed at once.
     pub(super) fn lines_at_once(&self) -> usize {
-        self.fft.lanes() * if self.is_by_halves { 1 } else { 2 }
+        self.fft.lanes() * self.lines_per_lane()
+    }
+
+    fn lines_per_lane(&self) -> usize {
+        if self.is_by_halves { 1 } else { 2 }
     }
 
     /// Returns the numbers of work memory that a call needs.

@@ -6,12 +6,12 @@
 
 use std::f64::consts::PI;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
 use super::vectors::{Complexes, Lane};
-use super::{LaneFft, Side, largest_prime_factor};
+use super::{Instructions, LaneFft, Side, largest_prime_factor};
 
 /// The convolution with a chirp.
 pub(super) struct Chirp<T> {
@@ -26,7 +26,7 @@ pub(super) struct Chirp<T> {
 impl<T: Lane> Chirp<T> {
     /// Plans lines of so many points with this prime factor; `None` if they are too long for the
     /// work memory, or take less time one by one.
-    pub(super) fn with(arch: Arch, points: usize, prime: usize) -> Option<Self> {
+    pub(super) fn with(arch: Instructions, points: usize, prime: usize) -> Option<Self> {
         // A transform of a prime number of points becomes one of a point less in rustfft, unless
         // that number has a prime factor above 31. For factors from 17 on this is slow, as measured
         // with vectors of 32 bytes.

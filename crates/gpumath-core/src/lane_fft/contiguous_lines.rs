@@ -13,19 +13,17 @@ use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, FftNum, Length};
 
 use super::butterflies::{MOST_POINTS, Roots, butterfly};
+use super::has_slow_factors;
+use super::instructions::{is_widest, sets_of_instructions};
 use super::pairs::{PairSimd, Pairs, splat_pair, transpose};
 use super::table::{LINE_BYTES, Table, vector_of_factors};
 use super::vectors::{CountLanes, Lane};
-use super::{has_slow_factors, sets_of_instructions};
 
 /// Bytes of the longest line: a part of a core's second cache.
 const MOST_BYTES: usize = 1 << 18;
 
 /// Bytes of lines that do a step together, so that a processor need not wait for the one before it.
 const BATCH_BYTES: usize = 1 << 12;
-
-/// Bytes of the widest vectors.
-const WIDEST_BYTES: usize = 64;
 
 /// The distance in bytes at which addresses compete for the same places of a core's first cache.
 const CACHE_PERIOD: usize = 1 << 12;
@@ -43,7 +41,7 @@ pub(super) fn plan_contiguous<T: Lane + FftNum>(
         return None;
     }
     let mut plans = sets_of_instructions().into_iter().filter_map(|arch| {
-        let is_wide = arch.dispatch(CountLanes::<T>(PhantomData)) * size_of::<T>() == WIDEST_BYTES;
+        let is_wide = is_widest::<T>(arch);
         let is_faster = is_wide || has_slow_factors(points);
         is_faster.then(|| ContiguousFft::with(arch, points, direction)).flatten()
     });

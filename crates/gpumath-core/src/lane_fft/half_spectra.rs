@@ -5,13 +5,13 @@
 //! With w = exp(-2πi·k/2h), X(k) = S + w·D and X(h-k) = conj(S - w·D), where
 //! S = (Z(k) + conj(Z(h-k)))/2 and D = (Z(k) - conj(Z(h-k)))/2i.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rustfft::FftDirection;
 
 use super::strided_lines::StridedLines;
 use super::sums::unit;
 use super::vectors::{Complexes, Lane, splats};
-use super::{LaneFft, Side};
+use super::{Instructions, LaneFft, Side};
 
 /// A planned transform between real lines and half spectra, in both directions.
 pub(super) struct EvenLines<T> {
@@ -22,7 +22,7 @@ pub(super) struct EvenLines<T> {
 
 impl<T: Lane> EvenLines<T> {
     /// Plans lines of so many points, if they have such a transform.
-    pub(super) fn with(arch: Arch, points: usize) -> Option<Self> {
+    pub(super) fn with(arch: Instructions, points: usize) -> Option<Self> {
         let half = LaneFft::with(arch, points / 2)?;
         let turns = (0..=points / 4).map(|k| unit(k, points, FftDirection::Inverse));
         Some(Self { half, turns: turns.collect() })

@@ -5,8 +5,9 @@
     reason = "vectors that pass through iterators or closures are not kept in registers"
 )]
 
-use pulp::{Arch, MemMask, Simd, WithSimd};
+use pulp::{MemMask, Simd, WithSimd};
 
+use super::Instructions;
 use super::strided_lines::StridedLines;
 use super::transposition::{transpose_back, transpose_four, transpose_square};
 use crate::memory::{Pod, SIDE, copy_tile};
@@ -39,7 +40,7 @@ pub(super) struct MoveLines<'a, E, const GATHERS: bool> {
 impl<E: Pod, const GATHERS: bool> MoveLines<'_, E, GATHERS> {
     /// Moves the lines. Only the code that turns lines in registers is compiled for `arch`: the
     /// other loops take longer if they are compiled for AVX-512.
-    pub(super) fn run(self, arch: Arch) {
+    pub(super) fn run(self, arch: Instructions) {
         let Self { side, inside, points, lanes } = self;
         let StridedLines { along, across, .. } = side[0];
         let can_be_turned = along == 1 && matches!(size_of::<E>(), 8 | 16);
@@ -300,15 +301,14 @@ impl<E: Pod, const GATHERS: bool> TurnLines<E, GATHERS> {
 
 #[cfg(test)]
 mod tests {
-    use pulp::Arch;
     use rustfft::num_complex::Complex;
 
-    use super::super::sets_of_instructions;
-    use super::{MoveLines, Pod, StridedLines};
+    use super::super::instructions::all_instructions;
+    use super::{Instructions, MoveLines, Pod, StridedLines};
 
     /// Moves lines to the lanes and to other lines, and compares every element.
     fn check<E: Pod + PartialEq + std::fmt::Debug>(
-        arch: Arch,
+        arch: Instructions,
         lanes: usize,
         points: usize,
         counts: &[usize],
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn lines_are_moved_in_order() {
-        for (arch, points) in sets_of_instructions()
+        for (arch, points) in all_instructions()
             .into_iter()
             .flat_map(|arch| (1..=20).map(move |points| (arch, points)))
         {

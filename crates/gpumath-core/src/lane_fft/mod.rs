@@ -37,6 +37,7 @@ mod chirp;
 mod contiguous_lines;
 mod direct_sums;
 mod half_spectra;
+mod instructions;
 mod line_moves;
 mod odd_line;
 mod odd_lines;
@@ -54,7 +55,6 @@ mod vectors;
 mod whole_line;
 
 use std::f64::consts::PI;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use pulp::{Arch, Simd, WithSimd};
@@ -66,6 +66,8 @@ use self::chirp::Chirp;
 use self::contiguous_lines::plan_contiguous;
 pub(crate) use self::direct_sums::largest_prime_factor;
 use self::direct_sums::plan_direct_sums;
+pub(crate) use self::instructions::Instructions;
+use self::instructions::{arch_of_at_most, instructions_for};
 use self::line_moves::MOST_LANES;
 pub(crate) use self::odd_line::{plan_odd_half, plan_odd_line};
 pub(crate) use self::real_lanes::{HalfToReal, RealToHalf};
@@ -73,8 +75,8 @@ pub(crate) use self::real_lines::{plan_half_in_lanes, plan_real_in_lanes};
 pub(crate) use self::rows::Rows;
 pub(crate) use self::strided_lines::{LaneLines, StridedLines};
 use self::sums::{MOST_SUMMED, units};
+use self::vectors::lanes_of;
 pub(crate) use self::vectors::{Complexes, Lane};
-use self::vectors::{CountLanes, lanes_of};
 use crate::error::Result;
 
 /// Most bytes of work memory: a part of a core's second cache.
@@ -162,25 +164,11 @@ fn has_slow_factors(points: usize) -> bool {
     [25, 35, 49].iter().any(|&slow| points.is_multiple_of(slow))
 }
 
-/// Returns the processor's sets of instructions, the best one first.
-fn sets_of_instructions() -> Vec<Arch> {
-    let sets = std::iter::once(Arch::new());
-    #[cfg(target_arch = "x86_64")]
-    let sets = sets.chain(pulp::x86::V3::try_new().map(Arch::V3));
-    sets.collect()
-}
-
-/// Returns the sets of instructions whose vectors have lanes, and how many, the most first.
-fn sets_with_lanes<T: Lane>() -> impl Iterator<Item = (Arch, usize)> {
-    let counted = sets_of_instructions()
-        .into_iter()
-        .map(|arch| (arch, arch.dispatch(CountLanes::<T>(PhantomData))));
-    counted.filter(|(_, count)| *count > 1)
-}
-
-/// Returns the best set of instructions whose vectors have so many lanes at most, and the lanes.
-fn arch_of_at_most<T: Lane>(lanes: usize) -> Option<(Arch, usize)> {
-    sets_with_lanes::<T>().find(|(_, count)| *count <= lanes)
+/// Returns whether a line takes long by itself: sums for a large prime factor are computed for as
+/// many others at once as there are of the other factors, which do not fill so many lanes here.
+pub(crate) fn is_slow_alone(points: usize, lanes: usize) -> bool {
+    let prime = largest_prime_factor(points);
+    prime > 31 && points / prime < lanes
 }
 
 /// A planned transform, in both directions.
@@ -190,7 +178,7 @@ pub(crate) struct LaneFft<T> {
     steps: Vec<Step<T>>,
     /// In place of steps, for a large prime factor.
     chirp: Option<Chirp<T>>,
-    arch: Arch,
+    arch: Instructions,
 }
 
 /// Asks for some numbers, which need not be valid, for a core's second cache.
@@ -224,7 +212,12 @@ impl<T: Lane> LaneFft<T> {
     /// Plans lines of `points`. `None` where they have no such transform: the number is zero or
     /// large, or has a prime factor for which others are faster, or the processor has no vectors.
     pub(crate) fn new(points: usize) -> Option<Self> {
-        let plan = Self::with(Arch::new(), points)?;
+        Self::suited(Instructions::Widest(Arch::new()), points)
+    }
+
+    /// Like [`Self::new`], with these instructions.
+    fn suited(arch: Instructions, points: usize) -> Option<Self> {
+        let plan = Self::with(arch, points)?;
         let prime = largest_prime_factor(points);
         (prime <= most_summed(plan.lanes) || plan.chirp.is_some()).then_some(plan)
     }
@@ -232,20 +225,18 @@ impl<T: Lane> LaneFft<T> {
     /// Plans lines of at least two points, which may also have all prime factors up to 127, with
     /// the vectors that so many lines fill the fewest times. `None` for a single line.
     pub(crate) fn with_more_primes(points: usize, lines: usize) -> Option<Self> {
-        let sets = sets_with_lanes::<T>().filter(|_| lines > 1);
-        // Of vectors that are filled equally often, narrow ones have fewer empty lanes.
-        let (arch, _) = sets.min_by_key(|&(_, lanes)| (lines.div_ceil(lanes), lanes))?;
-        Self::with(arch, points).filter(|_| points > 1)
+        let arch = instructions_for::<T>(lines).next()?;
+        Self::with(arch, points).filter(|_| points > 1 && lines > 1)
     }
 
     /// Likewise, with the best vectors of which so many lines fill all lanes.
     fn filled_by(lines: usize, points: usize) -> Option<Self> {
         let (arch, _) = arch_of_at_most::<T>(lines)?;
-        Self::with(arch, points)
+        Self::with(Instructions::Widest(arch), points)
     }
 
-    fn with(arch: Arch, points: usize) -> Option<Self> {
-        let lanes = arch.dispatch(CountLanes::<T>(PhantomData));
+    fn with(arch: Instructions, points: usize) -> Option<Self> {
+        let lanes = arch.lanes::<T>();
         let mut plan = Self { points, lanes, steps: Vec::new(), chirp: None, arch };
         let has_lanes = (2..=MOST_LANES).contains(&lanes);
         if !has_lanes || points == 0 || plan.work_len() > WORK_BYTES / size_of::<T>() {
@@ -284,6 +275,11 @@ impl<T: Lane> LaneFft<T> {
     /// Returns the number of lines that are transformed at once.
     pub(crate) fn lanes(&self) -> usize {
         self.lanes
+    }
+
+    /// Returns how many could be in nearly the same time: with vectors of the whole width.
+    pub(crate) fn lanes_in_time(&self) -> usize {
+        self.lanes * if self.arch.is_halved() { 2 } else { 1 }
     }
 
     /// Returns the bytes of the tables.
@@ -395,7 +391,7 @@ struct Pass<'a, T> {
 
 impl<T: Lane> Pass<'_, T> {
     /// Runs the step, which has this radix. `ends`: whether it is the first and the last one.
-    fn run<const R: usize>(self, arch: Arch, ends: (bool, bool)) {
+    fn run<const R: usize>(self, arch: Instructions, ends: (bool, bool)) {
         match ends {
             (false, false) => arch.dispatch(PassOf::<T, R, false, false>(self)),
             (true, false) => arch.dispatch(PassOf::<T, R, true, false>(self)),

@@ -6,19 +6,19 @@
 //! the whole transform, all are known: those of the complex lines as they are or mirrored. The real
 //! line is transformed in the same way. The inverse transform goes the same way back.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rustfft::FftDirection;
 
 use super::strided_lines::StridedLines;
 use super::sums::{Room, unit, units};
 use super::vectors::{Complexes, Lane, read, splats, write};
-use super::{LaneFft, Side, largest_prime_factor};
+use super::{Instructions, LaneFft, Side, largest_prime_factor};
 
 /// A planned transform between real lines and half spectra, in both directions.
 pub(super) struct OddLines<T> {
     points: usize,
     lanes: usize,
-    arch: Arch,
+    arch: Instructions,
     levels: Vec<Level<T>>,
 }
 
@@ -37,7 +37,7 @@ struct Level<T> {
 }
 
 impl<T: Lane> Level<T> {
-    fn with(arch: Arch, points: usize, apart: usize) -> Option<Self> {
+    fn with(arch: Instructions, points: usize, apart: usize) -> Option<Self> {
         let rows = largest_prime_factor(points);
         let columns = points / rows;
         let fft = if columns > 1 { Some(LaneFft::with(arch, columns)?) } else { None };
@@ -50,7 +50,7 @@ impl<T: Lane> Level<T> {
 
 impl<T: Lane> OddLines<T> {
     /// Plans lines of so many points, if they have such a transform.
-    pub(super) fn with(arch: Arch, lanes: usize, points: usize) -> Option<Self> {
+    pub(super) fn with(arch: Instructions, lanes: usize, points: usize) -> Option<Self> {
         let (mut rest, mut levels) = (points, Vec::new());
         while rest > 1 {
             let level = Level::with(arch, rest, points / rest)?;

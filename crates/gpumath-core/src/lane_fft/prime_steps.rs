@@ -1,14 +1,14 @@
 //! Steps of primes above 13: `sums` of products.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
-use super::Pass;
 use super::sums::sums;
 use super::vectors::{Complexes, Lane};
+use super::{Instructions, Pass};
 
 impl<T: Lane> Pass<'_, T> {
     /// Runs the step. `ends`: whether it is the first and the last one.
-    pub(super) fn run_sums(self, arch: Arch, ends: (bool, bool)) {
+    pub(super) fn run_sums(self, arch: Instructions, ends: (bool, bool)) {
         match ends {
             (false, false) => arch.dispatch(Sums::<T, false, false>(self)),
             (true, false) => arch.dispatch(Sums::<T, true, false>(self)),

@@ -7,21 +7,25 @@ use rustfft::num_complex::Complex;
 
 use super::direct_sums::LEAST_PRIME;
 use super::half_spectra::EvenLines;
+use super::instructions::is_widest;
 use super::line_moves::{MOST_LANES, MoveLines};
 use super::odd_lines::OddLines;
 use super::strided_lines::{LaneLines, StridedLines};
-use super::sums::MOST_SUMMED;
-use super::{CountLanes, Lane, WORK_BYTES, largest_prime_factor, most_summed};
+use super::sums::{MOST_REAL_SUMMED, MOST_SUMMED};
+use super::{Instructions, Lane, WORK_BYTES, is_slow_alone, largest_prime_factor, most_summed};
 
 /// Largest prime factor of an odd number of real points for which sums of products are worth while
-/// in four lanes and more. A real line needs half as many products as a complex one.
-const MOST_REAL_SUMMED: usize = 107;
+/// in four lanes and more. A real line needs half as many products as a complex one. Processors
+/// with 64-byte vectors add more in a given time: they compute up to [`MOST_REAL_SUMMED`] in eight
+/// lanes and more, but for primes next to numbers of small factors, which are fast by themselves.
+const MOST_IN_FOUR: usize = 107;
+const SMALL_FACTOR: usize = 7;
 
 /// A planned transform, in both directions.
 struct RealFft<T> {
     points: usize,
     lanes: usize,
-    arch: Arch,
+    arch: Instructions,
     parity: Parity<T>,
 }
 
@@ -31,15 +35,21 @@ enum Parity<T> {
 }
 
 impl<T: Lane> RealFft<T> {
-    fn with(arch: Arch, points: usize) -> Option<Self> {
-        let lanes = arch.dispatch(CountLanes::<T>(std::marker::PhantomData));
+    fn with(arch: Instructions, points: usize) -> Option<Self> {
+        let lanes = arch.lanes::<T>();
         // The factors of a long line may take long to find.
         if points < 2 || points.saturating_mul(4 * lanes) > WORK_BYTES / size_of::<T>() {
             return None;
         }
         let prime = largest_prime_factor(points);
         let is_even = points.is_multiple_of(2);
-        let most = if is_even || lanes < 4 { most_summed(lanes) } else { MOST_REAL_SUMMED };
+        let is_wide = lanes >= 8 && is_widest::<T>(Arch::new());
+        let most = match lanes {
+            _ if is_even => most_summed(lanes),
+            ..4 => most_summed(lanes),
+            _ if is_wide && largest_prime_factor(prime - 1) > SMALL_FACTOR => MOST_REAL_SUMMED,
+            _ => MOST_IN_FOUR,
+        };
         if prime > most && !(is_even && prime > MOST_SUMMED) {
             return None;
         }
@@ -90,6 +100,38 @@ impl<T: Lane> RealFft<T> {
     }
 }
 
+/// Returns whether so many lines take less time in the lanes than one by one, though some lanes may
+/// be empty.
+fn suits<T: Lane>(arch: Instructions, points: usize, count: usize) -> bool {
+    let (lanes, is_halved) = (arch.lanes::<T>(), arch.is_halved());
+    let (is_odd, is_single) = (!points.is_multiple_of(2), size_of::<T>() == 4);
+    let is_slow_alone = if is_odd {
+        is_slow_alone(points, 8)
+    } else {
+        is_slow_alone(points / 2, 32 / size_of::<T>())
+    };
+    let prime = largest_prime_factor(points);
+    let gains = is_odd || is_slow_alone || (is_single && !is_halved && prime >= LEAST_PRIME);
+    // Lines with two large prime factors are fast by themselves.
+    let has_two = largest_prime_factor(points / prime) >= LEAST_PRIME;
+    if !gains || has_two || (is_halved && prime > 61) {
+        return count >= lanes && arch.are_widest::<T>();
+    }
+    // What part of its time by itself a line takes where all lanes have one, as measured with
+    // 32-byte vectors. Those of 64 bytes take three quarters of that.
+    let wide = if lanes * size_of::<T>() == 64 { 0.75 } else { 1.0 };
+    let share = match prime {
+        ..=61 if is_slow_alone && is_single => 0.55,
+        ..=61 if is_slow_alone => 0.5,
+        _ if is_halved => 0.8,
+        62.. if is_slow_alone && (prime <= MOST_IN_FOUR || lanes >= 16) => 0.7,
+        62.. if is_odd => 0.8,
+        LEAST_PRIME.. if is_odd => 0.55,
+        _ => 0.7,
+    };
+    (count.div_ceil(lanes) * lanes) as f64 * share * wide <= count as f64
+}
+
 /// Transforms of real lines to half spectra.
 pub(crate) struct RealToHalf<T>(RealFft<T>);
 
@@ -103,8 +145,8 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
 
     const IS_APART: bool = true;
 
-    fn new(points: usize) -> Option<Self> {
-        RealFft::with(Arch::new(), points).map(Self)
+    fn with(arch: Instructions, points: usize) -> Option<Self> {
+        RealFft::with(arch, points).map(Self)
     }
 
     fn points(&self) -> usize {
@@ -113,6 +155,10 @@ impl<T: Lane> LaneLines for RealToHalf<T> {
 
     fn lanes(&self) -> usize {
         self.0.lanes
+    }
+
+    fn suits(arch: Instructions, points: usize, count: usize) -> bool {
+        suits::<T>(arch, points, count)
     }
 
     fn table_bytes(&self) -> usize {
@@ -168,8 +214,8 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
 
     const IS_APART: bool = true;
 
-    fn new(points: usize) -> Option<Self> {
-        RealFft::with(Arch::new(), points).map(Self)
+    fn with(arch: Instructions, points: usize) -> Option<Self> {
+        RealFft::with(arch, points).map(Self)
     }
 
     fn points(&self) -> usize {
@@ -178,6 +224,10 @@ impl<T: Lane> LaneLines for HalfToReal<T> {
 
     fn lanes(&self) -> usize {
         self.0.lanes
+    }
+
+    fn suits(arch: Instructions, points: usize, count: usize) -> bool {
+        suits::<T>(arch, points, count)
     }
 
     fn table_bytes(&self) -> usize {

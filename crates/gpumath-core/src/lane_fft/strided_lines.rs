@@ -5,8 +5,12 @@ use pulp::Simd;
 use rustfft::num_complex::Complex;
 
 use super::line_moves::MoveLines;
+use super::sums::MOST_SUMMED;
 use super::vectors::lanes_of;
-use super::{Lane, LaneFft, Rows, Side, fetch_later};
+use super::{
+    Instructions, Lane, LaneFft, Rows, Side, WORK_BYTES, fetch_later, instructions_for,
+    is_slow_alone, largest_prime_factor,
+};
 use crate::memory::Pod;
 
 /// Some lines: the first point of all, and the distances between points, between lines, and from a
@@ -72,10 +76,28 @@ pub(crate) trait LaneLines: Sized + Send + Sync {
     /// Whether results never take the place of what is read. Lines can be transformed twice then.
     const IS_APART: bool;
 
-    /// Plans lines of so many points, of the real ones where elements are real on one side. `None`
-    /// where they have no such transform: the number has a large prime factor, or is zero or large,
-    /// or the processor has no vectors.
-    fn new(points: usize) -> Option<Self>;
+    /// Plans lines of so many points, of the real ones where elements are real on one side, with
+    /// these instructions. `None` where they have no such transform: the number has a large prime
+    /// factor, or is zero or large, or the instructions have no vectors.
+    fn with(arch: Instructions, points: usize) -> Option<Self>;
+
+    /// Plans a number of such lines, with the vectors that suit them best. `None` also where they
+    /// are too few.
+    fn for_lines(points: usize, lines: usize) -> Option<Self> {
+        let room = WORK_BYTES / size_of::<Self::Real>();
+        let mut suited = instructions_for::<Self::Real>(lines).filter(|&arch| {
+            let lanes = arch.lanes::<Self::Real>();
+            // The factors of a long line may take long to find.
+            lines > 1
+                && points.saturating_mul(4 * lanes) <= room
+                && Self::suits(arch, points, lines)
+        });
+        suited.find_map(|arch| Self::with(arch, points))
+    }
+
+    /// Returns whether so many lines take less time in the lanes than one by one, though some lanes
+    /// may be empty.
+    fn suits(arch: Instructions, points: usize, count: usize) -> bool;
 
     /// Returns the number of points that are read, which are about half as many as those of a real
     /// line where half spectra are.
@@ -144,8 +166,18 @@ impl<T: Lane> LaneLines for LaneFft<T> {
 
     const IS_APART: bool = false;
 
-    fn new(points: usize) -> Option<Self> {
-        Self::new(points)
+    fn with(arch: Instructions, points: usize) -> Option<Self> {
+        Self::suited(arch, points)
+    }
+
+    fn suits(arch: Instructions, points: usize, count: usize) -> bool {
+        let lanes = arch.lanes::<T>();
+        let is_slow_alone = is_slow_alone(points, 32 / size_of::<T>());
+        if is_slow_alone && largest_prime_factor(points) <= MOST_SUMMED {
+            2 * count > lanes
+        } else {
+            count >= lanes && arch.are_widest::<T>()
+        }
     }
 
     fn points(&self) -> usize {

@@ -12,9 +12,10 @@ use rustfft::FftDirection;
 
 use super::vectors::{Complexes, Lane, splats};
 
-/// Most points that are transformed in this way, and half of them.
+/// Most complex points that are transformed in this way, most real ones, and half of the latter.
 pub(super) const MOST_SUMMED: usize = 127;
-const MOST_HALF: usize = MOST_SUMMED / 2;
+pub(super) const MOST_REAL_SUMMED: usize = 313;
+const MOST_HALF: usize = MOST_REAL_SUMMED / 2;
 
 /// Room for what is computed of each two points that mirror each other.
 pub(super) struct Room<V>(MaybeUninit<[V; MOST_HALF]>);

@@ -4,6 +4,7 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::FftPlanner;
 
 use super::contiguous_lines::ContiguousFft;
+use super::instructions::{all_instructions, sets_of_instructions};
 use super::*;
 
 /// Numbers without a pattern between -1 and 1.
@@ -18,7 +19,12 @@ pub(super) fn noise(count: usize, seed: usize) -> Vec<f64> {
 }
 
 /// Transforms strided lines, or lines in the work memory, and compares them with sums.
-fn check<T: Lane + Into<f64>>(arch: Arch, points: usize, is_inverse: bool, is_strided: bool) {
+fn check<T: Lane + Into<f64>>(
+    arch: Instructions,
+    points: usize,
+    is_inverse: bool,
+    is_strided: bool,
+) {
     let Some(fft) = LaneFft::<T>::with(arch, points) else { return };
     let lanes = fft.lanes();
     let pitch = if is_strided { lanes + 3 } else { lanes };
@@ -68,7 +74,7 @@ fn check<T: Lane + Into<f64>>(arch: Arch, points: usize, is_inverse: bool, is_st
 
 #[test]
 fn all_lengths_have_the_values_of_their_sums() {
-    for arch in sets_of_instructions() {
+    for arch in all_instructions() {
         let fast = [16, 18, 20, 21, 25, 27, 32, 35, 48, 49, 64, 100, 128, 210, 343, 512, 1000];
         let of_one_step = [1, 2, 3, 4, 5, 7, 8, 11, 13, 43, 71, 127];
         let of_few_steps = [6, 9, 10, 14, 15];
@@ -88,7 +94,7 @@ fn all_lengths_have_the_values_of_their_sums() {
 }
 
 /// Transforms lines in rows, and compares them with sums.
-fn check_rows<T: Lane + Into<f64>>(arch: Arch, points: usize, in_row: usize) {
+fn check_rows<T: Lane + Into<f64>>(arch: Instructions, points: usize, in_row: usize) {
     let Some(fft) = LaneFft::<T>::with(arch, points) else { return };
     let (lanes, across) = (fft.lanes(), points * in_row + 5);
     let Some(len) = fft.rows_work_len(in_row) else { panic!("{points} points are few") };
@@ -126,7 +132,7 @@ fn check_rows<T: Lane + Into<f64>>(arch: Arch, points: usize, in_row: usize) {
 
 #[test]
 fn lines_in_rows_have_the_values_of_their_sums() {
-    for arch in sets_of_instructions() {
+    for arch in all_instructions() {
         for (points, lines) in
             [(4, 1), (16, 1), (21, 1), (50, 1), (128, 1), (2, 2), (16, 3), (49, 2), (128, 5)]
         {
@@ -210,7 +216,7 @@ fn contiguous_lines_have_the_values_of_their_sums() {
                 count += usize::from(check_contiguous::<f64>(arch, points, direction));
             }
         }
-        let has_vectors = arch.dispatch(CountLanes::<f64>(PhantomData)) > 1;
+        let has_vectors = Instructions::Widest(arch).lanes::<f64>() > 1;
         assert!(count >= 80 || !has_vectors, "{count} lengths, {arch:?}");
     }
 }
@@ -265,7 +271,7 @@ fn check_in_lanes<T: Lane + FftNum + Into<f64>>(points: usize) -> bool {
 
 #[test]
 fn real_lines_have_the_values_of_their_sums() {
-    let has_wide_vectors = Arch::new().dispatch(CountLanes::<f64>(PhantomData)) == 8;
+    let has_wide_vectors = Instructions::Widest(Arch::new()).lanes::<f64>() == 8;
     let mut count = 0;
     for points in [64, 128, 144, 160, 192, 240, 336, 400, 1000, 1024, 2000, 4096] {
         count +=

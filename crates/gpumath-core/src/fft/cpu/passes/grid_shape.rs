@@ -86,7 +86,8 @@ impl GridShape {
         // In place of a convolution, fewer rows will do, but each thread should have one.
         let least = if is_convolution { (2 * threads.get() - 1).min(REAL_ROWS) } else { REAL_ROWS };
         let least = least.max(3);
-        let rows = largest_rows(points, least, |rows| RealToHalf::<T>::new(rows).is_some());
+        let fits = |rows| RealToHalf::<T>::for_lines(rows, points / rows).is_some();
+        let rows = largest_rows(points, least, fits);
         let takes_any = !is_halved_otherwise || is_too_long && !is_convolution;
         let rows =
             if takes_any { rows.or_else(|| largest_rows(points, 3, |_| true)) } else { rows };

@@ -16,7 +16,8 @@ use crate::parallel::{SyncPtr, parallel_for};
 const TILE_BYTES: usize = 1 << 17;
 const MOST_LINES: usize = 32;
 
-/// Points of the longest lines for which copies to the lanes and back are worth while.
+/// Points of the longest lines for which copies to the lanes and back are worth while, where slices
+/// take less time one by one.
 const MOST_COPIED: usize = 512;
 
 /// All lines along one axis, with the transform of several.
@@ -30,7 +31,7 @@ pub(super) struct LanePass<K> {
 impl<K: LaneLines> LanePass<K> {
     /// Returns `None` where such lines are transformed one by one.
     pub(super) fn new(points: usize, lines: &LineTiles, threads: NonZeroUsize) -> Option<Self> {
-        let fft = K::new(points).filter(|fft| fft.lanes() <= lines.count())?;
+        let fft = K::for_lines(points, lines.count())?;
         if let Some((mut rows, in_rows)) = lines.rows() {
             rows.cut_into_tiles(fft.lanes());
             let is_filled =
@@ -47,7 +48,8 @@ impl<K: LaneLines> LanePass<K> {
         let mut lines = lines.clone();
         lines.cut_into_tiles(fft.lanes());
         let is_read_in_place = lines.across.from == 1 && lines.width() == fft.lanes();
-        if !is_read_in_place && !lines.are_slices() && points > MOST_COPIED {
+        // Where even slices gain by the lanes, lines that are copied in any case gain more.
+        if !is_read_in_place && points > MOST_COPIED && !fft.suits_rows() {
             return None;
         }
         let fair = lines.count() / (4 * threads.get());
