@@ -14,7 +14,7 @@ use rustfft::{Direction, Fft, FftDirection, FftNum, Length};
 
 use super::butterflies::{MOST_POINTS, Roots, butterfly};
 use super::has_slow_factors;
-use super::instructions::{is_widest, sets_of_instructions};
+use super::instructions::{has_64_byte_vectors, sets_of_instructions};
 use super::pairs::{PairSimd, Pairs, splat_pair, transpose};
 use super::table::{LINE_BYTES, Table, vector_of_factors};
 use super::vectors::{CountLanes, Lane};
@@ -41,7 +41,7 @@ pub(super) fn plan_contiguous<T: Lane + FftNum>(
         return None;
     }
     let mut plans = sets_of_instructions().into_iter().filter_map(|arch| {
-        let is_wide = is_widest::<T>(arch);
+        let is_wide = has_64_byte_vectors::<T>(arch);
         let is_faster = is_wide || has_slow_factors(points);
         is_faster.then(|| ContiguousFft::with(arch, points, direction)).flatten()
     });

@@ -7,9 +7,6 @@ use pulp::{Arch, WithSimd};
 
 use super::vectors::{CountLanes, Lane};
 
-/// Bytes of the widest vectors that processors have.
-const WIDEST_BYTES: usize = 64;
-
 /// A set of instructions, with vectors of one width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Instructions {
@@ -36,7 +33,7 @@ impl Instructions {
         !matches!(self, Self::Widest(_))
     }
 
-    /// Returns whether no others have wider vectors.
+    /// Returns whether none of the processor have wider vectors.
     pub(super) fn are_widest<T: Lane>(self) -> bool {
         self.lanes::<T>() == Self::Widest(Arch::new()).lanes::<T>()
     }
@@ -65,9 +62,9 @@ impl<Op: WithSimd> pulp::NullaryFnOnce for InHalves<Op> {
     }
 }
 
-/// Returns whether vectors of these instructions are the widest ones.
-pub(super) fn is_widest<T: Lane>(arch: Arch) -> bool {
-    arch.dispatch(CountLanes::<T>(PhantomData)) * size_of::<T>() == WIDEST_BYTES
+/// Returns whether vectors of these instructions are the widest ones that processors have.
+pub(super) fn has_64_byte_vectors<T: Lane>(arch: Arch) -> bool {
+    arch.dispatch(CountLanes::<T>(PhantomData)) * size_of::<T>() == 64
 }
 
 /// Returns the processor's sets of instructions with their widest vectors, the best one first.

@@ -7,7 +7,7 @@ use rustfft::num_complex::Complex;
 
 use super::direct_sums::LEAST_PRIME;
 use super::half_spectra::EvenLines;
-use super::instructions::is_widest;
+use super::instructions::has_64_byte_vectors;
 use super::line_moves::{MOST_LANES, MoveLines};
 use super::odd_lines::OddLines;
 use super::strided_lines::{LaneLines, StridedLines};
@@ -17,8 +17,10 @@ use super::{Instructions, Lane, WORK_BYTES, is_slow_alone, largest_prime_factor,
 /// Largest prime factor of an odd number of real points for which sums of products are worth while
 /// in four lanes and more. A real line needs half as many products as a complex one. Processors
 /// with 64-byte vectors add more in a given time: they compute up to [`MOST_REAL_SUMMED`] in eight
-/// lanes and more, but for primes next to numbers of small factors, which are fast by themselves.
+/// lanes and more.
 const MOST_IN_FOUR: usize = 107;
+
+/// A prime that is one more than a product of factors up to this one is fast by itself.
 const SMALL_FACTOR: usize = 7;
 
 /// A planned transform, in both directions.
@@ -43,10 +45,9 @@ impl<T: Lane> RealFft<T> {
         }
         let prime = largest_prime_factor(points);
         let is_even = points.is_multiple_of(2);
-        let is_wide = lanes >= 8 && is_widest::<T>(Arch::new());
+        let is_wide = lanes >= 8 && has_64_byte_vectors::<T>(Arch::new());
         let most = match lanes {
-            _ if is_even => most_summed(lanes),
-            ..4 => most_summed(lanes),
+            _ if is_even || lanes < 4 => most_summed(lanes),
             _ if is_wide && largest_prime_factor(prime - 1) > SMALL_FACTOR => MOST_REAL_SUMMED,
             _ => MOST_IN_FOUR,
         };
@@ -111,6 +112,7 @@ fn suits<T: Lane>(arch: Instructions, points: usize, count: usize) -> bool {
         is_slow_alone(points / 2, 32 / size_of::<T>())
     };
     let prime = largest_prime_factor(points);
+    // Whether lines gain by lanes of which some are empty.
     let gains = is_odd || is_slow_alone || (is_single && !is_halved && prime >= LEAST_PRIME);
     // Lines with two large prime factors are fast by themselves.
     let has_two = largest_prime_factor(points / prime) >= LEAST_PRIME;

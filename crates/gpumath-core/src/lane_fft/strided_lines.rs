@@ -89,7 +89,7 @@ pub(crate) trait LaneLines: Sized + Send + Sync {
             let lanes = arch.lanes::<Self::Real>();
             // The factors of a long line may take long to find.
             lines > 1
-                && points.saturating_mul(4 * lanes) <= room
+                && (1..=room / (4 * lanes)).contains(&points)
                 && Self::suits(arch, points, lines)
         });
         suited.find_map(|arch| Self::with(arch, points))
