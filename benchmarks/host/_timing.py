@@ -26,9 +26,8 @@ def medians(
     disturb less. With ``gpu_alone`` a GPU never waits for the host.
     """
     times: dict[str, list[float]] = {name: [] for name in calls}
-    measure = _gpu_seconds if on_gpu else _cpu_seconds if cpu_time else _seconds
-    if gpu_alone:
-        measure = _gpu_seconds_alone
+    of_gpu = _gpu_seconds_alone if gpu_alone else _gpu_seconds
+    measure = of_gpu if on_gpu else _cpu_seconds if cpu_time else _seconds
     for call in calls.values():
         measure(call, 1)
     repeats = {name: _repeats(measure, call) for name, call in calls.items()}

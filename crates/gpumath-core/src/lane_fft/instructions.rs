@@ -33,7 +33,7 @@ impl Instructions {
         !matches!(self, Self::Widest(_))
     }
 
-    /// Returns whether none of the processor have wider vectors.
+    /// Returns whether the processor has no instructions with wider vectors.
     pub(super) fn are_widest<T: Lane>(self) -> bool {
         self.lanes::<T>() == Self::Widest(Arch::new()).lanes::<T>()
     }

@@ -277,7 +277,7 @@ impl<T: Lane> LaneFft<T> {
         self.lanes
     }
 
-    /// Returns how many could be in nearly the same time: with vectors of the whole width.
+    /// Returns how many lines vectors of the whole width would transform in about the same time.
     pub(crate) fn lanes_in_time(&self) -> usize {
         self.lanes * if self.arch.is_halved() { 2 } else { 1 }
     }

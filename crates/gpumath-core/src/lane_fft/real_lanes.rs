@@ -20,7 +20,7 @@ use super::{Instructions, Lane, WORK_BYTES, is_slow_alone, largest_prime_factor,
 /// lanes and more.
 const MOST_IN_FOUR: usize = 107;
 
-/// A prime that is one more than a product of factors up to this one is fast by itself.
+/// A line of P points, P a prime, is fast by itself if P - 1 has no larger prime factor than this.
 const SMALL_FACTOR: usize = 7;
 
 /// A planned transform, in both directions.
