@@ -24,7 +24,7 @@
 
 use smallvec::SmallVec;
 
-use self::copies::{are_copies_faster_apart, is_copy_slower};
+use self::copies::{TensorLoad, are_copies_faster_apart, is_copy_slower};
 use super::super::block_scaling::bytes_of;
 use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
@@ -175,7 +175,7 @@ struct Choice {
     candidates: [Option<Candidate>; MATRICES],
     /// Each matrix, and whether it is a copy.
     matrices: [Option<(Columns, bool)>; MATRICES],
-    /// Bytes of all copies.
+    /// Bytes of the copies that are needed.
     size: i64,
 }
 
@@ -314,6 +314,7 @@ impl Choice {
     ) -> Self {
         let candidates = candidates(problem, geometry, demands, is_transposed);
         let unit = unit_of(problem);
+        let load = TensorLoad::of(problem, geometry, is_transposed);
         let mut size = 0_i64;
         let matrices = candidates.map(|candidate| {
             let candidate = candidate?;
@@ -337,8 +338,9 @@ impl Choice {
             };
             let is_free =
                 order.is_none() || any_order && matches!(candidate.matrix, Matrix::A | Matrix::B);
+            let is_slow = candidate.is_slow(geometry, load);
             let found = match order {
-                _ if candidate.is_slow(problem, geometry) => None,
+                _ if is_slow => None,
                 Some(by_rows) if !is_free => candidate.columns(by_rows, unit),
                 _ => {
                     // A vector is one column: kernels load more of it at once than of columns of
@@ -349,11 +351,18 @@ impl Choice {
             };
             Some(found.map_or_else(
                 || {
-                    size = size.saturating_add(candidate.size);
+                    // Copies that are made to save time do not speak against an orientation.
+                    if !is_slow {
+                        size = size.saturating_add(candidate.size);
+                    }
                     let by_rows = order
                         .filter(|_| !is_free)
-                        .or_else(|| candidate.is_fast_by_rows(problem, geometry))
+                        .or_else(|| candidate.is_fast_by_rows(problem, geometry, load))
                         .unwrap_or(is_transposed);
+                    let unit = match (candidate.matrix, load) {
+                        (Matrix::A | Matrix::B, Some(load)) => load.elements,
+                        _ => unit,
+                    };
                     (candidate.packed(by_rows, unit), true)
                 },
                 |columns| (columns, false),

@@ -310,14 +310,21 @@ fn factors_are_copied_where_only_the_other_order_is_aligned() {
     let both = (vec![Matrix::A, Matrix::B], [false, true]);
     let none = (vec![], [true, false]);
     assert_eq!(of(half, extents, 0), both);
-    assert_eq!(of(half, extents, 1), none);
+    // So do rows of 736, but the last piece of a sum is no whole one.
+    assert_eq!(of(half, extents, 1), both);
+    assert_eq!(of(half, [4095, 4096, 735], 0), both);
+    // Sums of 736 begin at such multiples if there is no gap.
+    assert_eq!(of(half, [4096, 4096, 736], 0), none);
+    assert_eq!(of(half, [4096, 4096, 736], 1), (vec![Matrix::A, Matrix::B], [true, true]));
     assert_eq!(of(DType::Float32, extents, 0), none);
     assert_eq!(of(half, [640, 640, 639], 0), none);
-    for odd in [[4095, 4096, 735], [4096, 4095, 735]] {
-        assert_eq!(of(half, odd, 0), none);
-    }
-    // An element of the large factor is used too rarely.
-    assert_eq!(of(half, [8192, 64, 4095], 0), (vec![Matrix::B], [true, true]));
+    // Rows of the result begin anywhere.
+    assert_eq!(of(half, [4096, 4095, 735], 0), none);
+    // Pairs of halves in a sum are not much slower than whole pieces in lines that are none.
+    assert_eq!(of(half, [601, 600, 1000 + 2], 0), none);
+    assert_eq!(of(half, [600, 600, 1000 + 2], 0), both);
+    // An element of the large factor is used too rarely, and the other copy alone saves nothing.
+    assert_eq!(of(half, [8192, 64, 4095], 0), none);
     let tf32 = MatmulRequest {
         types: ChosenTypes { compute: Some(ComputeType::F32FastTf32), ..ChosenTypes::default() },
         ..MatmulRequest::default()
@@ -332,13 +339,16 @@ fn factors_are_copied_where_only_the_other_order_is_aligned() {
     let limited = MatmulRequest { search, ..tf32 };
     assert!(copied(&route(&limited, &views)).is_empty());
     // What is copied anyway has the same order, in small products too.
-    let steps = |depth: i64| {
-        let views = [view(half, &[64, depth], &[4 * depth, 2]), view(half, &[depth, 64], &[64, 1])];
-        let route = route(&request, &views);
-        (copied(&route), route.columns(Matrix::A).map(|columns| columns.are_rows))
+    let steps = |rows: i64, depth: i64| {
+        let left = view(half, &[rows, depth], &[4 * depth, 2]);
+        let route = route(&request, &[left, view(half, &[depth, 64], &[64, 1])]);
+        let columns = route.columns(Matrix::A).unwrap();
+        (copied(&route), columns.are_rows, columns.step)
     };
-    assert_eq!(steps(572), (vec![Matrix::A], Some(false)));
-    assert_eq!(steps(576), (vec![Matrix::A], Some(true)));
+    assert_eq!(steps(64, 572), (vec![Matrix::A], false, 64));
+    assert_eq!(steps(64, 576), (vec![Matrix::A], true, 576));
+    // Lines of the copy begin at multiples of 16 bytes.
+    assert_eq!(steps(61, 572), (vec![Matrix::A], false, 64));
 }
 
 /// Which elements of the factors a number of the result is the sum of products of, by their
