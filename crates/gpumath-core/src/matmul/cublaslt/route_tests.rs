@@ -323,6 +323,9 @@ fn factors_are_copied_where_only_the_other_order_is_aligned() {
     // Pairs of halves in a sum are not much slower than whole pieces in lines that are none.
     assert_eq!(of(half, [601, 600, 1000 + 2], 0), none);
     assert_eq!(of(half, [600, 600, 1000 + 2], 0), both);
+    // Copies to lines that are none gain less.
+    assert_eq!(of(half, [8191, 256, 735], 0), none);
+    assert_eq!(of(half, [8192, 256, 735], 0), both);
     // An element of the large factor is used too rarely, and the other copy alone saves nothing.
     assert_eq!(of(half, [8192, 64, 4095], 0), none);
     let tf32 = MatmulRequest {
