@@ -71,6 +71,22 @@ def test_copied_layouts(
     check_product(gpu_space.numpy(by_cublaslt.run(*pair)), *values)
 
 
+@pytest.mark.parametrize("orders", ["CC", "CF", "FC", "FF"])
+@pytest.mark.parametrize("depth", [735, 736])
+def test_copies_for_tensor_cores(gpu_space: Space, depth: int, orders: str) -> None:
+    """Lines of 735 or 1001 halves begin at no multiples of 16 bytes, those of 736 and 1000 do."""
+    a, b = matrix((1001, depth), "float16", orders[0]), matrix((depth, 1000), "float16", orders[1])
+    left, right = (
+        gpu_space.array(each) if order == "C" else gpu_space.array(each.T).T
+        for each, order in zip((a, b), orders, strict=True)
+    )
+    copies = 1 + (orders[1] == "F") if depth == 735 else int(orders[0] == "F")
+    assert core.MatmulPlan(left, right).copies == copies
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    error = np.abs(gpu_space.numpy(linalg.matmul(left, right)) - a @ b)
+    assert (error <= 0.002 * (np.abs(a) @ np.abs(b))).all(), error.max()
+
+
 def test_a_copied_out(gpu_space: Space) -> None:
     a, b = matrix((6, 4), "float32"), matrix((4, 5), "float32")
     out = gpu_space.array(nan_like((6, 10), "float32"))

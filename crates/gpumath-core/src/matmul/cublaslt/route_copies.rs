@@ -11,9 +11,9 @@ const LARGE_BY_ROWS: i64 = 1 << 25;
 /// Bytes that kernels with tensor cores load at once, if lines begin at multiples of them.
 const LOAD: i64 = 16;
 
-/// A copy of a factor to such lines saves more time than it takes if so many numbers are multiplied,
-/// and each element of the factor so often: more often if the lines of the copy end within a piece,
-/// because less is gained then.
+/// A copy of a factor to such lines saves more time than it takes if there are so many products of
+/// numbers, and each element of the factor is in so many of them: in more if the lines of the copy
+/// end within a piece, because less is gained then.
 const LARGE_WORK: i64 = 1 << 28;
 const MANY_USES: i64 = 256;
 const MANY_USES_FOR_PARTS: i64 = 384;
@@ -61,13 +61,17 @@ fn are_narrow_faster_apart(dtype: DType, geometry: &Geometry) -> bool {
 /// megabyte, and these kernels take about 20 ns longer for a million products of numbers, about
 /// 33 ns longer for each product of a sum, and 0.6 µs less for a million numbers of the result.
 pub(super) fn is_copy_slower(geometry: &Geometry, bytes: i64) -> bool {
-    let Geometry { rows, columns, depth, .. } = *geometry;
-    let entries = geometry.batch.count() as i64;
-    let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
-    let sum = depth.saturating_mul(1_650_000);
-    let results = rows.saturating_mul(columns).saturating_mul(entries);
+    let results = results_of(geometry);
+    let work = results.saturating_mul(geometry.depth);
+    let sum = geometry.depth.saturating_mul(1_650_000);
     let copying = bytes.saturating_mul(50).saturating_add(results.saturating_mul(32));
     work.max(sum) < copying.saturating_add(250 << 20)
+}
+
+/// Numbers of the results of all entries.
+fn results_of(geometry: &Geometry) -> i64 {
+    let entries = geometry.batch.count() as i64;
+    geometry.rows.saturating_mul(geometry.columns).saturating_mul(entries)
 }
 
 /// The order of factors in which tensor cores load the largest pieces: of [`LOAD`] bytes, if lines
@@ -113,8 +117,7 @@ impl TensorLoad {
             // A batch is slower if lines of its copies end within a piece.
             return None;
         }
-        let entries = batch.count() as i64;
-        let work = rows.saturating_mul(columns).saturating_mul(depth).saturating_mul(entries);
+        let work = results_of(geometry).saturating_mul(depth);
         // Copies of float32 take twice as long.
         let wide = types.a.size() as i64 / 2;
         let (least_work, least_uses) = if is_across_sums && !are_all_whole {

@@ -460,7 +460,7 @@ fn the_library_multiplies_the_elements_that_the_product_is_of() {
         let dtypes =
             [DType::Float16, DType::Float32, DType::Float64, DType::Complex64, DType::Complex128];
         let dtype = dtypes[random(dtypes.len())];
-        let [rows, columns, depth] = [(); 3].map(|()| [1, 1, 2, 3, 8, 16][random(6)]);
+        let [rows, columns, depth] = [(); 3].map(|()| [1, 1, 2, 3, 8, 11, 16][random(7)]);
         let mut operand = |rows: i64, columns: i64| {
             let matrix: [i64; 2] =
                 [[columns, 1], [1, rows], [columns + 3, 1], [4 * columns, 2], [0, 1]][random(5)];
