@@ -128,24 +128,25 @@ impl TensorLoad {
         // Where the user limits the workspace, nothing so large is copied that need not be.
         let is_large = work >= least_work && problem.search.max_workspace.is_none();
         let load = Self { elements, is_across_sums, copies_others: true };
-        let all = |is_ready: &dyn Fn(Matrix, Order) -> bool| {
-            [Matrix::A, Matrix::B].into_iter().all(|factor| {
-                is_ready(factor, Order::of(factor, geometry.strides(factor), geometry))
-            })
-        };
+        let orders = [Matrix::A, Matrix::B]
+            .map(|factor| (factor, Order::of(factor, geometry.strides(factor), geometry)));
         let is_used_often = |factor: Matrix| {
             is_large && least_uses <= if factor == Matrix::A { columns } else { rows }
         };
-        if are_lines_whole && all(&|factor, order| load.suits(order) || is_used_often(factor)) {
+        let is_ready =
+            |&(factor, order): &(Matrix, Order)| load.suits(order) || is_used_often(factor);
+        if are_lines_whole && orders.iter().all(is_ready) {
             return Some(load);
         }
+        // What is copied anyway is loaded in larger pieces than along sums, if the other factor is
+        // not along sums.
         let is_gain = is_across_sums
             && aligned(line) > aligned(depth)
-            && all(&|_, order| !matches!(order, Order::AlongSums { .. }));
+            && orders.iter().all(|(_, order)| !matches!(order, Order::AlongSums { .. }));
         is_gain.then_some(Self { copies_others: false, ..load })
     }
 
-    /// Whether a factor is in this order, or is copied anyway.
+    /// Whether a factor is in this order and begins its lines at whole pieces, or is copied anyway.
     fn suits(self, order: Order) -> bool {
         match order {
             Order::Other => true,
