@@ -310,20 +310,21 @@ fn factors_are_copied_where_only_the_other_order_is_aligned() {
     let both = (vec![Matrix::A, Matrix::B], [false, true]);
     let none = (vec![], [true, false]);
     assert_eq!(of(half, extents, 0), both);
-    // So do rows of 736, but the last piece of a sum is no whole one.
+    // With a gap of one, rows of 735 begin at multiples of 16 bytes, but they end within 16 bytes.
     assert_eq!(of(half, extents, 1), both);
     assert_eq!(of(half, [4095, 4096, 735], 0), both);
-    // Sums of 736 begin at such multiples if there is no gap.
+    // Rows of 736 begin and end at such multiples, but with a gap of one they begin anywhere.
     assert_eq!(of(half, [4096, 4096, 736], 0), none);
     assert_eq!(of(half, [4096, 4096, 736], 1), (vec![Matrix::A, Matrix::B], [true, true]));
     assert_eq!(of(DType::Float32, extents, 0), none);
     assert_eq!(of(half, [640, 640, 639], 0), none);
     // Rows of the result begin anywhere.
     assert_eq!(of(half, [4096, 4095, 735], 0), none);
-    // Pairs of halves in a sum are not much slower than whole pieces in lines that are none.
+    // Sums of 1002 are loaded in pairs. A copy is worth its time only if its columns, of 600, end
+    // at a multiple of 16 bytes.
     assert_eq!(of(half, [601, 600, 1000 + 2], 0), none);
     assert_eq!(of(half, [600, 600, 1000 + 2], 0), both);
-    // Copies to lines that are none gain less.
+    // Columns of 8191 end within 16 bytes, so elements must be used more than 256 times.
     assert_eq!(of(half, [8191, 256, 735], 0), none);
     assert_eq!(of(half, [8192, 256, 735], 0), both);
     // An element of the large factor is used too rarely, and the other copy alone saves nothing.
