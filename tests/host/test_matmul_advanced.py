@@ -338,13 +338,20 @@ def test_algorithms_are_saved_and_loaded() -> None:
         loaded.split_k = number
 
 
+def _way(*numbers: int) -> bytes:
+    """Return what stands for cuBLASLt's first algorithm in another way."""
+    return b"way\0\0\0\0\xff" + np.array(numbers, np.uint64).tobytes()
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [
         (b"gpumath", "<a kernel of gpumath's own>"),
         (b"cublas\0", "<a call of cuBLAS>"),
         (b"cublas\0\xff\1", "<a call of cuBLAS, entries of the batch apart>"),
-        (b"apart\0", "<cuBLASLt's first, entries of the batch apart>"),
+        (_way(1, 0, 0), "<cuBLASLt's first, entries of the batch apart>"),
+        (_way(0, 1, 0), "<cuBLASLt's first, a copied along sums>"),
+        (_way(0, 0, 2), "<cuBLASLt's first, b copied across sums>"),
     ],
 )
 def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str) -> None:
@@ -355,6 +362,7 @@ def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str
     one = pickle.loads(pickle.dumps(advanced.Algorithm(saved)))
     assert [one.is_own_kernel, one.is_by_cublas] == [code == b"gpumath", code[:6] == b"cublas"]
     assert one.is_for_entries_apart == ("apart" in text)
+    assert one.copied_factor == next((name for name in "ab" if f" {name} copied" in text), None)
     assert not one.is_emulated
     assert (one.algorithm_id, one.split_k, one.workspace_size) == (-1, 0, 0)
     assert one.capabilities.splitk_support == 0

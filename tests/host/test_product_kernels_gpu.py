@@ -10,6 +10,7 @@ import pytest
 
 from gpumath.bindings import core
 from gpumath.linalg import advanced
+from gpumath.linalg.advanced import tuning
 from tests.helpers.epilogs import epilog_reference
 from tests.helpers.operands import library
 
@@ -215,13 +216,17 @@ def test_large_copies_of_lines_of_any_length(dtype: str, layout: str) -> None:
 @pytest.mark.parametrize("layout", ["C", "turned"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_entries_of_a_batch_that_stay_apart(dtype: str, layout: str) -> None:
-    """They are among the algorithms of a batch whose entries become one matrix, as they are or as
+    """Autotuning measures them for a batch whose entries become one matrix, as they are or as
     copies, and each of these algorithms can be named."""
     torch = library("torch")
     a = matrix(torch, 300, 72, dtype, layout, 3)
     b = matrix(torch, 72, 208, dtype, "C")
     product = advanced.Matmul(a, b)
-    found = [one for one in product.plan(preferences={"limit": 8}) if one.is_for_entries_apart]
+    assert not any(one.is_for_entries_apart for one in product.plan())
+    with tuning.using(mode="off"):
+        product.autotune(iterations=1)
+    found = [one for one in product.algorithms if one.is_for_entries_apart]
+    found.sort(key=lambda one: one.is_by_cublas)
     by_cublas = [] if dtype == "int8" else [True]
     assert [one.is_by_cublas for one in found] == [False, *by_cublas]
     for algorithm in found:
@@ -231,9 +236,54 @@ def test_entries_of_a_batch_that_stay_apart(dtype: str, layout: str) -> None:
             check(torch, product.execute(), a, b, dtype)
     # There is nothing to be kept apart.
     alone = advanced.Matmul(a[0], b)
-    assert not any(one.is_for_entries_apart for one in alone.plan(preferences={"limit": 8}))
+    alone.plan()
+    with tuning.using(mode="off"):
+        alone.autotune(iterations=1)
+    assert not any(one.is_for_entries_apart for one in alone.algorithms)
     alone.plan(algorithms=found[:1])
     check(torch, alone.execute(), a[0], b, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:-1])
+def test_one_more_copy(dtype: str) -> None:
+    """Autotuning adds algorithms that copy a factor, each of which can be named."""
+    torch = library("torch")
+    for rows, columns, depth in [(301, 212, 75), (64, 40, 1003), (1, 900, 333), (700, 3, 64)]:
+        left, right = random.sample(LAYOUTS, 2)
+        a = matrix(torch, rows, depth, dtype, left, random.choice([0, 3]))
+        b = matrix(torch, depth, columns, dtype, right, random.choice([0, 3]))
+        product = advanced.Matmul(a, b)
+        others = product.plan()[:]
+        with tuning.using(mode="off"):
+            product.autotune(iterations=1)
+            count = len(product.algorithms)
+            product.autotune(iterations=1)
+        assert len(product.algorithms) == count
+        copied = [one for one in product.algorithms if one.copied_factor is not None]
+        assert {one.copied_factor for one in copied} == {"a", "b"}
+        for algorithm in copied:
+            check(torch, product.execute(algorithm=algorithm), a, b, dtype)
+            assert product.plan(algorithms=[algorithm]) == [algorithm]
+            check(torch, product.execute(), a, b, dtype)
+            with tuning.using(mode="off"):
+                product.autotune(iterations=1)
+            assert product.algorithms == [algorithm]
+        assert not any(one.copied_factor for one in others)
+
+
+def test_one_more_copy_and_an_epilog() -> None:
+    torch = library("torch")
+    a, b = numbers(torch, (4, 300, 70), "float32"), numbers(torch, (70, 130), "float32")
+    bias = numbers(torch, (300,), "float32")
+    with advanced.Matmul(a, b) as product, tuning.using(mode="off"):
+        epilog = advanced.MatmulEpilog.RELU_BIAS
+        product.plan(epilog=epilog, epilog_inputs={"bias": bias})
+        product.autotune(iterations=1)
+        found = {one.copied_factor: product.execute(algorithm=one) for one in product.algorithms}
+        assert found.keys() >= {"a", "b"}
+        expected = torch.relu(a.double() @ b.double() + bias.double()[:, None])
+        for result in found.values():
+            torch.testing.assert_close(result.double(), expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -243,7 +293,10 @@ def test_every_algorithm_of_a_batch_of_long_sums_can_be_named(dtype: str) -> Non
     a = matrix(torch, 8, 7426, dtype, "turned", 4)
     b = matrix(torch, 7426, 131, dtype, "F")
     product = advanced.Matmul(a, b)
-    found = product.plan(preferences={"limit": 12})
+    product.plan(preferences={"limit": 12})
+    with tuning.using(mode="off"):
+        product.autotune(iterations=1)
+    found = list(product.algorithms)
     assert [one.is_by_cublas for one in found if one.is_for_entries_apart] == [False]
     for algorithm in found:
         assert product.plan(algorithms=[algorithm]) == [algorithm]

@@ -209,6 +209,7 @@ pub(crate) struct ProductCall {
     way: Way,
     /// Whether there is a bias or a function.
     has_epilog: bool,
+    has_bias: bool,
     /// Whether the kernel computes the transposed product, and takes the factors so.
     is_transposed: bool,
 }
@@ -302,7 +303,14 @@ impl ProductCall {
             joined: arranged.joined,
             alpha: [1.0, 0.0],
         };
-        Some(Self { arguments, dtype, way, has_epilog, is_transposed: arranged.is_transposed })
+        Some(Self {
+            arguments,
+            dtype,
+            way,
+            has_epilog,
+            has_bias: product.has_bias,
+            is_transposed: arranged.is_transposed,
+        })
     }
 
     /// The most that is a small depth.

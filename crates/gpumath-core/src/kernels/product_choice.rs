@@ -14,9 +14,6 @@ const TOO_MANY_ROUNDS: i64 = 16;
 const MANY_RESULTS: i64 = 1 << 22;
 /// A copy of so many bytes takes long beside the kernels of a few vectors.
 const LARGE_COPY: usize = 4 << 20;
-/// Longer sums of a batch with a factor for all entries are shared among blocks by a library, which
-/// makes one product of them.
-const LONG_SHARED_SUM: i64 = 1024;
 
 impl ProductCall {
     /// Whether the kernel takes less time than cuBLASLt and cuBLAS, which need copies of so many
@@ -48,28 +45,21 @@ impl ProductCall {
     }
 
     fn is_faster_without_copies(&self, has_tensor_cores: bool) -> bool {
-        let Arguments { tiles, depth, is_packed, .. } = self.arguments;
+        let Arguments { depth, is_packed, .. } = self.arguments;
         let is_batch = self.batch_count() > 1;
         let results = self.results();
         // Columns that are no whole words are stored by single elements.
         let is_stored_by_words = is_packed[2] != 0;
         match (self.way, self.dtype) {
             (Way::Small, _) if self.is_small_with_epilog() => true,
-            (Way::Small, DType::Float32) if has_tensor_cores => {
-                (2..=256).contains(&depth) && tiles <= 256
+            (Way::Small, _) => {
+                let shortest = match self.dtype {
+                    DType::Float32 | DType::BFloat16 => 2,
+                    DType::Complex64 => 8,
+                    _ => 0,
+                };
+                (shortest..=self.longest_small_sum(false, has_tensor_cores)).contains(&depth)
             }
-            // cuBLASLt shares the products of a long sum among blocks where there is no batch.
-            (Way::Small, DType::Float32) => {
-                tiles <= 256 && (is_batch || (2..=128).contains(&depth))
-            }
-            (Way::Small, DType::Complex64) => {
-                tiles <= 128 && depth >= 8 && (is_batch && !has_tensor_cores || depth <= 128)
-            }
-            (Way::Small, DType::Float64) => is_batch && tiles <= 128 && depth <= 32,
-            (Way::Small, DType::Complex128) => is_batch && tiles <= 128 && depth <= 16,
-            (Way::Small, DType::Int8) => depth <= 256 && tiles <= 256,
-            (Way::Small, DType::BFloat16) => (2..=128).contains(&depth) && tiles <= 128,
-            (Way::Small, _) => is_batch && tiles <= 16 && depth <= 16,
             (Way::Thin, DType::Int8) => depth < 8,
             (Way::Thin, _) if !is_stored_by_words => false,
             (Way::Thin, DType::Float32) => {
@@ -84,7 +74,60 @@ impl ProductCall {
         }
     }
 
-    /// Likewise, for a matrix and a vector. Long sums are shared among few threads along columns.
+    /// The longest sums for which the kernel for small matrices takes less time than a library, on
+    /// the whole: by the times of 20,825 products on an H100, for fewer tiles than there are
+    /// multiprocessors, than twice as many and than four times as many.
+    fn longest_small_sum(&self, is_copied: bool, has_tensor_cores: bool) -> i64 {
+        const ANY: i64 = i64::MAX;
+        let Arguments { tiles, b, .. } = self.arguments;
+        // A library shares the products of a long sum among blocks, but not those of a batch,
+        // unless it makes one product of that, which a bias forbids.
+        let is_one = is_for_all_entries(b) && !self.has_bias;
+        let is_batch = self.batch_count() > 1 && !is_one;
+        let is_precise_batch = is_batch && !has_tensor_cores;
+        let [one_each, two_each, four_each] = match (self.dtype, is_copied) {
+            (DType::Float32, true) if is_precise_batch => [ANY, ANY, 512],
+            (DType::Float32, false) if is_precise_batch => [ANY, ANY, 0],
+            (DType::Complex64, true) if is_precise_batch => [ANY, 1024, 0],
+            (DType::Float32, true) if has_tensor_cores => [512, 480, 160],
+            (DType::Float32, false) if has_tensor_cores => [256, 64, 0],
+            (DType::Float32, true) => [640, 640, 320],
+            (DType::Float32, false) => [384, 320, 0],
+            (DType::Complex64, false) if is_precise_batch => [ANY, 0, 0],
+            (DType::Complex64, true) => [640, 320, 0],
+            (DType::Complex64, false) if has_tensor_cores => [128, 0, 0],
+            (DType::Complex64, false) => [384, 0, 0],
+            (DType::Float64, true) if self.has_epilog => [640, 192, 0],
+            (DType::Float64, true) => [448, 90, 0],
+            (DType::Float64, false) if is_batch => [32, 0, 0],
+            (DType::Complex128, true) => [192, 192, 0],
+            (DType::Complex128, false) if is_batch => [16, 0, 0],
+            (DType::Float16, true) => [384, 320, 90],
+            (DType::Float16, false) if is_batch && tiles <= 16 => [16, 0, 0],
+            (DType::BFloat16, true) => [384, 384, 160],
+            // Libraries are slow where lines begin at odd elements.
+            (DType::BFloat16, false) if self.has_odd_lines() => [256, 128, 0],
+            (DType::BFloat16, false) => [128, 0, 0],
+            (DType::Int8, true) => [512, 512, 512],
+            (DType::Int8, false) => [256, 256, 0],
+            _ => [0; 3],
+        };
+        match 2 * tiles / MANY_BLOCKS {
+            0 => one_each,
+            1 => two_each,
+            2 | 3 => four_each,
+            _ => 0,
+        }
+    }
+
+    /// Whether the lines of a factor or of the result are an odd number of elements apart.
+    fn has_odd_lines(&self) -> bool {
+        let Arguments { a, b, c, .. } = self.arguments;
+        [a, b, c].iter().any(|steps| steps[0].abs().max(steps[1].abs()) % 2 != 0)
+    }
+
+    /// Whether the kernel is faster without copies for a matrix and a vector. Long sums are shared
+    /// among few threads along columns.
     fn is_vector_faster(&self) -> bool {
         let Arguments { tiles, rows, depth, is_packed, .. } = self.arguments;
         let results = self.results();
@@ -176,7 +219,6 @@ impl ProductCall {
 
     fn is_faster_than_copies(&self, copied: usize, has_tensor_cores: bool) -> bool {
         let Arguments { tiles, rows, columns, depth, is_packed, .. } = self.arguments;
-        let is_batch = self.batch_count() > 1;
         let results = self.results();
         let elements = rows.saturating_mul(depth).saturating_mul(self.batch_count());
         let is_half = matches!(self.dtype, DType::Float16 | DType::BFloat16);
@@ -185,24 +227,7 @@ impl ProductCall {
         let is_plain = !has_tensor_cores && (is_single || self.dtype == DType::Complex64);
         let is_wide = !is_single && !is_half && !is_int8;
         match self.way {
-            // cuBLASLt shares the products of a sum among blocks where there is no batch.
-            Way::Small
-                if is_plain
-                    && is_batch
-                    && tiles <= MANY_BLOCKS / 2
-                    && (depth <= LONG_SHARED_SUM || !self.has_shared_factor()) =>
-            {
-                true
-            }
-            Way::Small => {
-                let most = if is_wide { MANY_BLOCKS } else { 2 * MANY_BLOCKS };
-                let longest = match self.dtype {
-                    DType::Complex128 => 192,
-                    _ if is_half => 256,
-                    _ => 512,
-                };
-                tiles <= most && depth <= longest
-            }
+            Way::Small => depth <= self.longest_small_sum(true, has_tensor_cores),
             Way::Thin if is_int8 => {
                 // There are kernels of cuBLASLt for two orders of the factors. Those for factors
                 // whose depth is not fast take less time than ours, and the others more.

@@ -123,8 +123,12 @@ fn it_is_first_where_it_was_faster() {
     };
     for (extents, without, with_copies) in [
         ([64, 64, 64], true, true),
-        ([64, 64, 200], false, true),
+        ([64, 64, 384], true, true),
+        ([64, 64, 385], false, true),
+        ([64, 64, 641], false, false),
         ([300, 300, 64], false, true),
+        ([300, 300, 321], false, false),
+        ([400, 400, 64], false, false),
         ([64, 64, 4096], false, false),
         ([8192, 8192, 1], true, true),
         ([8192, 8192, 8], false, true),
@@ -142,6 +146,19 @@ fn it_is_first_where_it_was_faster() {
     let halves = |rows| product(DType::BFloat16, [rows, 1, 64], [[64, 1], [0, 0], [1, 0]]);
     let is_faster = |rows| ProductCall::of(&halves(rows)).unwrap().is_faster(1, false);
     assert!(is_faster(4096) && !is_faster(32768));
+    // Halves, with lines of an even and of an odd number of elements.
+    let halves = |step| product(DType::BFloat16, [64, 64, 200], [[step, 1], [64, 1], [64, 1]]);
+    let is_faster = |step| ProductCall::of(&halves(step)).unwrap().is_faster(0, false);
+    assert_eq!([200, 201].map(is_faster), [false, true]);
+    // Long sums in a batch that a library makes one product of, and in another one.
+    for (entry, is_faster) in [(0, false), (1000 * 64, true)] {
+        let mut batch = product(DType::Float32, [64, 64, 1000], [[4000, 4], [64, 1], [64, 1]]);
+        let strides = [1, entry, 64 * 64, 0];
+        batch.batch = BatchDims::merged([BatchDim { extent: 4, strides }]);
+        assert_eq!(ProductCall::of(&batch).unwrap().is_faster(1, false), is_faster, "{entry}");
+        batch.has_bias = true;
+        assert!(ProductCall::of(&batch).unwrap().is_faster(1, false), "{entry}");
+    }
     // Long sums in a batch.
     for columns in [8, 16] {
         let by_rows = [[4096, 1], [columns, 1], [columns, 1]];

@@ -34,6 +34,21 @@ pub fn algorithms(plan: &MatmulPlan) -> &[FoundAlgorithm] {
     plan.engine().map_or(&[], |engine| engine.algorithms())
 }
 
+/// Returns what can be named instead of a `cublasLtMatmulAlgo_t` for the product of this plan, and
+/// is not among its algorithms: for each other way to plan it, the first algorithm there. Some may
+/// be refused. Empty on the CPU.
+///
+/// # Errors
+/// `InvalidValue` if the matrices of the product, or copies of them, are too large.
+pub fn codes_of_other_ways(plan: &MatmulPlan) -> Result<Vec<[u64; 8]>> {
+    match plan.execution() {
+        Execution::Cuda { .. } if plan.engine().is_some() => {
+            cublaslt::codes_of_other_ways(plan.problem())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// Returns how many matrices an execution copies to a layout that cuBLASLt takes.
 #[must_use]
 pub fn copies(plan: &MatmulPlan) -> usize {

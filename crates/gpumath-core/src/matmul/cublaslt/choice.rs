@@ -17,7 +17,7 @@ use crate::status::call;
 use crate::tensor::DType;
 
 /// Algorithms to choose among.
-pub(super) const CANDIDATES: i32 = 32;
+const CANDIDATES: i32 = 32;
 
 /// `CUBLASLT_ALGO_CONFIG_ID`, and the algorithms for products of a vector and a vector and for
 /// short sums of float32.
@@ -35,10 +35,25 @@ const OUTER_RESULTS: i64 = 1 << 22;
 const FLAT_RESULTS: i64 = 1 << 24;
 const FLAT_SUMS: [i64; 2] = [8, 16];
 
-/// Shorter sums are not worth to be split and added up by another kernel, and no sum is worth to be
-/// split into more parts.
+/// Shorter sums are not worth to be split and added up by another kernel.
 const SHORT_SUM: i64 = 64;
-const MOST_PARTS: i32 = 40;
+
+/// No sum of float64 is worth to be split into more parts.
+const MOST_PARTS: i64 = 40;
+/// The algorithm for float32 that had better not split sums into short parts, which the others may.
+const LONG_PARTS: i32 = 55;
+/// Algorithms that do without split sums: of vectors, and of a few of them.
+const FOR_VECTORS: [i32; 4] = [11, 13, 14, 16];
+/// Sums of so many products had better be split, into so many parts at least of so many products
+/// each, if results are so few that they keep a fiftieth of the GPU busy.
+const SPLIT_SUM: i64 = 512;
+const LEAST_PARTS: i64 = 8;
+const LONG_PART: i64 = 64;
+const FEW_WAVES: f32 = 0.02;
+/// `CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE`, which rounds the sum of each part to the result's type.
+const ROUNDED_PARTS: i32 = 4;
+/// Algorithms to look for other parts of sums in.
+const CANDIDATES_FOR_PARTS: i32 = 12;
 
 /// Sums of int8 of such lengths, of so few rows or of one column, are not worth to be split either.
 const FEW_ROWS: i64 = 8;
@@ -58,8 +73,90 @@ pub(super) enum Preference {
     NoWorkspace,
     /// What cuBLASLt chooses if it may use no workspace.
     ChosenWithoutWorkspace,
-    /// At most so many parts of a sum.
-    Parts(i32),
+    /// Sums that are split into a number of parts that gains time.
+    Parts(Parts),
+}
+
+/// How many parts gain time if sums of so many products are split. cuBLASLt's own choice often
+/// splits short sums into parts of a few products, and leaves long sums of a few results whole. By
+/// the times of 20,825 products on an H100, with up to a dozen algorithms each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parts {
+    depth: i64,
+    /// The products of the shortest part: of any algorithm, and of [`LONG_PARTS`].
+    shortest: [i64; 2],
+    most: i64,
+}
+
+impl Parts {
+    /// `None` for types of which nothing is known.
+    fn of(problem: &MatmulProblem) -> Option<Self> {
+        let [_, _, depth] = problem.extents();
+        let shortest = match (problem.types.a, problem.types.compute) {
+            (DType::Float32, ComputeType::F32) => [2, 16],
+            (DType::Float32, ComputeType::F32FastTf32) => [20; 2],
+            (DType::Float64, ComputeType::F64 | ComputeType::F64Pedantic)
+            | (DType::Float16, ComputeType::F32) => [32; 2],
+            (DType::Complex64, ComputeType::F32) => [16; 2],
+            (DType::BFloat16, ComputeType::F32) => [8; 2],
+            _ => return None,
+        };
+        let most = if problem.types.a == DType::Float64 { MOST_PARTS } else { depth };
+        Some(Self { depth, shortest, most })
+    }
+
+    /// The position of the algorithm to use first, if one is better than the first one.
+    fn best(self, found: &[Split]) -> Option<usize> {
+        let first = found.first()?;
+        if !self.are_long(first) {
+            return found.iter().position(|split| self.are_long(split));
+        }
+        if !self.had_better_be_split(first) {
+            return None;
+        }
+        let parts = LEAST_PARTS..=self.depth / LONG_PART;
+        found.iter().position(|split| parts.contains(&split.parts) && !split.are_rounded)
+    }
+
+    /// Whether another algorithm may be better.
+    fn is_improvable(self, split: &Split) -> bool {
+        !self.are_long(split) || self.had_better_be_split(split)
+    }
+
+    /// Whether no part of a sum is too short.
+    fn are_long(self, split: &Split) -> bool {
+        let shortest = self.shortest[usize::from(split.id == LONG_PARTS)];
+        split.parts <= (self.depth / shortest).min(self.most).max(1)
+    }
+
+    fn had_better_be_split(self, split: &Split) -> bool {
+        split.parts == 1
+            && self.depth >= SPLIT_SUM
+            && split.waves <= FEW_WAVES
+            && !FOR_VECTORS.contains(&split.id)
+    }
+}
+
+/// How an algorithm splits sums.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    id: i32,
+    parts: i64,
+    /// How many times it fills the device's multiprocessors.
+    waves: f32,
+    /// Whether the sum of each part is rounded to the result's type.
+    are_rounded: bool,
+}
+
+impl Split {
+    fn of(algorithm: &FoundAlgorithm) -> Self {
+        Self {
+            id: setting(algorithm, ID).unwrap_or_default(),
+            parts: setting(algorithm, SPLIT_COUNT).unwrap_or_default().max(1).into(),
+            waves: algorithm.waves,
+            are_rounded: setting(algorithm, REDUCTION_SCHEME) == Some(ROUNDED_PARTS),
+        }
+    }
 }
 
 impl Preference {
@@ -95,21 +192,33 @@ impl Preference {
             Some(Self::Id(FLAT))
         } else if depth <= SHORT_SUM && is_split_late {
             Some(Self::NoWorkspace)
-        } else if is_plain && dtype == DType::Float64 {
-            Some(Self::Parts(MOST_PARTS))
         } else {
-            None
+            Parts::of(problem).map(Self::Parts)
+        }
+    }
+
+    /// How many algorithms to choose among, where this is cuBLASLt's first one. More take more time
+    /// to find.
+    pub(super) fn candidates(self, first: Option<&FoundAlgorithm>) -> i32 {
+        match self {
+            Self::Parts(parts)
+                if first.is_none_or(|first| !parts.is_improvable(&Split::of(first))) =>
+            {
+                1
+            }
+            Self::Parts(_) => CANDIDATES_FOR_PARTS,
+            _ => CANDIDATES,
         }
     }
 
     /// Moves the first algorithm that is as preferred before the others.
     pub(super) fn apply(self, found: &mut [FoundAlgorithm]) {
-        let preferred = found.iter().position(|algorithm| match self {
-            Self::Id(id) => setting(algorithm, ID) == Some(id),
-            Self::NoWorkspace => algorithm.workspace_size == 0,
-            Self::ChosenWithoutWorkspace => true,
-            Self::Parts(most) => setting(algorithm, SPLIT_COUNT).is_none_or(|parts| parts <= most),
-        });
+        let preferred = match self {
+            Self::Id(id) => found.iter().position(|algorithm| setting(algorithm, ID) == Some(id)),
+            Self::NoWorkspace => found.iter().position(|algorithm| algorithm.workspace_size == 0),
+            Self::ChosenWithoutWorkspace => Some(0),
+            Self::Parts(parts) => parts.best(&found.iter().map(Split::of).collect::<Vec<_>>()),
+        };
         if let Some(position) = preferred {
             found[..=position].rotate_right(1);
         }
@@ -159,7 +268,8 @@ pub(super) fn change_setting(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
-    use super::super::route::{Demands, Entries};
+    use super::super::route::Demands;
+    use super::super::ways::Way;
     use super::*;
     use crate::matmul::{AlgorithmSearch, Epilog, MatmulRequest};
     use crate::operation::{Execution, Request};
@@ -182,28 +292,26 @@ mod tests {
         });
         let execution = Execution::Cuda { device: 0 };
         let problem = request.problem(&views.each_ref(), execution).unwrap();
-        Preference::of(
-            &problem,
-            &Route::of(&problem, Demands::Documented, Entries::Joined).unwrap(),
-        )
+        Preference::of(&problem, &Route::of(&problem, Demands::Documented, Way::USUAL).unwrap())
     }
 
     #[test]
     fn what_is_preferred_for_which_products() {
         use DType::{Complex64, Complex128, Float16, Float32, Float64, Int8};
         use Preference::{ChosenWithoutWorkspace, Id, NoWorkspace, Parts};
-        let (outer, flat, parts) = (Some(Id(OUTER)), Some(Id(FLAT)), Some(Parts(MOST_PARTS)));
+        let (outer, flat) = (Some(Id(OUTER)), Some(Id(FLAT)));
+        let parts = |depth, shortest, most| Some(Parts(super::Parts { depth, shortest, most }));
         let plain = MatmulRequest::default();
         for (dtype, batch, shape, expected) in [
             (Float16, 1, [2048, 2047, 1], outer),
             (Float32, 1, [2048, 2047, 1], outer),
             // As many results as are computed faster in tiles: in one matrix, or in several.
-            (Float16, 1, [2048, 2048, 1], None),
-            (Float16, 4, [1024, 1024, 1], None),
+            (Float16, 1, [2048, 2048, 1], parts(1, [32; 2], 1)),
+            (Float16, 4, [1024, 1024, 1], parts(1, [32; 2], 1)),
             (Float16, 3, [1024, 1024, 1], outer),
             (Float32, 1, [2048, 2048, 1], Some(NoWorkspace)),
             // Sums, short ones and others.
-            (Float16, 1, [500, 300, 2], None),
+            (Float16, 1, [500, 300, 2], parts(2, [32; 2], 2)),
             (Float32, 1, [500, 300, 64], Some(NoWorkspace)),
             (Complex64, 1, [500, 300, 64], Some(NoWorkspace)),
             (Float32, 1, [4096, 4096, 8], flat),
@@ -211,11 +319,11 @@ mod tests {
             (Float32, 1, [4096, 4097, 16], flat),
             (Float32, 1, [4096, 4097, 17], Some(NoWorkspace)),
             (Float32, 1, [4096, 4095, 16], Some(NoWorkspace)),
-            (Float32, 1, [500, 300, 65], None),
-            (Complex64, 1, [500, 300, 65], None),
+            (Float32, 1, [500, 300, 65], parts(65, [2, 16], 65)),
+            (Complex64, 1, [500, 300, 65], parts(65, [16; 2], 65)),
             (Complex128, 1, [500, 300, 64], None),
-            (Float64, 1, [50, 30, 64], parts),
-            (Float64, 7, [50, 30, 9000], parts),
+            (Float64, 1, [50, 30, 64], parts(64, [32; 2], 40)),
+            (Float64, 7, [50, 30, 9000], parts(9000, [32; 2], 40)),
             // Sums of int8 of a few rows, or in blocks that fill the GPU once.
             (Int8, 1, [8, 8192, 1000], Some(NoWorkspace)),
             (Int8, 1, [8192, 1, 1000], Some(NoWorkspace)),
@@ -230,9 +338,10 @@ mod tests {
         }
         // An epilog leaves the short sums, and a choice of the user's leaves nothing.
         let relu = MatmulRequest { epilog: Epilog::Relu, ..MatmulRequest::default() };
-        assert_eq!(preference(&relu, Float16, 1, [500, 300, 1]), None);
+        let whole = parts(1, [32; 2], 1);
+        assert_eq!(preference(&relu, Float16, 1, [500, 300, 1]), whole);
         assert_eq!(preference(&relu, Float32, 1, [500, 300, 1]), Some(NoWorkspace));
-        assert_eq!(preference(&relu, Float64, 1, [500, 300, 9]), None);
+        assert_eq!(preference(&relu, Float64, 1, [500, 300, 9]), parts(9, [32; 2], 40));
         let search = AlgorithmSearch { sm_count_target: 8, ..AlgorithmSearch::default() };
         let chosen = MatmulRequest { search, ..MatmulRequest::default() };
         for dtype in [Float16, Float32, Float64] {
@@ -251,5 +360,39 @@ mod tests {
         assert_eq!(sizes(Preference::NoWorkspace, [9, 7, 0, 0]), [0, 9, 7, 0]);
         assert_eq!(sizes(Preference::NoWorkspace, [9, 7, 8, 1]), [9, 7, 8, 1]);
         assert_eq!(sizes(Preference::ChosenWithoutWorkspace, [9, 7, 0, 8]), [9, 7, 0, 8]);
+    }
+
+    #[test]
+    fn how_many_parts_are_preferred() {
+        let of = |id, parts, waves| Split { id, parts, waves, are_rounded: false };
+        let (short, long) = ([24; 2], [2, 16]);
+        let best = |depth: i64, shortest: [i64; 2], found: &[Split]| {
+            Parts { depth, shortest, most: 40 }.best(found)
+        };
+        // Parts of less than 24 products, of 24, and of more; parts that are too many.
+        let found = [of(21, 9, 0.1), of(21, 8, 0.1), of(21, 2, 0.1), of(21, 1, 0.1)];
+        assert_eq!(
+            [199, 216, 192, 191].map(|depth| best(depth, short, &found)),
+            [Some(1), None, Some(1), Some(2)]
+        );
+        assert_eq!(best(20, short, &found), Some(3));
+        assert_eq!(best(20, short, &found[..3]), None);
+        assert_eq!(best(1 << 20, short, &[of(21, 41, 0.1), of(21, 40, 0.1)]), Some(1));
+        // One algorithm needs longer parts than others.
+        let found = [of(LONG_PARTS, 9, 0.1), of(20, 30, 0.1)];
+        assert_eq!(
+            [144, 143, 60, 59].map(|depth| best(depth, long, &found)),
+            [None, Some(1), Some(1), None]
+        );
+        // A long sum of a few results is split, by no less than 64 products in 8 parts.
+        let rounded = Split { are_rounded: true, ..of(21, 8, 0.2) };
+        let found = [of(21, 1, 0.01), of(21, 7, 0.1), rounded, of(21, 9, 0.1), of(21, 8, 0.1)];
+        assert_eq!(
+            [511, 512, 575, 576].map(|depth| best(depth, short, &found)),
+            [None, Some(4), Some(4), Some(3)]
+        );
+        let busy = [of(21, 1, 0.03), of(21, 8, 0.1)];
+        let of_vectors = [of(FOR_VECTORS[0], 1, 0.01), of(21, 8, 0.1)];
+        assert_eq!([busy, of_vectors].map(|found| best(600, short, &found)), [None; 2]);
     }
 }

@@ -7,6 +7,7 @@ mod planned;
 mod product;
 mod route;
 mod split_sums;
+mod ways;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,10 +16,11 @@ use smallvec::SmallVec;
 
 use self::codes::{emulation, scalar};
 use self::gemm::Gemm;
-use self::planned::{APART, Planned};
+use self::planned::Planned;
 use self::product::{Pointer, Product, Target, pointers};
-use self::route::{Demands, Entries, Route};
+use self::route::{Demands, Route};
 use self::split_sums::loses_products;
+use self::ways::Way;
 use super::MatmulArguments;
 use super::block_scaling::BlockScaling;
 use super::geometry::{MATRICES, Matrix};
@@ -33,6 +35,7 @@ use crate::status::call;
 use crate::tensor::DType;
 
 pub use self::product::FoundAlgorithm;
+pub(super) use self::ways::codes_of_other_ways;
 
 /// The number of mantissa bits if cuBLASLt does not emulate, -1 as an unsigned number.
 const NOT_EMULATED: u32 = u32::MAX;
@@ -214,13 +217,12 @@ impl CublasltMatmul {
 
 /// Bytes of the matrices that an execution by cuBLASLt copies.
 pub(super) fn copied_bytes(problem: &MatmulProblem) -> Result<usize> {
-    let demands = Demands::of(problem).first().copied().unwrap_or(Demands::Documented);
-    Ok(Route::of(problem, demands, Entries::Joined)?.staged_size)
+    Ok(Route::of(problem, Demands::first(problem), Way::USUAL)?.staged_size)
 }
 
 /// Returns an error if the algorithm that the request names leaves out products.
 fn refuse_lost_products(problem: &MatmulProblem) -> Result<()> {
-    let is_of_cublaslt = |named: &[u64; 8]| !gemm::is_code(named) && *named != APART;
+    let is_of_cublaslt = |named: &[u64; 8]| !gemm::is_code(named) && Way::of_code(named).is_none();
     let Some(algorithm) = problem.search.algorithm.filter(is_of_cublaslt) else {
         return Ok(());
     };

@@ -5,7 +5,8 @@ use super::super::problem::MatmulProblem;
 use super::super::request::AlgorithmSearch;
 use super::gemm::{self, Gemm};
 use super::product::Product;
-use super::route::{Demands, Entries, Route};
+use super::route::{Demands, Route};
+use super::ways::{Entries, Way};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::handle;
@@ -13,10 +14,6 @@ use crate::handle;
 /// Bytes of workspace that an algorithm has use for, for each multiprocessor: the sums of two of
 /// the largest tiles in single precision, 128 × 256. An H200 comes to 33 MiB.
 const WORKSPACE_PER_MULTIPROCESSOR: u64 = 2 * 128 * 256 * 4;
-
-/// What stands for cuBLASLt's first algorithm for a batch whose entries stay apart, though others
-/// are for one matrix of them. cuBLASLt has no such number.
-pub(super) const APART: [u64; 8] = [u64::from_le_bytes(*b"apart\0\0\xff"), 0, 0, 0, 0, 0, 0, 0];
 
 /// A product that is planned in one way.
 pub(super) struct Planned {
@@ -35,16 +32,14 @@ impl Planned {
         let [first, others @ ..] = Demands::of(problem) else {
             return Err(Error::InvalidState("a product is planned by no demands".into()));
         };
-        let attempt = |demands: Demands| match problem.search.algorithm {
-            Some(APART) => Self::apart(problem, device, handle, demands).map(|mut planned| {
-                planned.algorithms.truncate(1);
-                planned
-            }),
-            Some(named) if named == gemm::code(Entries::Apart) => {
-                Self::new(problem, device, handle, (demands, Entries::Apart))
+        let named = problem.search.algorithm;
+        let attempt = |demands: Demands| {
+            if let Some(way) = named.as_ref().and_then(Way::of_code) {
+                return Self::by_first(problem, device, handle, (demands, way));
             }
-            Some(_) => Self::new(problem, device, handle, (demands, Entries::Joined)),
-            None => Self::among_all(problem, device, handle, demands),
+            let is_apart = named == Some(gemm::code(Entries::Apart));
+            let way = if is_apart { Way::APART } else { Way::USUAL };
+            Self::new(problem, device, handle, (demands, way))
         };
         others.iter().fold(attempt(*first), |found, demands| found.or_else(|_| attempt(*demands)))
     }
@@ -53,63 +48,42 @@ impl Planned {
         problem: &MatmulProblem,
         device: i32,
         handle: usize,
-        (demands, entries): (Demands, Entries),
+        (demands, way): (Demands, Way),
     ) -> Result<Self> {
         let limit = max_workspace(problem, device)?;
-        let route = Route::of(problem, demands, entries)?;
+        let route = Route::of(problem, demands, way)?;
         if problem.block_scaling.is_some() && route.outer.count() != 1 {
             return Err(Error::InvalidState("a batch of scaled matrices takes one call".into()));
         }
         let product = Product::new(problem, &route)?;
         let workspace = handle::cublas_workspace(device)?.min(limit as usize);
-        let gemm = Gemm::of(problem, (&route, entries), workspace);
+        let gemm = Gemm::of(problem, (&route, way.entries), workspace);
         let find = || product.find_algorithms(problem, &route, handle, limit);
         let algorithms = algorithms_of(&problem.search, gemm.as_ref(), find)?;
         let used = algorithms.first().map_or([0; 8], |first| first.algorithm);
         Ok(Self { route, product, algorithms, used, gemm })
     }
 
-    /// Plans a batch whose entries stay apart, by cuBLASLt; cuBLAS may be a second algorithm.
-    fn apart(
+    /// Plans by cuBLASLt's first algorithm in a way that a number stands for.
+    fn by_first(
         problem: &MatmulProblem,
         device: i32,
         handle: usize,
-        demands: Demands,
+        (demands, way): (Demands, Way),
     ) -> Result<Self> {
+        // The first two may be cuBLAS and one of cuBLASLt.
         let problem = problem.with_search(None, 2);
-        let mut planned = Self::new(&problem, device, handle, (demands, Entries::Apart))?;
-        let is_by_cublas = |found: &FoundAlgorithm| gemm::is_code(&found.algorithm);
-        let found = std::mem::take(&mut planned.algorithms);
-        let Some(mut first) = found.iter().copied().find(|found| !is_by_cublas(found)) else {
+        let mut planned = Self::new(&problem, device, handle, (demands, way))?;
+        planned.algorithms.retain(|found| !gemm::is_code(&found.algorithm));
+        planned.algorithms.truncate(1);
+        let Some(first) = planned.algorithms.first_mut() else {
             return Err(Error::InvalidValue(
-                "cuBLASLt has no algorithm for this batch; plan it without naming an algorithm"
+                "cuBLASLt has no algorithm for this product in this way; plan it without naming an \
+                 algorithm"
                     .into(),
             ));
         };
-        planned.used = std::mem::replace(&mut first.algorithm, APART);
-        // A second one of cuBLASLt would be taken for one of joined entries.
-        planned.algorithms.push(first);
-        planned.algorithms.extend(found.into_iter().filter(is_by_cublas));
-        Ok(planned)
-    }
-
-    /// Plans by the best algorithm. If entries of a batch are joined, and there is a choice of
-    /// algorithms, those for a batch of them are there behind the first two.
-    fn among_all(
-        problem: &MatmulProblem,
-        device: i32,
-        handle: usize,
-        demands: Demands,
-    ) -> Result<Self> {
-        let mut planned = Self::new(problem, device, handle, (demands, Entries::Joined))?;
-        let limit = problem.search.limit.max(1) as usize;
-        if limit > 1 && planned.route.has_joined(problem) {
-            let apart = Self::apart(problem, device, handle, demands);
-            let others = apart.map_or_else(|_| Vec::new(), |apart| apart.algorithms);
-            let place = planned.algorithms.len().min(2);
-            planned.algorithms.splice(place..place, others);
-            planned.algorithms.truncate(limit);
-        }
+        planned.used = std::mem::replace(&mut first.algorithm, way.code());
         Ok(planned)
     }
 }

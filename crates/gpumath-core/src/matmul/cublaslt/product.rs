@@ -5,7 +5,7 @@ use gpumath_sys::generated::cublaslt;
 use super::super::geometry::{MATRICES, Matrix};
 use super::super::problem::{InputRole, MatmulProblem, OutputRole};
 use super::super::types::is_narrow;
-use super::choice::{CANDIDATES, Preference};
+use super::choice::Preference;
 use super::codes::{data_type, emulation, layout, operation, preference};
 use super::route::{Columns, Route};
 use super::split_sums::{loses_products, other_splits};
@@ -175,8 +175,11 @@ impl Product {
         };
         let limit = search.limit.clamp(1, MAX_ALGORITHMS);
         let own_preference = Preference::of(problem, route);
-        let count = own_preference.map_or(limit, |_| limit.max(CANDIDATES));
-        let mut results = self.ask(problem, handle, &preference, count)?;
+        let mut results = self.ask(problem, handle, &preference, limit)?;
+        let count = own_preference.map_or(limit, |own| limit.max(own.candidates(results.first())));
+        if count > limit {
+            results = self.ask(problem, handle, &preference, count)?;
+        }
         if own_preference == Some(Preference::ChosenWithoutWorkspace) {
             // SAFETY: the library reads a number of eight bytes.
             unsafe {

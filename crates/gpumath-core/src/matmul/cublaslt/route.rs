@@ -24,13 +24,14 @@
 
 use smallvec::SmallVec;
 
-use self::copies::{TensorLoad, are_copies_faster_apart, is_copy_slower};
+use self::copies::{TensorLoad, are_copies_faster_apart, elements_of_load, is_copy_slower};
 use super::super::block_scaling::bytes_of;
 use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
 use super::super::problem::MatmulProblem;
 use super::super::types::is_narrow;
 use super::codes::transpose;
+use super::ways::{Entries, Way};
 use crate::error::{Error, Result};
 use crate::kernels::TiledCopy;
 use crate::memory::ALIGNMENT;
@@ -59,15 +60,11 @@ impl Demands {
             _ => &[Self::Fewest, Self::Documented],
         }
     }
-}
 
-/// What becomes of the entries of a batch that continue each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entries {
-    /// They are one matrix, where that was measured to be faster on the whole.
-    Joined,
-    /// They stay a batch.
-    Apart,
+    /// The demands to try first.
+    pub(super) fn first(problem: &MatmulProblem) -> Self {
+        Self::of(problem).first().copied().unwrap_or(Self::Documented)
+    }
 }
 
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
@@ -180,15 +177,16 @@ struct Choice {
 }
 
 impl Route {
-    pub(super) fn of(problem: &MatmulProblem, demands: Demands, entries: Entries) -> Result<Self> {
+    pub(super) fn of(problem: &MatmulProblem, demands: Demands, way: Way) -> Result<Self> {
         let [vector, aux, ..] = problem.matrix_dtypes();
-        let geometry = match (vector, aux, entries) {
+        let geometry = match (vector, aux, way.entries) {
             (None, None, Entries::Joined) => problem.geometry().folded(problem),
             _ => problem.geometry(),
         };
         let choose = |any_order: bool| {
-            let of =
-                |is_transposed| Choice::of(problem, &geometry, demands, is_transposed, any_order);
+            let of = |is_transposed| {
+                Choice::of(problem, &geometry, demands, way, is_transposed, any_order)
+            };
             let by_columns = of(false);
             let by_rows = (!problem.epilog.is_by_columns()).then(|| of(true));
             match by_rows {
@@ -200,7 +198,7 @@ impl Route {
         let is_int8 = problem.types.a == DType::Int8 && demands == Demands::Fewest;
         let any_order = is_int8 && choice.size > 0 && is_copy_slower(&geometry, choice.size);
         let choice = if any_order { choose(true) } else { choice };
-        choice.into_route(problem, &geometry, entries)
+        choice.into_route(problem, &geometry, way.entries)
     }
 
     /// Whether entries of the problem's batch have become one matrix.
@@ -309,6 +307,7 @@ impl Choice {
         problem: &MatmulProblem,
         geometry: &Geometry,
         demands: Demands,
+        way: Way,
         is_transposed: bool,
         any_order: bool,
     ) -> Self {
@@ -338,7 +337,9 @@ impl Choice {
             };
             let is_free =
                 order.is_none() || any_order && matches!(candidate.matrix, Matrix::A | Matrix::B);
-            let is_slow = candidate.is_slow(geometry, load);
+            // A factor whose order is free can be copied in the order of the way.
+            let copied_by_rows = way.copies_by_rows(candidate.matrix).filter(|_| order.is_none());
+            let is_slow = copied_by_rows.is_some() || candidate.is_slow(geometry, load);
             let found = match order {
                 _ if is_slow => None,
                 Some(by_rows) if !is_free => candidate.columns(by_rows, unit),
@@ -355,12 +356,13 @@ impl Choice {
                     if !is_slow {
                         size = size.saturating_add(candidate.size);
                     }
-                    let by_rows = order
-                        .filter(|_| !is_free)
+                    let by_rows = copied_by_rows
+                        .or(order.filter(|_| !is_free))
                         .or_else(|| candidate.is_fast_by_rows(problem, geometry, load))
                         .unwrap_or(is_transposed);
-                    let unit = match (candidate.matrix, load) {
-                        (Matrix::A | Matrix::B, Some(load)) => load.elements,
+                    let is_aligned = copied_by_rows.is_some() || load.is_some();
+                    let unit = match candidate.matrix {
+                        Matrix::A | Matrix::B if is_aligned => elements_of_load(candidate.dtype),
                         _ => unit,
                     };
                     (candidate.packed(by_rows, unit), true)

@@ -74,6 +74,11 @@ fn results_of(geometry: &Geometry) -> i64 {
     geometry.rows.saturating_mul(geometry.columns).saturating_mul(entries)
 }
 
+/// Elements of [`LOAD`] bytes.
+pub(super) fn elements_of_load(dtype: DType) -> i64 {
+    LOAD / dtype.size() as i64
+}
+
 /// The order of factors in which tensor cores load the largest pieces: of [`LOAD`] bytes, if lines
 /// begin at multiples of them, else smaller ones. The rules are from the times of 10,103 products
 /// on an H100 with factors copied in each order, and of 57,600 with three forms of these rules on
@@ -104,7 +109,7 @@ impl TensorLoad {
             _ => false,
         };
         let Geometry { rows, columns, depth, ref batch, .. } = *geometry;
-        let elements = LOAD / types.a.size() as i64;
+        let elements = elements_of_load(types.a);
         if !is_for_tensor_cores || rows.min(columns) < elements || depth == 0 {
             return None;
         }

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::matmul::cublaslt::codes::transpose;
+use crate::matmul::cublaslt::ways::FactorCopy::{AcrossSums, AlongSums, IfNeeded};
 use crate::matmul::{AlgorithmSearch, ChosenTypes, ComputeType, InputRole, MatmulRequest};
 use crate::operation::{Execution, Request};
 use crate::tensor::{MemoryLocation, TensorView};
@@ -20,7 +21,7 @@ fn route(request: &MatmulRequest, views: &[TensorView]) -> Route {
 fn route_by(demands: Demands, request: &MatmulRequest, views: &[TensorView]) -> Route {
     let views: Vec<&TensorView> = views.iter().collect();
     let problem = request.problem(&views, Execution::Cuda { device: 0 }).unwrap();
-    Route::of(&problem, demands, Entries::Joined).unwrap()
+    Route::of(&problem, demands, Way::USUAL).unwrap()
 }
 
 fn copied(route: &Route) -> Vec<Matrix> {
@@ -479,9 +480,15 @@ fn the_library_multiplies_the_elements_that_the_product_is_of() {
         let Ok(problem) = request.problem(&views.each_ref(), Execution::Cuda { device: 0 }) else {
             continue;
         };
-        let entries = [Entries::Joined, Entries::Apart][random(2)];
-        let route = Route::of(&problem, Demands::Documented, entries).unwrap();
-        assert!(entries == Entries::Joined || !route.has_joined(&problem));
+        let copies = [(); 2].map(|()| [IfNeeded, AlongSums, AcrossSums][random(3)]);
+        let way = Way { entries: [Entries::Joined, Entries::Apart][random(2)], copies };
+        let route = Route::of(&problem, Demands::Documented, way).unwrap();
+        assert!(way.entries == Entries::Joined || !route.has_joined(&problem));
+        for factor in [Matrix::A, Matrix::B] {
+            let by_rows = route.staged(factor).map(|_| route.columns(factor).unwrap().are_rows);
+            let wanted = way.copies_by_rows(factor);
+            assert!(wanted.is_none() || by_rows == wanted, "{way:?} {route:?}");
+        }
         joined += usize::from(route.has_joined(&problem));
         let is_copied = [Matrix::A, Matrix::B].map(|matrix| route.staged(matrix).is_some());
         let (found, expected) = (sums_of_route(&route), sums_of_problem(&problem, is_copied));

@@ -291,12 +291,17 @@ impl PyMatmulPlan {
         let algorithms = gpumath_core::matmul::algorithms(&self.plan);
         algorithms
             .iter()
-            .map(|found| {
-                let bytes: Vec<u8> =
-                    found.algorithm.iter().flat_map(|word| word.to_ne_bytes()).collect();
-                (PyBytes::new(py, &bytes), found.workspace_size, found.waves)
-            })
+            .map(|found| (bytes_of(py, &found.algorithm), found.workspace_size, found.waves))
             .collect()
+    }
+
+    /// What can be given as ``algorithm`` for this product, and is not among `algorithms`: the first
+    /// algorithm for each other way to compute it, with the entries of a batch apart that are one
+    /// matrix otherwise, or with a copy of a factor. Some may be refused. Empty on the CPU.
+    #[getter]
+    fn other_ways<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let codes = gpumath_core::matmul::codes_of_other_ways(&self.plan).or_raise(py)?;
+        Ok(codes.iter().map(|code| bytes_of(py, code)).collect())
     }
 
     /// ``cublas.ComputeType`` that is computed in.
@@ -463,4 +468,9 @@ fn words(algorithm: &[u8]) -> PyResult<[u64; 8]> {
         *word = u64::from_ne_bytes(copied);
     }
     Ok(words)
+}
+
+/// Returns a `cublasLtMatmulAlgo_t` as bytes.
+fn bytes_of<'py>(py: Python<'py>, algorithm: &[u64; 8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, algorithm.map(u64::to_ne_bytes).as_flattened())
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -19,8 +19,11 @@ _Capability = cublasLt.MatmulAlgoCapAttribute
 _Setting = cublasLt.MatmulAlgoConfigAttribute
 _OWN_KERNEL = b"gpumath"
 _CUBLAS = b"cublas\0"
-_APART = b"apart\0"
-_CUBLAS_APART = b"cublas\0\xff\1"
+_OTHER_WAY = b"way\0"
+"""Stands for cuBLASLt's first algorithm in another way. Of the three integers of 8 bytes behind this
+one, the first one is 1 if entries of the batch stay apart, in a call of cuBLAS too; the other two say
+how a and b are copied."""
+_COPIES = {1: "along sums", 2: "across sums"}
 _TUPLE = re.compile(r"(?:[A-Z]+_)?(?P<shape>\d+x(?:\d+|AUTO)(?:x\d+)?|AUTO|UNDEFINED)")
 
 
@@ -173,13 +176,28 @@ class Algorithm:
         They make one matrix of entries that continue each other, or whose copies do, where the
         other factor is the same for all of them. This is faster on the whole, but not always. An
         algorithm for entries apart is cuBLASLt's first one, or a call of cuBLAS. It has no settings
-        that can be changed, and its number is -1.
+        that can be changed, and its number is -1. `Matmul.autotune` adds it.
         """
-        return self._bytes().startswith((_APART, _CUBLAS_APART))
+        return (self._is_first_of_other_way or self.is_by_cublas) and self._word(1) == 1
+
+    @property
+    def copied_factor(self) -> Literal["a", "b"] | None:
+        """The factor that is copied for this algorithm, though others do with it as it is.
+
+        Or they copy it in another order. Such an algorithm is cuBLASLt's first one for the copy. It
+        has no settings that can be changed, and its number is -1. `Matmul.autotune` adds it.
+        """
+        if not self._is_first_of_other_way:
+            return None
+        return "a" if self._word(2) else "b" if self._word(3) else None
+
+    @property
+    def _is_first_of_other_way(self) -> bool:
+        return self._bytes().startswith(_OTHER_WAY)
 
     @property
     def _is_fixed(self) -> bool:
-        return self.is_own_kernel or self.is_by_cublas or self.is_for_entries_apart
+        return self.is_own_kernel or self.is_by_cublas or self._is_first_of_other_way
 
     @property
     def is_emulated(self) -> bool:
@@ -284,11 +302,14 @@ class Algorithm:
             return "Algorithm(<empty>)"
         if self.is_own_kernel:
             return "Algorithm(<a kernel of gpumath's own>)"
-        apart = ", entries of the batch apart" if self.is_for_entries_apart else ""
+        way = ", entries of the batch apart" if self.is_for_entries_apart else ""
+        if (factor := self.copied_factor) is not None:
+            copy = self._word(2) or self._word(3)
+            way += f", {factor} copied {_COPIES.get(copy, copy)}"
         if self.is_by_cublas:
-            return f"Algorithm(<a call of cuBLAS{apart}>)"
-        if apart:
-            return f"Algorithm(<cuBLASLt's first{apart}>)"
+            return f"Algorithm(<a call of cuBLAS{way}>)"
+        if self._is_first_of_other_way:
+            return f"Algorithm(<cuBLASLt's first{way}>)"
         return (
             f"Algorithm(id={self.algorithm_id}, tile={self.tile}, stages={self.stages}, "
             f"split_k={self.split_k}, workspace_size={self.workspace_size})"
@@ -297,6 +318,10 @@ class Algorithm:
     def _bytes(self) -> bytes:
         """Return the ``cublasLtMatmulAlgo_t``."""
         return self._result["algo"].tobytes()
+
+    def _word(self, number: int) -> int:
+        """Return an integer of 8 bytes of it."""
+        return int(np.frombuffer(self._bytes(), np.uint64)[number])
 
     @property
     def _address(self) -> int:

@@ -15,7 +15,7 @@ from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._errors import InvalidMatmulState
 from gpumath.linalg._product import warn_of_beta
-from gpumath.linalg.advanced._algorithm import Algorithm
+from gpumath.linalg.advanced._algorithm import Algorithm, algorithm_from
 from gpumath.linalg.advanced._algorithm_ids import algorithm_ids
 from gpumath.linalg.advanced._autotune import median_times
 from gpumath.linalg.advanced._operands import Operands, places
@@ -210,6 +210,7 @@ class Matmul(PlannedProduct):
             self._choices = choices
             self._plan = self._make_plan(algorithm=given[0] if given else None, stream=stream)
             self._take_algorithms(given)
+            self._has_other_ways = not given
             self._ready()
             self._tuning = ProductTuning(self, not given, stream)
         if self._logger.isEnabledFor(logging.INFO):
@@ -239,6 +240,10 @@ class Matmul(PlannedProduct):
         stream: Any = None,
     ) -> None:
         """Measure the algorithms, and sort `algorithms` by their times.
+
+        Unless `plan` was given algorithms, others are added first: with one more copy of a factor
+        (`Algorithm.copied_factor`), or with entries of a batch apart that others join
+        (`Algorithm.is_for_entries_apart`). What the device has no memory for is left out.
 
         The fastest one is kept on disk for later plans of such a product, in other processes too;
         nothing is measured if it is known already: see `gpumath.linalg.advanced.tuning`.
@@ -278,6 +283,10 @@ class Matmul(PlannedProduct):
             self._make_plan(algorithm=algorithm, stream=stream, inplace=False)
             for algorithm in self._algorithms
         ]
+        if adds_ways := self._has_other_ways:
+            ways = self._plans_of_other_ways(stream)
+            self._add_algorithms(algorithm_from(plan.algorithms[0]) for plan in ways)
+            plans += ways
         runs = [lambda plan=plan: self._run(plan, None, stream) for plan in plans]
         # The stream that the plans run on: events on another one would not wait for them.
         used = core.current_stream(self._arrays.a) if stream is None else core.stream_handle(stream)
@@ -288,7 +297,8 @@ class Matmul(PlannedProduct):
         self._tuning.keep(self._algorithms[0], times[order[0]])
         self._plan = self._make_plan(algorithm=self._algorithms[0], stream=stream)
         self._ready()
-        if release_workspace:
+        if release_workspace or adds_ways:
+            # The fastest algorithm may need less of it than others did.
             self._workspace.release()
 
     def reset_operands(

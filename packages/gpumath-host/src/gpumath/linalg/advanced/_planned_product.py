@@ -10,6 +10,7 @@ from typing import Any
 from gpumath._host.memory_limit import check_memory_limit, memory_limit_bytes
 from gpumath._host.operation import StatefulOperation, logged_execution
 from gpumath.bindings import core, cublasLt
+from gpumath.bindings.errors import OutOfMemoryError
 from gpumath.linalg._product import warn_of_beta
 from gpumath.linalg.advanced._algorithm import Algorithm, algorithm_from
 from gpumath.linalg.advanced._operands import Operands, layout_of
@@ -30,6 +31,8 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
     """The algorithm that planning finds again without being told; None if the user gave one."""
     _plan: core.MatmulPlan
     _has_operands: bool
+    _has_other_ways = False
+    """Whether autotuning adds algorithms; once after planning, unless the user gave some."""
     _has_new_settings = False
     """Whether an algorithm was changed after planning; the next execution then plans by it."""
 
@@ -110,6 +113,26 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
         self._first_found = None if given or not found else found[0]._bytes()
         for algorithm in found:
             algorithm._products.add(self)
+
+    def _add_algorithms(self, added: Iterable[Algorithm]) -> None:
+        for algorithm in added:
+            self._algorithms.append(algorithm)
+            algorithm._products.add(self)
+        self._has_other_ways = False
+
+    def _plans_of_other_ways(self, stream: Any) -> list[core.MatmulPlan]:
+        """Plan out of place by what is not among the algorithms; leave out what cannot be run."""
+        plans = []
+        for code in self._plan.other_ways:
+            algorithm = algorithm_from((code, 0, 0.0))
+            try:
+                plan = self._make_plan(algorithm, stream=stream, inplace=False)
+                self._run(plan, None, stream)
+            except (ValueError, OutOfMemoryError, cublasLt.cuBLASLtError) as error:
+                self._logger.info("%r is left out: %s", algorithm, error)
+            else:
+                plans.append(plan)
+        return plans
 
     def _ready(self) -> None:
         """Let the core execute the plan with the operands as they are."""

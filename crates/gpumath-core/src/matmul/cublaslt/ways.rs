@@ -1,0 +1,170 @@
+//! The ways to plan one product: what is copied for cuBLASLt, and what becomes of a batch.
+//!
+//! The usual way was measured to be the fastest on the whole. The others are faster for some
+//! products, so autotuning measures them too.
+
+use super::super::geometry::Matrix;
+use super::super::problem::MatmulProblem;
+use super::gemm;
+use super::route::{Demands, Route};
+use crate::error::Result;
+
+/// What becomes of the entries of a batch that continue each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entries {
+    /// They are one matrix, where that was measured to be faster on the whole.
+    Joined,
+    /// They stay a batch.
+    Apart,
+}
+
+/// How a factor is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FactorCopy {
+    /// Where cuBLASLt does not take it, or is expected to take more time for it than a copy does.
+    IfNeeded,
+    /// In any case, so that the elements of a sum are neighbours.
+    AlongSums,
+    /// In any case, so that the elements of one step of all sums are neighbours.
+    AcrossSums,
+}
+
+/// A way to plan a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) entries: Entries,
+    /// Of the left and of the right factor.
+    pub(super) copies: [FactorCopy; 2],
+}
+
+impl Way {
+    pub(super) const USUAL: Self =
+        Self { entries: Entries::Joined, copies: [FactorCopy::IfNeeded; 2] };
+    pub(super) const APART: Self = Self { entries: Entries::Apart, ..Self::USUAL };
+
+    /// The ways with one more copy. Two copies more are hardly ever faster than the better one of
+    /// these: of 10,103 products on an H100, five.
+    const COPIED: [Self; 4] = [
+        Self::copied(Matrix::A, FactorCopy::AcrossSums),
+        Self::copied(Matrix::A, FactorCopy::AlongSums),
+        Self::copied(Matrix::B, FactorCopy::AcrossSums),
+        Self::copied(Matrix::B, FactorCopy::AlongSums),
+    ];
+
+    const fn copied(factor: Matrix, copy: FactorCopy) -> Self {
+        let copies = match factor {
+            Matrix::A => [copy, FactorCopy::IfNeeded],
+            _ => [FactorCopy::IfNeeded, copy],
+        };
+        Self { copies, ..Self::USUAL }
+    }
+
+    /// What stands for a `cublasLtMatmulAlgo_t`: for cuBLASLt's first algorithm in this way.
+    /// cuBLASLt has no such number.
+    pub(super) fn code(self) -> [u64; 8] {
+        const FIRST: u64 = u64::from_le_bytes(*b"way\0\0\0\0\xff");
+        let [a, b] = self.copies.map(|copy| copy as u64);
+        [FIRST, self.entries as u64, a, b, 0, 0, 0, 0]
+    }
+
+    /// The way whose first algorithm such a number stands for; `None` for other numbers.
+    pub(super) fn of_code(code: &[u64; 8]) -> Option<Self> {
+        Self::COPIED.into_iter().chain([Self::APART]).find(|way| way.code() == *code)
+    }
+
+    /// Whether and how a factor is copied in any case: whether the copy is by rows.
+    pub(super) fn copies_by_rows(self, factor: Matrix) -> Option<bool> {
+        let copy = match factor {
+            Matrix::A => self.copies[0],
+            Matrix::B => self.copies[1],
+            _ => FactorCopy::IfNeeded,
+        };
+        match copy {
+            FactorCopy::IfNeeded => None,
+            FactorCopy::AlongSums => Some(factor == Matrix::A),
+            FactorCopy::AcrossSums => Some(factor == Matrix::B),
+        }
+    }
+}
+
+/// What stands for the algorithms of a product in other ways than the usual one.
+pub(in super::super) fn codes_of_other_ways(problem: &MatmulProblem) -> Result<Vec<[u64; 8]>> {
+    let demands = Demands::first(problem);
+    let usual = Route::of(problem, demands, Way::USUAL)?;
+    let mut codes = Vec::new();
+    if usual.has_joined(problem) {
+        codes.extend([Way::APART.code(), gemm::code(Entries::Apart)]);
+    }
+    if problem.search.max_workspace.is_some() {
+        // Where the user limits the workspace, nothing is copied that need not be.
+        return Ok(codes);
+    }
+    for way in Way::COPIED {
+        let route = Route::of(problem, demands, way)?;
+        let differs = |factor: Matrix| {
+            route.columns(factor) != usual.columns(factor)
+                || route.staged(factor).is_some() != usual.staged(factor).is_some()
+        };
+        if differs(Matrix::A) || differs(Matrix::B) {
+            codes.push(way.code());
+        }
+    }
+    Ok(codes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+
+    use super::*;
+    use crate::matmul::{AlgorithmSearch, MatmulRequest};
+    use crate::operation::{Execution, Request};
+    use crate::tensor::{DType, Layout, MemoryLocation, TensorView};
+
+    fn other_ways(request: &MatmulRequest, dtype: DType, layouts: [Layout; 2]) -> Vec<[u64; 8]> {
+        let device = MemoryLocation::Device(0);
+        let views = layouts.map(|layout| TensorView {
+            ptr: 0x1_0000,
+            dtype,
+            layout,
+            device,
+            readonly: false,
+        });
+        let execution = Execution::Cuda { device: 0 };
+        codes_of_other_ways(&request.problem(&views.each_ref(), execution).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn there_are_ways_with_one_more_copy() {
+        let plain = MatmulRequest::default();
+        let layouts = || [[60, 40], [40, 90]].map(|shape| Layout::contiguous(&shape));
+        let copied = Way::COPIED.map(Way::code);
+        assert_eq!(other_ways(&plain, DType::Float32, layouts()), copied);
+        for code in copied {
+            assert_eq!(Way::of_code(&code).map(Way::code), Some(code));
+        }
+        assert_eq!(Way::of_code(&Way::USUAL.code()), None);
+        // The order of these factors is not free.
+        assert_eq!(other_ways(&plain, DType::Int8, layouts()).len(), 0);
+        let conjugated = MatmulRequest { conjugate: [true, false], ..MatmulRequest::default() };
+        assert_eq!(other_ways(&conjugated, DType::Complex64, layouts()), copied[2..]);
+        // A copy of a vector is like the vector.
+        let vector = [[60, 40], [40, 1]].map(|shape| Layout::contiguous(&shape));
+        assert_eq!(other_ways(&plain, DType::Float32, vector).len(), 4);
+        // This is what is copied anyway.
+        let mut steps = layouts();
+        steps[0].strides = [80, 2].as_slice().into();
+        let is_usual = |request: &MatmulRequest, code: &[u64; 8]| {
+            !other_ways(request, DType::Float64, steps.clone()).contains(code)
+        };
+        assert_eq!(copied.iter().filter(|code| is_usual(&plain, code)).count(), 1);
+        let search = AlgorithmSearch { max_workspace: Some(1 << 30), ..AlgorithmSearch::default() };
+        let limited = MatmulRequest { search, ..MatmulRequest::default() };
+        assert_eq!(other_ways(&limited, DType::Float32, layouts()).len(), 0);
+        // Entries that continue each other can stay apart, whatever the workspace.
+        let batch = || [Layout::contiguous(&[5, 60, 40]), Layout::contiguous(&[40, 90])];
+        let apart = [Way::APART.code(), gemm::code(Entries::Apart)];
+        assert_eq!(other_ways(&limited, DType::Float32, batch()), apart);
+        assert_eq!(other_ways(&plain, DType::Float32, batch())[..2], apart);
+    }
+}
