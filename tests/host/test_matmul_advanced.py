@@ -376,6 +376,11 @@ def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str
         one.split_k = number
 
 
+def test_there_is_one_way_on_the_cpu() -> None:
+    plan = core.MatmulPlan(A, A.T, execution="cpu")
+    assert (plan.algorithms, plan.other_ways) == ([], [])
+
+
 def test_types_in_every_form() -> None:
     for form in ("float16", np.float16, np.dtype("float16"), 2):
         half = A.astype(np.float16)

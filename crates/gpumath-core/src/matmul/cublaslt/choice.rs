@@ -268,8 +268,7 @@ pub(super) fn change_setting(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
-    use super::super::route::Demands;
-    use super::super::ways::Way;
+    use super::super::ways::{Demands, Way};
     use super::*;
     use crate::matmul::{AlgorithmSearch, Epilog, MatmulRequest};
     use crate::operation::{Execution, Request};

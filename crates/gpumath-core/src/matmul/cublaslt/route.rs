@@ -31,7 +31,7 @@ use super::super::geometry::{Geometry, MATRICES, Matrix};
 use super::super::problem::MatmulProblem;
 use super::super::types::is_narrow;
 use super::codes::transpose;
-use super::ways::{Entries, Way};
+use super::ways::{Demands, Entries, Way};
 use crate::error::{Error, Result};
 use crate::kernels::TiledCopy;
 use crate::memory::ALIGNMENT;
@@ -40,32 +40,6 @@ use crate::tensor::{BatchDim, BatchDims, DType, Layout};
 
 /// Copies of so many bytes take less time in one kernel than in two that take larger elements.
 const SMALL_COPIES: usize = 2 << 20;
-
-/// What factors of 8 bits are copied for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Demands {
-    /// As little as possible: the columns that cuBLASLt sees in the result, which its kernels do
-    /// not load together, are not padded; and small products of int8 may have any order.
-    Fewest,
-    /// All that cuBLASLt documents.
-    Documented,
-}
-
-impl Demands {
-    /// The demands that a product can be planned by, the ones to try first before the others.
-    pub(super) fn of(problem: &MatmulProblem) -> &'static [Self] {
-        match unit_of(problem) {
-            1 => &[Self::Documented],
-            _ if problem.block_scaling.is_some() => &[Self::Documented],
-            _ => &[Self::Fewest, Self::Documented],
-        }
-    }
-
-    /// The demands to try first.
-    pub(super) fn first(problem: &MatmulProblem) -> Self {
-        Self::of(problem).first().copied().unwrap_or(Self::Documented)
-    }
-}
 
 /// A matrix in cuBLASLt's terms: columns that are as many elements apart as `step` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +220,7 @@ impl Route {
 }
 
 /// What cuBLASLt's kernels for operands of 8 bits need extents and steps to be multiples of.
-fn unit_of(problem: &MatmulProblem) -> i64 {
+pub(super) fn unit_of(problem: &MatmulProblem) -> i64 {
     match problem.types.a {
         DType::Int8 => 4,
         DType::Float4E2M1FnX2 => 32,
@@ -494,6 +468,9 @@ impl Choice {
 
 #[path = "route_copies.rs"]
 mod copies;
+#[cfg(test)]
+#[path = "route_sums_tests.rs"]
+mod sums_tests;
 #[cfg(test)]
 #[path = "route_tests.rs"]
 mod tests;

@@ -6,8 +6,34 @@
 use super::super::geometry::Matrix;
 use super::super::problem::MatmulProblem;
 use super::gemm;
-use super::route::{Demands, Route};
+use super::route::{Route, unit_of};
 use crate::error::Result;
+
+/// What factors of 8 bits are copied for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Demands {
+    /// As little as possible: the columns that cuBLASLt sees in the result, which its kernels do
+    /// not load together, are not padded; and small products of int8 may have any order.
+    Fewest,
+    /// All that cuBLASLt documents.
+    Documented,
+}
+
+impl Demands {
+    /// The demands that a product can be planned by, the ones to try first before the others.
+    pub(super) fn of(problem: &MatmulProblem) -> &'static [Self] {
+        match unit_of(problem) {
+            1 => &[Self::Documented],
+            _ if problem.block_scaling.is_some() => &[Self::Documented],
+            _ => &[Self::Fewest, Self::Documented],
+        }
+    }
+
+    /// The demands to try first.
+    pub(super) fn first(problem: &MatmulProblem) -> Self {
+        Self::of(problem).first().copied().unwrap_or(Self::Documented)
+    }
+}
 
 /// What becomes of the entries of a batch that continue each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

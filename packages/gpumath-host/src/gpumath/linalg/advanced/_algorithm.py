@@ -20,9 +20,9 @@ _Setting = cublasLt.MatmulAlgoConfigAttribute
 _OWN_KERNEL = b"gpumath"
 _CUBLAS = b"cublas\0"
 _OTHER_WAY = b"way\0"
-"""Stands for cuBLASLt's first algorithm in another way. Of the three integers of 8 bytes behind this
-one, the first one is 1 if entries of the batch stay apart, in a call of cuBLAS too; the other two say
-how a and b are copied."""
+"""Stands for cuBLASLt's first algorithm in another way. This is the beginning of an integer of 8
+bytes. Of the three behind it, the first one is 1 if entries of the batch stay apart, in a call of
+cuBLAS too; the other two say how a and b are copied."""
 _COPIES = {1: "along sums", 2: "across sums"}
 _TUPLE = re.compile(r"(?:[A-Z]+_)?(?P<shape>\d+x(?:\d+|AUTO)(?:x\d+)?|AUTO|UNDEFINED)")
 
