@@ -295,7 +295,7 @@ impl PyMatmulPlan {
             .collect()
     }
 
-    /// What can be given as ``algorithm`` for this product, and is not among `algorithms`: the first
+    /// What can be given as ``algorithm`` for this product and is not among `algorithms`: the first
     /// algorithm for each other way to compute it, with the entries of a batch apart that are one
     /// matrix otherwise, or with a copy of a factor. Some may be refused. Empty on the CPU.
     #[getter]
