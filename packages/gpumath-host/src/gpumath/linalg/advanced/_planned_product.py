@@ -10,7 +10,6 @@ from typing import Any
 from gpumath._host.memory_limit import check_memory_limit, memory_limit_bytes
 from gpumath._host.operation import StatefulOperation, logged_execution
 from gpumath.bindings import core, cublasLt
-from gpumath.bindings.errors import OutOfMemoryError
 from gpumath.linalg._product import warn_of_beta
 from gpumath.linalg.advanced._algorithm import Algorithm, algorithm_from
 from gpumath.linalg.advanced._operands import Operands, layout_of
@@ -123,12 +122,15 @@ class PlannedProduct(core.MatmulExecutor, StatefulOperation):
     def _plans_of_other_ways(self, stream: Any) -> list[core.MatmulPlan]:
         """Plan out of place by what is not among the algorithms; leave out what cannot be run."""
         plans = []
+        known = {algorithm._bytes() for algorithm in self._algorithms}
         for code in self._plan.other_ways:
+            if code in known:
+                continue
             algorithm = algorithm_from((code, 0, 0.0))
             try:
                 plan = self._make_plan(algorithm, stream=stream, inplace=False)
                 self._run(plan, None, stream)
-            except (ValueError, OutOfMemoryError, cublasLt.cuBLASLtError) as error:
+            except Exception as error:  # a user's memory manager may raise any
                 self._logger.info("%r is left out: %s", algorithm, error)
             else:
                 plans.append(plan)
