@@ -40,19 +40,19 @@ const SHORT_SUM: i64 = 64;
 
 /// No sum of float64 is worth to be split into more parts.
 const MOST_PARTS: i64 = 40;
-/// The algorithm for float32 that had better not split sums into short parts, which the others may.
+/// An algorithm for float32 that is slow if it splits sums into short parts. The others are not.
 const LONG_PARTS: i32 = 55;
-/// Algorithms that do without split sums: of vectors, and of a few of them.
+/// Algorithms for a vector or a few vectors, which are fast though they split no sums.
 const FOR_VECTORS: [i32; 4] = [11, 13, 14, 16];
-/// Sums of so many products had better be split, into so many parts at least of so many products
-/// each, if results are so few that they keep a fiftieth of the GPU busy.
+/// If results are so few that they keep a fiftieth of the GPU busy, sums of so many products had
+/// better be split: into so many parts at least, of so many products each.
 const SPLIT_SUM: i64 = 512;
 const LEAST_PARTS: i64 = 8;
 const LONG_PART: i64 = 64;
 const FEW_WAVES: f32 = 0.02;
 /// `CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE`, which rounds the sum of each part to the result's type.
 const ROUNDED_PARTS: i32 = 4;
-/// Algorithms to look for other parts of sums in.
+/// Among so many algorithms, one with other parts of sums is looked for.
 const CANDIDATES_FOR_PARTS: i32 = 12;
 
 /// Sums of int8 of such lengths, of so few rows or of one column, are not worth to be split either.

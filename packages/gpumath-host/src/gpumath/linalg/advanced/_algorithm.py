@@ -182,10 +182,10 @@ class Algorithm:
 
     @property
     def copied_factor(self) -> Literal["a", "b"] | None:
-        """The factor that is copied for this algorithm, though others do with it as it is.
+        """The factor that is copied for this algorithm, and is not, or otherwise, for the others.
 
-        Or they copy it in another order. Such an algorithm is cuBLASLt's first one for the copy. It
-        has no settings that can be changed, and its number is -1. `Matmul.autotune` adds it.
+        Such an algorithm is cuBLASLt's first one for the copy. It has no settings that can be
+        changed, and its number is -1. `Matmul.autotune` adds it.
         """
         if not self._is_first_of_other_way:
             return None
