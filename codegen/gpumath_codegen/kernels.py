@@ -25,6 +25,7 @@ _EPILOG = ("-DHAS_EPILOG=1",)
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((name,), ()) for name in ("scale", "cosine", "convolution", "copy_flat", "mirror")},
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
+    "epilog": (("product", "epilog"), ()),
     **{
         f"product{suffix}_{kind}": (
             ("product", "product_tiles", "product_vectors"),

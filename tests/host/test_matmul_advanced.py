@@ -349,6 +349,7 @@ def _way(*numbers: int) -> bytes:
         (b"gpumath", "<a kernel of gpumath's own>"),
         (b"cublas\0", "<a call of cuBLAS>"),
         (b"cublas\0\xff\1", "<a call of cuBLAS, entries of the batch apart>"),
+        (b"epilog\0", "<the product, then the epilog>"),
         (_way(1, 0, 0), "<cuBLASLt's first, entries of the batch apart>"),
         (_way(0, 1, 0), "<cuBLASLt's first, a copied along sums>"),
         (_way(0, 0, 2), "<cuBLASLt's first, b copied across sums>"),
@@ -361,6 +362,7 @@ def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str
     saved.view(np.uint8)[: len(code)] = np.frombuffer(code, np.uint8)
     one = pickle.loads(pickle.dumps(advanced.Algorithm(saved)))
     assert [one.is_own_kernel, one.is_by_cublas] == [code == b"gpumath", code[:6] == b"cublas"]
+    assert one.has_separate_epilog == (code[:6] == b"epilog")
     assert one.is_for_entries_apart == ("apart" in text)
     assert one.copied_factor == next((name for name in "ab" if f" {name} copied" in text), None)
     assert not one.is_emulated

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpumath.linalg import advanced
+from gpumath.linalg.advanced._algorithm import algorithm_from
 from tests.helpers.epilogs import EPILOGS, bits, epilog_reference
 
 pytestmark = pytest.mark.gpu
@@ -83,14 +84,63 @@ def test_epilogs_of_odd_extents(epilog: str, dtype: str, extents: tuple[int, int
     check_epilog(epilog, dtype, (), extents)
 
 
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("epilog", ["DRELU_BGRAD", "BGRADA", "BGRADB"])
+@pytest.mark.parametrize("extents", [(3, 5, 30000), (40, 30000, 8)], ids=str)
+def test_sums_of_long_lines(epilog: str, dtype: str, extents: tuple[int, int, int]) -> None:
+    check_epilog(epilog, dtype, (), extents)
+
+
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("epilog", ["RELU", "RELU_AUX", "GELU_BIAS", "DRELU_BGRAD", "BGRADB"])
+def test_epilogs_with_an_addend(epilog: str, dtype: str) -> None:
+    check_epilog(epilog, dtype, (3,), (40, 24, 33), has_addend=True)
+
+
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("epilog", ["RELU", "RELU_BIAS", "GELU"])
+@pytest.mark.parametrize("order", ["C", "F", "gaps", "steps"])
+def test_epilogs_of_vectors_and_into_memory_of_any_order(
+    epilog: str, dtype: str, order: str
+) -> None:
+    a, b = values((40, 24), dtype), values((24, 17), dtype)
+    inputs = {"bias": values((40,), dtype)} if "BIAS" in epilog else {}
+    keywords = {"epilog": advanced.MatmulEpilog[epilog], "epilog_inputs": inputs or None}
+    product, out = advanced.Matmul(a, b), in_order((40, 17), dtype, order)
+    for algorithm in kinds_of(product, product.plan(**keywords)):
+        found = product.execute(algorithm=algorithm, out=out)
+        assert found is out
+        check_result(epilog, dtype, (a, b, inputs), found)
+    vector = in_order((24, 1), dtype, order)
+    product = advanced.Matmul(a, vector[:, 0])
+    for algorithm in kinds_of(product, product.plan(**keywords)):
+        found = product.execute(algorithm=algorithm)[:, None]
+        check_result(epilog, dtype, (a, vector, inputs), found)
+
+
+def kinds_of(product: advanced.Matmul, algorithms: list[Any]) -> list[Any]:
+    """Return an algorithm of each kind: a kernel of gpumath's, the library, and two steps."""
+    others = [algorithm_from((code, 0, 0.0)) for code in product._plan.other_ways]
+    kinds = {
+        (each.is_own_kernel, each.has_separate_epilog): each
+        for each in reversed([*algorithms, *others])
+    }
+    return list(kinds.values())
+
+
 def check_epilog(
-    epilog: str, dtype: str, batch: tuple[int, ...], extents: tuple[int, int, int]
+    epilog: str,
+    dtype: str,
+    batch: tuple[int, ...],
+    extents: tuple[int, int, int],
+    has_addend: bool = False,
 ) -> None:
     """Compare a product of fresh operands with the reference, with all that it makes besides."""
     rng = np.random.default_rng()
     rows, columns, depth = extents
     a = in_order((*batch, rows, depth), dtype, str(rng.choice(["C", "F"])))
     b = in_order((*batch, depth, columns), dtype, str(rng.choice(["C", "F"])))
+    c = values((*batch, rows, columns), dtype) if has_addend else None
     inputs: dict[str, Any] = {}
     if "BIAS" in epilog:
         inputs["bias"] = values((rows,) if not batch else (*batch, rows, 1), dtype)
@@ -101,15 +151,20 @@ def check_epilog(
         ).mT
     if epilog.startswith("DGELU"):
         inputs["gelu_aux"] = values((*batch, columns, -(-rows // 8) * 8), dtype).mT
+    numbers = {"alpha": 0.5, "beta": 2.0} if has_addend else {}
+    product = advanced.Matmul(a, b, c, **numbers)
     member = advanced.MatmulEpilog[epilog]
-    product = advanced.Matmul(a, b)
-    algorithms = product.plan(epilog=member, epilog_inputs=inputs or None)
-    # By gpumath's kernel, where there is one, and by the library.
-    for algorithm in {each.is_own_kernel: each for each in reversed(algorithms)}.values():
-        check_result(epilog, dtype, (a, b, inputs), product.execute(algorithm=algorithm))
+    algorithms = kinds_of(product, product.plan(epilog=member, epilog_inputs=inputs or None))
+    # Halves have no addend of the type in which they are kept between the steps.
+    has_steps = not (has_addend and "16" in dtype and "GELU" in epilog)
+    assert any(each.has_separate_epilog for each in algorithms) == has_steps
+    for algorithm in algorithms:
+        check_result(epilog, dtype, (a, b, inputs), product.execute(algorithm=algorithm), c)
 
 
-def check_result(epilog: str, dtype: str, operands: tuple[Any, Any, Any], found: Any) -> None:
+def check_result(
+    epilog: str, dtype: str, operands: tuple[Any, Any, Any], found: Any, c: Any = None
+) -> None:
     a, b, inputs = operands
     *batch, rows, _ = a.shape
     others = {}
@@ -117,8 +172,9 @@ def check_result(epilog: str, dtype: str, operands: tuple[Any, Any, Any], found:
         found, others = found
     left, right = wide(a), wide(b)
     known = {name: wide(value) for name, value in inputs.items()}
-    expected, expected_others = epilog_reference(epilog, left @ right, left, right, known)
-    size = np.abs(left) @ np.abs(right) + 3
+    total = left @ right if c is None else 0.5 * (left @ right) + 2 * wide(c)
+    expected, expected_others = epilog_reference(epilog, total, left, right, known)
+    size = np.abs(left) @ np.abs(right) + (3 if c is None else 3 + 2 * np.abs(wide(c)))
     bound = BOUNDS[dtype]
     if "GELU" in epilog:
         # cuBLASLt has its constants in single precision, and a fast tanh.
@@ -129,8 +185,8 @@ def check_result(epilog: str, dtype: str, operands: tuple[Any, Any, Any], found:
         reference = expected_others[name]
         if name == "relu_aux":
             wrong = bits(wide(value), rows) != reference
-            total = left @ right + (0 if "BIAS" not in epilog else _column(known["bias"]))
-            assert (np.abs(total[wrong]) <= BOUNDS[dtype] * size[wrong]).all()
+            argument = total + (0 if "BIAS" not in epilog else _column(known["bias"]))
+            assert (np.abs(argument[wrong]) <= BOUNDS[dtype] * size[wrong]).all()
         elif name == "gelu_aux":
             check(value[..., :rows, :], reference, size, BOUNDS[dtype])
         else:

@@ -8,6 +8,7 @@
 mod convolution;
 mod copies;
 mod cosine;
+mod epilog;
 mod flat_copy;
 mod mirror;
 mod product;
@@ -28,6 +29,7 @@ use crate::tensor::{BatchDims, DType, Dims, Layout};
 pub(crate) use convolution::{Along, ConvolutionCall};
 pub(crate) use copies::{CopyBetween, copy, copy_all};
 pub(crate) use cosine::{CosineCall, CosineLine};
+pub(crate) use epilog::{EpilogCall, EpilogMatrices, LastStep, LineSumsCall, Lines};
 pub(crate) use mirror::{Mirror, mirror};
 pub(crate) use product::{Function, ProductCall, StridedProduct, Way};
 pub(crate) use tiled_copy::TiledCopy;

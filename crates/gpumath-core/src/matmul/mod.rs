@@ -5,6 +5,7 @@ mod check;
 mod cpu;
 mod cublaslt;
 mod epilog;
+mod epilog_apart;
 mod geometry;
 mod kernel;
 mod problem;
@@ -14,6 +15,8 @@ mod types;
 use crate::error::{Error, Result};
 use crate::operation::{Engine, Execution, Operation, Plan, PlanCache, RecentPlans};
 use crate::tensor::DType;
+
+use self::epilog_apart::{EpilogApart, Steps};
 
 pub use cublaslt::FoundAlgorithm;
 pub use epilog::{AuxKind, Epilog};
@@ -43,7 +46,9 @@ pub fn algorithms(plan: &MatmulPlan) -> &[FoundAlgorithm] {
 pub fn codes_of_other_ways(plan: &MatmulPlan) -> Result<Vec<[u64; 8]>> {
     match plan.execution() {
         Execution::Cuda { .. } if plan.engine().is_some() => {
-            cublaslt::codes_of_other_ways(plan.problem())
+            let mut codes = cublaslt::codes_of_other_ways(plan.problem())?;
+            codes.extend(Steps::of(plan.problem()).map(|_| epilog_apart::CODE));
+            Ok(codes)
         }
         _ => Ok(Vec::new()),
     }
@@ -129,6 +134,29 @@ impl MatmulEngine for cublaslt::CublasltMatmul {
 /// Plans a product on a GPU: by the algorithm that the request names, else by the one that is
 /// expected to be the fastest.
 fn plan_cuda(problem: &MatmulProblem, device: i32) -> Result<Box<dyn MatmulEngine>> {
+    if problem.search.algorithm == Some(epilog_apart::CODE) {
+        return Ok(Box::new(EpilogApart::new(problem, device)?));
+    }
+    let found = plan_at_once(problem, device);
+    let first = match &found {
+        _ if problem.search.algorithm.is_some() || problem.epilog == Epilog::None => return found,
+        Ok(engine) => engine.algorithms().first(),
+        Err(error) if is_refusal(error) => None,
+        Err(_) => return found,
+    };
+    let limit = problem.search.limit.max(1) as usize;
+    match EpilogApart::instead_of(problem, first, device) {
+        Ok(Some(apart)) => {
+            let others = found.as_ref().map_or(&[][..], |engine| engine.algorithms());
+            Ok(Box::new(apart.with_others(others, limit)))
+        }
+        // What was found before is not worse, or its refusal says more.
+        _ => found,
+    }
+}
+
+/// Plans a product together with its epilog.
+fn plan_at_once(problem: &MatmulProblem, device: i32) -> Result<Box<dyn MatmulEngine>> {
     let kernel = kernel::KernelMatmul::new(problem);
     let limit = problem.search.limit.max(1) as usize;
     match (kernel, problem.search.algorithm) {

@@ -225,6 +225,15 @@ impl Preference {
     }
 }
 
+/// Returns the number of an algorithm of cuBLASLt, and how many parts it splits sums into; `None`
+/// for what is no algorithm of cuBLASLt.
+pub(in super::super) fn number_and_parts(algorithm: &FoundAlgorithm) -> Option<(i32, i64)> {
+    // What stands for other things ends with a byte of ones.
+    let is_other = algorithm.algorithm[0] >> 56 == 0xff;
+    let split = (!is_other).then(|| Split::of(algorithm))?;
+    Some((split.id, split.parts))
+}
+
 /// Returns a setting of an algorithm.
 pub(super) fn setting(algorithm: &FoundAlgorithm, attribute: i32) -> Option<i32> {
     loader::function(&cublaslt::MATMUL_ALGO_CONFIG_GET_ATTRIBUTE).ok()?;

@@ -34,6 +34,7 @@ use crate::operation::{Call, Engine};
 use crate::status::call;
 use crate::tensor::DType;
 
+pub(super) use self::choice::number_and_parts;
 pub use self::product::FoundAlgorithm;
 pub(super) use self::ways::codes_of_other_ways;
 

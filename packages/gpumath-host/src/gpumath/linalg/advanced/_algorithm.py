@@ -23,6 +23,7 @@ _OTHER_WAY = b"way\0"
 """Stands for cuBLASLt's first algorithm in another way. This is the beginning of an integer of 8
 bytes. Of the three behind it, the first one is 1 if entries of the batch stay apart, in a call of
 cuBLAS too; the other two say how a and b are copied."""
+_SEPARATE_EPILOG = b"epilog\0"
 _COPIES = {1: "along sums", 2: "across sums"}
 _TUPLE = re.compile(r"(?:[A-Z]+_)?(?P<shape>\d+x(?:\d+|AUTO)(?:x\d+)?|AUTO|UNDEFINED)")
 
@@ -192,12 +193,24 @@ class Algorithm:
         return "a" if self._word(2) else "b" if self._word(3) else None
 
     @property
+    def has_separate_epilog(self) -> bool:
+        """Whether the epilog is a step of its own, by kernels of gpumath's own.
+
+        They follow the first algorithm of the product without an epilog, which can take a fraction
+        of the time of cuBLASLt's algorithms with one. Sums of half precision or bfloat16 are in
+        single precision in between, so that results are rounded once. It has no settings that can
+        be changed, and its number is -1.
+        """
+        return self._bytes().startswith(_SEPARATE_EPILOG)
+
+    @property
     def _is_first_of_other_way(self) -> bool:
         return self._bytes().startswith(_OTHER_WAY)
 
     @property
     def _is_fixed(self) -> bool:
-        return self.is_own_kernel or self.is_by_cublas or self._is_first_of_other_way
+        is_of_cublaslt = not (self.is_own_kernel or self.is_by_cublas or self.has_separate_epilog)
+        return not is_of_cublaslt or self._is_first_of_other_way
 
     @property
     def is_emulated(self) -> bool:
@@ -302,6 +315,8 @@ class Algorithm:
             return "Algorithm(<empty>)"
         if self.is_own_kernel:
             return "Algorithm(<a kernel of gpumath's own>)"
+        if self.has_separate_epilog:
+            return "Algorithm(<the product, then the epilog>)"
         way = ", entries of the batch apart" if self.is_for_entries_apart else ""
         if (factor := self.copied_factor) is not None:
             copy = self._word(2) or self._word(3)

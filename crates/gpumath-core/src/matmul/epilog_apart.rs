@@ -1,0 +1,481 @@
+//! Products on a GPU whose epilog is a step of its own: a product without one, by whatever computes
+//! that in the least time, then kernels of gpumath's own.
+//!
+//! cuBLASLt has fewer kernels for a product with an epilog, and they can take many times as long as
+//! the product alone.
+
+use super::cublaslt::number_and_parts;
+use super::epilog::AuxKind;
+use super::geometry::{Geometry, Matrix};
+use super::problem::{InputRole, MatmulOperand, MatmulProblem, OutputRole};
+use super::types::ComputeType;
+use super::{Epilog, FoundAlgorithm, MatmulArguments, MatmulEngine, kernel, plan_cuda};
+use crate::device::ContextGuard;
+use crate::error::{Error, Result};
+use crate::kernels::{EpilogCall, EpilogMatrices, LastStep, LineSumsCall, Lines};
+use crate::memory::ALIGNMENT;
+use crate::operation::{Call, Engine};
+use crate::tensor::{BatchDim, BatchDims, DType, Dims, Layout};
+
+/// What stands for a `cublasLtMatmulAlgo_t` of these steps. cuBLASLt has no such number.
+pub(super) const CODE: [u64; 8] = [u64::from_le_bytes(*b"epilog\0\xff"), 0, 0, 0, 0, 0, 0, 0];
+
+/// Numbers of cuBLASLt's algorithms for halves that are slow with an epilog, and those that are if
+/// rows or columns of a factor are summed up.
+const SLOW: [i32; 3] = [16, 41, 42];
+const SLOW_SUMS: [i32; 4] = [16, 41, 42, 56];
+/// Products in a sum from which on another kernel for the product gains more than a step after it
+/// costs: if the step is the derivative of a function, and if it is not more than a function.
+const MIDDLE_SUM: i64 = 256;
+const LONG_SUM: i64 = 1024;
+/// Wider sums of so many results are not worth to be written and read again for shorter sums.
+const MANY_RESULTS: usize = 1 << 20;
+const SHORT_SUM: i64 = 32;
+
+/// What is to be done after a product without an epilog.
+#[derive(Debug)]
+pub(super) struct Steps {
+    /// The product without an epilog.
+    product: MatmulProblem,
+    /// Which inputs it takes.
+    inputs: Vec<usize>,
+    /// What is done with each sum.
+    epilog: Option<EpilogCall>,
+    /// What is summed up, and where that is.
+    line_sums: Option<(LineSumsCall, Matrix)>,
+    /// Bytes of the sums, if they are of a wider type than the result.
+    wide_sums: usize,
+}
+
+impl Steps {
+    /// `None` if the kernels are not for this problem.
+    pub(super) fn of(problem: &MatmulProblem) -> Option<Self> {
+        let types = &problem.types;
+        let is_computed = matches!(
+            types.compute,
+            ComputeType::F32
+                | ComputeType::F32Pedantic
+                | ComputeType::F32Fast16F
+                | ComputeType::F32Fast16Bf
+                | ComputeType::F32FastTf32
+                | ComputeType::F64
+                | ComputeType::F64Pedantic
+        );
+        let is_of_one_type = [types.b, types.result, types.bias] == [types.a; 3];
+        let is_known = |role: InputRole| {
+            matches!(
+                role,
+                InputRole::A | InputRole::B | InputRole::C | InputRole::Bias | InputRole::Aux
+            )
+        };
+        let are_known = problem.inputs.iter().all(|input| is_known(input.role))
+            && problem.outputs.iter().all(|output| {
+                matches!(output.role, OutputRole::Result | OutputRole::Aux | OutputRole::Sums)
+            });
+        let is_empty = problem.extents().contains(&0) || problem.shape.batch.contains(&0);
+        if problem.epilog == Epilog::None
+            || !(is_computed && is_of_one_type && are_known && problem.search.is_free())
+            || is_empty
+        {
+            return None;
+        }
+        let wide = wide_type(problem);
+        // A product of halves has an addend of the result's type.
+        if wide.is_some() && problem.input_index(InputRole::C).is_some() {
+            return None;
+        }
+        let sums = sums_layout(problem, wide.is_some());
+        let is_of_product =
+            |role: InputRole| matches!(role, InputRole::A | InputRole::B | InputRole::C);
+        let inputs: Vec<usize> = (0..problem.inputs.len())
+            .filter(|&index| is_of_product(problem.inputs[index].role))
+            .collect();
+        let mut product = problem.with_search(None, 1);
+        product.inputs.retain(|input| is_of_product(input.role));
+        product.outputs.truncate(1);
+        product.epilog = Epilog::None;
+        let mut wide_sums = 0;
+        if let Some(wide) = wide {
+            (product.types.result, product.types.c, product.types.bias) = (wide, wide, wide);
+            let result = product.outputs.first_mut()?;
+            (result.dtype, result.layout) = (wide, sums.clone());
+            let size = usize::try_from(sums.len()).ok()?.checked_mul(wide.size())?;
+            wide_sums = size.next_multiple_of(ALIGNMENT);
+        }
+        let epilog = match last_step(problem.epilog) {
+            Some(step) => Some(epilog_call(problem, sums, (step, wide))?),
+            None => None,
+        };
+        let line_sums = match summed(problem.epilog) {
+            Some(matrix) => Some((line_sums(problem, matrix)?, matrix)),
+            None => None,
+        };
+        Some(Self { product, inputs, epilog, line_sums, wide_sums })
+    }
+}
+
+/// The type of the sums, if they are kept in a wider one than the result's: what an epilog adds to
+/// sums or computes of them would be rounded twice otherwise, and large sums be lost.
+fn wide_type(problem: &MatmulProblem) -> Option<DType> {
+    let is_half = matches!(problem.types.result, DType::Float16 | DType::BFloat16);
+    let is_exact = !problem.epilog.has_bias()
+        && !matches!(last_step(problem.epilog), Some(LastStep::Gelu | LastStep::Dgelu));
+    (is_half && !is_exact).then_some(DType::Float32)
+}
+
+/// What is done with each sum; `None` if nothing is.
+fn last_step(epilog: Epilog) -> Option<LastStep> {
+    Some(match epilog {
+        Epilog::None | Epilog::Bgrada | Epilog::Bgradb => return None,
+        Epilog::Bias => LastStep::Identity,
+        Epilog::Relu | Epilog::ReluAux | Epilog::ReluBias | Epilog::ReluAuxBias => LastStep::Relu,
+        Epilog::Gelu | Epilog::GeluAux | Epilog::GeluBias | Epilog::GeluAuxBias => LastStep::Gelu,
+        Epilog::Drelu | Epilog::DreluBgrad => LastStep::Drelu,
+        Epilog::Dgelu | Epilog::DgeluBgrad => LastStep::Dgelu,
+    })
+}
+
+/// The matrix whose rows or columns are summed up.
+fn summed(epilog: Epilog) -> Option<Matrix> {
+    match epilog {
+        Epilog::DreluBgrad | Epilog::DgeluBgrad => Some(Matrix::Result),
+        Epilog::Bgrada => Some(Matrix::A),
+        Epilog::Bgradb => Some(Matrix::B),
+        _ => None,
+    }
+}
+
+/// The layout of the sums: that of the result, or without gaps in its memory order.
+fn sums_layout(problem: &MatmulProblem, is_own: bool) -> Layout {
+    let result = &problem.outputs[0].layout;
+    if !is_own {
+        return result.clone();
+    }
+    let mut order: Dims = (0..result.ndim() as i64).collect();
+    order.sort_by_key(|&axis| std::cmp::Reverse(result.strides[axis as usize].abs()));
+    let order: Vec<usize> = order.iter().map(|&axis| axis as usize).collect();
+    Layout::packed(&result.shape, &order)
+}
+
+fn epilog_call(
+    problem: &MatmulProblem,
+    sums: Layout,
+    (step, wide): (LastStep, Option<DType>),
+) -> Option<EpilogCall> {
+    // The sums take the place of the addend, whose strides and batch a geometry has.
+    let mut all = problem.clone();
+    all.inputs.retain(|input| input.role != InputRole::C);
+    let dtype = wide.unwrap_or(problem.types.result);
+    all.inputs.push(MatmulOperand {
+        role: InputRole::C,
+        dtype,
+        layout: as_matrices(problem, sums),
+    });
+    let geometry = Geometry::of(&all);
+    let order = [Matrix::C, Matrix::Result, Matrix::Vector, Matrix::Aux];
+    let matrices = EpilogMatrices {
+        rows: geometry.rows,
+        columns: geometry.columns,
+        strides: order.map(|matrix| geometry.strides(matrix)),
+        batch: batch_of(&geometry, order),
+    };
+    let aux = problem.epilog.aux_input().or(problem.epilog.aux_output());
+    let has_bits = aux == Some(AuxKind::ReluBits);
+    EpilogCall::of(&matrices, [dtype, problem.types.result], step, has_bits)
+}
+
+/// Adds the dimensions that a product with a vector has not.
+fn as_matrices(problem: &MatmulProblem, mut layout: Layout) -> Layout {
+    let is_vector = |index: usize| problem.inputs[index].layout.ndim() == 1;
+    let batch = problem.shape.batch.len();
+    for (index, axis) in [(0, batch), (1, batch + 1)] {
+        if is_vector(index) {
+            layout.shape.insert(axis, 1);
+            layout.strides.insert(axis, 0);
+        }
+    }
+    layout
+}
+
+fn line_sums(problem: &MatmulProblem, matrix: Matrix) -> Option<LineSumsCall> {
+    let geometry = problem.geometry();
+    let [down, right] = geometry.strides(matrix);
+    let [to, _] = geometry.strides(Matrix::Vector);
+    let (length, count, step, line_step) = match matrix {
+        Matrix::A => (geometry.depth, geometry.rows, right, down),
+        Matrix::B => (geometry.depth, geometry.columns, down, right),
+        _ => (geometry.columns, geometry.rows, right, down),
+    };
+    let lines = Lines {
+        length,
+        count,
+        step,
+        strides: [line_step, to],
+        batch: batch_of(&geometry, [matrix, Matrix::Vector]),
+    };
+    LineSumsCall::of(&lines, problem.types.a, problem.types.bias)
+}
+
+/// The batch of some of the matrices.
+fn batch_of<const N: usize>(geometry: &Geometry, order: [Matrix; N]) -> BatchDims<N> {
+    BatchDims::merged(geometry.batch.iter().map(|dim| BatchDim {
+        extent: dim.extent,
+        strides: order.map(|matrix| dim.strides[matrix as usize]),
+    }))
+}
+
+/// A product, and what is done after it.
+#[derive(Debug)]
+pub(super) struct EpilogApart {
+    steps: Steps,
+    product: Box<dyn MatmulEngine>,
+    /// Where the bias, the matrix besides and the sums of lines are.
+    bias: Option<usize>,
+    aux_input: Option<usize>,
+    aux_output: Option<usize>,
+    sums_output: Option<usize>,
+    algorithms: Vec<FoundAlgorithm>,
+}
+
+impl EpilogApart {
+    /// Plans the steps; `InvalidValue` if there are none for this problem.
+    pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
+        let Some(steps) = Steps::of(problem) else {
+            return Err(Error::InvalidValue(
+                "the algorithm makes the epilog a step of its own, which is not for this product; \
+                 plan it without naming an algorithm"
+                    .into(),
+            ));
+        };
+        let product = plan_cuda(&steps.product, device)?;
+        let mut planned = Self {
+            bias: problem.input_index(InputRole::Bias),
+            aux_input: problem.input_index(InputRole::Aux),
+            aux_output: problem.output_index(OutputRole::Aux),
+            sums_output: problem.output_index(OutputRole::Sums),
+            steps,
+            product,
+            algorithms: Vec::new(),
+        };
+        planned.algorithms.push(FoundAlgorithm::other(CODE, planned.workspace_size()));
+        Ok(planned)
+    }
+
+    /// Plans the steps if they are expected to take less time than the first algorithm that was
+    /// found for the product with its epilog, or if there is none. By the times of 12,542 products
+    /// with 14 epilogs on an H100, of random extents, layouts and five types.
+    pub(super) fn instead_of(
+        problem: &MatmulProblem,
+        first: Option<&FoundAlgorithm>,
+        device: i32,
+    ) -> Result<Option<Self>> {
+        let Some(first) = first else { return Self::new(problem, device).map(Some) };
+        let Some((number, parts)) = number_and_parts(first) else { return Ok(None) };
+        let types = &problem.types;
+        let is_half = matches!(types.a, DType::Float16 | DType::BFloat16);
+        let is_exact = matches!(types.compute, ComputeType::F32 | ComputeType::F64);
+        let [rows, columns, depth] = problem.extents();
+        let sums_factor = matches!(problem.epilog, Epilog::Bgrada | Epilog::Bgradb);
+        // cuBLASLt's kernels for vectors sum up faster.
+        let is_vector = rows.min(columns) == 1 && types.a != DType::Float64;
+        let is_slow = match (is_half, sums_factor) {
+            (_, true) if is_vector => false,
+            (true, true) => SLOW_SUMS.contains(&number),
+            (true, false) => SLOW.contains(&number),
+            (false, _) => sums_factor,
+        };
+        // Whether a kernel of gpumath's own for the product is worth another step.
+        let is_worth = match (is_half, sums_factor) {
+            (_, true) => is_half && !is_vector,
+            (true, false) => false,
+            (false, _) if problem.epilog.aux_input().is_some() => depth >= MIDDLE_SUM,
+            (false, _) => problem.epilog.aux_output().is_some(),
+        };
+        let is_long = !is_half && is_exact && depth >= LONG_SUM;
+        if !(is_slow || is_worth || is_long) {
+            return Ok(None);
+        }
+        let planned = Self::new(problem, device)?;
+        let most = problem.search.max_workspace.unwrap_or(u64::MAX);
+        let wide_results = planned.steps.wide_sums / size_of::<f32>();
+        if planned.workspace_size() as u64 > most
+            || wide_results > MANY_RESULTS && depth < SHORT_SUM
+        {
+            return Ok(None);
+        }
+        let alone = planned.product.algorithms().first();
+        let is_own = alone.is_some_and(|alone| alone.algorithm == kernel::CODE);
+        let is_other = alone.and_then(number_and_parts).is_some_and(|(other, other_parts)| {
+            other != number && (types.a == DType::Float64 || other_parts > 1 && parts == 1)
+        });
+        let is_faster = is_slow || is_worth && is_own || is_long && is_other;
+        Ok(is_faster.then_some(planned))
+    }
+
+    /// Takes other algorithms behind this one, `limit` in all.
+    pub(super) fn with_others(mut self, others: &[FoundAlgorithm], limit: usize) -> Self {
+        self.algorithms.extend(others.iter().take(limit.saturating_sub(1)));
+        self
+    }
+}
+
+impl MatmulEngine for EpilogApart {
+    fn algorithms(&self) -> &[FoundAlgorithm] {
+        &self.algorithms
+    }
+
+    fn copies(&self) -> usize {
+        self.product.copies()
+    }
+}
+
+impl Engine for EpilogApart {
+    type Arguments = MatmulArguments;
+
+    fn name(&self) -> &'static str {
+        self.product.name()
+    }
+
+    fn workspace_size(&self) -> usize {
+        let partial = self.steps.line_sums.as_ref().map_or(0, |(sums, _)| sums.workspace_size());
+        let product = self.product.workspace_size();
+        self.steps.wide_sums + product.max(partial)
+    }
+
+    fn host_memory(&self) -> usize {
+        size_of::<Self>()
+            + self.product.host_memory()
+            + self.algorithms.len() * size_of::<FoundAlgorithm>()
+    }
+
+    fn library_calls(&self) -> usize {
+        self.product.library_calls()
+    }
+
+    unsafe fn execute(
+        &self,
+        context: Option<&ContextGuard>,
+        call: &Call<'_, MatmulArguments>,
+    ) -> Result<()> {
+        let (Some(guard), Some(stream), Some(&result)) =
+            (context, call.stream, call.outputs.first())
+        else {
+            return Err(Error::InvalidState("matmul on a GPU needs operands and a stream".into()));
+        };
+        let Steps { inputs, epilog, line_sums, wide_sums, .. } = &self.steps;
+        let sums = if *wide_sums == 0 { result } else { call.workspace };
+        let inputs: Vec<usize> = inputs.iter().map(|&index| call.inputs[index]).collect();
+        // What the product works in is free again for the sums of lines.
+        let workspace = call.workspace + wide_sums;
+        let product = Call { inputs: &inputs, outputs: &[sums], workspace, ..*call };
+        let of = |place: Option<usize>, all: &[usize]| {
+            place.and_then(|index| all.get(index).copied()).unwrap_or_default()
+        };
+        let aux = of(self.aux_input, call.inputs) + of(self.aux_output, call.outputs);
+        // SAFETY: the caller guarantees the problem's layouts, of which the steps' are parts; the
+        // workspace has room for the sums and for what the product works in, and the stream puts
+        // the steps in order.
+        unsafe {
+            self.product.execute(context, &product)?;
+            if let Some(epilog) = epilog {
+                let addresses = [result, sums, of(self.bias, call.inputs), aux];
+                epilog.enqueue(guard, addresses, stream)?;
+            }
+            if let Some((line_sums, matrix)) = line_sums {
+                let from = match matrix {
+                    Matrix::A => call.inputs[0],
+                    Matrix::B => call.inputs[1],
+                    _ => result,
+                };
+                let to = of(self.sums_output, call.outputs);
+                line_sums.enqueue(guard, [to, from], workspace, stream)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
+
+    use smallvec::SmallVec;
+
+    use super::*;
+    use crate::matmul::MatmulRequest;
+    use crate::operation::{Execution, Request};
+    use crate::tensor::{MemoryLocation, TensorView};
+
+    /// The steps of a product of 40×30 and 30×20 numbers with an epilog.
+    fn steps(epilog: Epilog, dtype: DType, has_addend: bool) -> Option<Steps> {
+        let mut layouts = vec![Layout::contiguous(&[40, 30]), Layout::contiguous(&[30, 20])];
+        let mut further = SmallVec::new();
+        if has_addend {
+            layouts.push(Layout::contiguous(&[40, 20]));
+            further.push(InputRole::C);
+        }
+        if epilog.has_bias() {
+            layouts.push(Layout::contiguous(&[40]));
+            further.push(InputRole::Bias);
+        }
+        if let Some(kind) = epilog.aux_input() {
+            layouts.push(Layout::packed(&[kind.column(40), 20], &[1, 0]));
+            further.push(InputRole::Aux);
+        }
+        let views: Vec<TensorView> = layouts
+            .into_iter()
+            .enumerate()
+            .map(|(index, layout)| TensorView {
+                ptr: 0x1_0000 * (index + 1),
+                dtype: match epilog.aux_input() {
+                    Some(AuxKind::ReluBits) if index == 2 + usize::from(has_addend) => DType::UInt8,
+                    _ => dtype,
+                },
+                layout,
+                device: MemoryLocation::Device(0),
+                readonly: false,
+            })
+            .collect();
+        let request = MatmulRequest { epilog, further, ..MatmulRequest::default() };
+        let views: Vec<&TensorView> = views.iter().collect();
+        Steps::of(&request.problem(&views, Execution::Cuda { device: 0 }).unwrap())
+    }
+
+    #[test]
+    fn there_are_steps_for_all_epilogs_of_real_numbers() {
+        for dtype in [DType::Float16, DType::BFloat16, DType::Float32, DType::Float64] {
+            for epilog in Epilog::ALL.into_iter().filter(|&epilog| epilog != Epilog::None) {
+                let found = steps(epilog, dtype, false).unwrap();
+                let changes_sums = !matches!(epilog, Epilog::Bgrada | Epilog::Bgradb);
+                assert_eq!(found.epilog.is_some(), changes_sums, "{}", epilog.name());
+                assert_eq!(found.line_sums.is_some(), epilog.sums(), "{}", epilog.name());
+                assert!(found.product.is_plain());
+                assert_eq!(found.inputs, [0, 1]);
+            }
+        }
+        assert!(steps(Epilog::None, DType::Float32, false).is_none());
+    }
+
+    #[test]
+    fn sums_of_halves_are_wide_where_they_would_be_rounded_twice() {
+        for (epilog, dtype, is_wide) in [
+            (Epilog::Relu, DType::Float16, false),
+            (Epilog::ReluAux, DType::BFloat16, false),
+            (Epilog::DreluBgrad, DType::Float16, false),
+            (Epilog::Bgrada, DType::BFloat16, false),
+            (Epilog::Bias, DType::Float16, true),
+            (Epilog::Gelu, DType::BFloat16, true),
+            (Epilog::Dgelu, DType::Float16, true),
+            (Epilog::GeluBias, DType::Float32, false),
+        ] {
+            let found = steps(epilog, dtype, false).unwrap();
+            let wide = if is_wide { DType::Float32 } else { dtype };
+            assert_eq!(found.product.types.result, wide, "{dtype} {}", epilog.name());
+            let size = if is_wide { (40 * 20 * 4_usize).next_multiple_of(ALIGNMENT) } else { 0 };
+            assert_eq!(found.wide_sums, size);
+            // The addend would have to be of the wider type.
+            let with_addend = steps(epilog, dtype, true);
+            assert_eq!(with_addend.map(|steps| steps.inputs), (!is_wide).then(|| vec![0, 1, 2]));
+        }
+    }
+}
