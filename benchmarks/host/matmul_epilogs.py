@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from matmul_grid import FILLER, matrix, middle_mean
+from matmul_grid import Stopwatch, matrix, middle_mean
 
 from gpumath.bench import _report
-from gpumath.bindings import core, driver
 from gpumath.linalg import advanced
 from gpumath.linalg.advanced import tuning
 
@@ -82,7 +81,7 @@ def after(epilog: str, product: Callable[[], Any], a: Any, b: Any, inputs: Any) 
     return call
 
 
-def measure(choose: random.Random, filler: Any) -> tuple[str, Times]:
+def measure(choose: random.Random, stopwatch: Stopwatch) -> tuple[str, Times]:
     dtype, epilog, extents, layouts = cell_of(choose)
     rows, columns, depth = extents
     kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
@@ -109,18 +108,12 @@ def measure(choose: random.Random, filler: Any) -> tuple[str, Times]:
             break
     if (unfused := after(epilog, planned().execute, a, b, inputs)) is not None:
         subjects["product, then PyTorch"] = unfused
-    start, end = (core.Event(0, timing=True) for _ in range(2))
     runs: dict[str, list[float]] = {name: [] for name in subjects}
     for call in subjects.values():
         call()
     for _ in range(TURNS):
         for name in random.sample(list(subjects), len(subjects)):
-            driver.memset_d8_async(filler.device_ptr, 0, filler.size, 0)
-            start.record(0)
-            subjects[name]()
-            end.record(0)
-            end.synchronize()
-            runs[name].append(1e3 * start.elapsed_ms(end))
+            runs[name].append(stopwatch.time(subjects[name]))
     title = f"{dtype}, {epilog}, {' x '.join(map(str, extents))}, {' x '.join(layouts)}"
     how = "two steps" if own.algorithms[0].has_separate_epilog else "one"
     times = {name: float(middle_mean(np.array(run))) for name, run in runs.items()}
@@ -154,11 +147,11 @@ def main() -> None:
     arguments = parser.parse_args()
     # What is tuned for one cell is not to be found for another.
     tuning.configure(mode="off")
-    choose, filler = random.Random(arguments.seed), core.allocate(FILLER)
+    choose, stopwatch = random.Random(arguments.seed), Stopwatch()
     rows: list[tuple[str, Times]] = []
     begin = time.perf_counter()
     while time.perf_counter() - begin < arguments.seconds:
-        rows.append(measure(choose, filler))
+        rows.append(measure(choose, stopwatch))
     for other in ("cuBLASLt", "product, then PyTorch"):
         report(rows, other)
     if arguments.json:

@@ -150,6 +150,23 @@ class Cell:
         return f"{self.title}, {self.engine}, {self.copies} copies: {times}"
 
 
+class Stopwatch:
+    """Measures the GPU time of calls whose operands are not in the cache of the GPU."""
+
+    def __init__(self) -> None:
+        self._filler = core.allocate(FILLER)
+        self._start, self._end = (core.Event(0, timing=True) for _ in range(2))
+
+    def time(self, call: Callable[[], Any]) -> float:
+        """Return the microseconds of a call."""
+        driver.memset_d8_async(self._filler.device_ptr, 0, self._filler.size, 0)
+        self._start.record(0)
+        call()
+        self._end.record(0)
+        self._end.synchronize()
+        return 1e3 * self._start.elapsed_ms(self._end)
+
+
 def middle_mean(runs: Any) -> Any:
     """Return the mean of the middle half, along the last axis."""
     cut = runs.shape[-1] // 4
@@ -249,11 +266,10 @@ def engine_of(algorithm: advanced.Algorithm) -> str:
     return "cublas" if algorithm.is_by_cublas else "cublaslt"
 
 
-def measure(cell: Cell, turns: int, most_turns: int, filler: Any, **choices: bool) -> None:
+def measure(cell: Cell, turns: int, most_turns: int, stopwatch: Stopwatch, **choices: bool) -> None:
     """Find the times of each subject on the GPU, in more turns until they are decided."""
     a, b = cell.operands
     subjects = subjects_of(cell, a, b, **choices)
-    start, end = (core.Event(0, timing=True) for _ in range(2))
     for name, call in list(subjects.items()):
         try:
             call()
@@ -265,12 +281,7 @@ def measure(cell: Cell, turns: int, most_turns: int, filler: Any, **choices: boo
     begin = time.perf_counter()
     for turn in range(1, most_turns + 1):
         for name in random.sample(list(subjects), len(subjects)):
-            driver.memset_d8_async(filler.device_ptr, 0, filler.size, 0)
-            start.record(0)
-            subjects[name]()
-            end.record(0)
-            end.synchronize()
-            cell.runs[name].append(1e3 * start.elapsed_ms(end))
+            cell.runs[name].append(stopwatch.time(subjects[name]))
         is_over = time.perf_counter() - begin > MOST_SECONDS and turn > 4
         if is_over or (turn % turns == 0 and cell.is_decided()):
             break
@@ -357,7 +368,7 @@ def main() -> None:
     arguments = parser.parse_args()
     # What is tuned for one cell is not to be found for another.
     tuning.configure(mode="off")
-    filler = core.allocate(FILLER)
+    stopwatch = Stopwatch()
     choose = random.Random(arguments.seed)
     random_cell = partial(Cell.random, choose, arguments.any_extents)
     lines = arguments.also.read_text().splitlines() if arguments.also else []
@@ -368,7 +379,7 @@ def main() -> None:
             break
         cell = Cell.named(lines[number]) if number < len(lines) else random_cell()
         try:
-            measure(cell, arguments.turns, arguments.turns, filler, by_engine=arguments.engines)
+            measure(cell, arguments.turns, arguments.turns, stopwatch, by_engine=arguments.engines)
             cells.append(cell)
         except Exception as error:
             print(f"{cell} {type(error).__name__}: {str(error)[:200]}")
@@ -382,7 +393,7 @@ def main() -> None:
         if time.perf_counter() - start > arguments.seconds:
             break
         choices = {"is_tuned": arguments.tuned, "by_engine": arguments.engines}
-        measure(cell, 40, arguments.again, filler, **choices)
+        measure(cell, 40, arguments.again, stopwatch, **choices)
         again.append(cell)
     if arguments.json:
         rows = [(f"{cell}".partition(":")[0], cell.times) for cell in cells]

@@ -118,6 +118,16 @@ def test_epilogs_of_vectors_and_into_memory_of_any_order(
         check_result(epilog, dtype, (a, vector, inputs), found)
 
 
+@pytest.mark.parametrize("extents", [(123, 90, 5521), (533, 6, 3582), (3, 814, 1635)], ids=str)
+def test_odd_columns_that_begin_at_words(extents: tuple[int, int, int]) -> None:
+    rows, columns, depth = extents
+    a = values((depth, rows + 1), "float64")[:, :rows].T
+    b = values((depth, columns), "float64")
+    left, right = wide(a), wide(b)
+    size = np.abs(left) @ np.abs(right)
+    check(advanced.matmul(a, b), left @ right, size, BOUNDS["float64"])
+
+
 def kinds_of(product: advanced.Matmul, algorithms: list[Any]) -> list[Any]:
     """Return an algorithm of each kind: a kernel of gpumath's, the library, and two steps."""
     others = [algorithm_from((code, 0, 0.0)) for code in product._plan.other_ways]

@@ -51,16 +51,6 @@ impl Steps {
     /// `None` if the kernels are not for this problem.
     pub(super) fn of(problem: &MatmulProblem) -> Option<Self> {
         let types = &problem.types;
-        let is_computed = matches!(
-            types.compute,
-            ComputeType::F32
-                | ComputeType::F32Pedantic
-                | ComputeType::F32Fast16F
-                | ComputeType::F32Fast16Bf
-                | ComputeType::F32FastTf32
-                | ComputeType::F64
-                | ComputeType::F64Pedantic
-        );
         let is_of_one_type = [types.b, types.result, types.bias] == [types.a; 3];
         let is_known = |role: InputRole| {
             matches!(
@@ -74,7 +64,10 @@ impl Steps {
             });
         let is_empty = problem.extents().contains(&0) || problem.shape.batch.contains(&0);
         if problem.epilog == Epilog::None
-            || !(is_computed && is_of_one_type && are_known && problem.search.is_free())
+            || !(types.compute.is_floating()
+                && is_of_one_type
+                && are_known
+                && problem.search.is_free())
             || is_empty
         {
             return None;
@@ -436,7 +429,7 @@ mod tests {
                 readonly: false,
             })
             .collect();
-        let request = MatmulRequest { epilog, further, ..MatmulRequest::default() };
+        let request = MatmulRequest { further, epilog, ..MatmulRequest::default() };
         let views: Vec<&TensorView> = views.iter().collect();
         Steps::of(&request.problem(&views, Execution::Cuda { device: 0 }).unwrap())
     }

@@ -37,18 +37,9 @@ pub(super) struct KernelMatmul {
 impl KernelMatmul {
     /// Plans the product; `None` if the kernels do not take it.
     pub(super) fn new(problem: &MatmulProblem) -> Option<Self> {
-        let is_computed = matches!(
-            problem.types.compute,
-            ComputeType::F32
-                | ComputeType::F32Pedantic
-                | ComputeType::F32Fast16F
-                | ComputeType::F32Fast16Bf
-                | ComputeType::F32FastTf32
-                | ComputeType::F64
-                | ComputeType::F64Pedantic
-                | ComputeType::I32
-                | ComputeType::I32Pedantic
-        );
+        let compute = problem.types.compute;
+        let is_computed =
+            compute.is_floating() || matches!(compute, ComputeType::I32 | ComputeType::I32Pedantic);
         if !is_computed || !problem.search.is_free() {
             return None;
         }
@@ -63,8 +54,7 @@ impl KernelMatmul {
             return None;
         }
         let algorithms = vec![FoundAlgorithm::other(CODE, 0)];
-        let has_tensor_cores =
-            !matches!(problem.types.compute, ComputeType::F32 | ComputeType::F32Pedantic);
+        let has_tensor_cores = !matches!(compute, ComputeType::F32 | ComputeType::F32Pedantic);
         let are_scaled_vectors = problem.geometry().are_scaled_vectors(problem.types.a);
         Some(Self { call, has_tensor_cores, are_scaled_vectors, algorithms })
     }

@@ -52,6 +52,20 @@ impl ComputeType {
         (Self::I32Pedantic, 73, "COMPUTE_32I_PEDANTIC"),
     ];
 
+    /// Whether sums are in single or double precision, and are not emulated.
+    pub(super) const fn is_floating(self) -> bool {
+        matches!(
+            self,
+            Self::F32
+                | Self::F32Pedantic
+                | Self::F32Fast16F
+                | Self::F32Fast16Bf
+                | Self::F32FastTf32
+                | Self::F64
+                | Self::F64Pedantic
+        )
+    }
+
     /// Whether cuBLASLt may put it together from products of narrower types.
     #[must_use]
     pub const fn may_be_emulated(self) -> bool {

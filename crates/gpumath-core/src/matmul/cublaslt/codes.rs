@@ -43,6 +43,7 @@ pub(super) mod preference {
     pub(in super::super) const REDUCTION_SCHEMES: i32 = 3;
     /// Of the left factor, the right one, the addend and the result.
     pub(in super::super) const MIN_ALIGNMENTS: std::ops::RangeInclusive<i32> = 5..=8;
+    pub(in super::super) const MIN_ALIGNMENT_RIGHT: i32 = 6;
     pub(in super::super) const MAX_WAVES: i32 = 9;
     pub(in super::super) const IMPLEMENTATIONS: i32 = 12;
 }

@@ -5,7 +5,7 @@ use gpumath_sys::generated::cublaslt;
 use super::super::geometry::{MATRICES, Matrix};
 use super::super::problem::{InputRole, MatmulProblem, OutputRole};
 use super::super::types::is_narrow;
-use super::choice::Preference;
+use super::choice::{Preference, are_odd_columns_slow};
 use super::codes::{data_type, emulation, layout, operation, preference};
 use super::route::{Columns, Route};
 use super::split_sums::{loses_products, other_splits};
@@ -176,20 +176,21 @@ impl Product {
         let limit = search.limit.clamp(1, MAX_ALGORITHMS);
         let own_preference = Preference::of(problem, route);
         let mut results = self.ask(problem, handle, &preference, limit)?;
+        let set = &cublaslt::MATMUL_PREFERENCE_SET_ATTRIBUTE;
+        let is_slow = results.first().is_some_and(|first| are_odd_columns_slow(first, problem));
+        if is_slow && has_odd_columns(route, right) {
+            // SAFETY: the library reads a number of four bytes.
+            unsafe { preference.set(set, preference::MIN_ALIGNMENT_RIGHT, size as u32) }?;
+            self.put_first(&mut results, problem, handle, &preference);
+        }
         let count = own_preference.map_or(limit, |own| limit.max(own.candidates(results.first())));
         if count > limit {
             results = self.ask(problem, handle, &preference, count)?;
         }
         if own_preference == Some(Preference::ChosenWithoutWorkspace) {
             // SAFETY: the library reads a number of eight bytes.
-            unsafe {
-                let set = &cublaslt::MATMUL_PREFERENCE_SET_ATTRIBUTE;
-                preference.set(set, preference::MAX_WORKSPACE, 0_u64)?;
-            }
-            // There may be no algorithm without one.
-            let chosen = self.ask(problem, handle, &preference, 1).unwrap_or_default();
-            results.retain(|found| chosen.iter().all(|one| one.algorithm != found.algorithm));
-            results.splice(0..0, chosen);
+            unsafe { preference.set(set, preference::MAX_WORKSPACE, 0_u64) }?;
+            self.put_first(&mut results, problem, handle, &preference);
         }
         let whole = results.into_iter().filter_map(|found| {
             if !loses_products(&found, depth, size) {
@@ -235,6 +236,19 @@ impl Product {
         Ok(FoundAlgorithm { algorithm, ..checked })
     }
 
+    /// Puts the best algorithm by another preference before the others, if there is one.
+    fn put_first(
+        &self,
+        results: &mut Vec<FoundAlgorithm>,
+        problem: &MatmulProblem,
+        handle: usize,
+        preference: &Descriptor,
+    ) {
+        let chosen = self.ask(problem, handle, preference, 1).unwrap_or_default();
+        results.retain(|found| chosen.iter().all(|one| one.algorithm != found.algorithm));
+        results.splice(0..0, chosen);
+    }
+
     /// Asks for so many algorithms.
     fn ask(
         &self,
@@ -267,6 +281,12 @@ impl Product {
         results.retain(|result| result.status == 0);
         Ok(results)
     }
+}
+
+/// Whether the columns of a matrix have an odd number of elements, though they begin at multiples
+/// of two.
+fn has_odd_columns(route: &Route, matrix: Matrix) -> bool {
+    route.columns(matrix).is_some_and(|columns| columns.length % 2 != 0 && columns.step % 2 == 0)
 }
 
 /// Describes a matrix of a route.
