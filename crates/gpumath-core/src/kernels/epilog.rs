@@ -220,22 +220,16 @@ impl LineSumsCall {
             ),
             _ => return None,
         };
-        let dims = faster_and_slower(&lines.batch)?;
-        let [faster, slower] = dims;
-        let entries = faster.extent * slower.extent;
-        let step = |matrix: usize| [faster.strides[matrix], slower.strides[matrix]];
-        let [[from_fast, from_slow], [to_fast, to_slow]] = [0, 1].map(step);
-        let [from_line, to_line] = lines.strides;
-        let one = arguments(
-            (lines.length, lines.count, lines.step, from_line),
-            [faster.extent, slower.extent],
-        );
-        let (mut first, blocks) = one?;
-        first.from = [lines.step, from_line, from_fast, from_slow];
+        let [faster, slower] = faster_and_slower(&lines.batch)?;
+        let extents = [faster.extent, slower.extent];
+        // Parts do not go to places of their own, unless lines are split.
+        let [from_all, to_all] = [(0, lines.step), (1, 0)].map(|(matrix, step)| {
+            [step, lines.strides[matrix], faster.strides[matrix], slower.strides[matrix]]
+        });
+        let mut first = whole_lines((lines.length, lines.count), from_all, to_all, extents)?;
         let longest = THREADS / first.lanes * LONG_PART;
-        let parts = (MANY_BLOCKS / blocks).min(lines.length / longest);
+        let parts = (MANY_BLOCKS / first.tiles).min(lines.length / longest);
         if parts < 2 {
-            first.to = [0, to_line, to_fast, to_slow];
             return Some(Self { first: (first, whole), second: None, workspace: 0 });
         }
         // The sums of parts: those of one part beside each other.
@@ -244,11 +238,10 @@ impl LineSumsCall {
         let (part_step, entry_step) = (lines.count, lines.count * parts);
         let between = [part_step, 1, entry_step, entry_step * faster.extent];
         (first.parts, first.part_length, first.to) = (parts, part_length, between);
-        first.tiles = counted([first.line_tiles, parts, entries])?;
-        let (mut second, _) =
-            arguments((parts, lines.count, part_step, 1), [faster.extent, slower.extent])?;
-        (second.from, second.to) = (between, [0, to_line, to_fast, to_slow]);
-        let workspace = counted([lines.count, parts, entries])? as usize * wide;
+        first.tiles = counted([first.tiles, parts])?;
+        let second = whole_lines((parts, lines.count), between, to_all, extents)?;
+        let sums = counted([lines.count, parts, faster.extent, slower.extent])?;
+        let workspace = sums as usize * wide;
         Some(Self { first: (first, to_wide), second: Some((second, from_wide)), workspace })
     }
 
@@ -292,25 +285,25 @@ impl LineSumsCall {
     }
 }
 
-/// Describes sums of whole lines, without the steps, and says how many blocks they keep busy.
-fn arguments(
-    (length, count, step, line_step): (i64, i64, i64, i64),
+/// Describes sums of whole lines with these steps, and of a batch of these extents.
+fn whole_lines(
+    (length, count): (i64, i64),
+    from: [i64; 4],
+    to: [i64; 4],
     [faster, slower]: [i64; 2],
-) -> Option<(LineArguments, i64)> {
-    let is_along = step.unsigned_abs() <= line_step.unsigned_abs() || count == 1;
-    let entries = faster.checked_mul(slower)?;
+) -> Option<LineArguments> {
+    let is_along = from[0].unsigned_abs() <= from[1].unsigned_abs() || count == 1;
     // A line has as many threads as have something to add up. Neighbouring lines are read together.
     let threads = power_of_two((length + AT_ONCE - 1) / AT_ONCE);
-    let least = match tiles_of(count, WARP).saturating_mul(entries) {
+    let least = match counted([tiles_of(count, WARP), faster, slower])? {
         _ if is_along => 1,
         MANY_BLOCKS.. => WARP,
         _ => SECTOR,
     };
     let lanes = (THREADS / threads).max(least);
     let line_tiles = tiles_of(count, lanes);
-    let tiles = counted([line_tiles, entries])?;
-    let arguments = LineArguments {
-        tiles,
+    Some(LineArguments {
+        tiles: counted([line_tiles, faster, slower])?,
         length,
         count,
         parts: 1,
@@ -319,10 +312,9 @@ fn arguments(
         entries: faster,
         lanes,
         is_along: i64::from(is_along),
-        from: [0; 4],
-        to: [0; 4],
-    };
-    Some((arguments, tiles))
+        from,
+        to,
+    })
 }
 
 /// The dimensions of a batch, the faster one first; `None` if there are more than two.
@@ -394,6 +386,25 @@ mod tests {
         let none =
             Lines { length: 4, count: 4, step: 1, strides: [4, 1], batch: BatchDims::default() };
         assert!(LineSumsCall::of(&none, DType::Int8, DType::Int32).is_none());
+    }
+
+    #[test]
+    fn sums_of_parts_lie_beside_each_other() {
+        let dim = |extent, strides| BatchDim { extent, strides };
+        let batch = BatchDims::merged([dim(3, [700_000, 2]), dim(5, [90_000, 60])]);
+        let lines = Lines { length: 30_000, count: 2, step: 1, strides: [40_000, 1], batch };
+        let call = LineSumsCall::of(&lines, DType::Float64, DType::Float64).unwrap();
+        let ((first, _), (second, _)) = (call.first, call.second.unwrap());
+        // The batch dimension that is faster in the result comes first.
+        let (from, to) = ([1, 40_000, 700_000, 90_000], [0, 1, 2, 60]);
+        assert_eq!((first.from, first.parts, first.entries), (from, 7, 3));
+        assert_eq!(first.to, [2, 1, 2 * 7, 2 * 7 * 3]);
+        assert_eq!((second.from, second.to, second.parts), (first.to, to, 1));
+        assert_eq!((first.tiles, second.length, second.count), (2 * 7 * 15, 7, 2));
+        assert_eq!(call.workspace_size(), 2 * 7 * 15 * 8);
+        let short = Lines { length: 100, ..lines };
+        let (whole, _) = LineSumsCall::of(&short, DType::Float64, DType::Float64).unwrap().first;
+        assert_eq!((whole.from, whole.to, whole.parts, whole.part_length), (from, to, 1, 100));
     }
 
     #[test]

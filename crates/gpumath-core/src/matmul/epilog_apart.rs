@@ -4,6 +4,8 @@
 //! cuBLASLt has fewer kernels for a product with an epilog, and they can take many times as long as
 //! the product alone.
 
+use smallvec::SmallVec;
+
 use super::cublaslt::number_and_parts;
 use super::epilog::AuxKind;
 use super::geometry::{Geometry, Matrix};
@@ -357,7 +359,7 @@ impl Engine for EpilogApart {
         };
         let Steps { inputs, epilog, line_sums, wide_sums, .. } = &self.steps;
         let sums = if *wide_sums == 0 { result } else { call.workspace };
-        let inputs: Vec<usize> = inputs.iter().map(|&index| call.inputs[index]).collect();
+        let inputs: SmallVec<[usize; 3]> = inputs.iter().map(|&index| call.inputs[index]).collect();
         // What the product works in is free again for the sums of lines.
         let workspace = call.workspace + wide_sums;
         let product = Call { inputs: &inputs, outputs: &[sums], workspace, ..*call };
@@ -391,8 +393,6 @@ impl Engine for EpilogApart {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
-
-    use smallvec::SmallVec;
 
     use super::*;
     use crate::matmul::MatmulRequest;
