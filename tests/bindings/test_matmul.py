@@ -40,6 +40,12 @@ def test_every_layout(driver: Path) -> None:
     assert copied > 20
 
 
+def test_every_epilog_in_two_steps(driver: Path) -> None:
+    in_steps, refused = run(driver, "every_epilog_in_two_steps")
+    assert in_steps > 100
+    assert refused > 10
+
+
 def test_every_layout_by_cublas(driver: Path) -> None:
     plain, copied = run(driver, "every_layout_by_cublas")
     assert plain > 10

@@ -86,8 +86,12 @@ int cuModuleLoadData(void **module, const void *image) {
 }
 /* A kernel for a copy is the size of its elements, and more if it turns squares of them or makes
    two copies. One for products is the type of its elements. */
-enum { SQUARES = 50, COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT };
+enum { SQUARES = 50, COPIES = 100, FLOAT_PRODUCT = 200, DOUBLE_PRODUCT, EPILOG, LINE_SUMS };
 int cuModuleGetFunction(void **function, void *module, const char *name) {
+    int is_epilog = !strcmp(name, "epilog_float64_float64"),
+        are_sums = !strcmp(name, "sum_lines_float64_float64");
+    if (is_epilog || are_sums)
+        return *function = (void *)(uintptr_t)(is_epilog ? EPILOG : LINE_SUMS), SUCCESS;
     const char *type = strchr(name, '_') + 1;
     int is_copy = !strncmp(name, "copy_", 5), are_copies = !strncmp(name, "copies_", 7);
     int is_float = !strncmp(type, "float32", 7), is_double = !strncmp(type, "float64", 7);
@@ -96,7 +100,8 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
                        : is_float            ? FLOAT_PRODUCT
                                              : DOUBLE_PRODUCT;
     *function = (void *)kernel;
-    return module && (is_copy || are_copies || is_float || is_double) ? SUCCESS : INVALID_VALUE;
+    int is_known = ((is_copy || are_copies) && bytes) || is_float || is_double;
+    return module && is_known ? SUCCESS : INVALID_VALUE;
 }
 static double number(const char *address, int type) {
     return type ? *(const double *)address : *(const float *)address;
@@ -133,6 +138,7 @@ static int multiply_strided(char *c, const char *a, const char *b, const char *b
             }
     return own_products_++, SUCCESS;
 }
+#include "epilog_kernels.c"
 /* Copies words. In a kernel for squares, each of these has several small elements: along dimension
    0 in the source, and along dimension 1 in the target. */
 static int copy_strided(char *to, const char *from, uint64_t tiles, int64_t rank, const Dim *dims,
@@ -189,6 +195,10 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
         return unlock(status);
     }
     char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
+    if (kernel == EPILOG)
+        return unlock(finish((double *)to, (double *)from, *(double **)parameters[2],
+                             *(void **)parameters[3], parameters[4]));
+    if (kernel == LINE_SUMS) return unlock(sum_lines((double *)to, (double *)from, parameters[2]));
     if (kernel >= FLOAT_PRODUCT)
         return unlock(multiply_strided(to, from, *(char **)parameters[2], *(char **)parameters[3],
                                        parameters[4], kernel == DOUBLE_PRODUCT));

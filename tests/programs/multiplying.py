@@ -10,7 +10,8 @@ import numpy as np
 from gpumath import linalg, memory
 from gpumath.bindings import core, errors
 from gpumath.linalg import advanced
-from tests.helpers.epilogs import epilog_reference
+from gpumath.linalg.advanced._algorithm import algorithm_from
+from tests.helpers.epilogs import EPILOGS, bits, epilog_reference
 from tests.helpers.managers import AsyncManager, Manager
 from tests.helpers.products import DTYPES, ORDERS, SIZES, check_product, matrix
 from tests.programs.support.entry import main
@@ -89,6 +90,62 @@ def every_layout() -> list[int]:
         plan = core.MatmulPlan(a, b, reduction_scheme_mask=7, execution="cuda")
         counts[plan.copies > 0] += 1
     assert driver.two_copies() > 20, "one kernel makes two copies"
+    return counts
+
+
+def every_epilog_in_two_steps() -> list[int]:
+    """Return how many products with an epilog are computed in two steps, and how many are not."""
+    counts = [0, 0]
+    rng = np.random.default_rng()
+    steps = algorithm_from((b"epilog\0\xff".ljust(64, b"\0"), 0, 0.0))
+    for number in range(20 * len(EPILOGS)):
+        epilog = EPILOGS[number % len(EPILOGS)]
+        batch = tuple(int(extent) for extent in rng.integers(1, 4, rng.integers(0, 4)))
+        rows, columns, depth = (int(extent) for extent in rng.choice([0, 1, 5, 33], 3))
+        if number % 7 == 0:
+            # Sums of factors may be sums of parts.
+            batch, rows, columns, depth = (), min(rows, 5), min(columns, 5), 1500
+        a = any_layout(rng, cut(rng, batch), (rows, depth))
+        b = any_layout(rng, cut(rng, batch), (depth, columns))
+        expected = 2 * np.matmul(a, b)
+        shape = expected.shape
+        inputs: dict[str, np.ndarray] = {}
+        if "BIAS" in epilog:
+            inputs["bias"] = any_layout(rng, cut(rng, shape[:-2]), (rows, 1))
+        if epilog.startswith("DRELU"):
+            packed = rng.integers(0, 256, (*shape[:-2], columns, -(-rows // 128) * 16))
+            inputs["relu_aux"] = packed.astype(np.uint8).swapaxes(-1, -2)
+        if epilog.startswith("DGELU"):
+            arguments = rng.uniform(-3, 3, (*shape[:-2], columns, -(-rows // 8) * 8))
+            inputs["gelu_aux"] = arguments.swapaxes(-1, -2)
+        left = np.broadcast_to(a, (*shape[:-2], rows, depth))
+        right = np.broadcast_to(b, (*shape[:-2], depth, columns))
+        expected, others = epilog_reference(epilog, expected, left, right, inputs)
+        product = advanced.Matmul(a, b, alpha=2)
+        try:
+            product.plan(
+                epilog=advanced.MatmulEpilog[epilog],
+                epilog_inputs=inputs or None,
+                algorithms=[steps],
+            )
+        except ValueError as error:
+            assert "a step of its own, which is not for this product" in str(error)
+            counts[1] += 1
+            continue
+        found = product.execute()
+        counts[0] += 1
+        if others:
+            found, made = found
+            ((name, value),) = made.items()
+            other = others[name]
+            if name == "relu_aux":
+                value = bits(value, rows)
+            elif name == "gelu_aux":
+                value = value[..., :rows, :]
+            elif shape[:-2]:
+                other = other[..., None]
+            np.testing.assert_allclose(value, other, atol=1e-9)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
     return counts
 
 

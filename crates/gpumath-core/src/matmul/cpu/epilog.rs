@@ -215,9 +215,20 @@ unsafe fn write_bit(byte: usize, row: usize, is_set: bool) {
 const SLOPE: f64 = 0.797_884_560_802_865_4;
 const CUBE: f64 = 0.044_715;
 
-/// Returns GELU, by its approximation with tanh.
-fn gelu(x: f64) -> f64 {
-    0.5 * x * (1.0 + (SLOPE * (x + CUBE * x * x * x)).tanh())
+/// Where exp(x) is less than what 1 has room for.
+const SMALLEST: f64 = -40.0;
+
+/// Returns GELU, by its approximation with tanh: x * (1 + tanh(y)) / 2 is x / (1 + exp(-2 * y)).
+pub(super) fn gelu(x: f64) -> f64 {
+    let exponent = -2.0 * SLOPE * (x + CUBE * x * x * x);
+    // Large exponents take longer.
+    if exponent < SMALLEST {
+        x
+    } else if exponent > -SMALLEST {
+        0.0 * x
+    } else {
+        x / (1.0 + exponent.exp())
+    }
 }
 
 /// Returns the derivative of [`gelu`].

@@ -1,12 +1,13 @@
 //! Products on the CPU, of all element types but those of 8 bits in floating point.
 //!
-//! Where all matrices are of a type that the kernels multiply, and there is no epilog, the kernels
-//! do all of it. Otherwise narrower factors are widened to single precision, integers to double
-//! precision, in which their sums are exact; the sums of products go to memory of their own, and
-//! the epilog makes results of them.
+//! Where all matrices are of a type that the kernels multiply, and an epilog writes nothing besides
+//! the result, the kernels write the result, and the epilog changes it there. Otherwise narrower
+//! factors are widened to single precision, integers to double precision, in which their sums are
+//! exact; the sums of products go to memory of their own, and the epilog makes results of them.
 
 mod elements;
 mod epilog;
+mod in_place;
 
 use std::num::NonZeroUsize;
 
@@ -65,10 +66,8 @@ impl CpuMatmul {
             }
         };
         let geometry = problem.geometry();
-        let is_direct = problem.epilog == Epilog::None
-            && types.a == wide
-            && types.result == wide
-            && types.c == wide;
+        let is_direct = (problem.epilog == Epilog::None || in_place::is_in_place(problem.epilog))
+            && [types.a, types.result, types.c, types.bias] == [wide; 4];
         let is_widened = types.a != wide;
         let Geometry { rows, columns, depth, .. } = geometry;
         let layout = |matrix: Matrix, extents: [i64; 2]| layout_of(&geometry, matrix, extents);
@@ -219,6 +218,15 @@ impl Engine for CpuMatmul {
                 DType::Float64 => self.multiply::<f64>(call),
                 DType::Complex64 => self.multiply::<Complex<f32>>(call),
                 _ => self.multiply::<Complex<f64>>(call),
+            }?;
+            if !self.is_direct || self.problem.epilog == Epilog::None {
+                return Ok(());
+            }
+            let (problem, geometry, threads) = (&self.problem, &self.geometry, self.threads);
+            if self.wide == DType::Float32 {
+                in_place::apply::<f32>(problem, geometry, call, threads)
+            } else {
+                in_place::apply::<f64>(problem, geometry, call, threads)
             }
         }
     }
