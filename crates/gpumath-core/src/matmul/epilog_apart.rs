@@ -26,8 +26,8 @@ pub(super) const CODE: [u64; 8] = [u64::from_le_bytes(*b"epilog\0\xff"), 0, 0, 0
 /// rows or columns of a factor are summed up.
 const SLOW: [i32; 3] = [16, 41, 42];
 const SLOW_SUMS: [i32; 4] = [16, 41, 42, 56];
-/// Products in a sum from which on another kernel for the product gains more than a step after it
-/// costs: if the step is the derivative of a function, and if it is not more than a function.
+/// From so many products in a sum on, a faster kernel for the product gains more than the step
+/// after it costs: where the step multiplies by a derivative, and where it is any other.
 const MIDDLE_SUM: i64 = 256;
 const LONG_SUM: i64 = 1024;
 /// Wider sums of so many results are not worth to be written and read again for shorter sums.
@@ -279,15 +279,15 @@ impl EpilogApart {
             (true, false) => SLOW.contains(&number),
             (false, _) => sums_factor,
         };
-        // Whether a kernel of gpumath's own for the product is worth another step.
-        let is_worth = match (is_half, sums_factor) {
+        // Whether the steps are faster if a kernel of gpumath's own computes the product.
+        let gains_by_own = match (is_half, sums_factor) {
             (_, true) => is_half && !is_vector,
             (true, false) => false,
             (false, _) if problem.epilog.aux_input().is_some() => depth >= MIDDLE_SUM,
             (false, _) => problem.epilog.aux_output().is_some(),
         };
         let is_long = !is_half && is_exact && depth >= LONG_SUM;
-        if !(is_slow || is_worth || is_long) {
+        if !(is_slow || gains_by_own || is_long) {
             return Ok(None);
         }
         let planned = Self::new(problem, device)?;
@@ -303,7 +303,7 @@ impl EpilogApart {
         let is_other = alone.and_then(number_and_parts).is_some_and(|(other, other_parts)| {
             other != number && (types.a == DType::Float64 || other_parts > 1 && parts == 1)
         });
-        let is_faster = is_slow || is_worth && is_own || is_long && is_other;
+        let is_faster = is_slow || gains_by_own && is_own || is_long && is_other;
         Ok(is_faster.then_some(planned))
     }
 
@@ -363,10 +363,11 @@ impl Engine for EpilogApart {
         // What the product works in is free again for the sums of lines.
         let workspace = call.workspace + wide_sums;
         let product = Call { inputs: &inputs, outputs: &[sums], workspace, ..*call };
-        let of = |place: Option<usize>, all: &[usize]| {
-            place.and_then(|index| all.get(index).copied()).unwrap_or_default()
+        let of = |place: Option<usize>, all: &[usize]| place.map_or(0, |index| all[index]);
+        let aux = match self.aux_input {
+            None => of(self.aux_output, call.outputs),
+            given => of(given, call.inputs),
         };
-        let aux = of(self.aux_input, call.inputs) + of(self.aux_output, call.outputs);
         // SAFETY: the caller guarantees the problem's layouts, of which the steps' are parts; the
         // workspace has room for the sums and for what the product works in, and the stream puts
         // the steps in order.

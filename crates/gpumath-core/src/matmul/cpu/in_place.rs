@@ -34,25 +34,15 @@ pub(super) unsafe fn apply<T: Number + PartialOrd>(
     call: &Call<'_, MatmulArguments>,
     threads: NonZeroUsize,
 ) -> Result<()> {
+    // NaN stays NaN.
+    let relu = |x: T| if x < T::ZERO { T::ZERO } else { x };
+    let gelu = |x: T| T::from_parts([gelu(x.parts()[0]), 0.0]);
     // SAFETY: the caller guarantees what the function requires.
     unsafe {
         match problem.epilog {
-            // NaN stays NaN.
-            Epilog::Relu | Epilog::ReluBias => {
-                change::<T>(
-                    problem,
-                    geometry,
-                    call,
-                    threads,
-                    |x| {
-                        if x < T::ZERO { T::ZERO } else { x }
-                    },
-                )
-            }
-            Epilog::Gelu | Epilog::GeluBias => change::<T>(problem, geometry, call, threads, |x| {
-                T::from_parts([gelu(x.parts()[0]), 0.0])
-            }),
-            _ => change::<T>(problem, geometry, call, threads, |x| x),
+            Epilog::Relu | Epilog::ReluBias => change(problem, geometry, call, threads, relu),
+            Epilog::Gelu | Epilog::GeluBias => change(problem, geometry, call, threads, gelu),
+            _ => change(problem, geometry, call, threads, |x: T| x),
         }
     }
 }
