@@ -37,9 +37,9 @@ pub fn algorithms(plan: &MatmulPlan) -> &[FoundAlgorithm] {
     plan.engine().map_or(&[], |engine| engine.algorithms())
 }
 
-/// Returns what can be named instead of a `cublasLtMatmulAlgo_t` for the product of this plan, and
-/// is not among its algorithms: for each other way to plan it, the first algorithm there. Some may
-/// be refused. Empty on the CPU.
+/// Returns what else can be named instead of a `cublasLtMatmulAlgo_t` for the product of this plan:
+/// for each other way to plan it, the first algorithm there. Some may be refused, and the epilog as
+/// a step of its own may be among the plan's algorithms. Empty on the CPU.
 ///
 /// # Errors
 /// `InvalidValue` if the matrices of the product, or copies of them, are too large.

@@ -295,9 +295,10 @@ impl PyMatmulPlan {
             .collect()
     }
 
-    /// What can be given as ``algorithm`` for this product and is not among `algorithms`: the first
-    /// algorithm for each other way to compute it, with the entries of a batch apart that are one
-    /// matrix otherwise, or with a copy of a factor. Some may be refused. Empty on the CPU.
+    /// What else can be given as ``algorithm`` for this product: the first algorithm for each other
+    /// way to compute it, with the entries of a batch apart that are one matrix otherwise, with a
+    /// copy of a factor, or with the epilog as a step of its own. The last one may be the first of
+    /// `algorithms`, too. Some may be refused. Empty on the CPU.
     #[getter]
     fn other_ways<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let codes = gpumath_core::matmul::codes_of_other_ways(&self.plan).or_raise(py)?;

@@ -209,8 +209,8 @@ class Algorithm:
 
     @property
     def _is_fixed(self) -> bool:
-        is_of_cublaslt = not (self.is_own_kernel or self.is_by_cublas or self.has_separate_epilog)
-        return not is_of_cublaslt or self._is_first_of_other_way
+        codes = (_OWN_KERNEL, _CUBLAS, _OTHER_WAY, _SEPARATE_EPILOG)
+        return self._bytes().startswith(codes)
 
     @property
     def is_emulated(self) -> bool:
