@@ -2,8 +2,8 @@
    multiplying_driver.c. */
 /* The arguments of the core's kernels for epilogs and for sums of lines. */
 typedef struct {
-    int64_t tiles, length, count, length_tiles, line_tiles, entries, lanes, sums[4], result[4],
-        bias[4], aux[4], function;
+    int64_t tiles, length, count, length_tiles, line_tiles, entries, lanes, rounds, sums[4],
+        result[4], bias[4], aux[4], function, is_packed;
 } Epilog;
 typedef struct {
     int64_t tiles, length, count, parts, part_length, line_tiles, entries, lanes, is_along, from[4],
@@ -18,13 +18,17 @@ static double gelu_derivative(double x) {
            0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
 }
 static int finish(double *result, const double *sums, const double *bias, void *aux,
-                  const Epilog *it) {
+                  double *totals, const Epilog *it) {
     int64_t per_entry = it->length_tiles * it->line_tiles * it->entries, lanes = it->lanes,
-            height = 256 / lanes * 4;
-    if (it->tiles < 1 || it->tiles % per_entry || it->length_tiles * lanes < it->length ||
-        it->line_tiles * height < it->count || it->function > 4)
+            height = 256 / lanes * it->rounds, words = (uintptr_t)result | (uintptr_t)sums,
+            tall = it->result[1] | it->sums[1];
+    if (it->tiles < 1 || it->tiles % per_entry || it->length_tiles * lanes * 2 < it->length ||
+        it->line_tiles * height < it->count || it->function > 4 ||
+        (it->is_packed && (words % 16 || (tall % 2 && it->count > 1) || it->sums[0] != 1)))
         return INVALID_VALUE;
-    for (int64_t i = 0; i < it->length * it->count * it->tiles / per_entry * it->entries; i++) {
+    int64_t entries = it->tiles / per_entry * it->entries;
+    for (int64_t i = 0; totals && i < it->length * it->line_tiles * entries; i++) totals[i] = 0;
+    for (int64_t i = 0; i < it->length * it->count * entries; i++) {
         int64_t at = i % it->length, line = i / it->length % it->count,
                 entry = i / it->length / it->count, fast = entry % it->entries,
                 slow = entry / it->entries;
@@ -32,15 +36,13 @@ static int finish(double *result, const double *sums, const double *bias, void *
         uint8_t *bits = (uint8_t *)aux + offset(it->aux, 0, line, fast, slow) + at / 8;
         double *argument = (double *)aux + offset(it->aux, at, line, fast, slow);
         if (bias) x += bias[offset(it->bias, at, line, fast, slow)];
-        if (aux && it->function == 1) {
-            if (at % 32 == 0) memset(bits, 0, 4);
-            *bits |= (x > 0) << at % 8;
-        }
+        if (aux && it->function == 1) *bits = (at % 8 ? *bits : 0) | (x > 0) << at % 8;
         if (aux && it->function == 2) *argument = x;
         if (it->function == 3 && !(*bits >> at % 8 & 1)) x = 0;
         if (it->function == 4) x *= gelu_derivative(*argument);
         x = it->function == 1 && x < 0 ? 0 : it->function == 2 ? gelu(x) : x;
         result[offset(it->result, at, line, fast, slow)] = x;
+        if (totals) totals[(entry * it->line_tiles + line / height) * it->length + at] += x;
     }
     return SUCCESS;
 }

@@ -197,7 +197,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     char *to = *(char **)parameters[0], *from = *(char **)parameters[1];
     if (kernel == EPILOG)
         return unlock(finish((double *)to, (double *)from, *(double **)parameters[2],
-                             *(void **)parameters[3], parameters[4]));
+                             *(void **)parameters[3], *(double **)parameters[4], parameters[5]));
     if (kernel == LINE_SUMS) return unlock(sum_lines((double *)to, (double *)from, parameters[2]));
     if (kernel >= FLOAT_PRODUCT)
         return unlock(multiply_strided(to, from, *(char **)parameters[2], *(char **)parameters[3],

@@ -6,7 +6,7 @@
 // The derivatives of the functions of product.cu.
 enum { DRELU = GELU + 1, DGELU };
 
-// Elements that a thread loads at a time.
+// Elements of a line that a thread adds up at a time.
 enum { AT_ONCE = 4 };
 
 // Has a counterpart in kernels/epilog.rs, as the next structure. Matrices are lines of elements,
@@ -16,12 +16,14 @@ struct Epilog {
     Integer length, count;
     // Tiles along lines and across them, and entries along the faster batch dimension.
     Integer length_tiles, line_tiles, entries;
-    // Threads of a block along lines.
-    Integer lanes;
+    // Threads of a block along lines, and lines that each of them processes.
+    Integer lanes, rounds;
     // Steps along lines, from line to line, and along the faster and the slower batch dimension.
     // Those of a matrix of bits, whose columns are the lines, are in bytes.
     Integer sums[4], result[4], bias[4], aux[4];
     Integer function;
+    // Whether 16 bytes of each matrix can be loaded and stored at once.
+    Integer is_packed;
 };
 
 struct LineSums {
@@ -49,75 +51,203 @@ __device__ Real gelu_derivative(Real x) {
     const Real factor = static_cast<Real>(0.7978845608028654);
     const Real cubic = static_cast<Real>(0.044715);
     const Real s = 1 / (1 + exponential(-2 * factor * (x + cubic * x * x * x)));
-    return s + x * s * (1 - s) * 2 * factor * (1 + 3 * cubic * x * x);
+    const Real slope = s * (1 - s);
+    // Where s is 0 or 1, x * x may be infinite.
+    return slope == 0 ? s : s + x * slope * 2 * factor * (1 + 3 * cubic * x * x);
 }
 
-// Whether the bit of a row is set in a column of bits.
-__device__ bool is_set(const unsigned char* column, Integer row) {
-    return column[row / 8] >> (row % 8) & 1;
-}
+// The elements of a line that a thread processes at a time, as many as 16 bytes of results have:
+// neighbours if 16 bytes can be loaded and stored at once, else those of neighbouring threads are
+// neighbours.
+template <typename Sum, typename Result>
+struct Elements {
+    enum { COUNT = Pack<Result>::COUNT };
+    Sum values[COUNT];
+
+    // Loads elements with this step, and zeros beyond the `left` ones that there are.
+    template <typename From>
+    __device__ void load_from(const From* from, Integer step, Integer left, bool is_packed) {
+        enum { LOADED = Pack<From>::COUNT };
+#pragma unroll
+        for (int first = 0; first < COUNT; first += LOADED) {
+            const Pack<From> pack = load(from + first * step, step, left - first, is_packed);
+#pragma unroll
+            for (int i = 0; i < LOADED; ++i) {
+                values[first + i] = widened(pack.elements[i], false);
+            }
+        }
+    }
+
+    __device__ void store_to(Result* to, Integer step, Integer left, bool is_packed) const {
+        Pack<Result> pack;
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            narrow(values[i], pack.elements[i]);
+        }
+        if (is_packed && left >= COUNT) {
+            Word word;
+            memcpy(&word, &pack, sizeof(word));
+            *reinterpret_cast<Word*>(to) = word;
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            if (i < left) {
+                to[i * step] = pack.elements[i];
+            }
+        }
+    }
+
+    // Stores whether each of the `left` elements is positive as bits of a column, whose first one
+    // is `at`. All threads of the warp call it, and eight that are neighbours have one column.
+    __device__ void store_bits(unsigned char* column, Integer at, Integer step, Integer left,
+                               bool is_packed) const {
+        if (!is_packed) {
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) {
+                const unsigned all = __ballot_sync(0xffffffff, i < left && values[i] > 0);
+                if (i < left && at % 8 == 0) {
+                    const unsigned own = all >> threadIdx.x % WARP;
+                    column[(at + i * step) / 8] = static_cast<unsigned char>(own);
+                }
+            }
+            return;
+        }
+        unsigned bits = 0;
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            bits |= static_cast<unsigned>(i < left && values[i] > 0) << (at % 8 + i);
+        }
+#pragma unroll
+        for (int width = COUNT; width < 8; width *= 2) {
+            bits |= __shfl_xor_sync(0xffffffff, bits, width / COUNT);
+        }
+        if (left > 0 && at % 8 == 0) {
+            column[at / 8] = static_cast<unsigned char>(bits);
+        }
+    }
+};
+
+// Where the matrices are, and where the sums of lines go; null if there is none.
+template <typename Sum, typename From, typename Result>
+struct Places {
+    Result* results;
+    const From* sums;
+    const Result* biases;
+    void* aux;
+    Sum* totals;
+};
 
 template <typename Sum, typename From, typename Result>
-__device__ void finish(Result* results, const From* sums, const Result* biases, void* aux,
-                       const Epilog& epilog) {
-    const unsigned lanes = epilog.lanes, lane = threadIdx.x % lanes, across = THREADS / lanes;
+__device__ void finish(const Places<Sum, From, Result>& places, const Epilog& epilog) {
+    typedef Elements<Sum, Result> Elements;
+    __shared__ Sum shared[THREADS * Elements::COUNT];
+    const unsigned lanes = epilog.lanes, lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
+    const unsigned across = THREADS / lanes;
+    const bool is_packed = epilog.is_packed;
+    // From an element of a thread to its next one.
+    const Integer own_step = is_packed ? 1 : lanes;
 #pragma unroll 1
     for (Integer tile = blockIdx.x; tile < epilog.tiles; tile += gridDim.x) {
         unsigned rest = static_cast<unsigned>(tile);
-        const Integer at = Tile<From, Result>::next(rest, epilog.length_tiles) * lanes + lane;
-        const Integer first = Tile<From, Result>::next(rest, epilog.line_tiles) * across * AT_ONCE +
-                              threadIdx.x / lanes;
+        const Integer at = Tile<From, Result>::next(rest, epilog.length_tiles) * lanes *
+                               Elements::COUNT + lane * (is_packed ? Elements::COUNT : 1);
+        const Integer line_tile = Tile<From, Result>::next(rest, epilog.line_tiles);
         const Integer fast = Tile<From, Result>::next(rest, epilog.entries), slow = rest;
         const auto offset = [&](const Integer* steps, Integer line) {
             return at * steps[0] + line * steps[1] + fast * steps[2] + slow * steps[3];
         };
-        // Of a matrix of bits.
-        const auto column = [&](Integer line) {
-            return static_cast<unsigned char*>(aux) + offset(epilog.aux, line) - at * epilog.aux[0];
-        };
-        Sum loaded[AT_ONCE];
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; ++i) {
-            const Integer line = first + i * across;
-            loaded[i] = 0;
-            if (at < epilog.length && line < epilog.count) {
-                loaded[i] = widened(sums[offset(epilog.sums, line)], false);
-                if (biases != nullptr) {
-                    loaded[i] += widened(biases[offset(epilog.bias, line)], false);
-                }
-            }
+        const Integer left = at < epilog.length ? (epilog.length - at + own_step - 1) / own_step : 0;
+        // The bias of a line's elements, or of all of them.
+        Elements bias = {};
+        if (places.biases != nullptr && epilog.bias[1] == 0) {
+            bias.load_from(places.biases + offset(epilog.bias, 0), epilog.bias[0] * own_step, left,
+                           false);
         }
+        Elements totals = {};
+#pragma unroll 1
+        for (Integer round = 0; round < epilog.rounds; ++round) {
+            const Integer line = (line_tile * epilog.rounds + round) * across + group;
+            const Integer here = line < epilog.count ? left : 0;
+            Elements values;
+            values.load_from(places.sums + offset(epilog.sums, line), epilog.sums[0] * own_step,
+                             here, is_packed);
+            if (places.biases != nullptr) {
+                const bool is_of_line = epilog.bias[1] != 0 && here > 0;
+                const Sum own =
+                    is_of_line ? widened(places.biases[offset(epilog.bias, line)], false) : 0;
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; ++i) {
-            const Integer line = first + i * across;
-            const bool is_inside = at < epilog.length && line < epilog.count;
-            Sum value = loaded[i];
-            if (aux != nullptr && epilog.function == RELU) {
-                // All threads of a warp are in one column here.
-                const unsigned bits = __ballot_sync(0xffffffff, is_inside && value > 0);
-                if (is_inside && at % WARP == 0) {
-                    *reinterpret_cast<unsigned*>(column(line) + at / 8) = bits;
+                for (int i = 0; i < Elements::COUNT; ++i) {
+                    values.values[i] += bias.values[i] + own;
                 }
             }
-            if (!is_inside) {
-                continue;
-            }
-            Result narrowed;
-            if (aux != nullptr && epilog.function != RELU && epilog.function != DRELU) {
-                Result* argument = static_cast<Result*>(aux) + offset(epilog.aux, line);
-                if (epilog.function == DGELU) {
-                    value *= gelu_derivative(static_cast<Sum>(widened(*argument, false)));
+            if (places.aux != nullptr && (epilog.function == RELU || epilog.function == DRELU)) {
+                unsigned char* column = static_cast<unsigned char*>(places.aux) +
+                                        offset(epilog.aux, line) - at * epilog.aux[0];
+                if (epilog.function == RELU) {
+                    values.store_bits(column, at, own_step, here, is_packed);
                 } else {
-                    narrow(value, narrowed);
-                    *argument = narrowed;
+#pragma unroll
+                    for (int i = 0; i < Elements::COUNT; ++i) {
+                        const Integer row = at + i * own_step;
+                        const bool is_set = i < here && column[row / 8] >> (row % 8) & 1;
+                        values.values[i] = is_set ? values.values[i] : 0;
+                    }
+                }
+            } else if (places.aux != nullptr) {
+                Result* arguments = static_cast<Result*>(places.aux) + offset(epilog.aux, line);
+                const Integer step = epilog.aux[0] * own_step;
+                if (epilog.function == DGELU) {
+                    Elements argument;
+                    argument.load_from(arguments, step, here, is_packed);
+#pragma unroll
+                    for (int i = 0; i < Elements::COUNT; ++i) {
+                        values.values[i] *= gelu_derivative(argument.values[i]);
+                    }
+                } else {
+                    values.store_to(arguments, step, here, is_packed);
                 }
             }
-            if (epilog.function == DRELU) {
-                value = is_set(column(line), at) ? value : 0;
+#pragma unroll
+            for (int i = 0; i < Elements::COUNT; ++i) {
+                values.values[i] = applied(epilog.function, values.values[i]);
+                totals.values[i] += values.values[i];
             }
-            narrow(applied(epilog.function, value), narrowed);
-            results[offset(epilog.result, line)] = narrowed;
+            values.store_to(places.results + offset(epilog.result, line),
+                            epilog.result[0] * own_step, here, is_packed);
         }
+        if (places.totals == nullptr) {
+            continue;
+        }
+        // The sums of all lines of the tile.
+#pragma unroll
+        for (int i = 0; i < Elements::COUNT; ++i) {
+            shared[i * THREADS + threadIdx.x] = totals.values[i];
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (unsigned half = across / 2; half > 0; half /= 2) {
+            if (group < half) {
+#pragma unroll
+                for (int i = 0; i < Elements::COUNT; ++i) {
+                    Sum* own = shared + i * THREADS + threadIdx.x;
+                    *own += own[half * lanes];
+                }
+            }
+            __syncthreads();
+        }
+        if (group == 0) {
+            Sum* to = places.totals + at +
+                      ((slow * epilog.entries + fast) * epilog.line_tiles + line_tile) *
+                          epilog.length;
+#pragma unroll
+            for (int i = 0; i < Elements::COUNT; ++i) {
+                if (i < left) {
+                    to[i * own_step] = shared[i * THREADS + threadIdx.x];
+                }
+            }
+        }
+        __syncthreads();
     }
 }
 
@@ -179,8 +309,8 @@ __device__ void sum_lines(To* to, const From* from, const LineSums& sums) {
 #define FINISH(name, Sum, From, Result)                                        \
     extern "C" __global__ void __launch_bounds__(THREADS) epilog_##name(       \
         Result* results, const From* sums, const Result* biases, void* aux,    \
-        Epilog epilog) {                                                       \
-        finish<Sum>(results, sums, biases, aux, epilog);                       \
+        Sum* totals, Epilog epilog) {                                          \
+        finish(Places<Sum, From, Result>{results, sums, biases, aux, totals}, epilog); \
     }
 
 FINISH(float16_float16, float, Half, Half)

@@ -43,7 +43,7 @@ pub(super) struct Steps {
     inputs: Vec<usize>,
     /// What is done with each sum.
     epilog: Option<EpilogCall>,
-    /// What is summed up, and where that is.
+    /// The factor whose rows or columns are summed up.
     line_sums: Option<(LineSumsCall, Matrix)>,
     /// Bytes of the sums, if they are of a wider type than the result.
     wide_sums: usize,
@@ -101,7 +101,7 @@ impl Steps {
             Some(step) => Some(epilog_call(problem, sums, (step, wide))?),
             None => None,
         };
-        let line_sums = match summed(problem.epilog) {
+        let line_sums = match summed_factor(problem.epilog) {
             Some(matrix) => Some((line_sums(problem, matrix)?, matrix)),
             None => None,
         };
@@ -110,12 +110,17 @@ impl Steps {
 }
 
 /// The type of the sums, if they are kept in a wider one than the result's: what an epilog adds to
-/// sums or computes of them would be rounded twice otherwise, and large sums be lost.
+/// sums or computes of them would be rounded twice otherwise, and large sums be lost. A factor to
+/// the sums does no harm but where they can be too large for their type.
 fn wide_type(problem: &MatmulProblem) -> Option<DType> {
+    let needs_more = match last_step(problem.epilog) {
+        _ if problem.epilog.has_bias() => true,
+        Some(LastStep::Gelu) => true,
+        Some(LastStep::Dgelu) => problem.types.result == DType::Float16,
+        _ => false,
+    };
     let is_half = matches!(problem.types.result, DType::Float16 | DType::BFloat16);
-    let is_exact = !problem.epilog.has_bias()
-        && !matches!(last_step(problem.epilog), Some(LastStep::Gelu | LastStep::Dgelu));
-    (is_half && !is_exact).then_some(DType::Float32)
+    (is_half && needs_more).then_some(DType::Float32)
 }
 
 /// What is done with each sum; `None` if nothing is.
@@ -130,10 +135,9 @@ fn last_step(epilog: Epilog) -> Option<LastStep> {
     })
 }
 
-/// The matrix whose rows or columns are summed up.
-fn summed(epilog: Epilog) -> Option<Matrix> {
+/// The factor whose rows or columns are summed up.
+fn summed_factor(epilog: Epilog) -> Option<Matrix> {
     match epilog {
-        Epilog::DreluBgrad | Epilog::DgeluBgrad => Some(Matrix::Result),
         Epilog::Bgrada => Some(Matrix::A),
         Epilog::Bgradb => Some(Matrix::B),
         _ => None,
@@ -176,7 +180,8 @@ fn epilog_call(
     };
     let aux = problem.epilog.aux_input().or(problem.epilog.aux_output());
     let has_bits = aux == Some(AuxKind::ReluBits);
-    EpilogCall::of(&matrices, [dtype, problem.types.result], step, has_bits)
+    let adds_up_rows = matches!(problem.epilog, Epilog::DreluBgrad | Epilog::DgeluBgrad);
+    EpilogCall::of(&matrices, [dtype, problem.types.result], step, [has_bits, adds_up_rows])
 }
 
 /// Adds the dimensions that a product with a vector has not.
@@ -198,8 +203,7 @@ fn line_sums(problem: &MatmulProblem, matrix: Matrix) -> Option<LineSumsCall> {
     let [to, _] = geometry.strides(Matrix::Vector);
     let (length, count, step, line_step) = match matrix {
         Matrix::A => (geometry.depth, geometry.rows, right, down),
-        Matrix::B => (geometry.depth, geometry.columns, down, right),
-        _ => (geometry.columns, geometry.rows, right, down),
+        _ => (geometry.depth, geometry.columns, down, right),
     };
     let lines = Lines {
         length,
@@ -208,7 +212,7 @@ fn line_sums(problem: &MatmulProblem, matrix: Matrix) -> Option<LineSumsCall> {
         strides: [line_step, to],
         batch: batch_of(&geometry, [matrix, Matrix::Vector]),
     };
-    LineSumsCall::of(&lines, problem.types.a, problem.types.bias)
+    LineSumsCall::of(&lines, problem.types.a)
 }
 
 /// The batch of some of the matrices.
@@ -332,9 +336,9 @@ impl Engine for EpilogApart {
     }
 
     fn workspace_size(&self) -> usize {
-        let partial = self.steps.line_sums.as_ref().map_or(0, |(sums, _)| sums.workspace_size());
-        let product = self.product.workspace_size();
-        self.steps.wide_sums + product.max(partial)
+        let epilog = self.steps.epilog.as_ref().map_or(0, EpilogCall::workspace_size);
+        let line_sums = self.steps.line_sums.as_ref().map_or(0, |(sums, _)| sums.workspace_size());
+        self.steps.wide_sums + self.product.workspace_size().max(epilog).max(line_sums)
     }
 
     fn host_memory(&self) -> usize {
@@ -360,7 +364,7 @@ impl Engine for EpilogApart {
         let Steps { inputs, epilog, line_sums, wide_sums, .. } = &self.steps;
         let sums = if *wide_sums == 0 { result } else { call.workspace };
         let inputs: SmallVec<[usize; 3]> = inputs.iter().map(|&index| call.inputs[index]).collect();
-        // What the product works in is free again for the sums of lines.
+        // What the product works in is free again for the steps after it.
         let workspace = call.workspace + wide_sums;
         let product = Call { inputs: &inputs, outputs: &[sums], workspace, ..*call };
         let of = |place: Option<usize>, all: &[usize]| place.map_or(0, |index| all[index]);
@@ -373,18 +377,15 @@ impl Engine for EpilogApart {
         // the steps in order.
         unsafe {
             self.product.execute(context, &product)?;
+            let sums_output = of(self.sums_output, call.outputs);
             if let Some(epilog) = epilog {
-                let addresses = [result, sums, of(self.bias, call.inputs), aux];
-                epilog.enqueue(guard, addresses, stream)?;
+                let vector = self.bias.map_or(sums_output, |index| call.inputs[index]);
+                let addresses = [result, sums, vector, aux];
+                epilog.enqueue(guard, addresses, workspace, stream)?;
             }
-            if let Some((line_sums, matrix)) = line_sums {
-                let from = match matrix {
-                    Matrix::A => call.inputs[0],
-                    Matrix::B => call.inputs[1],
-                    _ => result,
-                };
-                let to = of(self.sums_output, call.outputs);
-                line_sums.enqueue(guard, [to, from], workspace, stream)?;
+            if let Some((line_sums, factor)) = line_sums {
+                let from = call.inputs[usize::from(*factor == Matrix::B)];
+                line_sums.enqueue(guard, [sums_output, from], workspace, stream)?;
             }
         }
         Ok(())
@@ -442,7 +443,7 @@ mod tests {
                 let found = steps(epilog, dtype, false).unwrap();
                 let changes_sums = !matches!(epilog, Epilog::Bgrada | Epilog::Bgradb);
                 assert_eq!(found.epilog.is_some(), changes_sums, "{}", epilog.name());
-                assert_eq!(found.line_sums.is_some(), epilog.sums(), "{}", epilog.name());
+                assert_eq!(found.line_sums.is_some(), !changes_sums, "{}", epilog.name());
                 assert!(found.product.is_plain());
                 assert_eq!(found.inputs, [0, 1]);
             }
@@ -460,6 +461,7 @@ mod tests {
             (Epilog::Bias, DType::Float16, true),
             (Epilog::Gelu, DType::BFloat16, true),
             (Epilog::Dgelu, DType::Float16, true),
+            (Epilog::DgeluBgrad, DType::BFloat16, false),
             (Epilog::GeluBias, DType::Float32, false),
         ] {
             let found = steps(epilog, dtype, false).unwrap();
