@@ -17,7 +17,8 @@ from gpumath_codegen import seal, wheels
 
 FOLDER = "crates/gpumath-core/src/kernels"
 _TYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8")
-_REAL_TYPES = ("float16", "bfloat16", "float32", "float64")
+_HALVES = ("float16", "bfloat16")
+_REAL_TYPES = (*_HALVES, "float32", "float64")
 _WIDE_TYPES = ("float32", "float64", "complex64", "complex128")
 _EPILOG = ("-DHAS_EPILOG=1",)
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
@@ -25,7 +26,11 @@ _EPILOG = ("-DHAS_EPILOG=1",)
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((name,), ()) for name in ("scale", "cosine", "convolution", "copy_flat", "mirror")},
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
-    "epilog": (("product", "epilog"), ()),
+    **{
+        f"epilog_{kind}": (("product", "epilog"), (f"-DTYPE=TYPE_{kind}", *narrow))
+        for kinds, narrow in ((_HALVES, ("-DIS_NARROW=1",)), (("float32", "float64"), ()))
+        for kind in kinds
+    },
     **{
         f"product{suffix}_{kind}": (
             ("product", "product_tiles", "product_vectors"),

@@ -30,6 +30,13 @@ def ptx(name: str) -> str:
 def names(name: str) -> set[str]:
     """Return the kernels of a source, some of which macros make for several types."""
     text = source(name)
+    if name.startswith("epilog_"):
+        kind = name.partition("_")[2]
+        own, wide = f"{kind}_{kind}", f"float32_{kind}"
+        found = {f"epilog_{own}", f"sum_lines_{own}"}
+        if "16" in kind:
+            found |= {f"epilog_{wide}", f"sum_lines_{wide}", f"sum_lines_{kind}_float32"}
+        return found
     if FILES[name][1]:
         # What the macro of that name makes, of which there is one for each of the ways.
         type_definition, *others = FILES[name][1]

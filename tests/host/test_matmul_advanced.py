@@ -353,6 +353,8 @@ def _way(*numbers: int) -> bytes:
         (_way(1, 0, 0), "<cuBLASLt's first, entries of the batch apart>"),
         (_way(0, 1, 0), "<cuBLASLt's first, a copied along sums>"),
         (_way(0, 0, 2), "<cuBLASLt's first, b copied across sums>"),
+        (_way(0, 0, 0, 1), "<cuBLASLt's first, lines padded>"),
+        (_way(0, 0, 0, 2), "<cuBLASLt's first, lines as they are>"),
     ],
 )
 def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str) -> None:
@@ -365,6 +367,7 @@ def test_what_is_no_algorithm_of_cublaslt_has_no_settings(code: bytes, text: str
     assert one.has_separate_epilog == (code[:6] == b"epilog")
     assert one.is_for_entries_apart == ("apart" in text)
     assert one.copied_factor == next((name for name in "ab" if f" {name} copied" in text), None)
+    assert one.pads_lines == ("padded" in text if "lines" in text else None)
     assert not one.is_emulated
     assert (one.algorithm_id, one.split_k, one.workspace_size) == (-1, 0, 0)
     assert one.capabilities.splitk_support == 0

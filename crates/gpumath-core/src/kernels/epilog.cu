@@ -1,7 +1,7 @@
 // Kernels for an epilog that is a step of its own, after a product whose sums are in memory: one
 // for what is done with each sum, and one that adds up the elements of lines.
-// `nox -s kernels` compiles them to generated/epilog.ptx, behind product.cu, whose types and
-// functions they use.
+// `nox -s kernels` compiles them for one TYPE of results after the other to
+// generated/epilog_TYPE.ptx, behind product.cu, whose types and functions they use.
 
 // The derivatives of the functions of product.cu.
 enum { DRELU = GELU + 1, DGELU };
@@ -306,31 +306,34 @@ __device__ void sum_lines(To* to, const From* from, const LineSums& sums) {
     }
 }
 
-#define FINISH(name, Sum, From, Result)                                        \
-    extern "C" __global__ void __launch_bounds__(THREADS) epilog_##name(       \
-        Result* results, const From* sums, const Result* biases, void* aux,    \
-        Sum* totals, Epilog epilog) {                                          \
+#define FINISH(name, Sum, From, Result)                                                \
+    extern "C" __global__ void __launch_bounds__(THREADS) epilog_##name(               \
+        Result* results, const From* sums, const Result* biases, void* aux,            \
+        Sum* totals, Epilog epilog) {                                                  \
         finish(Places<Sum, From, Result>{results, sums, biases, aux, totals}, epilog); \
     }
 
-FINISH(float16_float16, float, Half, Half)
-FINISH(float32_float16, float, float, Half)
-FINISH(bfloat16_bfloat16, float, BFloat, BFloat)
-FINISH(float32_bfloat16, float, float, BFloat)
-FINISH(float32_float32, float, float, float)
-FINISH(float64_float64, double, double, double)
-
-#define SUMS(name, Sum, From, To)                                              \
-    extern "C" __global__ void __launch_bounds__(THREADS) sum_lines_##name(    \
-        To* to, const From* from, LineSums sums) {                             \
-        sum_lines<Sum>(to, from, sums);                                        \
+#define SUMS(name, Sum, From, To)                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS) sum_lines_##name(   \
+        To* to, const From* from, LineSums sums) {                            \
+        sum_lines<Sum>(to, from, sums);                                       \
     }
 
-SUMS(float16_float16, float, Half, Half)
-SUMS(float16_float32, float, Half, float)
-SUMS(float32_float16, float, float, Half)
-SUMS(bfloat16_bfloat16, float, BFloat, BFloat)
-SUMS(bfloat16_float32, float, BFloat, float)
-SUMS(float32_bfloat16, float, float, BFloat)
-SUMS(float32_float32, float, float, float)
-SUMS(float64_float64, double, double, double)
+#define KERNELS_OF(type, Sum, Element, Result) \
+    FINISH(type##_##type, Sum, Element, Result) \
+    SUMS(type##_##type, Sum, Element, Result)
+
+// For halves also from and to single precision.
+#define NARROW_KERNELS_OF(type, Sum, Element, Result) \
+    KERNELS_OF(type, Sum, Element, Result) \
+    FINISH(float32_##type, Sum, float, Result) \
+    SUMS(type##_float32, Sum, Element, float) \
+    SUMS(float32_##type, Sum, float, Result)
+
+#define EXPANDED(kernels, ...) kernels(__VA_ARGS__)
+
+#if IS_NARROW
+EXPANDED(NARROW_KERNELS_OF, TYPE)
+#else
+EXPANDED(KERNELS_OF, TYPE)
+#endif

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 use super::launch;
 use super::line_sums::{
-    MANY_BLOCKS, PTX, SumKernels, SumOfParts, THREADS, WARP, counted, faster_and_slower,
-    power_of_two, tiles_of,
+    MANY_BLOCKS, SumKernels, SumOfParts, THREADS, WARP, counted, faster_and_slower, power_of_two,
+    tiles_of,
 };
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::Result;
@@ -63,7 +63,8 @@ struct Arguments {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpilogCall {
     arguments: Arguments,
-    name: &'static CStr,
+    /// The code and the name.
+    kernel: (&'static str, &'static CStr),
     /// What adds up the sums that blocks make of the results' rows, if these are asked for.
     row_sums: Option<SumOfParts>,
 }
@@ -143,7 +144,7 @@ impl EpilogCall {
         } else {
             None
         };
-        Some(Self { arguments, name, row_sums })
+        Some(Self { arguments, kernel: (sum_kernels.code, name), row_sums })
     }
 
     /// Bytes of memory for what the blocks add up.
@@ -185,7 +186,7 @@ impl EpilogCall {
         // SAFETY: the kernel takes five addresses and this argument; the caller guarantees that
         // they fit the memory.
         unsafe {
-            launch(context, (PTX, self.name), arguments.tiles as u64, &parameters, stream)?;
+            launch(context, self.kernel, arguments.tiles as u64, &parameters, stream)?;
             match &self.row_sums {
                 Some(row_sums) => row_sums.kernel.enqueue(context, [vector, totals], stream),
                 None => Ok(()),
@@ -203,7 +204,7 @@ mod tests {
     #[test]
     fn the_kernels_take_the_structures() {
         let parameter = format!("epilog_float32_float16_param_5[{}]", size_of::<Arguments>());
-        assert!(PTX.contains(&parameter), "{parameter}");
+        assert!(SumKernels::of(DType::Float16).unwrap().code.contains(&parameter), "{parameter}");
     }
 
     #[test]

@@ -7,9 +7,6 @@ use crate::device::{ContextGuard, StreamRef};
 use crate::error::Result;
 use crate::tensor::{BatchDim, BatchDims, DType};
 
-/// The kernels of `epilog.cu`.
-pub(super) const PTX: &str = concat!(include_str!("generated/epilog.ptx"), "\0");
-
 /// Threads of a block and of a warp.
 pub(super) const THREADS: i64 = super::BLOCK as i64;
 pub(super) const WARP: i64 = 32;
@@ -51,9 +48,11 @@ pub(crate) struct Lines {
     pub(crate) batch: BatchDims<2>,
 }
 
-/// The kernels that add up elements of a type: whole lines, parts of lines, and the sums of parts.
+/// The kernels of `epilog.cu` for results of a type, and the names of those that add up whole
+/// lines, parts of lines, and the sums of parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SumKernels {
+    pub(super) code: &'static str,
     whole: &'static CStr,
     parts: &'static CStr,
     sums_of_parts: &'static CStr,
@@ -64,14 +63,21 @@ pub(super) struct SumKernels {
 impl SumKernels {
     /// `None` if there are no kernels for the type.
     pub(super) fn of(dtype: DType) -> Option<Self> {
-        let (whole, parts, sums_of_parts, wide) = match dtype {
+        macro_rules! code {
+            ($kind:literal) => {
+                concat!(include_str!(concat!("generated/epilog_", $kind, ".ptx")), "\0")
+            };
+        }
+        let (code, whole, parts, sums_of_parts, wide) = match dtype {
             DType::Float16 => (
+                code!("float16"),
                 c"sum_lines_float16_float16",
                 c"sum_lines_float16_float32",
                 c"sum_lines_float32_float16",
                 4,
             ),
             DType::BFloat16 => (
+                code!("bfloat16"),
                 c"sum_lines_bfloat16_bfloat16",
                 c"sum_lines_bfloat16_float32",
                 c"sum_lines_float32_bfloat16",
@@ -79,15 +85,15 @@ impl SumKernels {
             ),
             DType::Float32 => {
                 let name = c"sum_lines_float32_float32";
-                (name, name, name, 4)
+                (code!("float32"), name, name, name, 4)
             }
             DType::Float64 => {
                 let name = c"sum_lines_float64_float64";
-                (name, name, name, 8)
+                (code!("float64"), name, name, name, 8)
             }
             _ => return None,
         };
-        Some(Self { whole, parts, sums_of_parts, wide })
+        Some(Self { code, whole, parts, sums_of_parts, wide })
     }
 }
 
@@ -95,7 +101,8 @@ impl SumKernels {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineKernel {
     arguments: LineArguments,
-    name: &'static CStr,
+    /// The code and the name.
+    kernel: (&'static str, &'static CStr),
 }
 
 impl LineKernel {
@@ -116,7 +123,7 @@ impl LineKernel {
         ];
         // SAFETY: the kernel takes two addresses and this argument; the caller guarantees that they
         // fit the memory.
-        unsafe { launch(context, (PTX, self.name), arguments.tiles as u64, &parameters, stream) }
+        unsafe { launch(context, self.kernel, arguments.tiles as u64, &parameters, stream) }
     }
 }
 
@@ -138,7 +145,10 @@ impl SumOfParts {
         let from = [count, 1, count * parts, count * parts * faster];
         let arguments = whole_lines((parts, count), from, to, extents)?;
         let workspace = counted([count, parts, faster, slower])? as usize * kernels.wide;
-        Some(Self { kernel: LineKernel { arguments, name: kernels.sums_of_parts }, workspace })
+        Some(Self {
+            kernel: LineKernel { arguments, kernel: (kernels.code, kernels.sums_of_parts) },
+            workspace,
+        })
     }
 }
 
@@ -165,7 +175,7 @@ impl LineSumsCall {
         let longest = THREADS / first.lanes * LONG_PART;
         let parts = (MANY_BLOCKS / first.tiles).min(lines.length / longest);
         if parts < 2 {
-            let first = LineKernel { arguments: first, name: kernels.whole };
+            let first = LineKernel { arguments: first, kernel: (kernels.code, kernels.whole) };
             return Some(Self { first, second: None });
         }
         let part_length = (lines.length + parts - 1) / parts;
@@ -174,7 +184,7 @@ impl LineSumsCall {
         (first.parts, first.part_length) = (parts, part_length);
         first.to = second.kernel.arguments.from;
         first.tiles = counted([first.tiles, parts])?;
-        let first = LineKernel { arguments: first, name: kernels.parts };
+        let first = LineKernel { arguments: first, kernel: (kernels.code, kernels.parts) };
         Some(Self { first, second: Some(second) })
     }
 
@@ -279,7 +289,7 @@ mod tests {
     fn the_kernels_take_the_structure() {
         let size = size_of::<LineArguments>();
         let parameter = format!("sum_lines_float64_float64_param_2[{size}]");
-        assert!(PTX.contains(&parameter), "{parameter}");
+        assert!(SumKernels::of(DType::Float64).unwrap().code.contains(&parameter), "{parameter}");
     }
 
     #[test]

@@ -6,12 +6,11 @@
 
 use smallvec::SmallVec;
 
-use super::cublaslt::number_and_parts;
 use super::epilog::AuxKind;
+use super::epilog_choice::Reasons;
 use super::geometry::{Geometry, Matrix};
 use super::problem::{InputRole, MatmulOperand, MatmulProblem, OutputRole};
-use super::types::ComputeType;
-use super::{Epilog, FoundAlgorithm, MatmulArguments, MatmulEngine, kernel, plan_cuda};
+use super::{Epilog, FoundAlgorithm, MatmulArguments, MatmulEngine, plan_cuda};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::kernels::{EpilogCall, EpilogMatrices, LastStep, LineSumsCall, Lines};
@@ -21,18 +20,6 @@ use crate::tensor::{BatchDim, BatchDims, DType, Dims, Layout};
 
 /// What stands for a `cublasLtMatmulAlgo_t` of these steps. cuBLASLt has no such number.
 pub(super) const CODE: [u64; 8] = [u64::from_le_bytes(*b"epilog\0\xff"), 0, 0, 0, 0, 0, 0, 0];
-
-/// Numbers of cuBLASLt's algorithms for halves that are slow with an epilog, and those that are if
-/// rows or columns of a factor are summed up.
-const SLOW: [i32; 3] = [16, 41, 42];
-const SLOW_SUMS: [i32; 4] = [16, 41, 42, 56];
-/// From so many products in a sum on, a faster kernel for the product gains more than the step
-/// after it costs: where the step multiplies by a derivative, and where it is any other.
-const MIDDLE_SUM: i64 = 256;
-const LONG_SUM: i64 = 1024;
-/// Wider sums of so many results are not worth to be written and read again for shorter sums.
-const MANY_RESULTS: usize = 1 << 20;
-const SHORT_SUM: i64 = 32;
 
 /// What is to be done after a product without an epilog.
 #[derive(Debug)]
@@ -261,53 +248,20 @@ impl EpilogApart {
     }
 
     /// Plans the steps if they are expected to take less time than the first algorithm that was
-    /// found for the product with its epilog, or if there is none. By the times of 12,542 products
-    /// with 14 epilogs on an H100, of random extents, layouts and five types.
+    /// found for the product with its epilog, or if there is none.
     pub(super) fn instead_of(
         problem: &MatmulProblem,
         first: Option<&FoundAlgorithm>,
         device: i32,
     ) -> Result<Option<Self>> {
         let Some(first) = first else { return Self::new(problem, device).map(Some) };
-        let Some((number, parts)) = number_and_parts(first) else { return Ok(None) };
-        let types = &problem.types;
-        let is_half = matches!(types.a, DType::Float16 | DType::BFloat16);
-        let is_exact = matches!(types.compute, ComputeType::F32 | ComputeType::F64);
-        let [rows, columns, depth] = problem.extents();
-        let sums_factor = matches!(problem.epilog, Epilog::Bgrada | Epilog::Bgradb);
-        // cuBLASLt's kernels for vectors sum up faster.
-        let is_vector = rows.min(columns) == 1 && types.a != DType::Float64;
-        let is_slow = match (is_half, sums_factor) {
-            (_, true) if is_vector => false,
-            (true, true) => SLOW_SUMS.contains(&number),
-            (true, false) => SLOW.contains(&number),
-            (false, _) => sums_factor,
-        };
-        // Whether the steps are faster if a kernel of gpumath's own computes the product.
-        let gains_by_own = match (is_half, sums_factor) {
-            (_, true) => is_half && !is_vector,
-            (true, false) => false,
-            (false, _) if problem.epilog.aux_input().is_some() => depth >= MIDDLE_SUM,
-            (false, _) => problem.epilog.aux_output().is_some(),
-        };
-        let is_long = !is_half && is_exact && depth >= LONG_SUM;
-        if !(is_slow || gains_by_own || is_long) {
-            return Ok(None);
-        }
+        let Some(reasons) = Reasons::of(problem, first) else { return Ok(None) };
         let planned = Self::new(problem, device)?;
         let most = problem.search.max_workspace.unwrap_or(u64::MAX);
-        let wide_results = planned.steps.wide_sums / size_of::<f32>();
-        if planned.workspace_size() as u64 > most
-            || wide_results > MANY_RESULTS && depth < SHORT_SUM
-        {
+        if planned.workspace_size() as u64 > most {
             return Ok(None);
         }
-        let alone = planned.product.algorithms().first();
-        let is_own = alone.is_some_and(|alone| alone.algorithm == kernel::CODE);
-        let is_other = alone.and_then(number_and_parts).is_some_and(|(other, other_parts)| {
-            other != number && (types.a == DType::Float64 || other_parts > 1 && parts == 1)
-        });
-        let is_faster = is_slow || gains_by_own && is_own || is_long && is_other;
+        let is_faster = reasons.hold(planned.product.algorithms().first());
         Ok(is_faster.then_some(planned))
     }
 

@@ -6,6 +6,7 @@ mod cpu;
 mod cublaslt;
 mod epilog;
 mod epilog_apart;
+mod epilog_choice;
 mod geometry;
 mod kernel;
 mod problem;

@@ -19,7 +19,6 @@ use self::gemm::Gemm;
 use self::planned::Planned;
 use self::product::{Pointer, Product, Target, pointers};
 use self::route::Route;
-use self::split_sums::loses_products;
 use self::ways::{Demands, Way};
 use super::MatmulArguments;
 use super::block_scaling::BlockScaling;
@@ -70,7 +69,6 @@ impl CublasltMatmul {
     /// Plans the product.
     pub(super) fn new(problem: &MatmulProblem, device: i32) -> Result<Self> {
         check_device(problem, device)?;
-        refuse_lost_products(problem)?;
         let find = |handle: usize| Planned::best(problem, device, handle);
         let user_handle = problem.search.handle;
         let Planned { route, product, algorithms, used, gemm } = if user_handle == 0 {
@@ -218,25 +216,7 @@ impl CublasltMatmul {
 
 /// Bytes of the matrices that an execution by cuBLASLt copies.
 pub(super) fn copied_bytes(problem: &MatmulProblem) -> Result<usize> {
-    Ok(Route::of(problem, Demands::first(problem), Way::USUAL)?.staged_size)
-}
-
-/// Returns an error if the algorithm that the request names leaves out products.
-fn refuse_lost_products(problem: &MatmulProblem) -> Result<()> {
-    let is_of_cublaslt = |named: &[u64; 8]| !gemm::is_code(named) && Way::of_code(named).is_none();
-    let Some(algorithm) = problem.search.algorithm.filter(is_of_cublaslt) else {
-        return Ok(());
-    };
-    let [_, _, depth] = problem.extents();
-    let named = FoundAlgorithm::other(algorithm, 0);
-    if loses_products(&named, depth, problem.types.a.size()) {
-        return Err(Error::InvalidValue(format!(
-            "the algorithm splits sums of {depth} products into parts that do not have all of \
-             them, so results would be wrong; change its split_k, or plan without naming an \
-             algorithm"
-        )));
-    }
-    Ok(())
+    Ok(Route::of(problem, Demands::first(problem), Way::GIVEN)?.staged_size)
 }
 
 /// Returns `InvalidValue` if the device lacks what the types need.

@@ -6,7 +6,7 @@ use super::super::request::AlgorithmSearch;
 use super::gemm::{self, Gemm};
 use super::product::Product;
 use super::route::Route;
-use super::ways::{Demands, Entries, Way};
+use super::ways::{Demands, Entries, Extents, Way};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::handle;
@@ -14,6 +14,9 @@ use crate::handle;
 /// Bytes of workspace that an algorithm has use for, for each multiprocessor: the sums of two of
 /// the largest tiles in single precision, 128 × 256. An H200 comes to 33 MiB.
 const WORKSPACE_PER_MULTIPROCESSOR: u64 = 2 * 128 * 256 * 4;
+
+/// Copies that only save time take this part of a device's memory at most.
+const MOST_COPIED: usize = 16;
 
 /// A product that is planned in one way.
 pub(super) struct Planned {
@@ -51,7 +54,13 @@ impl Planned {
         (demands, way): (Demands, Way),
     ) -> Result<Self> {
         let limit = max_workspace(problem, device)?;
-        let route = Route::of(problem, demands, way)?;
+        let mut route = Route::of(problem, demands, way)?;
+        if route.has_whole_pieces && way.extents == Extents::Usual {
+            let most = Device::new(device)?.total_memory()? / MOST_COPIED;
+            if route.staged_size > most {
+                route = Route::of(problem, demands, Way { extents: Extents::Given, ..way })?;
+            }
+        }
         if problem.block_scaling.is_some() && route.outer.count() != 1 {
             return Err(Error::InvalidState("a batch of scaled matrices takes one call".into()));
         }

@@ -139,7 +139,7 @@ impl Product {
         max_workspace: u64,
     ) -> Result<Vec<FoundAlgorithm>> {
         let search = &problem.search;
-        let ([_, _, depth], size) = (problem.extents(), problem.types.a.size());
+        let (depth, size) = (route.depth(), problem.types.a.size());
         let (left, right) = route.factors();
         let dtypes = problem.matrix_dtypes();
         // Without an addend, the result stands for it.
@@ -149,6 +149,13 @@ impl Product {
             route.alignment(matrix, dtype, problem.alignment) as u32
         });
         if let Some(algorithm) = search.algorithm {
+            if loses_products(&FoundAlgorithm::other(algorithm, 0), depth, size) {
+                return Err(Error::InvalidValue(format!(
+                    "the algorithm splits sums of {depth} products into parts that do not have all \
+                     of them, so results would be wrong; change its split_k, or plan without \
+                     naming an algorithm"
+                )));
+            }
             return Ok(vec![self.check(handle, algorithm)?]);
         }
         // SAFETY: the library writes one descriptor to `to`, and reads values of the attributes'

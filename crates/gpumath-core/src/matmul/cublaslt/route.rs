@@ -15,7 +15,8 @@
 //! - a `c` that is broadcast.
 //!
 //! Vectors with gaps between their elements, and factors whose lines are not aligned, are copied
-//! too where cuBLASLt takes them, but is slow.
+//! too where cuBLASLt takes them, but is slow. So is the result if its lines are no whole pieces
+//! that tensor cores load: cuBLASLt is told longer lines, and factors with zeros behind theirs.
 //! Where the copies of a batch continue each other and the other factor is one for all, the batch
 //! becomes one product.
 //!
@@ -24,14 +25,18 @@
 
 use smallvec::SmallVec;
 
-use self::copies::{TensorLoad, are_copies_faster_apart, elements_of_load, is_copy_slower};
+pub(super) use self::candidate::unit_of;
+use self::candidate::{Candidate, candidates};
+use self::copies::{
+    TensorLoad, are_copies_faster_apart, are_whole_pieces_faster, elements_of_load,
+    has_tensor_cores, is_copy_slower,
+};
 use super::super::block_scaling::bytes_of;
 use super::super::epilog::Epilog;
 use super::super::geometry::{Geometry, MATRICES, Matrix};
-use super::super::problem::MatmulProblem;
-use super::super::types::is_narrow;
+use super::super::problem::{MatmulProblem, OutputRole};
 use super::codes::transpose;
-use super::ways::{Demands, Entries, Way};
+use super::ways::{Demands, Entries, Extents, Way};
 use crate::error::{Error, Result};
 use crate::kernels::TiledCopy;
 use crate::memory::ALIGNMENT;
@@ -76,72 +81,23 @@ pub(super) struct Route {
     pub(super) staged: SmallVec<[Staged; 2]>,
     /// Bytes of all copies.
     pub(super) staged_size: usize,
+    /// Whether the lines of the result, and the sums, were made longer for tensor cores.
+    pub(super) has_whole_pieces: bool,
 }
 
-/// The extents of a matrix of the product, rows and columns.
-fn extents(geometry: &Geometry, matrix: Matrix, aux_rows: i64, vector: i64) -> [i64; 2] {
-    let Geometry { rows, columns, depth, .. } = *geometry;
-    match matrix {
-        Matrix::Vector => [vector, 1],
-        Matrix::Aux => [aux_rows, columns],
-        Matrix::A => [rows, depth],
-        Matrix::B => [depth, columns],
-        Matrix::C | Matrix::Result => [rows, columns],
-    }
-}
-
-/// What is known of a matrix before the orientation is.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    matrix: Matrix,
-    dtype: DType,
-    /// Its extents, and those that cuBLASLt is told.
-    given: [i64; 2],
-    padded: [i64; 2],
-    strides: [i64; 2],
-    /// Whether cuBLASLt could take its address and its batch as they are.
-    is_in_reach: bool,
-    /// Bytes of a copy.
-    size: i64,
-}
-
-impl Candidate {
-    /// Describes the matrix where it is, seen by rows or by columns, if cuBLASLt can take it so.
-    fn columns(&self, by_rows: bool, unit: i64) -> Option<Columns> {
-        let (fast, slow) = if by_rows { (1, 0) } else { (0, 1) };
-        let (length, count) = (self.given[fast], self.given[slow]);
-        let step =
-            if count > 1 { self.strides[slow] } else { length.next_multiple_of_signed(unit) };
-        let is_plain = self.given == self.padded
-            && self.is_in_reach
-            && (length <= 1 || self.strides[fast] == 1)
-            && step >= length.max(1)
-            && step % unit == 0;
-        is_plain.then_some(Columns { are_rows: by_rows, length, count, step })
-    }
-
-    /// Describes a copy without gaps.
-    fn packed(&self, by_rows: bool, unit: i64) -> Columns {
-        let (fast, slow) = if by_rows { (1, 0) } else { (0, 1) };
-        let (length, count) = (self.padded[fast], self.padded[slow]);
-        let step = length.max(1).next_multiple_of_signed(unit);
-        Columns { are_rows: by_rows, length, count, step }
-    }
-}
-
-/// `i64::next_multiple_of` for positive numbers, which is not stable yet.
-trait NextMultipleOf {
-    fn next_multiple_of_signed(self, unit: i64) -> i64;
-}
-
-impl NextMultipleOf for i64 {
-    fn next_multiple_of_signed(self, unit: i64) -> i64 {
-        (self as u64).next_multiple_of(unit as u64) as i64
-    }
+/// What is asked of the matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Usual,
+    /// Factors may have any order.
+    AnyOrder,
+    /// The lines of the result, and the sums, end with a whole piece that tensor cores load.
+    WholePieces,
 }
 
 /// One choice of an orientation.
 struct Choice {
+    form: Form,
     is_transposed: bool,
     candidates: [Option<Candidate>; MATRICES],
     /// Each matrix, and whether it is a copy.
@@ -157,10 +113,9 @@ impl Route {
             (None, None, Entries::Joined) => problem.geometry().folded(problem),
             _ => problem.geometry(),
         };
-        let choose = |any_order: bool| {
-            let of = |is_transposed| {
-                Choice::of(problem, &geometry, demands, way, is_transposed, any_order)
-            };
+        let choose = |form: Form| {
+            let of =
+                |is_transposed| Choice::of(problem, &geometry, (demands, way), is_transposed, form);
             let by_columns = of(false);
             let by_rows = (!problem.epilog.is_by_columns()).then(|| of(true));
             match by_rows {
@@ -168,10 +123,19 @@ impl Route {
                 _ => by_columns,
             }
         };
-        let choice = choose(false);
+        let mut choice = choose(Form::Usual);
         let is_int8 = problem.types.a == DType::Int8 && demands == Demands::Fewest;
-        let any_order = is_int8 && choice.size > 0 && is_copy_slower(&geometry, choice.size);
-        let choice = if any_order { choose(true) } else { choice };
+        if is_int8 && choice.size > 0 && is_copy_slower(&geometry, choice.size) {
+            choice = choose(Form::AnyOrder);
+        }
+        let may_be_whole = way.extents != Extents::Given && choice.may_be_whole(problem, &geometry);
+        if may_be_whole {
+            let whole = choose(Form::WholePieces);
+            let more = whole.copied_bytes() - choice.copied_bytes();
+            if way.extents == Extents::Whole || are_whole_pieces_faster(problem, &geometry, more) {
+                choice = whole;
+            }
+        }
         choice.into_route(problem, &geometry, way.entries)
     }
 
@@ -184,6 +148,12 @@ impl Route {
     /// A matrix as cuBLASLt sees it.
     pub(super) fn columns(&self, matrix: Matrix) -> Option<Columns> {
         self.matrices[matrix as usize]
+    }
+
+    /// How many products a sum has, those with zeros of a copy included.
+    pub(super) fn depth(&self) -> i64 {
+        let left = self.columns(Matrix::A);
+        left.map_or(0, |columns| if columns.are_rows { columns.length } else { columns.count })
     }
 
     /// The left and the right factor of the product that the library computes.
@@ -219,75 +189,22 @@ impl Route {
     }
 }
 
-/// What cuBLASLt's kernels for operands of 8 bits need extents and steps to be multiples of.
-pub(super) fn unit_of(problem: &MatmulProblem) -> i64 {
-    match problem.types.a {
-        DType::Int8 => 4,
-        DType::Float4E2M1FnX2 => 32,
-        dtype if is_narrow(dtype) => 16,
-        _ => 1,
-    }
-}
-
-const MATRIX_ORDER: [Matrix; MATRICES] =
-    [Matrix::Vector, Matrix::Aux, Matrix::A, Matrix::B, Matrix::C, Matrix::Result];
-
-fn candidates(
-    problem: &MatmulProblem,
-    geometry: &Geometry,
-    demands: Demands,
-    is_transposed: bool,
-) -> [Option<Candidate>; MATRICES] {
-    let dtypes = problem.matrix_dtypes();
-    let unit = unit_of(problem);
-    let aux = problem.epilog.aux_input().or(problem.epilog.aux_output());
-    let aux_rows = aux.map_or(0, |kind| kind.column(geometry.rows));
-    let vector = problem.vector_length();
-    let padded = |extent: i64, least: i64, is_free: bool| {
-        let unit = if is_free && demands == Demands::Fewest { 1 } else { unit };
-        extent.max(least).next_multiple_of_signed(unit)
-    };
-    // Epilogs that read an auxiliary matrix need two products in a sum at least.
-    let least_depth = if problem.epilog.aux_input().is_some() { 2 } else { 1 };
-    let product = Geometry {
-        rows: padded(geometry.rows, 1, is_transposed),
-        columns: padded(geometry.columns, 1, !is_transposed),
-        depth: padded(geometry.depth, least_depth, false),
-        ..geometry.clone()
-    };
-    let entries = geometry.batch.count() as i64;
-    MATRIX_ORDER.map(|matrix| {
-        let dtype = dtypes[matrix as usize]?;
-        let padded = extents(&product, matrix, aux_rows, vector);
-        let index = matrix as usize;
-        Some(Candidate {
-            matrix,
-            dtype,
-            given: extents(geometry, matrix, aux_rows, vector),
-            padded,
-            strides: geometry.strides(matrix),
-            is_in_reach: geometry.batch.iter().all(|dim| {
-                let step = dim.strides[index];
-                step >= 0 && step % unit == 0
-            }) && (unit == 1
-                || problem.alignment as i64 % bytes_of(problem.types.a, unit) == 0),
-            size: bytes_of(dtype, padded[0].saturating_mul(padded[1]).saturating_mul(entries)),
-        })
-    })
-}
-
 impl Choice {
     fn of(
         problem: &MatmulProblem,
         geometry: &Geometry,
-        demands: Demands,
-        way: Way,
+        (demands, way): (Demands, Way),
         is_transposed: bool,
-        any_order: bool,
+        form: Form,
     ) -> Self {
-        let candidates = candidates(problem, geometry, demands, is_transposed);
+        let candidates = candidates(problem, geometry, demands, is_transposed, form);
         let unit = unit_of(problem);
-        let load = TensorLoad::of(problem, geometry, is_transposed);
+        let any_order = form == Form::AnyOrder;
+        let load = if form == Form::WholePieces {
+            None
+        } else {
+            TensorLoad::of(problem, geometry, is_transposed)
+        };
         let mut size = 0_i64;
         let matrices = candidates.map(|candidate| {
             let candidate = candidate?;
@@ -307,6 +224,7 @@ impl Choice {
                 Matrix::Vector => 1,
                 Matrix::Aux if candidate.dtype == DType::UInt8 => 16,
                 Matrix::Aux => 8,
+                _ if form == Form::WholePieces => elements_of_load(problem.types.a),
                 _ => unit,
             };
             let is_free =
@@ -344,7 +262,25 @@ impl Choice {
                 |columns| (columns, false),
             ))
         });
-        Self { is_transposed, candidates, matrices, size }
+        Self { form, is_transposed, candidates, matrices, size }
+    }
+
+    /// Whether there is a product of longer lines of the result, which tensor cores compute.
+    fn may_be_whole(&self, problem: &MatmulProblem, geometry: &Geometry) -> bool {
+        let line = if self.is_transposed { geometry.columns } else { geometry.rows };
+        let elements = elements_of_load(problem.types.a);
+        // Sums of lines would be written beyond their end.
+        let has_sums = problem.output_index(OutputRole::Sums).is_some();
+        has_tensor_cores(problem) && line > elements && line % elements != 0 && !has_sums
+    }
+
+    /// Bytes of all copies.
+    fn copied_bytes(&self) -> i64 {
+        let copied = self.candidates.iter().zip(&self.matrices).filter_map(|pair| match pair {
+            (Some(candidate), Some((_, true))) => Some(candidate.size),
+            _ => None,
+        });
+        copied.fold(0, i64::saturating_add)
     }
 
     fn into_route(
@@ -428,6 +364,7 @@ impl Choice {
             outer,
             staged,
             staged_size,
+            has_whole_pieces: self.form == Form::WholePieces,
         })
     }
 
@@ -466,6 +403,8 @@ impl Choice {
     }
 }
 
+#[path = "route_candidate.rs"]
+mod candidate;
 #[path = "route_copies.rs"]
 mod copies;
 #[cfg(test)]

@@ -18,6 +18,11 @@ const LARGE_WORK: i64 = 1 << 28;
 const MANY_USES: i64 = 256;
 const MANY_USES_FOR_PARTS: i64 = 384;
 
+/// Lines of whole pieces save more time than copies of so many bytes take if there are so many
+/// products of numbers, and this many more for each byte.
+const WORK_FOR_PIECES: i64 = 1 << 27;
+const WORK_OF_A_BYTE: i64 = 128;
+
 /// Copies of the entries of a batch are multiplied in less time entry by entry than as one matrix
 /// if sums have so many products at most and an entry so many results, if an entry of float64 has
 /// very many results, and if the results are long and narrow.
@@ -79,6 +84,30 @@ pub(super) fn elements_of_load(dtype: DType) -> i64 {
     LOAD / dtype.size() as i64
 }
 
+/// Whether tensor cores multiply the factors, and load them in pieces of [`LOAD`] bytes if lines
+/// begin at multiples of them.
+pub(super) fn has_tensor_cores(problem: &MatmulProblem) -> bool {
+    match problem.types.a {
+        DType::Float16 | DType::BFloat16 => true,
+        DType::Float32 => problem.types.compute == ComputeType::F32FastTf32,
+        _ => false,
+    }
+}
+
+/// Whether lines of whole pieces in the result and in the sums save more time than the copies for
+/// that, of so many bytes. By the times of 4,128 products on an H100 whose results have other
+/// lines: cuBLASLt's kernels for these do half as much or less.
+pub(super) fn are_whole_pieces_faster(
+    problem: &MatmulProblem,
+    geometry: &Geometry,
+    bytes: i64,
+) -> bool {
+    let work = results_of(geometry).saturating_mul(geometry.depth);
+    let copying = bytes.saturating_mul(WORK_OF_A_BYTE);
+    // Where the user limits the workspace, nothing so large is copied that need not be.
+    work >= copying.saturating_add(WORK_FOR_PIECES) && problem.search.max_workspace.is_none()
+}
+
 /// The order of factors in which tensor cores load the largest pieces: of [`LOAD`] bytes, if lines
 /// begin at multiples of them, else smaller ones. The rules are from the times of 10,103 products
 /// on an H100 with factors copied in each order, and of 57,600 with three forms of these rules on
@@ -103,14 +132,9 @@ impl TensorLoad {
         is_transposed: bool,
     ) -> Option<Self> {
         let types = &problem.types;
-        let is_for_tensor_cores = match types.a {
-            DType::Float16 | DType::BFloat16 => true,
-            DType::Float32 => types.compute == ComputeType::F32FastTf32,
-            _ => false,
-        };
         let Geometry { rows, columns, depth, ref batch, .. } = *geometry;
         let elements = elements_of_load(types.a);
-        if !is_for_tensor_cores || rows.min(columns) < elements || depth == 0 {
+        if !has_tensor_cores(problem) || rows.min(columns) < elements || depth == 0 {
             return None;
         }
         let aligned = |extent: i64| elements.min(1 << extent.trailing_zeros());

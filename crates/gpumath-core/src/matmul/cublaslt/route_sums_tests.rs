@@ -99,7 +99,8 @@ fn the_library_multiplies_the_elements_that_the_product_is_of() {
             continue;
         };
         let copies = [(); 2].map(|()| [IfNeeded, AlongSums, AcrossSums][random(3)]);
-        let way = Way { entries: [Entries::Joined, Entries::Apart][random(2)], copies };
+        let entries = [Entries::Joined, Entries::Apart][random(2)];
+        let way = Way { entries, copies, extents: Extents::Given };
         let route = Route::of(&problem, Demands::Documented, way).unwrap();
         assert!(way.entries == Entries::Joined || !route.has_joined(&problem));
         for factor in [Matrix::A, Matrix::B] {

@@ -317,7 +317,7 @@ fn factors_are_copied_where_only_the_other_order_is_aligned() {
     assert_eq!(of(DType::Float32, extents, 0), none);
     assert_eq!(of(half, [640, 640, 639], 0), none);
     // Rows of the result begin anywhere.
-    assert_eq!(of(half, [4096, 4095, 735], 0), none);
+    assert_eq!(of(half, [640, 639, 735], 0), none);
     // Sums of 1002 are loaded in pairs. A copy is worth its time only if its columns, of 600, end
     // at a multiple of 16 bytes.
     assert_eq!(of(half, [601, 600, 1000 + 2], 0), none);
@@ -385,4 +385,72 @@ fn copies_of_entries_become_one_matrix_where_that_is_faster() {
         assert_eq!(route.has_joined(&problem), is_joined, "{dtype} {rows} {columns} {depth}");
         assert_eq!(route.batch.extent, if is_joined { 1 } else { 4 });
     }
+}
+
+/// What cuBLASLt multiplies: the rows, the columns and the depth of the product that it computes,
+/// and the copies.
+fn told(route: &Route) -> ([i64; 3], Vec<Matrix>) {
+    let result = route.columns(Matrix::Result).unwrap();
+    for (matrix, is_staged) in
+        [Matrix::A, Matrix::B, Matrix::Result].map(|m| (m, route.staged(m).is_some()))
+    {
+        let columns = route.columns(matrix).unwrap();
+        assert!(!is_staged || !route.has_whole_pieces || columns.step % 8 == 0, "{columns:?}");
+    }
+    ([result.length, result.count, route.depth()], copied(route))
+}
+
+#[test]
+fn lines_of_large_results_become_whole_pieces() {
+    use Matrix::{A, B, Result};
+    let plain = MatmulRequest::default();
+    let product = |dtype: DType, [rows, columns, depth]: [i64; 3]| {
+        [view(dtype, &[rows, depth], &[depth, 1]), view(dtype, &[depth, columns], &[columns, 1])]
+    };
+    for (shape, expected, copies) in [
+        // A result in the other order has whole lines. The right factor begins them anywhere.
+        ([2048, 2047, 2048], [2048, 2047, 2048], vec![B, Result]),
+        // No order has: the lines are made longer.
+        ([2047, 2047, 2048], [2048, 2047, 2048], vec![B, Result]),
+        ([2047, 2047, 2047], [2048, 2047, 2048], vec![A, B, Result]),
+        ([2048, 2047, 2047], [2048, 2047, 2048], vec![A, B, Result]),
+        // Lines are whole, and what is too small or too thin stays as it is.
+        ([2047, 2048, 2048], [2048, 2047, 2048], vec![]),
+        ([300, 301, 304], [301, 300, 304], vec![]),
+        ([100, 8191, 8192], [8191, 100, 8192], vec![]),
+    ] {
+        let found = route(&plain, &product(DType::Float16, shape));
+        assert_eq!(told(&found), (expected, copies.clone()), "{shape:?}");
+        assert_eq!(found.has_whole_pieces, !copies.is_empty());
+    }
+    let odd = || product(DType::Float32, [2047, 2047, 2048]);
+    assert!(!route(&plain, &odd()).has_whole_pieces);
+    let types = ChosenTypes { compute: Some(ComputeType::F32FastTf32), ..ChosenTypes::default() };
+    let fast = MatmulRequest { types, ..MatmulRequest::default() };
+    assert!(route(&fast, &odd()).has_whole_pieces);
+    // A limit on the workspace leaves no room, and sums of rows would be written beyond their end.
+    let search = AlgorithmSearch { max_workspace: Some(1 << 40), ..AlgorithmSearch::default() };
+    let limited = MatmulRequest { search, ..MatmulRequest::default() };
+    let half = || product(DType::BFloat16, [2047, 2047, 2048]);
+    assert!(!route(&limited, &half()).has_whole_pieces);
+    let summed = MatmulRequest { epilog: Epilog::Bgrada, ..MatmulRequest::default() };
+    assert!(!route(&summed, &half()).has_whole_pieces);
+}
+
+#[test]
+fn a_bias_is_as_long_as_the_rows_that_cublaslt_is_told() {
+    let request = MatmulRequest {
+        epilog: Epilog::ReluBias,
+        further: [InputRole::Bias].as_slice().into(),
+        ..MatmulRequest::default()
+    };
+    let views = [
+        view(DType::Float16, &[2047, 2048], &[2048, 1]),
+        view(DType::Float16, &[2048, 2047], &[2047, 1]),
+        view(DType::Float16, &[2047], &[1]),
+    ];
+    let found = route(&request, &views);
+    assert!(found.has_whole_pieces && !found.is_transposed);
+    assert_eq!(found.columns(Matrix::Vector).unwrap().length, 2048);
+    assert!(found.staged(Matrix::Vector).is_some());
 }

@@ -55,18 +55,36 @@ pub(super) enum FactorCopy {
     AcrossSums,
 }
 
+/// The extents of a product for tensor cores that cuBLASLt is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extents {
+    /// Whole pieces, where that is expected to save more time than the copies take.
+    Usual,
+    /// The lines of the result, and the sums, end with a whole piece that tensor cores load at
+    /// once: factors are copied with zeros behind them, and the result from among others.
+    Whole,
+    /// Those of the problem.
+    Given,
+}
+
 /// A way to plan a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) entries: Entries,
     /// Of the left and of the right factor.
     pub(super) copies: [FactorCopy; 2],
+    pub(super) extents: Extents,
 }
 
 impl Way {
-    pub(super) const USUAL: Self =
-        Self { entries: Entries::Joined, copies: [FactorCopy::IfNeeded; 2] };
+    pub(super) const USUAL: Self = Self {
+        entries: Entries::Joined,
+        copies: [FactorCopy::IfNeeded; 2],
+        extents: Extents::Usual,
+    };
     pub(super) const APART: Self = Self { entries: Entries::Apart, ..Self::USUAL };
+    pub(super) const WHOLE: Self = Self { extents: Extents::Whole, ..Self::USUAL };
+    pub(super) const GIVEN: Self = Self { extents: Extents::Given, ..Self::USUAL };
 
     /// The ways with one more copy. Two more gain little beside these: of 10,103 products on an
     /// H100, 127 took more than 1.03 of PyTorch's time in the usual way, 71 in the best of these
@@ -91,12 +109,13 @@ impl Way {
     pub(super) fn code(self) -> [u64; 8] {
         const FIRST: u64 = u64::from_le_bytes(*b"way\0\0\0\0\xff");
         let [a, b] = self.copies.map(|copy| copy as u64);
-        [FIRST, self.entries as u64, a, b, 0, 0, 0, 0]
+        [FIRST, self.entries as u64, a, b, self.extents as u64, 0, 0, 0]
     }
 
     /// The way whose first algorithm such a number stands for; `None` for other numbers.
     pub(super) fn of_code(code: &[u64; 8]) -> Option<Self> {
-        Self::COPIED.into_iter().chain([Self::APART]).find(|way| way.code() == *code)
+        let others = [Self::APART, Self::WHOLE, Self::GIVEN];
+        Self::COPIED.into_iter().chain(others).find(|way| way.code() == *code)
     }
 
     /// Whether the copy of a factor is by rows; `None` if this way does not ask for a copy.
@@ -136,6 +155,10 @@ pub(in super::super) fn codes_of_other_ways(problem: &MatmulProblem) -> Result<V
         if differs(Matrix::A) || differs(Matrix::B) {
             codes.push(way.code());
         }
+    }
+    let other = if usual.has_whole_pieces { Way::GIVEN } else { Way::WHOLE };
+    if Route::of(problem, demands, other)?.has_whole_pieces != usual.has_whole_pieces {
+        codes.push(other.code());
     }
     Ok(codes)
 }

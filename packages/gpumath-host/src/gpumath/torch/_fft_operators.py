@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gpumath import fft
+from gpumath.torch._operator import define
 
 __all__ = ["c2c", "c2r", "r2c"]
 
@@ -143,29 +144,27 @@ def _batched(operator: Any) -> Callable[..., tuple[Any, int]]:
     return rule
 
 
-def _operator(schema: str, run: Any, fake: Any, gradient: Any) -> Any:
-    name, _, signature = schema.partition("(")
-    operator = torch.library.custom_op(
-        f"gpumath::{name}", run, mutates_args=(), schema=f"({signature}"
-    )
-    operator.register_fake(fake)
-    operator.register_autograd(gradient, setup_context=_note)
-    operator.register_vmap(_batched(operator))
-    return operator
-
-
-c2c = _operator(
+c2c = define(
     "fft_c2c(Tensor operand, int[] axes, bool is_forward, str norm) -> Tensor",
     _c2c,
     _c2c_result,
     _c2c_gradient,
+    _note,
+    _batched,
 )
-r2c = _operator(
-    "fft_r2c(Tensor operand, int[] axes, str norm) -> Tensor", _r2c, _r2c_result, _r2c_gradient
+r2c = define(
+    "fft_r2c(Tensor operand, int[] axes, str norm) -> Tensor",
+    _r2c,
+    _r2c_result,
+    _r2c_gradient,
+    _note,
+    _batched,
 )
-c2r = _operator(
+c2r = define(
     "fft_c2r(Tensor operand, int[] axes, SymInt length, str norm) -> Tensor",
     _c2r,
     _c2r_result,
     _c2r_gradient,
+    _note,
+    _batched,
 )

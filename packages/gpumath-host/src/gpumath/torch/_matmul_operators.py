@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from gpumath.linalg import advanced
+from gpumath.torch._operator import define
 
 __all__ = ["activation_gradient", "matmul", "mlp", "sum_rows"]
 
@@ -197,6 +198,21 @@ def _activation_gradient_fake(
     return _empty(a, shape, True), a.new_empty(shape[:-1])
 
 
+def _note_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Keep nothing: there is no gradient."""
+
+
+def _refuse_gradient(
+    ctx: Any,  # noqa: ARG001 - PyTorch passes it
+    *gradients: Any,  # noqa: ARG001 - as above
+) -> Any:
+    msg = (
+        "gpumath.torch.linalg.mlp can be differentiated once only; two calls of linear can be any "
+        "number of times"
+    )
+    raise RuntimeError(msg)
+
+
 def _mlp(
     x: Any, weight1: Any, bias1: Any, weight2: Any, bias2: Any, activation: str
 ) -> tuple[Any, Any, Any]:
@@ -223,6 +239,8 @@ def _mlp_fake(
 
 def _note_mlp(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, Any, Any]) -> None:
     x, weight1, _, weight2, _, ctx.activation = inputs
+    # Only the first result has a gradient; zeros for the others would be written for nothing.
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(x, weight1, weight2, *output[1:])
 
 
@@ -248,41 +266,34 @@ def _mlp_gradient(ctx: Any, gradient: Any, *_: Any) -> tuple[Any, ...]:
     )
 
 
-def _operator(schema: str, run: Any, fake: Any) -> Any:
-    name, _, signature = schema.partition("(")
-    operator = torch.library.custom_op(
-        f"gpumath::{name}", run, mutates_args=(), schema=f"({signature}"
-    )
-    operator.register_fake(fake)
-    return operator
-
-
-matmul = _operator(
+matmul = define(
     "matmul(Tensor a, Tensor b, Tensor? c, Tensor? bias, float alpha, float beta, str activation, "
     "bool keeps_argument) -> (Tensor, Tensor)",
     _matmul,
     _matmul_fake,
+    _matmul_gradient,
+    _note_matmul,
 )
-matmul.register_autograd(_matmul_gradient, setup_context=_note_matmul)
-
-sum_rows = _operator(
+sum_rows = define(
     "matmul_sum_rows(Tensor a, Tensor b, float alpha) -> (Tensor, Tensor)",
     _sum_rows,
     _sum_rows_fake,
+    _sum_rows_gradient,
+    _note_sum_rows,
 )
-sum_rows.register_autograd(_sum_rows_gradient, setup_context=_note_sum_rows)
-
-activation_gradient = _operator(
+activation_gradient = define(
     "matmul_activation_gradient(Tensor a, Tensor b, Tensor aux, str activation) -> "
     "(Tensor, Tensor)",
     _activation_gradient,
     _activation_gradient_fake,
+    _refuse_gradient,
+    _note_nothing,
 )
-
-mlp = _operator(
+mlp = define(
     "mlp(Tensor x, Tensor weight1, Tensor? bias1, Tensor weight2, Tensor? bias2, "
     "str activation) -> (Tensor, Tensor, Tensor)",
     _mlp,
     _mlp_fake,
+    _mlp_gradient,
+    _note_mlp,
 )
-mlp.register_autograd(_mlp_gradient, setup_context=_note_mlp)

@@ -25,6 +25,7 @@ bytes. Of the three behind it, the first one is 1 if entries of the batch stay a
 cuBLAS too; the other two say how a and b are copied."""
 _SEPARATE_EPILOG = b"epilog\0"
 _COPIES = {1: "along sums", 2: "across sums"}
+_PADDED_LINES = {1: True, 2: False}
 _TUPLE = re.compile(r"(?:[A-Z]+_)?(?P<shape>\d+x(?:\d+|AUTO)(?:x\d+)?|AUTO|UNDEFINED)")
 
 
@@ -193,6 +194,21 @@ class Algorithm:
         return "a" if self._word(2) else "b" if self._word(3) else None
 
     @property
+    def pads_lines(self) -> bool | None:
+        """Whether results and sums become longer lines for this algorithm.
+
+        Tensor cores take half the time or less for a large product of half precision, bfloat16 or
+        TensorFloat-32 if the lines of its result, and its sums, are multiples of 16 bytes. So where
+        that is expected to be faster, cuBLASLt multiplies copies of the factors with zeros behind
+        their lines, and the result is copied from among longer lines. An algorithm that does so
+        where the others do not, or the other way round, is cuBLASLt's first one. It has no settings
+        that can be changed, and its number is -1. `Matmul.autotune` adds it. None for the others.
+        """
+        if not self._is_first_of_other_way:
+            return None
+        return _PADDED_LINES.get(self._word(4))
+
+    @property
     def has_separate_epilog(self) -> bool:
         """Whether the epilog is a step of its own, by kernels of gpumath's own.
 
@@ -321,6 +337,8 @@ class Algorithm:
         if (factor := self.copied_factor) is not None:
             copy = self._word(2) or self._word(3)
             way += f", {factor} copied {_COPIES.get(copy, copy)}"
+        if (pads := self.pads_lines) is not None:
+            way += ", lines padded" if pads else ", lines as they are"
         if self.is_by_cublas:
             return f"Algorithm(<a call of cuBLAS{way}>)"
         if self._is_first_of_other_way:

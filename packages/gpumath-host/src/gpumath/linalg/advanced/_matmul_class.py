@@ -242,9 +242,10 @@ class Matmul(PlannedProduct):
         """Measure the algorithms, and sort `algorithms` by their times.
 
         Unless `plan` was given algorithms, others are added first: with one more copy of a factor
-        (`Algorithm.copied_factor`), with entries of a batch apart that others join
-        (`Algorithm.is_for_entries_apart`), or with the epilog as a step of its own
-        (`Algorithm.has_separate_epilog`). What the device has no memory for is left out.
+        (`Algorithm.copied_factor`), with lines padded or as they are (`Algorithm.pads_lines`), with
+        entries of a batch apart that others join (`Algorithm.is_for_entries_apart`), or with the
+        epilog as a step of its own (`Algorithm.has_separate_epilog`). What the device has no memory
+        for is left out.
 
         The fastest one is kept on disk for later plans of such a product, in other processes too;
         nothing is measured if it is known already: see `gpumath.linalg.advanced.tuning`.
