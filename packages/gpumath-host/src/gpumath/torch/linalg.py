@@ -157,14 +157,14 @@ def linear(
     name = "_".join(
         part for part in ((activation or "").upper(), "BIAS" * (bias is not None)) if part
     )
-    rows = x.reshape(-1, x.shape[-1])
+    rows = _rows(x)
     result = matmul(
         weight,
         rows.mT,
         epilog=MatmulEpilog[name] if name else None,
         epilog_inputs=None if bias is None else {"bias": bias},
     )
-    return result.mT.reshape(*x.shape[:-1], weight.shape[0])
+    return _shaped(result.mT, x)
 
 
 def mlp(
@@ -206,9 +206,19 @@ def mlp(
     """
     _check_tensors(x=x, weight1=weight1, weight2=weight2)
     _check_activation(activation, ("relu", "gelu"))
-    rows = x.reshape(-1, x.shape[-1])
-    result, _, _ = operators.mlp(rows, weight1, bias1, weight2, bias2, activation)
-    return result.reshape(*x.shape[:-1], weight2.shape[0])
+    result, _, _ = operators.mlp(_rows(x), weight1, bias1, weight2, bias2, activation)
+    return _shaped(result, x)
+
+
+def _rows(x: Any) -> Any:
+    """Return a matrix of the vectors along the last dimension."""
+    # A view costs as much as a small product, even if nothing changes.
+    return x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+
+
+def _shaped(result: Any, x: Any) -> Any:
+    """Return the rows of a result with the dimensions of `x` before the last one."""
+    return result if x.ndim == 2 else result.reshape(*x.shape[:-1], result.shape[-1])
 
 
 def _check_tensors(**operands: Any) -> None:
