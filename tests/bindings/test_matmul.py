@@ -46,6 +46,11 @@ def test_every_epilog_in_two_steps(driver: Path) -> None:
     assert refused > 10
 
 
+def test_every_layout_with_padded_lines(driver: Path) -> None:
+    padded, _ = run(driver, "every_layout_with_padded_lines")
+    assert padded > 100
+
+
 def test_every_layout_by_cublas(driver: Path) -> None:
     plain, copied = run(driver, "every_layout_by_cublas")
     assert plain > 10

@@ -233,7 +233,8 @@ int cublasLtMatrixLayoutDestroy(void *it) { return destroy(it); }
 int cublasLtMatmulDescCreate(void **to, int compute, int scale) {
     make(to, sizeof(Product));
     *(Product *)*to = (Product){.compute = compute, .scale = scale, .epilog = 1};
-    return compute == (scale ? 70 : 68) || (scale && compute == 79) ? SUCCESS : NO_VALUE;
+    /* 77 and 79 are TensorFloat-32 and emulation. */
+    return compute == (scale ? 70 : 68) || compute == (scale ? 79 : 77) ? SUCCESS : NO_VALUE;
 }
 int cublasLtMatmulDescDestroy(void *it) { return destroy(it); }
 int cublasLtMatmulDescSetAttribute(Product *it, int attribute, const void *value, size_t size) {

@@ -149,6 +149,45 @@ def every_epilog_in_two_steps() -> list[int]:
     return counts
 
 
+def every_layout_with_padded_lines() -> list[int]:
+    """Return how many products have lines of results that are padded, and how many have not."""
+    counts = [0, 0]
+    rng = np.random.default_rng()
+    given, padded = (
+        algorithm_from((b"way\0\0\0\0\xff" + bytes(24) + bytes([way]) + bytes(31), 0, 0.0))
+        for way in (2, 1)
+    )
+    options = {"compute_type": advanced.MatmulComputeType.COMPUTE_32F_FAST_TF32}
+    for _ in range(300):
+        batch = tuple(int(extent) for extent in rng.integers(1, 4, rng.integers(0, 3)))
+        rows, columns, depth = (int(extent) for extent in rng.choice([1, 5, 8, 11, 17], 3))
+        a = any_layout(rng, cut(rng, batch), (rows, depth)).astype("f4", order="K")
+        b = any_layout(rng, cut(rng, batch), (depth, columns)).astype("f4", order="K")
+        c, beta = None, None
+        expected = 2 * np.matmul(a, b)
+        shape = expected.shape
+        if rng.random() < 0.3:
+            c, beta = any_layout(rng, shape[:-2], (rows, columns)).astype("f4", order="K"), -3
+            expected = expected - 3 * c
+        epilog = str(rng.choice(["DEFAULT", "RELU", "RELU_BIAS"]))
+        inputs = {}
+        if epilog == "RELU_BIAS":
+            inputs["bias"] = any_layout(rng, cut(rng, shape[:-2]), (rows, 1)).astype("f4")
+        expected, _ = epilog_reference(epilog, expected, a, b, inputs)
+        product = advanced.Matmul(a, b, c, alpha=2, beta=beta, options=options)
+        copies = []
+        for algorithm in (given, padded):
+            product.plan(
+                epilog=advanced.MatmulEpilog[epilog],
+                epilog_inputs=inputs or None,
+                algorithms=[algorithm],
+            )
+            np.testing.assert_allclose(product.execute(), expected, atol=1e-4)
+            copies.append(product._plan.copies)
+        counts[copies[0] == copies[1]] += 1
+    return counts
+
+
 def cut(rng: np.random.Generator, batch: tuple[int, ...]) -> tuple[int, ...]:
     """Return batch dimensions that are broadcast to ``batch``."""
     kept = [extent if rng.random() < 0.7 else 1 for extent in batch]

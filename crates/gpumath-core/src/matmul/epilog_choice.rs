@@ -64,7 +64,7 @@ impl Reasons {
         // Whether the steps are faster if a kernel of gpumath's own computes the product.
         let gains_by_own = match (is_half, sums_factor) {
             (_, true) => is_half && !is_vector,
-            (true, false) => false,
+            (true, false) => problem.epilog == Epilog::Drelu,
             (false, _) if problem.epilog.aux_input().is_some() => depth >= MIDDLE_SUM,
             (false, _) => problem.epilog.aux_output().is_some(),
         };
