@@ -197,12 +197,13 @@ class Algorithm:
     def pads_lines(self) -> bool | None:
         """Whether results and sums become longer lines for this algorithm.
 
-        Tensor cores take half the time or less for a large product of half precision, bfloat16 or
+        Tensor cores take a fraction of the time for a large product of half precision, bfloat16 or
         TensorFloat-32 if the lines of its result, and its sums, are multiples of 16 bytes. So where
         that is expected to be faster, cuBLASLt multiplies copies of the factors with zeros behind
         their lines, and the result is copied from among longer lines. An algorithm that does so
         where the others do not, or the other way round, is cuBLASLt's first one. It has no settings
-        that can be changed, and its number is -1. `Matmul.autotune` adds it. None for the others.
+        that can be changed, and its number is -1. `Matmul.autotune` adds it. None for algorithms
+        that pad as the others do.
         """
         if not self._is_first_of_other_way:
             return None
@@ -214,8 +215,8 @@ class Algorithm:
 
         They follow the first algorithm of the product without an epilog, which can take a fraction
         of the time of cuBLASLt's algorithms with one. Sums of half precision or bfloat16 are in
-        single precision in between, so that results are rounded once. It has no settings that can
-        be changed, and its number is -1.
+        single precision in between, so that results are rounded once, but for derivatives of GELU
+        in bfloat16. It has no settings that can be changed, and its number is -1.
         """
         return self._bytes().startswith(_SEPARATE_EPILOG)
 
