@@ -110,8 +110,10 @@ impl EpilogCall {
             let mut beyond = lines.filter(|&(extent, _)| extent > 1);
             steps[matrix][0] == 1 && beyond.all(|(_, step)| step * dtype.size() as i64 % WORD == 0)
         };
-        let are_packed =
-            is_packed(0, sums) && is_packed(1, result) && (has_bits || is_packed(3, result));
+        let has_elements_besides = !has_bits && steps[3] != [0; 4];
+        let are_packed = is_packed(0, sums)
+            && is_packed(1, result)
+            && (!has_elements_besides || is_packed(3, result));
         let at_once = WORD / result.size() as i64;
         // A warp along the lines, more threads only if there are fewer lines than groups of them.
         let least = if has_bits { BYTE } else { 1 };
@@ -210,7 +212,9 @@ mod tests {
     #[test]
     fn threads_follow_memory() {
         let call = |rows: i64, columns: i64, strides: [i64; 2], has_bits: bool| {
-            let strides = [strides, strides, [1, 0], [1, rows]];
+            // The matrix besides is of bits, or there is none.
+            let besides = if has_bits { [1, rows] } else { [0, 0] };
+            let strides = [strides, strides, [1, 0], besides];
             let matrices = EpilogMatrices { rows, columns, strides, batch: BatchDims::default() };
             let dtypes = [DType::Float32; 2];
             let has = [has_bits, false];
@@ -241,6 +245,7 @@ mod tests {
         let dtypes = [DType::Float32, DType::Float16];
         let call = EpilogCall::of(&matrices, dtypes, LastStep::Dgelu, [false, true]).unwrap();
         let found = call.arguments;
+        assert_eq!(found.is_packed, 1);
         assert_eq!((found.length_tiles, found.line_tiles, found.rounds), (32, 34, 62));
         assert_eq!(call.workspace_size(), 34 * 8192 * size_of::<f32>());
     }
