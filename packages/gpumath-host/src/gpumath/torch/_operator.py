@@ -54,7 +54,7 @@ def define(
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*arguments)
 
-    class Differentiable(torch.autograd.Function):
+    class Differentiable(torch.autograd.Function):  # type: ignore[misc]  # torch is Any to mypy
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
             results = run_below(*arguments)
