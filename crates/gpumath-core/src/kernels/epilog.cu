@@ -9,8 +9,8 @@ enum { DRELU = GELU + 1, DGELU };
 // Elements of a line that a thread adds up at a time.
 enum { AT_ONCE = 4 };
 
-// Has a counterpart in kernels/epilog.rs, as the next structure. Matrices are lines of elements,
-// and a block processes a tile of them.
+// Has a counterpart in kernels/epilog.rs. Matrices are lines of elements, and a block processes a
+// tile of them.
 struct Epilog {
     Integer tiles;
     Integer length, count;
@@ -26,6 +26,7 @@ struct Epilog {
     Integer is_packed;
 };
 
+// Has a counterpart in kernels/line_sums.rs.
 struct LineSums {
     Integer tiles;
     Integer length, count;

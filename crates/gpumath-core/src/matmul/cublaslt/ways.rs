@@ -218,4 +218,22 @@ mod tests {
         assert_eq!(other_ways(&limited, DType::Float32, batch()), apart);
         assert_eq!(other_ways(&plain, DType::Float32, batch())[..2], apart);
     }
+    #[test]
+    fn there_is_a_way_with_other_lines() {
+        let plain = MatmulRequest::default();
+        let product = |rows: i64, columns: i64, depth: i64| {
+            [[rows, depth], [depth, columns]].map(|shape| Layout::contiguous(&shape))
+        };
+        let last = |dtype: DType, layouts| other_ways(&plain, dtype, layouts).pop();
+        // Small results keep their lines, and large ones have padded ones.
+        let padded = last(DType::Float16, product(60, 90, 40));
+        let kept = last(DType::Float16, product(2048, 2047, 2048));
+        assert_eq!([padded, kept], [Some(Way::WHOLE.code()), Some(Way::GIVEN.code())]);
+        for code in [Way::WHOLE, Way::GIVEN].map(Way::code) {
+            assert_eq!(Way::of_code(&code).map(Way::code), Some(code));
+            for (dtype, columns) in [(DType::Float16, 88), (DType::Float64, 90)] {
+                assert!(!other_ways(&plain, dtype, product(60, columns, 40)).contains(&code));
+            }
+        }
+    }
 }
