@@ -16,9 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from matmul_grid import Stopwatch, matrix, middle_mean
+from matmul_grid import Stopwatch, matrix
 
 from gpumath.bench import _report
 from gpumath.linalg import advanced
@@ -108,16 +107,9 @@ def measure(choose: random.Random, stopwatch: Stopwatch) -> tuple[str, Times]:
             break
     if (unfused := after(epilog, planned().execute, a, b, inputs)) is not None:
         subjects["product, then PyTorch"] = unfused
-    runs: dict[str, list[float]] = {name: [] for name in subjects}
-    for call in subjects.values():
-        call()
-    for _ in range(TURNS):
-        for name in random.sample(list(subjects), len(subjects)):
-            runs[name].append(stopwatch.time(subjects[name]))
     title = f"{dtype}, {epilog}, {' x '.join(map(str, extents))}, {' x '.join(layouts)}"
     how = "two steps" if own.algorithms[0].has_separate_epilog else "one"
-    times = {name: float(middle_mean(np.array(run))) for name, run in runs.items()}
-    return f"{title}, {how}", times
+    return f"{title}, {how}", stopwatch.times(subjects, TURNS)
 
 
 def report(rows: list[tuple[str, Times]], other: str) -> None:

@@ -166,6 +166,16 @@ class Stopwatch:
         self._end.synchronize()
         return 1e3 * self._start.elapsed_ms(self._end)
 
+    def times(self, subjects: dict[str, Callable[[], Any]], turns: int) -> dict[str, float]:
+        """Return the microseconds of each subject: they take turns, in random order."""
+        runs: dict[str, list[float]] = {name: [] for name in subjects}
+        for call in subjects.values():
+            call()
+        for _ in range(turns):
+            for name in random.sample(list(subjects), len(subjects)):
+                runs[name].append(self.time(subjects[name]))
+        return {name: float(middle_mean(np.array(run))) for name, run in runs.items()}
+
 
 def middle_mean(runs: Any) -> Any:
     """Return the mean of the middle half, along the last axis."""

@@ -12,13 +12,12 @@ import argparse
 import random
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from matmul_grid import Stopwatch, matrix, middle_mean
+from matmul_grid import Stopwatch, matrix
 
 from gpumath.bench import _report
 from gpumath.linalg import advanced
@@ -50,16 +49,6 @@ def options_of(dtype: str) -> dict[str, Any]:
     return {"compute_type": fast} if dtype == "tf32" else {}
 
 
-def times_of(stopwatch: Stopwatch, subjects: dict[str, Callable[[], object]]) -> Times:
-    runs: dict[str, list[float]] = {name: [] for name in subjects}
-    for call in subjects.values():
-        call()
-    for _ in range(TURNS):
-        for name in random.sample(list(subjects), len(subjects)):
-            runs[name].append(stopwatch.time(subjects[name]))
-    return {name: float(middle_mean(np.array(own))) for name, own in runs.items()}
-
-
 def layer(stopwatch: Stopwatch, extents: tuple[int, int, int], dtype: str) -> Times:
     rows, inner, features = extents
     kind, options = DTYPES[dtype], options_of(dtype)
@@ -70,15 +59,13 @@ def layer(stopwatch: Stopwatch, extents: tuple[int, int, int], dtype: str) -> Ti
     plain.plan()
     biased = advanced.Matmul(weight, x.T, options=options)
     biased.plan(epilog=advanced.MatmulEpilog.BIAS, epilog_inputs={"bias": bias})
-    return times_of(
-        stopwatch,
-        {
-            "gpumath": plain.execute,
-            "PyTorch": lambda: x @ weight.T,
-            "gpumath, bias": biased.execute,
-            "PyTorch, bias": lambda: torch.nn.functional.linear(x, weight, bias),
-        },
-    )
+    subjects = {
+        "gpumath": plain.execute,
+        "PyTorch": lambda: x @ weight.T,
+        "gpumath, bias": biased.execute,
+        "PyTorch, bias": lambda: torch.nn.functional.linear(x, weight, bias),
+    }
+    return stopwatch.times(subjects, TURNS)
 
 
 def random_product(stopwatch: Stopwatch, choose: random.Random) -> tuple[str, Times]:
@@ -105,7 +92,7 @@ def random_product(stopwatch: Stopwatch, choose: random.Random) -> tuple[str, Ti
         "PyTorch": lambda: torch.matmul(a, b),
     }
     name = f"{dtype}, {rows} x {columns} x {depth}, {left} x {right}"
-    return name, times_of(stopwatch, subjects)
+    return name, stopwatch.times(subjects, TURNS)
 
 
 def summary(title: str, ratios: list[float]) -> None:

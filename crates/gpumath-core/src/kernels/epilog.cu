@@ -158,7 +158,8 @@ __device__ void finish(const Places<Sum, From, Result>& places, const Epilog& ep
         const auto offset = [&](const Integer* steps, Integer line) {
             return at * steps[0] + line * steps[1] + fast * steps[2] + slow * steps[3];
         };
-        const Integer left = at < epilog.length ? (epilog.length - at + own_step - 1) / own_step : 0;
+        const Integer left =
+            at < epilog.length ? (epilog.length - at + own_step - 1) / own_step : 0;
         // The bias of a line's elements, or of all of them.
         Elements bias = {};
         if (places.biases != nullptr && epilog.bias[1] == 0) {

@@ -97,8 +97,8 @@ impl Steps {
 }
 
 /// The type of the sums, if they are kept in a wider one than the result's: what an epilog adds to
-/// sums or computes of them would be rounded twice otherwise, and large sums be lost. A factor to
-/// the sums does no harm but where they can be too large for their type.
+/// sums or computes of them would be rounded twice otherwise, and large sums be lost. DGELU only
+/// multiplies the sums, so it needs wider ones for float16 alone, which has a smaller range.
 fn wide_type(problem: &MatmulProblem) -> Option<DType> {
     let needs_more = match last_step(problem.epilog) {
         _ if problem.epilog.has_bias() => true,

@@ -13,18 +13,20 @@ use crate::tensor::DType;
 /// rows or columns of a factor are summed up.
 const SLOW: [i32; 3] = [16, 41, 42];
 const SLOW_SUMS: [i32; 4] = [16, 41, 42, 56];
-/// cuBLASLt's algorithms that are not slow for halves with bits or derivatives, the first one only
-/// where it writes bits; those for float32 that are slow with either, and for others with bits; and
-/// one for float64 that is slow with all but a bias.
-const FAST_WITH_BITS: i32 = 66;
+/// An algorithm for halves that is never slow with bits or derivatives.
 const FAST: i32 = 21;
+/// An algorithm for halves that is slow with derivatives of many results, but not with bits.
+const FAST_WITH_BITS: i32 = 66;
+/// An algorithm for float32 that is slow with bits and derivatives, however few results there are.
 const SLOW_WITH_AUX: i32 = 55;
+/// Algorithms for float32 and float64 that are slow with bits, however few results there are.
 const SLOW_WITH_BITS: [i32; 3] = [35, 36, 63];
+/// An algorithm for float64 that is slow with all epilogs of many results, but for a bias alone.
 const SLOW_OF_FLOAT64: i32 = 22;
-/// From so many results on, the steps are faster with bits or derivatives: if halves have bits, and
-/// otherwise.
-const MANY_BITS: i64 = 1 << 18;
+/// From so many results on, most algorithms are slow with bits or derivatives.
 const MANY_RESULTS: i64 = 1 << 22;
+/// Likewise, for halves with bits.
+const MANY_BITS: i64 = 1 << 18;
 /// From so many products in a sum on, a faster kernel for the product gains more than the step
 /// after it costs: where the step multiplies by a derivative, and where it is any other.
 const MIDDLE_SUM: i64 = 256;

@@ -15,8 +15,9 @@
 //! - a `c` that is broadcast.
 //!
 //! Vectors with gaps between their elements, and factors whose lines are not aligned, are copied
-//! too where cuBLASLt takes them, but is slow. So is the result if its lines are no whole pieces
-//! that tensor cores load: cuBLASLt is told longer lines, and factors with zeros behind theirs.
+//! too where cuBLASLt takes them, but is slow. Tensor cores load pieces of 16 bytes. If lines of a
+//! large result are not whole pieces, cuBLASLt is told longer ones: the factors are copied with
+//! zeros behind their lines, and the result is computed in the workspace and copied from there.
 //! Where the copies of a batch continue each other and the other factor is one for all, the batch
 //! becomes one product.
 //!

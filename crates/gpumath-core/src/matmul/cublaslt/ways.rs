@@ -60,8 +60,9 @@ pub(super) enum FactorCopy {
 pub(super) enum Extents {
     /// Whole pieces, where that is expected to save more time than the copies take.
     Usual,
-    /// The lines of the result, and the sums, end with a whole piece that tensor cores load at
-    /// once: factors are copied with zeros behind them, and the result from among others.
+    /// Longer ones, so that the lines of the result, and the sums, are whole pieces that tensor
+    /// cores load. Factors are copied with zeros behind their lines, and the result is computed in
+    /// the workspace.
     Whole,
     /// Those of the problem.
     Given,
