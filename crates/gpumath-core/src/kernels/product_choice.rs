@@ -12,8 +12,14 @@ const MANY_ROUNDS: i64 = 8;
 const TOO_MANY_ROUNDS: i64 = 16;
 /// Results from which on a thin product is bound by the memory that it writes.
 const MANY_RESULTS: i64 = 1 << 22;
+/// Results from which on copies take a small part of the time: of single precision, and of wider
+/// elements.
+const VERY_MANY_RESULTS: i64 = 1 << 25;
+const MANY_WIDE_RESULTS: i64 = 1 << 21;
 /// A copy of so many bytes takes long beside the kernels of a few vectors.
 const LARGE_COPY: usize = 4 << 20;
+/// A library reads a matrix of so many bytes in more time than a copy of the vector takes.
+const LARGE_MATRIX: usize = 4 << 20;
 
 impl ProductCall {
     /// Whether the kernel takes less time than cuBLASLt and cuBLAS, which need copies of so many
@@ -105,8 +111,9 @@ impl ProductCall {
             (DType::Float16, true) => [384, 320, 90],
             (DType::Float16, false) if is_batch && tiles <= 16 => [16, 0, 0],
             (DType::BFloat16, true) => [384, 384, 160],
-            // Libraries are slow where lines begin at odd elements.
-            (DType::BFloat16, false) if self.has_odd_lines() => [256, 128, 0],
+            // Libraries are slow where lines begin at odd elements, and fast at whole words.
+            (DType::BFloat16, false) if !self.are_lines_multiples(2) => [256, 128, 0],
+            (DType::BFloat16, false) if self.are_lines_multiples(8) => [32, 0, 0],
             (DType::BFloat16, false) => [128, 0, 0],
             (DType::Int8, true) => [512, 512, 512],
             (DType::Int8, false) => [256, 256, 0],
@@ -120,10 +127,10 @@ impl ProductCall {
         }
     }
 
-    /// Whether the lines of a factor or of the result are an odd number of elements apart.
-    fn has_odd_lines(&self) -> bool {
+    /// Whether the lines of the factors and of the result are multiples of so many elements apart.
+    fn are_lines_multiples(&self, count: i64) -> bool {
         let Arguments { a, b, c, .. } = self.arguments;
-        [a, b, c].iter().any(|steps| steps[0].abs().max(steps[1].abs()) % 2 != 0)
+        [a, b, c].iter().all(|steps| steps[0].abs().max(steps[1].abs()) % count == 0)
     }
 
     /// Whether the kernel is faster without copies for a matrix and a vector. Long sums are shared
@@ -136,12 +143,13 @@ impl ProductCall {
         match (self.way, self.dtype) {
             (Way::Rows, DType::Int8) => elements <= 1 << 23,
             (Way::Rows, DType::Float16) => {
-                are_few_rows && depth >= 4 * results && (results == 1 || depth >= 512)
+                let least = if results == 1 { 128 } else { 512 };
+                are_few_rows && depth >= 4 * results && depth >= least
             }
             (Way::Rows, DType::BFloat16) => {
                 // Elements of a vector with gaps are loaded one by one, for each result again.
                 let is_loaded_fast = is_packed[1] != 0 || results <= 64;
-                results == 1 && depth <= 4096
+                results == 1 && (128..=4096).contains(&depth)
                     || is_loaded_fast && depth > 64 * rows && depth <= 512 * results
             }
             (Way::Rows, DType::Complex64) => are_few_rows && depth >= 16,
@@ -160,10 +168,11 @@ impl ProductCall {
             }
             (_, DType::Float32) => (512..=2048).contains(&depth) && elements <= 1 << 17,
             // cuBLAS's kernel for double precision takes five times as long for some sums of up to
-            // 256 products.
+            // 256 products, if columns are not aligned.
             (_, DType::Float64) => {
                 let most = if depth < 256 { 4096 } else { 512 };
-                (16..=2048).contains(&depth) && results <= most
+                let least = if is_packed[0] != 0 { 128 } else { 16 };
+                (least..=2048).contains(&depth) && results <= most
             }
             (_, DType::Complex128) if depth < 64 => depth >= 16 && results <= 4096,
             (_, DType::Complex128) => depth <= 4096 && elements <= 1 << 18,
@@ -202,7 +211,7 @@ impl ProductCall {
             }
             DType::Complex64 => depth > FEW_DEPTH && depth <= 8 * results,
             DType::Float32 if is_batch && depth > rows / 8 => true,
-            DType::Float32 => are_up_to_4 && self.rounds() <= MANY_ROUNDS / 2,
+            DType::Float32 => are_up_to_4 && depth > FEW_DEPTH && self.rounds() <= MANY_ROUNDS / 2,
             _ => false,
         }
     }
@@ -227,6 +236,14 @@ impl ProductCall {
         let is_plain = !has_tensor_cores && (is_single || self.dtype == DType::Complex64);
         let is_wide = !is_single && !is_half && !is_int8;
         match self.way {
+            // The kernels load the elements of a vector one by one, unless they are neighbours.
+            Way::Rows | Way::Columns
+                if !is_int8
+                    && self.matrix_bytes() >= LARGE_MATRIX
+                    && copied < self.matrix_bytes() =>
+            {
+                false
+            }
             Way::Small => depth <= self.longest_small_sum(true, has_tensor_cores),
             Way::Thin if is_int8 => {
                 // There are kernels of cuBLASLt for two orders of the factors. Those for factors
@@ -237,9 +254,19 @@ impl ProductCall {
             }
             // Columns that are no whole words are stored by single elements.
             Way::Thin if is_packed[2] == 0 && results >= 1 << 20 => false,
+            // A batch of outer products by tensor cores.
+            Way::Thin if is_half && depth == 1 && self.batch_count() > 1 => {
+                results < 1 << 21 || rows % 8 != 0 || columns % 8 != 0
+            }
             Way::Thin if is_half => depth <= 4,
-            Way::Thin if is_single && !has_tensor_cores => depth <= 8,
-            Way::Thin => depth <= 4 || depth <= 8 && results < MANY_RESULTS,
+            Way::Thin => {
+                let most = match (is_single, has_tensor_cores) {
+                    (true, false) => VERY_MANY_RESULTS,
+                    (true, true) => MANY_RESULTS,
+                    _ => MANY_WIDE_RESULTS,
+                };
+                depth <= 4 || depth <= 8 && results < most
+            }
             Way::FewRows | Way::FewColumns
                 if depth <= rows / 32
                     || results > 1 << 17
@@ -267,12 +294,11 @@ impl ProductCall {
     /// Whether a matrix and a few vectors take more time than what a library does with copies of so
     /// many bytes.
     fn are_few_slower_than_copies(&self, copied: usize, has_tensor_cores: bool) -> bool {
-        let Arguments { rows, columns, depth, a, .. } = self.arguments;
+        let Arguments { columns, depth, a, .. } = self.arguments;
         let entries = self.batch_count();
         let is_shared = entries > 1 && is_for_all_entries(a);
         let elements = self.all_rows().saturating_mul(depth);
-        let own_elements = if is_shared { rows.saturating_mul(depth) } else { elements };
-        let is_matrix_copied = copied as i64 / self.dtype.size() as i64 >= own_elements;
+        let is_matrix_copied = copied >= self.matrix_bytes();
         // The kernel reads the matrix for each entry again; copies of the vectors of all entries
         // make one product.
         let are_up_to_4 = columns <= FEW / 2;
@@ -294,6 +320,13 @@ impl ProductCall {
             _ => i64::MAX,
         };
         elements >= most_elements || depth > longest
+    }
+
+    /// Bytes of the left factor, the matrix beside one vector or a few, of all entries.
+    fn matrix_bytes(&self) -> usize {
+        let Arguments { rows, depth, a, .. } = self.arguments;
+        let rows = if is_for_all_entries(a) { rows } else { self.all_rows() };
+        (rows.saturating_mul(depth) as usize).saturating_mul(self.dtype.size())
     }
 
     /// Whether one of the factors is the same for all entries of a batch.

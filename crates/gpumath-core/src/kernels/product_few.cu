@@ -11,6 +11,46 @@ struct AtOnce {
     enum { COUNT = VECTORS * sizeof(Sum) > 32 ? 2 : 4 };
 };
 
+// A part of a vector in shared memory. Elements of different vectors are in different banks.
+template <typename Sum>
+struct alignas(16) Shared {
+    enum { LENGTH = SHARED / (8 * sizeof(Sum)), UNUSED = 16 / sizeof(Sum) };
+    Sum elements[LENGTH + UNUSED];
+};
+
+// Puts so many elements of each vector into shared memory, and zeros behind them. A thread has many
+// loads under way: the block waits for them before it can compute.
+template <int VECTORS, typename Sum, typename Element>
+__device__ void put_vectors(Shared<Sum>* vectors, const Element* from, int length,
+                            const Product& product) {
+    enum { LENGTH = Shared<Sum>::LENGTH, EACH = VECTORS * LENGTH / THREADS };
+    enum { AT_ONCE = EACH < 16 ? EACH : 16 };
+    const Integer along = product.b[0], across = product.b[1];
+    const bool is_conjugated = product.is_conjugated_b != 0;
+    const int columns = static_cast<int>(product.columns), thread = static_cast<int>(threadIdx.x);
+    // Neighbouring threads load neighbours.
+    const bool is_along = llabs(along) <= llabs(across);
+#pragma unroll 1
+    for (int start = 0; start < EACH; start += AT_ONCE) {
+        Element elements[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const int place = (start + i) * THREADS + thread;
+            const int vector = is_along ? place / LENGTH : place % VECTORS;
+            const int at = is_along ? place % LENGTH : place / VECTORS;
+            const bool is_there = vector < columns && at < length;
+            elements[i] = is_there ? from[at * along + vector * across] : Element();
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const int place = (start + i) * THREADS + thread;
+            const int vector = is_along ? place / LENGTH : place % VECTORS;
+            const int at = is_along ? place % LENGTH : place / VECTORS;
+            vectors[vector].elements[at] = widened(elements[i], is_conjugated);
+        }
+    }
+}
+
 // Elements of a row are closer together than those of a column: a warp or more of them add up a few
 // rows, with a part of the vectors in shared memory at a time.
 template <int VECTORS, typename Sum, typename Element, typename Result>
@@ -18,8 +58,9 @@ __device__ void multiply_rows_of_few(const Matrices<Element, Result>& matrices,
                                      const Product& product) {
     typedef Pack<Element> Some;
     enum { ROWS = AtOnce<VECTORS, Sum>::COUNT, SUMS = ROWS * VECTORS };
-    enum { LENGTH = SHARED / (8 * sizeof(Sum)), WARPS = THREADS / WARP };
-    __shared__ alignas(16) Sum vectors[VECTORS][LENGTH];
+    typedef Shared<Sum> Vectors;
+    enum { LENGTH = Vectors::LENGTH, WARPS = THREADS / WARP };
+    __shared__ Vectors vectors[VECTORS];
     __shared__ Sum parts[WARPS][SUMS];
     const int thread = static_cast<int>(threadIdx.x);
     const int lanes = static_cast<int>(product.lanes), threads = THREADS / lanes;
@@ -27,9 +68,7 @@ __device__ void multiply_rows_of_few(const Matrices<Element, Result>& matrices,
     const Integer down = product.a[0], along = product.a[1];
     const bool is_packed = product.is_packed_a != 0;
     const bool is_conjugated_a = product.is_conjugated_a != 0;
-    const bool is_conjugated_b = product.is_conjugated_b != 0;
     const int columns = static_cast<int>(product.columns);
-    const bool are_apart = llabs(product.b[0]) <= llabs(product.b[1]);
 #pragma unroll 1
     for (Integer index = blockIdx.x; index < product.tiles; index += gridDim.x) {
         const Tile<Element, Result> tile(index, matrices, product);
@@ -52,16 +91,7 @@ __device__ void multiply_rows_of_few(const Matrices<Element, Result>& matrices,
             // The block waits for them and for the vectors at the same time.
             load_rows(at);
             __syncthreads();
-#pragma unroll 4
-            for (int i = thread; i < VECTORS * LENGTH; i += THREADS) {
-                const int vector = are_apart ? i / LENGTH : i % VECTORS;
-                const int to = are_apart ? i % LENGTH : i / VECTORS;
-                Element element = Element();
-                if (vector < columns && to < length) {
-                    element = tile.b[(start + to) * product.b[0] + vector * product.b[1]];
-                }
-                vectors[vector][to] = widened(element, is_conjugated_b);
-            }
+            put_vectors<VECTORS>(vectors, tile.b + start * product.b[0], length, product);
             __syncthreads();
 #pragma unroll 1
             while (at < length) {
@@ -69,7 +99,7 @@ __device__ void multiply_rows_of_few(const Matrices<Element, Result>& matrices,
                 for (int vector = 0; vector < VECTORS; ++vector) {
                     Sum y[Some::COUNT];
                     Word words[sizeof(y) / sizeof(Word)];
-                    const Word* from = reinterpret_cast<const Word*>(&vectors[vector][at]);
+                    const Word* from = reinterpret_cast<const Word*>(&vectors[vector].elements[at]);
 #pragma unroll
                     for (int j = 0; j < sizeof(y) / sizeof(Word); ++j) {
                         words[j] = from[j];

@@ -131,17 +131,20 @@ fn it_is_first_where_it_was_faster() {
         ([400, 400, 64], false, false),
         ([64, 64, 4096], false, false),
         ([8192, 8192, 1], true, true),
-        ([8192, 8192, 8], false, true),
+        ([4096, 8192, 8], false, false),
+        ([4096, 8184, 8], false, true),
         ([8192, 8192, 9], false, false),
         ([1, 1, 8192], true, true),
         ([1, 1, 1 << 30], false, false),
         ([64, 1, 8192], true, true),
-        ([8192, 1, 8192], false, true),
+        ([8192, 1, 8192], false, false),
         ([1, 8192, 64], false, true),
     ] {
         let found = [0, 4096].map(|copied| first(extents, by_rows(extents), copied));
         assert_eq!(found, [without, with_copies], "{extents:?}");
     }
+    // A copy of the matrix takes longer than one of the vector.
+    assert!(first([8192, 1, 8192], by_rows([8192, 1, 8192]), 1 << 28));
     // Halves and a vector that is one number.
     let halves = |rows| product(DType::BFloat16, [rows, 1, 64], [[64, 1], [0, 0], [1, 0]]);
     let is_faster = |rows| ProductCall::of(&halves(rows)).unwrap().is_faster(1, false);

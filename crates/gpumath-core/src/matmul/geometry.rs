@@ -19,6 +19,8 @@ const FEW_SCALED: usize = 8;
 /// and that cuBLAS was measured to multiply in less time as vectors than as a matrix.
 const VECTOR_RESULTS: i64 = 1 << 14;
 const VECTOR_WORK: i64 = 1 << 23;
+/// cuBLASLt splits longer sums of halves for a matrix, and not for vectors.
+const LONG_SUM_OF_HALVES: i64 = 2048;
 
 /// Positions of the matrices in the batch's strides. The result is the last one, in whose memory
 /// order the batch is sorted.
@@ -164,7 +166,8 @@ impl Geometry {
                 | DType::Complex128
         ) && [b, result] == [a; 2]
             && problem.is_plain();
-        self.are_scaled_vectors(a) || is_for_cublas && self.have_one_matrix()
+        self.are_scaled_vectors(a)
+            || is_for_cublas && self.have_one_matrix() && !self.have_long_sums(a)
     }
 
     /// Whether vectors are multiplied by one matrix, and it is not much work. Kernels for vectors
@@ -178,6 +181,15 @@ impl Geometry {
         let results = (self.rows * self.columns).saturating_mul(dim.extent);
         let work = results.saturating_mul(self.depth);
         are_vectors && self.depth > 1 && results <= VECTOR_RESULTS && work <= VECTOR_WORK
+    }
+
+    /// Whether a matrix of halves takes less time, because its long sums are split. Vectors with
+    /// gaps between their elements would have to be copied for that.
+    fn have_long_sums(&self, dtype: DType) -> bool {
+        let is_half = matches!(dtype, DType::Float16 | DType::BFloat16);
+        let step =
+            if self.rows == 1 { self.strides(Matrix::A)[1] } else { self.strides(Matrix::B)[0] };
+        is_half && step == 1 && self.depth >= LONG_SUM_OF_HALVES
     }
 
     /// The distances between rows and between columns of a matrix.

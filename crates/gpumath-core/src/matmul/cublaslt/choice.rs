@@ -31,6 +31,13 @@ const FLAT: i32 = 20;
 const WORDS: i32 = 36;
 const TILE: i32 = 1;
 const LARGE_TILE: i32 = 20;
+/// The algorithms for float64, and the tiles of 64×64 with which the second one takes three quarters
+/// of the time of the first one for short sums and so many results.
+const DOUBLE: i32 = 22;
+const DOUBLE_IN_TILES: i32 = 35;
+const MIDDLE_TILE: i32 = 15;
+const DOUBLE_RESULTS: i64 = 1 << 24;
+const DOUBLE_SUMS: RangeInclusive<i64> = 3..=8;
 /// `CUBLASLT_ALGO_CONFIG_SPLITK_NUM`
 pub(super) const SPLIT_COUNT: i32 = 2;
 /// `CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME`
@@ -47,16 +54,18 @@ const SHORT_SUM: i64 = 64;
 
 /// No sum of float64 is worth to be split into more parts.
 const MOST_PARTS: i64 = 40;
-/// An algorithm for float32 that is slow if it splits sums into short parts. The others are not.
-const LONG_PARTS: i32 = 55;
+/// Algorithms that are slow if they split sums into short parts: for float32, for float64, and for
+/// vectors. The others are not.
+const FOR_LONG_PARTS: [i32; 3] = [55, DOUBLE_IN_TILES, 14];
 /// Algorithms for a vector or a few vectors, which are fast though they split no sums.
 const FOR_VECTORS: [i32; 4] = [11, 13, 14, 16];
-/// If results are so few that they keep a fiftieth of the GPU busy, sums of so many products had
-/// better be split: into so many parts at least, of so many products each.
+/// If results are so few that they keep a fiftieth of the GPU busy, or an eighth in complex64, sums
+/// of so many products had better be split: into so many parts at least, of so many products each.
 const SPLIT_SUM: i64 = 512;
 const LEAST_PARTS: i64 = 8;
 const LONG_PART: i64 = 64;
 const FEW_WAVES: f32 = 0.02;
+const FEW_WAVES_OF_COMPLEX: f32 = 0.125;
 /// `CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE`, which rounds the sum of each part to the result's type.
 const ROUNDED_PARTS: i32 = 4;
 /// Among so many algorithms, one with other parts of sums is looked for.
@@ -72,7 +81,7 @@ const BLOCK: i64 = 64;
 const FILLING_BLOCKS: RangeInclusive<i64> = 120..=132;
 
 /// What another algorithm is preferred for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Preference {
     /// The algorithm of this number.
     Id(i32),
@@ -80,6 +89,8 @@ pub(super) enum Preference {
     NoWorkspace,
     /// What cuBLASLt chooses if it may use no workspace.
     ChosenWithoutWorkspace,
+    /// Larger tiles for float64.
+    MiddleTiles,
     /// Sums that are split into a number of parts that gains time.
     Parts(Parts),
 }
@@ -87,12 +98,14 @@ pub(super) enum Preference {
 /// How many parts gain time if sums of so many products are split. cuBLASLt's own choice often
 /// splits short sums into parts of a few products, and leaves long sums of a few results whole. By
 /// the times of 20,825 products on an H100, with up to a dozen algorithms each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Parts {
     depth: i64,
-    /// The products of the shortest part: of any algorithm, and of [`LONG_PARTS`].
+    /// The products of the shortest part: of any algorithm, and of [`FOR_LONG_PARTS`].
     shortest: [i64; 2],
     most: i64,
+    /// How many times results fill the multiprocessors that are few.
+    few_waves: f32,
 }
 
 impl Parts {
@@ -102,14 +115,16 @@ impl Parts {
         let shortest = match (problem.types.a, problem.types.compute) {
             (DType::Float32, ComputeType::F32) => [2, 16],
             (DType::Float32, ComputeType::F32FastTf32) => [20; 2],
-            (DType::Float64, ComputeType::F64 | ComputeType::F64Pedantic)
-            | (DType::Float16, ComputeType::F32) => [32; 2],
-            (DType::Complex64, ComputeType::F32) => [16; 2],
-            (DType::BFloat16, ComputeType::F32) => [8; 2],
+            (DType::Float64, ComputeType::F64 | ComputeType::F64Pedantic) => [32, 64],
+            (DType::Float16, ComputeType::F32) => [32; 2],
+            (DType::Complex64, ComputeType::F32) => [16, 24],
+            (DType::BFloat16, ComputeType::F32) => [8, 24],
             _ => return None,
         };
         let most = if problem.types.a == DType::Float64 { MOST_PARTS } else { depth };
-        Some(Self { depth, shortest, most })
+        let is_complex = problem.types.a.is_complex();
+        let few_waves = if is_complex { FEW_WAVES_OF_COMPLEX } else { FEW_WAVES };
+        Some(Self { depth, shortest, most, few_waves })
     }
 
     /// The position of the algorithm to use first, if one is better than the first one.
@@ -132,14 +147,14 @@ impl Parts {
 
     /// Whether no part of a sum is too short.
     fn are_long(self, split: &Split) -> bool {
-        let shortest = self.shortest[usize::from(split.id == LONG_PARTS)];
+        let shortest = self.shortest[usize::from(FOR_LONG_PARTS.contains(&split.id))];
         split.parts <= (self.depth / shortest).min(self.most).max(1)
     }
 
     fn had_better_be_split(self, split: &Split) -> bool {
         split.parts == 1
             && self.depth >= SPLIT_SUM
-            && split.waves <= FEW_WAVES
+            && split.waves <= self.few_waves
             && !FOR_VECTORS.contains(&split.id)
     }
 }
@@ -197,6 +212,11 @@ impl Preference {
             Some(Self::Id(OUTER))
         } else if is_plain && depth > 1 && is_flat {
             Some(Self::Id(FLAT))
+        } else if dtype == DType::Float64
+            && DOUBLE_SUMS.contains(&depth)
+            && results >= DOUBLE_RESULTS
+        {
+            Some(Self::MiddleTiles)
         } else if depth <= SHORT_SUM && is_split_late {
             Some(Self::NoWorkspace)
         } else {
@@ -214,6 +234,7 @@ impl Preference {
                 1
             }
             Self::Parts(_) => CANDIDATES_FOR_PARTS,
+            Self::MiddleTiles if first.is_none_or(|first| setting(first, ID) != Some(DOUBLE)) => 1,
             _ => CANDIDATES,
         }
     }
@@ -224,6 +245,15 @@ impl Preference {
             Self::Id(id) => found.iter().position(|algorithm| setting(algorithm, ID) == Some(id)),
             Self::NoWorkspace => found.iter().position(|algorithm| algorithm.workspace_size == 0),
             Self::ChosenWithoutWorkspace => Some(0),
+            Self::MiddleTiles => {
+                let is_first =
+                    found.first().is_some_and(|first| setting(first, ID) == Some(DOUBLE));
+                let is_preferred = |algorithm: &FoundAlgorithm| {
+                    setting(algorithm, ID) == Some(DOUBLE_IN_TILES)
+                        && setting(algorithm, TILE) == Some(MIDDLE_TILE)
+                };
+                found.iter().position(|algorithm| is_first && is_preferred(algorithm))
+            }
             Self::Parts(parts) => parts.best(&found.iter().map(Split::of).collect::<Vec<_>>()),
         };
         if let Some(position) = preferred {
@@ -322,9 +352,12 @@ mod tests {
     #[test]
     fn what_is_preferred_for_which_products() {
         use DType::{Complex64, Complex128, Float16, Float32, Float64, Int8};
-        use Preference::{ChosenWithoutWorkspace, Id, NoWorkspace, Parts};
+        use Preference::{ChosenWithoutWorkspace, Id, MiddleTiles, NoWorkspace, Parts};
         let (outer, flat) = (Some(Id(OUTER)), Some(Id(FLAT)));
-        let parts = |depth, shortest, most| Some(Parts(super::Parts { depth, shortest, most }));
+        let of = |depth, shortest, most, few_waves| {
+            Some(Parts(super::Parts { depth, shortest, most, few_waves }))
+        };
+        let parts = |depth, shortest, most| of(depth, shortest, most, FEW_WAVES);
         let plain = MatmulRequest::default();
         for (dtype, batch, shape, expected) in [
             (Float16, 1, [2048, 2047, 1], outer),
@@ -344,10 +377,15 @@ mod tests {
             (Float32, 1, [4096, 4097, 17], Some(NoWorkspace)),
             (Float32, 1, [4096, 4095, 16], Some(NoWorkspace)),
             (Float32, 1, [500, 300, 65], parts(65, [2, 16], 65)),
-            (Complex64, 1, [500, 300, 65], parts(65, [16; 2], 65)),
+            (Complex64, 1, [500, 300, 65], of(65, [16, 24], 65, FEW_WAVES_OF_COMPLEX)),
             (Complex128, 1, [500, 300, 64], None),
-            (Float64, 1, [50, 30, 64], parts(64, [32; 2], 40)),
-            (Float64, 7, [50, 30, 9000], parts(9000, [32; 2], 40)),
+            (Float64, 1, [50, 30, 64], parts(64, [32, 64], 40)),
+            // Short sums of very many results.
+            (Float64, 1, [4096, 4096, 8], Some(MiddleTiles)),
+            (Float64, 4, [4096, 1024, 3], Some(MiddleTiles)),
+            (Float64, 1, [4096, 4096, 9], parts(9, [32, 64], 40)),
+            (Float64, 1, [4096, 4095, 8], parts(8, [32, 64], 40)),
+            (Float64, 7, [50, 30, 9000], parts(9000, [32, 64], 40)),
             // Sums of int8 of a few rows, or in blocks that fill the GPU once.
             (Int8, 1, [8, 8192, 1000], Some(NoWorkspace)),
             (Int8, 1, [8192, 1, 1000], Some(NoWorkspace)),
@@ -365,7 +403,7 @@ mod tests {
         let whole = parts(1, [32; 2], 1);
         assert_eq!(preference(&relu, Float16, 1, [500, 300, 1]), whole);
         assert_eq!(preference(&relu, Float32, 1, [500, 300, 1]), Some(NoWorkspace));
-        assert_eq!(preference(&relu, Float64, 1, [500, 300, 9]), parts(9, [32; 2], 40));
+        assert_eq!(preference(&relu, Float64, 1, [500, 300, 9]), parts(9, [32, 64], 40));
         let search = AlgorithmSearch { sm_count_target: 8, ..AlgorithmSearch::default() };
         let chosen = MatmulRequest { search, ..MatmulRequest::default() };
         for dtype in [Float16, Float32, Float64] {
@@ -391,7 +429,7 @@ mod tests {
         let of = |id, parts, waves| Split { id, parts, waves, are_rounded: false };
         let (short, long) = ([24; 2], [2, 16]);
         let best = |depth: i64, shortest: [i64; 2], found: &[Split]| {
-            Parts { depth, shortest, most: 40 }.best(found)
+            Parts { depth, shortest, most: 40, few_waves: FEW_WAVES }.best(found)
         };
         // Parts of less than 24 products, of 24, and of more; parts that are too many.
         let found = [of(21, 9, 0.1), of(21, 8, 0.1), of(21, 2, 0.1), of(21, 1, 0.1)];
@@ -403,7 +441,7 @@ mod tests {
         assert_eq!(best(20, short, &found[..3]), None);
         assert_eq!(best(1 << 20, short, &[of(21, 41, 0.1), of(21, 40, 0.1)]), Some(1));
         // One algorithm needs longer parts than others.
-        let found = [of(LONG_PARTS, 9, 0.1), of(20, 30, 0.1)];
+        let found = [of(FOR_LONG_PARTS[0], 9, 0.1), of(20, 30, 0.1)];
         assert_eq!(
             [144, 143, 60, 59].map(|depth| best(depth, long, &found)),
             [None, Some(1), Some(1), None]

@@ -137,9 +137,12 @@ impl Gemm {
                 is_batch && k > 4 || (17..=128).contains(&k) && results >= 1 << 22
             }
             DType::Complex64 => {
-                let is_middle = (17..=2048).contains(&k) && (1 << 18..1 << 22).contains(&results);
+                let is_middle = (17..=2048).contains(&k) && (1 << 18..1 << 22).contains(&results)
+                    || is_batch
+                        && (512..=2048).contains(&k)
+                        && (1 << 15..1 << 18).contains(&results);
                 let is_flat = is_batch && k <= longest / 8 && results <= 1 << 24;
-                is_middle || is_flat || !is_batch && k >= 4096 && sums <= 1 << 12
+                is_middle || is_flat || !is_batch && k >= 4096 && sums <= 1 << 13
             }
             DType::Complex128 if is_batch => {
                 k <= 16 && longest >= 4096 || results <= 1 << 17 && k > results / 256

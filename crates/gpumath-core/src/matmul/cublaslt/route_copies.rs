@@ -3,10 +3,16 @@
 use super::{Candidate, DType, Geometry, MatmulProblem, Matrix};
 use crate::matmul::types::ComputeType;
 
-/// Elements of matrices beside which vectors with gaps are copied: of elements of two bytes, and of
-/// others in rows that are multiplied by the vector.
+/// Elements of matrices beside which vectors with gaps are copied: of elements of two bytes, of
+/// these in rows that are multiplied by the vector, and of others in such rows.
 const LARGE_OF_HALVES: i64 = 1 << 24;
+const LARGE_ROWS_OF_HALVES: i64 = 15 << 20;
 const LARGE_BY_ROWS: i64 = 1 << 25;
+/// And so many such rows of halves in one matrix.
+const MANY_ROWS_OF_HALVES: i64 = 1 << 13;
+
+/// Results of outer products of halves beside which vectors with gaps are copied.
+const LARGE_OUTER: i64 = 1 << 21;
 
 /// Bytes that kernels with tensor cores load at once, if lines begin at multiples of them.
 const LOAD: i64 = 16;
@@ -240,6 +246,7 @@ impl Candidate {
     /// Whether a copy saves more time than it takes.
     pub(super) fn is_slow(&self, geometry: &Geometry, load: Option<TensorLoad>) -> bool {
         self.is_slow_vector(geometry)
+            || self.is_slow_outer_vector(geometry)
             || self.are_slow_vectors(geometry)
             || matches!(self.matrix, Matrix::A | Matrix::B)
                 && load.is_some_and(|load| {
@@ -268,9 +275,33 @@ impl Candidate {
         };
         let entries = geometry.batch.count() as i64;
         let elements = others.saturating_mul(geometry.depth).saturating_mul(entries);
-        let is_large = self.dtype.size() == 2 && elements >= LARGE_OF_HALVES
-            || step == 1 && elements >= LARGE_BY_ROWS;
+        let is_half = self.dtype.size() == 2;
+        let is_large = match (is_half, step == 1) {
+            (true, true) => {
+                elements >= LARGE_ROWS_OF_HALVES || entries == 1 && others >= MANY_ROWS_OF_HALVES
+            }
+            (true, false) => elements >= LARGE_OF_HALVES,
+            (false, is_by_rows) => is_by_rows && elements >= LARGE_BY_ROWS,
+        };
         let has_gaps = self.given[along] > 1 && self.strides[along] != 1;
         self.given[1 - along] == 1 && has_gaps && is_large
+    }
+
+    /// Whether it is a vector with gaps between its elements in a batch of large outer products of
+    /// halves. The kernels of cuBLASLt for tensor cores take half as long for vectors without gaps,
+    /// if lines are whole pieces.
+    fn is_slow_outer_vector(&self, geometry: &Geometry) -> bool {
+        let across = match self.matrix {
+            Matrix::A => 0,
+            Matrix::B => 1,
+            _ => return false,
+        };
+        let are_whole = [geometry.rows, geometry.columns]
+            .iter()
+            .all(|extent| extent % elements_of_load(self.dtype) == 0);
+        let is_large = geometry.batch.count() > 1 && results_of(geometry) >= LARGE_OUTER;
+        let has_gaps = self.given[across] > 1 && self.strides[across] != 1;
+        let is_half = self.dtype.size() == 2;
+        is_half && geometry.depth == 1 && has_gaps && are_whole && is_large
     }
 }
