@@ -3,7 +3,10 @@
 //! The limits are those of products of random extents, layouts and types on an H200, or on an H100
 //! with epilogs, and of a grid of them: `benchmarks/host/matmul_grid.py`.
 
-use super::{Arguments, FEW, FEW_DEPTH, MANY_BLOCKS, ProductCall, THREADS, UNROLLED, WORD, Way};
+use super::{
+    Arguments, FEW, FEW_DEPTH, MANY_BLOCKS, ProductCall, SECTOR, THIN_ROWS, THREADS, UNROLLED,
+    WORD, Way,
+};
 use crate::tensor::DType;
 
 /// How often a thread that adds up a part of a long sum waits for memory in kernels that are still
@@ -15,17 +18,25 @@ const MANY_RESULTS: i64 = 1 << 22;
 /// Results from which on copies take a small part of the time: of single precision, and of wider
 /// elements.
 const VERY_MANY_RESULTS: i64 = 1 << 25;
-const MANY_WIDE_RESULTS: i64 = 1 << 21;
+const MANY_WIDE_RESULTS: i64 = 3 << 20;
 /// A copy of so many bytes takes long beside the kernels of a few vectors.
 const LARGE_COPY: usize = 4 << 20;
-/// A library reads a matrix of so many bytes in more time than a copy of the vector takes.
+/// A library reads a matrix of so many bytes in more time than a copy of the vectors takes: of
+/// halves, and of other elements.
+const LARGE_MATRIX_OF_HALVES: usize = 1 << 19;
 const LARGE_MATRIX: usize = 4 << 20;
+/// So many results of sums of so many products are too many if each element of the vector is in a
+/// sector of its own, which is loaded again for each of them.
+const SCATTERED_RESULTS: i64 = 8;
+const SCATTERED_SUM: i64 = 4096;
 
 impl ProductCall {
     /// Whether the kernel takes less time than cuBLASLt and cuBLAS, which need copies of so many
     /// bytes. `has_tensor_cores` says that float32 may be multiplied with less precision.
     pub(crate) fn is_faster(&self, copied: usize, has_tensor_cores: bool) -> bool {
-        if copied > 0 {
+        if self.is_vector_scattered() {
+            false
+        } else if copied > 0 {
             self.rounds() <= 2 * TOO_MANY_ROUNDS
                 && self.is_faster_than_copies(copied, has_tensor_cores)
         } else {
@@ -235,14 +246,14 @@ impl ProductCall {
         let is_single = self.dtype == DType::Float32;
         let is_plain = !has_tensor_cores && (is_single || self.dtype == DType::Complex64);
         let is_wide = !is_single && !is_half && !is_int8;
+        let large_matrix = if is_half { LARGE_MATRIX_OF_HALVES } else { LARGE_MATRIX };
+        let are_only_vectors_copied =
+            self.matrix_bytes() >= large_matrix && copied < self.matrix_bytes();
         match self.way {
             // The kernels load the elements of a vector one by one, unless they are neighbours.
-            Way::Rows | Way::Columns
-                if !is_int8
-                    && self.matrix_bytes() >= LARGE_MATRIX
-                    && copied < self.matrix_bytes() =>
-            {
-                false
+            Way::Rows | Way::Columns if are_only_vectors_copied && !is_int8 => false,
+            Way::FewRows | Way::FewColumns if are_only_vectors_copied && is_single => {
+                self.are_few_faster(has_tensor_cores)
             }
             Way::Small => depth <= self.longest_small_sum(true, has_tensor_cores),
             Way::Thin if is_int8 => {
@@ -256,7 +267,7 @@ impl ProductCall {
             Way::Thin if is_packed[2] == 0 && results >= 1 << 20 => false,
             // A batch of outer products by tensor cores.
             Way::Thin if is_half && depth == 1 && self.batch_count() > 1 => {
-                results < 1 << 21 || rows % 8 != 0 || columns % 8 != 0
+                results < MANY_RESULTS || rows % 8 != 0 || columns % 8 != 0
             }
             Way::Thin if is_half => depth <= 4,
             Way::Thin => {
@@ -265,7 +276,8 @@ impl ProductCall {
                     (true, true) => MANY_RESULTS,
                     _ => MANY_WIDE_RESULTS,
                 };
-                depth <= 4 || depth <= 8 && results < most
+                // Tiles of fewer rows are in part for nothing.
+                depth <= 4 || depth <= 8 && results < most && rows >= THIN_ROWS
             }
             Way::FewRows | Way::FewColumns
                 if depth <= rows / 32
@@ -287,6 +299,7 @@ impl ProductCall {
             Way::Rows => tiles <= 4 * MANY_BLOCKS,
             Way::Columns if is_half => depth <= 2048 && elements <= 1 << 20,
             Way::Columns if is_int8 => self.rounds() <= 2,
+            Way::Columns if is_single => self.rounds() <= MANY_ROUNDS / 2,
             Way::Columns => self.rounds() <= MANY_ROUNDS,
         }
     }
@@ -306,7 +319,8 @@ impl ProductCall {
             DType::Complex128 if are_up_to_4 && !is_matrix_copied => 3 << 19,
             _ if !is_shared => i64::MAX,
             DType::Complex128 => 1 << 21,
-            DType::Float64 if !is_matrix_copied => 1 << 22,
+            DType::Float64 if !is_matrix_copied || !are_up_to_4 => 1 << 22,
+            _ if self.way == Way::FewColumns && is_matrix_copied && !are_up_to_4 => 1 << 22,
             DType::Float32 if !is_matrix_copied => 1 << 24,
             _ => i64::MAX,
         };
@@ -320,6 +334,16 @@ impl ProductCall {
             _ => i64::MAX,
         };
         elements >= most_elements || depth > longest
+    }
+
+    /// Whether a matrix is multiplied along its rows by a long vector with large gaps.
+    fn is_vector_scattered(&self) -> bool {
+        let Arguments { depth, b, .. } = self.arguments;
+        let step = b[0].abs().saturating_mul(self.dtype.size() as i64);
+        self.way == Way::Rows
+            && step >= SECTOR
+            && depth >= SCATTERED_SUM
+            && self.results() >= SCATTERED_RESULTS
     }
 
     /// Bytes of the left factor, the matrix beside one vector or a few, of all entries.

@@ -148,7 +148,7 @@ fn it_is_first_where_it_was_faster() {
     // Halves and a vector that is one number.
     let halves = |rows| product(DType::BFloat16, [rows, 1, 64], [[64, 1], [0, 0], [1, 0]]);
     let is_faster = |rows| ProductCall::of(&halves(rows)).unwrap().is_faster(1, false);
-    assert!(is_faster(4096) && !is_faster(32768));
+    assert!(is_faster(2048) && !is_faster(4096));
     // Halves, with lines of an even and of an odd number of elements.
     let halves = |step| product(DType::BFloat16, [64, 64, 200], [[step, 1], [64, 1], [64, 1]]);
     let is_faster = |step| ProductCall::of(&halves(step)).unwrap().is_faster(0, false);
@@ -225,6 +225,10 @@ fn a_few_vectors_beside_copies() {
         let call = few_of_a_batch(dtype, extents, is_shared, false);
         assert_eq!(call.is_faster(copied, false), expected, "{dtype} {is_shared}");
     }
+    for dtype in [Complex64, Float64, Float32] {
+        let call = few_of_a_batch(dtype, [1024, 8, 2048], true, false);
+        assert!(!call.is_faster(1024 * 2048 * dtype.size(), false), "{dtype}");
+    }
     // Up to eight vectors, which each block of a few rows reads again.
     for (dtype, depth, has_tensor_cores, expected) in [
         (Float64, 2000, false, true),
@@ -248,7 +252,10 @@ fn a_matrix_and_a_vector_without_copies() {
         (Float64, [4096, 255], false, true),
         (Float64, [4096, 256], false, false),
         (Float64, [500, 2048], false, true),
-        (Float64, [500, 15], false, false),
+        // Columns whose elements are loaded in words, and others.
+        (Float64, [500, 127], false, false),
+        (Float64, [501, 127], false, true),
+        (Float64, [501, 15], false, false),
         (Float64, [500, 16], true, true),
         (Complex64, [4096, 255], false, true),
         (Complex64, [600, 512], false, false),
@@ -264,6 +271,17 @@ fn a_matrix_and_a_vector_without_copies() {
         assert_eq!(call.way, if by_rows { Way::Rows } else { Way::Columns });
         assert_eq!(call.is_faster(0, false), expected, "{dtype} {rows} {depth} {by_rows}");
     }
+}
+
+/// A vector whose elements are far apart beside a matrix of long rows.
+#[test]
+fn scattered_vectors() {
+    let is_faster = |rows, depth, step| {
+        let strides = [[depth, 1], [step, 0], [1, 0]];
+        call([rows, 1, depth], strides).is_faster(0, false)
+    };
+    assert!(is_faster(64, 4096, 7) && !is_faster(64, 4096, 8));
+    assert!(is_faster(64, 4095, 17) && is_faster(7, 4096, 17) && !is_faster(8, 4096, 17));
 }
 
 #[test]

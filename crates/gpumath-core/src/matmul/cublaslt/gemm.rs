@@ -137,10 +137,12 @@ impl Gemm {
                 is_batch && k > 4 || (17..=128).contains(&k) && results >= 1 << 22
             }
             DType::Complex64 => {
-                let is_middle = (17..=2048).contains(&k) && (1 << 18..1 << 22).contains(&results)
-                    || is_batch
-                        && (512..=2048).contains(&k)
-                        && (1 << 15..1 << 18).contains(&results);
+                let least = match (is_batch, k) {
+                    (true, 512..) => 1 << 15,
+                    (false, 512..) => 1 << 17,
+                    _ => 1 << 18,
+                };
+                let is_middle = (17..=2048).contains(&k) && (least..1 << 22).contains(&results);
                 let is_flat = is_batch && k <= longest / 8 && results <= 1 << 24;
                 is_middle || is_flat || !is_batch && k >= 4096 && sums <= 1 << 13
             }

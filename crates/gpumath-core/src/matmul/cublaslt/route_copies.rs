@@ -12,7 +12,7 @@ const LARGE_BY_ROWS: i64 = 1 << 25;
 const MANY_ROWS_OF_HALVES: i64 = 1 << 13;
 
 /// Results of outer products of halves beside which vectors with gaps are copied.
-const LARGE_OUTER: i64 = 1 << 21;
+const LARGE_OUTER: i64 = 1 << 22;
 
 /// Bytes that kernels with tensor cores load at once, if lines begin at multiples of them.
 const LOAD: i64 = 16;
@@ -35,35 +35,44 @@ const WORK_OF_A_BYTE: i64 = 128;
 const SHORT_SUM: i64 = 16;
 const MANY_RESULTS: i64 = 1 << 14;
 const VERY_MANY_RESULTS: i64 = 1 << 18;
+const VERY_MANY_COMPLEX_RESULTS: i64 = 1 << 24;
 const LONG: i64 = 1024;
+const LONG_FOR_TENSOR_CORES: i64 = 4096;
 
 /// Whether the copies of the entries of a batch had better not become one matrix. By the times of
-/// 7,034 products of four entries and of 22,459 narrow ones on an H100; of float16 and complex64,
-/// all had better become one.
+/// 7,034 products of four entries and of 22,459 narrow ones on an H100; of float16, all had better
+/// become one.
 pub(super) fn are_copies_faster_apart(problem: &MatmulProblem, geometry: &Geometry) -> bool {
     let results = geometry.rows.saturating_mul(geometry.columns);
     let is_short = geometry.depth <= SHORT_SUM && results >= MANY_RESULTS;
     let are_many = match problem.types.a {
         DType::BFloat16 | DType::Float32 => is_short,
         DType::Float64 => is_short || results >= VERY_MANY_RESULTS,
+        DType::Complex64 => {
+            (64..=128).contains(&geometry.depth) && results >= VERY_MANY_COMPLEX_RESULTS
+        }
         _ => false,
     };
-    are_many || are_narrow_faster_apart(problem.types.a, geometry)
+    are_many || are_narrow_faster_apart(problem, geometry)
 }
 
 /// Likewise, for long and narrow results with the narrow factor for all entries.
-fn are_narrow_faster_apart(dtype: DType, geometry: &Geometry) -> bool {
+fn are_narrow_faster_apart(problem: &MatmulProblem, geometry: &Geometry) -> bool {
     let Geometry { rows, columns, depth, ref batch, .. } = *geometry;
     let narrow = if rows >= columns { Matrix::B } else { Matrix::A };
     let is_for_all = batch.iter().all(|dim| dim.strides[narrow as usize] == 0);
-    let is_narrow = match (dtype, rows.min(columns)) {
+    let longest = rows.max(columns);
+    let is_narrow = match (problem.types.a, rows.min(columns)) {
         (DType::BFloat16, 1) => (64..256).contains(&depth),
         (DType::BFloat16, 2..=8) => depth < 64,
         (DType::Float32 | DType::Float64, 2..=4) => depth < 32,
         (DType::Complex128, 2..=16) => depth < 128,
+        (DType::Float32, 8..=64) if has_tensor_cores(problem) => {
+            (64..=256).contains(&depth) && longest >= LONG_FOR_TENSOR_CORES
+        }
         _ => false,
     };
-    is_for_all && is_narrow && rows.max(columns) >= LONG
+    is_for_all && is_narrow && longest >= LONG
 }
 
 /// Whether cuBLASLt multiplies int8 factors of any order in less time than these bytes are copied
