@@ -17,7 +17,7 @@ const TOO_MANY_ROUNDS: i64 = 16;
 const MANY_RESULTS: i64 = 1 << 22;
 /// Results from which on copies take a small part of the time: of single precision, and of wider
 /// elements.
-const VERY_MANY_RESULTS: i64 = 1 << 25;
+const VERY_MANY_RESULTS: i64 = 3 << 23;
 const MANY_WIDE_RESULTS: i64 = 3 << 20;
 /// A copy of so many bytes takes long beside the kernels of a few vectors.
 const LARGE_COPY: usize = 4 << 20;
@@ -28,13 +28,14 @@ const LARGE_MATRIX: usize = 4 << 20;
 /// So many results of sums of so many products are too many if each element of the vector is in a
 /// sector of its own, which is loaded again for each of them.
 const SCATTERED_RESULTS: i64 = 8;
+const SCATTERED_RESULTS_BESIDE_COPIES: i64 = 128;
 const SCATTERED_SUM: i64 = 4096;
 
 impl ProductCall {
     /// Whether the kernel takes less time than cuBLASLt and cuBLAS, which need copies of so many
     /// bytes. `has_tensor_cores` says that float32 may be multiplied with less precision.
     pub(crate) fn is_faster(&self, copied: usize, has_tensor_cores: bool) -> bool {
-        if self.is_vector_scattered() {
+        if self.is_vector_scattered(copied) {
             false
         } else if copied > 0 {
             self.rounds() <= 2 * TOO_MANY_ROUNDS
@@ -71,6 +72,7 @@ impl ProductCall {
             (Way::Small, _) if self.is_small_with_epilog() => true,
             (Way::Small, _) => {
                 let shortest = match self.dtype {
+                    DType::Float32 if self.batch_count() > 1 => 1,
                     DType::Float32 | DType::BFloat16 => 2,
                     DType::Complex64 => 8,
                     _ => 0,
@@ -175,7 +177,9 @@ impl ProductCall {
             (_, DType::Int8) => results < 8 && depth <= 8192 || depth < 8,
             (_, DType::Complex64) => {
                 let most = if depth < 512 { 1 << 20 } else { 1 << 18 };
-                (9..=4096).contains(&depth) && elements <= most
+                let is_fast_batch = self.batch_count() > 1 && is_packed[0] != 0;
+                let least = if is_fast_batch { 65 } else { 9 };
+                (least..=4096).contains(&depth) && elements <= most
             }
             (_, DType::Float32) => (512..=2048).contains(&depth) && elements <= 1 << 17,
             // cuBLAS's kernel for double precision takes five times as long for some sums of up to
@@ -206,7 +210,7 @@ impl ProductCall {
                 is_batch && results <= 8192 && depth > results / 2
             }
             DType::Float32 | DType::Complex64 if has_tensor_cores && by_rows => {
-                are_up_to_4 && self.rounds() <= 2 && depth <= 4 * self.all_rows()
+                are_up_to_4 && self.rounds() <= 2 && depth <= self.all_rows() / 4
             }
             DType::Float32 | DType::Complex64 if has_tensor_cores => {
                 is_batch && depth > results / 2
@@ -251,7 +255,9 @@ impl ProductCall {
             self.matrix_bytes() >= large_matrix && copied < self.matrix_bytes();
         match self.way {
             // The kernels load the elements of a vector one by one, unless they are neighbours.
-            Way::Rows | Way::Columns if are_only_vectors_copied && !is_int8 => false,
+            Way::Rows | Way::Columns if are_only_vectors_copied && !is_int8 => {
+                self.is_vector_faster()
+            }
             Way::FewRows | Way::FewColumns if are_only_vectors_copied && is_single => {
                 self.are_few_faster(has_tensor_cores)
             }
@@ -277,7 +283,8 @@ impl ProductCall {
                     _ => MANY_WIDE_RESULTS,
                 };
                 // Tiles of fewer rows are in part for nothing.
-                depth <= 4 || depth <= 8 && results < most && rows >= THIN_ROWS
+                let are_tiles_whole = self.dtype != DType::Complex64 || rows >= THIN_ROWS;
+                depth <= 4 || depth <= 8 && results < most && are_tiles_whole
             }
             Way::FewRows | Way::FewColumns
                 if depth <= rows / 32
@@ -337,13 +344,11 @@ impl ProductCall {
     }
 
     /// Whether a matrix is multiplied along its rows by a long vector with large gaps.
-    fn is_vector_scattered(&self) -> bool {
+    fn is_vector_scattered(&self, copied: usize) -> bool {
         let Arguments { depth, b, .. } = self.arguments;
+        let most = if copied > 0 { SCATTERED_RESULTS_BESIDE_COPIES } else { SCATTERED_RESULTS };
         let step = b[0].abs().saturating_mul(self.dtype.size() as i64);
-        self.way == Way::Rows
-            && step >= SECTOR
-            && depth >= SCATTERED_SUM
-            && self.results() >= SCATTERED_RESULTS
+        self.way == Way::Rows && step >= SECTOR && depth >= SCATTERED_SUM && self.results() >= most
     }
 
     /// Bytes of the left factor, the matrix beside one vector or a few, of all entries.

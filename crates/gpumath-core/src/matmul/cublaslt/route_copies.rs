@@ -3,10 +3,11 @@
 use super::{Candidate, DType, Geometry, MatmulProblem, Matrix};
 use crate::matmul::types::ComputeType;
 
-/// Elements of matrices beside which vectors with gaps are copied: of elements of two bytes, of
-/// these in rows that are multiplied by the vector, and of others in such rows.
-const LARGE_OF_HALVES: i64 = 1 << 24;
-const LARGE_ROWS_OF_HALVES: i64 = 15 << 20;
+/// Elements of matrices beside which vectors with gaps are copied: of elements of two bytes with
+/// long columns that are multiplied by the vector, of these with others, and of other elements in
+/// rows that are multiplied by it.
+const LARGE_LONG_OF_HALVES: i64 = 1 << 24;
+const LARGE_OF_HALVES: i64 = 15 << 20;
 const LARGE_BY_ROWS: i64 = 1 << 25;
 /// And so many such rows of halves in one matrix.
 const MANY_ROWS_OF_HALVES: i64 = 1 << 13;
@@ -287,9 +288,10 @@ impl Candidate {
         let is_half = self.dtype.size() == 2;
         let is_large = match (is_half, step == 1) {
             (true, true) => {
-                elements >= LARGE_ROWS_OF_HALVES || entries == 1 && others >= MANY_ROWS_OF_HALVES
+                elements >= LARGE_OF_HALVES || entries == 1 && others >= MANY_ROWS_OF_HALVES
             }
-            (true, false) => elements >= LARGE_OF_HALVES,
+            (true, false) if geometry.depth <= others => elements >= LARGE_OF_HALVES,
+            (true, false) => elements >= LARGE_LONG_OF_HALVES,
             (false, is_by_rows) => is_by_rows && elements >= LARGE_BY_ROWS,
         };
         let has_gaps = self.given[along] > 1 && self.strides[along] != 1;
