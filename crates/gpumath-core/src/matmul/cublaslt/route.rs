@@ -414,3 +414,6 @@ mod sums_tests;
 #[cfg(test)]
 #[path = "route_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "route_vectors_tests.rs"]
+mod vectors_tests;
