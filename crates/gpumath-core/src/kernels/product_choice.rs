@@ -26,7 +26,8 @@ const LARGE_COPY: usize = 4 << 20;
 const LARGE_MATRIX_OF_HALVES: usize = 1 << 19;
 const LARGE_MATRIX: usize = 4 << 20;
 /// So many results of sums of so many products are too many if each element of the vector is in a
-/// sector of its own, which is loaded again for each of them.
+/// sector of its own, which is loaded again for each of them: of elements that are not halves, and
+/// where a library would copy the matrix.
 const SCATTERED_RESULTS: i64 = 8;
 const SCATTERED_RESULTS_BESIDE_COPIES: i64 = 128;
 const SCATTERED_SUM: i64 = 4096;
@@ -346,9 +347,13 @@ impl ProductCall {
     /// Whether a matrix is multiplied along its rows by a long vector with large gaps.
     fn is_vector_scattered(&self, copied: usize) -> bool {
         let Arguments { depth, b, .. } = self.arguments;
-        let most = if copied > 0 { SCATTERED_RESULTS_BESIDE_COPIES } else { SCATTERED_RESULTS };
+        let least = match self.dtype {
+            _ if copied > 0 => SCATTERED_RESULTS_BESIDE_COPIES,
+            DType::Float16 | DType::BFloat16 => 1,
+            _ => SCATTERED_RESULTS,
+        };
         let step = b[0].abs().saturating_mul(self.dtype.size() as i64);
-        self.way == Way::Rows && step >= SECTOR && depth >= SCATTERED_SUM && self.results() >= most
+        self.way == Way::Rows && step >= SECTOR && depth >= SCATTERED_SUM && self.results() >= least
     }
 
     /// Bytes of the left factor, the matrix beside one vector or a few, of all entries.

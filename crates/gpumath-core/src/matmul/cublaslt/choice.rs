@@ -212,7 +212,8 @@ impl Preference {
             Some(Self::Id(OUTER))
         } else if is_plain && depth > 1 && is_flat {
             Some(Self::Id(FLAT))
-        } else if dtype == DType::Float64
+        } else if is_plain
+            && dtype == DType::Float64
             && DOUBLE_SUMS.contains(&depth)
             && results >= DOUBLE_RESULTS
         {

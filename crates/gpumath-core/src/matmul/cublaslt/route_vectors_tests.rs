@@ -35,6 +35,7 @@ fn vectors_of_halves_with_gaps_are_copied_for_fewer_elements() {
     };
     assert_eq!(of(8192, 64, true), [Matrix::B]);
     assert!(of(8191, 64, true).is_empty() && of(8192, 64, false).is_empty());
+    assert!(of(16384, 64, true).is_empty());
     assert_eq!(of(4096, 3840, true), [Matrix::B]);
     assert_eq!(of(4096, 3840, false), [Matrix::B]);
     assert!(of(3840, 4096, false).is_empty() && of(4096, 3839, true).is_empty());
