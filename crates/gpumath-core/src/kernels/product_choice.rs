@@ -25,9 +25,9 @@ const LARGE_COPY: usize = 4 << 20;
 /// halves, and of other elements.
 const LARGE_MATRIX_OF_HALVES: usize = 1 << 19;
 const LARGE_MATRIX: usize = 4 << 20;
-/// So many results of sums of so many products are too many if each element of the vector is in a
-/// sector of its own, which is loaded again for each of them: of elements that are not halves, and
-/// where a library would copy the matrix.
+/// If each element of a vector is in a sector of its own, the kernel for rows loads that sector
+/// again for each result. It is slower than a library from so many results on, if sums have so many
+/// products; and from more results on, if the library copies the matrix.
 const SCATTERED_RESULTS: i64 = 8;
 const SCATTERED_RESULTS_BESIDE_COPIES: i64 = 128;
 const SCATTERED_SUM: i64 = 4096;
@@ -272,7 +272,7 @@ impl ProductCall {
             }
             // Columns that are no whole words are stored by single elements.
             Way::Thin if is_packed[2] == 0 && results >= 1 << 20 => false,
-            // A batch of outer products by tensor cores.
+            // A library copies the vectors and multiplies by tensor cores.
             Way::Thin if is_half && depth == 1 && self.batch_count() > 1 => {
                 results < MANY_RESULTS || rows % 8 != 0 || columns % 8 != 0
             }
@@ -283,7 +283,7 @@ impl ProductCall {
                     (true, true) => MANY_RESULTS,
                     _ => MANY_WIDE_RESULTS,
                 };
-                // Tiles of fewer rows are in part for nothing.
+                // Of fewer rows, part of a tile is computed for nothing.
                 let are_tiles_whole = self.dtype != DType::Complex64 || rows >= THIN_ROWS;
                 depth <= 4 || depth <= 8 && results < most && are_tiles_whole
             }

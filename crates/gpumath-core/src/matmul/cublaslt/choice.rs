@@ -104,7 +104,7 @@ pub(super) struct Parts {
     /// The products of the shortest part: of any algorithm, and of [`FOR_LONG_PARTS`].
     shortest: [i64; 2],
     most: i64,
-    /// How many times results fill the multiprocessors that are few.
+    /// Results are few if they fill the device's multiprocessors so many times at most.
     few_waves: f32,
 }
 
@@ -235,7 +235,7 @@ impl Preference {
                 1
             }
             Self::Parts(_) => CANDIDATES_FOR_PARTS,
-            Self::MiddleTiles if first.is_none_or(|first| setting(first, ID) != Some(DOUBLE)) => 1,
+            Self::MiddleTiles if !first.is_some_and(|first| has_number(first, DOUBLE)) => 1,
             _ => CANDIDATES,
         }
     }
@@ -243,14 +243,13 @@ impl Preference {
     /// Moves the first algorithm that is as preferred before the others.
     pub(super) fn apply(self, found: &mut [FoundAlgorithm]) {
         let preferred = match self {
-            Self::Id(id) => found.iter().position(|algorithm| setting(algorithm, ID) == Some(id)),
+            Self::Id(id) => found.iter().position(|algorithm| has_number(algorithm, id)),
             Self::NoWorkspace => found.iter().position(|algorithm| algorithm.workspace_size == 0),
             Self::ChosenWithoutWorkspace => Some(0),
             Self::MiddleTiles => {
-                let is_first =
-                    found.first().is_some_and(|first| setting(first, ID) == Some(DOUBLE));
+                let is_first = found.first().is_some_and(|first| has_number(first, DOUBLE));
                 let is_preferred = |algorithm: &FoundAlgorithm| {
-                    setting(algorithm, ID) == Some(DOUBLE_IN_TILES)
+                    has_number(algorithm, DOUBLE_IN_TILES)
                         && setting(algorithm, TILE) == Some(MIDDLE_TILE)
                 };
                 found.iter().position(|algorithm| is_first && is_preferred(algorithm))
@@ -277,8 +276,13 @@ pub(in super::super) fn number_and_parts(algorithm: &FoundAlgorithm) -> Option<(
 pub(super) fn are_odd_columns_slow(first: &FoundAlgorithm, problem: &MatmulProblem) -> bool {
     problem.types.a == DType::Float64
         && problem.search.is_free()
-        && setting(first, ID) == Some(WORDS)
+        && has_number(first, WORDS)
         && setting(first, TILE) == Some(LARGE_TILE)
+}
+
+/// Whether an algorithm is the one of this number.
+fn has_number(algorithm: &FoundAlgorithm, id: i32) -> bool {
+    setting(algorithm, ID) == Some(id)
 }
 
 /// Returns a setting of an algorithm.

@@ -5,15 +5,15 @@ use std::ops::Range;
 use super::{Candidate, DType, Geometry, MatmulProblem, Matrix};
 use crate::matmul::types::ComputeType;
 
-/// Elements of matrices beside which vectors with gaps are copied: of elements of two bytes with
-/// long columns that are multiplied by the vector, of these with others, and of other elements in
-/// rows that are multiplied by it.
-const LARGE_LONG_OF_HALVES: i64 = 1 << 24;
+/// A vector with gaps is copied beside a matrix of halves with so many elements, or with more if
+/// neighbours lie across the sums and a sum is longer than the result.
 const LARGE_OF_HALVES: i64 = 15 << 20;
-const LARGE_BY_ROWS: i64 = 1 << 25;
-/// And so many such rows of halves in one matrix: for 16384 of 64 elements, cuBLASLt takes a kernel
-/// that is fast with gaps, too.
+const LARGE_OF_LONG_HALVES: i64 = 1 << 24;
+/// It is copied beside so many rows of halves, too, if there is one matrix. For 16384 rows of 64
+/// elements, cuBLASLt takes a kernel that is fast with gaps.
 const MANY_ROWS_OF_HALVES: Range<i64> = 1 << 13..1 << 14;
+/// It is copied beside a matrix of other types with so many elements, if neighbours lie along sums.
+const LARGE_BY_ROWS: i64 = 1 << 25;
 
 /// Results of outer products of halves beside which vectors with gaps are copied.
 const LARGE_OUTER: i64 = 1 << 22;
@@ -294,7 +294,7 @@ impl Candidate {
                 elements >= LARGE_OF_HALVES || entries == 1 && MANY_ROWS_OF_HALVES.contains(&others)
             }
             (true, false) if geometry.depth <= others => elements >= LARGE_OF_HALVES,
-            (true, false) => elements >= LARGE_LONG_OF_HALVES,
+            (true, false) => elements >= LARGE_OF_LONG_HALVES,
             (false, is_by_rows) => is_by_rows && elements >= LARGE_BY_ROWS,
         };
         let has_gaps = self.given[along] > 1 && self.strides[along] != 1;
@@ -302,8 +302,8 @@ impl Candidate {
     }
 
     /// Whether it is a vector with gaps between its elements in a batch of large outer products of
-    /// halves. The kernels of cuBLASLt for tensor cores take half as long for vectors without gaps,
-    /// if lines are whole pieces.
+    /// halves. If lines are whole pieces, cuBLASLt multiplies vectors without gaps by tensor cores,
+    /// in half of the time.
     fn is_slow_outer_vector(&self, geometry: &Geometry) -> bool {
         let across = match self.matrix {
             Matrix::A => 0,

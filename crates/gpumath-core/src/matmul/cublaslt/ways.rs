@@ -219,6 +219,7 @@ mod tests {
         assert_eq!(other_ways(&limited, DType::Float32, batch()), apart);
         assert_eq!(other_ways(&plain, DType::Float32, batch())[..2], apart);
     }
+
     #[test]
     fn there_is_a_way_with_other_lines() {
         let plain = MatmulRequest::default();
