@@ -17,6 +17,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 linalg = importlib.import_module("gpumath.torch.linalg")
 operators = importlib.import_module("gpumath.torch._matmul_operators")
 
+# PyTorch says so where the first work of its thread for gradients is a product of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS:UserWarning")
+
 ACTIVATIONS = {
     None: lambda z: z,
     "relu": torch.relu,
@@ -148,28 +151,42 @@ def test_two_layers(device: str, activation: str, has_bias: bool) -> None:
         expected = torch.nn.functional.linear(ACTIVATIONS[activation](hidden), *exact_operands[3:])
         result = linalg.mlp(x, weight1, bias1, weight2, bias2, activation)
         gradient = torch.randn_like(result)
+        # A network's input often has no gradient.
+        some = torch.autograd.grad(result, operands[1:], gradient, retain_graph=True)
         found = torch.autograd.grad(result, operands, gradient)
+        assert all(torch.equal(*pair) for pair in zip(some, found[1:], strict=True))
         given = [each for each in exact_operands if each is not None]
         wanted = torch.autograd.grad(expected, given, gradient.double())
         assert_same([result, *found], [expected, *wanted], tolerance)
 
 
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_two_layers_are_differentiated_once_only(device: str, activation: str) -> None:
+    x, weight1, weight2 = (tensor(one, "f4", device) for one in ((5, 40), (136, 40), (24, 136)))
+    result = linalg.mlp(x, weight1, None, weight2, None, activation)
+    (of_x,) = torch.autograd.grad(result.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="can be differentiated once only"):
+        torch.autograd.grad(of_x.square().sum(), weight2)
+
+
 def test_pytorch_s_own_check_of_operators(device: str) -> None:
     # Traced and not, sums may be added up in another order, so they are in double precision.
     a, b, c, bias = (tensor(s, "f8", device) for s in ((2, 24, 32), (32, 20), (24, 20), (24,)))
-    check = torch.library.opcheck
-    check(operators.matmul, (a, b, None, None, 0.5, 0.0, "", False))
-    check(operators.matmul, (a, b, c, bias, 0.5, 2.0, "relu", False))
-    check(operators.matmul, (a[0].detach().requires_grad_(), b, c, bias, 1.0, 2.0, "gelu", True))
-    check(operators.sum_rows, (a, b, 0.5))
+    check, operator = torch.library.opcheck, torch.ops.gpumath
+    check(operator.matmul.default, (a, b, None, None, 0.5, 0.0, "", False))
+    check(operator.matmul.default, (a, b, c, bias, 0.5, 2.0, "relu", False))
+    one = a[0].detach().requires_grad_()
+    check(operator.matmul.default, (one, b, c, bias, 1.0, 2.0, "gelu", True))
+    check(operator.matmul_sum_rows.default, (a, b, 0.5))
     for activation in ("relu", "gelu"):
         shapes = ((20, 32), (128, 32), (16, 128), (128,), (16,))
         x, weight1, weight2, bias1, bias2 = (tensor(one, "f8", device) for one in shapes)
         arguments = (x, weight1, bias1, weight2, bias2, activation)
-        check(operators.mlp, arguments)
+        check(operator.mlp.default, arguments)
         aux = operators.mlp(*arguments)[2].detach()
         gradient = tensor((16, 20), "f8", device).detach()
-        check(operators.activation_gradient, (weight2.detach().mT, gradient, aux, activation))
+        arguments = (weight2.detach().mT, gradient, aux, activation)
+        check(operator.matmul_activation_gradient.default, arguments)
 
 
 @pytest.mark.gpu

@@ -1,7 +1,7 @@
 """The three kinds of Fourier transforms as operators of PyTorch.
 
 Each operator has what PyTorch asks for: an implementation, a fake one that only makes the result's
-shape and strides, a gradient and a rule for ``torch.vmap``. Axes are not negative here, and
+shape and strides, derivatives and a rule for ``torch.vmap``. Axes are not negative here, and
 ``norm`` is ``"none"``, ``"backward"``, ``"ortho"`` or ``"forward"``.
 """
 
@@ -25,7 +25,7 @@ def _empty_result(operand: Any, shape: Sequence[Any], dtype: Any) -> Any:
     """
     if operand.is_contiguous():
         return operand.new_empty(shape, dtype=dtype)
-    # Gaps and overlaps of the operand are left out, as `empty_like` does.
+    # Gaps and overlaps of the operand are left out.
     strides = torch.empty_like(operand, device="meta").stride()
     order = sorted(range(operand.ndim), key=lambda axis: -strides[axis])
     return torch.empty_permuted(shape, order, dtype=dtype, device=operand.device)
@@ -38,7 +38,7 @@ def _c2c_result(
     is_forward: bool,  # noqa: ARG001 - as above
     norm: str,  # noqa: ARG001 - as above
 ) -> Any:
-    return _empty_result(operand, operand.shape, operand.dtype)
+    return torch.empty_like(operand)
 
 
 def _r2c_result(operand: Any, axes: list[int], norm: str) -> Any:  # noqa: ARG001 - as above
@@ -90,6 +90,19 @@ def _note(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.arguments = inputs[1:]
     axis = inputs[1][-1]
     ctx.lengths = inputs[0].shape[axis], output.shape[axis]
+
+
+# A transform is linear: the tangent of its result is the transform of its operand's.
+def _c2c_tangent(ctx: Any, of_operand: Any, *_: Any) -> Any:
+    return c2c(of_operand, *ctx.arguments)
+
+
+def _r2c_tangent(ctx: Any, of_operand: Any, *_: Any) -> Any:
+    return r2c(of_operand, *ctx.arguments)
+
+
+def _c2r_tangent(ctx: Any, of_operand: Any, *_: Any) -> Any:
+    return c2r(of_operand, *ctx.arguments)
 
 
 def _c2c_gradient(ctx: Any, gradient: Any) -> tuple[Any, ...]:
@@ -150,6 +163,7 @@ c2c = define(
     _c2c_result,
     _c2c_gradient,
     _note,
+    _c2c_tangent,
     _batched,
 )
 r2c = define(
@@ -158,6 +172,7 @@ r2c = define(
     _r2c_result,
     _r2c_gradient,
     _note,
+    _r2c_tangent,
     _batched,
 )
 c2r = define(
@@ -166,5 +181,6 @@ c2r = define(
     _c2r_result,
     _c2r_gradient,
     _note,
+    _c2r_tangent,
     _batched,
 )

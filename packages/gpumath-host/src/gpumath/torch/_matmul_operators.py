@@ -7,6 +7,7 @@ derivatives take them: by columns, padded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -40,8 +41,11 @@ def _bias(bias: Any) -> dict[str, Any] | None:
 
 
 def _ordered(result: Any, by_columns: bool) -> Any:
-    """Return a result with the order in memory that the fake implementation says."""
-    return result.mT.contiguous().mT if by_columns else result.contiguous()
+    """Return a result with the order in memory that the fake implementation says.
+
+    PyTorch would refuse to change it in place if it were a view of another tensor; `data` is none.
+    """
+    return (result.mT.contiguous().mT if by_columns else result.contiguous()).data
 
 
 def _shape(a: Any, b: Any) -> tuple[Any, ...]:
@@ -77,7 +81,7 @@ def _matmul(
     scales = {"alpha": alpha} if c is None else {"alpha": alpha, "beta": beta}
     epilog = _name(activation, keeps_argument, bias)
     result, auxiliary = _multiply(a, b, c, epilog, _bias(bias), **scales)
-    argument = auxiliary["gelu_aux"] if keeps_argument else a.new_empty(0)
+    argument = auxiliary["gelu_aux"].data if keeps_argument else a.new_empty(0)
     return _ordered(result, keeps_argument or bias is not None), argument
 
 
@@ -98,25 +102,26 @@ def _matmul_fake(
 
 def _note_matmul(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, Any]) -> None:
     a, b, c, bias, *ctx.choices = inputs
+    result, argument = output
+    *_, activation, keeps_argument = ctx.choices
     ctx.set_materialize_grads(False)
-    ctx.save_for_backward(a, b, *output)
-    ctx.shapes = (None if c is None else c.shape, None if bias is None else bias.shape)
+    # A result that is not kept can be changed in place by the user.
+    slopes = result if activation == "relu" else argument if keeps_argument else None
+    ctx.save_for_backward(a, b, slopes)
+    ctx.save_for_forward(a, b, slopes)
+    ctx.shapes = tuple(None if x is None else x.shape for x in (result, c, bias))
 
 
 def _matmul_gradient(ctx: Any, gradient: Any, of_argument: Any) -> tuple[Any, ...]:
-    a, b, result, argument = ctx.saved_tensors
+    a, b, slopes = ctx.saved_tensors
     alpha, beta, activation, keeps_argument = ctx.choices
+    shape, c_shape, bias_shape = ctx.shapes
     if gradient is None:
-        gradient = torch.zeros_like(result)
-    if activation == "relu":
-        gradient = gradient * (result > 0)
-    elif activation == "gelu":
-        slopes = argument[..., : result.shape[-2], :]
-        gradient = torch.ops.aten.gelu_backward(gradient, slopes, approximate="tanh")
+        gradient = a.new_zeros(shape)
+    gradient = _times_slopes(gradient, activation, slopes)
     if keeps_argument and of_argument is not None:
-        gradient = gradient + of_argument[..., : result.shape[-2], :]
+        gradient = gradient + of_argument[..., : shape[-2], :]
     needs_a, needs_b, needs_c, needs_bias, *_ = ctx.needs_input_grad
-    c_shape, bias_shape = ctx.shapes
     of_a = of_b = of_c = of_bias = None
     if needs_a and needs_bias:
         # One product gives both: the sums of the rows cost no pass of their own.
@@ -142,6 +147,41 @@ def _matmul_gradient(ctx: Any, gradient: Any, of_argument: Any) -> tuple[Any, ..
     return of_a, of_b, of_c, of_bias, None, None, None, None
 
 
+def _times_slopes(derivative: Any, activation: str, slopes: Any) -> Any:
+    """Multiply by the derivative of ReLU, of this result, or of GELU, of this padded argument."""
+    if activation == "relu":
+        return derivative * (slopes > 0)
+    if activation == "gelu":
+        argument = slopes[..., : derivative.shape[-2], :]
+        return torch.ops.aten.gelu_backward(derivative, argument, approximate="tanh")
+    return derivative
+
+
+def _matmul_tangent(ctx: Any, of_a: Any, of_b: Any, of_c: Any, of_bias: Any, *_: Any) -> Any:
+    a, b, slopes = ctx.saved_tensors
+    alpha, beta, activation, keeps_argument = ctx.choices
+    shape, *_ = ctx.shapes
+    tangent = _product_tangent(a, b, of_a, of_b, alpha)
+    if of_c is not None:
+        tangent = tangent + beta * of_c
+    if of_bias is not None:
+        tangent = tangent + (of_bias.unsqueeze(-1) if of_bias.ndim == 1 else of_bias)
+    of_argument = tangent.new_empty(0)
+    if keeps_argument:
+        padding = (0, 0, 0, slopes.shape[-2] - shape[-2])
+        of_argument = torch.nn.functional.pad(tangent, padding)
+    return _times_slopes(tangent, activation, slopes), of_argument
+
+
+def _product_tangent(a: Any, b: Any, of_a: Any, of_b: Any, alpha: float) -> Any:
+    if of_a is None and of_b is None:
+        return a.new_zeros(_shape(a, b))
+    if of_a is None:
+        return _product(a, of_b, alpha)
+    tangent = _product(of_a, b, alpha)
+    return tangent if of_b is None else tangent + _product(a, of_b, alpha)
+
+
 def _product(a: Any, b: Any, alpha: float = 1.0) -> Any:
     result, _ = matmul(a, b, None, None, alpha, 0.0, "", False)
     return result
@@ -150,7 +190,7 @@ def _product(a: Any, b: Any, alpha: float = 1.0) -> Any:
 def _sum_rows(a: Any, b: Any, alpha: float) -> tuple[Any, Any]:
     result, auxiliary = _multiply(a, b, None, "BGRADA", alpha=alpha)
     sums = auxiliary["bgrada"].reshape(result.shape[:-1])
-    return _ordered(result, False), sums.contiguous()
+    return _ordered(result, False), _ordered(sums, False)
 
 
 def _sum_rows_fake(a: Any, b: Any, alpha: float) -> tuple[Any, Any]:  # noqa: ARG001 - as above
@@ -166,6 +206,7 @@ def _note_sum_rows(
     a, b, ctx.alpha = inputs
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(a, b)
+    ctx.save_for_forward(a, b)
 
 
 def _sum_rows_gradient(ctx: Any, gradient: Any, of_sums: Any) -> tuple[Any, ...]:
@@ -180,12 +221,55 @@ def _sum_rows_gradient(ctx: Any, gradient: Any, of_sums: Any) -> tuple[Any, ...]
     return of_a, of_b, None
 
 
+def _sum_rows_tangent(ctx: Any, of_a: Any, of_b: Any, *_: Any) -> tuple[Any, Any]:
+    a, b = ctx.saved_tensors
+    tangent = _product_tangent(a, b, of_a, of_b, ctx.alpha)
+    return tangent, a.new_zeros(tangent.shape[:-1]) if of_a is None else of_a.sum(-1)
+
+
+def _with_batch_first(*operands: tuple[Any, int | None]) -> list[Any]:
+    """Make the mapped dimension the first of the batch of those operands that have it."""
+    ndim = max(x.ndim + (dim is None) for x, dim in operands if x is not None)
+    return [
+        x if dim is None else x.movedim(dim, 0)[(slice(None), *[None] * (ndim - x.ndim))]
+        for x, dim in operands
+    ]
+
+
+def _batched_matmul(operator: Any) -> Callable[..., Any]:
+    def rule(
+        info: Any, in_dims: Any, a: Any, b: Any, c: Any, bias: Any, *choices: Any
+    ) -> tuple[Any, Any]:
+        of_a, of_b, of_c, of_bias, *_ = in_dims
+        if of_a is None and of_b is None:
+            # The results have the factors' batch, also where only what is added is mapped.
+            a, of_a = a.expand(info.batch_size, *a.shape), 0
+        if bias is not None and bias.ndim == (1 if of_bias is None else 2):
+            bias = bias.unsqueeze(-1)
+        operands = _with_batch_first((a, of_a), (b, of_b), (c, of_c), (bias, of_bias))
+        keeps_argument = choices[-1]
+        return operator(*operands, *choices), (0, 0 if keeps_argument else None)
+
+    return rule
+
+
+def _batched_sum_rows(operator: Any) -> Callable[..., Any]:
+    def rule(info: Any, in_dims: Any, a: Any, b: Any, alpha: float) -> tuple[Any, Any]:
+        of_a, of_b, _ = in_dims
+        if of_a is None:
+            # The sums have the batch of the first factor.
+            a, of_a = a.expand(info.batch_size, *a.shape), 0
+        return operator(*_with_batch_first((a, of_a), (b, of_b)), alpha), (0, 0)
+
+    return rule
+
+
 def _activation_gradient(a: Any, b: Any, aux: Any, activation: str) -> tuple[Any, Any]:
     name = activation.upper()
     inputs = {f"{activation}_aux": aux}
     result, auxiliary = _multiply(a, b, None, f"D{name}_BGRAD", inputs)
     sums = auxiliary[f"d{activation}_bgrad"].reshape(result.shape[:-1])
-    return _ordered(result, True), sums.contiguous()
+    return _ordered(result, True), _ordered(sums, False)
 
 
 def _activation_gradient_fake(
@@ -221,7 +305,8 @@ def _mlp(
     hidden, auxiliary = _multiply(weight1, x.mT, None, _name(activation, True, bias1), _bias(bias1))
     hidden = _ordered(hidden, True)
     result, _ = _multiply(weight2, hidden, None, _name("", False, bias2), _bias(bias2))
-    return result.mT.contiguous(), hidden.mT, auxiliary[f"{activation}_aux"]
+    aux = auxiliary[f"{activation}_aux"]
+    return _ordered(result.mT, False), hidden.mT.data, aux.data
 
 
 def _mlp_fake(
@@ -251,17 +336,15 @@ def _mlp_gradient(ctx: Any, gradient: Any, *_: Any) -> tuple[Any, ...]:
     that are needed anyway.
     """
     x, weight1, weight2, hidden, aux = ctx.saved_tensors
+    needs_x, needs_weight1, needs_bias1, _, needs_bias2, _ = ctx.needs_input_grad
     of_weight2, of_bias2 = sum_rows(gradient.mT, hidden, 1.0)
     of_hidden, of_bias1 = activation_gradient(weight2.mT, gradient.mT, aux, ctx.activation)
-    of_weight1 = _product(of_hidden, x)
-    of_x = _product(of_hidden.mT, weight1)
-    given = ctx.needs_input_grad
     return (
-        of_x,
-        of_weight1,
-        of_bias1 if given[2] else None,
+        _product(of_hidden.mT, weight1) if needs_x else None,
+        _product(of_hidden, x) if needs_weight1 else None,
+        of_bias1 if needs_bias1 else None,
         of_weight2,
-        of_bias2 if given[4] else None,
+        of_bias2 if needs_bias2 else None,
         None,
     )
 
@@ -273,6 +356,8 @@ matmul = define(
     _matmul_fake,
     _matmul_gradient,
     _note_matmul,
+    _matmul_tangent,
+    _batched_matmul,
 )
 sum_rows = define(
     "matmul_sum_rows(Tensor a, Tensor b, float alpha) -> (Tensor, Tensor)",
@@ -280,6 +365,8 @@ sum_rows = define(
     _sum_rows_fake,
     _sum_rows_gradient,
     _note_sum_rows,
+    _sum_rows_tangent,
+    _batched_sum_rows,
 )
 activation_gradient = define(
     "matmul_activation_gradient(Tensor a, Tensor b, Tensor aux, str activation) -> "

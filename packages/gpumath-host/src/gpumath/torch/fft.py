@@ -316,7 +316,7 @@ def _prepared(
     s: Sequence[int] | None,
     norm: Norm | None,
 ) -> tuple[Any, list[int], Any]:
-    """Check the arguments; return the cropped or padded operand, the axes and the last length."""
+    """Check the arguments; return the cropped or padded operand, the axes and a C2R's length."""
     if not isinstance(operand, torch.Tensor):
         msg = (
             f"the operand is a {type(operand).__name__}, but the functions of gpumath.torch take "
@@ -330,6 +330,8 @@ def _prepared(
         raise ValueError(f"{msg}; use {other}, or convert it")
     check_norm(norm)
     along = _checked_axes(axes, operand.ndim)
+    if n is None and s is None and kind != "C2R":
+        return operand, along, None
     lengths = _checked_lengths(n, s, [operand.shape[axis] for axis in along])
     length = lengths[-1]
     if kind == "C2R":
@@ -392,6 +394,9 @@ def _checked_lengths(n: int | None, s: Sequence[int] | None, extents: list[Any])
 def _resized(operand: Any, axis: int, length: Any) -> Any:
     """Crop the operand along an axis, or pad it with zeros at the end."""
     extent = operand.shape[axis]
+    # To compare symbolic lengths of torch.compile would make a graph for equal ones alone.
+    if not torch.compiler.is_compiling() and length == extent:
+        return operand
     if length <= extent:
         return operand.narrow(axis, 0, length)
     # Two numbers a dimension, from the last one on.

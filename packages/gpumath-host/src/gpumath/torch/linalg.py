@@ -1,7 +1,8 @@
-"""Products of PyTorch tensors with epilogs, with gradients and inside ``torch.compile``.
+"""Products of PyTorch tensors with epilogs, with derivatives and inside ``torch.compile``.
 
 `matmul` is `gpumath.linalg.advanced.matmul` for tensors that require a gradient. `linear` and `mlp`
-are one and two layers of a network, in the order of PyTorch's own functions.
+are one and two layers of a network, in the order of PyTorch's own functions. ``torch.autocast``
+converts their operands as it does for PyTorch's products.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 
 from gpumath.linalg.advanced import MatmulEpilog
 from gpumath.torch import _matmul_operators as operators
+from gpumath.torch._operator import is_transformed
 
 __all__ = ["linear", "matmul", "mlp"]
 
@@ -91,6 +93,7 @@ def matmul(
     for name, operand in (("c", c), ("bias", bias)):
         if operand is not None:
             _check_tensors(**{name: operand})
+    a, b, c, bias = _as_autocast(a, b, c, bias)
     rows, columns = a.ndim == 1, b.ndim == 1
     first = a.unsqueeze(0) if rows else a
     second = b.unsqueeze(1) if columns else b
@@ -179,7 +182,8 @@ def mlp(
 
     That is ``linear(linear(x, weight1, bias1, activation), weight2, bias2)``, but in the backward
     pass the derivative of the activation function and the gradients of the biases are epilogs of
-    products too. The result can be differentiated once.
+    products too. The result can be differentiated once; in ``torch.func`` and in forward mode, two
+    calls of `linear` compute it, which can be differentiated any number of times.
 
     Parameters
     ----------
@@ -206,6 +210,10 @@ def mlp(
     """
     _check_tensors(x=x, weight1=weight1, weight2=weight2)
     _check_activation(activation, ("relu", "gelu"))
+    if is_transformed():
+        # Any derivative can be asked for then.
+        return linear(linear(x, weight1, bias1, activation), weight2, bias2)
+    x, weight1, bias1, weight2, bias2 = _as_autocast(x, weight1, bias1, weight2, bias2)
     result, _, _ = operators.mlp(_rows(x), weight1, bias1, weight2, bias2, activation)
     return _shaped(result, x)
 
@@ -219,6 +227,18 @@ def _rows(x: Any) -> Any:
 def _shaped(result: Any, x: Any) -> Any:
     """Return the rows of a result with the dimensions of `x` before the last one."""
     return result if x.ndim == 2 else result.reshape(*x.shape[:-1], result.shape[-1])
+
+
+def _as_autocast(*operands: Any) -> tuple[Any, ...]:
+    """Convert operands as ``torch.autocast`` does for PyTorch's own products."""
+    device = operands[0].device.type
+    if not torch.is_autocast_enabled(device):
+        return operands
+    dtype = torch.get_autocast_dtype(device)
+    return tuple(
+        x.to(dtype) if x is not None and x.is_floating_point() and x.dtype != torch.float64 else x
+        for x in operands
+    )
 
 
 def _check_tensors(**operands: Any) -> None:
@@ -251,6 +271,7 @@ def _resolved_epilog(epilog: MatmulEpilog | None) -> tuple[str, bool]:
 
 
 def _is_differentiated(*operands: Any) -> bool:
-    return torch.is_grad_enabled() and any(
-        operand is not None and operand.requires_grad for operand in operands
+    return is_transformed() or (
+        torch.is_grad_enabled()
+        and any(operand is not None and operand.requires_grad for operand in operands)
     )
