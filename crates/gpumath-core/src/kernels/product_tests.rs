@@ -171,6 +171,17 @@ fn it_is_first_where_it_was_faster() {
         let call = ProductCall::of(&batch).unwrap();
         assert!(call.is_faster(0, false) && !call.is_faster(0, true));
     }
+    // Longer sums of halves in a batch, with lines of an even and of an odd number of elements.
+    for (step, copied, longest) in [(64, 0, 32), (65, 0, 880), (64, 1, 880)] {
+        for (depth, is_faster) in [(longest, true), (longest + 1, false)] {
+            let steps = [[8 * depth, 1], [step, 1], [64, 1]];
+            let mut batch = product(DType::BFloat16, [64, 64, depth], steps);
+            let strides = [512 * depth, step * depth, 64 * 64, 0];
+            batch.batch = BatchDims::merged([BatchDim { extent: 4, strides }]);
+            let call = ProductCall::of(&batch).unwrap();
+            assert_eq!(call.is_faster(copied, false), is_faster, "{step} {copied} {depth}");
+        }
+    }
     // Few vectors, beside matrices that fill a GPU and others, without tensor cores and with them.
     for (extents, are_faster) in [
         ([4, 8192, 1000], [true, false]),

@@ -42,7 +42,9 @@ const DOUBLE_SUMS: RangeInclusive<i64> = 3..=8;
 pub(super) const SPLIT_COUNT: i32 = 2;
 /// `CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME`
 pub(super) const REDUCTION_SCHEME: i32 = 3;
-/// With fewer results it was faster than tiles of matrices.
+/// `CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION`
+pub(super) const CUSTOM_OPTION: i32 = 5;
+/// With fewer results of float32 it was faster than tiles of matrices. Of halves it always was.
 const OUTER_RESULTS: i64 = 1 << 22;
 /// With as many results, it writes sums of so many products in half to all of the time of others:
 /// of 8 where lines of the result begin at multiples of 16 bytes, and of 16 elsewhere.
@@ -68,8 +70,8 @@ const FEW_WAVES: f32 = 0.02;
 const FEW_WAVES_OF_COMPLEX: f32 = 0.125;
 /// `CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE`, which rounds the sum of each part to the result's type.
 const ROUNDED_PARTS: i32 = 4;
-/// Among so many algorithms, one with other parts of sums is looked for.
-const CANDIDATES_FOR_PARTS: i32 = 12;
+/// Among so many algorithms, one with other parts of sums or with another option is looked for.
+pub(super) const FEW_CANDIDATES: i32 = 12;
 
 /// Sums of int8 of such lengths, of so few rows or of one column, are not worth to be split either.
 const FEW_ROWS: i64 = 8;
@@ -192,7 +194,12 @@ impl Preference {
         let results = results.saturating_mul(route.batch.extent);
         let [rows, columns, depth] = problem.extents();
         let dtype = problem.types.a;
-        let is_small = matches!(dtype, DType::Float16 | DType::BFloat16 | DType::Float32);
+        let is_outer = depth == 1
+            && match dtype {
+                DType::Float16 | DType::BFloat16 => true,
+                DType::Float32 => results < OUTER_RESULTS,
+                _ => false,
+            };
         let is_single = dtype == DType::Float32 && problem.types.compute == ComputeType::F32;
         let flat_sum = FLAT_SUMS[usize::from(result.step % 4 != 0)];
         let is_flat = is_single && depth <= flat_sum && results >= FLAT_RESULTS;
@@ -208,7 +215,7 @@ impl Preference {
             Some(Self::ChosenWithoutWorkspace)
         } else if is_int8 && are_few {
             Some(Self::NoWorkspace)
-        } else if is_plain && depth == 1 && is_small && results < OUTER_RESULTS {
+        } else if is_plain && is_outer {
             Some(Self::Id(OUTER))
         } else if is_plain && depth > 1 && is_flat {
             Some(Self::Id(FLAT))
@@ -234,7 +241,7 @@ impl Preference {
             {
                 1
             }
-            Self::Parts(_) => CANDIDATES_FOR_PARTS,
+            Self::Parts(_) => FEW_CANDIDATES,
             Self::MiddleTiles if !first.is_some_and(|first| has_number(first, DOUBLE)) => 1,
             _ => CANDIDATES,
         }
@@ -367,11 +374,11 @@ mod tests {
         for (dtype, batch, shape, expected) in [
             (Float16, 1, [2048, 2047, 1], outer),
             (Float32, 1, [2048, 2047, 1], outer),
+            (Float16, 1, [2048, 2048, 1], outer),
+            (Float32, 3, [1024, 1024, 1], outer),
             // As many results as are computed faster in tiles: in one matrix, or in several.
-            (Float16, 1, [2048, 2048, 1], parts(1, [32; 2], 1)),
-            (Float16, 4, [1024, 1024, 1], parts(1, [32; 2], 1)),
-            (Float16, 3, [1024, 1024, 1], outer),
             (Float32, 1, [2048, 2048, 1], Some(NoWorkspace)),
+            (Float32, 4, [1024, 1024, 1], Some(NoWorkspace)),
             // Sums, short ones and others.
             (Float16, 1, [500, 300, 2], parts(2, [32; 2], 2)),
             (Float32, 1, [500, 300, 64], Some(NoWorkspace)),

@@ -131,7 +131,7 @@ impl Gemm {
         let is_deep = !is_batch && k >= 16384 && sums <= 1 << 16;
         let is_of_type = match self.dtype {
             DType::Float16 | DType::BFloat16 => {
-                k <= 16 && sums >= 1 << 24 || is_batch && k <= longest / 4
+                (2..=16).contains(&k) && sums >= 1 << 24 || is_batch && k > 1 && k <= longest / 4
             }
             DType::Float32 if self.has_tensor_cores => {
                 is_batch && k > 4 || (17..=128).contains(&k) && results >= 1 << 22

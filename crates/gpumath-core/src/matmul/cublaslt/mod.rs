@@ -7,6 +7,7 @@ mod planned;
 mod product;
 mod route;
 mod split_sums;
+mod vector_options;
 mod ways;
 
 use std::sync::{Mutex, PoisonError};

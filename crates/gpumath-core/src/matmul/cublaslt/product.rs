@@ -5,10 +5,11 @@ use gpumath_sys::generated::cublaslt;
 use super::super::geometry::{MATRICES, Matrix};
 use super::super::problem::{InputRole, MatmulProblem, OutputRole};
 use super::super::types::is_narrow;
-use super::choice::{Preference, are_odd_columns_slow};
+use super::choice::{FEW_CANDIDATES, Preference, are_odd_columns_slow};
 use super::codes::{data_type, emulation, layout, operation, preference};
 use super::route::{Columns, Route};
 use super::split_sums::{loses_products, other_splits};
+use super::vector_options;
 use crate::error::{Error, Result};
 use crate::handle::Descriptor;
 use crate::operation::MAX_ALIGNMENT;
@@ -190,7 +191,11 @@ impl Product {
             unsafe { preference.set(set, preference::MIN_ALIGNMENT_RIGHT, size as u32) }?;
             self.put_first(&mut results, problem, handle, &preference);
         }
-        let count = own_preference.map_or(limit, |own| limit.max(own.candidates(results.first())));
+        let mut count =
+            own_preference.map_or(limit, |own| limit.max(own.candidates(results.first())));
+        if results.first().is_some_and(|first| vector_options::is_slow(first, problem)) {
+            count = count.max(FEW_CANDIDATES);
+        }
         if count > limit {
             results = self.ask(problem, handle, &preference, count)?;
         }
@@ -217,6 +222,7 @@ impl Product {
         if let Some(preference) = own_preference {
             preference.apply(&mut results);
         }
+        vector_options::put_faster_first(&mut results, problem);
         results.truncate(limit as usize);
         Ok(results)
     }
