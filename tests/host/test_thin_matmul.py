@@ -72,6 +72,27 @@ def test_few_rows_and_a_wide_matrix(size: tuple[int, int, int], dtype: str) -> N
         check_product(linalg.matmul(b.T, a.T), b.T, a.T)
 
 
+@pytest.mark.parametrize("dtype", [*DTYPES, "complex64", "complex128"])
+def test_a_vector_and_a_matrix_of_every_small_width(dtype: str) -> None:
+    rng = np.random.default_rng()
+    for columns in range(1, 70):
+        depth = int(rng.integers(5, 700))
+        real, imaginary = rng.uniform(-1, 1, (2, depth, columns + 9))
+        b = (real + 1j * imaginary if "complex" in dtype else real).astype(dtype)
+        # Rows follow each other, or there are gaps between them.
+        gap = int(rng.integers(10))
+        b = b[:, gap : gap + columns] if gap else np.ascontiguousarray(b[:, :columns])
+        a = rng.uniform(-1, 1, (1, 2 * depth)).astype(dtype)[:, :: rng.choice([1, 2])][:, :depth]
+        wide = np.result_type(dtype, np.float64)
+        bound = depth * 4 * np.finfo(dtype).eps
+        c = rng.uniform(-1, 1, (1, columns)).astype(dtype)
+        expected = 0.5 * (a.astype(wide) @ b.astype(wide))
+        for found in (linalg.matmul(a, b, alpha=0.5), linalg.matmul(b.T, a.T, alpha=0.5).T):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+        found = linalg.matmul(a, b, c, alpha=0.5, beta=2.0)
+        np.testing.assert_allclose(found, expected + 2 * c, rtol=0, atol=bound + 1e-6)
+
+
 @pytest.fixture
 def empty_cache() -> Iterator[None]:
     core.plan_cache_clear()

@@ -56,7 +56,8 @@ impl LongSums {
         // Blocks of a matrix and a vector read each element of the matrix once, as parts do.
         let has_vector = rows.min(columns) == 1;
         let blocks = batch.blocks();
-        if count * entries <= blocks || has_vector && 2 * blocks >= threads {
+        let are_many = blocks > 1 && 2 * blocks >= threads;
+        if count * entries <= blocks || has_vector && are_many {
             return None;
         }
         let [a, b, ..] = batch.steps;

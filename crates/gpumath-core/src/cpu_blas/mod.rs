@@ -49,8 +49,10 @@ pub(crate) use number::Number;
 pub use small::{SmallFactor, are_small, multiply_small};
 pub use structure::{Structure, Triangle};
 
-/// Multiplications that are worth another thread.
+/// Multiplications that are worth another thread: of matrices, and of a matrix and a vector, whose
+/// elements are read faster than [`cut::work`] counts if they were read lately.
 const WORTH_A_THREAD: usize = 1 << 18;
+const OF_A_VECTOR: usize = 3 << 18;
 
 /// Multiplications of a run of small products, of which each block has one.
 const WORK_OF_A_RUN: usize = 1 << 14;
@@ -72,6 +74,13 @@ const MAX_STRUCTURED_SIDE: usize = 256;
 /// Bytes that the kernel allocates on the first use of a thread, at most: a part of a block, as
 /// large as a cache.
 const CACHE_BYTES: usize = 8 << 20;
+
+/// Returns how many threads so many products of `[rows, columns, depth]` are worth.
+fn worth_in_threads(count: usize, shape: [usize; 3]) -> f64 {
+    let [rows, columns, _] = shape;
+    let of_a_thread = if rows.min(columns) == 1 { OF_A_VECTOR } else { WORTH_A_THREAD };
+    cut::work(shape) as f64 * count as f64 / of_a_thread as f64
+}
 
 /// A factor of products: the last two dimensions of the layout are those of the matrix, the others
 /// those of the batch.
@@ -140,10 +149,10 @@ impl CpuProducts {
         let products = products.into_iter();
         let mut batches: Vec<Batch> =
             products.map(|(factors, addend, out)| Batch::new(factors, addend, out)).collect();
-        let work = batches.iter().fold(0_usize, |work, batch| {
-            work.saturating_add(cut::work(batch.shape).saturating_mul(batch.entries.count()))
+        let shares = batches.iter().fold(0.0, |shares, batch| {
+            shares + worth_in_threads(batch.entries.count(), batch.shape)
         });
-        let shares = (work / WORTH_A_THREAD).clamp(1, threads.get());
+        let shares = (shares as usize).clamp(1, threads.get());
         let entries: usize = batches.iter().map(|batch| batch.entries.count()).sum();
         for batch in &mut batches {
             batch.cut(if entries >= 4 * shares { 1 } else { shares });

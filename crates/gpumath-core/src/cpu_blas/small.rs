@@ -5,14 +5,13 @@ use std::num::NonZeroUsize;
 
 use rustfft::num_complex::Complex;
 
-use super::cut::work;
 use super::kernels::{TINY, multiply_run};
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
 use super::run::Run;
 use super::tile::Product;
-use super::{WORTH_A_THREAD, check_memory};
+use super::{WORTH_A_THREAD, check_memory, worth_in_threads};
 use crate::error::{Error, Result};
 use crate::tensor::DType;
 
@@ -21,7 +20,7 @@ use crate::tensor::DType;
 #[must_use]
 pub fn are_small(count: usize, shape: [usize; 3], threads: NonZeroUsize) -> bool {
     if count > 1 || threads.get() > 1 {
-        return work(shape).saturating_mul(count) < 2 * WORTH_A_THREAD;
+        return worth_in_threads(count, shape) < 2.0;
     }
     shape.iter().fold(1, |all: usize, &extent| all.saturating_mul(extent)) <= 4 * WORTH_A_THREAD
 }

@@ -61,16 +61,19 @@ fn threads_share_products_of_any_extents() {
 
 #[test]
 fn threads_share_sums_only_where_blocks_are_too_few() {
-    for ([rows, columns, depth], expected) in [
-        ([1, 1, 300_007], true),
-        ([64, 64, 100_000], true),
-        ([64, 64, 2048], false),
-        ([64, 64, 1024], false),
-        ([700, 1, 100_000], false),
+    for ([rows, columns, depth], threads, expected) in [
+        ([1, 1, 300_007], 16, true),
+        ([1, 1, 50_000], 2, true),
+        ([1, 1, 47_000], 2, false),
+        ([12, 1, 20_000], 2, true),
+        ([64, 64, 100_000], 16, true),
+        ([64, 64, 2048], 16, false),
+        ([64, 64, 1024], 16, false),
+        ([700, 1, 100_000], 16, false),
     ] {
         let layout = |rows: i64, columns: i64| Layout::from([rows, columns]);
         let (a, b, out) = (layout(rows, depth), layout(depth, columns), layout(rows, columns));
-        let threads = NonZeroUsize::new(16).unwrap();
+        let threads = NonZeroUsize::new(threads).unwrap();
         let products = CpuProducts::new([([factor(&a), factor(&b)], None, &out)], threads).unwrap();
         assert_eq!(products.long_sums.is_some(), expected, "{rows} × {depth} × {columns}");
     }

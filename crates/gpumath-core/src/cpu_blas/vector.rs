@@ -274,9 +274,17 @@ impl<T: Number> WithSimd for ColumnSums<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { sums, a, x } = self;
+        let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let mut left = 0;
         // SAFETY: `a` has a column for each element of `x`, as long as the sums.
         unsafe {
+            match sums.len().div_ceil(lanes) {
+                1 => return add_short_columns::<T, S, 1, 8>(simd, sums, a, x),
+                2 => return add_short_columns::<T, S, 2, 4>(simd, sums, a, x),
+                3 => return add_short_columns::<T, S, 3, 2>(simd, sums, a, x),
+                4 => return add_short_columns::<T, S, 4, 2>(simd, sums, a, x),
+                _ => {}
+            }
             while left + MANY <= x.len() {
                 add_columns::<T, S, MANY>(simd, sums, a, x, left);
                 left += MANY;
@@ -287,6 +295,67 @@ impl<T: Number> WithSimd for ColumnSums<'_, T> {
             }
             for left in left..x.len() {
                 add_columns::<T, S, 1>(simd, sums, a, x, left);
+            }
+        }
+    }
+}
+
+/// Adds all columns of `a`, which have at most `V` vectors of numbers, each times its element of
+/// `x`. The sums stay in registers, `U` of each, because other additions begin while one is not
+/// done.
+///
+/// # Safety
+/// `a` has a column for each element of `x`, whose elements lie side by side, as many as there are
+/// sums, which are more than `V - 1` vectors have.
+#[inline(always)]
+unsafe fn add_short_columns<T: Number, S: Simd, const V: usize, const U: usize>(
+    simd: S,
+    sums: &mut [T],
+    a: Matrix,
+    x: &[T],
+) {
+    let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+    let last = (V - 1) * lanes;
+    let mask = (sums.len() - last < lanes).then(|| T::mask(simd, sums.len() - last));
+    let load_last = |from: *const T| {
+        // SAFETY: the mask ends with the numbers, of which there are a whole vector otherwise.
+        unsafe { mask.map_or_else(|| load::<T, S>(from), |mask| T::load_masked(simd, from, mask)) }
+    };
+    let mut found = [[T::splat(simd, T::ZERO); V]; U];
+    // SAFETY: the indices are below the number of columns and of sums.
+    unsafe {
+        let add = |found: &mut [T::Vector<S>; V], left: usize| {
+            let (column, factor) = (a.at::<T>(0, left), T::splat(simd, x[left]));
+            for (index, sum) in found[..V - 1].iter_mut().enumerate() {
+                let numbers = load::<T, S>(column.add(index * lanes));
+                *sum = T::multiply_add(simd, numbers, factor, *sum);
+            }
+            found[V - 1] = T::multiply_add(simd, load_last(column.add(last)), factor, found[V - 1]);
+        };
+        let whole = x.len() - x.len() % U;
+        for left in (0..whole).step_by(U) {
+            for (unrolled, found) in found.iter_mut().enumerate() {
+                add(found, left + unrolled);
+            }
+        }
+        for left in whole..x.len() {
+            add(&mut found[0], left);
+        }
+        let (first, others) = found.split_at_mut(1);
+        for (index, total) in first[0].iter_mut().enumerate() {
+            for other in &*others {
+                *total = T::add_vectors(simd, *total, other[index]);
+            }
+            let target = sums.as_mut_ptr().add(index * lanes);
+            if index < V - 1 {
+                let sum = T::add_vectors(simd, *total, load::<T, S>(target));
+                target.cast::<T::Vector<S>>().write_unaligned(sum);
+                continue;
+            }
+            let sum = T::add_vectors(simd, *total, load_last(target));
+            match mask {
+                None => target.cast::<T::Vector<S>>().write_unaligned(sum),
+                Some(mask) => T::store_masked(simd, target, mask, sum),
             }
         }
     }
