@@ -76,7 +76,7 @@ def test_a_lazy_conjugate_is_not_transformed_in_place(device: str) -> None:
 def test_a_gradient_is_not_lost_silently(device: str) -> None:
     values = random_values((8,), np.complex128)
     operand = tensor(values, device).requires_grad_()
-    with pytest.raises(ValueError, match=r"functions of gpumath.torch do. Or call its detach\(\)"):
+    with pytest.raises(ValueError, match=r"products of gpumath.torch do. Or call its detach\(\)"):
         fft.fft(operand)
     assert_close(fft.fft(operand.detach()).cpu().numpy(), values, "C2C", (0,))
     with torch.no_grad():

@@ -184,7 +184,7 @@ pub(super) fn check_gradient(operand: &Bound<'_, PyAny>) -> Result<(), Refusal> 
         && py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()?
     {
         return Err(Refusal::value(
-            " requires a gradient, which this function does not give; the functions of \
+            " requires a gradient, which this function does not give; transforms and products of \
              gpumath.torch do. Or call its detach() first, or work under torch.no_grad()",
         ));
     }
