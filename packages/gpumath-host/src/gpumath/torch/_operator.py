@@ -19,8 +19,8 @@ __all__ = ["define", "is_transformed"]
 # The operators are defined as long as it lives.
 _library = torch.library.Library("gpumath", "DEF")
 
-# Of the arguments that an implementation takes as they are. Other types of tensors, and lengths
-# that are symbols, are for PyTorch to replace.
+# Types of arguments that an implementation can be called with. PyTorch replaces tensors of other
+# types, and lengths that are symbols, before it calls the operator's implementation.
 _PLAIN_TYPES = {torch.Tensor, torch.nn.Parameter, NoneType, bool, int, float, str, list}
 
 _is_batch = torch._C._functorch.is_legacy_batchedtensor
@@ -114,7 +114,7 @@ def define(
 def is_transformed() -> bool:
     """Whether ``torch.func`` or forward mode differentiates or maps what is called now.
 
-    ``torch.compile`` takes neither of them from here.
+    It is not so to ``torch.compile``, which has operators alone in its graphs.
     """
     return not torch.compiler.is_compiling() and (
         torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
@@ -122,7 +122,7 @@ def is_transformed() -> bool:
 
 
 def _is_plain(arguments: tuple[Any, ...]) -> bool:
-    """Whether nothing watches or replaces calls: no mode, no trace, no other type of tensor."""
+    """Whether PyTorch only would call the implementation: no mode, no trace, no other tensors."""
     if (
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0
