@@ -8,7 +8,7 @@ have no derivatives in ``torch.func`` either, and tangents of zero in forward mo
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import NoneType
+from types import NoneType, new_class
 from typing import Any
 
 import torch
@@ -86,7 +86,7 @@ def define(
     def differentiable(**members: Any) -> Any:
         members |= {"backward": gradient, "jvp": tangent or refuse_tangent}
         static = {key: staticmethod(member) for key, member in members.items()}
-        return type(name, (torch.autograd.Function,), static)
+        return new_class(name, (torch.autograd.Function,), exec_body=lambda it: it.update(static))
 
     differentiated = differentiable(forward=forward)
 
