@@ -21,10 +21,11 @@ _HALVES = ("float16", "bfloat16")
 _REAL_TYPES = (*_HALVES, "float32", "float64")
 _WIDE_TYPES = ("float32", "float64", "complex64", "complex128")
 _EPILOG = ("-DHAS_EPILOG=1",)
+_SINGLE = ("scale", "cosine", "convolution", "spectra", "copy_flat", "mirror")
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
 # with.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    **{name: ((name,), ()) for name in ("scale", "cosine", "convolution", "copy_flat", "mirror")},
+    **{name: ((name,), ()) for name in _SINGLE},
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
     **{
         f"epilog_{kind}": (("product", "epilog"), (f"-DTYPE=TYPE_{kind}", *narrow))

@@ -22,11 +22,20 @@ SOURCES = [
 ]
 
 
-def reference(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def reference(
+    values: np.ndarray, shape: tuple[int, ...], starts: tuple[int, ...] | None = None
+) -> np.ndarray:
     expected = np.zeros(shape, values.dtype)
-    common = tuple(slice(min(pair)) for pair in zip(shape, values.shape, strict=True))
-    expected[common] = values[common]
+    for index in np.ndindex(shape):
+        at = tuple(map(sum, zip(index, starts or (0,) * len(shape), strict=True)))
+        if all(0 <= i < extent for i, extent in zip(at, values.shape, strict=True)):
+            expected[index] = values[at]
     return expected
+
+
+def padded(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Pad at the ends, where there are too many elements for `reference`."""
+    return np.pad(values, [(0, b - a) for a, b in zip(values.shape, shape, strict=True)])
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)
@@ -45,6 +54,28 @@ def test_random_extents_and_layouts(source: Source, dtype: str) -> None:
             np.testing.assert_array_equal(read(result), reference(base[index], shape))
 
 
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_starts_and_orders(source: Source) -> None:
+    rng = np.random.default_rng()
+    for _ in range(60):
+        rank = int(rng.integers(1, 4))
+        base = rng.standard_normal(rng.integers(1, 8, rank)).astype("float32")
+        index = tuple(slice(None, None, int(step)) for step in rng.integers(1, 3, rank))
+        shape = tuple(int(extent) for extent in rng.integers(1, 12, rank))
+        starts = tuple(int(start) for start in rng.integers(-13, 10, rank))
+        order: Any = rng.choice(["K", "C"])
+        result = core.resized(source.operand(base, index), shape, starts=starts, order=order)
+        np.testing.assert_array_equal(read(result), reference(base[index], shape, starts))
+        if order == "C":
+            assert core.TensorView(result).strides == core.TensorView(np.zeros(shape)).strides
+
+
+def test_starts_beyond_all_integers() -> None:
+    values = np.arange(3.0)
+    for start in (2**63 - 1, -(2**63)):
+        np.testing.assert_array_equal(core.resized(values, (4,), starts=(start,)), np.zeros(4))
+
+
 def test_memory_order_is_kept() -> None:
     values = np.asfortranarray(np.random.default_rng().random((3, 4, 5)))
     result = core.resized(values, (4, 2, 6))
@@ -54,6 +85,9 @@ def test_memory_order_is_kept() -> None:
     reverse = values[::-1, :, ::-1]
     result = core.resized(reverse, (2, 5, 5))
     np.testing.assert_array_equal(result, reference(reverse, (2, 5, 5)))
+    result = core.resized(values, (4, 2, 6), order="C")
+    assert result.flags.c_contiguous
+    np.testing.assert_array_equal(result, reference(values, (4, 2, 6)))
 
 
 def test_without_elements_or_dimensions() -> None:
@@ -75,6 +109,14 @@ def test_refusals(shape: Any, message: str) -> None:
         core.resized(np.ones((2, 2)), shape)
 
 
+def test_refusals_of_starts_and_orders() -> None:
+    wrong: Any = "F"
+    with pytest.raises(ValueError, match=r"starts is \[1\], but the operand has 2 dimensions"):
+        core.resized(np.ones((2, 2)), (2, 2), starts=(1,))
+    with pytest.raises(ValueError, match='order is "F"; give "K" or "C"'):
+        core.resized(np.ones((2, 2)), (2, 2), order=wrong)
+
+
 @pytest.mark.gpu
 def test_on_a_stream() -> None:
     values = np.random.default_rng().random((300, 4000))
@@ -82,4 +124,4 @@ def test_on_a_stream() -> None:
     stream = core.Stream()
     result = core.resized(operand, (400, 5000), stream=stream)
     stream.synchronize()
-    np.testing.assert_array_equal(read(result), reference(values, (400, 5000)))
+    np.testing.assert_array_equal(read(result), padded(values, (400, 5000)))

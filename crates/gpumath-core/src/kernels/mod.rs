@@ -13,6 +13,7 @@ mod flat_copy;
 mod line_sums;
 mod mirror;
 mod product;
+mod spectra;
 mod tiled_copy;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ pub(crate) use epilog::{EpilogCall, EpilogMatrices, LastStep};
 pub(crate) use line_sums::{LineSumsCall, Lines};
 pub(crate) use mirror::{Mirror, mirror};
 pub(crate) use product::{Function, ProductCall, StridedProduct, Way};
+pub(crate) use spectra::{Spectra, multiply_spectra};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale.cu`.

@@ -3,22 +3,29 @@
 
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
-use crate::kernels::{self, TiledCopy};
+use crate::kernels::{self, CopyBetween, TiledCopy};
 use crate::tensor::{MemoryLocation, TensorView};
 
-/// Sets every element of `to` to the element of `from` at the same index, or to zero if `from` has
-/// no such element. In device memory the work is enqueued on `stream`, a stream of the arrays'
-/// device; in host memory `stream` is ignored.
+/// Sets every element of `to` to the element of `from` whose index is greater by `starts`, or to
+/// zero if `from` has no such element. Without `starts` the indices are equal. In device memory the
+/// work is enqueued on `stream`, a stream of the arrays' device; in host memory `stream` is
+/// ignored.
 ///
 /// # Safety
 /// - Both arrays are valid until the work is done, and nothing else uses `to` until then.
 /// - The elements of `to` are distinct, and the arrays do not overlap.
-pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: StreamRef) -> Result<()> {
-    if to.dtype != from.dtype || to.device != from.device || to.layout.ndim() != from.layout.ndim()
-    {
+pub unsafe fn crop_or_pad(
+    to: &TensorView,
+    from: &TensorView,
+    starts: &[i64],
+    stream: StreamRef,
+) -> Result<()> {
+    let ndim = to.layout.ndim();
+    let are_alike = (to.dtype, to.device, ndim) == (from.dtype, from.device, from.layout.ndim());
+    if !are_alike || !(starts.is_empty() || starts.len() == ndim) {
         return Err(Error::InvalidValue(format!(
-            "an array of {} cannot be filled with one of {}: element type, number of dimensions \
-             and device have to be equal",
+            "an array of {} cannot be filled with one of {} from {starts:?} on: element type, \
+             number of dimensions and device have to be equal",
             to.describe(),
             from.describe()
         )));
@@ -35,23 +42,56 @@ pub unsafe fn crop_or_pad(to: &TensorView, from: &TensorView, stream: StreamRef)
             stream.device()
         )));
     }
-    // SAFETY: the caller's guarantees are those that the functions ask for, and each line has the
-    // size of the type.
-    unsafe {
-        match (to.device, to.dtype.size()) {
-            (MemoryLocation::Device(device), size) => {
-                let copy = TiledCopy::of(&to.layout, &from.layout, size)?;
-                let context = ContextGuard::enter(device)?;
-                return kernels::copy(&context, to.ptr, from.ptr, &copy, stream);
+    let parts = parts(to, from, starts);
+    let size = to.dtype.size();
+    let MemoryLocation::Device(device) = to.device else {
+        for (to, from) in parts {
+            // SAFETY: the caller's guarantees are those that the functions ask for, also for parts
+            // of the arrays, and the elements have the size of the type.
+            unsafe {
+                match size {
+                    1 => crop_or_pad_on_host::<[u8; 1]>(&to, &from),
+                    2 => crop_or_pad_on_host::<[u8; 2]>(&to, &from),
+                    4 => crop_or_pad_on_host::<[u8; 4]>(&to, &from),
+                    8 => crop_or_pad_on_host::<[u8; 8]>(&to, &from),
+                    _ => crop_or_pad_on_host::<[u8; 16]>(&to, &from),
+                }
             }
-            (MemoryLocation::Host, 1) => crop_or_pad_on_host::<[u8; 1]>(to, from),
-            (MemoryLocation::Host, 2) => crop_or_pad_on_host::<[u8; 2]>(to, from),
-            (MemoryLocation::Host, 4) => crop_or_pad_on_host::<[u8; 4]>(to, from),
-            (MemoryLocation::Host, 8) => crop_or_pad_on_host::<[u8; 8]>(to, from),
-            (MemoryLocation::Host, _) => crop_or_pad_on_host::<[u8; 16]>(to, from),
         }
+        return Ok(());
+    };
+    let copies = parts
+        .iter()
+        .map(|(to, from)| TiledCopy::of(&to.layout, &from.layout, size))
+        .collect::<Result<Vec<_>>>()?;
+    let copies: Vec<CopyBetween<'_>> =
+        parts.iter().zip(&copies).map(|((to, from), copy)| (to.ptr, from.ptr, copy)).collect();
+    let context = ContextGuard::enter(device)?;
+    // SAFETY: as above.
+    unsafe { kernels::copy_all(&context, &copies, stream) }
+}
+
+/// Returns parts of `to` and of `from`, in which equal indices belong together: what lies before the
+/// first element of `from` along each dimension, with no elements of that, and the rest.
+fn parts(to: &TensorView, from: &TensorView, starts: &[i64]) -> Vec<(TensorView, TensorView)> {
+    let (mut to, mut from) = (to.clone(), from.clone());
+    let mut parts = Vec::with_capacity(1);
+    for (dim, &start) in starts.iter().enumerate() {
+        let before = start.saturating_neg().clamp(0, to.layout.shape[dim]);
+        if before > 0 {
+            let (mut zeros, mut nothing) = (to.clone(), from.clone());
+            zeros.layout.shape[dim] = before;
+            nothing.layout.shape[dim] = 0;
+            parts.push((zeros, nothing));
+            to.remove_first(dim, before);
+        }
+        let skipped = start.clamp(0, from.layout.shape[dim]);
+        from.remove_first(dim, skipped);
     }
-    Ok(())
+    if !to.layout.is_empty() {
+        parts.push((to, from));
+    }
+    parts
 }
 
 /// # Safety

@@ -171,7 +171,7 @@ fn copy_result(view: &TensorView, block: usize, copy: &RangeCopy, stream: Stream
     // SAFETY: the staged memory has room for the range, and is freed in the order of the stream.
     unsafe {
         copy_from_host(first, source, size, stream)?;
-        crop_or_pad(view, &from, stream)
+        crop_or_pad(view, &from, &[], stream)
     }
 }
 

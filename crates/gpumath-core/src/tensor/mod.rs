@@ -57,6 +57,13 @@ pub struct TensorView {
 }
 
 impl TensorView {
+    /// Removes the first elements along a dimension, which has at least so many.
+    pub(crate) fn remove_first(&mut self, dim: usize, count: i64) {
+        let bytes = count * self.layout.strides[dim] * self.dtype.size() as i64;
+        self.ptr = self.ptr.wrapping_add_signed(bytes as isize);
+        self.layout.shape[dim] -= count;
+    }
+
     /// Returns the lowest address and the number of bytes of the memory range that contains all
     /// elements.
     #[must_use]

@@ -24,7 +24,7 @@ mod _core {
         #[pymodule_export]
         use crate::api::array::PyArray;
         #[pymodule_export]
-        use crate::api::convolution::convolve;
+        use crate::api::convolution::{convolve, join_pieces, multiply_spectra};
         #[pymodule_export]
         use crate::api::cosine::{cosine_step, cosine_transform};
         #[pymodule_export]

@@ -14,7 +14,8 @@ use crate::interop::{self, deferred_release};
 
 /// Copy an operand to a new array of another shape, cropped or padded with zeros.
 ///
-/// Each dimension is cropped at its end if the new extent is shorter, and padded if it is longer.
+/// Each dimension is cropped if the new extent is shorter, and padded if it is longer: at its end,
+/// unless `starts` says otherwise.
 ///
 /// Parameters
 /// ----------
@@ -22,6 +23,11 @@ use crate::interop::{self, deferred_release};
 ///     Any operand of `TensorView`.
 /// shape : sequence of int
 ///     Extent of each dimension of the result.
+/// starts : sequence of int, optional
+///     For each dimension, the index of the operand's element that becomes the first of the result:
+///     0 by default. If it is negative, so many zeros come before the operand.
+/// order : {'K', 'C'}, default: 'K'
+///     Memory order of the result: the operand's, or with the last dimension the fastest.
 /// stream : int or stream object, optional
 ///     CUDA stream to enqueue the work on, after the work on the current stream of the operand's
 ///     library. By default that current stream, or the default stream if the library has none.
@@ -29,12 +35,13 @@ use crate::interop::{self, deferred_release};
 /// Returns
 /// -------
 /// array
-///     Of the operand's library, element type, device and memory order, without gaps.
+///     Of the operand's library, element type and device, without gaps.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     There are not as many extents as dimensions, or one is negative.
+///     There are not as many extents or starts as dimensions, an extent is negative, or there is no
+///     such order.
 ///
 /// Examples
 /// --------
@@ -44,12 +51,19 @@ use crate::interop::{self, deferred_release};
 /// array([[1, 2],
 ///        [4, 5],
 ///        [0, 0]])
+/// >>> core.resized(np.array([1, 2, 3]), (4,), starts=(-2,))
+/// array([0, 0, 1, 2])
 #[pyfunction]
-#[pyo3(signature = (operand, shape, *, stream=None))]
+#[pyo3(
+    signature = (operand, shape, *, starts=None, order="K", stream=None),
+    text_signature = "(operand, shape, *, starts=None, order='K', stream=None)"
+)]
 pub(crate) fn resized<'py>(
     py: Python<'py>,
     operand: &Bound<'py, PyAny>,
     shape: Integers<i64>,
+    starts: Option<Integers<i64>>,
+    order: &str,
     stream: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let shape = Dims::from_vec(shape.0);
@@ -66,7 +80,20 @@ pub(crate) fn resized<'py>(
             source.layout.ndim()
         )));
     }
-    let layout = Layout::packed(&shape, &source.layout.memory_order());
+    let starts = starts.map_or_else(Vec::new, |starts| starts.0);
+    if !starts.is_empty() && starts.len() != shape.len() {
+        return Err(PyValueError::new_err(format!(
+            "starts is {starts:?}, but the operand has {} dimensions; give one for each",
+            shape.len()
+        )));
+    }
+    let layout = match order {
+        "K" => Layout::packed(&shape, &source.layout.memory_order()),
+        "C" => Layout::contiguous(&shape),
+        _ => {
+            return Err(PyValueError::new_err(format!("order is {order:?}; give \"K\" or \"C\"")));
+        }
+    };
     let target = TensorView { layout, readonly: false, ..source.view.clone() };
     if target.span_in_memory().is_none() {
         return Err(PyValueError::new_err(format!(
@@ -85,7 +112,7 @@ pub(crate) fn resized<'py>(
     let work = streams.work.unwrap_or(StreamRef::legacy_default(0));
     // SAFETY: the new array has the target's layout. Both arrays are alive for the call, and the
     // operand is kept until the work is done.
-    release_gil(py, || unsafe { crop_or_pad(&target, from, work) }).or_raise(py)?;
+    release_gil(py, || unsafe { crop_or_pad(&target, from, &starts, work) }).or_raise(py)?;
     deferred_release::keep_until_done(operand, &mut source, work).or_raise(py)?;
     Ok(new.array)
 }

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from gpumath._host.conversions import empty, is_c_contiguous, windows
+from gpumath._host.conversions import dtype_of, empty, is_c_contiguous, windows
 from gpumath.bindings import core
 from gpumath.fft._fast_lengths import Place, fast_length, fast_length_on_gpu
-from gpumath.fft._options import FFTDirection, Kind
+from gpumath.fft._options import FFTDirection, Kind, Norm
 from gpumath.fft._transform import transform
 
 __all__ = [
@@ -63,26 +63,22 @@ class Product(NamedTuple):
         if self.is_on_gpu:
             place: Place = "row" if axis == len(self.shape) - 1 else "column"
             if len(self.axes) == 1 and place == "row":
-                place = "line"
+                return fast_length_on_gpu(least, self.dtype, "line", _batch(self))
             return fast_length_on_gpu(least, self.dtype, place)
         return fast_length(least, 2 if self.is_real and axis == self.axes[-1] else 1)
 
 
 def by_transforms(product: Product) -> Any:
     """Convolve by transforms of the whole arrays."""
-    pair = _Pair(product.axes, product.lengths(), product.is_real)
-    whole = pair.convolved(product.x, pair.filter_spectrum(product.h, product.is_on_gpu))
+    pair = _Pair(product.axes, product.lengths(), product.is_real, product.is_on_gpu)
+    whole = pair.convolved(product.x, pair.filter_spectrum(product.h))
     if tuple(whole.shape) == product.shape:
         return whole
     wanted = whole[_range(product.starts, product.shape)]
     # A view, such as a part of a line, saves a copy and keeps the memory of all.
     if is_c_contiguous(wanted) and 8 * math.prod(product.shape) >= 7 * math.prod(whole.shape):
         return wanted
-    if not any(product.starts) and is_c_contiguous(whole):
-        return core.resized(whole, product.shape)
-    result = empty(product.x, product.shape, product.dtype)
-    result[...] = wanted
-    return result
+    return core.resized(whole, product.shape, starts=product.starts, order="C")
 
 
 class Pieces(NamedTuple):
@@ -119,12 +115,11 @@ def by_pieces(product: Product, pieces: Pieces) -> Any:
     others = [(a, n) for a, n in zip(product.axes, product.lengths(), strict=True) if a != axis]
     # The elements of a piece are along a new last axis.
     axes, lengths = (*(a for a, _ in others), x.ndim), (*(n for _, n in others), length)
-    pair = _Pair(axes, lengths, product.is_real)
+    pair = _Pair(axes, lengths, product.is_real, product.is_on_gpu)
     spectrum = pair.spectrum(_as_one_piece(h, axis))
-    target = _Target(product, axis, empty(x, product.shape, product.dtype))
     if product.is_on_gpu:
-        _by_padded_pieces(pair, spectrum, target, pieces)
-        return target.result
+        return _by_padded_pieces(pair, spectrum, product, pieces)
+    target = _Target(product, axis, empty(x, product.shape, product.dtype))
     if product.starts[axis] < overlap:
         head = pair.convolved(_as_one_piece(_part(x, axis, 0, overlap), axis), spectrum)
         target.put(head, 0, 0, overlap)
@@ -141,34 +136,32 @@ def by_pieces(product: Product, pieces: Pieces) -> Any:
     return target.result
 
 
-def _by_padded_pieces(pair: _Pair, spectrum: Any, target: _Target, pieces: Pieces) -> None:
+def _by_padded_pieces(pair: _Pair, spectrum: Any, product: Product, pieces: Pieces) -> Any:
     """Convolve all pieces in the same way, of a copy of ``x`` with zeros at its ends.
 
     On a GPU the copy takes less time than the calls for pieces at the ends would.
     """
-    product, (axis, length, step) = target.product, pieces
-    x, overlap = product.x, length - step
-    start, wanted, count = product.starts[axis], product.shape[axis], int(x.shape[axis])
+    x, (axis, length, step) = product.x, pieces
+    overlap, wanted = length - step, product.shape[axis]
     number = -(-wanted // step)
-    shape = list(x.shape)
+    shape, starts = list(x.shape), [0] * x.ndim
     shape[axis] = overlap + number * step
-    padded = empty(x, shape, product.dtype)
     # The first piece gives the element `start` of the full convolution first.
-    front = overlap - start
-    _part(padded, axis, 0, front)[...] = 0
-    _part(padded, axis, front, front + count)[...] = x
-    _part(padded, axis, front + count, shape[axis])[...] = 0
-    whole = windows(padded, axis, length, step)
+    starts[axis] = product.starts[axis] - overlap
+    padded = core.resized(x, shape, starts=starts, order="C")
+    whole, result = windows(padded, axis, length, step), empty(x, product.shape, product.dtype)
     at_once = max(_NUMBERS_ON_GPU * number // math.prod(whole.shape), 1)
     for first in range(0, number, at_once):
-        end = min(first + at_once, number)
-        block = pair.convolved(_part(whole, axis, first, end), spectrum)
-        # The last piece of all may give more than is wanted.
-        complete = min(end, wanted // step) - first
-        for begin, stop in ((0, complete), (complete, end - first)):
-            if begin < stop:
-                position = start + (first + begin) * step
-                target.put(_part(block, axis, begin, stop), position, overlap, step)
+        end = first + at_once
+        block, part = whole, result
+        if at_once < number:
+            block = _part(whole, axis, first, end)
+            part = _part(result, axis, first * step, end * step)
+        block = pair.convolved(block, spectrum)
+        if len(product.axes) > 1:
+            block = _wanted_beside(block, product, axis)
+        core.join_pieces(part, block, axis, overlap)
+    return result
 
 
 def pieces_of(product: Product) -> Pieces | None:
@@ -352,6 +345,7 @@ class _Pair(NamedTuple):
     axes: tuple[int, ...]
     lengths: tuple[int, ...]
     is_real: bool
+    is_on_gpu: bool
 
     def spectrum(self, array: Any) -> Any:
         """Transform, padded with zeros."""
@@ -362,18 +356,33 @@ class _Pair(NamedTuple):
         kind: Kind = "R2C" if self.is_real else "C2C"
         return transform(padded, kind, FFTDirection.FORWARD, self.axes, *(None,) * 9)
 
-    def filter_spectrum(self, array: Any, is_on_gpu: bool) -> Any:
+    def filter_spectrum(self, array: Any) -> Any:
         """Like `spectrum`, of few elements along some axes: those are padded last on a GPU."""
         slow, last = self.axes[:-1], self.axes[-1]
-        if not is_on_gpu or not slow:
+        if not self.is_on_gpu or not slow:
             return self.spectrum(array)
-        lines = _Pair((last,), self.lengths[-1:], self.is_real).spectrum(array)
-        return _Pair(slow, self.lengths[:-1], is_real=False).spectrum(lines)
+        lines = self._replace(axes=(last,), lengths=self.lengths[-1:]).spectrum(array)
+        columns = self._replace(axes=slow, lengths=self.lengths[:-1], is_real=False)
+        return columns.spectrum(lines)
+
+    def _scaled_product(self, spectrum: Any, filter_spectrum: Any, is_large: bool) -> Any:
+        """Multiply on a GPU, and scale as the transform back would, in one kernel."""
+        target = spectrum
+        if not is_large:
+            shape = tuple(map(max, spectrum.shape, filter_spectrum.shape))
+            target = empty(spectrum, shape, dtype_of(spectrum))
+        core.multiply_spectra(target, spectrum, filter_spectrum, 1 / math.prod(self.lengths))
+        return target
 
     def convolved(self, array: Any, filter_spectrum: Any) -> Any:
         """Return the circular convolution of an array and what the other spectrum is of."""
         spectrum = self.spectrum(array)
-        if all(map(int.__ge__, spectrum.shape, filter_spectrum.shape)):
+        is_large = all(map(int.__ge__, spectrum.shape, filter_spectrum.shape))
+        norm: Norm = "backward"
+        if self.is_on_gpu:
+            spectrum = self._scaled_product(spectrum, filter_spectrum, is_large)
+            norm = "forward"
+        elif is_large:
             spectrum *= filter_spectrum
         else:
             spectrum = spectrum * filter_spectrum
@@ -386,7 +395,7 @@ class _Pair(NamedTuple):
             self.axes,
             None,
             None,
-            "backward",
+            norm,
             None,
             None,
             out,
@@ -418,8 +427,7 @@ class _Target(NamedTuple):
         numbers = block[..., skipped + first - position : skipped + step]
         if count == 1:
             numbers = numbers[..., :points]
-        index = _range(starts, shape)
-        numbers = numbers[(*index[:axis], slice(None), *index[axis + 1 :])]
+        numbers = _wanted_beside(numbers, self.product, axis)
         place = (*(slice(None),) * axis, slice(first - starts[axis], first - starts[axis] + points))
         target = self.result[place]
         for at in range(numbers.ndim - 1, axis + 1, -1):
@@ -429,6 +437,12 @@ class _Target(NamedTuple):
 
 def _range(starts: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(start, start + n) for start, n in zip(starts, shape, strict=True))
+
+
+def _wanted_beside(pieces: Any, product: Product, axis: int) -> Any:
+    """Return what is wanted of pieces along the other axes."""
+    index = _range(product.starts, product.shape)
+    return pieces[(*index[:axis], slice(None), *index[axis + 1 :])]
 
 
 def _part(array: Any, axis: int, first: int, end: int) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from gpumath.fft._lengths_of_lines import LENGTHS_OF_LINES
+
 __all__ = ["Place", "fast_length", "fast_length_on_gpu"]
 
 
@@ -23,33 +25,39 @@ Place: TypeAlias = Literal["line", "row", "column"]
 
 
 @lru_cache(maxsize=1024)
-def fast_length_on_gpu(least: int, dtype: str, place: Place) -> int:
+def fast_length_on_gpu(least: int, dtype: str, place: Place, lines: int = 1) -> int:
     """Return the length that convolutions take the least time with.
 
-    A line is transformed along the last axis alone; a row and a column are along the last and along
-    another axis of an image. Lines and rows take as long as their numbers need from memory. But
-    cuFFT has faster kernels for some lengths of lines, and reads and writes lines of some others
-    twice or three times, as measured on an H100. All else was measured on an H200: columns take a
-    part more time where several odd prime factors are in their length. In a line of more than 2^17
-    points, each odd prime factor costs a seventh of the time of a convolution; half of that in
-    double precision, and still less if it is there more than once. Its length is a multiple of 16,
-    which is faster than its neighbours.
+    A line, of so many, is transformed along the last axis alone; a row and a column are along the
+    last and along another axis of an image. Columns take a part more time where several odd prime
+    factors are in their length, as measured on an H200.
     """
     is_double = dtype in ("float64", "complex128")
-    lengths = _LENGTHS_OF_LINES[dtype]
-    if place == "line" and least > lengths[-1]:
-        once, more = (0.07, 0.03) if is_double else (0.14, 0.14)
-        return _cheapest(least, 16, lambda length: sum(_each_prime(length, once, more)))
-    if place == "line" and least >= lengths[0]:
-        return lengths[bisect_left(lengths, least)]
     if place == "line":
-        return _cheapest(least, 2, lambda length: _cost_of_line(length, dtype))
+        return _length_of_line(least, dtype, is_double, lines)
     if place == "row" or least < _LEAST_LONG:
         return _cheapest(least, 2, lambda length: 0.1 if is_double and length % 35 == 0 else 0)
     is_split = least < _LEAST_SPLIT or dtype.startswith("complex")
     cost = _COSTS_OF_MIXED_COLUMNS[dtype] if is_split else 0
     exempt = 21 if dtype == "float32" else 1
     return _cheapest(least, 4, lambda length: cost if _is_mixed(length, exempt) else 0)
+
+
+def _length_of_line(least: int, dtype: str, is_double: bool, lines: int) -> int:
+    """Return the length of a line from the table, or by a rule if it is too short or too long.
+
+    cuFFT has faster kernels for some lengths of short lines, and reads and writes lines of some
+    others twice or three times. In a long line, each odd prime factor costs a seventh of the time
+    of a convolution; half of that in double precision, and still less if it is there more than
+    once. Its length is a multiple of 16, which is faster than its neighbours.
+    """
+    lengths = next(lengths for most, lengths in LENGTHS_OF_LINES.items() if lines <= most)[dtype]
+    if least > lengths[-1]:
+        once, more = (0.07, 0.03) if is_double else (0.14, 0.14)
+        return _cheapest(least, 16, lambda length: sum(_each_prime(length, once, more)))
+    if least >= lengths[0]:
+        return lengths[bisect_left(lengths, least)]
+    return _cheapest(least, 2, lambda length: _cost_of_line(length, dtype))
 
 
 # Real lines of these lengths take less time.
@@ -75,49 +83,6 @@ def _cost_of_line(length: int, dtype: str) -> float:
     )
     return 0.5 if is_slow else 0
 
-
-# Lengths that lines of 2^13 to 2^17 points are padded to: no longer line with prime factors up to 7
-# takes 2 % less time, by the times of cuFFT 12.0 on an H100 for 2^24 points.
-_LENGTHS_OF_LINES = {
-    "float32": (
-        *(8192, 8232, 8400, 8748, 8750, 8820, 8960, 9000, 9072, 9216, 9408, 9450, 9600, 9604, 9720),
-        *(9800, 10000, 10080, 10206, 10240, 10290, 10368, 10584, 10752, 10800, 10976, 11200, 11250),
-        *(11520, 11664, 11760, 12096, 12150, 12250, 12288, 12348, 12500, 12544, 12600, 12800),
-        *(13122, 13230, 16384, 16464, 17150, 17280, 17496, 17500, 18000, 18432, 18522, 18816),
-        *(19208, 20000, 20412, 20736, 21168, 21952, 22050, 22400, 22680, 23040, 23328, 24192),
-        *(24576, 24696, 25000, 25088, 25200, 25600, 25920, 26244, 26460, 27000, 27648, 32768),
-        *(33614, 34992, 36000, 36450, 36864, 37500, 38416, 39366, 40000, 40500, 40960, 41472),
-        *(42336, 43200, 43904, 45000, 50000, 50176, 52488, 54000, 65536, 65610, 65856, 66150),
-        *(67228, 67500, 68600, 69984, 70000, 80000, 87808, 93312, 100352, 103680, 104976, 108000),
-        *(108864, 109760, 112000, 131072),
-    ),
-    "float64": (
-        *(8192, 8232, 8400, 8640, 8748, 8750, 9000, 9072, 9216, 9600, 9604, 9720, 10000, 10080),
-        *(10206, 10368, 10584, 10800, 11200, 11250, 11520, 11664, 11760, 12000, 12150, 12250),
-        *(12348, 12500, 12544, 12800, 13122, 13230, 13500, 13824, 14000, 14406, 15000, 15360),
-        *(15552, 15876, 16000, 16384, 16464, 16800, 17150, 17496, 17500, 18000, 18144, 18432),
-        *(18522, 18750, 18816, 19200, 19208, 20000, 20250, 20736, 21168, 21600, 21870, 21952),
-        *(22500, 23328, 23520, 25000, 25088, 25600, 27000, 28800, 31104, 32000, 32768, 33614),
-        *(33750, 34300, 36450, 36864, 39366, 40000, 41472, 43904, 46656, 50176, 51200, 55296),
-        *(55566, 60750, 62208, 65536, 65610, 65856, 66150, 67228, 67500, 68600, 69984, 80000),
-        *(82944, 87808, 93312, 100352, 102400, 110592, 112000, 124416, 128000, 131072),
-    ),
-    "complex64": (
-        *(8192, 8232, 8748, 8750, 9000, 9216, 9604, 10206, 10368, 10976, 11200, 11520, 11664),
-        *(12096, 12288, 12348, 12500, 12544, 12600, 12800, 12960, 13824, 14112, 14400, 14580),
-        *(14700, 15000, 15120, 15360, 16000, 16384, 17496, 18000, 18432, 18750, 19208, 20000),
-        *(20480, 20736, 21168, 21600, 21952, 22500, 25000, 25088, 26244, 27000, 28800, 32768),
-        *(40000, 43904, 46656, 47628, 49152, 50176, 51840, 65536, 80000, 93312, 97200, 98304),
-        *(98784, 100000, 131072),
-    ),
-    "complex128": (
-        *(8192, 8232, 8748, 8750, 9000, 9072, 9216, 9408, 9600, 9604, 10000, 10368, 10584, 10800),
-        *(10976, 11250, 11664, 11760, 12500, 12544, 12800, 13500, 14400, 15552, 16000, 16384),
-        *(20000, 21952, 23328, 25088, 25600, 27648, 31104, 32768, 40000, 41472, 43904, 46656),
-        *(50176, 51200, 55296, 65536, 65856, 67228, 80000, 82944, 87808, 93312, 100352, 102400),
-        *(124416, 131072),
-    ),
-}
 
 # Points from which the factors of a length matter on a GPU; and from which columns of spectra of
 # real images take as long whatever their factors are.

@@ -1,4 +1,4 @@
-//! Convolutions of arrays in device memory as sums of products, for filters of few elements.
+//! Convolutions as sums of products, for filters of few elements.
 
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
