@@ -10,6 +10,8 @@ import pytest
 import scipy.fft
 
 from gpumath.bindings import core
+from tests.helpers.elements import read
+from tests.helpers.operands import Source
 
 LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 1000)
 
@@ -130,3 +132,51 @@ def test_long_lines_are_those_of_the_steps() -> None:
 def test_bad_arguments(call: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call(np.ones((3, 4)))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("points", [1, 2, 3, 4, 5, 8, 9, 15, 16])
+def test_short_lines_on_a_gpu(library: str, dtype: Any, points: int) -> None:
+    source, rng = Source(library, "cuda"), np.random.default_rng()
+    close = 1e-5 if dtype in (np.float32, np.complex64) else 1e-13
+    for kind, is_sine in product((1, 2, 3, 4), (False, True)):
+        if kind == 1 and points == 1 and not is_sine:
+            continue
+        reference = scipy.fft.dst if is_sine else scipy.fft.dct
+        for shape, axis in [
+            ((700, points), 1),
+            ((points, 700), 0),
+            ((30, points, 11), 1),
+            ((3, 5, points, 1, 2), 2),
+            ((points,), 0),
+        ]:
+            # Without gaps, or with some along one dimension or all.
+            steps = [int(step) for step in rng.integers(1, 3, len(shape))] if kind > 2 else [1] * 5
+            base = drawn(tuple(n * step for n, step in zip(shape, steps, strict=False)), dtype)
+            base = base.astype(dtype)
+            index = tuple(slice(None, None, step) for step, _ in zip(steps, shape, strict=False))
+            expected = 0.5 * reference(base[index], kind, axis=axis)
+            found = core.cosine_transform(
+                source.operand(base, index), kind, axis, is_sine=is_sine, scale=0.5
+            )
+            error = np.abs(read(found) - expected).max()
+            assert error <= close * np.abs(expected).max(), (kind, is_sine, shape, steps)
+
+
+@pytest.mark.gpu
+def test_ends_are_weighed_on_a_gpu_and_long_lines_left() -> None:
+    x = drawn((2, 6), np.float64)
+    operand = Source("cupy", "cuda").operand(x, (...,))
+    for kind, is_sine in product((1, 2, 3, 4), (False, True)):
+        ends = {"before": (2.0, 3.0), "after": (0.5, 5.0), "is_sine": is_sine}
+        found = core.cosine_transform(operand, kind, 1, **ends)
+        np.testing.assert_allclose(
+            read(found), core.cosine_transform(x, kind, 1, **ends), atol=1e-13
+        )
+    assert core.cosine_transform(operand.reshape(1, 12).repeat(2, 1), 2, 1) is None
+    assert core.cosine_transform(operand[:, :0], 2, 0).shape == (2, 0)
+    for call, error in [((operand, 5, 1), ValueError), ((operand.astype(int), 2, 1), TypeError)]:
+        with pytest.raises(error, match=r"type 5|is int64"):
+            core.cosine_transform(*call)

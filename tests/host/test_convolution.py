@@ -304,7 +304,7 @@ def test_results_keep_little_more_memory_than_they_need(
 
 
 DTYPES_ON_GPU = ("float32", "float64", "complex64", "complex128")
-PLACES: dict[Place, int] = {"line": 2, "row": 2, "column": 4}
+PLACES: dict[Place, int] = {"row": 2, "column": 4}
 
 
 def is_smooth(number: int) -> bool:
@@ -327,11 +327,18 @@ def test_lengths_are_fast_and_near() -> None:
             assert is_smooth(found), least
             assert found % (2 if least < 1024 else step) == 0, least
             assert least <= found <= max(2, 1 << (least - 1).bit_length()), least
-        long = (1 << 17) + least
-        found = fast_length_on_gpu(long, rng.choice(DTYPES_ON_GPU), "line")
-        assert is_smooth(found), long
-        assert found % 16 == 0, long
-        assert long <= found <= 1 << (long - 1).bit_length(), long
+
+
+def test_lengths_of_lines_on_a_gpu() -> None:
+    rng = np.random.default_rng()
+    for least in (1, 2, 1023, 1024, 1025, *map(int, np.exp(rng.uniform(0, 18, 100)))):
+        for dtype, lines in product(DTYPES_ON_GPU, (1, 2, 8, 9, 64, 65, 1000)):
+            found = fast_length_on_gpu(least, dtype, "line", lines)
+            assert is_smooth(found), least
+            assert found % (2 if found <= 1 << 17 else 16) == 0, least
+            # Few points do not fill the GPU.
+            most = 8 if lines <= 8 and least < 1 << 17 else 2
+            assert least <= found <= max(2, most << (least - 1).bit_length()), least
 
 
 @pytest.mark.parametrize(

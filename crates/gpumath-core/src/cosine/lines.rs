@@ -84,21 +84,21 @@ pub struct CosineProblem {
 }
 
 impl CosineRequest {
-    /// Returns whether the lines of an operand are transformed one by one: in host memory. In
-    /// device memory there are the steps around a Fourier transform.
+    /// Returns whether an operand is in host memory, where this operation transforms its lines. In
+    /// device memory there are [`super::transform_short_lines`], and the steps around a Fourier
+    /// transform.
     #[must_use]
     pub fn is_by_lines(operand: &TensorView) -> bool {
         operand.device == MemoryLocation::Host
     }
-}
 
-impl Request for CosineRequest {
-    type Problem = CosineProblem;
-
-    fn problem(&self, inputs: &[&TensorView], _execution: Execution) -> Result<CosineProblem> {
-        let &[operand] = inputs else {
-            return Err(Error::InvalidValue("a cosine transform has one operand".into()));
-        };
+    /// Checks that an operand has such a transform.
+    ///
+    /// # Errors
+    /// [`Error::InvalidType`] if its elements are of no type that is transformed, and
+    /// [`Error::InvalidValue`] if the axis, the type of the transform or the number of points is
+    /// wrong, or the elements are not aligned.
+    pub fn check(&self, operand: &TensorView) -> Result<()> {
         let CosineRequest { kind, is_sine, axis } = *self;
         let Some(real) = real_type(operand.dtype) else {
             return Err(Error::InvalidType(format!(
@@ -126,6 +126,18 @@ impl Request for CosineRequest {
                 real.size()
             )));
         }
+        Ok(())
+    }
+}
+
+impl Request for CosineRequest {
+    type Problem = CosineProblem;
+
+    fn problem(&self, inputs: &[&TensorView], _execution: Execution) -> Result<CosineProblem> {
+        let &[operand] = inputs else {
+            return Err(Error::InvalidValue("a cosine transform has one operand".into()));
+        };
+        self.check(operand)?;
         let from = operand.layout.clone();
         let to = Layout::contiguous(&from.shape);
         Ok(CosineProblem { request: *self, dtype: operand.dtype, from, to })
@@ -245,7 +257,7 @@ impl<T: Scalar> LineTransform<T> {
         let threads = useful_threads(from.len() as f64 * levels_of(points as usize), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
         lines.cut_into_tiles(short::LANES);
-        let is_narrow = !lines.are_slices() && lines.width() < short::LANES;
+        let is_narrow = !lines.are_slices() && lines.width() < short::LEAST_LANES;
         let most_short = if is_narrow { short::MAX_NARROW_POINTS } else { MAX_POINTS };
         let is_shared = lines.count() < threads.get() && points >= SHARED_POINTS;
         // The Fourier transforms of such lines are grids, which `LinePlan` does not have.
@@ -344,6 +356,7 @@ impl<T: Scalar> LineTransform<T> {
         to: *mut T,
     ) -> Result<()> {
         let lines = &self.lines;
+        let matrix = plan.scaled::<T>(factors);
         let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
         parallel_for(self.threads, lines.tiles(), |numbers| {
             for number in numbers {
@@ -353,7 +366,7 @@ impl<T: Scalar> LineTransform<T> {
                 unsafe {
                     let from = from.get().offset(tile.from).cast_const();
                     let ends = (from, to.get().offset(tile.to));
-                    plan.run(factors, ends, (lines.along, lines.across), tile.lines);
+                    matrix.multiply(ends, (lines.along, lines.across), tile.lines);
                 }
             }
             Ok(())

@@ -30,7 +30,7 @@ use std::num::NonZeroUsize;
 
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
-use crate::kernels::{self, CosineCall, CosineLine};
+use crate::kernels::{self, CosineCall, CosineLine, ShortLines};
 use crate::tensor::{DType, MemoryLocation, TensorView};
 
 pub use self::lines::{CosineFactors, CosineLines, CosineProblem, CosineRequest};
@@ -190,6 +190,66 @@ pub unsafe fn cosine_step(
                 host::compute::<f64>(to, from, axis, arguments, threads)
             }
             MemoryLocation::Host => host::compute::<f32>(to, from, axis, arguments, threads),
+        }
+    }
+}
+
+/// Points of the longest line that [`transform_short_lines`] takes.
+pub const MOST_SHORT_POINTS: i64 = kernels::MOST_POINTS as i64;
+
+/// Computes cosine or sine transforms of short lines in device memory, as products with a matrix:
+/// in one pass over the memory. The parts of complex numbers are transformed each for itself. The
+/// work is enqueued on `stream`, a stream of the arrays' device.
+///
+/// # Errors
+/// As [`CosineRequest::check`], and [`Error::InvalidValue`] if the arrays are not of one type and
+/// shape in memory of the stream's device, or a line has more than [`MOST_SHORT_POINTS`].
+///
+/// # Safety
+/// - Both arrays are valid until the work is done, and nothing else uses `to` until then.
+/// - The elements of `to` are distinct, and the arrays do not overlap.
+pub unsafe fn transform_short_lines(
+    to: &TensorView,
+    from: &TensorView,
+    request: &CosineRequest,
+    factors: CosineFactors,
+    stream: StreamRef,
+) -> Result<()> {
+    request.check(from)?;
+    let &CosineRequest { kind, is_sine, axis } = request;
+    let points = from.layout.shape[axis];
+    let fits = (to.dtype, to.device, &to.layout.shape)
+        == (from.dtype, from.device, &from.layout.shape)
+        && to.device.device() == Some(stream.device())
+        && points <= MOST_SHORT_POINTS;
+    if !fits {
+        return Err(Error::InvalidValue(format!(
+            "lines of {points} points along axis {axis} do not lead from {} to {}: at most \
+             {MOST_SHORT_POINTS} points, and arrays of one type and shape on device {} do",
+            from.describe(),
+            to.describe(),
+            stream.device()
+        )));
+    }
+    if to.layout.is_empty() {
+        return Ok(());
+    }
+    let has_parts = to.dtype.is_complex();
+    let [to_lines, from_lines] =
+        [to, from].map(|view| if has_parts { view.layout.of_parts() } else { view.layout.clone() });
+    let plan = short::ShortPlan::new(kind, points as usize, is_sine);
+    let context = ContextGuard::enter(stream.device())?;
+    // SAFETY: the arrays have these layouts and types; the caller guarantees that they are valid
+    // and do not overlap.
+    unsafe {
+        if matches!(to.dtype, DType::Float64 | DType::Complex128) {
+            let matrix = plan.scaled::<f64>(factors).columns;
+            let call = ShortLines::of(&to_lines, &from_lines, axis, matrix)?;
+            kernels::transform_short_lines(&context, to.ptr, from.ptr, &call, true, stream)
+        } else {
+            let matrix = plan.scaled::<f32>(factors).columns;
+            let call = ShortLines::of(&to_lines, &from_lines, axis, matrix)?;
+            kernels::transform_short_lines(&context, to.ptr, from.ptr, &call, false, stream)
         }
     }
 }

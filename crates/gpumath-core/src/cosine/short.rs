@@ -15,18 +15,22 @@ use crate::fft::cpu::lines::{Scalar, StridePair};
 /// Points of the longest line that is transformed in this way.
 pub(super) const MAX_POINTS: usize = 16;
 
-/// Neighbouring lines that are transformed at once.
+/// Neighbouring lines that are transformed at once, at most.
 pub(super) const LANES: usize = 16;
 
-/// Points of the longest strided line that is transformed in this way where fewer are neighbours.
+/// Neighbouring lines from which on a block is faster than line by line; and points of the longest
+/// strided line that is transformed in this way where fewer are neighbours.
+pub(super) const LEAST_LANES: usize = 4;
 pub(super) const MAX_NARROW_POINTS: usize = 8;
 
 /// The matrix of a transform, of as many rows and columns as a line has points.
 pub(super) struct ShortPlan {
     /// The factors of each element of the operand in all elements of the result.
-    matrix: [[f64; MAX_POINTS]; MAX_POINTS],
+    matrix: Matrix<f64>,
     points: usize,
 }
+
+type Matrix<T> = [[T; MAX_POINTS]; MAX_POINTS];
 
 impl ShortPlan {
     /// Plans a transform of type 1 to 4 of at most [`MAX_POINTS`], and of at least two points if it
@@ -41,86 +45,103 @@ impl ShortPlan {
         Self { matrix, points }
     }
 
+    /// Returns the matrix of an execution.
+    pub(super) fn scaled<T: Scalar>(&self, factors: CosineFactors) -> ShortMatrix<T> {
+        let last = self.points - 1;
+        let end = |ends: [f64; 2], at: usize| {
+            let first = if at == 0 { ends[0] } else { 1.0 };
+            if at == last { first * ends[1] } else { first }
+        };
+        let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
+        let columns = std::array::from_fn(|n| {
+            let scale = factors.scale * end(factors.before, n);
+            std::array::from_fn(|k| number(self.matrix[n][k] * scale * end(factors.after, k)))
+        });
+        ShortMatrix { columns, points: self.points }
+    }
+}
+
+/// The matrix of a transform and its factors, in the type of the elements.
+pub(super) struct ShortMatrix<T> {
+    /// The factors of each element of the operand in all elements of the result; zeros beyond the
+    /// points.
+    pub(super) columns: Matrix<T>,
+    points: usize,
+}
+
+impl<T: Scalar> ShortMatrix<T> {
     /// Transforms lines.
     ///
     /// # Safety
     /// `from` is readable and `to` writable at `line * across + element * along` for all these
     /// lines and their elements, and no two of these elements of both are one.
-    pub(super) unsafe fn run<T: Scalar>(
+    pub(super) unsafe fn multiply(
         &self,
-        factors: CosineFactors,
-        (from, to): (*const T, *mut T),
+        ends: (*const T, *mut T),
         strides: (StridePair, StridePair),
         lines: usize,
     ) {
-        let ends = (from, to);
         // SAFETY: the caller guarantees the same.
         unsafe {
             match self.points {
-                1 => self.multiply::<T, 1>(factors, ends, strides, lines),
-                2 => self.multiply::<T, 2>(factors, ends, strides, lines),
-                3 => self.multiply::<T, 3>(factors, ends, strides, lines),
-                4 => self.multiply::<T, 4>(factors, ends, strides, lines),
-                5 => self.multiply::<T, 5>(factors, ends, strides, lines),
-                6 => self.multiply::<T, 6>(factors, ends, strides, lines),
-                7 => self.multiply::<T, 7>(factors, ends, strides, lines),
-                8 => self.multiply::<T, 8>(factors, ends, strides, lines),
-                9 => self.multiply::<T, 9>(factors, ends, strides, lines),
-                10 => self.multiply::<T, 10>(factors, ends, strides, lines),
-                11 => self.multiply::<T, 11>(factors, ends, strides, lines),
-                12 => self.multiply::<T, 12>(factors, ends, strides, lines),
-                13 => self.multiply::<T, 13>(factors, ends, strides, lines),
-                14 => self.multiply::<T, 14>(factors, ends, strides, lines),
-                15 => self.multiply::<T, 15>(factors, ends, strides, lines),
-                _ => self.multiply::<T, MAX_POINTS>(factors, ends, strides, lines),
+                1 => self.multiply_points::<1>(ends, strides, lines),
+                2 => self.multiply_points::<2>(ends, strides, lines),
+                3 => self.multiply_points::<3>(ends, strides, lines),
+                4 => self.multiply_points::<4>(ends, strides, lines),
+                5 => self.multiply_points::<5>(ends, strides, lines),
+                6 => self.multiply_points::<6>(ends, strides, lines),
+                7 => self.multiply_points::<7>(ends, strides, lines),
+                8 => self.multiply_points::<8>(ends, strides, lines),
+                9 => self.multiply_points::<9>(ends, strides, lines),
+                10 => self.multiply_points::<10>(ends, strides, lines),
+                11 => self.multiply_points::<11>(ends, strides, lines),
+                12 => self.multiply_points::<12>(ends, strides, lines),
+                13 => self.multiply_points::<13>(ends, strides, lines),
+                14 => self.multiply_points::<14>(ends, strides, lines),
+                15 => self.multiply_points::<15>(ends, strides, lines),
+                _ => self.multiply_points::<MAX_POINTS>(ends, strides, lines),
             }
         }
     }
 
     /// # Safety
-    /// As for [`Self::run`], for lines of N points.
-    unsafe fn multiply<T: Scalar, const N: usize>(
+    /// As for [`Self::multiply`], for lines of N points.
+    unsafe fn multiply_points<const N: usize>(
         &self,
-        factors: CosineFactors,
         ends: (*const T, *mut T),
         strides: (StridePair, StridePair),
         lines: usize,
     ) {
-        let end = |ends: [f64; 2], at: usize| {
-            let first = if at == 0 { ends[0] } else { 1.0 };
-            if at == N - 1 { first * ends[1] } else { first }
-        };
-        let number = |value| T::from_f64(value).unwrap_or_else(T::zero);
-        let matrix: [[T; N]; N] = std::array::from_fn(|n| {
-            let scale = factors.scale * end(factors.before, n);
-            std::array::from_fn(|k| number(self.matrix[n][k] * scale * end(factors.after, k)))
-        });
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            #[target_feature(enable = "avx2")]
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+        {
+            #[target_feature(enable = "avx2,fma")]
             unsafe fn with_avx2<T: Scalar, const N: usize>(
-                matrix: &[[T; N]; N],
+                matrix: &Matrix<T>,
                 ends: (*const T, *mut T),
                 strides: (StridePair, StridePair),
                 lines: usize,
             ) {
                 // SAFETY: the caller guarantees the same.
-                unsafe { multiply_lines(matrix, ends, strides, lines) };
+                unsafe { multiply_lines::<T, N, true>(matrix, ends, strides, lines) };
             }
-            // SAFETY: the processor has AVX2, as was checked above; the caller guarantees the rest.
-            unsafe { with_avx2(&matrix, ends, strides, lines) };
+            // SAFETY: the processor has AVX2 and FMA, as was checked above; the caller guarantees
+            // the rest.
+            unsafe { with_avx2::<T, N>(&self.columns, ends, strides, lines) };
             return;
         }
         // SAFETY: the caller guarantees the same.
-        unsafe { multiply_lines(&matrix, ends, strides, lines) };
+        unsafe { multiply_lines::<T, N, false>(&self.columns, ends, strides, lines) };
     }
 }
 
+/// Transforms lines, with fused multiplications and additions or not.
+///
 /// # Safety
-/// As for [`ShortPlan::run`], for lines of N points.
+/// As for [`ShortMatrix::multiply`], for lines of N points.
 #[inline(always)]
-unsafe fn multiply_lines<T: Scalar, const N: usize>(
-    matrix: &[[T; N]; N],
+unsafe fn multiply_lines<T: Scalar, const N: usize, const FUSED: bool>(
+    matrix: &Matrix<T>,
     (from, to): (*const T, *mut T),
     (along, across): (StridePair, StridePair),
     lines: usize,
@@ -132,22 +153,51 @@ unsafe fn multiply_lines<T: Scalar, const N: usize>(
             let from = std::slice::from_raw_parts(from.cast::<[T; N]>(), lines);
             let to = std::slice::from_raw_parts_mut(to.cast::<[T; N]>(), lines);
             for (to, from) in to.iter_mut().zip(from) {
-                *to = times(matrix, from);
+                *to = times::<T, N, FUSED>(matrix, from);
             }
             return;
         }
-        let lines = lines as isize;
-        let in_blocks =
-            if (across.from, across.to) == (1, 1) { lines - lines % LANES as isize } else { 0 };
-        for line in (0..in_blocks).step_by(LANES) {
-            multiply_block(matrix, from.offset(line), to.offset(line), along);
-        }
-        for line in in_blocks..lines {
-            let (from, to) = (from.offset(line * across.from), to.offset(line * across.to));
-            let values = std::array::from_fn(|at| *from.offset(at as isize * along.from));
-            for (at, value) in times(matrix, &values).into_iter().enumerate() {
-                *to.offset(at as isize * along.to) = value;
+        let are_neighbours = (across.from, across.to) == (1, 1);
+        let mut line = 0;
+        while line < lines {
+            // A block may begin with lines that the one before has transformed.
+            let left = lines - line;
+            let block =
+                [LEAST_LANES, 8, LANES].into_iter().find(|&lanes| lanes >= left || lanes == LANES);
+            let block = block.filter(|&lanes| are_neighbours && left > 1 && lanes <= lines);
+            let first = line.min(lines - block.unwrap_or(1));
+            let at = |stride: isize| first as isize * stride;
+            let (from, to) = (from.offset(at(across.from)), to.offset(at(across.to)));
+            match block {
+                Some(LANES) => multiply_block::<T, N, LANES, FUSED>(matrix, from, to, along),
+                Some(8) => multiply_block::<T, N, 8, FUSED>(matrix, from, to, along),
+                Some(_) => multiply_block::<T, N, LEAST_LANES, FUSED>(matrix, from, to, along),
+                None => multiply_line::<T, N, FUSED>(matrix, from, to, along),
             }
+            line = first + block.unwrap_or(1);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`ShortMatrix::multiply`], for one line of N points.
+#[inline(always)]
+unsafe fn multiply_line<T: Scalar, const N: usize, const FUSED: bool>(
+    matrix: &Matrix<T>,
+    from: *const T,
+    to: *mut T,
+    along: StridePair,
+) {
+    // SAFETY: the caller guarantees that the elements are valid.
+    unsafe {
+        let values = std::array::from_fn(|at| *from.offset(at as isize * along.from));
+        let sums = times::<T, N, FUSED>(matrix, &values);
+        if along.to == 1 {
+            *to.cast() = sums;
+            return;
+        }
+        for (at, value) in sums.into_iter().enumerate() {
+            *to.offset(at as isize * along.to) = value;
         }
     }
 }
@@ -155,22 +205,22 @@ unsafe fn multiply_lines<T: Scalar, const N: usize>(
 /// Transforms lines that are neighbours in memory: an element of all of them is a vector.
 ///
 /// # Safety
-/// As for [`ShortPlan::run`], for [`LANES`] lines of N points.
+/// As for [`ShortMatrix::multiply`], for L lines of N points.
 #[inline(always)]
-unsafe fn multiply_block<T: Scalar, const N: usize>(
-    matrix: &[[T; N]; N],
+unsafe fn multiply_block<T: Scalar, const N: usize, const L: usize, const FUSED: bool>(
+    matrix: &Matrix<T>,
     from: *const T,
     to: *mut T,
     along: StridePair,
 ) {
     // SAFETY: the caller guarantees that the elements are valid.
-    let rows: [[T; LANES]; N] =
+    let rows: [[T; L]; N] =
         std::array::from_fn(|n| unsafe { *from.offset(n as isize * along.from).cast() });
     for k in 0..N {
-        let mut sums = [T::zero(); LANES];
+        let mut sums = [T::zero(); L];
         for (column, row) in matrix.iter().zip(&rows) {
             for (sum, &value) in sums.iter_mut().zip(row) {
-                *sum = *sum + column[k] * value;
+                *sum = plus_product::<T, FUSED>(*sum, column[k], value);
             }
         }
         // SAFETY: as above.
@@ -179,14 +229,27 @@ unsafe fn multiply_block<T: Scalar, const N: usize>(
 }
 
 #[inline(always)]
-fn times<T: Scalar, const N: usize>(matrix: &[[T; N]; N], line: &[T; N]) -> [T; N] {
-    let mut sums = [T::zero(); N];
-    for (column, &value) in matrix.iter().zip(line) {
-        for (sum, &factor) in sums.iter_mut().zip(column) {
-            *sum = *sum + factor * value;
+fn times<T: Scalar, const N: usize, const FUSED: bool>(
+    matrix: &Matrix<T>,
+    line: &[T; N],
+) -> [T; N] {
+    // Two sums of each, so that an addition need not wait for the one before.
+    let (mut even, mut odd) = ([T::zero(); N], [T::zero(); N]);
+    for (columns, values) in matrix.chunks_exact(2).zip(line.chunks(2)) {
+        for (sums, (column, &value)) in
+            [&mut even, &mut odd].into_iter().zip(columns.iter().zip(values))
+        {
+            for (sum, &factor) in sums.iter_mut().zip(column) {
+                *sum = plus_product::<T, FUSED>(*sum, factor, value);
+            }
         }
     }
-    sums
+    std::array::from_fn(|k| even[k] + odd[k])
+}
+
+#[inline(always)]
+fn plus_product<T: Scalar, const FUSED: bool>(sum: T, a: T, b: T) -> T {
+    if FUSED { a.mul_add(b, sum) } else { sum + a * b }
 }
 
 /// Returns the factor of element `n` of the operand in element `k` of the result.

@@ -8,6 +8,7 @@
 mod convolution;
 mod copies;
 mod cosine;
+mod cosine_short;
 mod epilog;
 mod flat_copy;
 mod line_sums;
@@ -31,6 +32,7 @@ use crate::tensor::{BatchDims, DType, Dims, Layout};
 pub(crate) use convolution::{Along, ConvolutionCall};
 pub(crate) use copies::{CopyBetween, copy, copy_all};
 pub(crate) use cosine::{CosineCall, CosineLine};
+pub(crate) use cosine_short::{MOST_POINTS, ShortLines, transform_short_lines};
 pub(crate) use epilog::{EpilogCall, EpilogMatrices, LastStep};
 pub(crate) use line_sums::{LineSumsCall, Lines};
 pub(crate) use mirror::{Mirror, mirror};

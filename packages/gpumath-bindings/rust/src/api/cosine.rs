@@ -165,7 +165,7 @@ pub(crate) fn cosine_step<'py>(
     Ok(new.array)
 }
 
-/// Compute a cosine or sine transform in host memory, line by line.
+/// Compute a cosine or sine transform line by line: in host memory, or of short lines on a GPU.
 ///
 /// Parameters
 /// ----------
@@ -184,8 +184,8 @@ pub(crate) fn cosine_step<'py>(
 /// Returns
 /// -------
 /// array or None
-///     A C-contiguous array like the operand. None, if the operand is not in host memory: there are
-///     the two steps around a Fourier transform.
+///     A C-contiguous array like the operand. None for lines of more than 16 points in device
+///     memory: there are the two steps around a Fourier transform.
 ///
 /// Raises
 /// ------
@@ -224,13 +224,47 @@ pub(crate) fn cosine_transform<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let mut operands = Operands::read(&[("the operand", operand)], None, None)?;
     let request = CosineRequest { kind: transform, is_sine, axis };
+    let factors = CosineFactors { scale, before: before.into(), after: after.into() };
     if operands.first().is_none_or(|view| !CosineRequest::is_by_lines(view)) {
-        return Ok(None);
+        let is_short = |view: &TensorView| {
+            let points = view.layout.shape.get(axis);
+            points.is_some_and(|&points| points <= cosine::MOST_SHORT_POINTS)
+        };
+        return if operands.first().is_some_and(is_short) {
+            short_on_gpu(py, operand, &request, factors).map(Some)
+        } else {
+            Ok(None)
+        };
     }
     let chosen = ExecutionArguments { num_threads, ..ExecutionArguments::default() };
     let plan = operands.plan::<CosineLines>(py, &request, &chosen, None)?;
-    let factors = CosineFactors { scale, before: before.into(), after: after.into() };
     operands.run(py, &plan, factors, None, None, false).map(Some)
+}
+
+/// Transforms short lines in device memory.
+fn short_on_gpu<'py>(
+    py: Python<'py>,
+    operand: &Bound<'py, PyAny>,
+    request: &CosineRequest,
+    factors: CosineFactors,
+) -> PyResult<Bound<'py, PyAny>> {
+    // A library without a current stream works on the default stream, whose handle is 0.
+    let (mut source, library) = interop::view_without_gradient("the operand", operand, Some(0))?;
+    let layout = Layout::contiguous(&source.layout.shape);
+    let (location, device) = (source.device, source.device.device());
+    let streams = WorkStreams::of(py, library, location, device, None)?;
+    let new =
+        streams.allocate(py, || library.empty(operand, &source, &layout, source.dtype, None))?;
+    let target = TensorView { ptr: new.ptr, layout, readonly: false, ..source.view.clone() };
+    let stream = streams.work.unwrap_or(StreamRef::legacy_default(0));
+    // SAFETY: the new array has the target's layout. Both arrays are alive for the call, and the
+    // operand is kept until the work is done.
+    let compute = || unsafe {
+        cosine::transform_short_lines(&target, &source.view, request, factors, stream)
+    };
+    release_gil(py, compute).or_raise(py)?;
+    deferred_release::keep_until_done(operand, &mut source, stream).or_raise(py)?;
+    Ok(new.array)
 }
 
 /// Returns a view of the real and imaginary parts of a complex array, in a further dimension.

@@ -32,6 +32,7 @@ use std::num::NonZeroUsize;
 
 use rustfft::FftNum;
 use rustfft::num_complex::Complex;
+use rustfft::num_traits::MulAdd;
 
 use self::blocks::{AxisGroup, group_axes, is_crowded};
 use self::complex_pass::ComplexPass;
@@ -79,7 +80,10 @@ fn work_of(problem: &FftProblem) -> f64 {
 }
 
 /// The two precisions.
-pub(crate) trait Scalar: FftNum + RealParts<Self> + Lane + Into<f64> {}
+pub(crate) trait Scalar:
+    FftNum + RealParts<Self> + Lane + Into<f64> + MulAdd<Output = Self>
+{
+}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 
