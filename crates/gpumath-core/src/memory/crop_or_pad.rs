@@ -71,8 +71,8 @@ pub unsafe fn crop_or_pad(
     unsafe { kernels::copy_all(&context, &copies, stream) }
 }
 
-/// Returns parts of `to` and of `from`, in which equal indices belong together: what lies before the
-/// first element of `from` along each dimension, with no elements of that, and the rest.
+/// Returns parts of `to` and of `from`, in which equal indices belong together: what lies before
+/// the first element of `from` along each dimension, with no elements of that, and the rest.
 fn parts(to: &TensorView, from: &TensorView, starts: &[i64]) -> Vec<(TensorView, TensorView)> {
     let (mut to, mut from) = (to.clone(), from.clone());
     let mut parts = Vec::with_capacity(1);

@@ -130,7 +130,7 @@ pub(crate) fn convolve<'py>(
 /// Raises
 /// ------
 /// ValueError
-///     The arrays are not on one GPU, types or shapes do not fit, or the target overlaps `right`, or
+///     The arrays are not on one GPU, types or shapes do not fit, or the target overlaps `right` or
 ///     a part of `left`, or cannot be written.
 ///
 /// Examples
