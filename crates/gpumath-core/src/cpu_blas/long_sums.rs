@@ -13,6 +13,9 @@ use crate::tensor::{BatchDim, BatchDims};
 /// Most results of a batch of such products.
 const MOST_RESULTS: usize = 1 << 12;
 
+/// Most results of a product of a matrix and a vector, which are sums of the matrix's lines.
+const MOST_ADDED: usize = 1 << 16;
+
 /// A sum is so many times as long as the rows and columns of the result are.
 const LONG: usize = 32;
 
@@ -22,6 +25,13 @@ const UNIT: usize = 64;
 
 /// Parts for each thread: one that comes late leaves a part to the others.
 const PARTS_OF_A_THREAD: usize = 2;
+
+/// Whether a batch is of products of a matrix and a vector, whose results are sums of the matrix's
+/// lines in memory. Threads that shared the results would each read pieces of the lines.
+fn adds_lines(batch: &Batch) -> bool {
+    let ([rows, columns, _], [a, b, ..]) = (batch.shape, batch.steps);
+    (rows == 1 && columns > 1 && b[1] == 1) || (columns == 1 && rows > 1 && a[0] == 1)
+}
 
 /// How a batch of products is computed in parts of its sums.
 #[derive(Debug)]
@@ -44,14 +54,20 @@ impl LongSums {
         let ([rows, columns, depth], entries) = (batch.shape, batch.entries.count());
         let one = rows.saturating_mul(columns);
         let results = one.saturating_mul(entries);
-        let is_long = depth / LONG >= rows.max(columns) && results <= MOST_RESULTS;
         let is_general = batch.structures == [Structure::General; 2];
-        if threads <= entries || !is_long || !is_general {
+        let wanted = (PARTS_OF_A_THREAD * threads).div_ceil(entries);
+        // One thread adds up what all parts give.
+        let is_worth = depth / LONG >= wanted * threads / 2 && results <= MOST_ADDED;
+        let adds_lines = adds_lines(batch) && is_worth;
+        let is_long = depth / LONG >= rows.max(columns) && results <= MOST_RESULTS;
+        if threads <= entries || !(is_long || adds_lines) || !is_general {
             return None;
         }
-        let wanted = (PARTS_OF_A_THREAD * threads).div_ceil(entries);
+        if adds_lines {
+            let length = depth.div_ceil(wanted).next_multiple_of(UNIT);
+            return Some(Self::of_parts(batch, threads, length));
+        }
         let length = depth.div_ceil(wanted).max(LEAST_OF_A_PART).next_multiple_of(UNIT);
-        let (equal, rest) = (depth / length, depth % length);
         let count = depth.div_ceil(length);
         // Blocks of a matrix and a vector read each element of the matrix once, as parts do.
         let has_vector = rows.min(columns) == 1;
@@ -60,6 +76,15 @@ impl LongSums {
         if count * entries <= blocks || has_vector && are_many {
             return None;
         }
+        Some(Self::of_parts(batch, threads, length))
+    }
+
+    /// Returns how so many threads share sums in parts of a length.
+    fn of_parts(batch: &Batch, threads: usize, length: usize) -> Self {
+        let [rows, columns, depth] = batch.shape;
+        let one = rows.saturating_mul(columns);
+        let results = one.saturating_mul(batch.entries.count());
+        let (equal, rest, count) = (depth / length, depth % length, depth.div_ceil(length));
         let [a, b, ..] = batch.steps;
         let mut distance = one as i64;
         let mut dims: Vec<BatchDim<4>> = Vec::new();
@@ -91,7 +116,7 @@ impl LongSums {
             batches.push(products(1, rest));
         }
         let parts = CpuProducts::of_cut(batches, threads);
-        Some(Self { parts, equal: [equal, length], count, results })
+        Self { parts, equal: [equal, length], count, results }
     }
 
     /// Computes the products of a batch, whose parts these are.
@@ -129,6 +154,15 @@ impl LongSums {
             };
             let c = (batch.has_addend && terms.beta != T::ZERO).then(|| matrix(2, terms.c));
             let out = matrix(3, terms.out);
+            let follow_each_other = |[down, right]: [isize; 2]| {
+                (columns == 1 || right == 1) && (rows == 1 || down == columns as isize)
+            };
+            if c.is_none() && follow_each_other(out.steps) {
+                // SAFETY: the caller guarantees that the result can be written. It overlaps no
+                // operand, nor the sums, which have memory of their own.
+                unsafe { std::ptr::copy_nonoverlapping(total.as_ptr(), out.at(0, 0), total.len()) };
+                continue;
+            }
             for (index, &sum) in total.iter().enumerate() {
                 let (row, column) = (index / columns, index % columns);
                 // SAFETY: the caller guarantees that `c` can be read and the result be written.

@@ -70,6 +70,10 @@ fn threads_share_sums_only_where_blocks_are_too_few() {
         ([64, 64, 2048], 16, false),
         ([64, 64, 1024], 16, false),
         ([700, 1, 100_000], 16, false),
+        ([1, 4096, 4096], 2, true),
+        ([1, 4096, 4096], 16, false),
+        ([1, 4096, 8192], 16, true),
+        ([1, 100_000, 4096], 2, false),
     ] {
         let layout = |rows: i64, columns: i64| Layout::from([rows, columns]);
         let (a, b, out) = (layout(rows, depth), layout(depth, columns), layout(rows, columns));

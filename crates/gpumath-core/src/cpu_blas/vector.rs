@@ -19,9 +19,10 @@ const CHUNK: usize = 256;
 const MANY: usize = 8;
 const FEW: usize = 4;
 
-/// Bytes of a part of a column below which the next columns are asked for: no processor notices
-/// by itself where a short part goes on, and for longer ones that takes more than it saves.
+/// Bytes of a part of a column below which the next columns are asked for, because no processor
+/// notices by itself where a short part goes on; of a longer one, what lies so many bytes ahead.
 const SHORT: usize = 1 << 11;
+const AHEAD: usize = 768;
 
 /// Computes `out = alpha * a @ x + beta * out` for a matrix one of whose steps is 1, and a vector.
 ///
@@ -379,8 +380,13 @@ unsafe fn add_columns<T: Number, S: Simd, const N: usize>(
         *vector = T::splat(simd, factor);
     }
     let a = a.from::<T>(0, left);
-    let is_followed = left + 2 * N <= x.len() && size_of_val(sums) < SHORT;
-    let ahead = a.steps[1].wrapping_mul(N as isize);
+    let is_short = size_of_val(sums) < SHORT;
+    let is_fetched = !is_short || left + 2 * N <= x.len();
+    let ahead = if is_short {
+        a.steps[1].wrapping_mul(N as isize)
+    } else {
+        (AHEAD / size_of::<T>()) as isize
+    };
     let mut at = 0;
     while at + lanes <= sums.len() {
         // SAFETY: the indices are below the number of the sums.
@@ -389,7 +395,7 @@ unsafe fn add_columns<T: Number, S: Simd, const N: usize>(
             let mut sum = load::<T, S>(target);
             for (column, &factor) in vectors.iter().enumerate() {
                 let from = a.at::<T>(0, column).add(at);
-                if is_followed {
+                if is_fetched {
                     fetch(from.wrapping_offset(ahead), 1);
                 }
                 sum = T::multiply_add(simd, load::<T, S>(from), factor, sum);
