@@ -276,14 +276,29 @@ impl<T: Number> WithSimd for ColumnSums<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { sums, a, x } = self;
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+        let vectors = sums.len().div_ceil(lanes);
+        // So many sums leave registers for the rest.
+        let fits = vectors <= S::REGISTER_COUNT / 2;
         let mut left = 0;
         // SAFETY: `a` has a column for each element of `x`, as long as the sums.
         unsafe {
-            match sums.len().div_ceil(lanes) {
+            match vectors {
                 1 => return add_short_columns::<T, S, 1, 8>(simd, sums, a, x),
                 2 => return add_short_columns::<T, S, 2, 4>(simd, sums, a, x),
                 3 => return add_short_columns::<T, S, 3, 2>(simd, sums, a, x),
                 4 => return add_short_columns::<T, S, 4, 2>(simd, sums, a, x),
+                5 => return add_short_columns::<T, S, 5, 1>(simd, sums, a, x),
+                6 => return add_short_columns::<T, S, 6, 1>(simd, sums, a, x),
+                7 => return add_short_columns::<T, S, 7, 1>(simd, sums, a, x),
+                8 => return add_short_columns::<T, S, 8, 1>(simd, sums, a, x),
+                9 if fits => return add_short_columns::<T, S, 9, 1>(simd, sums, a, x),
+                10 if fits => return add_short_columns::<T, S, 10, 1>(simd, sums, a, x),
+                11 if fits => return add_short_columns::<T, S, 11, 1>(simd, sums, a, x),
+                12 if fits => return add_short_columns::<T, S, 12, 1>(simd, sums, a, x),
+                13 if fits => return add_short_columns::<T, S, 13, 1>(simd, sums, a, x),
+                14 if fits => return add_short_columns::<T, S, 14, 1>(simd, sums, a, x),
+                15 if fits => return add_short_columns::<T, S, 15, 1>(simd, sums, a, x),
+                16 if fits => return add_short_columns::<T, S, 16, 1>(simd, sums, a, x),
                 _ => {}
             }
             while left + MANY <= x.len() {
