@@ -75,7 +75,7 @@ def test_few_rows_and_a_wide_matrix(size: tuple[int, int, int], dtype: str) -> N
 @pytest.mark.parametrize("dtype", [*DTYPES, "complex64", "complex128"])
 def test_a_vector_and_a_matrix_of_every_small_width(dtype: str) -> None:
     rng = np.random.default_rng()
-    for columns in range(1, 70):
+    for columns in (*range(1, 70), *map(int, rng.integers(70, 290, 30))):
         depth = int(rng.integers(5, 700))
         real, imaginary = rng.uniform(-1, 1, (2, depth, columns + 9))
         b = (real + 1j * imaginary if "complex" in dtype else real).astype(dtype)
@@ -91,6 +91,29 @@ def test_a_vector_and_a_matrix_of_every_small_width(dtype: str) -> None:
             np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
         found = linalg.matmul(a, b, c, alpha=0.5, beta=2.0)
         np.testing.assert_allclose(found, expected + 2 * c, rtol=0, atol=bound + 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_threads_share_the_lines_of_a_matrix_beside_a_vector(dtype: str) -> None:
+    rng = np.random.default_rng()
+    for depth, columns in [(3000, 700), (1000, 1003), (5001, 333), (700, 2)]:
+        real, imaginary = rng.uniform(-1, 1, (2, depth + 1, columns))
+        both = (real + 1j * imaginary if "complex" in dtype else real).astype(dtype)
+        b, a = both[:-1], rng.uniform(-1, 1, (1, depth)).astype(dtype)
+        wide = np.result_type(dtype, np.float64)
+        expected, bound = a.astype(wide) @ b.astype(wide), depth * 8 * np.finfo(dtype).eps
+        for threads in (1, 2, 3, 7):
+            execution = linalg.ExecutionCPU(num_threads=threads)
+            every_second = np.full((1, 2 * columns), 7, dtype)
+            out = every_second[:, ::2]
+            for found in (
+                linalg.matmul(a, b, execution=execution),
+                linalg.matmul(b.T, a.T, execution=execution).T,
+                linalg.matmul(a, b, out=out, execution=execution),
+                linalg.matmul(a, b, both[-1:], beta=-1.0, execution=execution) + both[-1:],
+            ):
+                np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+            assert (every_second[:, 1::2] == 7).all()
 
 
 @pytest.fixture
