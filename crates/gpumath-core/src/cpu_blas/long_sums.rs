@@ -13,8 +13,9 @@ use crate::tensor::{BatchDim, BatchDims};
 /// Most results of a batch of such products.
 const MOST_RESULTS: usize = 1 << 12;
 
-/// Most results of a product of a matrix and a vector, which are sums of the matrix's lines.
-const MOST_ADDED: usize = 1 << 16;
+/// Most results of a product of a matrix and a vector that are sums of the matrix's lines. Pieces
+/// of longer lines are read as fast as whole ones.
+const MOST_ADDED: usize = 1 << 14;
 
 /// A sum is so many times as long as the rows and columns of the result are.
 const LONG: usize = 32;
