@@ -112,15 +112,15 @@ __device__ void transform(Real* to, const Real* from, const ShortLines<Real>& ca
     }
 }
 
-#define KERNEL(N, name, Real)                                                                \
-    extern "C" __global__ void cosine_short##N##_##name(Real* to, const Real* from,          \
-                                                        ShortLines<Real> call) {             \
-        transform<Real, N>(to, from, call);                                                  \
+#define KERNEL(name, N, Real)                                                  \
+    extern "C" __global__ void cosine_short_##name(Real* to, const Real* from, \
+                                                   ShortLines<Real> call) {    \
+        transform<Real, N>(to, from, call);                                    \
     }
 
-KERNEL(4, float32, float)
-KERNEL(8, float32, float)
-KERNEL(16, float32, float)
-KERNEL(4, float64, double)
-KERNEL(8, float64, double)
-KERNEL(16, float64, double)
+KERNEL(float32_4, 4, float)
+KERNEL(float32_8, 8, float)
+KERNEL(float32_16, 16, float)
+KERNEL(float64_4, 4, double)
+KERNEL(float64_8, 8, double)
+KERNEL(float64_16, 16, double)

@@ -83,12 +83,12 @@ pub(crate) unsafe fn transform_short_lines<T>(
     stream: StreamRef,
 ) -> Result<()> {
     let name: &'static CStr = match (is_double, call.points) {
-        (false, ..=4) => c"cosine_short4_float32",
-        (false, ..=8) => c"cosine_short8_float32",
-        (false, _) => c"cosine_short16_float32",
-        (true, ..=4) => c"cosine_short4_float64",
-        (true, ..=8) => c"cosine_short8_float64",
-        (true, _) => c"cosine_short16_float64",
+        (false, ..=4) => c"cosine_short_float32_4",
+        (false, ..=8) => c"cosine_short_float32_8",
+        (false, _) => c"cosine_short_float32_16",
+        (true, ..=4) => c"cosine_short_float64_4",
+        (true, ..=8) => c"cosine_short_float64_8",
+        (true, _) => c"cosine_short_float64_16",
     };
     let parameters =
         [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(call) as usize];
@@ -106,10 +106,10 @@ mod tests {
     fn the_kernels_take_the_structure() {
         for most in [4, 8, 16] {
             let single =
-                format!("cosine_short{most}_float32_param_2[{}]", size_of::<ShortLines<f32>>());
+                format!("cosine_short_float32_{most}_param_2[{}]", size_of::<ShortLines<f32>>());
             assert!(PTX.contains(&single), "{single}");
             let double =
-                format!("cosine_short{most}_float64_param_2[{}]", size_of::<ShortLines<f64>>());
+                format!("cosine_short_float64_{most}_param_2[{}]", size_of::<ShortLines<f64>>());
             assert!(PTX.contains(&double), "{double}");
         }
     }
