@@ -12,8 +12,8 @@ use crate::tensor::{DType, Layout, Overlap, TensorView};
 ///
 /// # Errors
 /// [`Error::InvalidValue`] if the arrays are not complex numbers in memory of the stream's device,
-/// of one type and of shapes that fit, or if `to` cannot be written, or overlaps a
-/// spectrum and is not `left`.
+/// of one type and of shapes that fit, or if `to` cannot be written, or overlaps a spectrum and is
+/// not `left`.
 ///
 /// # Safety
 /// The arrays are valid until the work is done, and nothing else uses `to` until then.
@@ -41,7 +41,8 @@ pub unsafe fn multiply_spectra(
     if !fits {
         return Err(Error::InvalidValue(format!(
             "the spectra of {} and {} cannot be multiplied into {}, in memory of device {}: the \
-             arrays need one complex type; the result is the left one, or writable and apart from both",
+             arrays need one complex type, and the result is writable, and the left one or apart \
+             from both",
             left.describe(),
             right.describe(),
             to.describe(),

@@ -250,6 +250,7 @@ fn short_on_gpu<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     // A library without a current stream works on the default stream, whose handle is 0.
     let (mut source, library) = interop::view_without_gradient("the operand", operand, Some(0))?;
+    request.check(&source.view).or_raise(py)?;
     let layout = Layout::contiguous(&source.layout.shape);
     let (location, device) = (source.device, source.device.device());
     let streams = WorkStreams::of(py, library, location, device, None)?;
