@@ -160,13 +160,11 @@ unsafe fn multiply_lines<T: Scalar, const N: usize, const FUSED: bool>(
         let are_neighbours = (across.from, across.to) == (1, 1);
         let mut line = 0;
         while line < lines {
-            // The smallest block that has all lines that are left, or the largest one that there
-            // are lines for. It may begin with lines that the one before has transformed.
+            // A block may begin with lines that the one before has transformed.
             let left = lines - line;
-            let fits = |lanes: &usize| are_neighbours && left > 1 && *lanes <= lines;
-            let mut fitting = [LEAST_LANES, 8, LANES].into_iter().filter(fits);
             let block =
-                fitting.clone().find(|&lanes| lanes >= left).or_else(|| fitting.next_back());
+                [LEAST_LANES, 8, LANES].into_iter().find(|&lanes| lanes >= left || lanes == LANES);
+            let block = block.filter(|&lanes| are_neighbours && left > 1 && lanes <= lines);
             let first = line.min(lines - block.unwrap_or(1));
             let at = |stride: isize| first as isize * stride;
             let (from, to) = (from.offset(at(across.from)), to.offset(at(across.to)));
