@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from gpumath.bindings import core
+from tests.helpers.elements import read
+from tests.helpers.operands import Source
 from tests.helpers.references import assert_close, random_values
 
 
@@ -124,6 +126,22 @@ def test_choices_are_those_of_plans(kind: Any, choices: dict[str, Any]) -> None:
     assert (result is values) == choices.get("inplace", False)
     assert result.strides == expected.strides
     np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("parity", ["even", "odd"])
+def test_an_operand_is_kept_unless_it_may_be_overwritten(library: str, parity: Any) -> None:
+    source = Source(library, "cuda")
+    for shape, axes in [((7, 65), [1]), ((65, 7), [0]), ((3, 20, 33), [1, 2])]:
+        values = random_values(shape, np.complex128)
+        kept, lost = (source.operand(values, (...,)) for _ in range(2))
+        result = core.FftPlan.transform(kept, axes, "C2R", None, 1, last_axis_parity=parity)
+        np.testing.assert_array_equal(read(kept), values)
+        other = core.FftPlan.transform(
+            lost, axes, "C2R", None, 1, last_axis_parity=parity, may_overwrite=True
+        )
+        np.testing.assert_allclose(read(other), read(result), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(

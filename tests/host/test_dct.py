@@ -12,6 +12,8 @@ import pytest
 import scipy.fft
 
 from gpumath import fft
+from tests.helpers.elements import read
+from tests.helpers.operands import Source
 from tests.helpers.references import random_values
 
 if TYPE_CHECKING:
@@ -97,6 +99,48 @@ def test_lines_do_not_reach_each_other(name: str, dtype: Any) -> None:
             error = np.linalg.norm(found[line] - expected[line])
             most = 20 * np.finfo(dtype).eps * np.linalg.norm(expected[line])
             assert error <= most, f"{case}, line {line}"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lines_on_a_gpu_do_not_reach_each_other(library: str, dtype: Any) -> None:
+    """As cuFFT's own real transforms of odd lengths do."""
+    source, random = Source(library, "cuda"), np.random.default_rng()
+    for n, kind, axis in product((5, 17, 64, 101, 187, 1001), TYPES, (0, 1)):
+        values = random.standard_normal((6, n)) * 10.0 ** random.integers(-8, 9, 6)[:, None]
+        values[4, n // 2] = np.nan
+        operand = source.operand((values if axis else values.T).astype(dtype), (...,))
+        found = read(fft.dct(operand, kind, axis=axis)).astype(np.float64)
+        found = found if axis else found.T
+        expected = scipy.fft.dct(values.astype(dtype).astype(np.float64), kind)
+        for line in (0, 1, 2, 3, 5):
+            error = np.linalg.norm(found[line] - expected[line])
+            most = 20 * np.finfo(dtype).eps * np.linalg.norm(expected[line])
+            assert error <= most, f"{n} points of type {kind}, axis {axis}, line {line}"
+        assert np.isnan(found[4]).any()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_columns_on_a_gpu(dtype: Any) -> None:
+    source, close = Source("cupy", "cuda"), CLOSE[np.dtype(dtype).name]
+    for n, kind in product((17, 20, 31, 64, 257), TYPES):
+        for shape, axis in [((n, 3), 0), ((n, 70), 0), ((5, n, 9), 1), ((2, n, 3, 4), 1)]:
+            values = random_values(shape, dtype)
+            x = source.operand(values, (...,))
+            # As it is, with other dimensions as the fastest ones, backwards, and with gaps.
+            for operand, where, along in (
+                (x, values, axis),
+                (x.T, values.T, len(shape) - 1 - axis),
+                (x[::-1], values[::-1], axis),
+                (x[..., ::2], values[..., ::2], axis),
+            ):
+                for name in ("dct", "dst"):
+                    expected = getattr(scipy.fft, name)(where, kind, axis=along)
+                    found = read(getattr(fft, name)(operand, kind, axis=along))
+                    case = f"{name} {kind}, {shape}, axis {along}"
+                    assert np.abs(found - expected).max() <= close * np.abs(expected).max(), case
 
 
 @pytest.mark.parametrize("name", ALONG_ONE)

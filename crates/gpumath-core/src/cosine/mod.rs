@@ -12,6 +12,9 @@
 //! A sine transform of type II is a cosine transform of the line with every other sign changed,
 //! reversed; one of type III or IV is that of the reversed line, with every other sign changed.
 //! Types I are not computed by N points, because that loses half of the digits for large N.
+//!
+//! On a GPU an odd number of points of types II to IV is transformed as complex numbers, of which
+//! all are computed (`is_whole`): cuFFT does the same for real ones, and copies them in addition.
 
 mod balance;
 mod host;
@@ -35,7 +38,7 @@ use crate::tensor::{DType, MemoryLocation, TensorView};
 
 pub use self::lines::{CosineFactors, CosineLines, CosineProblem, CosineRequest};
 
-/// One pass over memory before or after a Fourier transform. `cosine.cu` has the same order.
+/// One pass over memory before or after a Fourier transform. The kernels have the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CosineStep {
     /// Before types I: the line and its mirror image.
@@ -79,21 +82,22 @@ impl CosineStep {
         })
     }
 
-    /// Returns whether the source has complex elements.
-    #[must_use]
-    pub fn takes_complex(self) -> bool {
+    fn is_before(self) -> bool {
+        matches!(self, Self::Extend | Self::Fold2 | Self::Turn3 | Self::Pack4 | Self::Fold4)
+    }
+
+    /// Returns whether the source has complex elements, of a real Fourier transform.
+    fn takes_complex(self) -> bool {
         matches!(self, Self::Take | Self::Turn2 | Self::Unpack4 | Self::Turn4)
     }
 
-    /// Returns whether the target has complex elements.
-    #[must_use]
-    pub fn gives_complex(self) -> bool {
+    /// Returns whether the target has complex elements, of a real Fourier transform.
+    fn gives_complex(self) -> bool {
         matches!(self, Self::Turn3 | Self::Pack4)
     }
 
     /// Returns the lengths of a line of the source and of the target, for a transform of `points`.
-    #[must_use]
-    pub fn lengths(self, points: i64, is_sine: bool) -> (i64, i64) {
+    fn lengths(self, points: i64, is_sine: bool) -> (i64, i64) {
         let half = points / 2 + 1;
         match self {
             Self::Extend => (points, if is_sine { 2 * (points + 1) } else { 2 * (points - 1) }),
@@ -124,6 +128,40 @@ pub struct CosineArguments {
     pub last: f64,
 }
 
+/// One side of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CosineSide {
+    /// Whether the elements are complex.
+    pub is_complex: bool,
+    /// Elements of a line.
+    pub length: i64,
+}
+
+impl CosineArguments {
+    /// Returns whether the Fourier transform is of all N points as complex numbers, where a real
+    /// one would do, for arrays in such memory.
+    fn is_whole(&self, location: MemoryLocation) -> bool {
+        let is_of_points = !matches!(self.step, CosineStep::Extend | CosineStep::Take);
+        location != MemoryLocation::Host && self.points % 2 == 1 && is_of_points
+    }
+
+    /// Returns the source and the target of the step, in such memory.
+    #[must_use]
+    pub fn sides(&self, location: MemoryLocation) -> [CosineSide; 2] {
+        let &Self { step, points, .. } = self;
+        let (from, to) = step.lengths(points, self.is_sine);
+        let mut sides = [
+            CosineSide { is_complex: step.takes_complex(), length: from },
+            CosineSide { is_complex: step.gives_complex(), length: to },
+        ];
+        if self.is_whole(location) {
+            let transformed = usize::from(step.is_before());
+            sides[transformed] = CosineSide { is_complex: true, length: points };
+        }
+        sides
+    }
+}
+
 /// Computes a step along an axis of `from`. In device memory the work is enqueued on `stream`, a
 /// stream of the arrays' device; in host memory it is shared by up to `threads` threads.
 ///
@@ -138,7 +176,6 @@ pub unsafe fn cosine_step(
     stream: StreamRef,
     threads: NonZeroUsize,
 ) -> Result<()> {
-    let step = arguments.step;
     let is_double = match (to.dtype, from.dtype) {
         (DType::Float32 | DType::Complex64, DType::Float32 | DType::Complex64) => false,
         (DType::Float64 | DType::Complex128, DType::Float64 | DType::Complex128) => true,
@@ -148,19 +185,24 @@ pub unsafe fn cosine_step(
             )));
         }
     };
-    let lengths = step.lengths(arguments.points, arguments.is_sine);
-    let fits = to.dtype.is_complex() == step.gives_complex()
-        && from.dtype.is_complex() == step.takes_complex()
+    let [source, target] = arguments.sides(to.device);
+    let fits = to.dtype.is_complex() == target.is_complex
+        && from.dtype.is_complex() == source.is_complex
         && to.device == from.device
         && to.layout.ndim() == from.layout.ndim()
         && (0..to.layout.ndim()).all(|dim| {
             let extents = (from.layout.shape[dim], to.layout.shape[dim]);
-            if dim == axis { extents == lengths } else { extents.0 == extents.1 }
+            if dim == axis {
+                extents == (source.length, target.length)
+            } else {
+                extents.0 == extents.1
+            }
         })
         && axis < to.layout.ndim();
     if !fits {
         return Err(Error::InvalidValue(format!(
-            "{step:?} of {} points along axis {axis} does not lead from {} to {}",
+            "{:?} of {} points along axis {axis} does not lead from {} to {}",
+            arguments.step,
             arguments.points,
             from.describe(),
             to.describe()
@@ -170,9 +212,10 @@ pub unsafe fn cosine_step(
         return Ok(());
     }
     let line = CosineLine {
-        step: step as i64,
+        step: arguments.step as usize,
         points: arguments.points,
         is_sine: arguments.is_sine,
+        is_whole: arguments.is_whole(to.device),
         scale: arguments.scale,
         first: arguments.first,
         last: arguments.last,
@@ -184,7 +227,7 @@ pub unsafe fn cosine_step(
             MemoryLocation::Device(device) => {
                 let call = CosineCall::of(&line, &to.layout, &from.layout, axis)?;
                 let context = ContextGuard::enter(device)?;
-                kernels::cosine(&context, to.ptr, from.ptr, &call, is_double, stream)
+                kernels::compute_cosine_step(&context, to.ptr, from.ptr, &call, is_double, stream)
             }
             MemoryLocation::Host if is_double => {
                 host::compute::<f64>(to, from, axis, arguments, threads)

@@ -79,6 +79,7 @@ pub enum Norm {
 /// agree on every extent but the last transform axis of R2C and C2R; axes are distinct, in range,
 /// non-empty; transform extents are positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::struct_excessive_bools, reason = "each of them may be so whatever the others are")]
 pub struct FftProblem {
     /// Kind of transform.
     pub kind: TransformKind,
@@ -93,6 +94,8 @@ pub struct FftProblem {
     /// Whether output and input are the same memory (then their layouts are equal and the kind is
     /// C2C).
     pub inplace: bool,
+    /// Whether cuFFT may overwrite the input, which it does for C2R.
+    pub may_overwrite: bool,
     /// Whether a real input starts at an address that is no multiple of its complex type's size.
     /// cuFFT refuses such addresses, so its plan then works on a copy.
     pub input_unaligned: bool,
@@ -119,6 +122,7 @@ impl FftProblem {
             input,
             output,
             inplace,
+            may_overwrite: false,
             input_unaligned: false,
             output_unaligned: false,
             callbacks: Callbacks::default(),

@@ -27,6 +27,9 @@ pub struct FftRequest {
     pub axes: Option<Dims>,
     /// Overwrite the operand.
     pub inplace: bool,
+    /// Whether the operand may be used as work memory: what it holds afterwards does not matter.
+    /// This saves a copy where C2R runs on a GPU.
+    pub may_overwrite: bool,
     /// What to write the result to; `None` for new memory.
     pub output: Option<TensorView>,
     /// What happens to the elements on their way in and out.
@@ -124,6 +127,11 @@ impl Request for FftRequest {
         };
         let mut problem = FftProblem::new(kind, precision, axes, layout.clone(), output, inplace)?;
         problem.callbacks = self.callbacks.clone();
+        // cuFFT may write between the elements too, where other arrays may be.
+        problem.may_overwrite = self.may_overwrite
+            && kind == TransformKind::C2R
+            && !operand.readonly
+            && layout.is_dense();
         let location = execution.location();
         let is_unaligned = |kind, view| problem.is_unaligned(kind, view, location);
         (problem.input_unaligned, problem.output_unaligned) = (

@@ -9,7 +9,7 @@
 //! Copies are also the answer to three quirks of cuFFT:
 //!
 //! - It refuses real numbers that are not aligned like complex ones.
-//! - It may overwrite the input of a C2R transform.
+//! - It may overwrite the input of a C2R transform, which the user may want to keep.
 //! - It writes to the padding between real rows (see `passes.rs`), which may be memory of others.
 
 use super::callback::Callbacks;
@@ -130,7 +130,8 @@ impl Planner<'_> {
             buffer: if self.problem.inplace { BufferRole::Output } else { BufferRole::Input },
             layout: self.problem.input.clone(),
             has_callback: prolog.is_some(),
-            is_usable: *kind != TransformKind::C2R && !self.problem.input_unaligned,
+            is_usable: (*kind != TransformKind::C2R || self.problem.may_overwrite)
+                && !self.problem.input_unaligned,
         };
         let output = Place {
             buffer: BufferRole::Output,

@@ -334,6 +334,7 @@ fn request(result_layout: ResultLayout, kind: TransformKind, axes: &[i64]) -> Ff
         kind: Some(kind),
         axes: Some(axes.into()),
         inplace: false,
+        may_overwrite: false,
         output: None,
         callbacks: Callbacks::default(),
         result_layout,
@@ -348,6 +349,30 @@ fn problem_of(request: &FftRequest, shape: &[i64]) -> FftProblem {
     let device = MemoryLocation::Device(0);
     let view = TensorView { ptr: 0, dtype, layout, device, readonly: false };
     request.problem(&[&view], Execution::Cuda { device: 0 }).unwrap()
+}
+
+#[test]
+fn an_operand_that_may_be_overwritten_is_not_copied() {
+    let request = FftRequest {
+        kind: Some(TransformKind::C2R),
+        axes: Some([1].as_slice().into()),
+        may_overwrite: true,
+        ..FftRequest::default()
+    };
+    let layout = Layout::contiguous(&[6, 17]);
+    let device = MemoryLocation::Device(0);
+    let view = TensorView { ptr: 0, dtype: DType::Complex64, layout, device, readonly: false };
+    let copies = |request: &FftRequest, view: &TensorView| {
+        let problem = request.problem(&[view], Execution::Cuda { device: 0 }).unwrap();
+        shape_of(&problem).0
+    };
+    assert_eq!(copies(&request, &view), 0);
+    let kept = FftRequest { may_overwrite: false, ..request.clone() };
+    assert_eq!(copies(&kept, &view), 1);
+    assert_eq!(copies(&request, &TensorView { readonly: true, ..view.clone() }), 1);
+    let strides = [20, 1].as_slice().into();
+    let gaps = Layout { strides, ..view.layout.clone() };
+    assert_eq!(copies(&request, &TensorView { layout: gaps, ..view }), 1);
 }
 
 #[test]

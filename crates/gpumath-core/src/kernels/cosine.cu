@@ -7,27 +7,37 @@ typedef unsigned long long Count;
 
 enum { MAX_RANK = 48 };
 
-// Threads of a block, and elements that each of them computes of a long line, and at once.
-enum { THREADS = 256, ROUNDS = 8, TILE = THREADS * ROUNDS, AT_ONCE = 4 };
+// Elements that a thread computes at once.
+enum { AT_ONCE = 4 };
 
-// In the order of `CosineStep`.
+// Each is a kernel of its own, which is small.
 enum Step { EXTEND, TAKE, FOLD2, TURN2, TURN3, UNFOLD3, PACK4, UNPACK4, FOLD4, TURN4 };
 
-// Has a counterpart in kernels/cosine.rs. Neighbouring threads write neighbours along the last
+// Has a counterpart in kernels/cosine.rs. Neighbouring threads compute neighbours along the last
 // dimension.
 struct CosineStep {
+    // Of all dimensions; some elements may be beyond the end of a line.
     Count count;
     Integer rank;
-    // The dimension that is transformed, and the points of the cosine or sine transform.
-    Integer axis, points;
-    Integer step, is_sine;
-    // The distance between neighbours of the source along the transformed dimension.
-    Integer stride;
+    // Elements of a line of the target, and points of the cosine or sine transform.
+    Integer length, points;
+    Integer is_sine;
+    // Whether the Fourier transform is of complex numbers, all N, where a real one would do.
+    Integer is_whole;
+    // Whether a few neighbours of a line alternate with neighbouring lines.
+    Integer is_crossed;
+    // The distances between neighbours of a line, in the source and in the target.
+    Integer stride, to_stride;
     double scale, first, last;
     // 1 / 2N.
     double reciprocal;
     Integer extents[MAX_RANK];
-    // Along the transformed dimension: 0.
+    // A number below 2^31 is divided by an extent as (number * factor) >> shift.
+    Count factors[MAX_RANK];
+    Integer shifts[MAX_RANK];
+    // How far the dimension leads along a line of the target: 0 for those beside the lines.
+    Integer along[MAX_RANK];
+    // Distances beside the lines; along them 0.
     Integer from[MAX_RANK];
     Integer to[MAX_RANK];
 };
@@ -67,8 +77,14 @@ struct Line {
 
     // The factor of an element at one of the ends.
     __device__ Real weight(Index i) const {
-        const double first = i == 0 ? call.first : 1, last = i == points - 1 ? call.last : 1;
-        return static_cast<Real>(first * last);
+        Real weight = 1;
+        if (i == 0) {
+            weight *= static_cast<Real>(call.first);
+        }
+        if (i == points - 1) {
+            weight *= static_cast<Real>(call.last);
+        }
+        return weight;
     }
 
     __device__ Real real(Index i) const {
@@ -97,11 +113,11 @@ struct Line {
 
 // Element `j` of the line that goes into the Fourier transform; the imaginary part is 0 where that
 // is real.
-template <typename Real, typename Index>
+template <Step STEP, typename Real, typename Index>
 __device__ Complex<Real> before(const Line<Real, Index>& line, Index j) {
     const CosineStep& call = line.call;
     const Index n = line.points;
-    switch (call.step) {
+    switch (STEP) {
         case EXTEND: {
             if (!call.is_sine) {
                 return {line.input(j < n ? j : 2 * (n - 1) - j), 0};
@@ -137,12 +153,12 @@ __device__ Complex<Real> before(const Line<Real, Index>& line, Index j) {
 }
 
 // Element `k` of the result, without scale and weight.
-template <typename Real, typename Index>
+template <Step STEP, typename Real, typename Index>
 __device__ Real after(const Line<Real, Index>& line, Index k) {
     const CosineStep& call = line.call;
     const Index n = line.points;
     const bool is_negative = call.is_sine && k % 2 != 0;
-    switch (call.step) {
+    switch (STEP) {
         case TAKE:
             return call.is_sine ? -line.complex(k + 1).imaginary : line.complex(k).real;
         case TURN2: {
@@ -151,7 +167,8 @@ __device__ Real after(const Line<Real, Index>& line, Index k) {
             return 2 * (unit.real * value.real + unit.imaginary * value.imaginary);
         }
         case UNFOLD3: {
-            const Real value = line.real(k % 2 == 0 ? k / 2 : n - (k + 1) / 2);
+            const Index i = k % 2 == 0 ? k / 2 : n - (k + 1) / 2;
+            const Real value = call.is_whole ? line.complex(i).real : line.real(i);
             return is_negative ? -value : value;
         }
         case UNPACK4: {
@@ -175,157 +192,148 @@ __device__ Real after(const Line<Real, Index>& line, Index k) {
     }
 }
 
-__device__ bool is_before(Integer step) {
+__device__ constexpr bool is_before(Step step) {
     return step == EXTEND || step == FOLD2 || step == TURN3 || step == PACK4 || step == FOLD4;
 }
 
-__device__ bool gives_complex(Integer step) { return step == TURN3 || step == PACK4; }
+template <Step STEP>
+__device__ bool gives_complex(const CosineStep& call) {
+    return STEP == TURN3 || STEP == PACK4 || (is_before(STEP) && call.is_whole);
+}
 
-__device__ bool takes_complex(Integer step) {
-    return step == TAKE || step == TURN2 || step == UNPACK4 || step == TURN4;
+template <Step STEP>
+__device__ bool takes_complex(const CosineStep& call) {
+    return STEP == UNFOLD3 ? call.is_whole != 0 : !is_before(STEP);
 }
 
 // Returns element `j` of a line of the target; the imaginary part is 0 where that is real.
-template <typename Real, typename Index>
+template <Step STEP, typename Real, typename Index>
 __device__ Complex<Real> computed(const Line<Real, Index>& line, Index j) {
-    const CosineStep& call = line.call;
-    if (is_before(call.step)) {
-        return before(line, j);
+    if constexpr (is_before(STEP)) {
+        return before<STEP>(line, j);
+    } else {
+        const Real weight = static_cast<Real>(line.call.scale) * line.weight(j);
+        return {weight * after<STEP>(line, j), 0};
     }
-    const Real weight = static_cast<Real>(call.scale) * line.weight(j);
-    return {weight * after(line, j), 0};
 }
 
-template <typename Real, typename Index>
+template <Step STEP, typename Real, typename Index>
 __device__ void store(void* to, Index offset, Complex<Real> value, const CosineStep& call) {
-    if (gives_complex(call.step)) {
+    if (gives_complex<STEP>(call)) {
         static_cast<Complex<Real>*>(to)[offset] = value;
     } else {
         static_cast<Real*>(to)[offset] = value.real;
     }
 }
 
-// An index as its place along a dimension and the rest.
-__device__ Integer place_of(Count& rest, Integer extent) {
-    const Count quotient = rest / static_cast<Count>(extent);
-    const Integer place = static_cast<Integer>(rest - quotient * static_cast<Count>(extent));
-    rest = quotient;
-    return place;
+__device__ Count quotient(Count number, const CosineStep& call, Integer dim) {
+    return number / static_cast<Count>(call.extents[dim]);
 }
 
-// A division of 32 bits takes a fraction of the time.
-__device__ int place_of(Count& rest, int extent) {
-    const unsigned quotient = static_cast<unsigned>(rest) / static_cast<unsigned>(extent);
-    const int place = static_cast<int>(static_cast<unsigned>(rest) - quotient * extent);
-    rest = quotient;
-    return place;
+__device__ unsigned quotient(unsigned number, const CosineStep& call, Integer dim) {
+    const Count product = static_cast<Count>(number) * static_cast<unsigned>(call.factors[dim]);
+    return static_cast<unsigned>(product >> static_cast<unsigned>(call.shifts[dim]));
 }
 
-// Long lines along the last dimension: a block computes a tile of one line, so that a thread finds
-// the line once for several elements.
-template <typename Real, typename Index>
-__device__ void long_lines(void* to, const void* from, const CosineStep& call, int from_size) {
-    const Integer axis = call.rank - 1;
-    const Index extent = static_cast<Index>(call.extents[axis]);
-    const Index tiles_of_line = (extent + TILE - 1) / TILE;
-    const Count tiles = call.count / static_cast<Count>(extent) * static_cast<Count>(tiles_of_line);
-    // Neighbouring threads take elements from both ends of a line in turns, where these come from
-    // neighbours of the source, which is then read once.
-    const bool takes_turns = call.step == FOLD2 || call.step == TURN2;
-#pragma unroll 1
-    for (Count tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        Count rest = tile;
-        const Index start = place_of(rest, tiles_of_line) * TILE + static_cast<int>(threadIdx.x);
-        Index to_offset = 0, from_offset = 0;
-#pragma unroll 1
-        for (Integer dim = axis - 1; dim >= 0; --dim) {
-            const Index at = place_of(rest, static_cast<Index>(call.extents[dim]));
-            to_offset += at * static_cast<Index>(call.to[dim]);
-            from_offset += at * static_cast<Index>(call.from[dim]);
-        }
-        const Line<Real, Index> line(
-            static_cast<const char*>(from) + static_cast<Integer>(from_offset) * from_size, call);
-#pragma unroll 1
-        for (int round = 0; round < ROUNDS; ++round) {
-            const Index at = start + round * THREADS;
-            if (at < extent) {
-                const Index other = at % 2 == 0 ? at / 2 : extent - (at + 1) / 2;
-                const Index j = takes_turns ? other : at;
-                const Index offset = to_offset + j * static_cast<Index>(call.to[axis]);
-                store(to, offset, computed(line, j), call);
-            }
-        }
-    }
-}
-
-// Where an element of the target is: its line of the source, its place there, and its offset.
+// Where elements of the target are: their lines of the source, their places there, and their
+// offsets.
 template <typename Index>
-struct Place {
-    Index from, j, to;
+struct Places {
+    Index from[AT_ONCE], j[AT_ONCE], to[AT_ONCE];
 };
 
-// Finds an element; `rank` is at least 1.
-template <typename Index>
-__device__ Place<Index> place_of_element(Count index, const CosineStep& call, Integer rank) {
-    Place<Index> place = {0, 0, 0};
-#pragma unroll
-    for (Integer dim = rank - 1; dim >= 0; --dim) {
-        // The outermost dimension has what is left.
-        const Index at = dim == 0 ? static_cast<Index>(index)
-                                  : place_of(index, static_cast<Index>(call.extents[dim]));
-        place.to += at * static_cast<Index>(call.to[dim]);
-        place.from += at * static_cast<Index>(call.from[dim]);
-        place.j = dim == call.axis ? at : place.j;
-    }
-    return place;
-}
-
-template <typename Real, typename Index>
-__device__ void cosine(void* to, const void* from, const CosineStep& call) {
-    const Count all = static_cast<Count>(gridDim.x) * blockDim.x;
-    const int from_size = takes_complex(call.step) ? sizeof(Complex<Real>) : sizeof(Real);
-    if (call.axis == call.rank - 1 && call.extents[call.axis] >= TILE) {
-        long_lines<Real, Index>(to, from, call, from_size);
-        return;
-    }
+template <Step STEP, typename Index, typename Number>
+__device__ Places<Index> places_of_elements(Number (&numbers)[AT_ONCE], const CosineStep& call) {
+    Places<Index> places = {};
 #pragma unroll 1
-    for (Count first = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x;
-         first < call.count; first += AT_ONCE * all) {
-        // A thread computes several elements before it stores one, so that it need not wait for
-        // each of them in turn.
-        Complex<Real> values[AT_ONCE];
-        Index offsets[AT_ONCE];
+    for (int dim = static_cast<int>(call.rank) - 1; dim >= 0; --dim) {
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            const Count index = first + i * all;
-            if (index < call.count) {
-                // Most arrays have two dimensions here, for which the loop is unrolled.
-                const Place<Index> place = call.rank == 2
-                                               ? place_of_element<Index>(index, call, 2)
-                                               : place_of_element<Index>(index, call, call.rank);
-                const Integer offset = static_cast<Integer>(place.from) * from_size;
-                const Line<Real, Index> line(static_cast<const char*>(from) + offset, call);
-                offsets[i] = place.to;
-                values[i] = computed(line, place.j);
-            }
+            // The outermost dimension has what is left.
+            const Number rest = dim == 0 ? 0 : quotient(numbers[i], call, dim);
+            const Number extent = static_cast<Number>(call.extents[dim]);
+            const Index at = static_cast<Index>(numbers[i] - rest * extent);
+            numbers[i] = rest;
+            places.to[i] += at * static_cast<Index>(call.to[dim]);
+            places.from[i] += at * static_cast<Index>(call.from[dim]);
+            places.j[i] += at * static_cast<Index>(call.along[dim]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; ++i) {
+        // Neighbouring threads take elements from both ends of a line in turns, where these come
+        // from neighbours of the source, which is then read once.
+        if ((STEP == FOLD2 || STEP == TURN2) && !call.is_crossed) {
+            const Index length = static_cast<Index>(call.length), at = places.j[i];
+            places.j[i] = at % 2 == 0 ? at / 2 : length - (at + 1) / 2;
+        }
+        places.to[i] += places.j[i] * static_cast<Index>(call.to_stride);
+    }
+    return places;
+}
+
+// A Number is that of an element. A thread computes several elements before it stores one, so that
+// it need not wait for each of them in turn. It does so without branches: instead of elements that
+// are not there it computes others, and does not store them.
+template <Step STEP, typename Real, typename Index, typename Number>
+__device__ void cosine(void* to, const void* from, const CosineStep& call) {
+    const int from_size = takes_complex<STEP>(call) ? sizeof(Complex<Real>) : sizeof(Real);
+    const Number all = static_cast<Number>(gridDim.x) * blockDim.x;
+    const Number count = static_cast<Number>(call.count);
+    const Index length = static_cast<Index>(call.length);
+#pragma unroll 1
+    for (Number first = static_cast<Number>(blockIdx.x) * blockDim.x + threadIdx.x; first < count;
+         first += AT_ONCE * all) {
+        Number numbers[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const Number number = first + i * all;
+            numbers[i] = number < count ? number : first;
+        }
+        const Places<Index> places = places_of_elements<STEP, Index>(numbers, call);
+        Complex<Real> values[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const Integer offset = static_cast<Integer>(places.from[i]) * from_size;
+            const Line<Real, Index> line(static_cast<const char*>(from) + offset, call);
+            const Index j = places.j[i];
+            values[i] = computed<STEP>(line, j < length ? j : length - 1);
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            if (first + i * all < call.count) {
-                store(to, offsets[i], values[i], call);
+            if (first + i * all < count && places.j[i] < length) {
+                store<STEP>(to, places.to[i], values[i], call);
             }
         }
     }
 }
 
 // Those that are called small are for arrays whose offsets and 9N fit into 32 bits.
-#define KERNELS(name, Real)                                                                       \
+#define KERNELS(name, STEP, Real)                                                                 \
     extern "C" __global__ void cosine_##name(void* to, const void* from, CosineStep call) {       \
-        cosine<Real, Integer>(to, from, call);                                                    \
+        cosine<STEP, Real, Integer, Count>(to, from, call);                                       \
     }                                                                                             \
     extern "C" __global__ void cosine_small_##name(void* to, const void* from, CosineStep call) { \
-        cosine<Real, int>(to, from, call);                                                        \
+        cosine<STEP, Real, int, unsigned>(to, from, call);                                        \
     }
 
-KERNELS(float32, float)
-KERNELS(float64, double)
+KERNELS(extend_float32, EXTEND, float)
+KERNELS(extend_float64, EXTEND, double)
+KERNELS(take_float32, TAKE, float)
+KERNELS(take_float64, TAKE, double)
+KERNELS(fold2_float32, FOLD2, float)
+KERNELS(fold2_float64, FOLD2, double)
+KERNELS(turn2_float32, TURN2, float)
+KERNELS(turn2_float64, TURN2, double)
+KERNELS(turn3_float32, TURN3, float)
+KERNELS(turn3_float64, TURN3, double)
+KERNELS(unfold3_float32, UNFOLD3, float)
+KERNELS(unfold3_float64, UNFOLD3, double)
+KERNELS(pack4_float32, PACK4, float)
+KERNELS(pack4_float64, PACK4, double)
+KERNELS(unpack4_float32, UNPACK4, float)
+KERNELS(unpack4_float64, UNPACK4, double)
+KERNELS(fold4_float32, FOLD4, float)
+KERNELS(fold4_float64, FOLD4, double)
+KERNELS(turn4_float32, TURN4, float)
+KERNELS(turn4_float64, TURN4, double)

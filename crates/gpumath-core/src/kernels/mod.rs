@@ -31,7 +31,7 @@ use crate::tensor::{BatchDims, DType, Dims, Layout};
 
 pub(crate) use convolution::{Along, ConvolutionCall};
 pub(crate) use copies::{CopyBetween, copy, copy_all};
-pub(crate) use cosine::{CosineCall, CosineLine};
+pub(crate) use cosine::{CosineCall, CosineLine, compute_cosine_step};
 pub(crate) use cosine_short::{MOST_POINTS, ShortLines, transform_short_lines};
 pub(crate) use epilog::{EpilogCall, EpilogMatrices, LastStep};
 pub(crate) use line_sums::{LineSumsCall, Lines};
@@ -43,9 +43,6 @@ pub(crate) use tiled_copy::TiledCopy;
 /// The kernels of `scale.cu`.
 const SCALE_PTX: &str = concat!(include_str!("generated/scale.ptx"), "\0");
 
-/// The kernels of `cosine.cu`.
-const COSINE_PTX: &str = concat!(include_str!("generated/cosine.ptx"), "\0");
-
 /// The kernels of `convolution.cu`.
 const CONVOLUTION_PTX: &str = concat!(include_str!("generated/convolution.ptx"), "\0");
 
@@ -55,10 +52,6 @@ const MAX_RANK: usize = 48;
 const BLOCK: u32 = 256;
 /// Elements that a thread of `scale` loads at a time.
 const UNROLLED: u64 = 4;
-/// Elements that a thread of a cosine step is left to compute, as `cosine.cu` does at a time, in
-/// arrays of more than so many.
-const COSINES_AT_ONCE: u64 = 4;
-const BUSY_ELEMENTS: u64 = 1 << 20;
 /// Blocks at most. More do not fill a device better, so blocks go on with further parts.
 const MAX_BLOCKS: u64 = 1 << 16;
 
@@ -143,37 +136,6 @@ pub(crate) unsafe fn scale(
     // SAFETY: the kernel takes an address, a factor and `Elements`; the caller guarantees that they
     // fit the memory.
     unsafe { launch(context, (SCALE_PTX, name), blocks, &parameters, stream) }
-}
-
-/// Enqueues a step of a cosine or sine transform on `stream`, in the context of the stream's
-/// device. The work can be captured into a graph.
-///
-/// # Safety
-/// - As for [`copy`], with the layouts of `call`, whose real numbers are float64 if `is_double`,
-///   else float32.
-/// - The addresses are aligned to the elements.
-pub(crate) unsafe fn cosine(
-    context: &ContextGuard,
-    to: usize,
-    from: usize,
-    call: &CosineCall,
-    is_double: bool,
-    stream: StreamRef,
-) -> Result<()> {
-    let name = match (is_double, call.is_small()) {
-        (false, false) => c"cosine_float32",
-        (false, true) => c"cosine_small_float32",
-        (true, false) => c"cosine_float64",
-        (true, true) => c"cosine_small_float64",
-    };
-    let parameters =
-        [&raw const to as usize, &raw const from as usize, std::ptr::from_ref(call) as usize];
-    // Where there are many, a thread computes several elements.
-    let at_once = if call.count() > BUSY_ELEMENTS { COSINES_AT_ONCE } else { 1 };
-    let blocks = call.count().div_ceil(u64::from(BLOCK) * at_once);
-    // SAFETY: the kernel takes two addresses and the argument of a step; the caller guarantees that
-    // they fit the memory.
-    unsafe { launch(context, (COSINE_PTX, name), blocks, &parameters, stream) }
 }
 
 /// Enqueues a convolution by sums of products on `stream`, in the context of the stream's device.
@@ -346,9 +308,7 @@ fn kernel(
 #[cfg(test)]
 mod tests {
     use super::copies::{Copies, SQUARES, WORDS};
-    use super::{
-        CONVOLUTION_PTX, COSINE_PTX, ConvolutionCall, CosineCall, Elements, SCALE_PTX, TiledCopy,
-    };
+    use super::{CONVOLUTION_PTX, ConvolutionCall, Elements, SCALE_PTX, TiledCopy};
     use crate::tensor::{Dims, Layout};
 
     #[test]
@@ -365,10 +325,6 @@ mod tests {
             assert!(ptx.contains(&parameter), "{parameter}");
             let parameter = format!("copies_{name}_param_0[{}]", size_of::<Copies>());
             assert!(ptx.contains(&parameter), "{parameter}");
-        }
-        for name in ["float32", "float64"] {
-            let parameter = format!("cosine_{name}_param_2[{}]", size_of::<CosineCall>());
-            assert!(COSINE_PTX.contains(&parameter), "{parameter}");
         }
         for name in ["float32", "float64", "complex64", "complex128"] {
             let size = size_of::<ConvolutionCall>();

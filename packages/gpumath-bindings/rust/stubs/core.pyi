@@ -169,6 +169,7 @@ class FftPlan:
         inplace: bool = False,
         last_axis_parity: Literal["even", "odd"] = "even",
         result_layout: Literal["optimized", "natural"] = "optimized",
+        may_overwrite: bool = False,
     ) -> Any: ...
     @property
     def kind(self) -> str: ...

@@ -402,6 +402,7 @@ class _Pair(NamedTuple):
             None,
             None,
             None,
+            may_overwrite=True,
         )
 
 

@@ -1,7 +1,8 @@
 """Cosine and sine transforms (DCT, DST) with SciPy's arguments and results.
 
 Each is a Fourier transform of about as many points, and what comes before and after it. The core
-computes all of it line by line where lines are short and in host memory, else in passes.
+computes all of it at once, line by line, but for lines on a GPU that are not short: there it
+computes what comes before and after.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from gpumath._host.arguments import integer
-from gpumath._host.conversions import as_floating, as_operand, dtype_of, empty
-from gpumath._host.execution import Execution, ExecutionCPU
+from gpumath._host.conversions import as_floating, as_operand, dtype_of
 from gpumath.bindings import core
 from gpumath.fft._crop_or_pad import resized
 from gpumath.fft._options import FFTDirection, Kind, Norm, check_norm
@@ -374,7 +374,7 @@ def _along_axis(
     is_sine: bool,
     threads: int | None,
 ) -> Any:
-    """Transform along one axis: short lines one by one, else in steps of all lines."""
+    """Transform along one axis: at once, or longer lines on a GPU in steps."""
     before, after = _END_FACTORS.get((type_, is_sine), _NONE) if is_orthogonal else _NONE
     result = core.cosine_transform(
         array,
@@ -399,9 +399,8 @@ def _along_axis(
         first=before[0],
         last=before[1],
         has_parts=has_parts,
-        num_threads=threads,
     )
-    spectrum = _fourier(line, type_, n, axis, threads)
+    spectrum = _fourier(line, type_, n, axis)
     return core.cosine_step(
         spectrum,
         type_,
@@ -413,36 +412,22 @@ def _along_axis(
         first=after[0],
         last=after[1],
         has_parts=has_parts,
-        num_threads=threads,
     )
 
 
-def _fourier(line: Any, type_: int, n: int, axis: int, threads: int | None) -> Any:
-    """Compute the Fourier transform between the steps, into an array in C order."""
-    shape, dtype = list(line.shape), dtype_of(line)
+def _fourier(line: Any, type_: int, n: int, axis: int) -> Any:
+    """Compute the Fourier transform between the steps; it may overwrite its operand."""
     kind: Kind = "R2C"
-    if type_ == 3:
-        kind, shape[axis] = "C2R", n
-    elif type_ == 4 and n % 2 == 0:
+    if type_ == 3 and n % 2 == 0:
+        kind = "C2R"
+    elif dtype_of(line).startswith("complex"):
         kind = "C2C"
-    else:
-        shape[axis] = shape[axis] // 2 + 1
-    out = line if kind == "C2C" else empty(line, shape, _OTHER_KIND[dtype])
-    lengths = (n,) if kind == "C2R" and n % 2 else None
-    direction = FFTDirection.INVERSE if kind == "C2R" else FFTDirection.FORWARD
-    where: Execution = None
-    if threads is not None and core.TensorView(line).device_id is None:
-        where = ExecutionCPU(num_threads=threads)
-    arguments = ((axis,), None, lengths, None, None, where, out, None, None, None)
-    return transform(line, kind, direction, *arguments)
+    out = line if kind == "C2C" else None
+    direction = FFTDirection.INVERSE if type_ == 3 else FFTDirection.FORWARD
+    norm: Norm | None = "forward" if type_ == 3 else None
+    arguments = ((axis,), None, None, norm, None, None, out, None, None, None)
+    return transform(line, kind, direction, *arguments, may_overwrite=True)
 
-
-_OTHER_KIND = {
-    "float32": "complex64",
-    "float64": "complex128",
-    "complex64": "float32",
-    "complex128": "float64",
-}
 
 _ROOT = math.sqrt(2)
 _NONE = ((1.0, 1.0), (1.0, 1.0))

@@ -49,7 +49,8 @@ class ScipyBackend:
 
     ``workers`` limits the threads on the CPU. By default it is SciPy's own `scipy.fft.get_workers`
     if that is not 1, else one thread for each core that the process may use. ``overwrite_x=True``
-    saves a result array where the transform can work in place. ``plan`` has to be None, because
+    saves a result array where the transform can work in place, and a copy where `irfft` and its
+    like run on a GPU. ``plan`` has to be None, because
     plans are taken from gpumath's cache.
 
     Examples
@@ -248,11 +249,10 @@ def _transformed(
         array = as_complex(array)
     if kind == "C2R" and is_forward:
         array = conjugated(array)
-    out = None
+    out, is_free = None, asked.overwrite_x or array is not operand
     if is_numpy:
-        is_free = asked.overwrite_x or array is not operand
         out = _numpy_result(array, kind, lengths, axes, is_free)
-    result = call.run(array, kind, out, inverse=inverse)
+    result = call.run(array, kind, out, inverse=inverse, may_overwrite=is_free)
     if kind == "R2C" and not is_forward:
         result = np.conj(result, out=result) if is_numpy else conjugated(result)
     return result
@@ -266,7 +266,9 @@ class _Call(NamedTuple):
     norm: Norm
     execution: Execution
 
-    def run(self, operand: Any, kind: Kind, out: Any, *, inverse: bool) -> Any:
+    def run(
+        self, operand: Any, kind: Kind, out: Any, *, inverse: bool, may_overwrite: bool = False
+    ) -> Any:
         direction = FFTDirection.INVERSE if inverse else FFTDirection.FORWARD
         return transform(
             operand,
@@ -282,6 +284,7 @@ class _Call(NamedTuple):
             None,
             None,
             None,
+            may_overwrite=may_overwrite,
         )
 
 

@@ -36,8 +36,13 @@ def transform(
     prolog: DeviceCallable | Mapping[str, Any] | None,
     epilog: DeviceCallable | Mapping[str, Any] | None,
     stream: Any,
+    *,
+    may_overwrite: bool = False,
 ) -> Any:
-    """Transform as `gpumath.fft.fft` does."""
+    """Transform as `gpumath.fft.fft` does.
+
+    With ``may_overwrite`` the operand may be used as work memory, which saves a copy on a GPU.
+    """
     if options is not None and kind == "C2C" and direction is FFTDirection.INVERSE:
         options = resolve_options(FFTOptions, options)
         if options.fft_type == "C2R":
@@ -57,9 +62,13 @@ def transform(
         if options is None and (
             execution is None or (isinstance(execution, str) and execution == "cuda")
         ):
-            result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, execution)
+            result = core.FftPlan.transform(
+                operand, axes, kind, out, direction, norm, execution, may_overwrite=may_overwrite
+            )
         elif (choices := _choices(operand, kind, options, execution)) is not None:
-            result = core.FftPlan.transform(operand, axes, kind, out, direction, norm, **choices)
+            result = core.FftPlan.transform(
+                operand, axes, kind, out, direction, norm, may_overwrite=may_overwrite, **choices
+            )
         if result is not None:
             return result
     check_norm(norm)

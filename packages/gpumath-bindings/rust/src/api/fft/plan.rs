@@ -128,6 +128,7 @@ impl PyFftPlan {
             kind: parse_kind(kind)?,
             axes: parse_axes(axes)?,
             inplace,
+            may_overwrite: false,
             odd_output_length: parse_parity(last_axis_parity)?,
             result_layout: parse_result_layout(result_layout)?,
             output: output.map(|out| out.view),
@@ -149,7 +150,8 @@ impl PyFftPlan {
     /// Plan, or take the plan from the cache, and run it.
     ///
     /// It is like ``FftPlan(operand, axes, kind, out=out, ...).run(operand, out, direction,
-    /// norm=norm)`` with the other arguments of `FftPlan`, but takes less time.
+    /// norm=norm)`` with the other arguments of `FftPlan`, but takes less time. ``may_overwrite``
+    /// saves a copy where C2R runs on a GPU, and the values of the operand may be lost.
     ///
     /// Returns
     /// -------
@@ -161,11 +163,12 @@ impl PyFftPlan {
         signature = (
             operand, axes=None, kind=None, out=None, direction=-1, norm=None, execution=None, *,
             device_id=None, num_threads=None, inplace=false, last_axis_parity="even",
-            result_layout="optimized"
+            result_layout="optimized", may_overwrite=false
         ),
         text_signature = "(operand, axes=None, kind=None, out=None, direction=-1, norm=None, \
                           execution=None, *, device_id=None, num_threads=None, inplace=False, \
-                          last_axis_parity=\"even\", result_layout=\"optimized\")"
+                          last_axis_parity=\"even\", result_layout=\"optimized\", \
+                          may_overwrite=False)"
     )]
     #[expect(clippy::too_many_arguments, reason = "the arguments of one Python function")]
     fn transform<'py>(
@@ -182,10 +185,11 @@ impl PyFftPlan {
         inplace: bool,
         last_axis_parity: &str,
         result_layout: &str,
+        may_overwrite: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Ok(num_threads) = num_threads.map_or(Ok(None), thread_limit) else { return Ok(None) };
         let chosen = ExecutionArguments { execution, device_id, num_threads, device_ids: None };
-        let call = TransformCall {
+        TransformCall {
             operand,
             axes,
             kind,
@@ -194,10 +198,11 @@ impl PyFftPlan {
             norm,
             chosen,
             inplace,
+            may_overwrite,
             last_axis_parity,
             result_layout,
-        };
-        call.run(py)
+        }
+        .run(py)
     }
 
     /// "C2C", "R2C" or "C2R".
@@ -241,10 +246,8 @@ impl PyFftPlan {
     /// Number of CPU threads; None on CUDA.
     #[getter]
     fn num_threads(&self) -> Option<usize> {
-        match self.plan.execution() {
-            Execution::Cpu { threads } => Some(threads.get()),
-            Execution::Cuda { .. } | Execution::CudaMulti { .. } => None,
-        }
+        let Execution::Cpu { threads } = self.plan.execution() else { return None };
+        Some(threads.get())
     }
 
     /// Whether the result overwrites the operand.

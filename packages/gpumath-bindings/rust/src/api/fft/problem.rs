@@ -94,6 +94,7 @@ impl PyFftProblem {
             kind: parse_kind(kind)?,
             axes: axes.map(|axes| Dims::from_vec(axes.0)),
             inplace,
+            may_overwrite: false,
             odd_output_length: parse_parity(last_axis_parity)?,
             result_layout: parse_result_layout(result_layout)?,
             output: None,

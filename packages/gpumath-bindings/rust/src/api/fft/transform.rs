@@ -21,6 +21,7 @@ pub(super) struct TransformCall<'a, 'py> {
     pub(super) norm: Option<&'a Bound<'py, PyAny>>,
     pub(super) chosen: ExecutionArguments<'a>,
     pub(super) inplace: bool,
+    pub(super) may_overwrite: bool,
     pub(super) last_axis_parity: &'a str,
     pub(super) result_layout: &'a str,
 }
@@ -53,6 +54,7 @@ impl<'py> TransformCall<'_, 'py> {
             kind,
             axes,
             inplace: self.inplace,
+            may_overwrite: self.may_overwrite,
             odd_output_length,
             result_layout,
             output,
