@@ -14,7 +14,8 @@
 //! Types I are not computed by N points, because that loses half of the digits for large N.
 //!
 //! On a GPU an odd number of points of types II to IV is transformed as complex numbers, of which
-//! all are computed (`is_whole`): cuFFT does the same for real ones, and copies them in addition.
+//! all are computed (`is_whole`): cuFFT transforms two real lines of an odd length as one complex
+//! line, so that a NaN in one of them would reach the other.
 
 mod balance;
 mod host;

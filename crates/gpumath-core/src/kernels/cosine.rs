@@ -221,6 +221,12 @@ pub(crate) unsafe fn compute_cosine_step(
 mod tests {
     use super::*;
 
+    /// The step before transforms of type II.
+    fn fold(points: i64) -> CosineLine {
+        let (is_sine, is_whole) = (false, false);
+        CosineLine { step: 2, points, is_sine, is_whole, scale: 1.0, first: 1.0, last: 1.0 }
+    }
+
     #[test]
     fn the_kernels_are_there_and_take_the_argument() {
         for name in STEPS.as_flattened().as_flattened() {
@@ -250,15 +256,7 @@ mod tests {
             shape: shape.into(),
             strides: strides.into(),
         };
-        let line = CosineLine {
-            step: 2,
-            points: 20,
-            is_sine: false,
-            is_whole: false,
-            scale: 1.0,
-            first: 1.0,
-            last: 1.0,
-        };
+        let line = fold(20);
         let dims = |to: &[i64], from: &[i64]| {
             let shape = [3, 20, 5];
             let call = CosineCall::of(&line, &layout(&shape, to), &layout(&shape, from), 1);
@@ -284,15 +282,7 @@ mod tests {
         };
         let is_small = |shape: &[i64], strides: &[i64]| {
             let points = shape[1];
-            let line = CosineLine {
-                step: 2,
-                points,
-                is_sine: false,
-                is_whole: false,
-                scale: 1.0,
-                first: 1.0,
-                last: 1.0,
-            };
+            let line = fold(points);
             let (to, from) = (layout(shape, &[shape[1], 1]), layout(shape, strides));
             CosineCall::of(&line, &to, &from, 1).unwrap().argument.is_small()
         };
