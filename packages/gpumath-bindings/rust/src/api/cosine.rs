@@ -33,8 +33,9 @@ use crate::interop::{self, deferred_release};
 /// 4, odd N     R2C, N points
 /// ===========  ==========================================
 ///
-/// In device memory it is C2C of N points for types 2, 3 and 4 with odd N, which takes less time
-/// there: forward, or inverse and not scaled for type 3.
+/// In device memory it is C2C of N points for types 2, 3 and 4 with odd N: forward, or inverse and
+/// not scaled for type 3. cuFFT would transform two real lines of an odd length as one complex
+/// line, so that a NaN in one of them reached the other.
 ///
 /// Parameters
 /// ----------

@@ -50,8 +50,7 @@ class ScipyBackend:
     ``workers`` limits the threads on the CPU. By default it is SciPy's own `scipy.fft.get_workers`
     if that is not 1, else one thread for each core that the process may use. ``overwrite_x=True``
     saves a result array where the transform can work in place, and a copy where `irfft` and its
-    like run on a GPU. ``plan`` has to be None, because
-    plans are taken from gpumath's cache.
+    like run on a GPU. ``plan`` has to be None, because plans are taken from gpumath's cache.
 
     Examples
     --------
