@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.helpers.callbacks import require_numba
 from tests.helpers.repository import ROOT
 
 FOLDER = ROOT / "tests" / "compat"
@@ -41,5 +42,5 @@ def test_on_the_gpu(script: str, library: str) -> None:
     if script == "fft_half" and library != "torch":
         pytest.skip("CuPy has no complex numbers in half precision")
     if script == "fft_callbacks":
-        pytest.importorskip("numba", reason="Numba is not installed")
+        require_numba()
     compare("--library", library, script)

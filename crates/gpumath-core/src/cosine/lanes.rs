@@ -5,12 +5,16 @@
 //! is made. What comes before and after the Fourier transform is then the same in all lanes, and no
 //! number moves from one lane to another.
 
+use smallvec::SmallVec;
+
 use super::balance::{self, Neighbours};
 use super::lane_steps::{After, Before};
 use super::turns::Turns;
 use super::{CosineFactors, CosineStep};
 use crate::fft::cpu::lines::{LineTiles, Scalar, StridePair, Tile};
-use crate::lane_fft::{LaneFft, Side, is_slow_alone, largest_prime_factor};
+use crate::lane_fft::{
+    LaneFft, MOST_LANES, Side, StridedLines, is_slow_alone, largest_prime_factor,
+};
 use crate::memory::copy_tile;
 
 /// Whether a Fourier transform is so long that lines one by one, or two by two, take little more
@@ -74,10 +78,7 @@ impl<T: Scalar> LanePlan<T> {
             (_, 13..) if is_double => 0.45,
             _ => 0.25,
         };
-        // Narrow tiles share the lanes.
-        let mut tiles = lines.clone();
-        tiles.cut_into_tiles(self.lines_at_once());
-        let groups = tiles.tiles().div_ceil(self.lines_at_once() / tiles.width());
+        let groups = lines.count().div_ceil(self.lines_at_once());
         let in_time = self.lines_per_lane() * self.fft.lanes_in_time();
         let empty = 1.0 - lines.count() as f64 / (groups * in_time).max(1) as f64;
         let is_filled = empty <= most_empty;
@@ -104,15 +105,15 @@ impl<T: Scalar> LanePlan<T> {
         self.fft.work_len() + self.points * self.lines_at_once()
     }
 
-    /// Transforms the lines of some tiles, together at most as many as are transformed at once.
+    /// Transforms some lines, at most as many as are transformed at once. Each part has neighbours.
     ///
     /// # Safety
-    /// The operands are valid for the lines of the tiles.
+    /// The operands are valid for these lines.
     pub(super) unsafe fn run(
         &self,
         factors: CosineFactors,
         operands: &Operands<T>,
-        tiles: impl Iterator<Item = Tile> + Clone,
+        parts: &[Tile],
         work: &mut [T],
     ) {
         let (width, lanes) = (self.lines_at_once(), self.fft.lanes() as isize);
@@ -120,18 +121,12 @@ impl<T: Scalar> LanePlan<T> {
         let (work, copy) = work.split_at_mut(self.fft.work_len());
         let work = work.as_mut_ptr();
         let [before, after] = self.fft.places(work);
-        let whole = tiles.clone().next().filter(|tile| tile.lines == width);
+        let whole = parts.first().filter(|part| part.lines == width);
         let is_weighed = factors.before.iter().any(|&factor| is_factor(factor));
         let read_in_place = whole.filter(|_| across.from == 1 && !is_weighed);
         let written_in_place = whole.filter(|_| across.to == 1);
-        // The lines of each tile, and where they begin in the copy.
-        let begun = tiles.scan(0, |next, tile| {
-            let begin = *next;
-            *next += tile.lines;
-            Some((begin, tile))
-        });
-        let used: usize = begun.clone().map(|(_, tile)| tile.lines).sum();
-        if read_in_place.is_none() {
+        let used: usize = parts.iter().map(|part| part.lines).sum();
+        if read_in_place.is_none() && used < width {
             copy.chunks_exact_mut(width).for_each(|row| row[used..].fill(T::zero()));
         }
         let (copy, step) = (copy.as_mut_ptr(), width as isize);
@@ -139,14 +134,14 @@ impl<T: Scalar> LanePlan<T> {
         // as are transformed at once.
         unsafe {
             let mut source = (copy.cast_const(), step);
-            if let Some(tile) = read_in_place {
-                source = (from.offset(tile.from), along.from);
+            if let Some(part) = read_in_place {
+                source = (from.offset(part.from), along.from);
             } else {
-                for (begin, tile) in begun.clone() {
-                    let from = (from.offset(tile.from), along.from, across.from);
-                    let to = (copy.add(begin), step, 1);
-                    copy_lines(from, to, tile.lines, self.points);
-                }
+                self.move_lines::<true>(
+                    parts.iter().map(|part| (from.offset(part.from).cast_mut(), part.lines)),
+                    (along.from, across.from),
+                    copy,
+                );
                 weigh((copy, step), factors.before, self.points, width);
             }
             let mut repairs = Vec::new();
@@ -168,7 +163,7 @@ impl<T: Scalar> LanePlan<T> {
             let how = (self.kind == 3, number(factors.scale));
             self.fft.run(work_from, work_to, work, how);
             let target =
-                written_in_place.map_or((copy, step), |tile| (to.offset(tile.to), along.to));
+                written_in_place.map_or((copy, step), |part| (to.offset(part.to), along.to));
             self.fft.dispatch(After { plan: self, from: after, to: target });
             weigh(target, factors.after, self.points, width);
             if !repairs.is_empty() {
@@ -177,11 +172,48 @@ impl<T: Scalar> LanePlan<T> {
                 real.scale_back(&repairs);
             }
             if written_in_place.is_none() {
-                for (begin, tile) in begun {
-                    let from = (copy.add(begin).cast_const(), step, 1);
-                    let to = (to.offset(tile.to), along.to, across.to);
-                    copy_lines(from, to, tile.lines, self.points);
+                self.move_lines::<false>(
+                    parts.iter().map(|part| (to.offset(part.to), part.lines)),
+                    (along.to, across.to),
+                    copy,
+                );
+            }
+        }
+    }
+
+    /// Copies lines to the lanes if `GATHERS`, else back. A part of them is given by the first
+    /// element and their number.
+    ///
+    /// # Safety
+    /// The lines are valid, and are at most as many as are transformed at once. The copy has room
+    /// for so many, whose elements follow each other there.
+    unsafe fn move_lines<const GATHERS: bool>(
+        &self,
+        parts: impl Iterator<Item = (*mut T, usize)>,
+        (along, across): (isize, isize),
+        copy: *mut T,
+    ) {
+        let width = self.lines_at_once();
+        if LaneFft::<T>::can_turn(along, width) {
+            let side: SmallVec<[_; MOST_LANES]> = parts
+                .map(|(first, count)| StridedLines::new(first, along, across, count))
+                .collect();
+            // SAFETY: the caller guarantees that the lines are valid.
+            unsafe { self.fft.turn_lines::<GATHERS>(&side, copy, (self.points, width)) };
+            return;
+        }
+        let mut inside = copy;
+        for (first, count) in parts {
+            let (outside, step) = ((first, along, across), width as isize);
+            // SAFETY: as above.
+            unsafe {
+                if GATHERS {
+                    let from = (first.cast_const(), along, across);
+                    copy_lines(from, (inside, step, 1), count, self.points);
+                } else {
+                    copy_lines((inside.cast_const(), step, 1), outside, count, self.points);
                 }
+                inside = inside.add(count);
             }
         }
     }

@@ -256,8 +256,7 @@ impl<T: Scalar> LineTransform<T> {
         let mut table_bytes = plan_bytes::<T>(points as usize);
         let threads = useful_threads(from.len() as f64 * levels_of(points as usize), threads);
         let mut lines = LineTiles::new(axis, &from, &to);
-        lines.cut_into_tiles(short::LANES);
-        let is_narrow = !lines.are_slices() && lines.width() < short::LEAST_LANES;
+        let is_narrow = !lines.are_slices() && lines.neighbours() < short::least_neighbours::<T>();
         let most_short = if is_narrow { short::MAX_NARROW_POINTS } else { MAX_POINTS };
         let is_shared = lines.count() < threads.get() && points >= SHARED_POINTS;
         // The Fourier transforms of such lines are grids, which `LinePlan` does not have.
@@ -274,7 +273,6 @@ impl<T: Scalar> LineTransform<T> {
             && plan.suits(&lines)
             && !is_faster_one_by_one(&lines, plan.lines_at_once(), threads)
         {
-            lines.cut_into_tiles(plan.lines_at_once());
             Kernel::Lanes(Box::new(plan))
         } else if points as usize <= MAX_POINTS {
             lines.cut_into_tiles(SHORT_LINES);
@@ -383,22 +381,22 @@ impl<T: Scalar> LineTransform<T> {
         to: *mut T,
     ) -> Result<()> {
         let lines = &self.lines;
-        // Narrow tiles share the lanes.
-        let together = plan.lines_at_once() / lines.width();
+        let together = plan.lines_at_once();
         let bytes = ScratchPieces::bytes::<T>(plan.work_len());
         let (from, to) = (SyncPtr::new(from.cast_mut()), SyncPtr::new(to));
-        parallel_for(self.threads, lines.tiles().div_ceil(together), |numbers| {
+        parallel_for(self.threads, lines.count().div_ceil(together), |numbers| {
             let mut memory = ScratchBuffer::take(bytes)?;
             let work = memory.pieces().next(plan.work_len());
             let (from, to) = (from.get().cast_const(), to.get());
             let operands = Operands { from, to, along: lines.along, across: lines.across };
+            let mut parts = Vec::with_capacity(together);
             for number in numbers {
                 let first = number * together;
-                let tiles = first..lines.tiles().min(first + together);
-                let tiles = tiles.map(|tile| lines.tile(tile));
-                // SAFETY: the tiles have lines of the layouts, for which the caller guarantees that
-                // the addresses are valid. No other tile has these lines.
-                unsafe { plan.run(factors, &operands, tiles, work) };
+                parts.clear();
+                parts.extend(lines.parts(first..lines.count().min(first + together)));
+                // SAFETY: the parts have lines of the layouts, for which the caller guarantees that
+                // the addresses are valid. No other number has these lines.
+                unsafe { plan.run(factors, &operands, &parts, work) };
             }
             Ok(())
         })

@@ -15,13 +15,17 @@ use crate::fft::cpu::lines::{Scalar, StridePair};
 /// Points of the longest line that is transformed in this way.
 pub(super) const MAX_POINTS: usize = 16;
 
-/// Neighbouring lines that are transformed at once, at most.
-pub(super) const LANES: usize = 16;
-
-/// Neighbouring lines from which on a block is faster than line by line; and points of the longest
-/// strided line that is transformed in this way where fewer are neighbours.
-pub(super) const LEAST_LANES: usize = 4;
+/// Points of the longest strided line that is transformed in this way if it has fewer than
+/// [`least_neighbours`].
 pub(super) const MAX_NARROW_POINTS: usize = 8;
+
+/// Returns how many neighbouring lines there are in the narrowest vector, of 16 bytes.
+pub(super) const fn least_neighbours<T>() -> usize {
+    16 / size_of::<T>()
+}
+
+/// Neighbouring lines that are transformed at once, at most.
+const LANES: usize = 16;
 
 /// The matrix of a transform, of as many rows and columns as a line has points.
 pub(super) struct ShortPlan {
@@ -157,24 +161,31 @@ unsafe fn multiply_lines<T: Scalar, const N: usize, const FUSED: bool>(
             }
             return;
         }
-        let are_neighbours = (across.from, across.to) == (1, 1);
+        let at = |line: usize| {
+            let line = line as isize;
+            (from.offset(line * across.from), to.offset(line * across.to))
+        };
+        if (across.from, across.to) != (1, 1) || lines == 1 {
+            for line in 0..lines {
+                let (from, to) = at(line);
+                multiply_line::<T, N, FUSED>(matrix, from, to, along);
+            }
+            return;
+        }
         let mut line = 0;
         while line < lines {
             // A block may begin with lines that the one before has transformed.
-            let left = lines - line;
-            let block =
-                [LEAST_LANES, 8, LANES].into_iter().find(|&lanes| lanes >= left || lanes == LANES);
-            let block = block.filter(|&lanes| are_neighbours && left > 1 && lanes <= lines);
-            let first = line.min(lines - block.unwrap_or(1));
-            let at = |stride: isize| first as isize * stride;
-            let (from, to) = (from.offset(at(across.from)), to.offset(at(across.to)));
+            let widest = 1 << lines.ilog2();
+            let block = (lines - line).next_power_of_two().clamp(2, LANES).min(widest);
+            let first = line.min(lines - block);
+            let (from, to) = at(first);
             match block {
-                Some(LANES) => multiply_block::<T, N, LANES, FUSED>(matrix, from, to, along),
-                Some(8) => multiply_block::<T, N, 8, FUSED>(matrix, from, to, along),
-                Some(_) => multiply_block::<T, N, LEAST_LANES, FUSED>(matrix, from, to, along),
-                None => multiply_line::<T, N, FUSED>(matrix, from, to, along),
+                2 => multiply_block::<T, N, 2, FUSED>(matrix, from, to, along),
+                4 => multiply_block::<T, N, 4, FUSED>(matrix, from, to, along),
+                8 => multiply_block::<T, N, 8, FUSED>(matrix, from, to, along),
+                _ => multiply_block::<T, N, LANES, FUSED>(matrix, from, to, along),
             }
-            line = first + block.unwrap_or(1);
+            line = first + block;
         }
     }
 }

@@ -7,13 +7,13 @@
 
 use pulp::{MemMask, Simd, WithSimd};
 
-use super::Instructions;
 use super::strided_lines::StridedLines;
 use super::transposition::{transpose_back, transpose_four, transpose_square};
+use super::{Instructions, Lane, LaneFft};
 use crate::memory::{Pod, SIDE, copy_tile};
 
 /// The most lines that are moved at once: lanes of the widest vectors.
-pub(super) const MOST_LANES: usize = 16;
+pub(crate) const MOST_LANES: usize = 16;
 
 /// Lines that are turned at a time where elements are pairs of numbers.
 const PAIRS: usize = 4;
@@ -24,6 +24,26 @@ const LEAST_COPIED: usize = 16;
 /// Points that are copied at a time of a few lines, because those of more lines often compete for a
 /// place in a cache.
 const BLOCK: usize = 64;
+
+impl<T: Lane> LaneFft<T> {
+    /// Returns whether [`Self::turn_lines`] is for real lines whose points are that far apart.
+    pub(crate) fn can_turn(along: isize, lanes: usize) -> bool {
+        along == 1 && size_of::<T>() == size_of::<f64>() && lanes <= MOST_LANES
+    }
+
+    /// Moves real lines as [`MoveLines`] does, in registers.
+    ///
+    /// # Safety
+    /// The side and the work memory are as [`MoveLines`] says.
+    pub(crate) unsafe fn turn_lines<const GATHERS: bool>(
+        &self,
+        side: &[StridedLines<T>],
+        inside: *mut T,
+        (points, lanes): (usize, usize),
+    ) {
+        MoveLines::<_, GATHERS> { side, inside, points, lanes }.run(self.arch);
+    }
+}
 
 /// Moves lines to the work memory if `GATHERS`, else back. There, points follow each other, each
 /// with an element for each lane. Lanes without a line get any values that are numbers.

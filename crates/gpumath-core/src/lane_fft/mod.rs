@@ -68,7 +68,7 @@ pub(crate) use self::direct_sums::largest_prime_factor;
 use self::direct_sums::plan_direct_sums;
 pub(crate) use self::instructions::Instructions;
 use self::instructions::{arch_of_at_most, instructions_for};
-use self::line_moves::MOST_LANES;
+pub(crate) use self::line_moves::MOST_LANES;
 pub(crate) use self::odd_line::{plan_odd_half, plan_odd_line};
 pub(crate) use self::real_lanes::{HalfToReal, RealToHalf};
 pub(crate) use self::real_lines::{plan_half_in_lanes, plan_real_in_lanes};

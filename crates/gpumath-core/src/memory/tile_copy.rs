@@ -1,4 +1,8 @@
-//! Copies of some lines of an array between two places, by the vectors that compilers know.
+//! Copies of some lines of an array between two places.
+
+use std::array;
+#[cfg(target_arch = "x86_64")]
+use std::mem::transmute_copy;
 
 /// Copies lines between two places, each given with its strides along and across the lines. Lines
 /// that are neighbours in one place, and have neighbouring points in the other one, are transposed
@@ -32,8 +36,8 @@ pub(crate) unsafe fn copy_tile<E: Copy>(
 /// Lines and points of a block.
 pub(crate) const SIDE: usize = 4;
 
-/// Copies lines in blocks, for which the compiler knows vector instructions. The lines are
-/// neighbours in the source if `GATHERS`, else in the target, and the points in the other one.
+/// Copies lines in blocks, whose rows are vectors. The lines are neighbours in the source if
+/// `GATHERS`, else in the target, and the points in the other one.
 ///
 /// # Safety
 /// As for [`copy_tile`].
@@ -63,11 +67,11 @@ unsafe fn transpose<E: Copy, const GATHERS: bool>(
             unsafe {
                 let from = from.offset(first * from_along + line * from_across);
                 let to = to.offset(first * to_along + line * to_across);
-                let row = |row: isize| from.offset(row * from_step).cast::<[E; SIDE]>();
-                let [a, b, c, d] = [*row(0), *row(1), *row(2), *row(3)];
-                for column in 0..SIDE {
-                    let target = to.offset(column as isize * to_step).cast::<[E; SIDE]>();
-                    *target = [map(a[column]), map(b[column]), map(c[column]), map(d[column])];
+                let row =
+                    |row: isize| (*from.offset(row * from_step).cast::<[E; SIDE]>()).map(&map);
+                let columns = transposed([row(0), row(1), row(2), row(3)]);
+                for (column, values) in columns.into_iter().enumerate() {
+                    *to.offset(column as isize * to_step).cast::<[E; SIDE]>() = values;
                 }
             }
         }
@@ -95,6 +99,42 @@ unsafe fn transpose<E: Copy, const GATHERS: bool>(
             &map,
         );
     }
+}
+
+/// Returns the columns of a block as rows. Compilers move numbers one by one here, unless they are
+/// told the instructions.
+#[inline]
+fn transposed<E: Copy>(rows: [[E; SIDE]; SIDE]) -> [[E; SIDE]; SIDE] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{
+            __m128, __m128d, _MM_TRANSPOSE4_PS, _mm_unpackhi_pd, _mm_unpacklo_pd,
+        };
+        if size_of::<E>() == size_of::<f32>() {
+            // SAFETY: a block of elements of this size is four vectors, which may have any bits,
+            // and every processor of this kind has the instructions.
+            return unsafe {
+                let [mut a, mut b, mut c, mut d] = transmute_copy::<_, [__m128; 4]>(&rows);
+                _MM_TRANSPOSE4_PS(&mut a, &mut b, &mut c, &mut d);
+                transmute_copy(&[a, b, c, d])
+            };
+        }
+        if size_of::<E>() == size_of::<f64>() {
+            // SAFETY: as above, with eight vectors.
+            return unsafe {
+                let [a, b, c, d] = transmute_copy::<_, [[__m128d; 2]; 4]>(&rows);
+                let columns = [0, 1].map(|half| {
+                    let (a, b, c, d) = (a[half], b[half], c[half], d[half]);
+                    [
+                        [_mm_unpacklo_pd(a, b), _mm_unpacklo_pd(c, d)],
+                        [_mm_unpackhi_pd(a, b), _mm_unpackhi_pd(c, d)],
+                    ]
+                });
+                transmute_copy(&columns)
+            };
+        }
+    }
+    array::from_fn(|column| rows.map(|row| row[column]))
 }
 
 /// How many points before its use an operand's piece is asked for.

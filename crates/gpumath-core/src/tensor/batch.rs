@@ -65,12 +65,14 @@ impl<const N: usize> BatchDims<N> {
     /// Entries are numbered below [`Self::count`], along the fastest dimension first.
     pub(crate) fn offsets(&self, entry: usize) -> [i64; N] {
         let (mut rest, mut offsets) = (entry, [0; N]);
-        for dim in self.0.iter().rev() {
-            let extent = dim.extent as usize;
-            let index = (rest % extent) as i64;
-            rest /= extent;
+        for (at, dim) in self.0.iter().enumerate().rev() {
+            let mut index = rest;
+            if at > 0 {
+                let extent = dim.extent as usize;
+                (rest, index) = (rest / extent, rest % extent);
+            }
             for (offset, stride) in offsets.iter_mut().zip(dim.strides) {
-                *offset += index * stride;
+                *offset += index as i64 * stride;
             }
         }
         offsets

@@ -6,7 +6,7 @@
 //! whole cache line.
 
 use std::num::NonZeroUsize;
-use std::ops::Mul;
+use std::ops::{Mul, Range};
 
 use crate::memory::copy_tile;
 use crate::tensor::{BatchDims, Layout};
@@ -140,11 +140,30 @@ impl LineTiles {
     pub(crate) fn tile(&self, number: usize) -> Tile {
         let across = self.inner.div_ceil(self.width);
         let first = number % across * self.width;
-        let [from, to] = self.outer.offsets(number / across);
+        self.tile_of(number / across, first, self.width.min(self.inner - first))
+    }
+
+    /// Returns the lines with these numbers, in the same order and whatever the tiles are: those
+    /// that are neighbours together.
+    pub(crate) fn parts(&self, mut numbers: Range<usize>) -> impl Iterator<Item = Tile> {
+        std::iter::from_fn(move || {
+            if numbers.is_empty() {
+                return None;
+            }
+            let first = numbers.start % self.inner;
+            let lines = numbers.len().min(self.inner - first);
+            let part = self.tile_of(numbers.start / self.inner, first, lines);
+            numbers.start += lines;
+            Some(part)
+        })
+    }
+
+    fn tile_of(&self, entry: usize, first: usize, lines: usize) -> Tile {
+        let [from, to] = self.outer.offsets(entry);
         Tile {
             from: from as isize + first as isize * self.across.from,
             to: to as isize + first as isize * self.across.to,
-            lines: self.width.min(self.inner - first),
+            lines,
         }
     }
 }
