@@ -295,6 +295,17 @@ def assert_is_scipys_of_single(name: str, values: Any, kind: int, axis: int) -> 
     assert error <= 10 * np.finfo(np.float32).eps, f"{name} {kind} of {values.shape}"
 
 
+def test_neighbours_that_do_not_fill_lanes() -> None:
+    """A few neighbouring lines of each of 7 matrices are transformed together with others."""
+    for points, neighbours in product((3, 8, 12, 16, 18, 22, 45), (2, 3, 5, 7, 11, 13)):
+        for kind, name, dtype in product(TYPES, ALONG_ONE, (np.float32, np.float64)):
+            values = random_values((7, points, neighbours), np.float64).astype(dtype)
+            found = getattr(fft, name)(values, kind, axis=1)
+            expected = getattr(scipy.fft, name)(values.astype(np.float64), kind, axis=1)
+            error = np.abs(found - expected).max() / np.abs(expected).max()
+            assert error <= 10 * np.finfo(dtype).eps, f"{name} {kind} of {dtype} {values.shape}"
+
+
 def test_nothing() -> None:
     assert fft.dct(np.ones((0, 4))).shape == (0, 4)
     values = np.ones((2, 3))

@@ -85,9 +85,17 @@ impl<T: Scalar> LanePlan<T> {
         if !lines.are_slices() {
             return is_filled || lines.count() >= in_time;
         }
-        let is_slow = [25, 35, 49].iter().any(|&slow| length.is_multiple_of(slow));
-        // Pairs of lines in single precision meet these factors in lanes too, but for eighths.
-        let is_awkward = length < 32 || prime > 7 || (is_slow && (is_double || is_by_eighths));
+        // Factors with which pairs take long. In single precision, pairs meet 25, 35 and 49 in
+        // lanes too, but for eighths.
+        let slow: &[usize] = match (is_double, is_by_eighths) {
+            (true, _) => &[25, 35, 49],
+            (false, true) => &[25, 35, 45, 49],
+            (false, false) => &[45],
+        };
+        let is_slow = slow.iter().any(|&factor| length.is_multiple_of(factor));
+        // Four lanes are not enough to save time, unless rustfft takes long.
+        let is_narrow = is_double && self.is_by_halves && self.fft.lanes() <= 4;
+        let is_awkward = is_slow || if is_narrow { prime > 13 } else { length < 32 || prime > 7 };
         is_filled && is_awkward
     }
 
