@@ -172,6 +172,20 @@ def test_lines_of_any_size_do_not_reach_each_other(
             assert error <= most, f"{n} points of type {kind}, axis {axis}, line {line}"
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ALONG_ONE)
+def test_no_line_reaches_the_last_one(name: str, dtype: Any) -> None:
+    """An odd line has no partner, and the first of those transformed together are large."""
+    for n, kind, count, axis in product((17, 22, 31, 45), TYPES, (7, 15, 31), (0, 1)):
+        values = random_values((count, n), np.float64)
+        values[::8] *= 1e12
+        operand = np.moveaxis(values.astype(dtype), 1, axis).copy()
+        found = np.moveaxis(getattr(fft, name)(operand, kind, axis=axis), axis, 1)
+        expected = getattr(scipy.fft, name)(values.astype(dtype).astype(np.float64), kind)
+        error = np.abs(found - expected).max(1) / np.abs(expected).max(1)
+        assert error.max() <= 40 * np.finfo(dtype).eps, f"{count} lines of {n}, {kind}, {axis}"
+
+
 @pytest.mark.parametrize("name", ALONG_ONE)
 def test_ends_and_lengths(direct_space: Space, name: str) -> None:
     values = random_values((3, 10), np.float64)

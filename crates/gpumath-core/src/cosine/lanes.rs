@@ -134,9 +134,6 @@ impl<T: Scalar> LanePlan<T> {
         let read_in_place = whole.filter(|_| across.from == 1 && !is_weighed);
         let written_in_place = whole.filter(|_| across.to == 1);
         let used: usize = parts.iter().map(|part| part.lines).sum();
-        if read_in_place.is_none() && used < width {
-            copy.chunks_exact_mut(width).for_each(|row| row[used..].fill(T::zero()));
-        }
         let (copy, step) = (copy.as_mut_ptr(), width as isize);
         // SAFETY: the caller guarantees that the lines are valid, and the copy has room for as many
         // as are transformed at once.
@@ -150,6 +147,10 @@ impl<T: Scalar> LanePlan<T> {
                     (along.from, across.from),
                     copy,
                 );
+                // The last line may share its lane with none, and nothing may reach it.
+                for row in (0..self.points).filter(|_| used < width) {
+                    copy.add(row * width + used).write_bytes(0, width - used);
+                }
                 weigh((copy, step), factors.before, self.points, width);
             }
             let mut repairs = Vec::new();
@@ -190,7 +191,7 @@ impl<T: Scalar> LanePlan<T> {
     }
 
     /// Copies lines to the lanes if `GATHERS`, else back. A part of them is given by the first
-    /// element and their number.
+    /// element and their number. Lanes without a line may get any numbers.
     ///
     /// # Safety
     /// The lines are valid, and are at most as many as are transformed at once. The copy has room
