@@ -32,7 +32,7 @@ pub(super) struct Neighbours<T> {
     pub(super) points: usize,
     /// How many lines there are: a power of two up to 32.
     pub(super) width: usize,
-    /// How many of them are lines of the operand; the others only fill the vectors.
+    /// How many of them are lines of the operand. The others fill the vectors, and are zeros.
     pub(super) used: usize,
 }
 

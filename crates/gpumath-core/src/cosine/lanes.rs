@@ -147,9 +147,11 @@ impl<T: Scalar> LanePlan<T> {
                     (along.from, across.from),
                     copy,
                 );
-                // The last line may share its lane with none, and nothing may reach it.
-                for row in (0..self.points).filter(|_| used < width) {
-                    copy.add(row * width + used).write_bytes(0, width - used);
+                // An odd last line has zeros as its partner, which cannot spoil it.
+                if used < width {
+                    for row in 0..self.points {
+                        copy.add(row * width + used).write_bytes(0, width - used);
+                    }
                 }
                 weigh((copy, step), factors.before, self.points, width);
             }
