@@ -6,6 +6,7 @@ import ctypes
 import json
 import shutil
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -32,19 +33,31 @@ GENERATOR_REQUIREMENTS = ROOT / "codegen" / "requirements.txt"
 # One pin for the linter and the generator, whose output it formats.
 (RUFF,) = [s for s in GENERATOR_REQUIREMENTS.read_text().splitlines() if s.startswith("ruff")]
 
+
+def newest_read(*packages: str) -> tuple[str, ...]:
+    """Return requirements for the newest releases whose headers the generator has read.
+
+    A later release may compile, compute or refuse other things than the tests expect, so the tests
+    move on to it when its headers are read.
+    """
+    lock = tomllib.loads((ROOT / "codegen" / "headers.lock.toml").read_text())
+    newest: dict[str, tuple[int, ...]] = {}
+    for requirement in lock["sha256"]:
+        package, version = requirement.split("==")
+        release = tuple(map(int, version.split(".")))
+        newest[package] = max(release, newest.get(package, release))
+    return tuple(f"{name}=={'.'.join(map(str, newest[name]))}" for name in packages)
+
+
 # NVIDIA's libraries that tests load: all that are small enough for every run, and the others.
-CUDA13_LIBRARIES = (
-    "nvidia-cuda-nvrtc",
-    "nvidia-cuda-runtime",
-    "nvidia-cufft",
-    "nvidia-curand",
-    "nvidia-libmathdx-cu13>=0.3",  # or else uv may take an empty release
-    "nvidia-nvjitlink",
+CUDA13_LIBRARIES = newest_read(
+    *("nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cufft", "nvidia-curand"),
+    *("nvidia-libmathdx-cu13", "nvidia-nvjitlink"),
 )
-CUDA12_LIBRARIES = (
-    "nvidia-cuda-runtime-cu12",
-    "nvidia-cufft-cu12",
-    "nvidia-curand-cu12",
+# What Numba compiles with, of the same toolkit as NVRTC and nvJitLink.
+NVVM = "nvidia-nvvm==13.5.37"
+CUDA12_LIBRARIES = newest_read(
+    *("nvidia-cuda-runtime-cu12", "nvidia-cufft-cu12", "nvidia-curand-cu12"),
     "nvidia-nvjitlink-cu12",
 )
 # What gpumath.compat.nvmath is compared with, and the library that it computes with on the CPU.
@@ -55,13 +68,11 @@ NVMATH = (
     "cuda-pathfinder",
     "mkl; platform_machine == 'x86_64'",
 )
-LARGE_CUDA13_LIBRARIES = ("nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse")
+LARGE_CUDA13_LIBRARIES = newest_read("nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse")
 LARGE_CUDA12_LIBRARIES = (
-    "nvidia-cublas-cu12",
-    "nvidia-cuda-nvrtc-cu12",
-    "nvidia-cusolver-cu12",
-    "nvidia-cusparse-cu12",
-    "nvidia-libmathdx-cu12>=0.3",
+    *newest_read("nvidia-cublas-cu12", "nvidia-cuda-nvrtc-cu12"),
+    *newest_read("nvidia-cusolver-cu12", "nvidia-cusparse-cu12"),
+    "nvidia-libmathdx-cu12>=0.3",  # or else uv may take an empty release
 )
 
 nox.needs_version = ">=2025.2.9"
@@ -201,8 +212,7 @@ def missing_cuda_extra(session: nox.Session) -> str | None:
 @nox.session(requires=["wheels"])
 def tests(session: nox.Session) -> None:
     """Run the tests that need no GPU, against the built wheels and NVIDIA's real libraries."""
-    # NVVM is what Numba compiles with.
-    libraries = (*CUDA13_LIBRARIES, "nvidia-nvvm")
+    libraries = (*CUDA13_LIBRARIES, NVVM)
     session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, "jax", *libraries)
     session.install("-r", str(GENERATOR_REQUIREMENTS))
     cuda12 = download_once(session, "cuda12-libraries", *CUDA12_LIBRARIES)
@@ -248,7 +258,7 @@ def tests_cuda_libs(session: nox.Session) -> None:
 @nox.session(requires=["wheels"])
 def fuzz(session: nox.Session) -> None:
     """Try random things with the built wheels: `-- 10m` for each module, default one minute."""
-    libraries = (*CUDA13_LIBRARIES, "nvidia-nvvm")
+    libraries = (*CUDA13_LIBRARIES, NVVM)
     session.install(*map(wheel_of, PACKAGES), *TEST_REQUIREMENTS, "tqdm", *libraries)
     # The packages are those of the wheels: the checkout only has what is run.
     session.run("python", "-P", "-m", "tests.fuzz", *session.posargs, env={"PYTHONPATH": str(ROOT)})

@@ -74,7 +74,7 @@ def test_knobs() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"size": 127}, "does not support.*nearest sizes that it supports are 125 and 128"),
+        ({"size": 20000}, "does not support.*nearest sizes that it supports are 19683 and 20736"),
         ({"size": 0}, "size is 0; a positive integer"),
         ({"size": 65536}, "nearest sizes that it supports are 32768"),
         ({"size": 65, "execution": "Thread"}, "nearest sizes that it supports are 64"),
@@ -159,6 +159,43 @@ extern "C" __global__ void caller(float2 *data) {{ {symbol}(data); }}
     caller = compiled(source, f"-arch=compute_{architecture}", "-dlto", kind="ltoir")
     inputs = [(InputType.LTOIR, caller), (InputType.LTOIR, code.data)]
     assert kernels(linked(inputs, f"-arch=sm_{architecture}", "-lto")) == {"caller"}
+
+
+@pytest.mark.parametrize("size", [67, 1009, 8191])
+def test_prime_sizes(size: int) -> None:
+    if mathdx.get_version() < 402:
+        pytest.skip("libmathdx has transforms of these sizes from 0.4.2 on")
+    fft = FFT(**OPTIONS | {"size": size})
+    inverse = FFT(**OPTIONS | {"size": size, "direction": "inverse"})
+    assert fft.input_length == fft.output_length == size
+    assert fft.elements_per_thread * fft.stride >= size
+    assert fft.valid("elements_per_thread")
+    # They share constants of this size, which must not be defined twice.
+    codes = [
+        device.compile_fft_execute(transform, ("lto", (9, 0)), api)
+        for transform in (fft, inverse)
+        for api in ("register_memory", "shared_memory")
+    ]
+    arguments = ["float2 *, void *", "void *"] * 2
+    declarations = [
+        f'extern "C" __device__ void {symbol}({types});'
+        for (_, symbol), types in zip(codes, arguments, strict=True)
+    ]
+    values = ["own, shared", "shared"] * 2
+    calls = [f"{symbol}({v});" for (_, symbol), v in zip(codes, values, strict=True)]
+    source = f"""
+{" ".join(declarations)}
+extern "C" __global__ void caller(float2 *data) {{
+    extern __shared__ float2 shared[];
+    float2 own[{fft.storage_size}];
+    for (int i = 0; i < {fft.storage_size}; ++i) own[i] = data[i];
+    {" ".join(calls)}
+    for (int i = 0; i < {fft.storage_size}; ++i) data[i] = own[i];
+}}
+"""
+    caller = compiled(source, "-arch=compute_90", "-dlto", kind="ltoir")
+    inputs = [(InputType.LTOIR, caller), *((InputType.LTOIR, code.data) for code, _ in codes)]
+    assert kernels(linked(inputs, "-arch=sm_90", "-lto")) == {"caller"}
 
 
 def test_a_kernel_without_a_gpu() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpumath import device
+from gpumath.bindings import mathdx
 from tests.helpers.callbacks import require_numba
 
 pytestmark = pytest.mark.gpu
@@ -83,6 +84,23 @@ def test_blocks(size: int, precision: Any, kind: Any) -> None:
 )
 def test_threads(size: int, precision: Any, kind: Any) -> None:
     check(device.FFT(size, precision, kind[0], "Thread", direction=kind[1]))
+
+
+@pytest.mark.parametrize(
+    ("size", "precision", "kind"),
+    [
+        (size, precision, KINDS[(row + column) % 4])
+        for row, size in enumerate([67, 127, 1009, 8191])
+        for column, precision in enumerate(TOLERANCES)
+    ],
+)
+def test_prime_sizes(size: int, precision: Any, kind: Any) -> None:
+    if mathdx.get_version() < 402:
+        pytest.skip("libmathdx has transforms of these sizes from 0.4.2 on")
+    fft = device.FFT(size, precision, kind[0], "Block", direction=kind[1])
+    check(fft)
+    if kind[0] == "c2c" and precision is not np.float16:
+        check(fft, in_shared_memory=True)
 
 
 @pytest.mark.parametrize("precision", [np.float16, np.float32])

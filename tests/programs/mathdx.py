@@ -31,7 +31,8 @@ def other_libraries_do_not_disturb_it() -> Any:
     others = [library.name for library in core.libraries()]
     solver = mathdx.cusolverdx_create_descriptor()
     mathdx.cusolverdx_set_operator_int64(solver, Operator.FUNCTION, mathdx.CusolverdxFunction.POTRF)
-    for name, value in {"API": 0, "PRECISION": 5, "EXECUTION": 1, "TYPE": 0, "SM": 900}.items():
+    operators = {"API": 0, "PRECISION": 5, "EXECUTION": 1, "TYPE": 0, "SM": 900, "FILL_MODE": 1}
+    for name, value in operators.items():
         mathdx.cusolverdx_set_operator_int64(solver, Operator[name], value)
     for name, values in {"SIZE": [16, 16, 1], "BLOCK_DIM": [32, 1, 1]}.items():
         mathdx.cusolverdx_set_operator_int64s(solver, Operator[name], 3, values)

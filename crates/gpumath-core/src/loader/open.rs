@@ -113,7 +113,11 @@ pub(super) fn versions_text(symbol: &Symbol) -> String {
             format!(" with {} {from} or newer, but before {before}", symbol.library)
         }
     };
-    format!("{product} {} to {}{own_versions}", symbol.since, symbol.until)
+    let mut releases = symbol.since.to_string();
+    if symbol.until != symbol.since {
+        releases += &format!(" to {}", symbol.until);
+    }
+    format!("{product} {releases}{own_versions}")
 }
 
 impl VersionQuery {

@@ -54,7 +54,7 @@ class ComputeCapability(NamedTuple):
 # Those that libmathdx knows. 10.1 is the name of 11.0 before CUDA 13.
 _SUPPORTED_CCS = (
     *((7, 0), (7, 2), (7, 5), (8, 0), (8, 6), (8, 7), (8, 9), (9, 0)),
-    *((10, 0), (10, 1), (10, 3), (11, 0), (12, 0), (12, 1)),
+    *((10, 0), (10, 1), (10, 3), (10, 7), (11, 0), (12, 0), (12, 1)),
 )
 # The first one whose GPUs have instructions that no others have, and that only a family has.
 _FIRST_WITH = {"": (0, 0), "a": (9, 0), "f": (10, 0)}

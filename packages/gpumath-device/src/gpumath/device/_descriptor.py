@@ -218,7 +218,8 @@ def _reason(log: str) -> str:
         return (
             f"libmathdx {'.'.join(map(str, version))} does not work with NVRTC "
             f"{'.'.join(map(str, nvrtc.version()))}, some of whose headers have moved. "
-            "To fix it: pip install 'nvidia-cuda-nvrtc<13.5'"
+            "To fix it: pip install --upgrade nvidia-libmathdx-cu13, "
+            "or pip install 'nvidia-cuda-nvrtc<13.5'"
         )
     errors = [line for line in log.splitlines() if "error" in line]
     return "\n".join(errors[:3])

@@ -27,7 +27,7 @@ class FFT(FFTOperators):
     Parameters
     ----------
     size : int
-        Number of points.
+        Number of points: a product of small primes. With libmathdx 0.4.2, any up to 8192 a block.
     precision : {numpy.float16, numpy.float32, numpy.float64}
         Type of real and imaginary parts.
     fft_type : {'c2c', 'r2c', 'c2r'}
@@ -53,7 +53,8 @@ class FFT(FFTOperators):
     value_type, input_type, output_type : type, Complex or Vector
         Types of the elements of a thread's array, and of those that it reads and writes.
     stride : int
-        Distance of the points of a thread: thread t holds points t, t + stride, ….
+        Distance of the points of a thread: thread t holds points t, t + stride, …, as far as they
+        are less than ``input_length``, and afterwards ``output_length``.
     block_dim : Dim3 or None
         Threads of a block.
     shared_memory_size : int or None

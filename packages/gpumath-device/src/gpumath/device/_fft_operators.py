@@ -30,7 +30,7 @@ _DIRECTIONS = {"r2c": "forward", "c2r": "inverse"}
 APIS = {"register_memory": CufftdxApi.LMEM, "shared_memory": CufftdxApi.SMEM}
 _LAYOUTS = {layout.name.lower(): layout for layout in CufftdxComplexLayout}
 _MODES = {mode.name.lower(): mode for mode in CufftdxRealMode}
-KNOBS = {knob.name.lower(): knob for knob in CufftdxKnobType}
+KNOBS = {name: CufftdxKnobType[name.upper()] for name in ("elements_per_thread", "ffts_per_block")}
 
 
 # No GPU has shared memory for a transform of so many points.
