@@ -48,6 +48,11 @@ impl<T: Number> Panel<T> {
                 self.compute_tile::<S, V, 8, 1, FULL>(simd, top);
                 top += 8;
             }
+            // Seven or eight rows are four and four.
+            while V == 2 && !has_registers && matches!(self.rows.saturating_sub(top), 5 | 6 | 9..) {
+                self.compute_tile::<S, V, 6, 1, FULL>(simd, top);
+                top += 6;
+            }
             while top + 2 < self.rows {
                 if V == 1 || (V == 2 && has_registers) {
                     self.compute_tile::<S, V, 4, 2, FULL>(simd, top);

@@ -29,6 +29,10 @@ const FROM_MEMORY: usize = 1 << 24;
 const FEW_ROWS: usize = 8;
 const NEAR: usize = 1 << 18;
 
+/// Rows that take less time to compute than a right factor of more than so many bytes to read.
+const MANY_WAITING: usize = 16;
+const FAR_RIGHT: usize = 1 << 22;
+
 /// The depth that is multiplied at once if the left factor is in Fortran order, and has more bytes
 /// than are near, but the result has not: so many columns are read along, which processors notice.
 const CHUNK_OF_COLUMNS: usize = 32;
@@ -111,7 +115,7 @@ impl<T: Number> Product<T> {
         let is_far = |width: usize| rows * width * size_of::<T>() > FAR_LEFT;
         if has_columns && depth > CHUNK_OF_COLUMNS && is_far(depth) && !is_far(columns) {
             // SAFETY: the caller guarantees the same.
-            return unsafe { self.compute_in_chunks(arch, CHUNK_OF_COLUMNS) };
+            return unsafe { self.compute_in_chunks(arch, CHUNK_OF_COLUMNS, false) };
         }
         let at_once = self.rows_at_once();
         if rows > at_once {
@@ -177,12 +181,13 @@ impl<T: Number> Product<T> {
         let bytes = columns * depth * size_of::<T>();
         let most = if self.b.steps[1] == 1 { MANY_ROWS } else { FEW_ROWS };
         if rows > most || columns <= MAX_LANES || bytes <= NEAR {
-            return self.compute_tiles(arch);
+            return self.compute_tiles(arch, false);
         }
         let is_from_memory = rows <= FEW_ROWS && bytes > FROM_MEMORY;
         let chunk = if is_from_memory { CHUNK_FROM_MEMORY } else { CHUNK };
+        let waits_for_memory = rows <= FEW_ROWS || (rows <= MANY_WAITING && bytes > FAR_RIGHT);
         // SAFETY: the caller guarantees the same.
-        unsafe { self.compute_in_chunks(arch, chunk) };
+        unsafe { self.compute_in_chunks(arch, chunk, waits_for_memory) };
     }
 
     /// Returns how many rows are computed before the next.
@@ -219,18 +224,20 @@ impl<T: Number> Product<T> {
     }
 
     /// Computes in tiles, whatever the extents.
-    fn compute_tiles(self, arch: Arch) {
+    fn compute_tiles(self, arch: Arch, waits_for_memory: bool) {
         let [rows, columns, depth] = self.shape;
         if rows * columns * depth <= TINIEST {
             // To ask the thread for room would take as long as the product.
             let mut room = Room::<LEAST>::new();
-            let tiles = Tiles { product: self, run: Run::ONE, copy: room.numbers() };
+            let copy = room.numbers();
+            let tiles = Tiles { product: self, run: Run::ONE, waits_for_memory, copy };
             self.fitting(arch).dispatch(tiles);
             return;
         }
         let is_large = self.span_of_right_rows() > FAR || columns * depth * size_of::<T>() > COPIED;
         with_large_room(if is_large { MOST_COPIED } else { COPIED }, |copy| {
-            self.fitting(arch).dispatch(Tiles { product: self, run: Run::ONE, copy });
+            let tiles = Tiles { product: self, run: Run::ONE, waits_for_memory, copy };
+            self.fitting(arch).dispatch(tiles);
         });
     }
 
@@ -248,20 +255,22 @@ impl<T: Number> Product<T> {
                 }
             });
         }
-        with_large_room(COPIED, |copy| arch.dispatch(Tiles { product: self, run, copy }));
+        with_large_room(COPIED, |copy| {
+            arch.dispatch(Tiles { product: self, run, waits_for_memory: false, copy });
+        });
     }
 
     /// Computes with so much of the depth at once: the lines of a factor may be far apart.
     ///
     /// # Safety
     /// As for [`Self::compute_in_tiles`].
-    unsafe fn compute_in_chunks(self, arch: Arch, chunk: usize) {
+    unsafe fn compute_in_chunks(self, arch: Arch, chunk: usize, waits_for_memory: bool) {
         let [rows, columns, depth] = self.shape;
         let mut beta = self.beta;
         for first in (0..depth.max(1)).step_by(chunk) {
             let shape = [rows, columns, chunk.min(depth - first)];
             let (a, b) = (self.a.from::<T>(0, first), self.b.from::<T>(first, 0));
-            Self { shape, a, b, beta, ..self }.compute_tiles(arch);
+            Self { shape, a, b, beta, ..self }.compute_tiles(arch, waits_for_memory);
             beta = Some(T::ONE);
         }
     }
@@ -270,6 +279,8 @@ impl<T: Number> Product<T> {
 struct Tiles<'a, T> {
     product: Product<T>,
     run: Run,
+    /// Whether to read the right factor takes longer than to multiply it by the rows.
+    waits_for_memory: bool,
     /// Room for what has to be copied.
     copy: &'a mut [MaybeUninit<T>],
 }
@@ -292,6 +303,9 @@ impl<T: Number> Tiles<'_, T> {
     fn compute_one<S: Simd>(&mut self, simd: S) {
         let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
         let columns = self.product.shape[1];
+        // Of 16 registers, the sums of three vectors and four rows leave too few, so that one of
+        // them is in memory all the time. That takes less time than to wait for the right factor.
+        let has_three = S::REGISTER_COUNT >= 32 || self.waits_for_memory;
         let mut left = 0;
         while left < columns {
             let vectors = (columns - left).div_ceil(lanes);
@@ -301,8 +315,8 @@ impl<T: Number> Tiles<'_, T> {
                     // Sums of complex numbers need more registers each.
                     _ if !T::IS_REAL => self.compute_panel::<S, 1>(simd, left),
                     1 => self.compute_panel::<S, 1>(simd, left),
-                    2 | 4 => self.compute_panel::<S, 2>(simd, left),
-                    _ => self.compute_panel::<S, MOST_VECTORS>(simd, left),
+                    3 | 5.. if has_three => self.compute_panel::<S, MOST_VECTORS>(simd, left),
+                    _ => self.compute_panel::<S, 2>(simd, left),
                 };
         }
     }
@@ -445,7 +459,7 @@ mod tests {
         sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
         for arch in sets {
             for columns in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 33, 47, 49, 65] {
-                for rows in [1, 2, 3, 4, 5, 7, 8, 9, 13] {
+                for rows in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13] {
                     let shape = [rows, columns, 3 + columns % 5];
                     check::<f32>(arch, shape, false);
                     check::<f64>(arch, shape, false);
