@@ -113,11 +113,11 @@ pub(super) fn versions_text(symbol: &Symbol) -> String {
             format!(" with {} {from} or newer, but before {before}", symbol.library)
         }
     };
-    let mut releases = symbol.since.to_string();
-    if symbol.until != symbol.since {
-        releases += &format!(" to {}", symbol.until);
-    }
-    format!("{product} {releases}{own_versions}")
+    let last = match symbol.until {
+        until if until == symbol.since => String::new(),
+        until => format!(" to {until}"),
+    };
+    format!("{product} {}{last}{own_versions}", symbol.since)
 }
 
 impl VersionQuery {
