@@ -63,7 +63,7 @@ def test_texts_data_and_buffers() -> None:
     text = str(mathdx.commondx_get_code_ltoir.__doc__)
     assert "int or writable bytes-like\n    What C writes to: a buffer of at least ``" in text
     # A release of three numbers, of a library that is no part of CUDA.
-    assert "in libmathdx 0.3.1 to 0.4.1. See" in text
+    assert "in libmathdx 0.3.1 to 0.4.2. See" in text
 
 
 def test_signatures_of_many_parameters_are_read_from_several_lines() -> None:
