@@ -53,8 +53,8 @@ class FFT(FFTOperators):
     value_type, input_type, output_type : type, Complex or Vector
         Types of the elements of a thread's array, and of those that it reads and writes.
     stride : int
-        Distance of the points of a thread: thread t holds points t, t + stride, …, as far as they
-        are less than ``input_length``, and afterwards ``output_length``.
+        Distance of the points of a thread: thread t holds points t, t + stride, …. Load those
+        below ``input_length``, and store those below ``output_length``: others do not exist.
     block_dim : Dim3 or None
         Threads of a block.
     shared_memory_size : int or None
