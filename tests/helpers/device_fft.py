@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,14 +25,15 @@ def transform_on_gpu(fft: Any, x: np.ndarray, *, in_shared_memory: bool = False)
     out = np.zeros(shape, np.float64 if real_out else np.complex128)
     batching = fft.implicit_type_batching
     if fft.execution == "Thread":
-        kernel, grid, block, dynamic = _of_threads(fft), len(x) // batching, 1, 0
+        kernel, grid, block, dynamic = _of_threads(fft), len(x) // batching, (1, 1, 1), 0
     else:
         kernel = _in_shared_memory(fft) if in_shared_memory else _of_blocks(fft)
         grid, block = len(x) // fft.ffts_per_block, tuple(fft.block_dim)
         points = fft.ffts_per_block * fft.size * np.dtype(fft.value_type.dtype).itemsize
         dynamic = max(fft.shared_memory_size, points if in_shared_memory else 0)
     on_gpu = cuda.to_device(np.ascontiguousarray(x)), cuda.to_device(out)
-    cuda.jit(kernel)[grid, block, 0, dynamic](*on_gpu)
+    # Or else the threads of some blocks have more registers together than there are.
+    cuda.jit(kernel, launch_bounds=math.prod(block))[grid, block, 0, dynamic](*on_gpu)
     return on_gpu[1].copy_to_host()
 
 

@@ -58,6 +58,34 @@ impl Matrix {
         if self.is_conjugated { value.conjugate() } else { value }
     }
 
+    /// Whether none of `rows` by `columns` elements is infinite or NaN.
+    ///
+    /// # Safety
+    /// The elements are in memory that is valid for reads.
+    pub(super) unsafe fn is_finite<T: Number>(self, rows: usize, columns: usize) -> bool {
+        if self.steps[0].unsigned_abs() < self.steps[1].unsigned_abs() {
+            // SAFETY: the same elements.
+            return unsafe { self.transposed().is_finite::<T>(columns, rows) };
+        }
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                (0..rows).all(|row| {
+                    let first = self.at::<T>(row, 0);
+                    if self.steps[1] == 1 {
+                        // SAFETY: the caller guarantees the memory.
+                        let line = unsafe { std::slice::from_raw_parts(first, columns) };
+                        return line.iter().fold(true, |all, number| all & number.is_finite());
+                    }
+                    let step = self.steps[1];
+                    let place = |column: usize| first.wrapping_offset(column as isize * step);
+                    // SAFETY: likewise.
+                    (0..columns).all(|column| unsafe { *place(column) }.is_finite())
+                })
+            },
+        )
+    }
+
     /// Copies `rows` by `columns` elements of `self` to `to`, which has them in memory of its own.
     ///
     /// # Safety

@@ -12,6 +12,7 @@
 
 mod blocks;
 mod cut;
+mod diagonal;
 mod kernels;
 mod library;
 mod library_api;
@@ -27,6 +28,7 @@ mod short_rows;
 mod small;
 mod structure;
 mod structured;
+mod structured_vector;
 mod tile;
 mod transpose;
 mod vector;
@@ -67,9 +69,10 @@ const MAX_THIN_BLOCK: usize = 1 << 23;
 /// Most rows or columns of a block of a product with a vector, which allocates nothing.
 const MAX_VECTOR_SIDE: usize = 1 << 16;
 
-/// Most rows of a block of a product whose left factor has a structure, because its part on the
-/// diagonal may be copied to memory with all its elements.
+/// Most rows of a block of a product whose left factor has a structure, and if there are few columns.
+/// What is beside the block's part on the diagonal is multiplied at once.
 const MAX_STRUCTURED_SIDE: usize = 256;
+const MAX_NARROW_STRUCTURED_SIDE: usize = 2048;
 
 /// Bytes that the kernel allocates on the first use of a thread, at most: a part of a block, as
 /// large as a cache.
@@ -326,6 +329,8 @@ impl Batch {
                 most.min(MAX_SIDE * MAX_SIDE)
             }
             (_, true) => MAX_SIDE,
+            // What is mirrored is still near the processor when it is read again.
+            (_, false) if columns <= kernels::FEW => MAX_NARROW_STRUCTURED_SIDE,
             (_, false) => MAX_STRUCTURED_SIDE,
         };
         let has_columns = |[down, right]: [isize; 2]| down.unsigned_abs() < right.unsigned_abs();

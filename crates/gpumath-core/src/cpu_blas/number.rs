@@ -36,6 +36,9 @@ pub(crate) trait Number:
     /// Returns the real and the imaginary part.
     fn parts(self) -> [f64; 2];
 
+    /// Whether it is neither infinite nor NaN.
+    fn is_finite(self) -> bool;
+
     /// Returns the complex conjugate.
     #[must_use]
     fn conjugate(self) -> Self;
@@ -176,6 +179,11 @@ macro_rules! numbers {
             }
 
             #[inline(always)]
+            fn is_finite(self) -> bool {
+                <$real>::is_finite(self)
+            }
+
+            #[inline(always)]
             fn conjugate(self) -> Self {
                 self
             }
@@ -199,6 +207,11 @@ macro_rules! numbers {
 
             fn parts(self) -> [f64; 2] {
                 [f64::from(self.re), f64::from(self.im)]
+            }
+
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                self.re.is_finite() & self.im.is_finite()
             }
 
             #[inline(always)]

@@ -1,17 +1,20 @@
-//! Small products of two general matrices, or a batch of them, computed at once: without a plan, on
-//! the calling thread.
+//! Small products of two matrices, or a batch of them, computed at once: without a plan, on the
+//! calling thread.
 
 use std::num::NonZeroUsize;
 
 use rustfft::num_complex::Complex;
 
+use super::blocks::Sum;
 use super::kernels::{TINY, multiply_run};
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
 use super::run::Run;
+use super::structure::Structure;
+use super::structured::Part;
 use super::tile::Product;
-use super::{WORTH_A_THREAD, check_memory, worth_in_threads};
+use super::{MAX_STRUCTURED_SIDE, WORTH_A_THREAD, check_memory, worth_in_threads};
 use crate::error::{Error, Result};
 use crate::tensor::DType;
 
@@ -34,19 +37,30 @@ pub struct SmallFactor {
     pub steps: [isize; 2],
     /// Elements from a matrix to that of the next product.
     pub next: isize,
+    /// What is known of the matrix. A diagonal matrix has the step of its vector as that of the
+    /// rows.
+    pub structure: Structure,
+    /// Whether the complex conjugates of the elements are multiplied.
+    pub is_conjugated: bool,
 }
 
 impl SmallFactor {
+    /// Whether such a factor of so many rows can be one of a small product.
+    #[must_use]
+    pub fn is_small(&self, rows: usize) -> bool {
+        self.structure == Structure::General || rows <= MAX_STRUCTURED_SIDE
+    }
+
     fn matrix(self) -> Matrix {
-        Matrix { first: self.first, steps: self.steps, is_conjugated: false }
+        Matrix { first: self.first, steps: self.steps, is_conjugated: self.is_conjugated }
     }
 }
 
 /// Computes `out = a @ b` for so many products of `[rows, columns, depth]`, whose results follow
-/// each other in C order.
+/// each other in C order. One of the factors is a general matrix.
 ///
 /// # Errors
-/// `InvalidValue` for an element type that is not multiplied, `OutOfMemory` where memory is short,
+/// `InvalidValue` for two factors with a structure, and for an element type that is not multiplied, `OutOfMemory` where memory is short,
 /// `LibraryNotFound` if a library was asked for that cannot be used.
 ///
 /// # Safety
@@ -88,9 +102,53 @@ unsafe fn multiply<T: Number>(
     }
     let steps = [a.next, b.next, (rows * columns) as isize];
     let out = Matrix { first: out, steps: [columns as isize, 1], is_conjugated: false };
+    let structures = [a.structure, b.structure];
     let (a, b) = (a.matrix(), b.matrix());
     let product = Product { shape, alpha: T::ONE, a, b, beta: None, out };
+    match structures {
+        [Structure::General, Structure::General] => {}
+        [structure, Structure::General] => {
+            // SAFETY: the caller guarantees the memory.
+            return unsafe { multiply_structured(structure, product, Run { count, steps }) };
+        }
+        [Structure::General, structure] => {
+            let (run, mut turned) = (Run { count, steps }.transposed(), product.transposed());
+            if structure.is_diagonal() {
+                // The transposed matrix has the same vector.
+                turned.a = product.b;
+            }
+            // SAFETY: the same elements.
+            return unsafe { multiply_structured(structure.transposed(), turned, run) };
+        }
+        _ => {
+            let message = "both factors of a small product have a structure";
+            return Err(Error::InvalidValue(message.into()));
+        }
+    }
     // SAFETY: the caller guarantees the memory.
     unsafe { multiply_run(product, Run { count, steps }) };
+    Ok(())
+}
+
+/// # Safety
+/// As for [`multiply_small`], with elements of type `T` and a left factor with a structure.
+unsafe fn multiply_structured<T: Number>(
+    structure: Structure,
+    mut product: Product<T>,
+    run: Run,
+) -> Result<()> {
+    for _ in 0..run.count {
+        let Product { shape: [side, columns, _], alpha, a, b, beta, out } = product;
+        let sum = Sum { alpha, beta, columns, out };
+        // SAFETY: the caller guarantees the memory.
+        unsafe {
+            if let Structure::Diagonal { is_reversed } = structure {
+                sum.add_diagonal(is_reversed, a, b, 0..side, side);
+            } else {
+                sum.add_square(Part { structure, a, side }, b)?;
+            }
+        }
+        product.move_by(run);
+    }
     Ok(())
 }

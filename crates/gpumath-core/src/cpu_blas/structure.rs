@@ -59,6 +59,17 @@ impl Structure {
         }
     }
 
+    /// The triangle that is stored, if one is.
+    #[must_use]
+    pub const fn triangle(self) -> Option<Triangle> {
+        match self {
+            Self::Symmetric(triangle)
+            | Self::Hermitian(triangle)
+            | Self::Triangular { triangle, .. } => Some(triangle),
+            Self::General | Self::Diagonal { .. } => None,
+        }
+    }
+
     /// Whether a vector stands for the matrix.
     #[must_use]
     pub const fn is_diagonal(self) -> bool {

@@ -1,9 +1,9 @@
 //! Blocks of products whose left factor has a structure.
 //!
 //! What lies beside the diagonal is multiplied where it is stored, transposed where it is mirrored.
-//! Only a part on the diagonal of a symmetric or Hermitian matrix is copied. Elements that are not
-//! stored are never read, nor are their zeros multiplied: an infinity in the other factor stays
-//! where a sum without that product has none.
+//! Only parts on the diagonal are copied, with all their elements. Elements that are not stored are
+//! never read, nor do their zeros count: an infinity in the other factor stays where a sum without
+//! that product has none.
 
 use std::ops::Range;
 
@@ -12,12 +12,65 @@ use super::kernels::multiply_add;
 use super::matrix::Matrix;
 use super::number::Number;
 use super::structure::{Structure, Triangle};
+use super::structured_vector::MOST_OF_VECTOR;
 use crate::error::Result;
 use crate::memory::zeroed;
 use crate::parallel::ClaimedIndices;
 
-/// Most rows of a triangle that are multiplied one by one.
-const MAX_TRIANGLE: usize = 8;
+/// Most rows of a part on the diagonal that is copied. The zeros of a triangle are multiplied, so
+/// there are fewer of them. Of a mirrored part, a larger copy is worth it for more columns.
+const MOST_OF_TRIANGLE: usize = 32;
+const MOST_MIRRORED: usize = 32;
+const MOST_MIRRORED_FOR_MANY: usize = 128;
+const MANY_COLUMNS: usize = 128;
+
+/// A square matrix on the diagonal of one with a structure, which is no diagonal matrix.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) structure: Structure,
+    pub(super) a: Matrix,
+    pub(super) side: usize,
+}
+
+impl Part {
+    /// Returns what is to the left and to the right of the square on the diagonal that some rows
+    /// have. `None` stands for zeros.
+    fn beside<T>(self, [start, end]: [usize; 2]) -> [Option<Matrix>; 2] {
+        let mirror = |stored: Matrix| match self.structure {
+            Structure::Symmetric(_) => Some(stored.transposed()),
+            Structure::Hermitian(_) => Some(stored.transposed().conjugated()),
+            _ => None,
+        };
+        if self.structure.triangle() == Some(Triangle::Upper) {
+            [mirror(self.a.from::<T>(0, start)), Some(self.a.from::<T>(start, end))]
+        } else {
+            [Some(self.a.from::<T>(start, 0)), mirror(self.a.from::<T>(end, start))]
+        }
+    }
+
+    /// Returns the part of some rows and columns.
+    fn within<T>(self, rows: Range<usize>) -> Self {
+        let a = self.a.from::<T>(rows.start, rows.start);
+        Self { a, side: rows.len(), ..self }
+    }
+
+    /// Copies the matrix with all its elements, and returns the copy.
+    ///
+    /// # Safety
+    /// The stored elements are in memory that can be read.
+    unsafe fn completed<T: Number>(self, copy: &mut [T]) -> Matrix {
+        let Self { structure, a, side } = self;
+        // Along the lines that follow each other in memory.
+        let is_turned = a.steps[1] != 1 && a.steps[0] == 1;
+        let from = if is_turned { a.transposed() } else { a };
+        let structure = if is_turned { structure.transposed() } else { structure };
+        // SAFETY: the caller guarantees that the memory is valid.
+        unsafe { expand(from, structure, copy, side) };
+        let first = copy.as_ptr() as usize;
+        let all = Matrix { first, steps: [side as isize, 1], is_conjugated: false };
+        if is_turned { all.transposed() } else { all }
+    }
+}
 
 impl<T: Number> Sum<T> {
     /// Adds some rows of a square matrix times `b`.
@@ -33,91 +86,97 @@ impl<T: Number> Sum<T> {
         rows: Range<usize>,
         side: usize,
     ) -> Result<()> {
-        let (triangle, mirrored) = match structure {
+        match structure {
             Structure::General => return Ok(()),
             Structure::Diagonal { is_reversed } => {
-                for (index, row) in rows.enumerate() {
-                    let place = if is_reversed { side - 1 - row } else { row };
-                    // SAFETY: the caller guarantees that the memory is valid.
-                    unsafe {
-                        let factor = self.alpha * a.get::<T>(place, 0);
-                        self.from(index).add_scaled_row(factor, b.from::<T>(row, 0));
-                    }
-                }
+                // SAFETY: the caller guarantees that the memory is valid.
+                unsafe { self.add_diagonal(is_reversed, a, b, rows, side) };
                 return Ok(());
             }
-            Structure::Triangular { triangle, .. } => (triangle, None),
-            Structure::Symmetric(triangle) => (triangle, Some(a.transposed())),
-            Structure::Hermitian(triangle) => (triangle, Some(a.transposed().conjugated())),
-        };
-        let (before, after) = match triangle {
-            Triangle::Lower => (Some(a), mirrored),
-            Triangle::Upper => (mirrored, Some(a)),
-        };
-        let height = rows.len();
+            _ => {}
+        }
+        let (all, height) = (Part { structure, a, side }, rows.len());
+        let [before, after] = all.beside::<T>([rows.start, rows.end]);
         // SAFETY: the caller guarantees that the memory is valid; the parts are those that are
         // stored.
         unsafe {
             if let Some(before) = before.filter(|_| rows.start > 0) {
-                self.add(claimed, height, rows.start, before.from::<T>(rows.start, 0), b);
+                self.add(claimed, height, rows.start, before, b);
             }
             if let Some(after) = after.filter(|_| rows.end < side) {
-                let (a, b) = (after.from::<T>(rows.start, rows.end), b.from::<T>(rows.end, 0));
-                self.add(claimed, height, side - rows.end, a, b);
+                let b = b.from::<T>(rows.end, 0);
+                self.add(claimed, height, side - rows.end, after, b);
             }
-            let (a, b) = (a.from::<T>(rows.start, rows.start), b.from::<T>(rows.start, 0));
-            if let Structure::Triangular { has_unit_diagonal, .. } = structure {
-                self.add_triangle(triangle, has_unit_diagonal, a, b, height);
-                return Ok(());
-            }
-            let mut dense = zeroed::<T>(height * height, "a matrix with a structure")?;
-            expand(a, structure, &mut dense, height);
-            let dense = Matrix {
-                first: dense.as_ptr() as usize,
-                steps: [height as isize, 1],
-                is_conjugated: false,
-            };
-            self.add(claimed, height, height, dense, b);
+            self.add_square(all.within::<T>(rows.clone()), b.from::<T>(rows.start, 0))
         }
-        Ok(())
     }
 
-    /// Adds a triangle times `b`: its halves on the diagonal are smaller triangles, and what is
-    /// beside them is a matrix.
+    /// Adds a square matrix on the diagonal times `b`.
     ///
     /// # Safety
     /// As for [`Self::add_structured`].
-    unsafe fn add_triangle(
-        &self,
-        triangle: Triangle,
-        has_unit_diagonal: bool,
-        a: Matrix,
-        b: Matrix,
-        side: usize,
-    ) {
-        if side <= MAX_TRIANGLE {
-            // SAFETY: the caller guarantees that the memory is valid.
-            return unsafe { self.add_triangle_rows(triangle, has_unit_diagonal, a, b, side) };
+    pub(super) unsafe fn add_square(&self, part: Part, b: Matrix) -> Result<()> {
+        let most = self.most_copied(part.structure).min(part.side);
+        let mut copy = zeroed::<T>(most * most, "a matrix with a structure")?;
+        // SAFETY: the caller guarantees that the memory is valid.
+        unsafe { self.add_part(part, b, &mut copy) };
+        Ok(())
+    }
+
+    /// Most rows of a part on the diagonal that is copied.
+    fn most_copied(&self, structure: Structure) -> usize {
+        match structure {
+            _ if self.columns == 1 => 0,
+            Structure::Triangular { .. } => MOST_OF_TRIANGLE,
+            _ if self.columns >= MANY_COLUMNS => MOST_MIRRORED_FOR_MANY,
+            _ => MOST_MIRRORED,
         }
-        let half = (side / 2).next_multiple_of(MAX_TRIANGLE);
+    }
+
+    /// Adds a part on the diagonal times `b`: its halves on the diagonal are smaller such parts,
+    /// and what is beside them is multiplied where it is stored.
+    ///
+    /// # Safety
+    /// As for [`Self::add_structured`].
+    unsafe fn add_part(&self, part: Part, b: Matrix, copy: &mut [T]) {
+        let Part { structure, a, side } = part;
+        let columns = self.columns;
+        if columns == 1 && side <= MOST_OF_VECTOR {
+            // SAFETY: the caller guarantees that the memory is valid.
+            return unsafe { self.add_part_times_vector(part, b) };
+        }
+        if side <= self.most_copied(structure) {
+            // SAFETY: the caller guarantees that the memory is valid.
+            unsafe {
+                if let Structure::Triangular { triangle, has_unit_diagonal } = structure
+                    && !b.is_finite::<T>(side, columns)
+                {
+                    return self.add_triangle_rows(triangle, has_unit_diagonal, a, b, side);
+                }
+                let all = part.completed(&mut copy[..side * side]);
+                multiply_add([side, columns, side], self.alpha, all, b, self.beta, self.out);
+            }
+            return;
+        }
+        let half = (side / 2).next_multiple_of(8);
         let rest = side - half;
-        let (low_a, low_b, low) = (a.from::<T>(half, half), b.from::<T>(half, 0), self.from(half));
-        let added = |sum: Self| Self { beta: Some(T::ONE), ..sum };
+        let (mut top, mut bottom, low_b) = (*self, self.from(half), b.from::<T>(half, 0));
+        let [below, _] = part.beside::<T>([half, side]);
+        let [_, right] = part.beside::<T>([0, half]);
         // SAFETY: the caller guarantees that the memory is valid.
         unsafe {
-            if triangle == Triangle::Lower {
-                let beside = a.from::<T>(half, 0);
-                let shape = [rest, self.columns, half];
-                multiply_add(shape, self.alpha, beside, b, self.beta, low.out);
-                self.add_triangle(triangle, has_unit_diagonal, a, b, half);
-                added(low).add_triangle(triangle, has_unit_diagonal, low_a, low_b, rest);
-            } else {
-                let beside = a.from::<T>(0, half);
-                let shape = [half, self.columns, rest];
-                multiply_add(shape, self.alpha, beside, low_b, self.beta, self.out);
-                added(*self).add_triangle(triangle, has_unit_diagonal, a, b, half);
-                low.add_triangle(triangle, has_unit_diagonal, low_a, low_b, rest);
+            if let Some(below) = below {
+                let shape = [rest, columns, half];
+                multiply_add(shape, self.alpha, below, b, self.beta, bottom.out);
+                bottom.beta = Some(T::ONE);
             }
+            if let Some(right) = right {
+                let shape = [half, columns, rest];
+                multiply_add(shape, self.alpha, right, low_b, self.beta, top.out);
+                top.beta = Some(T::ONE);
+            }
+            top.add_part(part.within::<T>(0..half), b, copy);
+            bottom.add_part(part.within::<T>(half..side), low_b, copy);
         }
     }
 
@@ -156,31 +215,9 @@ impl<T: Number> Sum<T> {
             }
         }
     }
-
-    /// Adds `factor` times the first row of `b` to the first row.
-    ///
-    /// # Safety
-    /// As for [`Self::add_structured`].
-    unsafe fn add_scaled_row(&self, factor: T, b: Matrix) {
-        let (from, to) = (b.steps[1], self.out.steps[1]);
-        for column in 0..self.columns as isize {
-            let element = (b.first as *const T).wrapping_offset(column.wrapping_mul(from));
-            let out = (self.out.first as *mut T).wrapping_offset(column.wrapping_mul(to));
-            // SAFETY: the caller guarantees that the memory is valid.
-            unsafe {
-                let element = if b.is_conjugated { (*element).conjugate() } else { *element };
-                let scaled = factor * element;
-                *out = match self.beta {
-                    Some(beta) => scaled + beta * *out,
-                    None => scaled,
-                };
-            }
-        }
-    }
 }
 
-/// Writes all elements of a square matrix with a structure to `dense`, in C order. What is not
-/// written is zero before.
+/// Writes all elements of a square matrix with a structure to `dense`, in C order.
 ///
 /// # Safety
 /// The stored elements are in memory that can be read.
@@ -190,35 +227,48 @@ pub(super) unsafe fn expand<T: Number>(
     dense: &mut [T],
     side: usize,
 ) {
-    // SAFETY: an element that is stored, for which the caller answers.
-    let get = |row: usize, column: usize| unsafe { matrix.get::<T>(row, column) };
-    for (row, line) in dense.chunks_exact_mut(side).enumerate() {
-        match structure {
-            Structure::General => {
-                line.iter_mut().enumerate().for_each(|(column, to)| *to = get(row, column));
+    let is_mirrored = matches!(structure, Structure::Symmetric(_) | Structure::Hermitian(_));
+    let is_hermitian = matches!(structure, Structure::Hermitian(_));
+    for row in 0..side {
+        let stored = match (structure, structure.triangle()) {
+            (Structure::Diagonal { .. }, _) => row..row,
+            (_, Some(Triangle::Lower)) => 0..row,
+            (_, Some(Triangle::Upper)) => row + 1..side,
+            _ => 0..side,
+        };
+        let start = row * side;
+        let line = &mut dense[start..start + side];
+        // SAFETY: elements that are stored, for which the caller answers.
+        unsafe {
+            if !is_mirrored {
+                line.fill(T::ZERO);
             }
-            Structure::Diagonal { is_reversed } => {
-                line[row] = get(if is_reversed { side - 1 - row } else { row }, 0);
+            let to = &mut line[stored.clone()];
+            if matrix.steps[1] == 1 && !matrix.is_conjugated {
+                let from = matrix.at::<T>(row, stored.start);
+                to.copy_from_slice(std::slice::from_raw_parts(from, stored.len()));
+            } else {
+                for (column, to) in stored.clone().zip(to) {
+                    *to = matrix.get(row, column);
+                }
             }
-            Structure::Triangular { triangle, has_unit_diagonal } => {
-                let stored = match triangle {
-                    Triangle::Lower => 0..row,
-                    Triangle::Upper => row + 1..side,
-                };
-                stored.for_each(|column| line[column] = get(row, column));
-                line[row] = if has_unit_diagonal { T::ONE } else { get(row, row) };
-            }
-            Structure::Symmetric(triangle) | Structure::Hermitian(triangle) => {
-                let is_hermitian = matches!(structure, Structure::Hermitian(_));
-                for (column, to) in line.iter_mut().enumerate() {
-                    let is_stored = (column < row) == (triangle == Triangle::Lower);
-                    *to = match (column == row, is_stored, is_hermitian) {
-                        (true, _, true) => get(row, row).real_part(),
-                        (true, ..) => get(row, row),
-                        (false, true, _) => get(row, column),
-                        (false, false, true) => get(column, row).conjugate(),
-                        (false, false, false) => get(column, row),
-                    };
+            line[row] = match structure {
+                Structure::General => continue,
+                Structure::Diagonal { is_reversed: true } => matrix.get(side - 1 - row, 0),
+                Structure::Diagonal { .. } => matrix.get(row, 0),
+                Structure::Triangular { has_unit_diagonal: true, .. } => T::ONE,
+                Structure::Hermitian(_) => matrix.get::<T>(row, row).real_part(),
+                _ => matrix.get(row, row),
+            };
+        }
+        if is_mirrored {
+            let all = dense.as_mut_ptr();
+            for column in stored {
+                // SAFETY: there are `side` rows and columns.
+                unsafe {
+                    let element = *all.add(start + column);
+                    *all.add(column * side + row) =
+                        if is_hermitian { element.conjugate() } else { element };
                 }
             }
         }

@@ -394,6 +394,7 @@ class StructuredMatmulPlan:
         out: object | None = None,
         execution: Literal["cpu", "cuda"] | None = None,
         num_threads: int | None = None,
+        qualifiers: tuple[_Qualifier, _Qualifier] | None = None,
     ) -> Any: ...
     @property
     def device_id(self) -> int | None: ...

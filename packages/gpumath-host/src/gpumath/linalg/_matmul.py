@@ -13,7 +13,7 @@ from gpumath._host.options import resolve_options
 from gpumath.bindings import core
 from gpumath.linalg._options import MatmulOptions
 from gpumath.linalg._product import Product, make_plan, run_plan, warn_of_beta
-from gpumath.linalg._qualifiers import Qualifiers
+from gpumath.linalg._qualifiers import Qualifiers, pair_for_all
 
 __all__ = ["matmul"]
 
@@ -114,9 +114,10 @@ def matmul(
     """
     if alpha is not None or beta is not None:
         alpha, beta = checked_factor("alpha", alpha), checked_factor("beta", beta)
+    pair = None if qualifiers is None else pair_for_all(qualifiers)
     if (
         options is None
-        and qualifiers is None
+        and (qualifiers is None or pair is not None)
         and stream is None
         and (c is None) == (beta is None)
         and not _ROOT_LOGGER.isEnabledFor(_INFO)
@@ -124,11 +125,11 @@ def matmul(
         # The short way: what the long one does for defaults.
         result = None
         if execution is None or (isinstance(execution, str) and execution == "cuda"):
-            result = _multiply(a, b, c, alpha, beta, out, execution)
+            result = _multiply(a, b, c, alpha, beta, out, execution, None, pair)
         else:
             asked = resolve_execution(execution, lambda: core.TensorView(a).device_id)
             if isinstance(asked, ExecutionCPU):
-                result = _multiply(a, b, c, alpha, beta, out, "cpu", asked.num_threads)
+                result = _multiply(a, b, c, alpha, beta, out, "cpu", asked.num_threads, pair)
         if result is not None:
             return result
     chosen = resolve_options(MatmulOptions, options)

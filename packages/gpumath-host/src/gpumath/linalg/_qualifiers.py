@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = [
     "SymmetricMatrixQualifier",
     "TriangularMatrixQualifier",
     "matrix_qualifiers_dtype",
+    "pair_for_all",
     "resolve_qualifiers",
 ]
 
@@ -371,9 +373,9 @@ def resolve_qualifiers(
     """
     if qualifiers is None:
         return []
+    if (pair := pair_for_all(qualifiers)) is not None:
+        return [pair]
     if isinstance(qualifiers, np.ndarray) and qualifiers.dtype == matrix_qualifiers_dtype:
-        if qualifiers.ndim == 1:
-            return [_pair(qualifiers)]
         if qualifiers.ndim == 2 and count is not None:
             return _for_each([_pair(each) for each in qualifiers], count)
     elif isinstance(qualifiers, list | tuple) and qualifiers:
@@ -386,6 +388,24 @@ def resolve_qualifiers(
         "for a and one for b is needed, or for lists of operands a sequence of such arrays"
     )
     raise ValueError(msg)
+
+
+def pair_for_all(qualifiers: Qualifiers) -> tuple[QualifierTuple, QualifierTuple] | None:
+    """Return the pair of an array of qualifiers, as for `resolve_qualifiers`; None for others."""
+    if (
+        isinstance(qualifiers, np.ndarray)
+        and qualifiers.ndim == 1
+        and qualifiers.dtype == matrix_qualifiers_dtype
+    ):
+        return _pair_of_bytes(qualifiers.tobytes())
+    return None
+
+
+# To check them takes longer than a small product.
+@lru_cache(maxsize=256)
+def _pair_of_bytes(data: bytes) -> tuple[QualifierTuple, QualifierTuple]:
+    count = len(data) // matrix_qualifiers_dtype.itemsize
+    return _pair(np.ndarray((count,), matrix_qualifiers_dtype, data))
 
 
 def _as_array(qualifiers: Any) -> np.ndarray[Any, np.dtype[np.void]]:

@@ -134,8 +134,8 @@ impl PyStructuredMatmulPlan {
         Ok(Self { plan: arrays.plan(py, &request, execution, stream.as_ref())? })
     }
 
-    /// Plan and run a product of general matrices; None if an argument is not simple or does not
-    /// fit, and then nothing has happened.
+    /// Plan and run a product; None if an argument is not simple or does not fit, and then nothing
+    /// has happened.
     ///
     /// Parameters
     /// ----------
@@ -145,6 +145,8 @@ impl PyStructuredMatmulPlan {
     ///     By default where the operands are.
     /// num_threads : int, optional
     ///     As for the constructor.
+    /// qualifiers : tuple, optional
+    ///     What is known of `a` and `b`: a pair for all products, as for the constructor.
     ///
     /// Returns
     /// -------
@@ -152,7 +154,8 @@ impl PyStructuredMatmulPlan {
     ///     The result.
     #[staticmethod]
     #[pyo3(signature = (
-        a, b, c=None, alpha=None, beta=None, out=None, execution=None, num_threads=None
+        a, b, c=None, alpha=None, beta=None, out=None, execution=None, num_threads=None,
+        qualifiers=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of one Python function")]
     fn multiply<'py>(
@@ -165,11 +168,17 @@ impl PyStructuredMatmulPlan {
         out: Option<&Bound<'py, PyAny>>,
         execution: Option<&str>,
         #[pyo3(from_py_with = thread_limit)] num_threads: Option<NonZeroUsize>,
+        qualifiers: Option<QualifierPair>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let qualifiers = match qualifiers {
+            Some((left, right)) => Some([qualifier("a", &left)?, qualifier("b", &right)?]),
+            None => None,
+        };
         let others = [c, alpha, beta, out];
         if others.iter().all(Option::is_none)
             && execution.is_none_or(|name| name == "cpu")
-            && let Some(result) = small::multiply(a, b, num_threads)?
+            && let Some(result) =
+                small::multiply(a, b, qualifiers.unwrap_or_default(), num_threads)?
         {
             return Ok(Some(result));
         }
@@ -177,7 +186,8 @@ impl PyStructuredMatmulPlan {
         let Ok(mut arrays) = Arrays::read(a, b, c, out, Some(0)) else { return Ok(None) };
         let chosen = ExecutionArguments { execution, num_threads, ..ExecutionArguments::default() };
         let Ok(execution) = chosen.resolve(py, arrays.location()) else { return Ok(None) };
-        let request = arrays.request();
+        let mut request = arrays.request();
+        request.qualifiers.extend(qualifiers);
         arrays.plan_and_run(py, &request, execution, scalars)
     }
 

@@ -3,7 +3,9 @@
 use std::num::NonZeroUsize;
 
 use gpumath_core::operation::usable_cores;
-use gpumath_core::structured_matmul::{SmallFactor, are_small, multiply_small};
+use gpumath_core::structured_matmul::{
+    Qualifier, SmallFactor, Structure, are_small, multiply_small,
+};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -16,11 +18,18 @@ use crate::interop::{NumpyArray, NumpyCApi};
 pub(super) fn multiply<'py>(
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
+    qualifiers: [Qualifier; 2],
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if qualifiers.iter().all(|known| known.structure != Structure::General) {
+        return Ok(None);
+    }
     let (py, Some(numpy)) = (a.py(), NumpyCApi::of(a)) else { return Ok(None) };
     let (Some(left), Some(right)) = (numpy.read(a), numpy.read(b)) else { return Ok(None) };
-    let (Some(first), Some(second)) = (Factor::of(&left, false), Factor::of(&right, true)) else {
+    let [of_left, of_right] = qualifiers;
+    let (Some(first), Some(second)) =
+        (Factor::of(&left, of_left, false), Factor::of(&right, of_right, true))
+    else {
         return Ok(None);
     };
     let batch = if first.batch.is_empty() { second.batch } else { first.batch };
@@ -36,8 +45,8 @@ pub(super) fn multiply<'py>(
         return Ok(None);
     }
     let mut extents: SmallVec<[isize; 4]> = SmallVec::from_slice(batch);
-    extents.extend((left.shape.len() > 1).then_some(first.extent as isize));
-    extents.extend((right.shape.len() > 1).then_some(second.extent as isize));
+    extents.extend(first.is_matrix.then_some(first.extent as isize));
+    extents.extend(second.is_matrix.then_some(second.extent as isize));
     let Some((array, address)) = numpy.empty(py, &extents, left.dtype)? else { return Ok(None) };
     let (a, b) = (first.matrices, second.matrices);
     // SAFETY: the arrays have these types, extents and steps, and are alive; the result is new.
@@ -50,30 +59,48 @@ struct Factor<'a> {
     /// The extent that is one of the result's.
     extent: usize,
     depth: usize,
+    /// Whether the result has a dimension of this extent.
+    is_matrix: bool,
     /// Extents of the batch.
     batch: &'a [isize],
     matrices: SmallFactor,
 }
 
 impl<'a> Factor<'a> {
-    /// `None` if there is no step, in elements, from each matrix to the next.
-    fn of(array: &NumpyArray<'a>, is_right: bool) -> Option<Self> {
+    /// `None` if there is no step, in elements, from each matrix to the next, and if the matrix
+    /// cannot have its structure or is not small.
+    fn of(array: &NumpyArray<'a>, known: Qualifier, is_right: bool) -> Option<Self> {
         let size = array.dtype.size() as isize;
         let step = |stride: isize| (stride % size == 0).then_some(stride / size);
-        let (&[ref batch @ .., rows, columns], &[ref outer @ .., down, across]) =
-            (array.shape, array.strides)
-        else {
-            let (&[extent], &[stride]) = (array.shape, array.strides) else { return None };
-            let (one, steps) = (step(stride)?, if is_right { [1, 0] } else { [0, 1] });
-            let matrices =
-                SmallFactor { first: array.first, steps: steps.map(|step| step * one), next: 0 };
-            return Some(Self { extent: 1, depth: extent as usize, batch: &[], matrices });
+        let Qualifier { structure, is_conjugated } = known;
+        let (batch, outer, [rows, columns], steps) = match (array.shape, array.strides) {
+            (&[ref batch @ .., rows], &[ref outer @ .., along]) if structure.is_diagonal() => {
+                (batch, outer, [rows, rows], [step(along)?, 0])
+            }
+            (&[extent], &[along]) => {
+                let along = step(along)?;
+                let (extents, steps) =
+                    if is_right { ([extent, 1], [along, 0]) } else { ([1, extent], [0, along]) };
+                (&[][..], &[][..], extents, steps)
+            }
+            (&[ref batch @ .., rows, columns], &[ref outer @ .., down, across]) => {
+                (batch, outer, [rows, columns], [step(down)?, step(across)?])
+            }
+            _ => return None,
         };
+        let is_matrix = array.shape.len() > 1 || structure.is_diagonal();
         let (extent, depth) = if is_right { (columns, rows) } else { (rows, columns) };
-        let steps = [step(down)?, step(across)?];
+        let (extent, depth) = (extent as usize, depth as usize);
         let next = step(stride_of_batch(batch, outer)?)?;
-        let matrices = SmallFactor { first: array.first, steps, next };
-        Some(Self { extent: extent as usize, depth: depth as usize, batch, matrices })
+        let matrices = SmallFactor { first: array.first, steps, next, structure, is_conjugated };
+        let fits = structure == Structure::General || (is_matrix && rows == columns);
+        (fits && matrices.is_small(extent)).then_some(Self {
+            extent,
+            depth,
+            is_matrix,
+            batch,
+            matrices,
+        })
     }
 }
 
