@@ -92,6 +92,8 @@ def test_threads(size: int, precision: Any, kind: Any) -> None:
         (size, precision, KINDS[(row + column) % 4])
         for row, size in enumerate([67, 127, 1009, 8191])
         for column, precision in enumerate(TOLERANCES)
+        # What 8191 points are computed by is too large for half precision.
+        if (size, precision) != (8191, np.float16)
     ],
 )
 def test_prime_sizes(size: int, precision: Any, kind: Any) -> None:

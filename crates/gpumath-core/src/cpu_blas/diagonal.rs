@@ -29,21 +29,20 @@ impl<T: Number> Sum<T> {
         let mut factors = [T::ZERO; ROWS];
         for first in rows.clone().step_by(ROWS) {
             let height = ROWS.min(rows.end - first);
-            for (row, factor) in (first..).zip(&mut factors[..height]) {
-                let place = if is_reversed { side - 1 - row } else { row };
-                // SAFETY: the caller guarantees that the memory is valid.
-                *factor = self.alpha * unsafe { diagonal.get::<T>(place, 0) };
-            }
+            let (place, step) = if is_reversed { (side - 1 - first, -1) } else { (first, 1) };
+            let from = diagonal.from::<T>(place, 0);
+            let vector = Matrix { steps: [0, step * diagonal.steps[0]], ..from };
+            let to = factors.as_mut_ptr() as usize;
+            let out = Matrix { first: to, steps: [0, 1], is_conjugated: false };
+            // SAFETY: the caller guarantees that the memory is valid.
+            unsafe { Scaled { b: vector, out, beta: None }.write(&[self.alpha], height) };
             let scaled = Scaled {
                 b: b.from::<T>(first, 0),
                 out: self.out.from::<T>(first - start, 0),
                 beta: self.beta,
             };
-            Arch::new().dispatch(
-                #[inline(always)]
-                // SAFETY: likewise.
-                || unsafe { scaled.write(&factors[..height], self.columns) },
-            );
+            // SAFETY: likewise.
+            unsafe { scaled.write(&factors[..height], self.columns) };
         }
     }
 }
@@ -61,21 +60,37 @@ impl<T: Number> Scaled<T> {
     ///
     /// # Safety
     /// So many rows and columns are in valid memory, and nothing else uses those of the result.
-    #[inline(always)]
-    unsafe fn write(self, factors: &[T], columns: usize) {
-        let (height, [down, right]) = (factors.len(), self.out.steps.map(isize::unsigned_abs));
-        // SAFETY: the caller guarantees that the memory is valid.
-        unsafe {
-            if height == 1 || (columns > 1 && right <= down) {
-                for (row, &factor) in factors.iter().enumerate() {
-                    self.from(row, 0).write_line(columns, |_| factor);
-                }
-            } else {
-                for column in 0..columns {
-                    self.from(0, column).transposed().write_line(height, |row| factors[row]);
-                }
-            }
+    unsafe fn write(mut self, factors: &[T], columns: usize) {
+        let has_columns = |matrix: Matrix| {
+            let [down, right] = matrix.steps.map(isize::unsigned_abs);
+            down < right
+        };
+        let (height, is_along_columns) = (factors.len(), has_columns(self.out));
+        let is_turned = has_columns(self.b) != is_along_columns;
+        // To copy blocks and to scale the copy takes less time than to read across the lines.
+        if self.beta.is_none() && height.min(columns) > 1 && is_turned {
+            // SAFETY: the caller guarantees that the memory is valid.
+            unsafe { self.b.copy_to::<T>(self.out, height, columns) };
+            self.b = self.out;
         }
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                // SAFETY: the caller guarantees that the memory is valid.
+                unsafe {
+                    if height == 1 || (columns > 1 && !is_along_columns) {
+                        for (row, &factor) in factors.iter().enumerate() {
+                            self.from(row, 0).write_line(columns, |_| factor);
+                        }
+                    } else {
+                        for column in 0..columns {
+                            let line = self.from(0, column).transposed();
+                            line.write_line(height, |row| factors[row]);
+                        }
+                    }
+                }
+            },
+        );
     }
 
     #[inline(always)]

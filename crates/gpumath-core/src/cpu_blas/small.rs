@@ -48,7 +48,7 @@ impl SmallFactor {
     /// Whether such a factor of so many rows can be one of a small product.
     #[must_use]
     pub fn is_small(&self, rows: usize) -> bool {
-        self.structure == Structure::General || rows <= MAX_STRUCTURED_SIDE
+        self.structure.triangle().is_none() || rows <= MAX_STRUCTURED_SIDE
     }
 
     fn matrix(self) -> Matrix {

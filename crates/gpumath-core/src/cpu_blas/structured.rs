@@ -8,11 +8,13 @@
 use std::ops::Range;
 
 use super::blocks::Sum;
-use super::kernels::multiply_add;
+use super::kernels::{multiply_add, multiply_run};
 use super::matrix::Matrix;
 use super::number::Number;
+use super::run::Run;
 use super::structure::{Structure, Triangle};
 use super::structured_vector::MOST_OF_VECTOR;
+use super::tile::Product;
 use crate::error::Result;
 use crate::memory::zeroed;
 use crate::parallel::ClaimedIndices;
@@ -23,6 +25,12 @@ const MOST_OF_TRIANGLE: usize = 32;
 const MOST_MIRRORED: usize = 32;
 const MOST_MIRRORED_FOR_MANY: usize = 128;
 const MANY_COLUMNS: usize = 128;
+
+/// Columns that are multiplied one after the other, without a copy.
+const FEW_VECTORS: usize = 3;
+
+/// Elements up to which a loop takes less time than a call that copies them.
+const SHORT_LINE: usize = 16;
 
 /// A square matrix on the diagonal of one with a structure, which is no diagonal matrix.
 #[derive(Clone, Copy)]
@@ -126,7 +134,7 @@ impl<T: Number> Sum<T> {
     /// Most rows of a part on the diagonal that is copied.
     fn most_copied(&self, structure: Structure) -> usize {
         match structure {
-            _ if self.columns == 1 => 0,
+            _ if self.columns <= FEW_VECTORS => 0,
             Structure::Triangular { .. } => MOST_OF_TRIANGLE,
             _ if self.columns >= MANY_COLUMNS => MOST_MIRRORED_FOR_MANY,
             _ => MOST_MIRRORED,
@@ -141,9 +149,9 @@ impl<T: Number> Sum<T> {
     unsafe fn add_part(&self, part: Part, b: Matrix, copy: &mut [T]) {
         let Part { structure, a, side } = part;
         let columns = self.columns;
-        if columns == 1 && side <= MOST_OF_VECTOR {
+        if columns <= FEW_VECTORS && side <= MOST_OF_VECTOR {
             // SAFETY: the caller guarantees that the memory is valid.
-            return unsafe { self.add_part_times_vector(part, b) };
+            return unsafe { self.add_part_times_vectors(part, b) };
         }
         if side <= self.most_copied(structure) {
             // SAFETY: the caller guarantees that the memory is valid.
@@ -154,7 +162,12 @@ impl<T: Number> Sum<T> {
                     return self.add_triangle_rows(triangle, has_unit_diagonal, a, b, side);
                 }
                 let all = part.completed(&mut copy[..side * side]);
-                multiply_add([side, columns, side], self.alpha, all, b, self.beta, self.out);
+                let Self { alpha, beta, out, .. } = *self;
+                let shape = [side, columns, side];
+                match beta {
+                    None => multiply_run(Product { shape, alpha, a: all, b, beta, out }, Run::ONE),
+                    Some(_) => multiply_add(shape, alpha, all, b, beta, out),
+                }
             }
             return;
         }
@@ -244,7 +257,7 @@ pub(super) unsafe fn expand<T: Number>(
                 line.fill(T::ZERO);
             }
             let to = &mut line[stored.clone()];
-            if matrix.steps[1] == 1 && !matrix.is_conjugated {
+            if matrix.steps[1] == 1 && !matrix.is_conjugated && stored.len() > SHORT_LINE {
                 let from = matrix.at::<T>(row, stored.start);
                 to.copy_from_slice(std::slice::from_raw_parts(from, stored.len()));
             } else {

@@ -1,168 +1,181 @@
 //! Products of a triangular, symmetric or Hermitian matrix and a vector.
 //!
-//! Each stored element is read once, though it may count twice: by its line's dot product with the
-//! vector, and by adding the line, times an element of the vector, to the sums.
+//! Each stored element is read once, though it may count twice: in its line's dot product with the
+//! vector, and in the sums to which the line, times an element of the vector, is added.
 
 use std::ops::Range;
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::blocks::Sum;
 use super::matrix::Matrix;
 use super::number::Number;
 use super::structure::{Structure, Triangle};
 use super::structured::Part;
+use super::tile::store;
 
 /// Most rows of a matrix that is multiplied at once.
 pub(super) const MOST_OF_VECTOR: usize = 256;
 
-/// Numbers whose sums are independent of each other.
-const LANES: usize = 16;
-
-/// A vector on the stack.
-type Elements<T> = [T; MOST_OF_VECTOR];
-
 impl<T: Number> Sum<T> {
-    /// Adds a matrix times the first column of `b`, to the first column.
+    /// Adds a matrix of at most [`MOST_OF_VECTOR`] rows times the columns of `b`, one by one.
     ///
     /// # Safety
-    /// As for [`Self::add_structured`]. The matrix has at most [`MOST_OF_VECTOR`] rows.
-    pub(super) unsafe fn add_part_times_vector(&self, part: Part, b: Matrix) {
+    /// As for [`Self::add_structured`].
+    pub(super) unsafe fn add_part_times_vectors(&self, part: Part, b: Matrix) {
         let Part { structure, a, side } = part;
-        let (mut x, mut sums) = ([T::ZERO; MOST_OF_VECTOR], [T::ZERO; MOST_OF_VECTOR]);
-        for (row, x) in x.iter_mut().enumerate().take(side) {
-            // SAFETY: the caller guarantees that the memory is valid.
-            *x = unsafe { b.get(row, 0) };
-        }
         let is_turned = a.steps[1] != 1 && a.steps[0] == 1;
         let lines = Lines {
             matrix: if is_turned { a.transposed() } else { a },
             structure: if is_turned { structure.transposed() } else { structure },
-            side,
+            is_turned,
         };
-        let is_mirrored = !matches!(structure, Structure::Triangular { .. });
-        let is_hermitian = matches!(structure, Structure::Hermitian(_));
-        // Of the transposed matrix, stored elements are added and their mirrors are multiplied.
-        let conjugates = [is_hermitian && is_turned, is_hermitian && !is_turned];
-        Arch::new().dispatch(
-            #[inline(always)]
-            || {
+        let (mut x, mut sums) = ([T::ZERO; MOST_OF_VECTOR], [T::ZERO; MOST_OF_VECTOR]);
+        for column in 0..self.columns {
+            for (row, x) in x.iter_mut().enumerate().take(side) {
                 // SAFETY: the caller guarantees that the memory is valid.
-                unsafe {
-                    match (is_mirrored, is_turned, is_hermitian) {
-                        (false, false, _) => lines.add::<T, true, false>([false; 2], &x, &mut sums),
-                        (false, true, _) => lines.add::<T, false, true>([false; 2], &x, &mut sums),
-                        (true, _, false) => lines.add::<T, true, true>([false; 2], &x, &mut sums),
-                        (true, _, true) => lines.add::<T, true, true>(conjugates, &x, &mut sums),
-                    }
-                }
-            },
-        );
-        for (row, &sum) in sums.iter().enumerate().take(side) {
-            let out = self.out.at::<T>(row, 0);
-            // SAFETY: likewise.
-            unsafe {
-                *out = match self.beta {
-                    Some(beta) => self.alpha * sum + beta * *out,
-                    None => self.alpha * sum,
-                };
+                *x = unsafe { b.get(row, column) };
+            }
+            sums[..side].fill(T::ZERO);
+            Arch::new().dispatch(AddLines { lines, x: &x[..side], sums: &mut sums[..side] });
+            for (row, &sum) in sums.iter().enumerate().take(side) {
+                // SAFETY: likewise.
+                unsafe { store(self.out.at(row, column), self.alpha, sum, self.beta) };
             }
         }
     }
 }
 
 /// The lines of a matrix that follow each other in memory, if there are such.
+#[derive(Clone, Copy)]
 struct Lines {
     matrix: Matrix,
     structure: Structure,
-    side: usize,
+    /// Whether the columns of the matrix are the lines.
+    is_turned: bool,
 }
 
-impl Lines {
-    /// Adds the products of the lines and `x`, with `DOTS`, and with `AXPYS` those of the columns.
-    /// Which of both has conjugates is in `conjugates`.
-    ///
-    /// # Safety
-    /// The stored elements are in memory that can be read.
+/// Adds the product of a matrix, whose stored elements can be read, and `x`.
+struct AddLines<'a, T> {
+    lines: Lines,
+    x: &'a [T],
+    sums: &'a mut [T],
+}
+
+impl<T: Number> WithSimd for AddLines<'_, T> {
+    type Output = ();
+
     #[inline(always)]
-    unsafe fn add<T: Number, const DOTS: bool, const AXPYS: bool>(
-        self,
-        conjugates: [bool; 2],
-        x: &Elements<T>,
-        sums: &mut Elements<T>,
-    ) {
-        let Self { matrix, structure, side } = self;
-        let mut copy = [T::ZERO; MOST_OF_VECTOR];
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Lines { structure, is_turned, .. } = self.lines;
+        match (structure, is_turned) {
+            (Structure::Triangular { .. }, false) => self.add::<S, true, false>(simd),
+            (Structure::Triangular { .. }, true) => self.add::<S, false, true>(simd),
+            _ => self.add::<S, true, true>(simd),
+        }
+    }
+}
+
+impl<T: Number> AddLines<'_, T> {
+    /// Adds the lines' dot products with `x`, with `DOTS`, and with `ADDED` the lines themselves.
+    #[inline(always)]
+    fn add<S: Simd, const DOTS: bool, const ADDED: bool>(self, simd: S) {
+        let Self { lines: Lines { matrix, structure, is_turned }, x, sums } = self;
+        let (side, one) = (x.len(), T::ONE);
+        let is_hermitian = !T::IS_REAL && matches!(structure, Structure::Hermitian(_));
+        let mut copies = [[T::ZERO; MOST_OF_VECTOR]; 2];
         for row in 0..side {
             let stored: Range<usize> = match structure.triangle() {
                 Some(Triangle::Upper) => row + 1..side,
                 _ => 0..row,
             };
-            // SAFETY: the caller guarantees that the memory is valid.
-            let line: &[T] = unsafe {
-                if matrix.steps[1] == 1 && !matrix.is_conjugated {
-                    std::slice::from_raw_parts(matrix.at(row, stored.start), stored.len())
+            let length = stored.len();
+            let [copy, mirrored] = &mut copies;
+            // SAFETY: the elements are stored, so they can be read.
+            let (line, diagonal) = unsafe {
+                let line: &[T] = if matrix.steps[1] == 1 && !matrix.is_conjugated {
+                    std::slice::from_raw_parts(matrix.at(row, stored.start), length)
                 } else {
-                    for (column, to) in stored.clone().zip(&mut copy) {
+                    for (column, to) in stored.clone().zip(copy.iter_mut()) {
                         *to = matrix.get(row, column);
                     }
-                    &copy[..stored.len()]
-                }
-            };
-            // SAFETY: likewise.
-            let diagonal = unsafe {
-                match structure {
-                    Structure::Triangular { has_unit_diagonal: true, .. } => T::ONE,
+                    &copy[..length]
+                };
+                let diagonal = match structure {
+                    Structure::Triangular { has_unit_diagonal: true, .. } => one,
                     Structure::Hermitian(_) => matrix.get::<T>(row, row).real_part(),
                     _ => matrix.get(row, row),
-                }
+                };
+                (line, diagonal)
             };
-            let dot = add_line::<T, DOTS, AXPYS>(
-                conjugates,
-                line,
-                x[row],
-                &x[stored.clone()],
-                &mut sums[stored],
-            );
-            sums[row] = sums[row] + diagonal * x[row] + dot;
+            let (mut of_dot, mut added) = (line, line);
+            if is_hermitian {
+                for (&element, to) in line.iter().zip(mirrored.iter_mut()) {
+                    *to = element.conjugate();
+                }
+                // The mirrored elements of columns are those of dot products.
+                *(if is_turned { &mut of_dot } else { &mut added }) = &mirrored[..length];
+            }
+            let [of_dot, added, x_part] = [of_dot, added, &x[stored.clone()]].map(<[T]>::as_ptr);
+            let sum_part = sums[stored].as_mut_ptr();
+            let factor = x[row];
+            // SAFETY: each has as many elements as the line.
+            let dot = unsafe {
+                add_line::<T, S, DOTS, ADDED>(
+                    simd,
+                    length,
+                    [of_dot, added, x_part],
+                    factor,
+                    sum_part,
+                )
+            };
+            sums[row] = sums[row] + diagonal * factor + dot;
         }
     }
 }
 
-/// Adds a line times `factor` to the sums, with `AXPYS`, and returns its product with `x`, with
-/// `DOTS`.
+/// Returns the dot product of the first line and `x`, with `DOTS`, and adds the second one times
+/// `factor` to the sums, with `ADDED`.
+///
+/// # Safety
+/// So many elements can be read, and those of the sums written.
 #[inline(always)]
-fn add_line<T: Number, const DOTS: bool, const AXPYS: bool>(
-    [is_dot_conjugated, is_axpy_conjugated]: [bool; 2],
-    line: &[T],
+unsafe fn add_line<T: Number, S: Simd, const DOTS: bool, const ADDED: bool>(
+    simd: S,
+    length: usize,
+    [of_dot, added, x]: [*const T; 3],
     factor: T,
-    x: &[T],
-    sums: &mut [T],
+    sums: *mut T,
 ) -> T {
-    let of_dot = |a: T| if is_dot_conjugated { a.conjugate() } else { a };
-    let of_axpy = |a: T| if is_axpy_conjugated { a.conjugate() } else { a };
-    let (line_parts, line_rest) = line.as_chunks::<LANES>();
-    let (x_parts, x_rest) = x.as_chunks::<LANES>();
-    let (sum_parts, sum_rest) = sums.as_chunks_mut::<LANES>();
-    let mut dots = [T::ZERO; LANES];
-    for ((line, x), sums) in line_parts.iter().zip(x_parts).zip(sum_parts) {
-        for lane in 0..LANES {
+    let width = size_of::<T::Vector<S>>() / size_of::<T>();
+    let factors = T::splat(simd, factor);
+    let mut dots = [T::splat(simd, T::ZERO); 2];
+    let mut place = 0;
+    // SAFETY: the caller guarantees the memory.
+    unsafe {
+        while place + width <= length {
+            let read =
+                |from: *const T| from.wrapping_add(place).cast::<T::Vector<S>>().read_unaligned();
             if DOTS {
-                dots[lane] = dots[lane] + of_dot(line[lane]) * x[lane];
+                dots = [dots[1], T::multiply_add(simd, read(of_dot), read(x), dots[0])];
             }
-            if AXPYS {
-                sums[lane] = sums[lane] + of_axpy(line[lane]) * factor;
+            if ADDED {
+                let sum = T::multiply_add(simd, read(added), factors, read(sums));
+                sums.wrapping_add(place).cast::<T::Vector<S>>().write_unaligned(sum);
+            }
+            place += width;
+        }
+        if place < length {
+            let mask = T::mask(simd, length - place);
+            let read = |from: *const T| T::load_masked(simd, from.wrapping_add(place), mask);
+            if DOTS {
+                dots[0] = T::multiply_add(simd, read(of_dot), read(x), dots[0]);
+            }
+            if ADDED {
+                let sum = T::multiply_add(simd, read(added), factors, read(sums));
+                T::store_masked(simd, sums.wrapping_add(place), mask, sum);
             }
         }
     }
-    let mut dot = T::ZERO;
-    for ((&line, &x), sum) in line_rest.iter().zip(x_rest).zip(sum_rest) {
-        if DOTS {
-            dot = dot + of_dot(line) * x;
-        }
-        if AXPYS {
-            *sum = *sum + of_axpy(line) * factor;
-        }
-    }
-    if DOTS { dots.into_iter().fold(dot, |dot, lane| dot + lane) } else { dot }
+    if DOTS { T::sum(simd, T::add_vectors(simd, dots[0], dots[1])) } else { T::ZERO }
 }

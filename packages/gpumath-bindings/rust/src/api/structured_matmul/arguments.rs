@@ -3,6 +3,7 @@
 use gpumath_core::structured_matmul::{Qualifier, Scalars, Structure, Triangle};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
 
 use crate::api::operation::arguments::without_overflow;
@@ -10,7 +11,7 @@ use crate::once::intern;
 
 /// What the host library says of a matrix: abbreviation, whether it is conjugated, and the numbers
 /// of cuBLAS's enums for the triangle and the diagonal, and the direction of a diagonal's vector.
-pub(super) type QualifierTuple = (String, bool, i32, i32, i32);
+pub(super) type QualifierTuple = (PyBackedStr, bool, i32, i32, i32);
 
 /// `CUBLAS_FILL_MODE_LOWER` and `…_UPPER`, `CUBLAS_DIAG_UNIT`.
 const LOWER: i32 = 0;
@@ -28,7 +29,7 @@ pub(super) fn qualifier(name: &str, given: &QualifierTuple) -> PyResult<Qualifie
              needed"
         ))),
     };
-    let structure = match abbreviation.as_str() {
+    let structure = match &**abbreviation {
         "ge" => Structure::General,
         "sy" => Structure::Symmetric(triangle()?),
         "he" => Structure::Hermitian(triangle()?),
