@@ -143,8 +143,8 @@ def subjects(row: Row, a: Any, b: Any, xp: Any, on_gpu: bool) -> dict[str, Call]
     calls: dict[str, Call] = {"gpumath": lambda: linalg.matmul(*operands, qualifiers=qualifiers)}
     if row.structure == "diagonal":
         vector = a[..., None, :] if row.is_right else a[..., None]
-        # In C order too, which NumPy and CuPy would not choose for other operands.
-        calls["CuPy" if on_gpu else "NumPy"] = lambda: xp.multiply(vector, b, order="C")
+        # In C order, which they would not choose for other operands.
+        calls["CuPy" if on_gpu else "NumPy"] = lambda: xp.ascontiguousarray(vector * b)
     else:
         whole = completed(xp, row, a)
         dense = (b, whole) if row.is_right else (whole, b)

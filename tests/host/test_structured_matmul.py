@@ -83,8 +83,13 @@ def test_larger_symmetric_matrices(execution: str, kind: Kind, dtype: str) -> No
     """On a GPU, their other triangle is filled before they are multiplied."""
     rng = np.random.default_rng()
     for kinds in [(kind, GENERAL), (GENERAL, kind), (kind, KINDS[4])]:
-        orders = tuple(str(order) for order in rng.choice(ORDERS[:-1], 3))
-        check_pair(numpy_on(execution), kinds, dtype, orders, 256 + int(rng.integers(40)), 259)
+        for width in (1, 7, 259):
+            orders = tuple(str(order) for order in rng.choice(ORDERS[:-1], 3))
+            rows = 256 + int(rng.integers(40))
+            check_pair(numpy_on(execution), kinds, dtype, orders, rows, width)
+    a, b = kind.stored(rng, (200, 200), dtype, "rows"), numbers(rng, (200,), dtype)
+    result = linalg.matmul(b, a, qualifiers=qualifiers(GENERAL, kind), execution=execution)
+    check(np.asarray(result), b @ kind.whole(a), np.abs(b) @ np.abs(kind.whole(a)), 200)
     a = kind.stored(rng, (2, 1, 257, 257), dtype, "last")
     b = matrix(rng, (2, 3, 257, 256), dtype, "F")
     result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL), execution=execution)
@@ -142,14 +147,21 @@ def test_batches_stretch_as_in_numpy(
         check(out, expected + 2 * c, size + 2 * np.abs(c), a.shape[-1])
 
 
-def test_batches_of_structures(execution: str) -> None:
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batches_of_structures(execution: str, dtype: str) -> None:
     rng = np.random.default_rng()
     for kind in KINDS[2:]:
-        a = kind.stored(rng, (3, 2, 9, 9), "complex64", "last")
-        b = matrix(rng, (2, 9, 5), "complex64", "C")
-        result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL), execution=execution)
-        whole = kind.whole(a)
-        check(np.asarray(result), whole @ b, np.abs(whole) @ np.abs(b), 9)
+        for order in ("last", "C", "F", "columns"):
+            side = int(rng.integers(5, 50))
+            a = kind.stored(rng, (2, 3, side, side), dtype, order)
+            if rng.integers(2):
+                a = a.swapaxes(0, 1)[:, ::-1]
+            else:
+                a = np.broadcast_to(a[1], a.shape)
+            whole = kind.whole(a)
+            b = matrix(rng, (a.shape[1], side, 5), dtype, "C")
+            result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL), execution=execution)
+            check(np.asarray(result), whole @ b, np.abs(whole) @ np.abs(b), side)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])

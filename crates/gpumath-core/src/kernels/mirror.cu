@@ -1,4 +1,4 @@
-// Kernels that copy one triangle of square matrices to the other one.
+// Kernels that copy one triangle of square matrices to both triangles of others.
 // `nox -s kernels` compiles them to generated/mirror.ptx.
 
 typedef long long Integer;
@@ -7,12 +7,17 @@ typedef unsigned long long Count;
 // Side of the squares that blocks turn in shared memory, and rows of threads in a block.
 enum { SQUARE = 32, ROWS = 8 };
 
-// Matrices in column-major order without gaps, one after the other. The structure has a counterpart
-// in mirror.rs.
+// Results are in column-major order without gaps, one after the other. The structure has a
+// counterpart in mirror.rs.
 struct Mirror {
     Count side;
     Count matrices;
-    // Which triangle is copied, and whether to the conjugates of its elements.
+    // Elements from a row of a source to the next, from a column to the next, and from a source to
+    // the next.
+    Integer down;
+    Integer right;
+    Integer next;
+    // Which triangle is stored, and whether the other one has the conjugates of its elements.
     Integer is_upper;
     Integer is_hermitian;
 };
@@ -40,11 +45,12 @@ __device__ Complex<Real> real_part(Complex<Real> value) {
     return {value.real, 0};
 }
 
-// A block reads a square of the stored triangle, and writes it turned to the other side of the
-// diagonal. On the diagonal itself, it writes the other half of the square; elements on the
-// diagonal of a Hermitian matrix are real.
+// A block reads a square of the stored triangle, and writes it to its place and, turned, to the
+// other side of the diagonal. On the diagonal itself, the square has elements that are not stored,
+// which do not count, and those on the diagonal of a Hermitian matrix are real. The source may be
+// the result.
 template <typename Element>
-__device__ void mirror(Element* first, const Mirror& mirror) {
+__device__ void mirror(Element* results, const Element* sources, const Mirror& mirror) {
     __shared__ Element shared[SQUARE][SQUARE + 1];
     const unsigned column = threadIdx.x % SQUARE, row = threadIdx.x / SQUARE;
     const Count squares = (mirror.side + SQUARE - 1) / SQUARE, side = mirror.side;
@@ -56,13 +62,22 @@ __device__ void mirror(Element* first, const Mirror& mirror) {
         if (low > high) {
             continue;
         }
-        Element* at = first + matrix * side * side;
+        Element* to = results + matrix * side * side;
+        const Element* from = sources + (Integer)matrix * mirror.next;
         const Count top = SQUARE * (mirror.is_upper ? low : high);
         const Count left = SQUARE * (mirror.is_upper ? high : low);
+        const Count i = top + column;
 #pragma unroll
         for (unsigned y = row; y < SQUARE; y += ROWS) {
-            if (top + column < side && left + y < side) {
-                shared[y][column] = at[top + column + (left + y) * side];
+            const Count j = left + y;
+            if (i < side && j < side) {
+                const Element value =
+                    from[(Integer)i * mirror.down + (Integer)j * mirror.right];
+                shared[y][column] = value;
+                if (low < high || (mirror.is_upper ? i <= j : i >= j)) {
+                    to[i + j * side] =
+                        i == j && mirror.is_hermitian ? real_part(value) : value;
+                }
             }
         }
         __syncthreads();
@@ -72,9 +87,7 @@ __device__ void mirror(Element* first, const Mirror& mirror) {
             const Count i = left + column, j = top + y;
             if (i < side && j < side && (low < high || (mirror.is_upper ? i > j : i < j))) {
                 const Element value = shared[column][y];
-                at[i + j * side] = mirror.is_hermitian ? conjugate(value) : value;
-            } else if (i == j && i < side && mirror.is_hermitian) {
-                at[i + j * side] = real_part(shared[column][y]);
+                to[i + j * side] = mirror.is_hermitian ? conjugate(value) : value;
             }
         }
         __syncthreads();
@@ -83,8 +96,8 @@ __device__ void mirror(Element* first, const Mirror& mirror) {
 
 #define MIRROR(name, Element)                                                          \
     extern "C" __global__ void __launch_bounds__(SQUARE* ROWS)                         \
-        mirror_##name(Element* first, Mirror arguments) {                              \
-        mirror(first, arguments);                                                      \
+        mirror_##name(Element* to, const Element* from, Mirror arguments) {            \
+        mirror(to, from, arguments);                                                   \
     }
 
 MIRROR(float32, float)

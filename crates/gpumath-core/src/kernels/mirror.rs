@@ -13,39 +13,52 @@ pub(super) const PTX: &str = concat!(include_str!("generated/mirror.ptx"), "\0")
 /// Side of the squares that blocks turn.
 const SQUARE: u64 = 32;
 
-/// Square matrices in column-major order without gaps, one after the other: the argument of the
-/// kernels.
+/// Square matrices, copied to column-major order without gaps, one after the other: an argument of
+/// the kernels.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Mirror {
     side: u64,
     matrices: u64,
+    /// Elements from a row of a source to the next, and from a column to the next.
+    steps: [i64; 2],
+    /// Elements from a source to the next.
+    next: i64,
     is_upper: i64,
     is_hermitian: i64,
 }
 
 impl Mirror {
-    /// Describes that the upper or the lower triangle of each matrix is copied to the other one,
-    /// and conjugated for Hermitian matrices.
+    /// Describes that the upper or the lower triangle of each matrix is copied to its place and to
+    /// the other triangle, and conjugated there for Hermitian matrices. Before [`Self::from`] says
+    /// otherwise, the sources lie like the results.
     pub(crate) fn new(side: i64, matrices: i64, is_upper: bool, is_hermitian: bool) -> Self {
         Self {
             side: side as u64,
             matrices: matrices as u64,
+            steps: [1, side],
+            next: side * side,
             is_upper: i64::from(is_upper),
             is_hermitian: i64::from(is_hermitian),
         }
     }
+
+    /// Sets the steps along rows and columns of the sources, and from each to the next.
+    pub(crate) fn from(self, steps: [i64; 2], next: i64) -> Self {
+        Self { steps, next, ..self }
+    }
 }
 
-/// Enqueues on `stream` that matrices are completed, in the context of the stream's device. The
-/// work can be captured into a graph.
+/// Enqueues on `stream` that matrices at `from` are copied to `to` with all their elements, in the
+/// context of the stream's device. The work can be captured into a graph.
 ///
 /// # Safety
-/// The matrices are at `first`, aligned to their elements, in memory of the stream's device that is
-/// valid until the work is done.
+/// Both are aligned to their elements, in memory of the stream's device that is valid until the
+/// work is done. They do not overlap, unless they are the same.
 pub(crate) unsafe fn mirror(
     context: &ContextGuard,
-    first: usize,
+    to: usize,
+    from: usize,
     dtype: DType,
     mirror: &Mirror,
     stream: StreamRef,
@@ -66,9 +79,10 @@ pub(crate) unsafe fn mirror(
     if blocks == 0 {
         return Ok(());
     }
-    let parameters = [&raw const first as usize, std::ptr::from_ref(mirror) as usize];
-    // SAFETY: the kernel takes an address and a `Mirror`; the caller guarantees that they fit the
-    // memory.
+    let addresses = [&raw const to as usize, &raw const from as usize];
+    let parameters = [addresses[0], addresses[1], std::ptr::from_ref(mirror) as usize];
+    // SAFETY: the kernel takes two addresses and a `Mirror`; the caller guarantees that they fit
+    // the memory.
     unsafe { launch(context, (PTX, name), blocks, &parameters, stream) }
 }
 
@@ -79,7 +93,7 @@ mod tests {
     #[test]
     fn the_kernels_take_the_structure() {
         for name in ["float32", "float64", "complex64", "complex128"] {
-            let parameter = format!("mirror_{name}_param_1[{}]", size_of::<Mirror>());
+            let parameter = format!("mirror_{name}_param_2[{}]", size_of::<Mirror>());
             assert!(PTX.contains(&parameter), "{parameter}");
         }
     }

@@ -26,7 +26,7 @@ pub struct StructuredMatmulProblem {
     /// Whether the result overwrites the third operand.
     pub(super) is_in_place: bool,
     /// Bytes that each address is a multiple of: see [`alignment`]. cuBLASLt chooses by it, so it
-    /// is 1 for other products.
+    /// is 1 for products that are none for cuBLASLt.
     pub(super) alignment: usize,
 }
 
@@ -76,13 +76,17 @@ impl StructuredMatmulProblem {
         [input(0), input(1), input(2), outputs.get(product).copied().unwrap_or(0)]
     }
 
-    /// Whether this is one product, or one batch, of general matrices.
-    pub(super) fn is_general(&self) -> bool {
-        let is_general = |product: &Product| {
-            product.qualifiers.iter().all(|one| one.structure == Structure::General)
-                && product.own_scalars.is_none()
+    /// Whether this is one product, or one batch, of matrices whose elements are all known from
+    /// memory: general, symmetric and Hermitian ones.
+    pub(super) fn is_of_full_matrices(&self) -> bool {
+        let is_full = |qualifier: &Qualifier| {
+            use Structure::{General, Hermitian, Symmetric};
+            matches!(qualifier.structure, General | Symmetric(_) | Hermitian(_))
         };
-        self.products.len() == 1 && self.products.iter().all(is_general)
+        match self.products.as_slice() {
+            [only] => only.qualifiers.iter().all(is_full) && only.own_scalars.is_none(),
+            _ => false,
+        }
     }
 
     /// Number of products, lists included, batches in further dimensions not.

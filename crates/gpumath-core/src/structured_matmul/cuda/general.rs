@@ -1,8 +1,11 @@
-//! Products of general matrices, by cuBLASLt: it chooses among its algorithms once for a plan, and
-//! says how much workspace it takes.
+//! Products of general matrices, and of symmetric and Hermitian ones that are completed before, as
+//! [`crate::matmul`] computes them: it chooses among the libraries' algorithms and kernels of ours
+//! once for a plan.
 
 use smallvec::SmallVec;
 
+use super::completion::{Completion, is_completed, most_completed};
+use crate::cpu_blas::Structure;
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::matmul::{InputRole, Matmul, MatmulArguments, MatmulEngine, MatmulRequest};
@@ -16,18 +19,47 @@ const APART: usize = 1 << 48;
 
 /// One product, or a batch of products in further dimensions.
 #[derive(Debug)]
-pub(in crate::structured_matmul) struct GeneralEngine(Box<dyn MatmulEngine>);
+pub(in crate::structured_matmul) struct GeneralEngine {
+    engine: Box<dyn MatmulEngine>,
+    completions: SmallVec<[Completion; 1]>,
+    /// Bytes of workspace for completed matrices.
+    room: usize,
+}
 
 impl GeneralEngine {
     /// Plans the product; `None` if it is none for cuBLASLt: in a list, of a matrix with a
-    /// structure, or with a vector as the third operand.
+    /// structure that is not completed, or with a vector as the third operand.
     pub(in crate::structured_matmul) fn new(
         problem: &StructuredMatmulProblem,
         execution: Execution,
     ) -> Result<Option<Self>> {
-        let ([product], true) = (problem.products.as_slice(), problem.is_general()) else {
+        let ([product], true, Some(device)) =
+            (problem.products.as_slice(), problem.is_of_full_matrices(), execution.device())
+        else {
             return Ok(None);
         };
+        let most = most_completed(device)?;
+        let mut layouts = product.layouts.clone();
+        let (mut completions, mut room) = (SmallVec::new(), 0);
+        for (index, qualifier) in product.qualifiers.iter().enumerate() {
+            let (layout, structure) = (&product.layouts[index], qualifier.structure);
+            if structure == Structure::General {
+                continue;
+            }
+            let out = &product.matrices[3];
+            let (axis, side) = (out.ndim() - 2, layout.shape[layout.ndim() - 1]);
+            let other = out.shape[axis + 1 - index];
+            let batch = out.shape[..axis].iter().product();
+            if !is_completed(problem.dtype, side, other, batch, most) {
+                return Ok(None);
+            }
+            let completion = Completion::of(index, layout, structure, problem.dtype, room)?;
+            if let Some((completion, completed, size)) = completion {
+                completions.push(completion);
+                layouts[index] = completed;
+                room += size;
+            }
+        }
         let mut place = 0;
         let mut view = |layout: &Layout| {
             place += 1;
@@ -40,7 +72,7 @@ impl GeneralEngine {
                 readonly: false,
             }
         };
-        let [a, b, c, out] = product.layouts.each_ref().map(&mut view);
+        let [a, b, c, out] = layouts.each_ref().map(&mut view);
         let mut inputs: SmallVec<[&TensorView; 3]> = SmallVec::from_slice(&[&a, &b]);
         inputs.extend(problem.has_addend.then_some(&c));
         let request = MatmulRequest {
@@ -52,7 +84,7 @@ impl GeneralEngine {
         };
         let problem = request.problem(&inputs, execution);
         match problem.and_then(|problem| Matmul::plan(&problem, execution)) {
-            Ok(engine) => Ok(Some(Self(engine))),
+            Ok(engine) => Ok(Some(Self { engine, completions, room })),
             // What it does not take, cuBLAS does.
             Err(Error::InvalidValue(_)) => Ok(None),
             Err(error) => Err(error),
@@ -64,19 +96,19 @@ impl Engine for GeneralEngine {
     type Arguments = Scalars;
 
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.engine.name()
     }
 
     fn workspace_size(&self) -> usize {
-        self.0.workspace_size()
+        self.room + self.engine.workspace_size()
     }
 
     fn host_memory(&self) -> usize {
-        self.0.host_memory()
+        self.engine.host_memory()
     }
 
     fn library_calls(&self) -> usize {
-        self.0.library_calls()
+        self.engine.library_calls()
     }
 
     unsafe fn execute(
@@ -85,16 +117,24 @@ impl Engine for GeneralEngine {
         call: &Call<'_, Scalars>,
     ) -> Result<()> {
         let Scalars { alpha, beta } = call.arguments;
+        let mut inputs: SmallVec<[usize; 3]> = SmallVec::from_slice(call.inputs);
+        for completion in &self.completions {
+            let (Some(context), Some(stream)) = (context, call.stream) else {
+                return Err(Error::InvalidState("matmul on a GPU needs a stream".into()));
+            };
+            // SAFETY: the caller guarantees that the memory is valid.
+            unsafe { completion.enqueue(context, &mut inputs, call.workspace, stream) }?;
+        }
         let call = Call {
-            inputs: call.inputs,
+            inputs: &inputs,
             outputs: call.outputs,
             location: call.location,
             arguments: MatmulArguments { alpha, beta },
             stream: call.stream,
             capture: call.capture,
-            workspace: call.workspace,
+            workspace: call.workspace + self.room,
         };
         // SAFETY: the caller guarantees what the engine requires, for operands in the same order.
-        unsafe { self.0.execute(context, &call) }
+        unsafe { self.engine.execute(context, &call) }
     }
 }

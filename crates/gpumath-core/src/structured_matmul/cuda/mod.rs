@@ -1,4 +1,5 @@
-//! Products on a GPU: a single product of general matrices by cuBLASLt, all others by cuBLAS.
+//! Products on a GPU: a single product of general matrices, or of symmetric and Hermitian ones that
+//! are completed, as [`crate::matmul`] computes it, all others by cuBLAS.
 //!
 //! cuBLAS's matrices are in column-major order. A result in row-major order is computed as the
 //! transposed product. What cuBLAS does not take (other strides, conjugated elements that are not
@@ -8,6 +9,7 @@
 //! triangular and diagonal matrices lack, `alpha` or `beta`, its sum of matrices adds.
 
 mod calls;
+mod completion;
 mod general;
 mod grouped;
 mod operand;
@@ -16,6 +18,7 @@ mod route;
 use gpumath_sys::generated::driver;
 
 use self::calls::{Kind, Scalar};
+use self::completion::most_completed;
 use self::grouped::Groups;
 use self::operand::Place;
 use self::route::{Condition, Factor, Route, Step};
@@ -45,12 +48,13 @@ pub(super) struct CublasEngine {
 
 impl CublasEngine {
     pub(super) fn new(problem: &StructuredMatmulProblem, device: i32) -> Result<Self> {
+        let most = most_completed(device)?;
         let routes = problem.products.iter().enumerate();
         let routes: Vec<(usize, Route)> = routes
             .filter(|(_, product)| !product.is_empty())
             .map(|(place, product)| {
                 let (dtype, has_addend) = (problem.dtype, problem.has_addend);
-                Ok((place, Route::of(product, dtype, has_addend, problem.is_in_place)?))
+                Ok((place, Route::of(product, dtype, has_addend, problem.is_in_place, most)?))
             })
             .collect::<Result<_>>()?;
         // The handle is made, and the library loaded, before the first execution.
@@ -243,7 +247,8 @@ impl Execution<'_> {
                     kernels::scale(self.context, first, dtype, imaginary_parts, -1.0, self.stream)
                 }
                 Step::Mirror { at, mirror } => {
-                    kernels::mirror(self.context, address(*at), self.dtype, mirror, self.stream)
+                    let at = address(*at);
+                    kernels::mirror(self.context, at, at, self.dtype, mirror, self.stream)
                 }
                 Step::Identity { at, side } => self.enqueue_identity(address(*at), *side),
                 Step::Call { call, x, y, z, alpha, beta, condition }

@@ -1,6 +1,7 @@
 //! The steps of one product on a GPU.
 
 use super::calls::{BlasCall, Kind, Transform};
+use super::completion::is_completed;
 use super::operand::{Operand, Order, Place};
 use crate::cpu_blas::{Structure, Triangle};
 use crate::error::Result;
@@ -18,6 +19,8 @@ pub(super) struct Route {
     dtype: DType,
     /// Whether `c` is in the memory of the result, in the same layout.
     is_in_place: bool,
+    /// Bytes that a completed matrix may take.
+    most_completed: usize,
 }
 
 /// What one kernel or a batch of calls does.
@@ -41,17 +44,6 @@ pub(super) enum Step {
         beta: Factor,
         condition: Condition,
     },
-}
-
-/// Whether completing a symmetric matrix with so many rows takes less time than cuBLAS's functions
-/// for symmetric matrices lose against a general product, where the other factor has so many rows
-/// or columns besides the common ones. Complex products in double precision lose less.
-fn is_completed(dtype: DType, side: i64, other: i64) -> bool {
-    match dtype {
-        DType::Complex128 => false,
-        DType::Float32 => side >= 256 && other >= 32,
-        _ => side >= 256 && other >= 256,
-    }
 }
 
 /// When a step is necessary.
@@ -79,8 +71,9 @@ impl Route {
         dtype: DType,
         has_addend: bool,
         is_in_place: bool,
+        most_completed: usize,
     ) -> Result<Self> {
-        let mut route = Self { steps: Vec::new(), size: 0, dtype, is_in_place };
+        let mut route = Self { steps: Vec::new(), size: 0, dtype, is_in_place, most_completed };
         let operand = |index: usize| {
             let factor = product.factor(index);
             // Real numbers are their own conjugates.
@@ -172,7 +165,10 @@ impl Route {
     ) -> Result<()> {
         let [rows, columns] = result.extents();
         let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
-        if stored_triangle(&matrix).is_some() && is_completed(self.dtype, side, width) {
+        let batch = result.layout.shape[..result.axis()].iter().product();
+        if stored_triangle(&matrix).is_some()
+            && is_completed(self.dtype, side, width, batch, self.most_completed)
+        {
             let whole = self.completed(matrix)?;
             let (a, b) = if is_right { (other, whole) } else { (whole, other) };
             return self.multiply_general(a, b, c, result);

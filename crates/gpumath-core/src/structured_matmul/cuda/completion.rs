@@ -1,0 +1,124 @@
+//! Copies of symmetric and Hermitian matrices with all their elements.
+
+use crate::cpu_blas::{Structure, Triangle};
+use crate::device::{ContextGuard, Device, StreamRef};
+use crate::error::Result;
+use crate::kernels::{self, Mirror, TiledCopy};
+use crate::memory::ALIGNMENT;
+use crate::tensor::{DType, Layout};
+
+/// The part of a GPU's memory that a completed matrix may take.
+const MOST_COMPLETED: usize = 16;
+
+/// Returns the bytes that a completed matrix may take.
+pub(super) fn most_completed(device: i32) -> Result<usize> {
+    Ok(Device::new(device)?.total_memory()? / MOST_COMPLETED)
+}
+
+/// Whether completing a symmetric matrix with so many rows, and computing a general product, takes
+/// less time than cuBLAS's functions for symmetric matrices. The other factor has so many rows or
+/// columns besides the common ones, and there are so many products, which cuBLAS computes one by
+/// one. In double precision, cuBLAS has a fast function for few columns of a large matrix.
+pub(super) fn is_completed(dtype: DType, side: i64, other: i64, batch: i64, most: usize) -> bool {
+    let elements = side.saturating_mul(side).saturating_mul(batch);
+    if elements.saturating_mul(dtype.size() as i64) > most as i64 {
+        return false;
+    }
+    let is_single = matches!(dtype, DType::Float32 | DType::Complex64);
+    batch > 1 || (side >= 192 && (is_single || side < 1500 || !(2..256).contains(&other)))
+}
+
+/// How a matrix, or a batch of matrices, is completed in the workspace.
+#[derive(Debug)]
+pub(super) struct Completion {
+    /// Number of the input.
+    input: usize,
+    /// Bytes from the start of the workspace.
+    offset: usize,
+    /// What is copied before, if the matrices of a batch do not follow each other.
+    copy: Option<TiledCopy>,
+    mirror: Mirror,
+    dtype: DType,
+}
+
+impl Completion {
+    /// Plans the completion of an input at an offset, and returns the layout that it has then, and
+    /// the bytes that it takes. `None` if its structure is another one.
+    pub(super) fn of(
+        input: usize,
+        layout: &Layout,
+        structure: Structure,
+        dtype: DType,
+        offset: usize,
+    ) -> Result<Option<(Self, Layout, usize)>> {
+        let (Structure::Symmetric(triangle) | Structure::Hermitian(triangle)) = structure else {
+            return Ok(None);
+        };
+        let axis = layout.ndim() - 2;
+        let side = layout.shape[axis];
+        // Entries of a batch that share memory share the copy too.
+        let mut source = layout.clone();
+        for axis in 0..axis {
+            if source.strides[axis] == 0 {
+                source.shape[axis] = 1;
+            }
+        }
+        // In row-major order, the memory has the transposed matrix, in the other triangle.
+        let [down, right] = [source.strides[axis], source.strides[axis + 1]];
+        let is_turned = right == 1 && down != 1;
+        let mut dims: Vec<usize> = (0..layout.ndim()).collect();
+        if !is_turned {
+            dims.swap(axis, axis + 1);
+        }
+        let packed = Layout::packed(&source.shape, &dims);
+        let matrices: i64 = source.shape[..axis].iter().product();
+        let is_upper = (triangle == Triangle::Upper) != is_turned;
+        let is_hermitian = dtype.is_complex() && matches!(structure, Structure::Hermitian(_));
+        let mut mirror = Mirror::new(side, matrices, is_upper, is_hermitian);
+        let mut batch = (0..axis).filter(|&axis| source.shape[axis] > 1);
+        let (first, second) = (batch.next(), batch.next());
+        let copy = if second.is_some() {
+            Some(TiledCopy::of(&packed, &source, dtype.size())?)
+        } else {
+            let steps = if is_turned { [right, down] } else { [down, right] };
+            mirror = mirror.from(steps, first.map_or(0, |axis| source.strides[axis]));
+            None
+        };
+        let mut completed = packed;
+        for axis in 0..axis {
+            if completed.shape[axis] != layout.shape[axis] {
+                completed.strides[axis] = 0;
+            }
+        }
+        completed.shape.clone_from(&layout.shape);
+        let bytes = (matrices * side * side) as usize * dtype.size();
+        let completion = Self { input, offset, copy, mirror, dtype };
+        Ok(Some((completion, completed, bytes.next_multiple_of(ALIGNMENT))))
+    }
+
+    /// Enqueues the completion, and replaces the input's address by that of the copy.
+    ///
+    /// # Safety
+    /// The inputs have the planned layouts, and the workspace has room; both are in memory of the
+    /// stream's device that is valid until the work is done.
+    pub(super) unsafe fn enqueue(
+        &self,
+        context: &ContextGuard,
+        inputs: &mut [usize],
+        workspace: usize,
+        stream: StreamRef,
+    ) -> Result<()> {
+        let Some(input) = inputs.get_mut(self.input) else { return Ok(()) };
+        let (mut from, to) = (*input, workspace + self.offset);
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            if let Some(copy) = &self.copy {
+                kernels::copy(context, to, from, copy, stream)?;
+                from = to;
+            }
+            kernels::mirror(context, to, from, self.dtype, &self.mirror, stream)?;
+        }
+        *input = to;
+        Ok(())
+    }
+}
