@@ -48,7 +48,7 @@ class Row(NamedTuple):
     def random(cls, structures: list[str], dtypes: list[str], most: int, work: int) -> Row:
         side, width = (int(exp(random.uniform(0, log(most)))) for _ in range(2))
         batch = random.choice([1, 1, 1, int(exp(random.uniform(0, log(300))))])
-        if side * side * width * batch > work or side * max(side, width) * batch > work >> 3:
+        if side * side * width * batch > work or side * max(side, width) * batch > work >> 6:
             return cls.random(structures, dtypes, most, work)
         return cls(
             random.choice(structures),
@@ -199,6 +199,9 @@ def main() -> None:
         how = {"cpu_time": arguments.cpu_time, "gpu_alone": arguments.gpu_alone}
         times = medians(calls, arguments.seconds, arguments.gpu, **how)
         found[str(row)] = report(str(row), times)
+        if arguments.gpu:
+            del a, b, calls
+            xp.get_default_memory_pool().free_all_blocks()
     title = f"Matrices with a structure {'on a GPU' if arguments.gpu else 'on the CPU'}"
     finish(found, title, arguments.gpu, arguments.json)
 

@@ -60,8 +60,8 @@ def test_every_size(kind: Kind, dtype: str) -> None:
 def test_vectors(kind: Kind) -> None:
     rng = np.random.default_rng()
     for side in (1, 5, 40):
-        a, x = kind.stored(rng, (side, side), "complex128", "C"), numbers(rng, (side,), "complex128")
-        whole = kind.whole(a)
+        a = kind.stored(rng, (side, side), "complex128", "C")
+        x, whole = numbers(rng, (side,), "complex128"), kind.whole(a)
         result = linalg.matmul(a, x, qualifiers=qualifiers(kind, GENERAL))
         check(result, whole @ x, np.abs(whole) @ np.abs(x), side)
         result = linalg.matmul(x, a, qualifiers=qualifiers(GENERAL, kind))

@@ -154,10 +154,8 @@ def test_batches_of_structures(execution: str, dtype: str) -> None:
         for order in ("last", "C", "F", "columns"):
             side = int(rng.integers(5, 50))
             a = kind.stored(rng, (2, 3, side, side), dtype, order)
-            if rng.integers(2):
-                a = a.swapaxes(0, 1)[:, ::-1]
-            else:
-                a = np.broadcast_to(a[1], a.shape)
+            shared = np.broadcast_to(a[1], a.shape)
+            a = shared if rng.integers(2) else a.swapaxes(0, 1)[:, ::-1]
             whole = kind.whole(a)
             b = matrix(rng, (a.shape[1], side, 5), dtype, "C")
             result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL), execution=execution)

@@ -69,8 +69,8 @@ const MAX_THIN_BLOCK: usize = 1 << 23;
 /// Most rows or columns of a block of a product with a vector, which allocates nothing.
 const MAX_VECTOR_SIDE: usize = 1 << 16;
 
-/// Most rows of a block of a product whose left factor has a structure, and if there are few columns.
-/// What is beside the block's part on the diagonal is multiplied at once.
+/// Most rows of a block of a product whose left factor has a structure, and if there are few
+/// columns. What is beside the block's part on the diagonal is multiplied at once.
 const MAX_STRUCTURED_SIDE: usize = 256;
 const MAX_NARROW_STRUCTURED_SIDE: usize = 2048;
 

@@ -60,8 +60,9 @@ impl SmallFactor {
 /// each other in C order. One of the factors is a general matrix.
 ///
 /// # Errors
-/// `InvalidValue` for two factors with a structure, and for an element type that is not multiplied, `OutOfMemory` where memory is short,
-/// `LibraryNotFound` if a library was asked for that cannot be used.
+/// `InvalidValue` for two factors with a structure, and for an element type that is not multiplied,
+/// `OutOfMemory` where memory is short, `LibraryNotFound` if a library was asked for that cannot be
+/// used.
 ///
 /// # Safety
 /// The matrices have these extents, and elements of this type, in memory that is aligned and valid:

@@ -15,6 +15,7 @@ mod line_sums;
 mod mirror;
 mod product;
 mod spectra;
+mod structured;
 mod tiled_copy;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ pub(crate) use line_sums::{LineSumsCall, Lines};
 pub(crate) use mirror::{Mirror, mirror};
 pub(crate) use product::{Function, ProductCall, StridedProduct, Way};
 pub(crate) use spectra::{Spectra, multiply_spectra};
+pub(crate) use structured::{Stored, StructuredProduct, multiply_structured};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale.cu`.

@@ -15,17 +15,36 @@ pub(super) fn most_completed(device: i32) -> Result<usize> {
     Ok(Device::new(device)?.total_memory()? / MOST_COMPLETED)
 }
 
-/// Whether completing a symmetric matrix with so many rows, and computing a general product, takes
-/// less time than cuBLAS's functions for symmetric matrices. The other factor has so many rows or
-/// columns besides the common ones, and there are so many products, which cuBLAS computes one by
-/// one. In double precision, cuBLAS has a fast function for few columns of a large matrix.
-pub(super) fn is_completed(dtype: DType, side: i64, other: i64, batch: i64, most: usize) -> bool {
-    let elements = side.saturating_mul(side).saturating_mul(batch);
-    if elements.saturating_mul(dtype.size() as i64) > most as i64 {
-        return false;
+/// A product of a symmetric or Hermitian matrix.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symmetric {
+    pub(super) dtype: DType,
+    pub(super) side: i64,
+    /// Rows or columns of the other factor, besides the common ones.
+    pub(super) other: i64,
+    /// Number of products.
+    pub(super) batch: i64,
+    /// Whether the upper triangle is stored, if the memory is in column-major order.
+    pub(super) is_upper: bool,
+}
+
+impl Symmetric {
+    /// Whether completing the matrix, in at most so many bytes, and computing a general product
+    /// takes less time than cuBLAS's functions for symmetric matrices, which compute the products
+    /// of a batch one by one. In double precision they are fast for few columns and a large matrix,
+    /// if its upper triangle is stored.
+    pub(super) fn is_completed(self, most: usize) -> bool {
+        let Self { dtype, side, other, batch, is_upper } = self;
+        let elements = side.saturating_mul(side).saturating_mul(batch);
+        if elements.saturating_mul(dtype.size() as i64) > most as i64 {
+            return false;
+        }
+        let is_double = matches!(dtype, DType::Float64 | DType::Complex128);
+        if is_double && is_upper && side >= 1500 && side % 4 == 0 && (2..256).contains(&other) {
+            return batch > 1;
+        }
+        batch > 1 || side >= 128 || (side >= 16 && side * other >= 12 << 10)
     }
-    let is_single = matches!(dtype, DType::Float32 | DType::Complex64);
-    batch > 1 || (side >= 192 && (is_single || side < 1500 || !(2..256).contains(&other)))
 }
 
 /// How a matrix, or a batch of matrices, is completed in the workspace.
@@ -63,16 +82,15 @@ impl Completion {
                 source.shape[axis] = 1;
             }
         }
-        // In row-major order, the memory has the transposed matrix, in the other triangle.
         let [down, right] = [source.strides[axis], source.strides[axis + 1]];
-        let is_turned = right == 1 && down != 1;
+        let is_turned = is_row_major([down, right]);
         let mut dims: Vec<usize> = (0..layout.ndim()).collect();
         if !is_turned {
             dims.swap(axis, axis + 1);
         }
         let packed = Layout::packed(&source.shape, &dims);
         let matrices: i64 = source.shape[..axis].iter().product();
-        let is_upper = (triangle == Triangle::Upper) != is_turned;
+        let is_upper = is_upper_in_memory(triangle, [down, right]);
         let is_hermitian = dtype.is_complex() && matches!(structure, Structure::Hermitian(_));
         let mut mirror = Mirror::new(side, matrices, is_upper, is_hermitian);
         let mut batch = (0..axis).filter(|&axis| source.shape[axis] > 1);
@@ -121,4 +139,15 @@ impl Completion {
         *input = to;
         Ok(())
     }
+}
+
+/// Whether a matrix with these steps along rows and columns is in row-major order.
+fn is_row_major([down, right]: [i64; 2]) -> bool {
+    right == 1 && down != 1
+}
+
+/// Whether the memory of a matrix has the upper triangle if it is read in column-major order: in
+/// row-major order, it has the transposed matrix, in the other triangle.
+pub(super) fn is_upper_in_memory(triangle: Triangle, steps: [i64; 2]) -> bool {
+    (triangle == Triangle::Upper) != is_row_major(steps)
 }

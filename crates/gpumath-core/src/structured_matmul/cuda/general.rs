@@ -4,8 +4,7 @@
 
 use smallvec::SmallVec;
 
-use super::completion::{Completion, is_completed, most_completed};
-use crate::cpu_blas::Structure;
+use super::completion::{Completion, Symmetric, is_upper_in_memory, most_completed};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::matmul::{InputRole, Matmul, MatmulArguments, MatmulEngine, MatmulRequest};
@@ -43,14 +42,18 @@ impl GeneralEngine {
         let (mut completions, mut room) = (SmallVec::new(), 0);
         for (index, qualifier) in product.qualifiers.iter().enumerate() {
             let (layout, structure) = (&product.layouts[index], qualifier.structure);
-            if structure == Structure::General {
-                continue;
-            }
-            let out = &product.matrices[3];
-            let (axis, side) = (out.ndim() - 2, layout.shape[layout.ndim() - 1]);
-            let other = out.shape[axis + 1 - index];
-            let batch = out.shape[..axis].iter().product();
-            if !is_completed(problem.dtype, side, other, batch, most) {
+            let Some(triangle) = structure.triangle() else { continue };
+            let (out, last) = (&product.matrices[3], layout.ndim() - 1);
+            let axis = out.ndim() - 2;
+            let steps = [layout.strides[last - 1], layout.strides[last]];
+            let symmetric = Symmetric {
+                dtype: problem.dtype,
+                side: layout.shape[last],
+                other: out.shape[axis + 1 - index],
+                batch: out.shape[..axis].iter().product(),
+                is_upper: is_upper_in_memory(triangle, steps),
+            };
+            if !symmetric.is_completed(most) {
                 return Ok(None);
             }
             let completion = Completion::of(index, layout, structure, problem.dtype, room)?;

@@ -8,6 +8,7 @@
 //! takes longer for their triangle than for a general product; and what its functions for
 //! triangular and diagonal matrices lack, `alpha` or `beta`, its sum of matrices adds.
 
+mod at_once;
 mod calls;
 mod completion;
 mod general;
@@ -209,15 +210,19 @@ impl Execution<'_> {
         }
     }
 
-    /// A number of a call.
-    fn scalar(&self, factor: Factor) -> Scalar {
-        let number = match factor {
+    /// A number of a step.
+    fn number(&self, factor: Factor) -> [f64; 2] {
+        match factor {
             Factor::Zero => [0.0; 2],
             Factor::One => [1.0, 0.0],
             Factor::Alpha => self.scalars.alpha,
             Factor::Beta => self.scalars.beta,
-        };
-        Scalar::new(number, self.dtype)
+        }
+    }
+
+    /// A number of a call.
+    fn scalar(&self, factor: Factor) -> Scalar {
+        Scalar::new(self.number(factor), self.dtype)
     }
 
     /// Enqueues a step, unless the scalars make it superfluous.
@@ -249,6 +254,14 @@ impl Execution<'_> {
                 Step::Mirror { at, mirror } => {
                     let at = address(*at);
                     kernels::mirror(self.context, at, at, self.dtype, mirror, self.stream)
+                }
+                Step::Structured { product, places, alpha, has_addend } => {
+                    let beta = self.scalars.beta;
+                    let beta = (*has_addend && self.scalars.has_beta()).then_some(beta);
+                    let product = product.with_scalars(self.number(*alpha), beta);
+                    let addresses = places.map(address);
+                    let (dtype, stream) = (self.dtype, self.stream);
+                    kernels::multiply_structured(self.context, addresses, dtype, &product, stream)
                 }
                 Step::Identity { at, side } => self.enqueue_identity(address(*at), *side),
                 Step::Call { call, x, y, z, alpha, beta, condition }

@@ -1,11 +1,11 @@
 //! The steps of one product on a GPU.
 
 use super::calls::{BlasCall, Kind, Transform};
-use super::completion::is_completed;
+use super::completion::{Symmetric, is_upper_in_memory};
 use super::operand::{Operand, Order, Place};
 use crate::cpu_blas::{Structure, Triangle};
 use crate::error::Result;
-use crate::kernels::{Elements, Mirror, TiledCopy};
+use crate::kernels::{Elements, Mirror, StructuredProduct, TiledCopy};
 use crate::memory::ALIGNMENT;
 use crate::structured_matmul::problem::Product;
 use crate::tensor::{BatchDims, DType, Layout};
@@ -32,6 +32,14 @@ pub(super) enum Step {
     Conjugate { at: Place, imaginary_parts: Box<Elements> },
     /// Completes copies of symmetric or Hermitian matrices.
     Mirror { at: Place, mirror: Mirror },
+    /// Multiplies by a triangular or diagonal matrix: the places of the factors, of what is added,
+    /// and of the result.
+    Structured {
+        product: Box<StructuredProduct>,
+        places: [Place; 4],
+        alpha: Factor,
+        has_addend: bool,
+    },
     /// Makes an identity matrix.
     Identity { at: Place, side: i64 },
     /// Calls cuBLAS.
@@ -165,13 +173,22 @@ impl Route {
     ) -> Result<()> {
         let [rows, columns] = result.extents();
         let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
-        let batch = result.layout.shape[..result.axis()].iter().product();
-        if stored_triangle(&matrix).is_some()
-            && is_completed(self.dtype, side, width, batch, self.most_completed)
+        let symmetric = |triangle| Symmetric {
+            dtype: self.dtype,
+            side,
+            other: width,
+            batch: result.layout.shape[..result.axis()].iter().product(),
+            is_upper: is_upper_in_memory(triangle, matrix.steps()),
+        };
+        if let Some((triangle, _)) = stored_triangle(&matrix)
+            && symmetric(triangle).is_completed(self.most_completed)
         {
             let whole = self.completed(matrix)?;
             let (a, b) = if is_right { (other, whole) } else { (whole, other) };
             return self.multiply_general(a, b, c, result);
+        }
+        if self.multiply_at_once(&matrix, &other, is_right, c.as_ref(), result)? {
+            return Ok(());
         }
         let other = self.plain(other)?;
         let shape = [rows, columns, 0];
@@ -375,7 +392,9 @@ impl Route {
         self.multiply(operand, identity, None, &target)?;
         // Without the scalars of the product.
         for step in &mut self.steps[first..] {
-            if let Step::Call { alpha: alpha @ Factor::Alpha, .. } = step {
+            if let Step::Call { alpha: alpha @ Factor::Alpha, .. }
+            | Step::Structured { alpha: alpha @ Factor::Alpha, .. } = step
+            {
                 *alpha = Factor::One;
             }
         }
@@ -383,7 +402,7 @@ impl Route {
     }
 
     /// Copies an operand to the workspace.
-    fn copied(&mut self, operand: &Operand, order: Order) -> Result<Operand> {
+    pub(super) fn copied(&mut self, operand: &Operand, order: Order) -> Result<Operand> {
         let copy = self.reserve(operand, order);
         self.copy(&copy, operand, Condition::Always)?;
         Ok(copy)

@@ -1,0 +1,148 @@
+// Kernels for products of a triangular or diagonal matrix, and batches of them.
+// `nox -s kernels` compiles them to generated/structured.ptx.
+
+typedef long long Integer;
+typedef unsigned long long Count;
+
+enum { DIMENSIONS = 3, OPERANDS = 4 };
+
+// What the left factor is.
+enum { LOWER = 0, UPPER = 1, DIAGONAL = 2 };
+
+// Result = alpha * a @ b + beta * c, for matrices of any strides, in elements; the vector of a
+// diagonal matrix has one stride. Operands are numbered a, b, c, result. The structure has a
+// counterpart in structured.rs.
+struct Product {
+    Count rows, columns, entries;
+    // From a row to the next, and from a column to the next.
+    Integer steps[OPERANDS][2];
+    // Dimensions of the batch, the first one the fastest.
+    Count extents[DIMENSIONS];
+    Integer strides[DIMENSIONS][OPERANDS];
+    // From the address of a to its element (0, 0).
+    Integer start;
+    Integer structure;
+    // Whether the diagonal is all ones, a and b are conjugated, c counts, and the result is written
+    // along its rows.
+    Integer has_unit_diagonal, is_a_conjugated, is_b_conjugated, has_addend, is_along_rows;
+    // Real and imaginary parts.
+    double alpha[2], beta[2];
+};
+
+template <typename Real>
+struct alignas(2 * sizeof(Real)) Complex {
+    Real real, imaginary;
+};
+
+template <typename Real>
+__device__ Complex<Real> operator*(Complex<Real> x, Complex<Real> y) {
+    return {x.real * y.real - x.imaginary * y.imaginary,
+            x.real * y.imaginary + x.imaginary * y.real};
+}
+
+template <typename Real>
+__device__ Complex<Real> operator+(Complex<Real> x, Complex<Real> y) {
+    return {x.real + y.real, x.imaginary + y.imaginary};
+}
+
+__device__ float conjugate_if(Integer, float value) { return value; }
+
+__device__ double conjugate_if(Integer, double value) { return value; }
+
+template <typename Real>
+__device__ Complex<Real> conjugate_if(Integer condition, Complex<Real> value) {
+    return {value.real, condition ? -value.imaginary : value.imaginary};
+}
+
+__device__ void set(float& number, const double* parts) { number = (float)parts[0]; }
+
+__device__ void set(double& number, const double* parts) { number = parts[0]; }
+
+template <typename Real>
+__device__ void set(Complex<Real>& number, const double* parts) {
+    number = {(Real)parts[0], (Real)parts[1]};
+}
+
+// A thread computes an element. Elements of `a` that are not stored are not read or multiplied.
+// Numbers of elements are an `Index`: dividing those of 32 bits takes much less time.
+template <typename Index, typename Element>
+__device__ void multiply(Element* result, const Element* a, const Element* b, const Element* c,
+                         const Product& product) {
+    const Index rows = product.rows, columns = product.columns;
+    const Index all = rows * columns * (Index)product.entries;
+    const Index fast = product.is_along_rows ? columns : rows;
+    const Index slow = product.is_along_rows ? rows : columns;
+    Element alpha, beta;
+    set(alpha, product.alpha);
+    set(beta, product.beta);
+#pragma unroll 1
+    for (Count index = blockIdx.x * (Count)blockDim.x + threadIdx.x; index < all;
+         index += gridDim.x * (Count)blockDim.x) {
+        const Index line = (Index)index / fast, place = (Index)index - line * fast;
+        Index entry = line / slow;
+        const Index other = line - entry * slow;
+        const Integer row = product.is_along_rows ? other : place;
+        const Integer column = product.is_along_rows ? place : other;
+        Integer at[OPERANDS];
+#pragma unroll
+        for (int operand = 0; operand < OPERANDS; ++operand) {
+            at[operand] = 0;
+        }
+#pragma unroll
+        for (int axis = 0; axis < DIMENSIONS; ++axis) {
+            // The last dimension that there is needs no division.
+            const Index extent = product.extents[axis];
+            const Index rest = axis + 1 < DIMENSIONS && entry >= extent ? entry / extent : 0;
+            const Integer step = entry - rest * extent;
+            entry = rest;
+#pragma unroll
+            for (int operand = 0; operand < OPERANDS; ++operand) {
+                at[operand] += step * product.strides[axis][operand];
+            }
+        }
+        const Element* line_of_a = a + at[0] + product.start + row * product.steps[0][0];
+        const Element* column_of_b = b + at[1] + column * product.steps[1][1];
+        const Integer along_a = product.steps[0][1], along_b = product.steps[1][0];
+        const auto of_a = [&](Integer k) {
+            return conjugate_if(product.is_a_conjugated, line_of_a[k * along_a]);
+        };
+        const auto of_b = [&](Integer k) {
+            return conjugate_if(product.is_b_conjugated, column_of_b[k * along_b]);
+        };
+        Element sum = of_b(row);
+        if (product.structure == DIAGONAL) {
+            sum = conjugate_if(product.is_a_conjugated, *line_of_a) * sum;
+        } else {
+            if (!product.has_unit_diagonal) {
+                sum = of_a(row) * sum;
+            }
+            const Integer first = product.structure == UPPER ? row + 1 : 0;
+            const Integer end = product.structure == UPPER ? (Integer)rows : row;
+#pragma unroll 4
+            for (Integer k = first; k < end; ++k) {
+                sum = sum + of_a(k) * of_b(k);
+            }
+        }
+        sum = alpha * sum;
+        if (product.has_addend) {
+            const Integer of_c = row * product.steps[2][0] + column * product.steps[2][1];
+            sum = sum + beta * c[at[2] + of_c];
+        }
+        result[at[3] + row * product.steps[3][0] + column * product.steps[3][1]] = sum;
+    }
+}
+
+#define MULTIPLY(name, Element)                                                                  \
+    extern "C" __global__ void __launch_bounds__(256) structured_##name(                         \
+        Element* result, const Element* a, const Element* b, const Element* c, Product product) { \
+        if (product.rows * product.columns * product.entries < 1ull << 32) {                     \
+            multiply<unsigned>(result, a, b, c, product);                                        \
+        } else {                                                                                 \
+            multiply<Count>(result, a, b, c, product);                                           \
+        }                                                                                        \
+    }
+
+MULTIPLY(float32, float)
+MULTIPLY(float64, double)
+MULTIPLY(complex64, Complex<float>)
+MULTIPLY(complex128, Complex<double>)
