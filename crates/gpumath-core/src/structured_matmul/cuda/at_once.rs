@@ -15,8 +15,8 @@ const MANY_ELEMENTS: i64 = 1 << 16;
 
 impl Route {
     /// Adds the kernel that computes a batch of products by diagonal matrices, or of small ones by
-    /// triangles, which cuBLAS would compute one by one. The result is in
-    /// column-major order. Returns whether there is such a kernel.
+    /// triangles, which cuBLAS would compute one by one. The result is in column-major order.
+    /// Returns whether there is such a kernel.
     pub(super) fn multiply_at_once(
         &mut self,
         matrix: &Operand,

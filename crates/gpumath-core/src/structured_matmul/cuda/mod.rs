@@ -5,8 +5,9 @@
 //! transposed product. What cuBLAS does not take (other strides, conjugated elements that are not
 //! transposed) is copied in the workspace by kernels of ours; two factors with a structure become
 //! one by a product with the identity; larger symmetric matrices are completed, because cuBLAS
-//! takes longer for their triangle than for a general product; and what its functions for
-//! triangular and diagonal matrices lack, `alpha` or `beta`, its sum of matrices adds.
+//! takes longer for their triangle than for a general product; batches of diagonal matrices and
+//! small triangles are one kernel of ours; and what cuBLAS's functions for triangular and diagonal
+//! matrices lack, `alpha` or `beta`, its sum of matrices adds.
 
 mod at_once;
 mod calls;
