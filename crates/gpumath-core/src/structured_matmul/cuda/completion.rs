@@ -31,8 +31,8 @@ pub(super) struct Symmetric {
 impl Symmetric {
     /// Whether completing the matrix, in at most so many bytes, and computing a general product
     /// takes less time than cuBLAS's functions for symmetric matrices, which compute the products
-    /// of a batch one by one. In double precision they are fast for few columns and a large matrix,
-    /// if its upper triangle is stored.
+    /// of a batch one by one. In double precision they are fast for few columns and a large matrix
+    /// of a multiple of four rows whose upper triangle is stored.
     pub(super) fn is_completed(self, most: usize) -> bool {
         let Self { dtype, side, other, batch, is_upper } = self;
         let elements = side.saturating_mul(side).saturating_mul(batch);
