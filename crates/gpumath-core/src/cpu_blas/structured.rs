@@ -19,8 +19,8 @@ use crate::error::Result;
 use crate::memory::zeroed;
 use crate::parallel::ClaimedIndices;
 
-/// Most rows of a part on the diagonal that is copied. The zeros of a triangle are multiplied, so
-/// there are fewer of them. Of a mirrored part, a larger copy is worth it for more columns.
+/// Most rows of a part on the diagonal that is copied. A copied triangle is small, because its
+/// zeros are multiplied too. A copied mirrored part is larger if it is used for many columns.
 const MOST_OF_TRIANGLE: usize = 32;
 const MOST_MIRRORED: usize = 32;
 const MOST_MIRRORED_FOR_MANY: usize = 128;

@@ -7,7 +7,7 @@ use crate::kernels::{self, Mirror, TiledCopy};
 use crate::memory::ALIGNMENT;
 use crate::tensor::{DType, Layout};
 
-/// The part of a GPU's memory that a completed matrix may take.
+/// A completed matrix may take one byte of so many of the GPU's memory.
 const MOST_COMPLETED: usize = 16;
 
 /// Returns the bytes that a completed matrix may take.
