@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from tests.helpers.structured import (
     DTYPES,
     GENERAL,
     KINDS,
+    LOWER,
     ORDERS,
+    UPPER,
     Kind,
     check,
     matrix,
@@ -306,14 +309,37 @@ def test_nan_and_infinity_pass_as_in_numpy(execution: str, size: tuple[int, int,
         np.testing.assert_array_equal(np.isinf(result), np.isinf(expected))
 
 
-def test_an_infinity_stays_in_its_rows() -> None:
-    a = np.tril(np.ones((600, 600)))
-    for row in (1, 7, 8, 300, 599):
-        b = np.ones((600, 3))
-        b[row] = np.inf
-        result = linalg.matmul(a, b, qualifiers=qualifiers(Kind("tr"), GENERAL))
-        np.testing.assert_array_equal(np.isinf(result).all(1), np.arange(600) >= row)
-        np.testing.assert_array_equal(result[:row, 0], np.arange(1, row + 1))
+@pytest.mark.parametrize("shape", [(600, 3), (300, 70), (5, 33, 9), (3, 200, 40), (130, 1)])
+@pytest.mark.parametrize("kind", KINDS[6:10], ids=str)
+def test_an_infinity_stays_in_its_rows(execution: str, kind: Kind, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng()
+    *batch, side, columns = shape
+    dtype, is_right = str(rng.choice(DTYPES)), bool(rng.integers(2))
+    a = kind.stored(rng, (*batch, side, side), dtype, str(rng.choice(ORDERS)))
+    b = matrix(rng, shape, dtype, str(rng.choice(ORDERS)))
+    c = numbers(rng, shape, dtype) if rng.integers(2) else None
+    for row in rng.integers(side, size=3):
+        b[..., row, rng.integers(columns)] = rng.choice([np.inf, -np.inf, np.nan])
+    whole, elements = kind.whole(a), np.where(np.isfinite(b), b, 0)
+    if is_right:
+        operands = [None if x is None else x.swapaxes(-1, -2) for x in (b, a, c)]
+    else:
+        operands = [a, b, c]
+    kinds = [GENERAL, kind] if is_right else [kind, GENERAL]
+    if is_right:
+        kinds[1] = replace(kind, uplo=LOWER if kind.uplo == UPPER else UPPER)
+    beta = None if c is None else 0.5
+    result = linalg.matmul(
+        *operands, beta=beta, qualifiers=qualifiers(*kinds), execution=execution
+    )
+    result = result.swapaxes(-1, -2) if is_right else result
+    # Where a row of stored elements meets none of them, they change nothing.
+    is_reached = (whole != 0).astype(float) @ ~np.isfinite(b) > 0
+    assert not np.isfinite(result[is_reached]).any()
+    expected = whole @ elements + (0 if c is None else 0.5 * c)
+    size = np.abs(whole) @ np.abs(elements) + (0 if c is None else np.abs(0.5 * c))
+    expected, size = np.where(is_reached, 0, expected), np.where(is_reached, 1, size)
+    check(np.where(is_reached, 0, result).astype(result.dtype), expected, size, side)
 
 
 def test_lazily_conjugated_tensors() -> None:

@@ -1,4 +1,4 @@
-// Kernels that copy one triangle of square matrices to both triangles of others.
+// Kernels that copy one triangle of square matrices to others, and fill the other triangle there.
 // `nox -s kernels` compiles them to generated/mirror.ptx.
 
 typedef long long Integer;
@@ -6,6 +6,10 @@ typedef unsigned long long Count;
 
 // Side of the squares that blocks turn in shared memory, and rows of threads in a block.
 enum { SQUARE = 32, ROWS = 8 };
+
+// What the other triangle has: the elements of the first one or their conjugates, or zeros, with
+// ones on the diagonal if it is not stored.
+enum { SYMMETRIC = 0, HERMITIAN = 1, TRIANGULAR = 2, UNIT_TRIANGULAR = 3 };
 
 // Results are in column-major order without gaps, one after the other. The structure has a
 // counterpart in mirror.rs.
@@ -17,9 +21,9 @@ struct Mirror {
     Integer down;
     Integer right;
     Integer next;
-    // Which triangle is stored, and whether the other one has the conjugates of its elements.
+    // Which triangle is stored, and what the matrix is.
     Integer is_upper;
-    Integer is_hermitian;
+    Integer structure;
 };
 
 template <typename Real>
@@ -45,10 +49,25 @@ __device__ Complex<Real> real_part(Complex<Real> value) {
     return {value.real, 0};
 }
 
-// A block reads a square of the stored triangle, and writes it to its place and, turned, to the
-// other side of the diagonal. On the diagonal itself, the square has elements that are not stored,
-// which do not count, and those on the diagonal of a Hermitian matrix are real. The source may be
-// the result.
+template <typename Element>
+__device__ Element on_diagonal(Integer structure, Element value) {
+    if (structure == HERMITIAN) {
+        return real_part(value);
+    }
+    return structure == UNIT_TRIANGULAR ? Element{1} : value;
+}
+
+template <typename Element>
+__device__ Element across_diagonal(Integer structure, Element value) {
+    if (structure == SYMMETRIC) {
+        return value;
+    }
+    return structure == HERMITIAN ? conjugate(value) : Element{0};
+}
+
+// A block reads a square of the stored triangle, and writes it to its place, and to the other side
+// of the diagonal what belongs there. On the diagonal itself, the square has elements that are not
+// stored, which do not count. The source may be the result.
 template <typename Element>
 __device__ void mirror(Element* results, const Element* sources, const Mirror& mirror) {
     __shared__ Element shared[SQUARE][SQUARE + 1];
@@ -75,8 +94,7 @@ __device__ void mirror(Element* results, const Element* sources, const Mirror& m
                     from[(Integer)i * mirror.down + (Integer)j * mirror.right];
                 shared[y][column] = value;
                 if (low < high || (mirror.is_upper ? i <= j : i >= j)) {
-                    to[i + j * side] =
-                        i == j && mirror.is_hermitian ? real_part(value) : value;
+                    to[i + j * side] = i == j ? on_diagonal(mirror.structure, value) : value;
                 }
             }
         }
@@ -86,8 +104,7 @@ __device__ void mirror(Element* results, const Element* sources, const Mirror& m
             // The element in row `left + column` of column `top + y`.
             const Count i = left + column, j = top + y;
             if (i < side && j < side && (low < high || (mirror.is_upper ? i > j : i < j))) {
-                const Element value = shared[column][y];
-                to[i + j * side] = mirror.is_hermitian ? conjugate(value) : value;
+                to[i + j * side] = across_diagonal(mirror.structure, shared[column][y]);
             }
         }
         __syncthreads();

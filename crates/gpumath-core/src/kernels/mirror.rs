@@ -1,4 +1,4 @@
-//! Completes matrices of which one triangle is stored.
+//! Completes matrices of which one triangle is stored: the other one mirrors it, or is zero.
 
 use std::ffi::CStr;
 
@@ -13,6 +13,19 @@ pub(super) const PTX: &str = concat!(include_str!("generated/mirror.ptx"), "\0")
 /// Side of the squares that blocks turn.
 const SQUARE: u64 = 32;
 
+/// What is known of a matrix, besides the triangle that is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Completed {
+    /// The other triangle has the same elements.
+    Symmetric = 0,
+    /// The other triangle has the conjugates, and the diagonal is real.
+    Hermitian = 1,
+    /// The other triangle is zero.
+    Triangular = 2,
+    /// The other triangle is zero, and the diagonal is all ones, which are not stored.
+    UnitTriangular = 3,
+}
+
 /// Square matrices, copied to column-major order without gaps, one after the other: an argument of
 /// the kernels.
 #[derive(Clone, Copy, Debug)]
@@ -25,21 +38,21 @@ pub(crate) struct Mirror {
     /// Elements from a source to the next.
     next: i64,
     is_upper: i64,
-    is_hermitian: i64,
+    structure: i64,
 }
 
 impl Mirror {
-    /// Describes that the upper or the lower triangle of each matrix is copied to its place and to
-    /// the other triangle, and conjugated there for Hermitian matrices. Before [`Self::from`] says
-    /// otherwise, the sources lie like the results.
-    pub(crate) fn new(side: i64, matrices: i64, is_upper: bool, is_hermitian: bool) -> Self {
+    /// Describes that the upper or the lower triangle of each matrix is copied to its place, and
+    /// that the other elements are made. Before [`Self::from`] says otherwise, the sources lie like
+    /// the results.
+    pub(crate) fn new(side: i64, matrices: i64, is_upper: bool, completed: Completed) -> Self {
         Self {
             side: side as u64,
             matrices: matrices as u64,
             steps: [1, side],
             next: side * side,
             is_upper: i64::from(is_upper),
-            is_hermitian: i64::from(is_hermitian),
+            structure: completed as i64,
         }
     }
 

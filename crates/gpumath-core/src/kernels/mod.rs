@@ -36,10 +36,10 @@ pub(crate) use cosine::{CosineCall, CosineLine, compute_cosine_step};
 pub(crate) use cosine_short::{MOST_POINTS, ShortLines, transform_short_lines};
 pub(crate) use epilog::{EpilogCall, EpilogMatrices, LastStep};
 pub(crate) use line_sums::{LineSumsCall, Lines};
-pub(crate) use mirror::{Mirror, mirror};
+pub(crate) use mirror::{Completed, Mirror, mirror};
 pub(crate) use product::{Function, ProductCall, StridedProduct, Way};
 pub(crate) use spectra::{Spectra, multiply_spectra};
-pub(crate) use structured::{Stored, StructuredProduct, multiply_structured};
+pub(crate) use structured::{Part, Stored, StructuredProduct, multiply_structured};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale.cu`.

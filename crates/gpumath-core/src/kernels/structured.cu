@@ -6,6 +6,9 @@ typedef unsigned long long Count;
 
 enum { DIMENSIONS = 3, OPERANDS = 4 };
 
+// Columns that a block of `repair` looks at.
+enum { CHECKED = 8 };
+
 // What the left factor is.
 enum { LOWER = 0, UPPER = 1, DIAGONAL = 2 };
 
@@ -54,6 +57,15 @@ __device__ Complex<Real> conjugate_if(Integer condition, Complex<Real> value) {
     return {value.real, condition ? -value.imaginary : value.imaginary};
 }
 
+__device__ bool has_nan(float value) { return value != value; }
+
+__device__ bool has_nan(double value) { return value != value; }
+
+template <typename Real>
+__device__ bool has_nan(Complex<Real> value) {
+    return value.real != value.real || value.imaginary != value.imaginary;
+}
+
 __device__ void set(float& number, const double* parts) { number = (float)parts[0]; }
 
 __device__ void set(double& number, const double* parts) { number = parts[0]; }
@@ -63,8 +75,64 @@ __device__ void set(Complex<Real>& number, const double* parts) {
     number = {(Real)parts[0], (Real)parts[1]};
 }
 
-// A thread computes an element. Elements of `a` that are not stored are not read or multiplied.
-// Numbers of elements are an `Index`: dividing those of 32 bits takes much less time.
+// Adds to each operand's place the steps of an entry of the batch.
+template <typename Index>
+__device__ void add_entry(Integer* at, Index entry, const Product& product) {
+#pragma unroll
+    for (int axis = 0; axis < DIMENSIONS; ++axis) {
+        // The last dimension that there is needs no division.
+        const Index extent = product.extents[axis];
+        const Index rest = axis + 1 < DIMENSIONS && entry >= extent ? entry / extent : 0;
+        const Integer step = entry - rest * extent;
+        entry = rest;
+#pragma unroll
+        for (int operand = 0; operand < OPERANDS; ++operand) {
+            at[operand] += step * product.strides[axis][operand];
+        }
+    }
+}
+
+// Computes an element of the result of the entry that begins at `at`. Elements of `a` that are not
+// stored are not read or multiplied.
+template <typename Element>
+__device__ void compute(Element* result, const Element* a, const Element* b, const Element* c,
+                        const Integer* at, Integer row, Integer column, const Product& product) {
+    Element alpha, beta;
+    set(alpha, product.alpha);
+    set(beta, product.beta);
+    const Element* line_of_a = a + at[0] + product.start + row * product.steps[0][0];
+    const Element* column_of_b = b + at[1] + column * product.steps[1][1];
+    const Integer along_a = product.steps[0][1], along_b = product.steps[1][0];
+    const auto of_a = [&](Integer k) {
+        return conjugate_if(product.is_a_conjugated, line_of_a[k * along_a]);
+    };
+    const auto of_b = [&](Integer k) {
+        return conjugate_if(product.is_b_conjugated, column_of_b[k * along_b]);
+    };
+    Element sum = of_b(row);
+    if (product.structure == DIAGONAL) {
+        sum = conjugate_if(product.is_a_conjugated, *line_of_a) * sum;
+    } else {
+        if (!product.has_unit_diagonal) {
+            sum = of_a(row) * sum;
+        }
+        const Integer first = product.structure == UPPER ? row + 1 : 0;
+        const Integer end = product.structure == UPPER ? (Integer)product.rows : row;
+#pragma unroll 4
+        for (Integer k = first; k < end; ++k) {
+            sum = sum + of_a(k) * of_b(k);
+        }
+    }
+    sum = alpha * sum;
+    if (product.has_addend) {
+        const Integer of_c = row * product.steps[2][0] + column * product.steps[2][1];
+        sum = sum + beta * c[at[2] + of_c];
+    }
+    result[at[3] + row * product.steps[3][0] + column * product.steps[3][1]] = sum;
+}
+
+// A thread computes an element. Numbers of elements are an `Index`: dividing those of 32 bits takes
+// much less time.
 template <typename Index, typename Element>
 __device__ void multiply(Element* result, const Element* a, const Element* b, const Element* c,
                          const Product& product) {
@@ -72,63 +140,62 @@ __device__ void multiply(Element* result, const Element* a, const Element* b, co
     const Index all = rows * columns * (Index)product.entries;
     const Index fast = product.is_along_rows ? columns : rows;
     const Index slow = product.is_along_rows ? rows : columns;
-    Element alpha, beta;
-    set(alpha, product.alpha);
-    set(beta, product.beta);
 #pragma unroll 1
     for (Count index = blockIdx.x * (Count)blockDim.x + threadIdx.x; index < all;
          index += gridDim.x * (Count)blockDim.x) {
         const Index line = (Index)index / fast, place = (Index)index - line * fast;
-        Index entry = line / slow;
-        const Index other = line - entry * slow;
+        const Index entry = line / slow, other = line - entry * slow;
         const Integer row = product.is_along_rows ? other : place;
         const Integer column = product.is_along_rows ? place : other;
-        Integer at[OPERANDS];
-#pragma unroll
-        for (int operand = 0; operand < OPERANDS; ++operand) {
-            at[operand] = 0;
+        Integer at[OPERANDS] = {};
+        add_entry(at, entry, product);
+        compute(result, a, b, c, at, row, column, product);
+    }
+}
+
+// Computes the columns again that an infinity or NaN of `b` reached through the zeros of a completed
+// triangle. Such a column has NaN in the row of which only the element on the diagonal is stored,
+// because a zero times either is NaN.
+template <typename Element>
+__device__ void repair(Element* result, const Element* a, const Element* b, const Element* c,
+                       const Product& product) {
+    __shared__ bool is_nan[CHECKED];
+    const Integer row = product.structure == UPPER ? (Integer)product.rows - 1 : 0;
+    const Count all = product.columns * product.entries;
+#pragma unroll 1
+    for (Count first = blockIdx.x * (Count)CHECKED; first < all;
+         first += gridDim.x * (Count)CHECKED) {
+        bool is_repaired = false;
+        if (threadIdx.x < CHECKED) {
+            const Count index = first + threadIdx.x;
+            if (index < all) {
+                const Count entry = index / product.columns;
+                const Integer column = index - entry * product.columns;
+                Integer at[OPERANDS] = {};
+                add_entry(at, entry, product);
+                const Integer place = row * product.steps[3][0] + column * product.steps[3][1];
+                is_repaired = has_nan(result[at[3] + place]);
+            }
+            is_nan[threadIdx.x] = is_repaired;
         }
-#pragma unroll
-        for (int axis = 0; axis < DIMENSIONS; ++axis) {
-            // The last dimension that there is needs no division.
-            const Index extent = product.extents[axis];
-            const Index rest = axis + 1 < DIMENSIONS && entry >= extent ? entry / extent : 0;
-            const Integer step = entry - rest * extent;
-            entry = rest;
-#pragma unroll
-            for (int operand = 0; operand < OPERANDS; ++operand) {
-                at[operand] += step * product.strides[axis][operand];
+        if (!__syncthreads_or(is_repaired)) {
+            continue;
+        }
+#pragma unroll 1
+        for (unsigned which = 0; which < CHECKED; ++which) {
+            if (!is_nan[which]) {
+                continue;
+            }
+            const Count entry = (first + which) / product.columns;
+            const Integer column = first + which - entry * product.columns;
+            Integer at[OPERANDS] = {};
+            add_entry(at, entry, product);
+#pragma unroll 1
+            for (Integer row = threadIdx.x; row < product.rows; row += blockDim.x) {
+                compute(result, a, b, c, at, row, column, product);
             }
         }
-        const Element* line_of_a = a + at[0] + product.start + row * product.steps[0][0];
-        const Element* column_of_b = b + at[1] + column * product.steps[1][1];
-        const Integer along_a = product.steps[0][1], along_b = product.steps[1][0];
-        const auto of_a = [&](Integer k) {
-            return conjugate_if(product.is_a_conjugated, line_of_a[k * along_a]);
-        };
-        const auto of_b = [&](Integer k) {
-            return conjugate_if(product.is_b_conjugated, column_of_b[k * along_b]);
-        };
-        Element sum = of_b(row);
-        if (product.structure == DIAGONAL) {
-            sum = conjugate_if(product.is_a_conjugated, *line_of_a) * sum;
-        } else {
-            if (!product.has_unit_diagonal) {
-                sum = of_a(row) * sum;
-            }
-            const Integer first = product.structure == UPPER ? row + 1 : 0;
-            const Integer end = product.structure == UPPER ? (Integer)rows : row;
-#pragma unroll 4
-            for (Integer k = first; k < end; ++k) {
-                sum = sum + of_a(k) * of_b(k);
-            }
-        }
-        sum = alpha * sum;
-        if (product.has_addend) {
-            const Integer of_c = row * product.steps[2][0] + column * product.steps[2][1];
-            sum = sum + beta * c[at[2] + of_c];
-        }
-        result[at[3] + row * product.steps[3][0] + column * product.steps[3][1]] = sum;
+        __syncthreads();
     }
 }
 
@@ -142,7 +209,17 @@ __device__ void multiply(Element* result, const Element* a, const Element* b, co
         }                                                                                        \
     }
 
-MULTIPLY(float32, float)
-MULTIPLY(float64, double)
-MULTIPLY(complex64, Complex<float>)
-MULTIPLY(complex128, Complex<double>)
+#define REPAIR(name, Element)                                                                 \
+    extern "C" __global__ void __launch_bounds__(256) repair_##name(                          \
+        Element* result, const Element* a, const Element* b, const Element* c, Product product) { \
+        repair(result, a, b, c, product);                                                     \
+    }
+
+#define BOTH(name, Element) \
+    MULTIPLY(name, Element) \
+    REPAIR(name, Element)
+
+BOTH(float32, float)
+BOTH(float64, double)
+BOTH(complex64, Complex<float>)
+BOTH(complex128, Complex<double>)

@@ -13,6 +13,17 @@ pub(super) const PTX: &str = concat!(include_str!("generated/structured.ptx"), "
 /// Most dimensions of a batch.
 const DIMENSIONS: usize = 3;
 
+/// Columns that a block looks at before it computes them again.
+const CHECKED: u64 = 8;
+
+/// What is computed of a product.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    Whole,
+    /// The columns with NaN in the row of a triangle with one stored element.
+    WithNan,
+}
+
 /// What is stored of the left factor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
@@ -99,8 +110,8 @@ impl StructuredProduct {
     }
 }
 
-/// Enqueues a product on `stream`, in the context of the stream's device. The work can be captured
-/// into a graph.
+/// Enqueues a product, or a part of it, on `stream`, in the context of the stream's device. The work
+/// can be captured into a graph.
 ///
 /// # Safety
 /// The addresses are those of `a`, `b`, `c` and the result, aligned to their elements, in memory of
@@ -111,21 +122,30 @@ pub(crate) unsafe fn multiply_structured(
     [a, b, c, result]: [usize; 4],
     dtype: DType,
     product: &StructuredProduct,
+    part: Part,
     stream: StreamRef,
 ) -> Result<()> {
-    let name: &'static CStr = match dtype {
-        DType::Float32 => c"structured_float32",
-        DType::Float64 => c"structured_float64",
-        DType::Complex64 => c"structured_complex64",
-        DType::Complex128 => c"structured_complex128",
+    let name: &'static CStr = match (part, dtype) {
+        (Part::Whole, DType::Float32) => c"structured_float32",
+        (Part::Whole, DType::Float64) => c"structured_float64",
+        (Part::Whole, DType::Complex64) => c"structured_complex64",
+        (Part::Whole, DType::Complex128) => c"structured_complex128",
+        (Part::WithNan, DType::Float32) => c"repair_float32",
+        (Part::WithNan, DType::Float64) => c"repair_float64",
+        (Part::WithNan, DType::Complex64) => c"repair_complex64",
+        (Part::WithNan, DType::Complex128) => c"repair_complex128",
         _ => {
             return Err(Error::InvalidValue(format!(
                 "matrices of {dtype} with a structure are not multiplied"
             )));
         }
     };
-    let elements = product.rows * product.columns * product.entries;
-    if elements == 0 {
+    let columns = product.columns * product.entries;
+    let blocks = match part {
+        Part::Whole => (product.rows * columns).div_ceil(u64::from(BLOCK)),
+        Part::WithNan => columns.div_ceil(CHECKED),
+    };
+    if product.rows * columns == 0 {
         return Ok(());
     }
     let addresses = [&result, &a, &b, &c].map(|address| std::ptr::from_ref(address) as usize);
@@ -134,7 +154,7 @@ pub(crate) unsafe fn multiply_structured(
     // SAFETY: the kernel takes four addresses and a `StructuredProduct`; the caller guarantees that
     // they fit the memory.
     unsafe {
-        launch(context, (PTX, name), elements.div_ceil(u64::from(BLOCK)), &parameters, stream)
+        launch(context, (PTX, name), blocks, &parameters, stream)
     }
 }
 
@@ -146,8 +166,10 @@ mod tests {
     fn the_kernels_take_the_structure() {
         for name in ["float32", "float64", "complex64", "complex128"] {
             let size = size_of::<StructuredProduct>();
-            let parameter = format!("structured_{name}_param_4[{size}]");
-            assert!(PTX.contains(&parameter), "{parameter}");
+            for part in ["structured", "repair"] {
+                let parameter = format!("{part}_{name}_param_4[{size}]");
+                assert!(PTX.contains(&parameter), "{parameter}");
+            }
         }
     }
 }

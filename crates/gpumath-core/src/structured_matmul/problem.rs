@@ -76,17 +76,18 @@ impl StructuredMatmulProblem {
         [input(0), input(1), input(2), outputs.get(product).copied().unwrap_or(0)]
     }
 
-    /// Whether this is one product, or one batch, of matrices whose elements are all known from
-    /// memory: general, symmetric and Hermitian ones.
-    pub(super) fn is_of_full_matrices(&self) -> bool {
-        let is_full = |qualifier: &Qualifier| {
-            use Structure::{General, Hermitian, Symmetric};
-            matches!(qualifier.structure, General | Symmetric(_) | Hermitian(_))
+    /// Whether this is one product, or one batch, that is none of diagonal matrices, and of at most
+    /// one triangular matrix and a general one.
+    pub(super) fn can_be_of_full_matrices(&self) -> bool {
+        use Structure::{Diagonal, General, Triangular};
+        let [only] = self.products.as_slice() else { return false };
+        let structures = only.qualifiers.map(|qualifier| qualifier.structure);
+        let is_possible = match structures {
+            [Diagonal { .. }, _] | [_, Diagonal { .. }] => false,
+            [Triangular { .. }, other] | [other, Triangular { .. }] => other == General,
+            _ => true,
         };
-        match self.products.as_slice() {
-            [only] => only.qualifiers.iter().all(is_full) && only.own_scalars.is_none(),
-            _ => false,
-        }
+        is_possible && only.own_scalars.is_none()
     }
 
     /// Number of products, lists included, batches in further dimensions not.

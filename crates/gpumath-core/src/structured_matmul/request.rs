@@ -95,7 +95,7 @@ impl Request for StructuredMatmulRequest {
             is_in_place: self.is_in_place,
             alignment: 1,
         };
-        if problem.is_of_full_matrices() {
+        if problem.can_be_of_full_matrices() {
             let views = inputs.iter().copied().chain(&self.outputs);
             problem.alignment = alignment(views, execution.location());
         }

@@ -38,6 +38,11 @@ impl Scalars {
         self.beta.iter().any(|&part| part != 0.0)
     }
 
+    /// Whether the factors count.
+    pub(super) fn has_factors(self) -> bool {
+        self.alpha.iter().any(|&part| part != 0.0)
+    }
+
     /// Whether products are multiplied by something else than 1.
     pub(super) fn has_alpha(self) -> bool {
         let [[real, imaginary], _] = self.bits();

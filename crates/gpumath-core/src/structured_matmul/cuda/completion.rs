@@ -1,9 +1,9 @@
-//! Copies of symmetric and Hermitian matrices with all their elements.
+//! Copies of symmetric, Hermitian and triangular matrices with all their elements.
 
 use crate::cpu_blas::{Structure, Triangle};
 use crate::device::{ContextGuard, Device, StreamRef};
 use crate::error::Result;
-use crate::kernels::{self, Mirror, TiledCopy};
+use crate::kernels::{self, Completed, Mirror, TiledCopy};
 use crate::memory::ALIGNMENT;
 use crate::tensor::{DType, Layout};
 
@@ -15,9 +15,10 @@ pub(super) fn most_completed(device: i32) -> Result<usize> {
     Ok(Device::new(device)?.total_memory()? / MOST_COMPLETED)
 }
 
-/// A product of a symmetric or Hermitian matrix.
+/// A product of a matrix of which one triangle is stored.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Symmetric {
+pub(super) struct Completable {
+    pub(super) structure: Structure,
     pub(super) dtype: DType,
     pub(super) side: i64,
     /// Rows or columns of the other factor, besides the common ones.
@@ -26,32 +27,41 @@ pub(super) struct Symmetric {
     pub(super) batch: i64,
     /// Whether the upper triangle is stored, if the memory is in column-major order.
     pub(super) is_upper: bool,
+    /// Whether the result overwrites what is added.
+    pub(super) is_in_place: bool,
 }
 
-impl Symmetric {
+impl Completable {
     /// Whether completing the matrix, in at most so many bytes, and computing a general product
-    /// takes less time than cuBLAS's functions for symmetric matrices, which compute the products
-    /// of a batch one by one. In double precision they are fast for few columns and a large matrix
-    /// of a multiple of four rows whose upper triangle is stored.
+    /// takes less time than cuBLAS's functions, which compute the products of a batch one by one.
     pub(super) fn is_completed(self, most: usize) -> bool {
-        let Self { dtype, side, other, batch, is_upper } = self;
+        let Self { dtype, side, other, batch, is_upper, .. } = self;
         let elements = side.saturating_mul(side).saturating_mul(batch);
         if elements.saturating_mul(dtype.size() as i64) > most as i64 {
             return false;
         }
+        if self.is_triangular() {
+            // What is added is gone when columns are computed again.
+            return !self.is_in_place && std::env::var("GPUMATH_TRI").as_deref().unwrap_or("complete") == "complete";
+        }
+        // In double precision they are fast for few columns and a large matrix of a multiple of
+        // four rows whose upper triangle is stored.
         let is_double = matches!(dtype, DType::Float64 | DType::Complex128);
         if is_double && is_upper && side >= 1500 && side % 4 == 0 && (2..256).contains(&other) {
             return batch > 1;
         }
         batch > 1 || side >= 128 || (side >= 16 && side * other >= 12 << 10)
     }
+
+    /// Whether the other triangle is zero.
+    pub(super) fn is_triangular(self) -> bool {
+        matches!(self.structure, Structure::Triangular { .. })
+    }
 }
 
 /// How a matrix, or a batch of matrices, is completed in the workspace.
 #[derive(Debug)]
 pub(super) struct Completion {
-    /// Number of the input.
-    input: usize,
     /// Bytes from the start of the workspace.
     offset: usize,
     /// What is copied before, if the matrices of a batch do not follow each other.
@@ -61,18 +71,15 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// Plans the completion of an input at an offset, and returns the layout that it has then, and
+    /// Plans the completion of a matrix at an offset, and returns the layout that it has then, and
     /// the bytes that it takes. `None` if its structure is another one.
     pub(super) fn of(
-        input: usize,
         layout: &Layout,
         structure: Structure,
         dtype: DType,
         offset: usize,
     ) -> Result<Option<(Self, Layout, usize)>> {
-        let (Structure::Symmetric(triangle) | Structure::Hermitian(triangle)) = structure else {
-            return Ok(None);
-        };
+        let Some((triangle, completed)) = completed_as(structure, dtype) else { return Ok(None) };
         let axis = layout.ndim() - 2;
         let side = layout.shape[axis];
         // Entries of a batch that share memory share the copy too.
@@ -91,8 +98,7 @@ impl Completion {
         let packed = Layout::packed(&source.shape, &dims);
         let matrices: i64 = source.shape[..axis].iter().product();
         let is_upper = is_upper_in_memory(triangle, [down, right]);
-        let is_hermitian = dtype.is_complex() && matches!(structure, Structure::Hermitian(_));
-        let mut mirror = Mirror::new(side, matrices, is_upper, is_hermitian);
+        let mut mirror = Mirror::new(side, matrices, is_upper, completed);
         let mut batch = (0..axis).filter(|&axis| source.shape[axis] > 1);
         let (first, second) = (batch.next(), batch.next());
         let copy = if second.is_some() {
@@ -102,32 +108,31 @@ impl Completion {
             mirror = mirror.from(steps, first.map_or(0, |axis| source.strides[axis]));
             None
         };
-        let mut completed = packed;
+        let mut whole = packed;
         for axis in 0..axis {
-            if completed.shape[axis] != layout.shape[axis] {
-                completed.strides[axis] = 0;
+            if whole.shape[axis] != layout.shape[axis] {
+                whole.strides[axis] = 0;
             }
         }
-        completed.shape.clone_from(&layout.shape);
+        whole.shape.clone_from(&layout.shape);
         let bytes = (matrices * side * side) as usize * dtype.size();
-        let completion = Self { input, offset, copy, mirror, dtype };
-        Ok(Some((completion, completed, bytes.next_multiple_of(ALIGNMENT))))
+        let completion = Self { offset, copy, mirror, dtype };
+        Ok(Some((completion, whole, bytes.next_multiple_of(ALIGNMENT))))
     }
 
-    /// Enqueues the completion, and replaces the input's address by that of the copy.
+    /// Enqueues the completion of the matrix at an address, and returns the address of the copy.
     ///
     /// # Safety
-    /// The inputs have the planned layouts, and the workspace has room; both are in memory of the
+    /// The matrix has the planned layout, and the workspace has room; both are in memory of the
     /// stream's device that is valid until the work is done.
     pub(super) unsafe fn enqueue(
         &self,
         context: &ContextGuard,
-        inputs: &mut [usize],
+        mut from: usize,
         workspace: usize,
         stream: StreamRef,
-    ) -> Result<()> {
-        let Some(input) = inputs.get_mut(self.input) else { return Ok(()) };
-        let (mut from, to) = (*input, workspace + self.offset);
+    ) -> Result<usize> {
+        let to = workspace + self.offset;
         // SAFETY: the caller guarantees it.
         unsafe {
             if let Some(copy) = &self.copy {
@@ -136,8 +141,27 @@ impl Completion {
             }
             kernels::mirror(context, to, from, self.dtype, &self.mirror, stream)?;
         }
-        *input = to;
-        Ok(())
+        Ok(to)
+    }
+}
+
+/// The triangle that is stored of a matrix, and how the others are completed. `None` if all
+/// elements are stored, or those of the diagonal alone.
+pub(super) fn completed_as(structure: Structure, dtype: DType) -> Option<(Triangle, Completed)> {
+    match structure {
+        Structure::Symmetric(triangle) => Some((triangle, Completed::Symmetric)),
+        // Real numbers are their own conjugates.
+        Structure::Hermitian(triangle) if !dtype.is_complex() => {
+            Some((triangle, Completed::Symmetric))
+        }
+        Structure::Hermitian(triangle) => Some((triangle, Completed::Hermitian)),
+        Structure::Triangular { triangle, has_unit_diagonal: false } => {
+            Some((triangle, Completed::Triangular))
+        }
+        Structure::Triangular { triangle, has_unit_diagonal: true } => {
+            Some((triangle, Completed::UnitTriangular))
+        }
+        Structure::General | Structure::Diagonal { .. } => None,
     }
 }
 

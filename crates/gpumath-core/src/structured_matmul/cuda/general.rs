@@ -1,12 +1,17 @@
-//! Products of general matrices, and of symmetric and Hermitian ones that are completed before, as
-//! [`crate::matmul`] computes them: it chooses among the libraries' algorithms and kernels of ours
-//! once for a plan.
+//! Products of general matrices, and of symmetric, Hermitian and triangular ones that are completed
+//! before, as [`crate::matmul`] computes them: it chooses among the libraries' algorithms and
+//! kernels of ours once for a plan.
 
 use smallvec::SmallVec;
 
-use super::completion::{Completion, Symmetric, is_upper_in_memory, most_completed};
+use super::at_once::KernelCall;
+use super::completion::{
+    Completable, Completion, completed_as, is_upper_in_memory, most_completed,
+};
+use super::operand::{Operand, Place};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
+use crate::kernels::Part;
 use crate::matmul::{InputRole, Matmul, MatmulArguments, MatmulEngine, MatmulRequest};
 use crate::operation::{Call, Engine, Execution, Operation, Request};
 use crate::structured_matmul::problem::StructuredMatmulProblem;
@@ -20,9 +25,12 @@ const APART: usize = 1 << 48;
 #[derive(Debug)]
 pub(in crate::structured_matmul) struct GeneralEngine {
     engine: Box<dyn MatmulEngine>,
-    completions: SmallVec<[Completion; 1]>,
+    /// The inputs that are completed before.
+    completions: SmallVec<[(usize, Completion); 1]>,
     /// Bytes of workspace for completed matrices.
     room: usize,
+    /// What follows if a completed matrix is a triangle.
+    repair: Option<KernelCall>,
 }
 
 impl GeneralEngine {
@@ -33,32 +41,47 @@ impl GeneralEngine {
         execution: Execution,
     ) -> Result<Option<Self>> {
         let ([product], true, Some(device)) =
-            (problem.products.as_slice(), problem.is_of_full_matrices(), execution.device())
+            (problem.products.as_slice(), problem.can_be_of_full_matrices(), execution.device())
         else {
             return Ok(None);
         };
         let most = most_completed(device)?;
         let mut layouts = product.layouts.clone();
-        let (mut completions, mut room) = (SmallVec::new(), 0);
+        let (mut completions, mut room, mut repair) = (SmallVec::new(), 0, None);
         for (index, qualifier) in product.qualifiers.iter().enumerate() {
             let (layout, structure) = (&product.layouts[index], qualifier.structure);
-            let Some(triangle) = structure.triangle() else { continue };
+            let Some((triangle, _)) = completed_as(structure, problem.dtype) else { continue };
             let (out, last) = (&product.matrices[3], layout.ndim() - 1);
             let axis = out.ndim() - 2;
             let steps = [layout.strides[last - 1], layout.strides[last]];
-            let symmetric = Symmetric {
+            let completable = Completable {
+                structure,
                 dtype: problem.dtype,
                 side: layout.shape[last],
                 other: out.shape[axis + 1 - index],
                 batch: out.shape[..axis].iter().product(),
                 is_upper: is_upper_in_memory(triangle, steps),
+                is_in_place: problem.is_in_place,
             };
-            if !symmetric.is_completed(most) {
+            if !completable.is_completed(most) {
                 return Ok(None);
             }
-            let completion = Completion::of(index, layout, structure, problem.dtype, room)?;
-            if let Some((completion, completed, size)) = completion {
-                completions.push(completion);
+            if completable.is_triangular() {
+                let [matrix, other] =
+                    [index, 1 - index].map(|index| Operand::factor(product, index, problem.dtype));
+                let [c, out] = [(Place::Input(2), 2), (Place::Result, 3)]
+                    .map(|(place, index)| Operand::general(place, product.matrices[index].clone()));
+                let (part, c) = (Part::WithNan, problem.has_addend.then_some(&c));
+                let factors = [&matrix, &other];
+                repair = KernelCall::new(part, problem.dtype, factors, index == 1, c, &out);
+                if repair.is_none() {
+                    return Ok(None);
+                }
+            }
+            if let Some((completion, completed, size)) =
+                Completion::of(layout, structure, problem.dtype, room)?
+            {
+                completions.push((index, completion));
                 layouts[index] = completed;
                 room += size;
             }
@@ -87,7 +110,7 @@ impl GeneralEngine {
         };
         let problem = request.problem(&inputs, execution);
         match problem.and_then(|problem| Matmul::plan(&problem, execution)) {
-            Ok(engine) => Ok(Some(Self { engine, completions, room })),
+            Ok(engine) => Ok(Some(Self { engine, completions, room, repair })),
             // What it does not take, cuBLAS does.
             Err(Error::InvalidValue(_)) => Ok(None),
             Err(error) => Err(error),
@@ -121,23 +144,38 @@ impl Engine for GeneralEngine {
     ) -> Result<()> {
         let Scalars { alpha, beta } = call.arguments;
         let mut inputs: SmallVec<[usize; 3]> = SmallVec::from_slice(call.inputs);
-        for completion in &self.completions {
-            let (Some(context), Some(stream)) = (context, call.stream) else {
-                return Err(Error::InvalidState("matmul on a GPU needs a stream".into()));
+        let general = |inputs: &[usize]| {
+            let call = Call {
+                inputs,
+                outputs: call.outputs,
+                location: call.location,
+                arguments: MatmulArguments { alpha, beta },
+                stream: call.stream,
+                capture: call.capture,
+                workspace: call.workspace + self.room,
             };
-            // SAFETY: the caller guarantees that the memory is valid.
-            unsafe { completion.enqueue(context, &mut inputs, call.workspace, stream) }?;
-        }
-        let call = Call {
-            inputs: &inputs,
-            outputs: call.outputs,
-            location: call.location,
-            arguments: MatmulArguments { alpha, beta },
-            stream: call.stream,
-            capture: call.capture,
-            workspace: call.workspace + self.room,
+            // SAFETY: the caller guarantees what the engine requires, for operands in this order.
+            unsafe { self.engine.execute(context, &call) }
         };
-        // SAFETY: the caller guarantees what the engine requires, for operands in the same order.
-        unsafe { self.engine.execute(context, &call) }
+        if self.completions.is_empty() {
+            return general(&inputs);
+        }
+        let (Some(context), Some(stream)) = (context, call.stream) else {
+            return Err(Error::InvalidState("matmul on a GPU needs a stream".into()));
+        };
+        for (index, completion) in &self.completions {
+            let Some(input) = inputs.get_mut(*index) else { continue };
+            // SAFETY: the caller guarantees that the memory is valid.
+            *input = unsafe { completion.enqueue(context, *input, call.workspace, stream) }?;
+        }
+        general(&inputs)?;
+        let Some(repair) = &self.repair else { return Ok(()) };
+        let address = |place: Place| match place {
+            Place::Input(index) => call.inputs.get(index),
+            _ => call.outputs.first(),
+        };
+        let address = |place: Place| address(place).copied().unwrap_or(0);
+        // SAFETY: the caller guarantees that the memory is valid.
+        unsafe { repair.enqueue(context, address, call.arguments, stream) }
     }
 }

@@ -252,17 +252,13 @@ impl Execution<'_> {
                     let first = address(*at) + half;
                     kernels::scale(self.context, first, dtype, imaginary_parts, -1.0, self.stream)
                 }
-                Step::Mirror { at, mirror } => {
-                    let at = address(*at);
-                    kernels::mirror(self.context, at, at, self.dtype, mirror, self.stream)
+                Step::Complete { from, completion } => {
+                    let from = address(*from);
+                    completion.enqueue(self.context, from, self.copies, self.stream).map(drop)
                 }
-                Step::Structured { product, places, alpha, has_addend } => {
-                    let beta = self.scalars.beta;
-                    let beta = (*has_addend && self.scalars.has_beta()).then_some(beta);
-                    let product = product.with_scalars(self.number(*alpha), beta);
-                    let addresses = places.map(address);
-                    let (dtype, stream) = (self.dtype, self.stream);
-                    kernels::multiply_structured(self.context, addresses, dtype, &product, stream)
+                Step::Structured { call, alpha } => {
+                    let scalars = Scalars { alpha: self.number(*alpha), ..self.scalars };
+                    call.enqueue(self.context, address, scalars, self.stream)
                 }
                 Step::Identity { at, side } => self.enqueue_identity(address(*at), *side),
                 Step::Call { call, x, y, z, alpha, beta, condition }

@@ -1,7 +1,8 @@
 //! Matrices of a product on a GPU, and whether cuBLAS takes them as they are.
 
 use crate::cpu_blas::Structure;
-use crate::tensor::Layout;
+use crate::structured_matmul::problem::Product;
+use crate::tensor::{DType, Layout};
 
 /// Where a matrix is during an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,19 @@ pub(super) enum Order {
 }
 
 impl Operand {
+    /// One of the factors of a product, where the caller has it.
+    pub(super) fn factor(product: &Product, index: usize, dtype: DType) -> Self {
+        let factor = product.factor(index);
+        // Real numbers are their own conjugates.
+        let structure = match factor.structure {
+            Structure::Hermitian(triangle) if !dtype.is_complex() => Structure::Symmetric(triangle),
+            structure => structure,
+        };
+        let is_conjugated = factor.is_conjugated && dtype.is_complex();
+        let (place, layout) = (Place::Input(index), factor.layout.clone());
+        Self { place, layout, structure, is_conjugated }
+    }
+
     /// A matrix all of whose elements are stored.
     pub(super) fn general(place: Place, layout: Layout) -> Self {
         Self { place, layout, structure: Structure::General, is_conjugated: false }

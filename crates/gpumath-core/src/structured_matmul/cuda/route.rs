@@ -1,11 +1,12 @@
 //! The steps of one product on a GPU.
 
+use super::at_once::KernelCall;
 use super::calls::{BlasCall, Kind, Transform};
-use super::completion::{Symmetric, is_upper_in_memory};
+use super::completion::{Completable, Completion, completed_as, is_upper_in_memory};
 use super::operand::{Operand, Order, Place};
 use crate::cpu_blas::{Structure, Triangle};
 use crate::error::Result;
-use crate::kernels::{Elements, Mirror, StructuredProduct, TiledCopy};
+use crate::kernels::{Elements, Part, TiledCopy};
 use crate::memory::ALIGNMENT;
 use crate::structured_matmul::problem::Product;
 use crate::tensor::{BatchDims, DType, Layout};
@@ -16,7 +17,7 @@ pub(super) struct Route {
     pub(super) steps: Vec<Step>,
     /// Bytes of workspace for copies.
     pub(super) size: usize,
-    dtype: DType,
+    pub(super) dtype: DType,
     /// Whether `c` is in the memory of the result, in the same layout.
     is_in_place: bool,
     /// Bytes that a completed matrix may take.
@@ -30,16 +31,10 @@ pub(super) enum Step {
     Copy { to: Place, from: Place, copy: TiledCopy, condition: Condition },
     /// Conjugates a copy.
     Conjugate { at: Place, imaginary_parts: Box<Elements> },
-    /// Completes copies of symmetric or Hermitian matrices.
-    Mirror { at: Place, mirror: Mirror },
-    /// Multiplies by a triangular or diagonal matrix: the places of the factors, of what is added,
-    /// and of the result.
-    Structured {
-        product: Box<StructuredProduct>,
-        places: [Place; 4],
-        alpha: Factor,
-        has_addend: bool,
-    },
+    /// Copies matrices of which one triangle is stored, and completes the copies.
+    Complete { from: Place, completion: Box<Completion> },
+    /// Multiplies by a triangular or diagonal matrix.
+    Structured { call: KernelCall, alpha: Factor },
     /// Makes an identity matrix.
     Identity { at: Place, side: i64 },
     /// Calls cuBLAS.
@@ -82,20 +77,7 @@ impl Route {
         most_completed: usize,
     ) -> Result<Self> {
         let mut route = Self { steps: Vec::new(), size: 0, dtype, is_in_place, most_completed };
-        let operand = |index: usize| {
-            let factor = product.factor(index);
-            // Real numbers are their own conjugates.
-            let structure = match factor.structure {
-                Structure::Hermitian(triangle) if !dtype.is_complex() => {
-                    Structure::Symmetric(triangle)
-                }
-                structure => structure,
-            };
-            let is_conjugated = factor.is_conjugated && dtype.is_complex();
-            let (place, layout) = (Place::Input(index), factor.layout.clone());
-            Operand { place, layout, structure, is_conjugated }
-        };
-        let (mut a, mut b) = (operand(0), operand(1));
+        let (mut a, mut b) = (Operand::factor(product, 0, dtype), Operand::factor(product, 1, dtype));
         let [_, _, c, out] = &product.matrices;
         let mut c = has_addend.then(|| Operand::general(Place::Input(2), c.clone()));
         let out = Operand::general(Place::Result, out.clone());
@@ -133,14 +115,15 @@ impl Route {
             (Structure::General, _) => self.multiply_structured(b, a, true, c, result),
             (_, Structure::General) => self.multiply_structured(a, b, false, c, result),
             (left, right) => {
-                // A product with the identity has all elements of one of them.
-                if right.is_diagonal() && !left.is_diagonal() {
-                    let a = self.expanded(a)?;
-                    self.multiply(a, b, c, result)
+                // One of them becomes a general matrix: not the diagonal one if there is one.
+                let (a, b) = if right.is_diagonal() && !left.is_diagonal() {
+                    (self.completed(a)?, b)
+                } else if right.is_diagonal() {
+                    (a, self.expanded(b)?)
                 } else {
-                    let b = self.expanded(b)?;
-                    self.multiply(a, b, c, result)
-                }
+                    (a, self.completed(b)?)
+                };
+                self.multiply(a, b, c, result)
             }
         }
     }
@@ -173,19 +156,34 @@ impl Route {
     ) -> Result<()> {
         let [rows, columns] = result.extents();
         let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
-        let symmetric = |triangle| Symmetric {
-            dtype: self.dtype,
-            side,
-            other: width,
-            batch: result.layout.shape[..result.axis()].iter().product(),
-            is_upper: is_upper_in_memory(triangle, matrix.steps()),
-        };
-        if let Some((triangle, _)) = stored_triangle(&matrix)
-            && symmetric(triangle).is_completed(self.most_completed)
-        {
-            let whole = self.completed(matrix)?;
-            let (a, b) = if is_right { (other, whole) } else { (whole, other) };
-            return self.multiply_general(a, b, c, result);
+        if let Some((triangle, _)) = completed_as(matrix.structure, self.dtype) {
+            let completable = Completable {
+                structure: matrix.structure,
+                dtype: self.dtype,
+                side,
+                other: width,
+                batch: result.layout.shape[..result.axis()].iter().product(),
+                is_upper: is_upper_in_memory(triangle, matrix.steps()),
+                is_in_place: self.is_in_place && c.is_some(),
+            };
+            let is_triangular = completable.is_triangular();
+            if completable.is_completed(self.most_completed) {
+                let call = KernelCall::new(
+                    Part::WithNan,
+                    self.dtype,
+                    [&matrix, &other],
+                    is_right,
+                    c.as_ref(),
+                    result,
+                );
+                let whole = self.completed(matrix)?;
+                let (a, b) = if is_right { (other, whole) } else { (whole, other) };
+                self.multiply_general(a, b, c, result)?;
+                if let Some(call) = call.filter(|_| is_triangular) {
+                    self.steps.push(Step::Structured { call, alpha: Factor::Alpha });
+                }
+                return Ok(());
+            }
         }
         if self.multiply_at_once(&matrix, &other, is_right, c.as_ref(), result)? {
             return Ok(());
@@ -359,26 +357,18 @@ impl Route {
         Ok(copy)
     }
 
-    /// Copies a symmetric or Hermitian matrix, and completes the copy.
+    /// Returns a copy of a matrix with all its elements.
     fn completed(&mut self, matrix: Operand) -> Result<Operand> {
-        let Some((triangle, is_hermitian)) = stored_triangle(&matrix) else { return Ok(matrix) };
-        // cuBLAS conjugates what it transposes.
-        let is_turned = matrix.is_conjugated;
-        let order = if is_turned { Order::Rows } else { Order::Columns };
-        let mut copy = self.copied(&matrix, order)?;
-        copy.structure = Structure::General;
-        let layout = &copy.layout;
-        let batch = layout.shape.iter().zip(&layout.strides).take(copy.axis());
-        let matrices =
-            batch.filter(|&(_, &stride)| stride != 0).map(|(extent, _)| extent).product();
-        let is_upper = (triangle == Triangle::Upper) != is_turned;
-        let [side, _] = copy.extents();
-        let mirror = Mirror::new(side, matrices, is_upper, is_hermitian);
-        self.steps.push(Step::Mirror { at: copy.place, mirror });
-        Ok(copy)
+        let completion =
+            Completion::of(&matrix.layout, matrix.structure, self.dtype, self.size)?;
+        let Some((completion, layout, size)) = completion else { return Ok(matrix) };
+        let place = Place::Workspace(self.size);
+        self.size += size;
+        self.steps.push(Step::Complete { from: matrix.place, completion: Box::new(completion) });
+        Ok(Operand { place, layout, structure: Structure::General, ..matrix })
     }
 
-    /// Returns all elements of a matrix with a structure: its product with the identity.
+    /// Returns all elements of a diagonal matrix: its product with the identity.
     fn expanded(&mut self, operand: Operand) -> Result<Operand> {
         let [side, _] = operand.extents();
         let mut shape = operand.layout.clone();
@@ -466,15 +456,6 @@ impl Route {
         let place = Place::Workspace(self.size);
         self.size = (self.size + size).next_multiple_of(ALIGNMENT);
         Operand { place, layout, ..like.clone() }
-    }
-}
-
-/// The triangle that is stored of a symmetric or Hermitian matrix, and whether it is the latter.
-fn stored_triangle(matrix: &Operand) -> Option<(Triangle, bool)> {
-    match matrix.structure {
-        Structure::Symmetric(triangle) => Some((triangle, false)),
-        Structure::Hermitian(triangle) => Some((triangle, true)),
-        _ => None,
     }
 }
 
