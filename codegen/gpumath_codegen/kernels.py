@@ -23,13 +23,22 @@ _WIDE_TYPES = ("float32", "float64", "complex64", "complex128")
 _EPILOG = ("-DHAS_EPILOG=1",)
 _SINGLE = (
     *("scale", "cosine", "cosine_short", "convolution", "spectra", "copy_flat", "mirror"),
-    "structured",
 )
 # Each file of PTX: its sources, one behind the other, and the definitions that they are compiled
 # with.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{name: ((name,), ()) for name in _SINGLE},
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
+    **{
+        f"structured_{kind}": (
+            ("structured", "triangular", "diagonal"),
+            (f"-DELEMENT={element}",),
+        )
+        for kind, element in (
+            *(("float32", "float"), ("float64", "double")),
+            *(("complex64", "Complex<float>"), ("complex128", "Complex<double>")),
+        )
+    },
     **{
         f"epilog_{kind}": (("product", "epilog"), (f"-DTYPE=TYPE_{kind}", *narrow))
         for kinds, narrow in ((_HALVES, ("-DIS_NARROW=1",)), (("float32", "float64"), ()))

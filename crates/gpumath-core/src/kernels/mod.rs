@@ -39,7 +39,7 @@ pub(crate) use line_sums::{LineSumsCall, Lines};
 pub(crate) use mirror::{Completed, Mirror, mirror};
 pub(crate) use product::{Function, ProductCall, StridedProduct, Way};
 pub(crate) use spectra::{Spectra, multiply_spectra};
-pub(crate) use structured::{Part, Stored, StructuredProduct, multiply_structured};
+pub(crate) use structured::{DIMENSIONS, Part, Stored, StructuredProduct, multiply_structured};
 pub(crate) use tiled_copy::TiledCopy;
 
 /// The kernels of `scale.cu`.
@@ -266,10 +266,11 @@ unsafe fn launch_with(
 /// The modules and kernels that were loaded. None is ever unloaded.
 #[derive(Default)]
 struct Loaded {
-    /// The modules by device and code.
-    modules: BTreeMap<(i32, &'static str), usize>,
-    /// The kernels by device and name.
-    kernels: BTreeMap<(i32, &'static CStr), usize>,
+    /// The modules by device and address of the code.
+    modules: BTreeMap<(i32, usize), usize>,
+    /// The kernels by device, address of the code, and name: kernels for different types share
+    /// their names.
+    kernels: BTreeMap<(i32, usize, &'static CStr), usize>,
 }
 
 static LOADED: PerProcess<Mutex<Loaded>> = PerProcess::new();
@@ -282,20 +283,18 @@ fn kernel(
     context: &ContextGuard,
     (ptx, name): (&'static str, &'static CStr),
 ) -> Result<(usize, Option<RelaxedCapture>)> {
-    let device = context.device();
+    let (device, code) = (context.device(), ptx.as_ptr() as usize);
     let mut loaded = LOADED.lock();
-    if let Some(&kernel) = loaded.kernels.get(&(device, name)) {
+    if let Some(&kernel) = loaded.kernels.get(&(device, code, name)) {
         return Ok((kernel, None));
     }
     let relaxed = RelaxedCapture::enter()?;
-    let mut module = loaded.modules.get(&(device, ptx)).copied().unwrap_or(0);
+    let mut module = loaded.modules.get(&(device, code)).copied().unwrap_or(0);
     if module == 0 {
         // SAFETY: the driver writes one handle to `module`, a live `usize`, and reads `ptx`, which
         // ends with a zero.
-        unsafe {
-            call!(driver::MODULE_LOAD_DATA, &raw mut module as usize, ptx.as_ptr() as usize)
-        }?;
-        loaded.modules.insert((device, ptx), module);
+        unsafe { call!(driver::MODULE_LOAD_DATA, &raw mut module as usize, code) }?;
+        loaded.modules.insert((device, code), module);
     }
     let mut kernel = 0_usize;
     // SAFETY: the driver writes one handle to `kernel`, a live `usize`. The module is never
@@ -303,7 +302,7 @@ fn kernel(
     unsafe {
         call!(driver::MODULE_GET_FUNCTION, &raw mut kernel as usize, module, name.as_ptr() as usize)
     }?;
-    loaded.kernels.insert((device, name), kernel);
+    loaded.kernels.insert((device, code, name), kernel);
     Ok((kernel, Some(relaxed)))
 }
 

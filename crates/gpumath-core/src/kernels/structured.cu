@@ -1,10 +1,14 @@
-// Kernels for products of a triangular or diagonal matrix, and batches of them.
-// `nox -s kernels` compiles them to generated/structured.ptx.
+// Kernels for products of a triangular or diagonal matrix, and batches of them: what they share, and
+// the one for columns with NaN. triangular.cu and diagonal.cu follow. `nox -s kernels` compiles them
+// for each `ELEMENT`, to generated/structured_*.ptx.
 
 typedef long long Integer;
 typedef unsigned long long Count;
 
 enum { DIMENSIONS = 3, OPERANDS = 4 };
+
+// Threads of a block, side of the squares of the result that blocks compute, and warps of a block.
+enum { THREADS = 256, TILE = 32, WARPS = THREADS / TILE };
 
 // Columns that a block of `repair` looks at.
 enum { CHECKED = 8 };
@@ -92,16 +96,75 @@ __device__ void add_entry(Integer* at, Index entry, const Product& product) {
     }
 }
 
-// Computes an element of the result of the entry that begins at `at`. Elements of `a` that are not
-// stored are not read or multiplied.
+// Finds the entry that a block computes and the number of the block in it, of so many blocks.
+__device__ Count find_entry(Integer* at, Count index, Count blocks, const Product& product) {
+    const Count entry = index / blocks;
+    add_entry(at, entry, product);
+    return index - entry * blocks;
+}
+
+// Whether neighbours in an operand's memory follow each other along its rows (0) or columns (1).
+__device__ bool is_along(const Product& product, int operand, int side) {
+    const Integer* steps = product.steps[operand];
+    return llabs(steps[side]) <= llabs(steps[1 - side]);
+}
+
+// An element's place in an operand, of the entry that begins at `at`.
+__device__ Integer place_of(const Product& product, int operand, const Integer* at, Integer row,
+                            Integer column) {
+    const Integer* steps = product.steps[operand];
+    return at[operand] + row * steps[0] + column * steps[1];
+}
+
+// Writes a sum of products with what it is multiplied by and what is added.
 template <typename Element>
-__device__ void compute(Element* result, const Element* a, const Element* b, const Element* c,
-                        const Integer* at, Integer row, Integer column, const Product& product) {
+__device__ void write(Element* result, const Element* c, const Integer* at, Integer row,
+                      Integer column, Element sum, const Product& product) {
     Element alpha, beta;
     set(alpha, product.alpha);
     set(beta, product.beta);
-    const Element* line_of_a = a + at[0] + product.start + row * product.steps[0][0];
-    const Element* column_of_b = b + at[1] + column * product.steps[1][1];
+    sum = alpha * sum;
+    if (product.has_addend) {
+        sum = sum + beta * c[place_of(product, 2, at, row, column)];
+    }
+    result[place_of(product, 3, at, row, column)] = sum;
+}
+
+// Calls a function for the elements of the results that a thread computes. Threads follow the
+// results' memory. Numbers of elements are an `Index`: dividing those of 32 bits takes much less
+// time.
+template <typename Index, typename Function>
+__device__ void for_each_element_of(const Product& product, Function function) {
+    const Index rows = product.rows, columns = product.columns;
+    const Count all = product.rows * product.columns * product.entries;
+    const Index fast = product.is_along_rows ? columns : rows;
+    const Index slow = product.is_along_rows ? rows : columns;
+#pragma unroll 1
+    for (Count index = blockIdx.x * (Count)THREADS + threadIdx.x; index < all;
+         index += gridDim.x * (Count)THREADS) {
+        const Index line = (Index)index / fast, place = (Index)index - line * fast;
+        const Index entry = line / slow, other = line - entry * slow;
+        Integer at[OPERANDS] = {};
+        add_entry(at, entry, product);
+        function(at, product.is_along_rows ? other : place, product.is_along_rows ? place : other);
+    }
+}
+
+template <typename Function>
+__device__ void for_each_element(const Product& product, Function function) {
+    if (product.rows * product.columns * product.entries < 1ull << 32) {
+        for_each_element_of<unsigned>(product, function);
+    } else {
+        for_each_element_of<Count>(product, function);
+    }
+}
+
+// Computes an element of a product by a triangle. Elements that are not stored are not multiplied.
+template <typename Element>
+__device__ Element sum_of(const Element* a, const Element* b, const Integer* at, Integer row,
+                          Integer column, const Product& product) {
+    const Element* line_of_a = a + place_of(product, 0, at, row, 0);
+    const Element* column_of_b = b + place_of(product, 1, at, 0, column);
     const Integer along_a = product.steps[0][1], along_b = product.steps[1][0];
     const auto of_a = [&](Integer k) {
         return conjugate_if(product.is_a_conjugated, line_of_a[k * along_a]);
@@ -110,54 +173,23 @@ __device__ void compute(Element* result, const Element* a, const Element* b, con
         return conjugate_if(product.is_b_conjugated, column_of_b[k * along_b]);
     };
     Element sum = of_b(row);
-    if (product.structure == DIAGONAL) {
-        sum = conjugate_if(product.is_a_conjugated, *line_of_a) * sum;
-    } else {
-        if (!product.has_unit_diagonal) {
-            sum = of_a(row) * sum;
-        }
-        const Integer first = product.structure == UPPER ? row + 1 : 0;
-        const Integer end = product.structure == UPPER ? (Integer)product.rows : row;
+    if (!product.has_unit_diagonal) {
+        sum = of_a(row) * sum;
+    }
+    const Integer first = product.structure == UPPER ? row + 1 : 0;
+    const Integer end = product.structure == UPPER ? (Integer)product.rows : row;
 #pragma unroll 4
-        for (Integer k = first; k < end; ++k) {
-            sum = sum + of_a(k) * of_b(k);
-        }
+    for (Integer k = first; k < end; ++k) {
+        sum = sum + of_a(k) * of_b(k);
     }
-    sum = alpha * sum;
-    if (product.has_addend) {
-        const Integer of_c = row * product.steps[2][0] + column * product.steps[2][1];
-        sum = sum + beta * c[at[2] + of_c];
-    }
-    result[at[3] + row * product.steps[3][0] + column * product.steps[3][1]] = sum;
-}
-
-// A thread computes an element. Numbers of elements are an `Index`: dividing those of 32 bits takes
-// much less time.
-template <typename Index, typename Element>
-__device__ void multiply(Element* result, const Element* a, const Element* b, const Element* c,
-                         const Product& product) {
-    const Index rows = product.rows, columns = product.columns;
-    const Index all = rows * columns * (Index)product.entries;
-    const Index fast = product.is_along_rows ? columns : rows;
-    const Index slow = product.is_along_rows ? rows : columns;
-#pragma unroll 1
-    for (Count index = blockIdx.x * (Count)blockDim.x + threadIdx.x; index < all;
-         index += gridDim.x * (Count)blockDim.x) {
-        const Index line = (Index)index / fast, place = (Index)index - line * fast;
-        const Index entry = line / slow, other = line - entry * slow;
-        const Integer row = product.is_along_rows ? other : place;
-        const Integer column = product.is_along_rows ? place : other;
-        Integer at[OPERANDS] = {};
-        add_entry(at, entry, product);
-        compute(result, a, b, c, at, row, column, product);
-    }
+    return sum;
 }
 
 // Computes the columns again that an infinity or NaN of `b` reached through the zeros of a completed
 // triangle. Such a column has NaN in the row of which only the element on the diagonal is stored,
 // because a zero times either is NaN.
 template <typename Element>
-__device__ void repair(Element* result, const Element* a, const Element* b, const Element* c,
+__device__ void repair_columns(Element* result, const Element* a, const Element* b, const Element* c,
                        const Product& product) {
     __shared__ bool is_nan[CHECKED];
     const Integer row = product.structure == UPPER ? (Integer)product.rows - 1 : 0;
@@ -173,8 +205,7 @@ __device__ void repair(Element* result, const Element* a, const Element* b, cons
                 const Integer column = index - entry * product.columns;
                 Integer at[OPERANDS] = {};
                 add_entry(at, entry, product);
-                const Integer place = row * product.steps[3][0] + column * product.steps[3][1];
-                is_repaired = has_nan(result[at[3] + place]);
+                is_repaired = has_nan(result[place_of(product, 3, at, row, column)]);
             }
             is_nan[threadIdx.x] = is_repaired;
         }
@@ -191,35 +222,16 @@ __device__ void repair(Element* result, const Element* a, const Element* b, cons
             Integer at[OPERANDS] = {};
             add_entry(at, entry, product);
 #pragma unroll 1
-            for (Integer row = threadIdx.x; row < product.rows; row += blockDim.x) {
-                compute(result, a, b, c, at, row, column, product);
+            for (Integer row = threadIdx.x; row < product.rows; row += THREADS) {
+                write(result, c, at, row, column, sum_of(a, b, at, row, column, product), product);
             }
         }
         __syncthreads();
     }
 }
 
-#define MULTIPLY(name, Element)                                                                  \
-    extern "C" __global__ void __launch_bounds__(256) structured_##name(                         \
-        Element* result, const Element* a, const Element* b, const Element* c, Product product) { \
-        if (product.rows * product.columns * product.entries < 1ull << 32) {                     \
-            multiply<unsigned>(result, a, b, c, product);                                        \
-        } else {                                                                                 \
-            multiply<Count>(result, a, b, c, product);                                           \
-        }                                                                                        \
-    }
-
-#define REPAIR(name, Element)                                                                 \
-    extern "C" __global__ void __launch_bounds__(256) repair_##name(                          \
-        Element* result, const Element* a, const Element* b, const Element* c, Product product) { \
-        repair(result, a, b, c, product);                                                     \
-    }
-
-#define BOTH(name, Element) \
-    MULTIPLY(name, Element) \
-    REPAIR(name, Element)
-
-BOTH(float32, float)
-BOTH(float64, double)
-BOTH(complex64, Complex<float>)
-BOTH(complex128, Complex<double>)
+extern "C" __global__ void __launch_bounds__(THREADS)
+    repair(ELEMENT* result, const ELEMENT* a, const ELEMENT* b, const ELEMENT* c,
+           Product product) {
+    repair_columns(result, a, b, c, product);
+}

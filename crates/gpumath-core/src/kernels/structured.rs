@@ -5,16 +5,33 @@ use std::ffi::CStr;
 use super::{BLOCK, launch};
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
-use crate::tensor::{BatchDims, DType};
+use crate::tensor::{BatchDim, DType};
 
-/// The kernels of `structured.cu`.
-pub(super) const PTX: &str = concat!(include_str!("generated/structured.ptx"), "\0");
+/// The kernels of `structured.cu`, for elements of each type.
+pub(super) const FLOAT32: &str = concat!(include_str!("generated/structured_float32.ptx"), "\0");
+pub(super) const FLOAT64: &str = concat!(include_str!("generated/structured_float64.ptx"), "\0");
+pub(super) const COMPLEX64: &str =
+    concat!(include_str!("generated/structured_complex64.ptx"), "\0");
+pub(super) const COMPLEX128: &str =
+    concat!(include_str!("generated/structured_complex128.ptx"), "\0");
 
 /// Most dimensions of a batch.
-const DIMENSIONS: usize = 3;
+pub(crate) const DIMENSIONS: usize = 3;
 
 /// Columns that a block looks at before it computes them again.
 const CHECKED: u64 = 8;
+
+/// Rows of a block that computes a few columns.
+const FEW_ROWS: u64 = 8;
+
+/// Rows and columns from which blocks compute squares of products by diagonal matrices.
+const SHORTEST_SIDE: u64 = 8;
+
+/// Side of the squares.
+const SQUARE: u64 = 32;
+
+/// The number of the structure of diagonal matrices.
+const DIAGONAL: i64 = 2;
 
 /// What is computed of a product.
 #[derive(Clone, Copy, Debug)]
@@ -60,24 +77,24 @@ pub(crate) struct StructuredProduct {
 }
 
 impl StructuredProduct {
-    /// Describes a product with `[rows, columns]` and the operands' steps. `None` if the batch has
-    /// too many dimensions.
+    /// Describes a product with `[rows, columns]`, the operands' steps, and dimensions of the batch,
+    /// the last one the fastest.
     pub(crate) fn new(
         stored: Stored,
         [rows, columns]: [i64; 2],
         steps: [[i64; 2]; 4],
         are_conjugated: [bool; 2],
-        batch: &BatchDims<4>,
-    ) -> Option<Self> {
+        batch: &[BatchDim<4>],
+    ) -> Self {
         let (structure, has_unit_diagonal, is_reversed) = match stored {
             Stored::Lower { has_unit_diagonal } => (0, has_unit_diagonal, false),
             Stored::Upper { has_unit_diagonal } => (1, has_unit_diagonal, false),
-            Stored::Diagonal { is_reversed } => (2, false, is_reversed),
+            Stored::Diagonal { is_reversed } => (DIAGONAL, false, is_reversed),
         };
         let mut product = Self {
             rows: rows as u64,
             columns: columns as u64,
-            entries: batch.count() as u64,
+            entries: batch.iter().map(|dim| dim.extent as u64).product(),
             steps,
             extents: [1; DIMENSIONS],
             strides: [[0; 4]; DIMENSIONS],
@@ -90,17 +107,37 @@ impl StructuredProduct {
             alpha: [1.0, 0.0],
             beta: [0.0; 2],
         };
-        if batch.len() > DIMENSIONS {
-            return None;
-        }
-        for (axis, dim) in batch.iter().rev().enumerate() {
-            (product.extents[axis], product.strides[axis]) = (dim.extent as u64, dim.strides);
+        let places = product.extents.iter_mut().zip(&mut product.strides);
+        for ((extent, strides), dim) in places.zip(batch.iter().rev()) {
+            (*extent, *strides) = (dim.extent as u64, dim.strides);
         }
         if is_reversed {
             product.start = (rows - 1) * steps[0][0];
             product.steps[0][0] = -steps[0][0];
         }
-        Some(product)
+        product
+    }
+
+    /// The kernel that computes a part of the product, and the number of its blocks.
+    fn kernel(&self, part: Part) -> (&'static CStr, u64) {
+        let Self { rows, columns, entries, .. } = *self;
+        let elements = (rows * columns * entries).div_ceil(u64::from(BLOCK));
+        match part {
+            Part::WithNan => (c"repair", (columns * entries).div_ceil(CHECKED)),
+            Part::Whole if self.structure == DIAGONAL => {
+                if rows.min(columns) >= SHORTEST_SIDE {
+                    let squares = rows.div_ceil(SQUARE) * columns.div_ceil(SQUARE);
+                    (c"diagonal_squares", squares * entries)
+                } else {
+                    (c"diagonal", elements)
+                }
+            }
+            Part::Whole if columns == 1 => (c"few_1", rows.div_ceil(FEW_ROWS) * entries),
+            Part::Whole if columns <= 8 && rows >= 64 => {
+                (c"few_4", rows.div_ceil(FEW_ROWS) * columns.div_ceil(4) * entries)
+            }
+            Part::Whole => (c"triangle", elements),
+        }
     }
 
     /// Sets what the product and `c` are multiplied by; `c` is not read without `beta`.
@@ -125,37 +162,27 @@ pub(crate) unsafe fn multiply_structured(
     part: Part,
     stream: StreamRef,
 ) -> Result<()> {
-    let name: &'static CStr = match (part, dtype) {
-        (Part::Whole, DType::Float32) => c"structured_float32",
-        (Part::Whole, DType::Float64) => c"structured_float64",
-        (Part::Whole, DType::Complex64) => c"structured_complex64",
-        (Part::Whole, DType::Complex128) => c"structured_complex128",
-        (Part::WithNan, DType::Float32) => c"repair_float32",
-        (Part::WithNan, DType::Float64) => c"repair_float64",
-        (Part::WithNan, DType::Complex64) => c"repair_complex64",
-        (Part::WithNan, DType::Complex128) => c"repair_complex128",
+    let ptx = match dtype {
+        DType::Float32 => FLOAT32,
+        DType::Float64 => FLOAT64,
+        DType::Complex64 => COMPLEX64,
+        DType::Complex128 => COMPLEX128,
         _ => {
             return Err(Error::InvalidValue(format!(
                 "matrices of {dtype} with a structure are not multiplied"
             )));
         }
     };
-    let columns = product.columns * product.entries;
-    let blocks = match part {
-        Part::Whole => (product.rows * columns).div_ceil(u64::from(BLOCK)),
-        Part::WithNan => columns.div_ceil(CHECKED),
-    };
-    if product.rows * columns == 0 {
+    if product.rows * product.columns * product.entries == 0 {
         return Ok(());
     }
+    let (name, blocks) = product.kernel(part);
     let addresses = [&result, &a, &b, &c].map(|address| std::ptr::from_ref(address) as usize);
     let [to, left, right, third] = addresses;
     let parameters = [to, left, right, third, std::ptr::from_ref(product) as usize];
     // SAFETY: the kernel takes four addresses and a `StructuredProduct`; the caller guarantees that
     // they fit the memory.
-    unsafe {
-        launch(context, (PTX, name), blocks, &parameters, stream)
-    }
+    unsafe { launch(context, (ptx, name), blocks, &parameters, stream) }
 }
 
 #[cfg(test)]
@@ -164,11 +191,11 @@ mod tests {
 
     #[test]
     fn the_kernels_take_the_structure() {
-        for name in ["float32", "float64", "complex64", "complex128"] {
-            let size = size_of::<StructuredProduct>();
-            for part in ["structured", "repair"] {
-                let parameter = format!("{part}_{name}_param_4[{size}]");
-                assert!(PTX.contains(&parameter), "{parameter}");
+        let size = size_of::<StructuredProduct>();
+        for ptx in [FLOAT32, FLOAT64, COMPLEX64, COMPLEX128] {
+            for name in ["repair", "triangle", "few_1", "few_4", "diagonal", "diagonal_squares"] {
+                let parameter = format!("{name}_param_4[{size}]");
+                assert!(ptx.contains(&parameter), "{parameter}");
             }
         }
     }

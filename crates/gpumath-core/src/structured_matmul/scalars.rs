@@ -43,12 +43,6 @@ impl Scalars {
         self.alpha.iter().any(|&part| part != 0.0)
     }
 
-    /// Whether products are multiplied by something else than 1.
-    pub(super) fn has_alpha(self) -> bool {
-        let [[real, imaginary], _] = self.bits();
-        real != 1.0_f64.to_bits() || imaginary != 0
-    }
-
     /// The bits of the numbers, as a part of the key of a plan.
     pub(super) fn bits(self) -> [[u64; 2]; 2] {
         [self.alpha, self.beta].map(|number| number.map(f64::to_bits))

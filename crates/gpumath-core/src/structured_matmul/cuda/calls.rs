@@ -25,8 +25,6 @@ pub(super) enum Kind {
     Symmetric { is_right: bool, is_upper: bool, is_hermitian: bool },
     /// `alpha * x @ y` for a triangular `x`.
     Triangular { is_right: bool, is_upper: bool, transform: Transform, has_unit_diagonal: bool },
-    /// `x @ y` for the vector `x` of a diagonal matrix, with the steps between its elements.
-    Diagonal { is_right: bool, step: i64 },
     /// `alpha * x + beta * y`
     Sum([Transform; 2]),
 }
@@ -119,8 +117,6 @@ type Triangular = Function<
         i64,
     ) -> i32,
 >;
-type Diagonal =
-    Function<unsafe extern "C" fn(usize, i32, i64, i64, usize, i64, usize, i64, usize, i64) -> i32>;
 type Sum = Function<
     unsafe extern "C" fn(
         usize,
@@ -146,62 +142,32 @@ struct Functions {
     symmetric: &'static Symmetric,
     hermitian: &'static Symmetric,
     triangular: &'static Triangular,
-    diagonal: &'static Diagonal,
     sum: &'static Sum,
 }
 
 macro_rules! functions {
     ($general:ident, $batch:ident, $symmetric:ident, $hermitian:ident, $triangular:ident,
-     $diagonal:ident, $sum:ident) => {
+     $sum:ident) => {
         Functions {
             general: &cublas::$general,
             general_batch: &cublas::$batch,
             symmetric: &cublas::$symmetric,
             hermitian: &cublas::$hermitian,
             triangular: &cublas::$triangular,
-            diagonal: &cublas::$diagonal,
             sum: &cublas::$sum,
         }
     };
 }
 
 // A real Hermitian matrix is a symmetric one.
-static SINGLE: Functions = functions!(
-    SGEMM_64,
-    SGEMM_STRIDED_BATCHED_64,
-    SSYMM_64,
-    SSYMM_64,
-    STRMM_64,
-    SDGMM_64,
-    SGEAM_64
-);
-static DOUBLE: Functions = functions!(
-    DGEMM_64,
-    DGEMM_STRIDED_BATCHED_64,
-    DSYMM_64,
-    DSYMM_64,
-    DTRMM_64,
-    DDGMM_64,
-    DGEAM_64
-);
-static COMPLEX: Functions = functions!(
-    CGEMM_64,
-    CGEMM_STRIDED_BATCHED_64,
-    CSYMM_64,
-    CHEMM_64,
-    CTRMM_64,
-    CDGMM_64,
-    CGEAM_64
-);
-static DOUBLE_COMPLEX: Functions = functions!(
-    ZGEMM_64,
-    ZGEMM_STRIDED_BATCHED_64,
-    ZSYMM_64,
-    ZHEMM_64,
-    ZTRMM_64,
-    ZDGMM_64,
-    ZGEAM_64
-);
+static SINGLE: Functions =
+    functions!(SGEMM_64, SGEMM_STRIDED_BATCHED_64, SSYMM_64, SSYMM_64, STRMM_64, SGEAM_64);
+static DOUBLE: Functions =
+    functions!(DGEMM_64, DGEMM_STRIDED_BATCHED_64, DSYMM_64, DSYMM_64, DTRMM_64, DGEAM_64);
+static COMPLEX: Functions =
+    functions!(CGEMM_64, CGEMM_STRIDED_BATCHED_64, CSYMM_64, CHEMM_64, CTRMM_64, CGEAM_64);
+static DOUBLE_COMPLEX: Functions =
+    functions!(ZGEMM_64, ZGEMM_STRIDED_BATCHED_64, ZSYMM_64, ZHEMM_64, ZTRMM_64, ZGEAM_64);
 
 /// A number as cuBLAS reads it, in host memory.
 #[derive(Clone, Copy, Debug)]
@@ -375,19 +341,6 @@ impl BlasCall {
                         x_step,
                         y,
                         y_step,
-                        z,
-                        z_step
-                    ),
-                    Kind::Diagonal { is_right, step } => call!(
-                        *functions.diagonal,
-                        handle,
-                        i32::from(is_right),
-                        rows,
-                        columns,
-                        y,
-                        y_step,
-                        x,
-                        step,
                         z,
                         z_step
                     ),

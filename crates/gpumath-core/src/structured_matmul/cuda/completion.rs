@@ -1,63 +1,11 @@
 //! Copies of symmetric, Hermitian and triangular matrices with all their elements.
 
 use crate::cpu_blas::{Structure, Triangle};
-use crate::device::{ContextGuard, Device, StreamRef};
+use crate::device::{ContextGuard, StreamRef};
 use crate::error::Result;
 use crate::kernels::{self, Completed, Mirror, TiledCopy};
 use crate::memory::ALIGNMENT;
 use crate::tensor::{DType, Layout};
-
-/// A completed matrix may take one byte of so many of the GPU's memory.
-const MOST_COMPLETED: usize = 16;
-
-/// Returns the bytes that a completed matrix may take.
-pub(super) fn most_completed(device: i32) -> Result<usize> {
-    Ok(Device::new(device)?.total_memory()? / MOST_COMPLETED)
-}
-
-/// A product of a matrix of which one triangle is stored.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Completable {
-    pub(super) structure: Structure,
-    pub(super) dtype: DType,
-    pub(super) side: i64,
-    /// Rows or columns of the other factor, besides the common ones.
-    pub(super) other: i64,
-    /// Number of products.
-    pub(super) batch: i64,
-    /// Whether the upper triangle is stored, if the memory is in column-major order.
-    pub(super) is_upper: bool,
-    /// Whether the result overwrites what is added.
-    pub(super) is_in_place: bool,
-}
-
-impl Completable {
-    /// Whether completing the matrix, in at most so many bytes, and computing a general product
-    /// takes less time than cuBLAS's functions, which compute the products of a batch one by one.
-    pub(super) fn is_completed(self, most: usize) -> bool {
-        let Self { dtype, side, other, batch, is_upper, .. } = self;
-        let elements = side.saturating_mul(side).saturating_mul(batch);
-        if elements.saturating_mul(dtype.size() as i64) > most as i64 {
-            return false;
-        }
-        if self.is_triangular() {
-            // What is added is gone when columns are computed again.
-            return !self.is_in_place && std::env::var("GPUMATH_TRI").as_deref().unwrap_or("complete") == "complete";
-        }
-        // In double precision they are fast for few columns and a large matrix of a multiple of
-        // four rows whose upper triangle is stored.
-        let is_double = matches!(dtype, DType::Float64 | DType::Complex128);
-        if is_double && is_upper && side >= 1500 && side % 4 == 0 && (2..256).contains(&other) {
-            return batch > 1;
-        }
-        batch > 1 || side >= 128 || (side >= 16 && side * other >= 12 << 10)
-    }
-
-    /// Whether the other triangle is zero.
-    pub(super) fn is_triangular(self) -> bool {
-        matches!(self.structure, Structure::Triangular { .. })
-    }
-}
 
 /// How a matrix, or a batch of matrices, is completed in the workspace.
 #[derive(Debug)]

@@ -5,10 +5,9 @@
 use smallvec::SmallVec;
 
 use super::at_once::KernelCall;
-use super::completion::{
-    Completable, Completion, completed_as, is_upper_in_memory, most_completed,
-};
+use super::completion::{Completion, completed_as, is_upper_in_memory};
 use super::operand::{Operand, Place};
+use super::way::{HalfStored, Way, most_completed};
 use crate::device::ContextGuard;
 use crate::error::{Error, Result};
 use crate::kernels::Part;
@@ -54,7 +53,7 @@ impl GeneralEngine {
             let (out, last) = (&product.matrices[3], layout.ndim() - 1);
             let axis = out.ndim() - 2;
             let steps = [layout.strides[last - 1], layout.strides[last]];
-            let completable = Completable {
+            let half_stored = HalfStored {
                 structure,
                 dtype: problem.dtype,
                 side: layout.shape[last],
@@ -63,10 +62,10 @@ impl GeneralEngine {
                 is_upper: is_upper_in_memory(triangle, steps),
                 is_in_place: problem.is_in_place,
             };
-            if !completable.is_completed(most) {
+            if half_stored.way(most) != Way::Completed {
                 return Ok(None);
             }
-            if completable.is_triangular() {
+            if half_stored.is_triangular() {
                 let [matrix, other] =
                     [index, 1 - index].map(|index| Operand::factor(product, index, problem.dtype));
                 let [c, out] = [(Place::Input(2), 2), (Place::Result, 3)]

@@ -1,13 +1,13 @@
-//! Products on a GPU: a single product of general matrices, or of symmetric and Hermitian ones that
-//! are completed, as [`crate::matmul`] computes it, all others by cuBLAS.
+//! Products on a GPU: a single product of general matrices, or of others that are completed, as
+//! [`crate::matmul`] computes it, all others by cuBLAS and kernels of ours.
 //!
 //! cuBLAS's matrices are in column-major order. A result in row-major order is computed as the
 //! transposed product. What cuBLAS does not take (other strides, conjugated elements that are not
 //! transposed) is copied in the workspace by kernels of ours; two factors with a structure become
-//! one by a product with the identity; larger symmetric matrices are completed, because cuBLAS
-//! takes longer for their triangle than for a general product; batches of diagonal matrices and
-//! small triangles are one kernel of ours; and what cuBLAS's functions for triangular and diagonal
-//! matrices lack, `alpha` or `beta`, its sum of matrices adds.
+//! one that is completed; most matrices of which one triangle is stored are completed, because
+//! cuBLAS takes longer for their triangle than for a general product; products by diagonal matrices
+//! and small triangles are one kernel of ours; and `beta`, which cuBLAS's function for triangular
+//! matrices lacks, its sum of matrices adds.
 
 mod at_once;
 mod calls;
@@ -16,14 +16,15 @@ mod general;
 mod grouped;
 mod operand;
 mod route;
+mod way;
 
 use gpumath_sys::generated::driver;
 
 use self::calls::{Kind, Scalar};
-use self::completion::most_completed;
 use self::grouped::Groups;
 use self::operand::Place;
 use self::route::{Condition, Factor, Route, Step};
+use self::way::most_completed;
 use super::problem::StructuredMatmulProblem;
 use super::scalars::Scalars;
 use crate::device::{ContextGuard, StreamRef};
@@ -89,7 +90,7 @@ impl CublasEngine {
         let mut groups = Groups::default();
         for (route, execution) in executions {
             for step in &route.steps {
-                let Step::Call { call, x, y, z, alpha, beta, .. } = step else {
+                let Step::Call { call, x, y, z, alpha, beta } = step else {
                     // SAFETY: the caller guarantees that the memory has the problem's layouts.
                     unsafe { execution.enqueue(step) }?;
                     continue;
@@ -232,16 +233,14 @@ impl Execution<'_> {
     /// The memory has the layouts of the step, and is valid until the work is done.
     unsafe fn enqueue(&self, step: &Step) -> Result<()> {
         let address = |place: Place| self.address(place);
-        let is_superfluous = |condition: Condition| match condition {
-            Condition::Always => false,
-            Condition::WithBeta => !self.scalars.has_beta(),
-            Condition::WithAlpha => !self.scalars.has_alpha(),
-        };
         // SAFETY: the caller guarantees that the memory is valid, and steps are enqueued in the
         // order in which they depend on each other.
         unsafe {
             match step {
-                Step::Copy { to, from, copy, condition } if !is_superfluous(*condition) => {
+                Step::Copy { condition: Condition::WithBeta, .. } if !self.scalars.has_beta() => {
+                    Ok(())
+                }
+                Step::Copy { to, from, copy, .. } => {
                     kernels::copy(self.context, address(*to), address(*from), copy, self.stream)
                 }
                 Step::Conjugate { at, imaginary_parts } => {
@@ -261,14 +260,11 @@ impl Execution<'_> {
                     call.enqueue(self.context, address, scalars, self.stream)
                 }
                 Step::Identity { at, side } => self.enqueue_identity(address(*at), *side),
-                Step::Call { call, x, y, z, alpha, beta, condition }
-                    if !is_superfluous(*condition) =>
-                {
+                Step::Call { call, x, y, z, alpha, beta } => {
                     let addresses = [*x, *y, *z].map(address);
                     let scalars = [*alpha, *beta].map(|factor| self.scalar(factor));
                     call.enqueue(self.handle, self.dtype, addresses, scalars)
                 }
-                Step::Copy { .. } | Step::Call { .. } => Ok(()),
             }
         }
     }

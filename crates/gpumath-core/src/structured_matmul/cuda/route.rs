@@ -2,8 +2,9 @@
 
 use super::at_once::KernelCall;
 use super::calls::{BlasCall, Kind, Transform};
-use super::completion::{Completable, Completion, completed_as, is_upper_in_memory};
+use super::completion::{Completion, completed_as, is_upper_in_memory};
 use super::operand::{Operand, Order, Place};
+use super::way::{HalfStored, Way};
 use crate::cpu_blas::{Structure, Triangle};
 use crate::error::Result;
 use crate::kernels::{Elements, Part, TiledCopy};
@@ -38,15 +39,7 @@ pub(super) enum Step {
     /// Makes an identity matrix.
     Identity { at: Place, side: i64 },
     /// Calls cuBLAS.
-    Call {
-        call: Box<BlasCall>,
-        x: Place,
-        y: Place,
-        z: Place,
-        alpha: Factor,
-        beta: Factor,
-        condition: Condition,
-    },
+    Call { call: Box<BlasCall>, x: Place, y: Place, z: Place, alpha: Factor, beta: Factor },
 }
 
 /// When a step is necessary.
@@ -55,8 +48,6 @@ pub(super) enum Condition {
     Always,
     /// If `beta` is not 0.
     WithBeta,
-    /// If `alpha` is not 1.
-    WithAlpha,
 }
 
 /// A number of a call.
@@ -77,7 +68,8 @@ impl Route {
         most_completed: usize,
     ) -> Result<Self> {
         let mut route = Self { steps: Vec::new(), size: 0, dtype, is_in_place, most_completed };
-        let (mut a, mut b) = (Operand::factor(product, 0, dtype), Operand::factor(product, 1, dtype));
+        let (mut a, mut b) =
+            (Operand::factor(product, 0, dtype), Operand::factor(product, 1, dtype));
         let [_, _, c, out] = &product.matrices;
         let mut c = has_addend.then(|| Operand::general(Place::Input(2), c.clone()));
         let out = Operand::general(Place::Result, out.clone());
@@ -154,44 +146,58 @@ impl Route {
         c: Option<Operand>,
         result: &Operand,
     ) -> Result<()> {
-        let [rows, columns] = result.extents();
-        let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
-        if let Some((triangle, _)) = completed_as(matrix.structure, self.dtype) {
-            let completable = Completable {
-                structure: matrix.structure,
-                dtype: self.dtype,
-                side,
-                other: width,
-                batch: result.layout.shape[..result.axis()].iter().product(),
-                is_upper: is_upper_in_memory(triangle, matrix.steps()),
-                is_in_place: self.is_in_place && c.is_some(),
-            };
-            let is_triangular = completable.is_triangular();
-            if completable.is_completed(self.most_completed) {
-                let call = KernelCall::new(
-                    Part::WithNan,
-                    self.dtype,
-                    [&matrix, &other],
-                    is_right,
-                    c.as_ref(),
-                    result,
-                );
+        let kernel = |part: Part| {
+            let factors = [&matrix, &other];
+            let call = KernelCall::new(part, self.dtype, factors, is_right, c.as_ref(), result);
+            call.map(|call| Step::Structured { call, alpha: Factor::Alpha })
+        };
+        match self.way(&matrix, is_right, c.is_some(), result) {
+            Way::Kernel => self.steps.extend(kernel(Part::Whole)),
+            Way::Completed => {
+                let is_triangular = matches!(matrix.structure, Structure::Triangular { .. });
+                let repair = is_triangular.then(|| kernel(Part::WithNan)).flatten();
                 let whole = self.completed(matrix)?;
                 let (a, b) = if is_right { (other, whole) } else { (whole, other) };
                 self.multiply_general(a, b, c, result)?;
-                if let Some(call) = call.filter(|_| is_triangular) {
-                    self.steps.push(Step::Structured { call, alpha: Factor::Alpha });
-                }
-                return Ok(());
+                self.steps.extend(repair);
             }
+            Way::Library => self.multiply_by_library(matrix, other, is_right, c, result)?,
         }
-        if self.multiply_at_once(&matrix, &other, is_right, c.as_ref(), result)? {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Chooses how a product of a matrix with a structure is computed.
+    fn way(&self, matrix: &Operand, is_right: bool, has_addend: bool, result: &Operand) -> Way {
+        let Some((triangle, _)) = completed_as(matrix.structure, self.dtype) else {
+            return Way::Kernel;
+        };
+        let [rows, columns] = result.extents();
+        let (side, other) = if is_right { (columns, rows) } else { (rows, columns) };
+        let half_stored = HalfStored {
+            structure: matrix.structure,
+            dtype: self.dtype,
+            side,
+            other,
+            batch: result.layout.shape[..result.axis()].iter().product(),
+            is_upper: is_upper_in_memory(triangle, matrix.steps()),
+            is_in_place: self.is_in_place && has_addend,
+        };
+        half_stored.way(self.most_completed)
+    }
+
+    /// Adds a product of a symmetric, Hermitian or triangular matrix by cuBLAS.
+    fn multiply_by_library(
+        &mut self,
+        matrix: Operand,
+        other: Operand,
+        is_right: bool,
+        c: Option<Operand>,
+        result: &Operand,
+    ) -> Result<()> {
+        let [rows, columns] = result.extents();
         let other = self.plain(other)?;
         let shape = [rows, columns, 0];
         match matrix.structure {
-            Structure::General => Ok(()),
             Structure::Symmetric(triangle) => {
                 let matrix = if matrix.is_conjugated || !is_ordered(&matrix) {
                     self.plain(matrix)?
@@ -226,17 +232,9 @@ impl Route {
                 let target = self.target_beside(c.as_ref(), result);
                 let scalars = [Factor::Alpha, Factor::Zero];
                 self.call(kind, shape, [&matrix, &other, &target], scalars);
-                self.add_addend(c, &target, result, Factor::One)
+                self.add_addend(c, &target, result)
             }
-            Structure::Diagonal { is_reversed } => {
-                let matrix = self.vector(matrix)?;
-                let step = matrix.steps()[0] * if is_reversed { -1 } else { 1 };
-                let kind = Kind::Diagonal { is_right, step };
-                let target = self.target_beside(c.as_ref(), result);
-                let scalars = [Factor::One, Factor::Zero];
-                self.call(kind, shape, [&matrix, &other, &target], scalars);
-                self.add_addend(c, &target, result, Factor::Alpha)
-            }
+            Structure::General | Structure::Diagonal { .. } => Ok(()),
         }
     }
 
@@ -249,30 +247,14 @@ impl Route {
         }
     }
 
-    /// Adds `result = factor * target + beta * c`; without `c`, only the factor counts.
-    fn add_addend(
-        &mut self,
-        c: Option<Operand>,
-        target: &Operand,
-        result: &Operand,
-        factor: Factor,
-    ) -> Result<()> {
+    /// Adds `result = target + beta * c`, if there is a `c`.
+    fn add_addend(&mut self, c: Option<Operand>, target: &Operand, result: &Operand) -> Result<()> {
+        let Some(c) = c else { return Ok(()) };
         let [rows, columns] = result.extents();
-        let shape = [rows, columns, 0];
-        let Some(c) = c else {
-            if matches!(factor, Factor::Alpha) {
-                let kind = Kind::Sum([Transform::None; 2]);
-                let scalars = [factor, Factor::Zero];
-                self.call(kind, shape, [target, target, result], scalars);
-                if let Some(Step::Call { condition, .. }) = self.steps.last_mut() {
-                    *condition = Condition::WithAlpha;
-                }
-            }
-            return Ok(());
-        };
         let c = if is_ordered(&c) { c } else { self.copied(&c, Order::Columns)? };
         let kind = Kind::Sum([Transform::None, transform_of(&c)]);
-        self.call(kind, shape, [target, &c, result], [factor, Factor::Beta]);
+        let scalars = [Factor::One, Factor::Beta];
+        self.call(kind, [rows, columns, 0], [target, &c, result], scalars);
         Ok(())
     }
 
@@ -311,10 +293,9 @@ impl Route {
             by_columns.or(operand.step(Order::Rows)).unwrap_or(1)
         };
         let call = BlasCall::new(kind, shape, [column(x), column(y), column(z)], batch);
-        let condition = Condition::Always;
         let (x, y, z) = (x.place, y.place, z.place);
         let call = Box::new(call);
-        self.steps.push(Step::Call { call, x, y, z, alpha, beta, condition });
+        self.steps.push(Step::Call { call, x, y, z, alpha, beta });
     }
 
     /// Returns a factor that cuBLAS takes, transposed or not. It conjugates what it transposes.
@@ -344,23 +325,9 @@ impl Route {
         Ok(copy)
     }
 
-    /// Returns the vector of a diagonal matrix, with a step that cuBLAS takes.
-    fn vector(&mut self, operand: Operand) -> Result<Operand> {
-        if operand.steps()[0] > 0 && !operand.is_conjugated {
-            return Ok(operand);
-        }
-        let is_conjugated = operand.is_conjugated;
-        let mut copy = self.copied(&operand, Order::Columns)?;
-        if is_conjugated {
-            self.conjugate(&mut copy)?;
-        }
-        Ok(copy)
-    }
-
     /// Returns a copy of a matrix with all its elements.
     fn completed(&mut self, matrix: Operand) -> Result<Operand> {
-        let completion =
-            Completion::of(&matrix.layout, matrix.structure, self.dtype, self.size)?;
+        let completion = Completion::of(&matrix.layout, matrix.structure, self.dtype, self.size)?;
         let Some((completion, layout, size)) = completion else { return Ok(matrix) };
         let place = Place::Workspace(self.size);
         self.size += size;

@@ -1,0 +1,111 @@
+//! Which way takes the least time for a product of a matrix of which one triangle is stored: rules
+//! from measurements on one GPU.
+
+use crate::cpu_blas::Structure;
+use crate::device::Device;
+use crate::error::Result;
+use crate::tensor::DType;
+
+/// A completed matrix may take one byte of so many of the GPU's memory.
+const MOST_COMPLETED: usize = 16;
+
+/// Returns the bytes that a completed matrix may take.
+pub(super) fn most_completed(device: i32) -> Result<usize> {
+    Ok(Device::new(device)?.total_memory()? / MOST_COMPLETED)
+}
+
+/// How a product is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By one kernel of ours.
+    Kernel,
+    /// As a general product, of a copy with all elements.
+    Completed,
+    /// By cuBLAS's functions, which compute the products of a batch one by one.
+    Library,
+}
+
+/// A product of a matrix of which one triangle is stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HalfStored {
+    pub(super) structure: Structure,
+    pub(super) dtype: DType,
+    pub(super) side: i64,
+    /// Rows or columns of the other factor, besides the common ones.
+    pub(super) other: i64,
+    /// Number of products.
+    pub(super) batch: i64,
+    /// Whether the upper triangle is stored, if the memory is in column-major order.
+    pub(super) is_upper: bool,
+    /// Whether the result overwrites what is added.
+    pub(super) is_in_place: bool,
+}
+
+impl HalfStored {
+    /// Chooses the way, where a completed matrix may take at most so many bytes.
+    pub(super) fn way(self, most: usize) -> Way {
+        let elements = self.side.saturating_mul(self.side).saturating_mul(self.batch);
+        let can_be_completed = elements.saturating_mul(self.dtype.size() as i64) <= most as i64;
+        if self.is_triangular() {
+            self.way_of_triangle(can_be_completed)
+        } else if can_be_completed && self.is_symmetric_completed() {
+            Way::Completed
+        } else {
+            Way::Library
+        }
+    }
+
+    /// Whether the other triangle is zero.
+    pub(super) fn is_triangular(self) -> bool {
+        matches!(self.structure, Structure::Triangular { .. })
+    }
+
+    /// In double precision, cuBLAS's functions are fast for few columns and a large matrix of a
+    /// multiple of four rows whose upper triangle is stored.
+    fn is_symmetric_completed(self) -> bool {
+        let Self { dtype, side, other, batch, is_upper, .. } = self;
+        let is_double = matches!(dtype, DType::Float64 | DType::Complex128);
+        if is_double && is_upper && side >= 1500 && side % 4 == 0 && (2..256).contains(&other) {
+            return batch > 1;
+        }
+        batch > 1 || side >= 128 || (side >= 16 && side * other >= 12 << 10)
+    }
+
+    fn way_of_triangle(self, can_be_completed: bool) -> Way {
+        let Self { side, other, batch, .. } = self;
+        // Each element is read once, or four times as often as there are columns.
+        if other == 1 || (side >= 64 && (other <= 4 || (other <= 8 && side <= 1024))) {
+            return Way::Kernel;
+        }
+        let work = side.saturating_mul(side).saturating_mul(other);
+        let is_small = side <= 128 && work.saturating_mul(batch) <= 1 << 24;
+        if side <= 24 || is_small {
+            return Way::Kernel;
+        }
+        if self.is_large_triangle() {
+            return Way::Library;
+        }
+        // What is added in place is gone when columns are computed again.
+        if can_be_completed && !self.is_in_place {
+            return Way::Completed;
+        }
+        if batch > 1 && work <= 1 << 24 { Way::Kernel } else { Way::Library }
+    }
+
+    /// Whether cuBLAS's function for triangles takes less time than a product of the completed
+    /// matrix: it multiplies half as often, but takes long to begin.
+    fn is_large_triangle(self) -> bool {
+        let Self { dtype, side, other, batch, .. } = self;
+        let work = side as f64 * side as f64 * other as f64;
+        let least = match dtype {
+            DType::Float32 => 6e9,
+            DType::Complex64 => 2.5e9,
+            DType::Float64 => 3e8,
+            _ => 1e8,
+        };
+        if batch > 1 {
+            return work >= 2.0 * least;
+        }
+        work >= least || (dtype == DType::Float64 && side >= 1240 && side % 2 == 0)
+    }
+}
