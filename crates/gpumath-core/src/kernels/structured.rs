@@ -24,8 +24,9 @@ const CHECKED: u64 = 8;
 /// Rows of a block that computes a few columns.
 const FEW_ROWS: u64 = 8;
 
-/// Rows and columns from which blocks compute squares of products by diagonal matrices.
-const SHORTEST_SIDE: u64 = 8;
+/// Blocks from which they compute squares of products by diagonal matrices: they take longer to
+/// begin.
+const MANY_BLOCKS: u64 = 256;
 
 /// Side of the squares.
 const SQUARE: u64 = 32;
@@ -121,11 +122,16 @@ impl StructuredProduct {
     /// The kernel that computes a part of the product, and the number of its blocks.
     fn kernel(&self, part: Part) -> (&'static CStr, u64) {
         let Self { rows, columns, entries, .. } = *self;
+        // Blocks whose threads compute an element each.
         let elements = (rows * columns * entries).div_ceil(u64::from(BLOCK));
         match part {
             Part::WithNan => (c"repair", (columns * entries).div_ceil(CHECKED)),
             Part::Whole if self.structure == DIAGONAL => {
-                if rows.min(columns) >= SHORTEST_SIDE {
+                let [_, [down, right], ..] = self.steps;
+                let is_read_along_rows = right.unsigned_abs() <= down.unsigned_abs();
+                let is_across = is_read_along_rows != (self.is_along_rows == 1);
+                let shortest = if is_across { 8 } else { 24 };
+                if elements >= MANY_BLOCKS && rows.min(columns) >= shortest {
                     let squares = rows.div_ceil(SQUARE) * columns.div_ceil(SQUARE);
                     (c"diagonal_squares", squares * entries)
                 } else {

@@ -27,7 +27,7 @@ impl Completion {
         dtype: DType,
         offset: usize,
     ) -> Result<Option<(Self, Layout, usize)>> {
-        let Some((triangle, completed)) = completed_as(structure, dtype) else { return Ok(None) };
+        let Some((triangle, completed)) = completed_as(structure) else { return Ok(None) };
         let axis = layout.ndim() - 2;
         let side = layout.shape[axis];
         // Entries of a batch that share memory share the copy too.
@@ -95,13 +95,9 @@ impl Completion {
 
 /// The triangle that is stored of a matrix, and how the others are completed. `None` if all
 /// elements are stored, or those of the diagonal alone.
-pub(super) fn completed_as(structure: Structure, dtype: DType) -> Option<(Triangle, Completed)> {
+pub(super) fn completed_as(structure: Structure) -> Option<(Triangle, Completed)> {
     match structure {
         Structure::Symmetric(triangle) => Some((triangle, Completed::Symmetric)),
-        // Real numbers are their own conjugates.
-        Structure::Hermitian(triangle) if !dtype.is_complex() => {
-            Some((triangle, Completed::Symmetric))
-        }
         Structure::Hermitian(triangle) => Some((triangle, Completed::Hermitian)),
         Structure::Triangular { triangle, has_unit_diagonal: false } => {
             Some((triangle, Completed::Triangular))

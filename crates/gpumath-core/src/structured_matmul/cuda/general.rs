@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use super::at_once::KernelCall;
-use super::completion::{Completion, completed_as, is_upper_in_memory};
+use super::completion::Completion;
 use super::operand::{Operand, Place};
 use super::way::{HalfStored, Way, most_completed};
 use crate::device::ContextGuard;
@@ -47,38 +47,24 @@ impl GeneralEngine {
         let most = most_completed(device)?;
         let mut layouts = product.layouts.clone();
         let (mut completions, mut room, mut repair) = (SmallVec::new(), 0, None);
-        for (index, qualifier) in product.qualifiers.iter().enumerate() {
-            let (layout, structure) = (&product.layouts[index], qualifier.structure);
-            let Some((triangle, _)) = completed_as(structure, problem.dtype) else { continue };
-            let (out, last) = (&product.matrices[3], layout.ndim() - 1);
-            let axis = out.ndim() - 2;
-            let steps = [layout.strides[last - 1], layout.strides[last]];
-            let half_stored = HalfStored {
-                structure,
-                dtype: problem.dtype,
-                side: layout.shape[last],
-                other: out.shape[axis + 1 - index],
-                batch: out.shape[..axis].iter().product(),
-                is_upper: is_upper_in_memory(triangle, steps),
-                is_in_place: problem.is_in_place,
-            };
+        let factors = [0, 1].map(|index| Operand::factor(product, index, problem.dtype));
+        let [c, out] = [(Place::Input(2), 2), (Place::Result, 3)]
+            .map(|(place, index)| Operand::general(place, product.matrices[index].clone()));
+        let c = problem.has_addend.then_some(&c);
+        for index in 0..2 {
+            let pair = [&factors[index], &factors[1 - index]];
+            let (dtype, is_right) = (problem.dtype, index == 1);
+            let half_stored = HalfStored::new(dtype, pair, is_right, problem.is_in_place, &out);
+            let Some(half_stored) = half_stored else { continue };
             if half_stored.way(most) != Way::Completed {
                 return Ok(None);
             }
             if half_stored.is_triangular() {
-                let [matrix, other] =
-                    [index, 1 - index].map(|index| Operand::factor(product, index, problem.dtype));
-                let [c, out] = [(Place::Input(2), 2), (Place::Result, 3)]
-                    .map(|(place, index)| Operand::general(place, product.matrices[index].clone()));
-                let (part, c) = (Part::WithNan, problem.has_addend.then_some(&c));
-                let factors = [&matrix, &other];
-                repair = KernelCall::new(part, problem.dtype, factors, index == 1, c, &out);
-                if repair.is_none() {
-                    return Ok(None);
-                }
+                repair = KernelCall::new(Part::WithNan, dtype, pair, is_right, c, &out);
             }
+            let (layout, structure) = (&product.layouts[index], factors[index].structure);
             if let Some((completion, completed, size)) =
-                Completion::of(layout, structure, problem.dtype, room)?
+                Completion::of(layout, structure, dtype, room)?
             {
                 completions.push((index, completion));
                 layouts[index] = completed;

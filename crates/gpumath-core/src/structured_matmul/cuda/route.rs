@@ -2,7 +2,7 @@
 
 use super::at_once::KernelCall;
 use super::calls::{BlasCall, Kind, Transform};
-use super::completion::{Completion, completed_as, is_upper_in_memory};
+use super::completion::Completion;
 use super::operand::{Operand, Order, Place};
 use super::way::{HalfStored, Way};
 use crate::cpu_blas::{Structure, Triangle};
@@ -151,11 +151,14 @@ impl Route {
             let call = KernelCall::new(part, self.dtype, factors, is_right, c.as_ref(), result);
             call.map(|call| Step::Structured { call, alpha: Factor::Alpha })
         };
-        match self.way(&matrix, is_right, c.is_some(), result) {
+        let is_in_place = self.is_in_place && c.is_some();
+        let half_stored =
+            HalfStored::new(self.dtype, [&matrix, &other], is_right, is_in_place, result);
+        match half_stored.map_or(Way::Kernel, |product| product.way(self.most_completed)) {
             Way::Kernel => self.steps.extend(kernel(Part::Whole)),
             Way::Completed => {
-                let is_triangular = matches!(matrix.structure, Structure::Triangular { .. });
-                let repair = is_triangular.then(|| kernel(Part::WithNan)).flatten();
+                let is_triangular = half_stored.is_some_and(HalfStored::is_triangular);
+                let repair = if is_triangular { kernel(Part::WithNan) } else { None };
                 let whole = self.completed(matrix)?;
                 let (a, b) = if is_right { (other, whole) } else { (whole, other) };
                 self.multiply_general(a, b, c, result)?;
@@ -164,25 +167,6 @@ impl Route {
             Way::Library => self.multiply_by_library(matrix, other, is_right, c, result)?,
         }
         Ok(())
-    }
-
-    /// Chooses how a product of a matrix with a structure is computed.
-    fn way(&self, matrix: &Operand, is_right: bool, has_addend: bool, result: &Operand) -> Way {
-        let Some((triangle, _)) = completed_as(matrix.structure, self.dtype) else {
-            return Way::Kernel;
-        };
-        let [rows, columns] = result.extents();
-        let (side, other) = if is_right { (columns, rows) } else { (rows, columns) };
-        let half_stored = HalfStored {
-            structure: matrix.structure,
-            dtype: self.dtype,
-            side,
-            other,
-            batch: result.layout.shape[..result.axis()].iter().product(),
-            is_upper: is_upper_in_memory(triangle, matrix.steps()),
-            is_in_place: self.is_in_place && has_addend,
-        };
-        half_stored.way(self.most_completed)
     }
 
     /// Adds a product of a symmetric, Hermitian or triangular matrix by cuBLAS.

@@ -1,6 +1,8 @@
 //! Which way takes the least time for a product of a matrix of which one triangle is stored: rules
 //! from measurements on one GPU.
 
+use super::completion::{completed_as, is_upper_in_memory};
+use super::operand::Operand;
 use crate::cpu_blas::Structure;
 use crate::device::Device;
 use crate::error::Result;
@@ -28,20 +30,50 @@ pub(super) enum Way {
 /// A product of a matrix of which one triangle is stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HalfStored {
-    pub(super) structure: Structure,
-    pub(super) dtype: DType,
-    pub(super) side: i64,
+    structure: Structure,
+    dtype: DType,
+    side: i64,
     /// Rows or columns of the other factor, besides the common ones.
-    pub(super) other: i64,
+    other: i64,
     /// Number of products.
-    pub(super) batch: i64,
+    batch: i64,
     /// Whether the upper triangle is stored, if the memory is in column-major order.
-    pub(super) is_upper: bool,
+    is_upper: bool,
     /// Whether the result overwrites what is added.
-    pub(super) is_in_place: bool,
+    is_in_place: bool,
+    /// Whether neighbours in the memory of the result are none in that of the other factor.
+    is_across: bool,
 }
 
 impl HalfStored {
+    /// Describes a product of a matrix, which is the right factor if `is_right`, and another one.
+    /// `None` if all elements of the matrix are stored, or those of the diagonal alone.
+    pub(super) fn new(
+        dtype: DType,
+        [matrix, other]: [&Operand; 2],
+        is_right: bool,
+        is_in_place: bool,
+        result: &Operand,
+    ) -> Option<Self> {
+        let (triangle, _) = completed_as(matrix.structure)?;
+        let [rows, columns] = result.extents();
+        let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
+        let [is_read_along_rows, is_written_along_rows] = [other, result].map(|operand| {
+            let [down, right] = operand.steps();
+            right.unsigned_abs() <= down.unsigned_abs()
+        });
+        Some(Self {
+            structure: matrix.structure,
+            dtype,
+            side,
+            other: width,
+            batch: result.layout.shape[..result.axis()].iter().product(),
+            is_upper: is_upper_in_memory(triangle, matrix.steps()),
+            is_in_place,
+            is_across: is_read_along_rows != is_written_along_rows,
+        })
+    }
+
     /// Chooses the way, where a completed matrix may take at most so many bytes.
     pub(super) fn way(self, most: usize) -> Way {
         let elements = self.side.saturating_mul(self.side).saturating_mul(self.batch);
@@ -72,14 +104,19 @@ impl HalfStored {
     }
 
     fn way_of_triangle(self, can_be_completed: bool) -> Way {
-        let Self { side, other, batch, .. } = self;
+        let Self { side, other, batch, is_across, .. } = self;
         // Each element is read once, or four times as often as there are columns.
         if other == 1 || (side >= 64 && (other <= 4 || (other <= 8 && side <= 1024))) {
             return Way::Kernel;
         }
         let work = side.saturating_mul(side).saturating_mul(other);
-        let is_small = side <= 128 && work.saturating_mul(batch) <= 1 << 24;
-        if side <= 24 || is_small {
+        let all_work = work.saturating_mul(batch);
+        let is_small = match side {
+            ..=24 => !is_across || all_work <= 1 << 22,
+            25..=128 => all_work <= if is_across { 1 << 19 } else { 1 << 24 },
+            _ => false,
+        };
+        if is_small {
             return Way::Kernel;
         }
         if self.is_large_triangle() {
