@@ -31,7 +31,7 @@ FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{name: (("copy", name), ()) for name in ("copy_words", "copy_squares")},
     **{
         f"structured_{kind}": (
-            ("structured", "triangular", "diagonal"),
+            ("structured", "half_stored", "diagonal"),
             (f"-DELEMENT={element}",),
         )
         for kind, element in (

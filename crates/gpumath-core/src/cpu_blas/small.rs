@@ -103,7 +103,7 @@ unsafe fn multiply<T: Number>(
     }
     let steps = [a.next, b.next, (rows * columns) as isize];
     let out = Matrix { first: out, steps: [columns as isize, 1], is_conjugated: false };
-    let structures = [a.structure, b.structure];
+    let structures = [a.structure, b.structure].map(|structure| structure.of_side(depth));
     let (a, b) = (a.matrix(), b.matrix());
     let product = Product { shape, alpha: T::ONE, a, b, beta: None, out };
     match structures {

@@ -59,6 +59,22 @@ impl Structure {
         }
     }
 
+    /// Returns what is known of a matrix with so many rows and columns: a single number that is
+    /// stored as it counts is a general matrix.
+    #[must_use]
+    pub const fn of_side(self, side: usize) -> Self {
+        match self {
+            Self::Symmetric(_)
+            | Self::Triangular { has_unit_diagonal: false, .. }
+            | Self::Diagonal { .. }
+                if side == 1 =>
+            {
+                Self::General
+            }
+            _ => self,
+        }
+    }
+
     /// The triangle that is stored, if one is.
     #[must_use]
     pub const fn triangle(self) -> Option<Triangle> {

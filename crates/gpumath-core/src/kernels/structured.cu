@@ -1,5 +1,5 @@
-// Kernels for products of a triangular or diagonal matrix, and batches of them: what they share, and
-// the one for columns with NaN. triangular.cu and diagonal.cu follow. `nox -s kernels` compiles them
+// Kernels for products of a matrix with a structure, and batches of them: what they share, and
+// the one for columns with NaN. half_stored.cu and diagonal.cu follow. `nox -s kernels` compiles them
 // for each `ELEMENT`, to generated/structured_*.ptx.
 
 typedef long long Integer;
@@ -13,8 +13,12 @@ enum { THREADS = 256, TILE = 32, WARPS = THREADS / TILE };
 // Columns that a block of `repair` looks at.
 enum { CHECKED = 8 };
 
-// What the left factor is.
+// What is stored of the left factor.
 enum { LOWER = 0, UPPER = 1, DIAGONAL = 2 };
+
+// What the other elements are: those of the stored triangle or their conjugates, or zeros, with ones
+// on the diagonal if it is not stored.
+enum { SYMMETRIC = 0, HERMITIAN = 1, TRIANGULAR = 2, UNIT_TRIANGULAR = 3 };
 
 // Result = alpha * a @ b + beta * c, for matrices of any strides, in elements; the vector of a
 // diagonal matrix has one stride. Operands are numbered a, b, c, result. The structure has a
@@ -28,10 +32,11 @@ struct Product {
     Integer strides[DIMENSIONS][OPERANDS];
     // From the address of a to its element (0, 0).
     Integer start;
-    Integer structure;
-    // Whether the diagonal is all ones, a and b are conjugated, c counts, and the result is written
+    Integer stored;
+    Integer others;
+    // Whether a and b are conjugated, c counts, and the result is written
     // along its rows.
-    Integer has_unit_diagonal, is_a_conjugated, is_b_conjugated, has_addend, is_along_rows;
+    Integer is_a_conjugated, is_b_conjugated, has_addend, is_along_rows;
     // Real and imaginary parts.
     double alpha[2], beta[2];
 };
@@ -59,6 +64,15 @@ __device__ double conjugate_if(Integer, double value) { return value; }
 template <typename Real>
 __device__ Complex<Real> conjugate_if(Integer condition, Complex<Real> value) {
     return {value.real, condition ? -value.imaginary : value.imaginary};
+}
+
+__device__ float real_part(float value) { return value; }
+
+__device__ double real_part(double value) { return value; }
+
+template <typename Real>
+__device__ Complex<Real> real_part(Complex<Real> value) {
+    return {value.real, 0};
 }
 
 __device__ bool has_nan(float value) { return value != value; }
@@ -159,28 +173,57 @@ __device__ void for_each_element(const Product& product, Function function) {
     }
 }
 
-// Computes an element of a product by a triangle. Elements that are not stored are not multiplied.
+// The elements of a row besides the diagonal: the stored ones, or those that mirror stored ones of a
+// column.
+struct Line {
+    // From a row to the next, and along the row.
+    Integer down, along;
+    bool is_upper, is_conjugated;
+};
+
+__device__ int lines_of(const Product& product) { return product.others <= HERMITIAN ? 2 : 1; }
+
+__device__ Line line_of(const Product& product, int which) {
+    const Integer* steps = product.steps[0];
+    const bool is_upper = product.stored == UPPER, is_conjugated = product.is_a_conjugated != 0;
+    if (which == 0) {
+        return {steps[0], steps[1], is_upper, is_conjugated};
+    }
+    return {steps[1], steps[0], !is_upper, is_conjugated != (product.others == HERMITIAN)};
+}
+
+// The product of an element on the diagonal.
+template <typename Element>
+__device__ Element on_diagonal(const Element* a, const Integer* at, Integer row, Element of_b,
+                               const Product& product) {
+    if (product.others == UNIT_TRIANGULAR) {
+        return of_b;
+    }
+    const Element of_a = a[place_of(product, 0, at, row, row)];
+    if (product.others == HERMITIAN) {
+        return real_part(of_a) * of_b;
+    }
+    return conjugate_if(product.is_a_conjugated, of_a) * of_b;
+}
+
+// Computes an element of a product. Elements that are zero are not multiplied.
 template <typename Element>
 __device__ Element sum_of(const Element* a, const Element* b, const Integer* at, Integer row,
                           Integer column, const Product& product) {
-    const Element* line_of_a = a + place_of(product, 0, at, row, 0);
     const Element* column_of_b = b + place_of(product, 1, at, 0, column);
-    const Integer along_a = product.steps[0][1], along_b = product.steps[1][0];
-    const auto of_a = [&](Integer k) {
-        return conjugate_if(product.is_a_conjugated, line_of_a[k * along_a]);
-    };
     const auto of_b = [&](Integer k) {
-        return conjugate_if(product.is_b_conjugated, column_of_b[k * along_b]);
+        return conjugate_if(product.is_b_conjugated, column_of_b[k * product.steps[1][0]]);
     };
-    Element sum = of_b(row);
-    if (!product.has_unit_diagonal) {
-        sum = of_a(row) * sum;
-    }
-    const Integer first = product.structure == UPPER ? row + 1 : 0;
-    const Integer end = product.structure == UPPER ? (Integer)product.rows : row;
+    Element sum = on_diagonal(a, at, row, of_b(row), product);
+#pragma unroll 1
+    for (int which = 0; which < lines_of(product); ++which) {
+        const Line line = line_of(product, which);
+        const Element* line_of_a = a + at[0] + row * line.down;
+        const Integer end = line.is_upper ? (Integer)product.rows : row;
 #pragma unroll 4
-    for (Integer k = first; k < end; ++k) {
-        sum = sum + of_a(k) * of_b(k);
+        for (Integer k = line.is_upper ? row + 1 : 0; k < end; ++k) {
+            sum = sum + conjugate_if(line.is_conjugated, line_of_a[k * line.along]) * of_b(k);
+        }
     }
     return sum;
 }
@@ -192,7 +235,7 @@ template <typename Element>
 __device__ void repair_columns(Element* result, const Element* a, const Element* b, const Element* c,
                        const Product& product) {
     __shared__ bool is_nan[CHECKED];
-    const Integer row = product.structure == UPPER ? (Integer)product.rows - 1 : 0;
+    const Integer row = product.stored == UPPER ? (Integer)product.rows - 1 : 0;
     const Count all = product.columns * product.entries;
 #pragma unroll 1
     for (Count first = blockIdx.x * (Count)CHECKED; first < all;

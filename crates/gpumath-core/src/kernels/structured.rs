@@ -1,8 +1,8 @@
-//! Products of a triangular or diagonal matrix, and batches of them, in one kernel.
+//! Products of a matrix with a structure, and batches of them, in one kernel.
 
 use std::ffi::CStr;
 
-use super::{BLOCK, launch};
+use super::{BLOCK, Completed, launch};
 use crate::device::{ContextGuard, StreamRef};
 use crate::error::{Error, Result};
 use crate::tensor::{BatchDim, DType};
@@ -31,7 +31,7 @@ const MANY_BLOCKS: u64 = 256;
 /// Side of the squares.
 const SQUARE: u64 = 32;
 
-/// The number of the structure of diagonal matrices.
+/// The number of what is stored of diagonal matrices.
 const DIAGONAL: i64 = 2;
 
 /// What is computed of a product.
@@ -45,10 +45,8 @@ pub(crate) enum Part {
 /// What is stored of the left factor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
-    /// The diagonal, if it is not all ones, and what is below it.
-    Lower { has_unit_diagonal: bool },
-    /// The diagonal, if it is not all ones, and what is above it.
-    Upper { has_unit_diagonal: bool },
+    /// One triangle.
+    Half { is_upper: bool, completed: Completed },
     /// The vector of the diagonal, which may begin with the last element.
     Diagonal { is_reversed: bool },
 }
@@ -68,8 +66,9 @@ pub(crate) struct StructuredProduct {
     strides: [[i64; 4]; DIMENSIONS],
     /// Elements from the address of `a` to its element (0, 0).
     start: i64,
-    structure: i64,
-    has_unit_diagonal: i64,
+    stored: i64,
+    /// What the other elements are: a number of [`Completed`].
+    others: i64,
     are_conjugated: [i64; 2],
     has_addend: i64,
     is_along_rows: i64,
@@ -87,10 +86,9 @@ impl StructuredProduct {
         are_conjugated: [bool; 2],
         batch: &[BatchDim<4>],
     ) -> Self {
-        let (structure, has_unit_diagonal, is_reversed) = match stored {
-            Stored::Lower { has_unit_diagonal } => (0, has_unit_diagonal, false),
-            Stored::Upper { has_unit_diagonal } => (1, has_unit_diagonal, false),
-            Stored::Diagonal { is_reversed } => (DIAGONAL, false, is_reversed),
+        let (stored, others, is_reversed) = match stored {
+            Stored::Half { is_upper, completed } => (i64::from(is_upper), completed as i64, false),
+            Stored::Diagonal { is_reversed } => (DIAGONAL, 0, is_reversed),
         };
         let mut product = Self {
             rows: rows as u64,
@@ -100,8 +98,8 @@ impl StructuredProduct {
             extents: [1; DIMENSIONS],
             strides: [[0; 4]; DIMENSIONS],
             start: 0,
-            structure,
-            has_unit_diagonal: i64::from(has_unit_diagonal),
+            stored,
+            others,
             are_conjugated: are_conjugated.map(i64::from),
             has_addend: 0,
             is_along_rows: i64::from(steps[3][1].unsigned_abs() <= steps[3][0].unsigned_abs()),
@@ -126,7 +124,7 @@ impl StructuredProduct {
         let elements = (rows * columns * entries).div_ceil(u64::from(BLOCK));
         match part {
             Part::WithNan => (c"repair", (columns * entries).div_ceil(CHECKED)),
-            Part::Whole if self.structure == DIAGONAL => {
+            Part::Whole if self.stored == DIAGONAL => {
                 let [_, [down, right], ..] = self.steps;
                 let is_read_along_rows = right.unsigned_abs() <= down.unsigned_abs();
                 let is_across = is_read_along_rows != (self.is_along_rows == 1);
@@ -138,11 +136,11 @@ impl StructuredProduct {
                     (c"diagonal", elements)
                 }
             }
-            Part::Whole if columns == 1 => (c"few_1", rows.div_ceil(FEW_ROWS) * entries),
+            Part::Whole if columns == 1 => (c"half_stored_1", rows.div_ceil(FEW_ROWS) * entries),
             Part::Whole if columns <= 8 && rows >= 64 => {
-                (c"few_4", rows.div_ceil(FEW_ROWS) * columns.div_ceil(4) * entries)
+                (c"half_stored_4", rows.div_ceil(FEW_ROWS) * columns.div_ceil(4) * entries)
             }
-            Part::Whole => (c"triangle", elements),
+            Part::Whole => (c"half_stored", elements),
         }
     }
 
@@ -199,7 +197,9 @@ mod tests {
     fn the_kernels_take_the_structure() {
         let size = size_of::<StructuredProduct>();
         for ptx in [FLOAT32, FLOAT64, COMPLEX64, COMPLEX128] {
-            for name in ["repair", "triangle", "few_1", "few_4", "diagonal", "diagonal_squares"] {
+            let of_half_stored = ["half_stored", "half_stored_1", "half_stored_4"];
+            let others = ["repair", "diagonal", "diagonal_squares"];
+            for name in of_half_stored.into_iter().chain(others) {
                 let parameter = format!("{name}_param_4[{size}]");
                 assert!(ptx.contains(&parameter), "{parameter}");
             }

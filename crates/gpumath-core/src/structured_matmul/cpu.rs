@@ -6,7 +6,7 @@ use rustfft::num_complex::Complex;
 
 use super::problem::{Product, StructuredMatmulProblem};
 use super::scalars::Scalars;
-use crate::cpu_blas::{CpuProducts, Number, Terms, engine_name};
+use crate::cpu_blas::{CpuProducts, Factor, Number, Terms, engine_name};
 use crate::device::ContextGuard;
 use crate::error::Result;
 use crate::operation::{Call, Engine};
@@ -28,7 +28,12 @@ impl CpuEngine {
         let products = places.iter().map(|&place| {
             let product: &Product = &problem.products[place];
             let [_, _, c, out] = &product.matrices;
-            ([product.factor(0), product.factor(1)], problem.has_addend.then_some(c), out)
+            let factors = [0, 1].map(|index| {
+                let factor = product.factor(index);
+                let side = factor.layout.shape.last().map_or(0, |&columns| columns as usize);
+                Factor { structure: factor.structure.of_side(side), ..factor }
+            });
+            (factors, problem.has_addend.then_some(c), out)
         });
         let products = CpuProducts::new(products, threads)?;
         Ok(Self { problem: problem.clone(), places, products })

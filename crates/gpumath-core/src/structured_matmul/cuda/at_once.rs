@@ -1,6 +1,6 @@
-//! Products by triangular and diagonal matrices, and columns of them, that one kernel of ours
-//! computes.
+//! Products of matrices with a structure, and columns of them, that one kernel of ours computes.
 
+use super::completion::completed_as;
 use super::operand::{Operand, Place};
 use crate::cpu_blas::{Structure, Triangle};
 use crate::device::{ContextGuard, StreamRef};
@@ -91,14 +91,9 @@ fn turned(operand: &Operand, is_right: bool) -> Operand {
 
 /// What the kernel reads of a matrix with this structure.
 fn stored(structure: Structure) -> Option<Stored> {
-    match structure {
-        Structure::Triangular { triangle: Triangle::Lower, has_unit_diagonal } => {
-            Some(Stored::Lower { has_unit_diagonal })
-        }
-        Structure::Triangular { triangle: Triangle::Upper, has_unit_diagonal } => {
-            Some(Stored::Upper { has_unit_diagonal })
-        }
-        Structure::Diagonal { is_reversed } => Some(Stored::Diagonal { is_reversed }),
-        _ => None,
+    if let Structure::Diagonal { is_reversed } = structure {
+        return Some(Stored::Diagonal { is_reversed });
     }
+    let (triangle, completed) = completed_as(structure)?;
+    Some(Stored::Half { is_upper: triangle == Triangle::Upper, completed })
 }

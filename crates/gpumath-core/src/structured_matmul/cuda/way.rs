@@ -76,15 +76,22 @@ impl HalfStored {
 
     /// Chooses the way, where a completed matrix may take at most so many bytes.
     pub(super) fn way(self, most: usize) -> Way {
+        if self.is_for_kernel() {
+            return Way::Kernel;
+        }
         let elements = self.side.saturating_mul(self.side).saturating_mul(self.batch);
         let can_be_completed = elements.saturating_mul(self.dtype.size() as i64) <= most as i64;
-        if self.is_triangular() {
-            self.way_of_triangle(can_be_completed)
-        } else if can_be_completed && self.is_symmetric_completed() {
-            Way::Completed
+        let is_completed = if self.is_triangular() {
+            // What is added in place is gone when columns are computed again.
+            !self.is_in_place && !self.is_large_triangle()
         } else {
-            Way::Library
+            self.is_symmetric_completed()
+        };
+        if can_be_completed && is_completed {
+            return Way::Completed;
         }
+        let work = self.side.saturating_mul(self.side).saturating_mul(self.other);
+        if self.batch > 1 && work <= 1 << 24 { Way::Kernel } else { Way::Library }
     }
 
     /// Whether the other triangle is zero.
@@ -103,30 +110,20 @@ impl HalfStored {
         batch > 1 || side >= 128 || (side >= 16 && side * other >= 12 << 10)
     }
 
-    fn way_of_triangle(self, can_be_completed: bool) -> Way {
+    /// Whether there are so few columns that the kernel reads the matrix once or twice, or so few
+    /// multiplications that it takes no longer than several kernels take to begin.
+    fn is_for_kernel(self) -> bool {
         let Self { side, other, batch, is_across, .. } = self;
-        // Each element is read once, or four times as often as there are columns.
-        if other == 1 || (side >= 64 && (other <= 4 || (other <= 8 && side <= 1024))) {
-            return Way::Kernel;
+        if other == 1 || (side >= 64 && other <= 8) {
+            return true;
         }
-        let work = side.saturating_mul(side).saturating_mul(other);
-        let all_work = work.saturating_mul(batch);
-        let is_small = match side {
-            ..=24 => !is_across || all_work <= 1 << 22,
-            25..=128 => all_work <= if is_across { 1 << 19 } else { 1 << 24 },
-            _ => false,
-        };
-        if is_small {
-            return Way::Kernel;
+        let work = side.saturating_mul(side).saturating_mul(other).saturating_mul(batch);
+        let longest = if self.is_triangular() { 128 } else { 64 };
+        if side <= 24 {
+            !is_across || work <= 1 << 22
+        } else {
+            side <= longest && work <= if is_across { 1 << 19 } else { 1 << 24 }
         }
-        if self.is_large_triangle() {
-            return Way::Library;
-        }
-        // What is added in place is gone when columns are computed again.
-        if can_be_completed && !self.is_in_place {
-            return Way::Completed;
-        }
-        if batch > 1 && work <= 1 << 24 { Way::Kernel } else { Way::Library }
     }
 
     /// Whether cuBLAS's function for triangles takes less time than a product of the completed

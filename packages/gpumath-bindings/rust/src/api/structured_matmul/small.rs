@@ -41,7 +41,10 @@ pub(super) fn multiply<'py>(
         || !(is_batch(&first) && is_batch(&second))
         || count == 0
         || shape.contains(&0);
-    if is_declined || !are_small(count, shape, threads.unwrap_or_else(usable_cores)) {
+    // Each element of a product by a diagonal matrix is one multiplication.
+    let is_diagonal = qualifiers.iter().any(|known| known.structure.is_diagonal());
+    let work = if is_diagonal { [first.extent, second.extent, 1] } else { shape };
+    if is_declined || !are_small(count, work, threads.unwrap_or_else(usable_cores)) {
         return Ok(None);
     }
     let mut extents: SmallVec<[isize; 4]> = SmallVec::from_slice(batch);
