@@ -43,6 +43,8 @@ pub(super) struct HalfStored {
     is_in_place: bool,
     /// Whether neighbours in the memory of the result are none in that of the other factor.
     is_across: bool,
+    /// Whether cuBLAS gets the matrix as the right factor and transposes it.
+    is_turned_on_right: bool,
 }
 
 impl HalfStored {
@@ -58,10 +60,11 @@ impl HalfStored {
         let (triangle, _) = completed_as(matrix.structure)?;
         let [rows, columns] = result.extents();
         let (side, width) = if is_right { (columns, rows) } else { (rows, columns) };
-        let [is_read_along_rows, is_written_along_rows] = [other, result].map(|operand| {
+        let orders = [matrix, other, result].map(|operand| {
             let [down, right] = operand.steps();
             right.unsigned_abs() <= down.unsigned_abs()
         });
+        let [is_matrix_in_rows, is_other_in_rows, is_result_in_rows] = orders;
         Some(Self {
             structure: matrix.structure,
             dtype,
@@ -70,7 +73,10 @@ impl HalfStored {
             batch: result.layout.shape[..result.axis()].iter().product(),
             is_upper: is_upper_in_memory(triangle, matrix.steps()),
             is_in_place,
-            is_across: is_read_along_rows != is_written_along_rows,
+            is_across: is_other_in_rows != is_result_in_rows,
+            // cuBLAS's results are in column-major order.
+            is_turned_on_right: is_right != is_result_in_rows
+                && is_matrix_in_rows != is_result_in_rows,
         })
     }
 
@@ -113,33 +119,40 @@ impl HalfStored {
     /// Whether there are so few columns that the kernel reads the matrix once or twice, or so few
     /// multiplications that it takes no longer than several kernels take to begin.
     fn is_for_kernel(self) -> bool {
-        let Self { side, other, batch, is_across, .. } = self;
-        if other == 1 || (side >= 64 && other <= 8) {
+        let Self { dtype, side, other, batch, is_across, .. } = self;
+        let (few, longest) = if self.is_triangular() { (8, 128) } else { (4, 64) };
+        if other == 1 || side <= 8 || (side >= 64 && other <= few) {
             return true;
         }
         let work = side.saturating_mul(side).saturating_mul(other).saturating_mul(batch);
-        let longest = if self.is_triangular() { 128 } else { 64 };
         if side <= 24 {
-            !is_across || work <= 1 << 22
-        } else {
-            side <= longest && work <= if is_across { 1 << 19 } else { 1 << 24 }
+            return work <= if is_across { 1 << 22 } else { 1 << 25 };
         }
+        let most = match dtype {
+            _ if is_across => 1 << 19,
+            DType::Complex128 => 1 << 22,
+            _ => 1 << 24,
+        };
+        side <= longest && work <= most
     }
 
     /// Whether cuBLAS's function for triangles takes less time than a product of the completed
     /// matrix: it multiplies half as often, but takes long to begin.
     fn is_large_triangle(self) -> bool {
-        let Self { dtype, side, other, batch, .. } = self;
+        let Self { dtype, side, other, batch, is_turned_on_right, .. } = self;
         let work = side as f64 * side as f64 * other as f64;
         let least = match dtype {
             DType::Float32 => 6e9,
             DType::Complex64 => 2.5e9,
+            DType::Float64 if is_turned_on_right => 1e9,
             DType::Float64 => 3e8,
             _ => 1e8,
         };
         if batch > 1 {
             return work >= 2.0 * least;
         }
-        work >= least || (dtype == DType::Float64 && side >= 1240 && side % 2 == 0)
+        let is_fast_case = dtype == DType::Float64 && side % 2 == 0 && !is_turned_on_right;
+        let is_long = side >= 1240 || (side >= 480 && other >= 48);
+        work >= least || (is_fast_case && is_long)
     }
 }
