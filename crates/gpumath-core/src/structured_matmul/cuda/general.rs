@@ -54,9 +54,9 @@ impl GeneralEngine {
         for index in 0..2 {
             let pair = [&factors[index], &factors[1 - index]];
             let (dtype, is_right) = (problem.dtype, index == 1);
-            let half_stored = HalfStored::new(dtype, pair, is_right, problem.is_in_place, &out);
+            let half_stored = HalfStored::new(dtype, pair, is_right, &out);
             let Some(half_stored) = half_stored else { continue };
-            if half_stored.way(most) != Way::Completed {
+            if half_stored.way(most, problem.is_in_place) != Way::Completed {
                 return Ok(None);
             }
             if half_stored.is_triangular() {

@@ -152,9 +152,10 @@ impl Route {
             call.map(|call| Step::Structured { call, alpha: Factor::Alpha })
         };
         let is_in_place = self.is_in_place && c.is_some();
-        let half_stored =
-            HalfStored::new(self.dtype, [&matrix, &other], is_right, is_in_place, result);
-        match half_stored.map_or(Way::Kernel, |product| product.way(self.most_completed)) {
+        let half_stored = HalfStored::new(self.dtype, [&matrix, &other], is_right, result);
+        match half_stored
+            .map_or(Way::Kernel, |product| product.way(self.most_completed, is_in_place))
+        {
             Way::Kernel => self.steps.extend(kernel(Part::Whole)),
             Way::Completed => {
                 let is_triangular = half_stored.is_some_and(HalfStored::is_triangular);

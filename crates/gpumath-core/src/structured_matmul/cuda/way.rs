@@ -39,8 +39,6 @@ pub(super) struct HalfStored {
     batch: i64,
     /// Whether the upper triangle is stored, if the memory is in column-major order.
     is_upper: bool,
-    /// Whether the result overwrites what is added.
-    is_in_place: bool,
     /// Whether neighbours in the memory of the result are none in that of the other factor.
     is_across: bool,
     /// Whether cuBLAS gets the matrix as the right factor and transposes it.
@@ -54,7 +52,6 @@ impl HalfStored {
         dtype: DType,
         [matrix, other]: [&Operand; 2],
         is_right: bool,
-        is_in_place: bool,
         result: &Operand,
     ) -> Option<Self> {
         let (triangle, _) = completed_as(matrix.structure)?;
@@ -72,7 +69,6 @@ impl HalfStored {
             other: width,
             batch: result.layout.shape[..result.axis()].iter().product(),
             is_upper: is_upper_in_memory(triangle, matrix.steps()),
-            is_in_place,
             is_across: is_other_in_rows != is_result_in_rows,
             // cuBLAS's results are in column-major order.
             is_turned_on_right: is_right != is_result_in_rows
@@ -80,8 +76,9 @@ impl HalfStored {
         })
     }
 
-    /// Chooses the way, where a completed matrix may take at most so many bytes.
-    pub(super) fn way(self, most: usize) -> Way {
+    /// Chooses the way, where a completed matrix may take at most so many bytes, and the result may
+    /// overwrite what is added.
+    pub(super) fn way(self, most: usize, is_in_place: bool) -> Way {
         if self.is_for_kernel() {
             return Way::Kernel;
         }
@@ -89,7 +86,7 @@ impl HalfStored {
         let can_be_completed = elements.saturating_mul(self.dtype.size() as i64) <= most as i64;
         let is_completed = if self.is_triangular() {
             // What is added in place is gone when columns are computed again.
-            !self.is_in_place && !self.is_large_triangle()
+            !is_in_place && !self.is_large_triangle()
         } else {
             self.is_symmetric_completed()
         };
