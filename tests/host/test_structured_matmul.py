@@ -342,6 +342,29 @@ def test_an_infinity_stays_in_its_rows(execution: str, kind: Kind, shape: tuple[
     check(np.where(is_reached, 0, result).astype(result.dtype), expected, size, side)
 
 
+@pytest.mark.parametrize("kind", [KINDS[3], KINDS[5], KINDS[7], KINDS[11]], ids=str)
+@pytest.mark.parametrize("sizes", [(3, 4), (70, 2), (40, 30)])
+def test_dimensions_that_are_no_single_step(
+    direct_space: Space, kind: Kind, sizes: tuple[int, int]
+) -> None:
+    rng = np.random.default_rng()
+    side, columns = sizes
+    a = kind.stored(rng, (4, 3, 5, 4, side, side), "complex128", "C")
+    b = numbers(rng, (4, 3, 5, 4, side, columns), "complex128")
+
+    def parts(array: Any) -> Any:
+        """Return every second entry of each dimension of the batch, in another order."""
+        return array[::2, ::2, ::2, ::2].swapaxes(0, 3)
+
+    result = linalg.matmul(
+        *(parts(direct_space.array(each)) for each in (a, b)),
+        qualifiers=qualifiers(kind, GENERAL),
+        execution=direct_space.execution,
+    )
+    whole, b = kind.whole(parts(a)), parts(b)
+    check(direct_space.numpy(result), whole @ b, np.abs(whole) @ np.abs(b), side)
+
+
 def test_lazily_conjugated_tensors() -> None:
     torch = library("torch")
     a, b = (torch.randn(4, 4, dtype=torch.complex64) for _ in range(2))
