@@ -47,6 +47,22 @@ impl<T: Number> Sum<T> {
     }
 }
 
+/// Computes `out = alpha * a @ b + beta * out` for a number `a` and a row `b` of so many columns.
+///
+/// # Safety
+/// As for [`multiply_add`](super::kernels::multiply_add).
+pub(super) unsafe fn scale_row<T: Number>(
+    columns: usize,
+    alpha: T,
+    a: Matrix,
+    b: Matrix,
+    beta: Option<T>,
+    out: Matrix,
+) {
+    // SAFETY: the caller guarantees that the memory is valid.
+    unsafe { Scaled { b, out, beta }.write(&[alpha * a.get::<T>(0, 0)], columns) }
+}
+
 /// Where the rows of `b` are that are multiplied by factors, and those of the result.
 #[derive(Clone, Copy)]
 struct Scaled<T> {

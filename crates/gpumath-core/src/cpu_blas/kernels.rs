@@ -7,6 +7,7 @@
 use gemm::Parallelism;
 use pulp::Arch;
 
+use super::diagonal::scale_row;
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
@@ -60,6 +61,13 @@ pub(super) unsafe fn multiply_add<T: Number>(
     let has_unit_step = |matrix: Matrix| matrix.steps.contains(&1);
     // SAFETY: the caller guarantees what the functions require.
     unsafe {
+        if depth == 1 && rows == 1 {
+            return scale_row(columns, alpha, a, b, beta, out);
+        }
+        if depth == 1 && columns == 1 {
+            let (a, b, out) = (b.transposed(), a.transposed(), out.transposed());
+            return scale_row(rows, alpha, a, b, beta, out);
+        }
         // Rows of a few elements are not worth the way for vectors.
         let is_vector = |lines: usize, step: isize| depth > SHORT && (lines > SHORT || step == 1);
         if columns == 1 && has_unit_step(a) && is_vector(rows, a.steps[1]) {
