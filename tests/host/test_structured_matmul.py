@@ -329,9 +329,7 @@ def test_an_infinity_stays_in_its_rows(execution: str, kind: Kind, shape: tuple[
     if is_right:
         kinds[1] = replace(kind, uplo=LOWER if kind.uplo == UPPER else UPPER)
     beta = None if c is None else 0.5
-    result = linalg.matmul(
-        *operands, beta=beta, qualifiers=qualifiers(*kinds), execution=execution
-    )
+    result = linalg.matmul(*operands, beta=beta, qualifiers=qualifiers(*kinds), execution=execution)
     result = result.swapaxes(-1, -2) if is_right else result
     # Where a row of stored elements meets none of them, they change nothing.
     is_reached = (whole != 0).astype(float) @ ~np.isfinite(b) > 0
