@@ -1,5 +1,5 @@
-// Kernels for products of matrices of which one triangle is stored; a part of structured.cu. Elements
-// that are zero are not multiplied: an infinity times zero is NaN.
+// Kernels for products of matrices of which one triangle is stored; a part of structured.cu.
+// Elements that are zero are not multiplied: an infinity times zero is NaN.
 
 // Rows of a block that computes a few columns.
 enum { FEW_ROWS = THREADS / TILE };

@@ -1,6 +1,6 @@
 // Kernels for products of a matrix with a structure, and batches of them: what they share, and
-// the one for columns with NaN. half_stored.cu and diagonal.cu follow. `nox -s kernels` compiles them
-// for each `ELEMENT`, to generated/structured_*.ptx.
+// the one for columns with NaN. half_stored.cu and diagonal.cu follow. `nox -s kernels` compiles
+// them for each `ELEMENT`, to generated/structured_*.ptx.
 
 typedef long long Integer;
 typedef unsigned long long Count;
@@ -16,8 +16,8 @@ enum { CHECKED = 8 };
 // What is stored of the left factor.
 enum { LOWER = 0, UPPER = 1, DIAGONAL = 2 };
 
-// What the other elements are: those of the stored triangle or their conjugates, or zeros, with ones
-// on the diagonal if it is not stored.
+// What the other elements are: those of the stored triangle or their conjugates, or zeros, with
+// ones on the diagonal if it is not stored.
 enum { SYMMETRIC = 0, HERMITIAN = 1, TRIANGULAR = 2, UNIT_TRIANGULAR = 3 };
 
 // Result = alpha * a @ b + beta * c, for matrices of any strides, in elements; the vector of a
@@ -173,8 +173,8 @@ __device__ void for_each_element(const Product& product, Function function) {
     }
 }
 
-// The elements of a row besides the diagonal: the stored ones, or those that mirror stored ones of a
-// column.
+// The elements of a row besides the diagonal: the stored ones, or those that mirror stored ones of
+// a column.
 struct Line {
     // From a row to the next, and along the row.
     Integer down, along;
@@ -228,12 +228,12 @@ __device__ Element sum_of(const Element* a, const Element* b, const Integer* at,
     return sum;
 }
 
-// Computes the columns again that an infinity or NaN of `b` reached through the zeros of a completed
-// triangle. Such a column has NaN in the row of which only the element on the diagonal is stored,
-// because a zero times either is NaN.
+// Computes the columns again that an infinity or NaN of `b` reached through the zeros of a
+// completed triangle. Such a column has NaN in the row of which only the element on the diagonal is
+// stored, because a zero times either is NaN.
 template <typename Element>
-__device__ void repair_columns(Element* result, const Element* a, const Element* b, const Element* c,
-                       const Product& product) {
+__device__ void repair_columns(Element* result, const Element* a, const Element* b,
+                               const Element* c, const Product& product) {
     __shared__ bool is_nan[CHECKED];
     const Integer row = product.stored == UPPER ? (Integer)product.rows - 1 : 0;
     const Count all = product.columns * product.entries;

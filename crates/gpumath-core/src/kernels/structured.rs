@@ -77,8 +77,8 @@ pub(crate) struct StructuredProduct {
 }
 
 impl StructuredProduct {
-    /// Describes a product with `[rows, columns]`, the operands' steps, and dimensions of the batch,
-    /// the last one the fastest.
+    /// Describes a product with `[rows, columns]`, the operands' steps, and dimensions of the
+    /// batch, the last one the fastest.
     pub(crate) fn new(
         stored: Stored,
         [rows, columns]: [i64; 2],
@@ -151,8 +151,8 @@ impl StructuredProduct {
     }
 }
 
-/// Enqueues a product, or a part of it, on `stream`, in the context of the stream's device. The work
-/// can be captured into a graph.
+/// Enqueues a product, or a part of it, on `stream`, in the context of the stream's device. The
+/// work can be captured into a graph.
 ///
 /// # Safety
 /// The addresses are those of `a`, `b`, `c` and the result, aligned to their elements, in memory of

@@ -17,7 +17,8 @@ pub(super) struct KernelCall {
     outer: BatchDims<4>,
     part: Part,
     dtype: DType,
-    /// Of the factors, with the one that has a structure first, of what is added, and of the result.
+    /// Of the factors, with the one that has a structure first, of what is added, and of the
+    /// result.
     places: [Place; 4],
     has_addend: bool,
 }
