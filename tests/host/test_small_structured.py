@@ -56,6 +56,16 @@ def test_every_size(kind: Kind, dtype: str) -> None:
         check_both_sides(kind, dtype, int(rng.choice(SIDES[:6])), int(rng.choice(WIDTHS)), batch)
 
 
+@pytest.mark.parametrize("side", [1000, 300_000, 1_000_003])
+def test_long_diagonals(side: int) -> None:
+    rng = np.random.default_rng()
+    kind, of = KINDS[10], rng.choice(DTYPES)
+    a, b = numbers(rng, (side,), of), numbers(rng, (side, 1), of)
+    result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL))
+    wide = a[:, None].astype(np.complex128) * b
+    check(result, wide, np.abs(wide), 1)
+
+
 @pytest.mark.parametrize("kind", KINDS[1:], ids=str)
 def test_vectors(kind: Kind) -> None:
     rng = np.random.default_rng()

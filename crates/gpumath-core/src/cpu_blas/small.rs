@@ -98,7 +98,9 @@ unsafe fn multiply<T: Number>(
 ) -> Result<()> {
     library()?;
     let [rows, columns, depth] = shape;
-    if rows.saturating_mul(columns).saturating_mul(depth) > TINY {
+    // Nothing is allocated for a diagonal matrix, whose depth is no measure of its work.
+    let is_diagonal = a.structure.is_diagonal() || b.structure.is_diagonal();
+    if !is_diagonal && rows.saturating_mul(columns).saturating_mul(depth) > TINY {
         check_memory::<T>(rows.max(columns) * depth, 1)?;
     }
     let steps = [a.next, b.next, (rows * columns) as isize];

@@ -18,7 +18,7 @@ pub(super) struct Route {
     pub(super) steps: Vec<Step>,
     /// Bytes of workspace for copies.
     pub(super) size: usize,
-    pub(super) dtype: DType,
+    dtype: DType,
     /// Whether `c` is in the memory of the result, in the same layout.
     is_in_place: bool,
     /// Bytes that a completed matrix may take.
@@ -34,7 +34,7 @@ pub(super) enum Step {
     Conjugate { at: Place, imaginary_parts: Box<Elements> },
     /// Copies matrices of which one triangle is stored, and completes the copies.
     Complete { from: Place, completion: Box<Completion> },
-    /// Multiplies by a triangular or diagonal matrix.
+    /// Multiplies by a matrix with a structure, in a kernel of ours.
     Structured { call: KernelCall, alpha: Factor },
     /// Makes an identity matrix.
     Identity { at: Place, side: i64 },
