@@ -37,7 +37,7 @@ def names(name: str) -> set[str]:
         if "16" in kind:
             found |= {f"epilog_{wide}", f"sum_lines_{wide}", f"sum_lines_{kind}_float32"}
         return found
-    if FILES[name][1]:
+    if name.startswith("product"):
         # What the macro of that name makes, of which there is one for each of the ways.
         type_definition, *others = FILES[name][1]
         kind = type_definition.partition("TYPE_")[2]
@@ -45,7 +45,8 @@ def names(name: str) -> set[str]:
             kind += "_epilog"
             text = re.sub(r"^#if !HAS_EPILOG\n.*?^#endif", "", text, flags=re.MULTILINE | re.DOTALL)
         return {f"{way}_{kind}" for way in re.findall(r"^KERNEL\((\w+),", text, re.MULTILINE)}
-    found = {*re.findall(r"^extern \"C\" __global__ void (\w+)\(", text, re.MULTILINE)}
+    start = r"^extern \"C\" __global__ void (?:__launch_bounds__\(\w+\)\s+)?(\w+)\("
+    found = {*re.findall(start, text, re.MULTILINE)}
     macros = re.findall(r"^#define ([A-Z]+)\(.*\\\n((?:.*\\\n)*)", text, re.MULTILINE)
     for macro, body in macros:
         for argument in re.findall(rf"^{macro}\((\w+),", text, re.MULTILINE):
