@@ -4,8 +4,8 @@
 
 use smallvec::SmallVec;
 
-use super::at_once::KernelCall;
 use super::completion::Completion;
+use super::kernel_call::KernelCall;
 use super::operand::{Operand, Place};
 use super::way::{HalfStored, Way, most_completed};
 use crate::device::ContextGuard;

@@ -9,11 +9,11 @@
 //! and small triangles are one kernel of ours; and `beta`, which cuBLAS's function for triangular
 //! matrices lacks, its sum of matrices adds.
 
-mod at_once;
 mod calls;
 mod completion;
 mod general;
 mod grouped;
+mod kernel_call;
 mod operand;
 mod route;
 mod way;

@@ -1,8 +1,8 @@
 //! The steps of one product on a GPU.
 
-use super::at_once::KernelCall;
 use super::calls::{BlasCall, Kind, Transform};
 use super::completion::Completion;
+use super::kernel_call::KernelCall;
 use super::operand::{Operand, Order, Place};
 use super::way::{HalfStored, Way};
 use crate::cpu_blas::{Structure, Triangle};
