@@ -1,11 +1,12 @@
 //! One block of a result.
 
 use super::MAX_SIDE;
-use super::kernels::{TINY, multiply_add, multiply_run};
+use super::kernels::{TINY, multiply_add};
 use super::matrix::Matrix;
 use super::number::Number;
 use super::run::Run;
 use super::structure::Structure;
+use super::structured_run::multiply_structured_run;
 use super::tile::Product;
 use crate::error::Result;
 use crate::parallel::ClaimedIndices;
@@ -82,8 +83,7 @@ impl<T: Number> Block<T> {
         }
         if self.run.count > 1 {
             // SAFETY: the caller guarantees that the memory is valid.
-            unsafe { multiply_run(self.product(), self.run) };
-            return Ok(());
+            return unsafe { multiply_structured_run(structure, self.product(), self.run) };
         }
         let [row, column] = self.start;
         let out = self.out.from::<T>(row, column);

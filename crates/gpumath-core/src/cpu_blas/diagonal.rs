@@ -2,14 +2,12 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use super::blocks::Sum;
+use super::elementwise::NumberProducts;
 use super::matrix::Matrix;
 use super::number::Number;
-
-/// Rows whose factors are read at once.
-const ROWS: usize = 256;
+use super::run::Run;
+use super::tile::Product;
 
 impl<T: Number> Sum<T> {
     /// Adds some rows of a diagonal matrix times `b`. The vector of the diagonal is the first
@@ -25,125 +23,31 @@ impl<T: Number> Sum<T> {
         rows: Range<usize>,
         side: usize,
     ) {
-        let start = rows.start;
-        let mut factors = [T::ZERO; ROWS];
-        for first in rows.clone().step_by(ROWS) {
-            let height = ROWS.min(rows.end - first);
-            let (place, step) = if is_reversed { (side - 1 - first, -1) } else { (first, 1) };
-            let from = diagonal.from::<T>(place, 0);
-            let vector = Matrix { steps: [0, step * diagonal.steps[0]], ..from };
-            let to = factors.as_mut_ptr() as usize;
-            let out = Matrix { first: to, steps: [0, 1], is_conjugated: false };
-            // SAFETY: the caller guarantees that the memory is valid.
-            unsafe { Scaled { b: vector, out, beta: None }.write(&[self.alpha], height) };
-            let scaled = Scaled {
-                b: b.from::<T>(first, 0),
-                out: self.out.from::<T>(first - start, 0),
-                beta: self.beta,
-            };
-            // SAFETY: likewise.
-            unsafe { scaled.write(&factors[..height], self.columns) };
-        }
-    }
-}
-
-/// Computes `out = alpha * a @ b + beta * out` for a number `a` and a row `b` of so many columns.
-///
-/// # Safety
-/// As for [`multiply_add`](super::kernels::multiply_add).
-pub(super) unsafe fn scale_row<T: Number>(
-    columns: usize,
-    alpha: T,
-    a: Matrix,
-    b: Matrix,
-    beta: Option<T>,
-    out: Matrix,
-) {
-    // SAFETY: the caller guarantees that the memory is valid.
-    unsafe { Scaled { b, out, beta }.write(&[alpha * a.get::<T>(0, 0)], columns) }
-}
-
-/// Where the rows of `b` are that are multiplied by factors, and those of the result.
-#[derive(Clone, Copy)]
-struct Scaled<T> {
-    b: Matrix,
-    out: Matrix,
-    beta: Option<T>,
-}
-
-impl<T: Number> Scaled<T> {
-    /// Writes the rows, along the memory of the result.
-    ///
-    /// # Safety
-    /// So many rows and columns are in valid memory, and nothing else uses those of the result.
-    unsafe fn write(mut self, factors: &[T], columns: usize) {
+        let Self { alpha, beta, columns, out } = *self;
+        let height = rows.len();
+        let a = in_order::<T>(is_reversed, diagonal, side).from::<T>(rows.start, 0);
+        let mut b = b.from::<T>(rows.start, 0);
         let has_columns = |matrix: Matrix| {
             let [down, right] = matrix.steps.map(isize::unsigned_abs);
             down < right
         };
-        let (height, is_along_columns) = (factors.len(), has_columns(self.out));
-        let is_turned = has_columns(self.b) != is_along_columns;
         // To copy blocks and to scale the copy takes less time than to read across the lines.
-        if self.beta.is_none() && height.min(columns) > 1 && is_turned {
+        if beta.is_none() && height.min(columns) > 1 && has_columns(b) != has_columns(out) {
             // SAFETY: the caller guarantees that the memory is valid.
-            unsafe { self.b.copy_to::<T>(self.out, height, columns) };
-            self.b = self.out;
+            unsafe { b.copy_to::<T>(out, height, columns) };
+            b = Matrix { is_conjugated: false, ..out };
         }
-        Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                // SAFETY: the caller guarantees that the memory is valid.
-                unsafe {
-                    if height == 1 || (columns > 1 && !is_along_columns) {
-                        for (row, &factor) in factors.iter().enumerate() {
-                            self.from(row, 0).write_line(columns, |_| factor);
-                        }
-                    } else {
-                        for column in 0..columns {
-                            let line = self.from(0, column).transposed();
-                            line.write_line(height, |row| factors[row]);
-                        }
-                    }
-                }
-            },
-        );
+        let product = Product { shape: [height, columns, height], alpha, a, b, beta, out };
+        // SAFETY: likewise.
+        unsafe { NumberProducts::of_diagonals(product, Run::ONE).compute() };
     }
+}
 
-    #[inline(always)]
-    fn from(self, row: usize, column: usize) -> Self {
-        Self { b: self.b.from::<T>(row, column), out: self.out.from::<T>(row, column), ..self }
+/// Returns the vector of a diagonal matrix, as the first column, in the order of the rows.
+pub(super) fn in_order<T>(is_reversed: bool, diagonal: Matrix, side: usize) -> Matrix {
+    let [step, _] = diagonal.steps;
+    if is_reversed {
+        return Matrix { steps: [-step, 0], ..diagonal.from::<T>(side - 1, 0) };
     }
-
-    #[inline(always)]
-    fn transposed(self) -> Self {
-        Self { b: self.b.transposed(), out: self.out.transposed(), ..self }
-    }
-
-    /// Writes the first row, each element times its factor.
-    ///
-    /// # Safety
-    /// As for [`Self::write`].
-    #[inline(always)]
-    unsafe fn write_line(self, length: usize, factor: impl Fn(usize) -> T) {
-        let Self { b, out, beta } = self;
-        // SAFETY: the caller guarantees that the memory is valid.
-        unsafe {
-            let put = |to: *mut T, scaled: T| {
-                *to = match beta {
-                    Some(beta) => scaled + beta * *to,
-                    None => scaled,
-                };
-            };
-            if (b.steps[1], out.steps[1], b.is_conjugated) == (1, 1, false) {
-                let (from, to) = (b.at::<T>(0, 0), out.at::<T>(0, 0));
-                for place in 0..length {
-                    put(to.wrapping_add(place), factor(place) * *from.wrapping_add(place));
-                }
-                return;
-            }
-            for place in 0..length {
-                put(out.at(0, place), factor(place) * b.get::<T>(0, place));
-            }
-        }
-    }
+    Matrix { steps: [step, 0], ..diagonal }
 }

@@ -7,7 +7,7 @@
 use gemm::Parallelism;
 use pulp::Arch;
 
-use super::diagonal::scale_row;
+use super::elementwise::NumberProducts;
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
@@ -61,12 +61,10 @@ pub(super) unsafe fn multiply_add<T: Number>(
     let has_unit_step = |matrix: Matrix| matrix.steps.contains(&1);
     // SAFETY: the caller guarantees what the functions require.
     unsafe {
-        if depth == 1 && rows == 1 {
-            return scale_row(columns, alpha, a, b, beta, out);
-        }
-        if depth == 1 && columns == 1 {
-            let (a, b, out) = (b.transposed(), a.transposed(), out.transposed());
-            return scale_row(rows, alpha, a, b, beta, out);
+        let product = Product { shape, alpha, a, b, beta, out };
+        if depth == 1 && rows.min(columns) == 1 {
+            let product = if rows == 1 { product } else { product.transposed() };
+            return NumberProducts::of_lines(product, Run::ONE).compute();
         }
         // Rows of a few elements are not worth the way for vectors.
         let is_vector = |lines: usize, step: isize| depth > SHORT && (lines > SHORT || step == 1);
@@ -77,7 +75,6 @@ pub(super) unsafe fn multiply_add<T: Number>(
             let (a, b, out) = (b.transposed(), a.transposed(), out.transposed());
             return multiply_vector(columns, depth, alpha, a, b, beta, out);
         }
-        let product = Product { shape, alpha, a, b, beta, out };
         // A library that the user has takes what is not small.
         let is_small = rows.min(columns) <= FEW || rows * columns * depth <= SMALL;
         if is_small && multiply_without_gemm(product) {
@@ -124,6 +121,10 @@ pub(super) unsafe fn multiply_add<T: Number>(
 pub(super) unsafe fn multiply_run<T: Number>(mut product: Product<T>, run: Run) {
     let [rows, columns, depth] = product.shape;
     let work = rows * columns * depth;
+    if depth == 1 && run.count > 1 {
+        // SAFETY: the caller guarantees what the function requires.
+        return unsafe { NumberProducts::of_lines(product, run).compute() };
+    }
     // Larger ones may be for a library that the user has.
     if work <= TINIEST || (work <= SMALL && rows > 1 && columns > 1) {
         let (way, is_turned) = product.way();
@@ -151,6 +152,8 @@ enum Way {
     Tiles,
     /// All elements of a row of `out` after the other, where the rows are short.
     ShortRows,
+    /// A few rows of `out`, all of them vector by vector, from a few rows of `b`.
+    WideRows,
     /// By the `gemm` crate, which copies its operands.
     Gemm,
 }
@@ -168,6 +171,7 @@ unsafe fn multiply_without_gemm<T: Number>(product: Product<T>) -> bool {
             Way::Dots => product.compute_by_dots(Arch::new()),
             Way::Tiles => product.compute_in_tiles(Arch::new()),
             Way::ShortRows => product.compute_short_rows(Arch::new()),
+            Way::WideRows => product.compute_wide_rows(Arch::new()),
             Way::Gemm => return false,
         }
     }
@@ -198,6 +202,12 @@ impl<T: Number> Product<T> {
         }
         if self.has_short_rows() {
             return (Way::ShortRows, false);
+        }
+        if self.has_wide_rows() {
+            return (Way::WideRows, false);
+        }
+        if self.transposed().has_wide_rows() {
+            return (Way::WideRows, true);
         }
         let width = columns * size_of::<T>();
         let are_vectors_full = width >= 64 || (width >= 32 && work <= SMALL);

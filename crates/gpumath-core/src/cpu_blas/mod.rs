@@ -13,6 +13,7 @@
 mod blocks;
 mod cut;
 mod diagonal;
+mod elementwise;
 mod kernels;
 mod library;
 mod library_api;
@@ -28,10 +29,12 @@ mod short_rows;
 mod small;
 mod structure;
 mod structured;
+mod structured_run;
 mod structured_vector;
 mod tile;
 mod transpose;
 mod vector;
+mod wide_rows;
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -342,8 +345,9 @@ impl Batch {
         };
         self.cut = uncut.cut(shares);
         // A factor may be one element, again and again, and the depth greater than any memory.
-        let work = rows.saturating_mul(columns).saturating_mul(depth.max(1));
-        let is_plain = self.structures == [Structure::General; 2] && !self.has_addend;
+        let depth = if self.structures[0].is_diagonal() { 1 } else { depth.max(1) };
+        let work = rows.saturating_mul(columns).saturating_mul(depth);
+        let is_plain = self.structures[1] == Structure::General && !self.has_addend;
         if is_plain && shares == 1 && work <= kernels::SMALL {
             self.run = (WORK_OF_A_RUN / work).min(self.longest_run());
         }

@@ -74,6 +74,9 @@ pub(crate) trait Number:
         vector: Self::Vector<S>,
     );
 
+    /// Returns `a * b`.
+    fn multiply<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+
     /// Returns `a * b + c`, rounded once or twice.
     fn multiply_add<S: Simd>(
         simd: S,
@@ -98,6 +101,7 @@ macro_rules! vectors {
         $mask_between:ident,
         $load:ident,
         $store:ident,
+        $multiply:ident,
         $multiply_add:ident,
         $add:ident,
         $sum:ident
@@ -137,6 +141,11 @@ macro_rules! vectors {
         ) {
             // SAFETY: the caller guarantees the memory.
             unsafe { simd.$store(mask, to, vector) };
+        }
+
+        #[inline(always)]
+        fn multiply<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+            simd.$multiply(a, b)
         }
 
         #[inline(always)]
@@ -237,6 +246,7 @@ numbers!(
         mask_between_m32s,
         mask_load_ptr_f32s,
         mask_store_ptr_f32s,
+        mul_f32s,
         mul_add_e_f32s,
         add_f32s,
         reduce_sum_f32s
@@ -249,6 +259,7 @@ numbers!(
         mask_between_m32s,
         mask_load_ptr_c32s,
         mask_store_ptr_c32s,
+        mul_c32s,
         mul_add_e_c32s,
         add_c32s,
         reduce_sum_c32s
@@ -264,6 +275,7 @@ numbers!(
         mask_between_m64s,
         mask_load_ptr_f64s,
         mask_store_ptr_f64s,
+        mul_f64s,
         mul_add_e_f64s,
         add_f64s,
         reduce_sum_f64s
@@ -276,6 +288,7 @@ numbers!(
         mask_between_m64s,
         mask_load_ptr_c64s,
         mask_store_ptr_c64s,
+        mul_c64s,
         mul_add_e_c64s,
         add_c64s,
         reduce_sum_c64s

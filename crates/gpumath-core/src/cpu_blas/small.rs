@@ -5,14 +5,13 @@ use std::num::NonZeroUsize;
 
 use rustfft::num_complex::Complex;
 
-use super::blocks::Sum;
-use super::kernels::{TINY, multiply_run};
+use super::kernels::TINY;
 use super::library::library;
 use super::matrix::Matrix;
 use super::number::Number;
 use super::run::Run;
 use super::structure::Structure;
-use super::structured::Part;
+use super::structured_run::multiply_structured_run;
 use super::tile::Product;
 use super::{MAX_STRUCTURED_SIDE, WORTH_A_THREAD, check_memory, worth_in_threads};
 use crate::error::{Error, Result};
@@ -108,50 +107,24 @@ unsafe fn multiply<T: Number>(
     let structures = [a.structure, b.structure].map(|structure| structure.of_side(depth));
     let (a, b) = (a.matrix(), b.matrix());
     let product = Product { shape, alpha: T::ONE, a, b, beta: None, out };
+    let run = Run { count, steps };
     match structures {
-        [Structure::General, Structure::General] => {}
-        [structure, Structure::General] => {
-            // SAFETY: the caller guarantees the memory.
-            return unsafe { multiply_structured(structure, product, Run { count, steps }) };
-        }
+        // SAFETY: the caller guarantees the memory.
+        [structure, Structure::General] => unsafe {
+            multiply_structured_run(structure, product, run)
+        },
         [Structure::General, structure] => {
-            let (run, mut turned) = (Run { count, steps }.transposed(), product.transposed());
+            let mut turned = product.transposed();
             if structure.is_diagonal() {
                 // The transposed matrix has the same vector.
                 turned.a = product.b;
             }
             // SAFETY: the same elements.
-            return unsafe { multiply_structured(structure.transposed(), turned, run) };
+            unsafe { multiply_structured_run(structure.transposed(), turned, run.transposed()) }
         }
         _ => {
             let message = "both factors of a small product have a structure";
-            return Err(Error::InvalidValue(message.into()));
+            Err(Error::InvalidValue(message.into()))
         }
     }
-    // SAFETY: the caller guarantees the memory.
-    unsafe { multiply_run(product, Run { count, steps }) };
-    Ok(())
-}
-
-/// # Safety
-/// As for [`multiply_small`], with elements of type `T` and a left factor with a structure.
-unsafe fn multiply_structured<T: Number>(
-    structure: Structure,
-    mut product: Product<T>,
-    run: Run,
-) -> Result<()> {
-    for _ in 0..run.count {
-        let Product { shape: [side, columns, _], alpha, a, b, beta, out } = product;
-        let sum = Sum { alpha, beta, columns, out };
-        // SAFETY: the caller guarantees the memory.
-        unsafe {
-            if let Structure::Diagonal { is_reversed } = structure {
-                sum.add_diagonal(is_reversed, a, b, 0..side, side);
-            } else {
-                sum.add_square(Part { structure, a, side }, b)?;
-            }
-        }
-        product.move_by(run);
-    }
-    Ok(())
 }

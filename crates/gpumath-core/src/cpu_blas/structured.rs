@@ -66,7 +66,7 @@ impl Part {
     ///
     /// # Safety
     /// The stored elements are in memory that can be read.
-    unsafe fn completed<T: Number>(self, copy: &mut [T]) -> Matrix {
+    pub(super) unsafe fn completed<T: Number>(self, copy: &mut [T]) -> Matrix {
         let Self { structure, a, side } = self;
         // Along the lines that follow each other in memory.
         let is_turned = a.steps[1] != 1 && a.steps[0] == 1;

@@ -1,0 +1,107 @@
+//! Products of a small matrix and a few wide rows, such as points in columns that are turned.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::kernels::SHORT;
+use super::number::Number;
+use super::tile::Product;
+use super::vector::load;
+
+/// Bytes of a row from which on it is wide.
+const WIDE: usize = 1 << 10;
+
+impl<T: Number> Product<T> {
+    /// Whether a few wide rows are computed from as few, which lie side by side.
+    pub(super) fn has_wide_rows(&self) -> bool {
+        let [rows, columns, depth] = self.shape;
+        rows <= SHORT
+            && (1..=SHORT).contains(&depth)
+            && columns * size_of::<T>() >= WIDE
+            && [self.b.steps[1], self.out.steps[1]] == [1, 1]
+            && (T::IS_REAL || !self.b.is_conjugated)
+            && self.alpha == T::ONE
+            && self.beta.is_none()
+    }
+
+    /// Computes a product that [has wide rows](Self::has_wide_rows).
+    ///
+    /// # Safety
+    /// As for [`multiply_add`](super::kernels::multiply_add).
+    pub(super) unsafe fn compute_wide_rows(self, arch: Arch) {
+        arch.dispatch(WideRows(self));
+    }
+}
+
+struct WideRows<T>(Product<T>);
+
+impl<T: Number> WithSimd for WideRows<T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        // SAFETY: the caller of `compute_wide_rows` guarantees the memory.
+        unsafe {
+            match self.0.shape[2] {
+                1 => self.compute::<S, 1>(simd),
+                2 => self.compute::<S, 2>(simd),
+                3 => self.compute::<S, 3>(simd),
+                _ => self.compute::<S, 4>(simd),
+            }
+        }
+    }
+}
+
+impl<T: Number> WideRows<T> {
+    /// Computes with `K` as the depth.
+    ///
+    /// # Safety
+    /// As for [`Product::compute_wide_rows`].
+    #[inline(always)]
+    unsafe fn compute<S: Simd, const K: usize>(self, simd: S) {
+        let [rows, columns, _] = self.0.shape;
+        let width = size_of::<T::Vector<S>>() / size_of::<T>();
+        let mut factors = [[T::ZERO; K]; SHORT];
+        for (row, factors) in factors.iter_mut().enumerate().take(rows) {
+            for (middle, factor) in factors.iter_mut().enumerate() {
+                // SAFETY: the indices are below the extents.
+                *factor = unsafe { self.0.a.get(row, middle) };
+            }
+        }
+        // The last vector ends where the rows end: it may have elements of the one before.
+        let last = columns - width;
+        let mut place = 0;
+        while place < columns {
+            // SAFETY: the caller guarantees the memory.
+            unsafe { self.compute_vectors::<S, K>(simd, &factors[..rows], place.min(last)) };
+            place += width;
+        }
+    }
+
+    /// Computes a vector of each row.
+    ///
+    /// # Safety
+    /// As for [`Self::compute`]; there are so many columns from `place` on.
+    #[inline(always)]
+    unsafe fn compute_vectors<S: Simd, const K: usize>(
+        &self,
+        simd: S,
+        factors: &[[T; K]],
+        place: usize,
+    ) {
+        let Product { b, out, .. } = self.0;
+        // SAFETY: the caller guarantees the memory.
+        unsafe {
+            let mut vectors = [T::splat(simd, T::ZERO); K];
+            for (middle, vector) in vectors.iter_mut().enumerate() {
+                *vector = load::<T, S>(b.at(middle, place));
+            }
+            for (row, factors) in factors.iter().enumerate() {
+                let mut sum = T::multiply(simd, T::splat(simd, factors[0]), vectors[0]);
+                for (&factor, &vector) in factors.iter().zip(&vectors).skip(1) {
+                    sum = T::multiply_add(simd, T::splat(simd, factor), vector, sum);
+                }
+                out.at::<T>(row, place).cast::<T::Vector<S>>().write_unaligned(sum);
+            }
+        }
+    }
+}
