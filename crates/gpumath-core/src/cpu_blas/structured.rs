@@ -242,26 +242,30 @@ pub(super) unsafe fn expand<T: Number>(
 ) {
     let is_mirrored = matches!(structure, Structure::Symmetric(_) | Structure::Hermitian(_));
     let is_hermitian = matches!(structure, Structure::Hermitian(_));
-    for row in 0..side {
-        let stored = match (structure, structure.triangle()) {
-            (Structure::Diagonal { .. }, _) => row..row,
-            (_, Some(Triangle::Lower)) => 0..row,
-            (_, Some(Triangle::Upper)) => row + 1..side,
-            _ => 0..side,
-        };
-        let start = row * side;
-        let line = &mut dense[start..start + side];
+    let stored_of = |row: usize| match (structure, structure.triangle()) {
+        (Structure::Diagonal { .. }, _) => row..row,
+        (_, Some(Triangle::Lower)) => 0..row,
+        (_, Some(Triangle::Upper)) => row + 1..side,
+        _ => 0..side,
+    };
+    for (row, line) in dense.chunks_exact_mut(side).enumerate() {
+        let stored = stored_of(row);
+        if !is_mirrored {
+            line.fill(T::ZERO);
+        }
+        let to = &mut line[stored.clone()];
         // SAFETY: elements that are stored, for which the caller answers.
         unsafe {
-            if !is_mirrored {
-                line.fill(T::ZERO);
-            }
-            let to = &mut line[stored.clone()];
-            if matrix.steps[1] == 1 && !matrix.is_conjugated && stored.len() > SHORT_LINE {
+            if matrix.steps[1] == 1 && !matrix.is_conjugated {
                 let from = matrix.at::<T>(row, stored.start);
-                to.copy_from_slice(std::slice::from_raw_parts(from, stored.len()));
+                let from = std::slice::from_raw_parts(from, stored.len());
+                if to.len() > SHORT_LINE {
+                    to.copy_from_slice(from);
+                } else {
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+                }
             } else {
-                for (column, to) in stored.clone().zip(to) {
+                for (column, to) in stored.zip(to) {
                     *to = matrix.get(row, column);
                 }
             }
@@ -274,15 +278,18 @@ pub(super) unsafe fn expand<T: Number>(
                 _ => matrix.get(row, row),
             };
         }
-        if is_mirrored {
-            let all = dense.as_mut_ptr();
-            for column in stored {
-                // SAFETY: there are `side` rows and columns.
-                unsafe {
-                    let element = *all.add(start + column);
-                    *all.add(column * side + row) =
-                        if is_hermitian { element.conjugate() } else { element };
-                }
+    }
+    if !is_mirrored {
+        return;
+    }
+    let all = dense.as_mut_ptr();
+    for row in 0..side {
+        for column in stored_of(row) {
+            // SAFETY: there are `side` rows and columns.
+            unsafe {
+                let element = *all.add(row * side + column);
+                *all.add(column * side + row) =
+                    if is_hermitian { element.conjugate() } else { element };
             }
         }
     }
