@@ -23,6 +23,10 @@ pub(super) const TINY: usize = 1 << 10;
 pub(super) const TINIEST: usize = 256;
 pub(super) const SMALL: usize = 1 << 12;
 
+/// Multiplications of each of several products up to which those after the first one need not be
+/// looked at.
+pub(super) const MOST_OF_RUN: usize = 1 << 15;
+
 /// Most columns of a result that count as few.
 pub(super) const FEW: usize = 8;
 
@@ -125,8 +129,12 @@ pub(super) unsafe fn multiply_run<T: Number>(mut product: Product<T>, run: Run) 
         // SAFETY: the caller guarantees what the function requires.
         return unsafe { NumberProducts::of_lines(product, run).compute() };
     }
-    // Larger ones may be for a library that the user has.
-    if work <= TINIEST || (work <= SMALL && rows > 1 && columns > 1) {
+    let most = match library() {
+        Ok(None) => MOST_OF_RUN,
+        // Larger ones are for the library.
+        _ => SMALL,
+    };
+    if work <= TINIEST || (work <= most && rows > 1 && columns > 1) {
         let (way, is_turned) = product.way();
         if matches!(way, Way::Tiles) {
             let (product, run) =

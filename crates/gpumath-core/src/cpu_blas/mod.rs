@@ -60,7 +60,7 @@ const WORTH_A_THREAD: usize = 1 << 18;
 const OF_A_VECTOR: usize = 3 << 18;
 
 /// Multiplications of a run of small products, of which each block has one.
-const WORK_OF_A_RUN: usize = 1 << 14;
+const WORK_OF_A_RUN: usize = 1 << 16;
 
 /// Most rows and columns of a block. They bound what a kernel allocates, a copy of its blocks, and
 /// with the depth how long a call of it takes: about a tenth of a second.
@@ -348,7 +348,7 @@ impl Batch {
         let depth = if self.structures[0].is_diagonal() { 1 } else { depth.max(1) };
         let work = rows.saturating_mul(columns).saturating_mul(depth);
         let is_plain = self.structures[1] == Structure::General && !self.has_addend;
-        if is_plain && shares == 1 && work <= kernels::SMALL {
+        if is_plain && shares == 1 && work <= kernels::MOST_OF_RUN {
             self.run = (WORK_OF_A_RUN / work).min(self.longest_run());
         }
     }

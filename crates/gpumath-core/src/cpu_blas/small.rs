@@ -21,10 +21,10 @@ use crate::tensor::DType;
 /// them: they have no work for another thread, and looking for a plan would take long beside them.
 #[must_use]
 pub fn are_small(count: usize, shape: [usize; 3], threads: NonZeroUsize) -> bool {
-    if count > 1 || threads.get() > 1 {
+    if threads.get() > 1 {
         return worth_in_threads(count, shape) < 2.0;
     }
-    shape.iter().fold(1, |all: usize, &extent| all.saturating_mul(extent)) <= 4 * WORTH_A_THREAD
+    shape.iter().fold(count, |all, &extent| all.saturating_mul(extent)) <= 4 * WORTH_A_THREAD
 }
 
 /// A factor of small products.
