@@ -6,6 +6,7 @@ use super::matrix::Matrix;
 use super::number::Number;
 use super::run::Run;
 use super::tile::Product;
+use super::vector::{load_part, store_part};
 
 /// Elements of an axis that are worth an inner loop along it, if another axis is longer.
 const LONG: usize = 16;
@@ -215,21 +216,21 @@ impl<T: Number> VectorLine<T> {
         unsafe {
             let mut factors = factor;
             if HAS_LINE {
-                factors = read::<T, S>(simd, self.a.wrapping_add(place), mask);
+                factors = load_part::<T, S>(simd, self.a.wrapping_add(place), mask);
                 if !is_one {
                     factors = T::multiply(simd, factor, factors);
                 }
             }
-            let mut result =
-                T::multiply(simd, factors, read::<T, S>(simd, self.b.wrapping_add(place), mask));
+            let mut result = T::multiply(
+                simd,
+                factors,
+                load_part::<T, S>(simd, self.b.wrapping_add(place), mask),
+            );
             if let Some(beta) = self.beta {
-                let before = read::<T, S>(simd, to, mask);
+                let before = load_part::<T, S>(simd, to, mask);
                 result = T::multiply_add(simd, T::splat(simd, beta), before, result);
             }
-            match mask {
-                Some(mask) => T::store_masked(simd, to, mask, result),
-                None => to.cast::<T::Vector<S>>().write_unaligned(result),
-            }
+            store_part(simd, to, mask, result);
         }
     }
 }
@@ -247,25 +248,6 @@ impl<T: Number> WithSimd for NumberProducts<T> {
                 // SAFETY: whoever calls `compute` guarantees that the memory is valid.
                 unsafe { self.compute_line(simd, offsets) };
             }
-        }
-    }
-}
-
-/// Reads a vector, or its first numbers.
-///
-/// # Safety
-/// They are in memory that can be read.
-#[inline(always)]
-unsafe fn read<T: Number, S: Simd>(
-    simd: S,
-    from: *const T,
-    mask: Option<T::Mask<S>>,
-) -> T::Vector<S> {
-    // SAFETY: the caller guarantees the memory.
-    unsafe {
-        match mask {
-            Some(mask) => T::load_masked(simd, from, mask),
-            None => from.cast::<T::Vector<S>>().read_unaligned(),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::matrix::Matrix;
 use super::number::Number;
 use super::room::with_large_room;
 use super::tile::{Product, store};
-use super::vector::load;
+use super::vector::load_part;
 
 /// Rows and columns whose sums are computed at a time.
 const GROUP: usize = 4;
@@ -175,14 +175,12 @@ impl<T: Number> Dots<T> {
         // SAFETY: rows and columns have so many elements.
         unsafe {
             while at + lanes <= depth {
-                let read = |from| load::<T, S>(from);
-                add_products::<T, S, M, N>(simd, &mut sums, &rows, &columns, at, read);
+                add_products::<T, S, M, N>(simd, &mut sums, &rows, &columns, at, None);
                 at += lanes;
             }
             if at < depth {
                 let mask = T::mask(simd, depth - at);
-                let read = |from| T::load_masked(simd, from, mask);
-                add_products::<T, S, M, N>(simd, &mut sums, &rows, &columns, at, read);
+                add_products::<T, S, M, N>(simd, &mut sums, &rows, &columns, at, Some(mask));
             }
         }
         for (row, sums) in sums.into_iter().enumerate() {
@@ -196,22 +194,31 @@ impl<T: Number> Dots<T> {
     }
 }
 
-/// Adds the products of elements of rows and of columns that `read` returns, from the ones at `at`
-/// on.
+/// Adds the products of a vector of elements of rows and of columns, from the ones at `at` on, or
+/// of those of a mask.
+///
+/// # Safety
+/// Rows and columns have the elements.
 #[inline(always)]
-fn add_products<T: Number, S: Simd, const M: usize, const N: usize>(
+unsafe fn add_products<T: Number, S: Simd, const M: usize, const N: usize>(
     simd: S,
     sums: &mut [[T::Vector<S>; N]; M],
     rows: &[*const T; M],
     columns: &[*const T; N],
     at: usize,
-    read: impl Fn(*const T) -> T::Vector<S>,
+    mask: Option<T::Mask<S>>,
 ) {
-    let right = columns.map(|column| read(column.wrapping_add(at)));
-    for (sums, row) in sums.iter_mut().zip(rows) {
-        let left = read(row.wrapping_add(at));
-        for (sum, &right) in sums.iter_mut().zip(&right) {
-            *sum = T::multiply_add(simd, left, right, *sum);
+    let mut right = [T::splat(simd, T::ZERO); N];
+    // SAFETY: the caller guarantees the elements.
+    unsafe {
+        for (right, column) in right.iter_mut().zip(columns) {
+            *right = load_part(simd, column.wrapping_add(at), mask);
+        }
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let left = load_part::<T, S>(simd, row.wrapping_add(at), mask);
+            for (sum, &right) in sums.iter_mut().zip(&right) {
+                *sum = T::multiply_add(simd, left, right, *sum);
+            }
         }
     }
 }

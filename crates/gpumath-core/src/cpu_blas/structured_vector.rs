@@ -13,6 +13,7 @@ use super::number::Number;
 use super::structure::{Structure, Triangle};
 use super::structured::Part;
 use super::tile::store;
+use super::vector::{load, load_part, store_part};
 
 /// Most rows of a matrix that is multiplied at once.
 pub(super) const MOST_OF_VECTOR: usize = 256;
@@ -150,30 +151,32 @@ unsafe fn add_line<T: Number, S: Simd, const DOTS: bool, const ADDED: bool>(
     let width = size_of::<T::Vector<S>>() / size_of::<T>();
     let factors = T::splat(simd, factor);
     let mut dots = [T::splat(simd, T::ZERO); 2];
-    let mut place = 0;
     // SAFETY: the caller guarantees the memory.
     unsafe {
-        while place + width <= length {
-            let read =
-                |from: *const T| from.wrapping_add(place).cast::<T::Vector<S>>().read_unaligned();
+        let whole = length / width * width;
+        for place in (0..whole).step_by(width) {
+            let [of_dot, added, x] = [of_dot, added, x].map(|from| from.wrapping_add(place));
             if DOTS {
-                dots = [dots[1], T::multiply_add(simd, read(of_dot), read(x), dots[0])];
+                let (left, right) = (load::<T, S>(of_dot), load::<T, S>(x));
+                dots = [dots[1], T::multiply_add(simd, left, right, dots[0])];
             }
             if ADDED {
-                let sum = T::multiply_add(simd, read(added), factors, read(sums));
-                sums.wrapping_add(place).cast::<T::Vector<S>>().write_unaligned(sum);
+                let to = sums.wrapping_add(place);
+                let sum = T::multiply_add(simd, load::<T, S>(added), factors, load::<T, S>(to));
+                store_part(simd, to, None, sum);
             }
-            place += width;
         }
-        if place < length {
-            let mask = T::mask(simd, length - place);
-            let read = |from: *const T| T::load_masked(simd, from.wrapping_add(place), mask);
+        if whole < length {
+            let mask = Some(T::mask(simd, length - whole));
+            let [of_dot, added, x] = [of_dot, added, x].map(|from| from.wrapping_add(whole));
             if DOTS {
-                dots[0] = T::multiply_add(simd, read(of_dot), read(x), dots[0]);
+                let (left, right) = (load_part(simd, of_dot, mask), load_part(simd, x, mask));
+                dots[0] = T::multiply_add(simd, left, right, dots[0]);
             }
             if ADDED {
-                let sum = T::multiply_add(simd, read(added), factors, read(sums));
-                T::store_masked(simd, sums.wrapping_add(place), mask, sum);
+                let to = sums.wrapping_add(whole);
+                let (numbers, before) = (load_part(simd, added, mask), load_part(simd, to, mask));
+                store_part(simd, to, mask, T::multiply_add(simd, numbers, factors, before));
             }
         }
     }

@@ -148,6 +148,45 @@ pub(super) unsafe fn load<T: Number, S: Simd>(from: *const T) -> T::Vector<S> {
     unsafe { from.cast::<T::Vector<S>>().read_unaligned() }
 }
 
+/// Reads a vector, or the numbers of a mask, with zeros for the others.
+///
+/// # Safety
+/// They are in memory that can be read.
+#[inline(always)]
+pub(super) unsafe fn load_part<T: Number, S: Simd>(
+    simd: S,
+    from: *const T,
+    mask: Option<T::Mask<S>>,
+) -> T::Vector<S> {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        match mask {
+            Some(mask) => T::load_masked(simd, from, mask),
+            None => load::<T, S>(from),
+        }
+    }
+}
+
+/// Writes a vector, or the numbers of a mask.
+///
+/// # Safety
+/// They have their places in memory that can be written.
+#[inline(always)]
+pub(super) unsafe fn store_part<T: Number, S: Simd>(
+    simd: S,
+    to: *mut T,
+    mask: Option<T::Mask<S>>,
+    vector: T::Vector<S>,
+) {
+    // SAFETY: the caller guarantees it.
+    unsafe {
+        match mask {
+            Some(mask) => T::store_masked(simd, to, mask, vector),
+            None => to.cast::<T::Vector<S>>().write_unaligned(vector),
+        }
+    }
+}
+
 /// Adds to each of the sums the product of a row of `a`, whose elements lie side by side, and `x`.
 struct RowProducts<'a, T> {
     sums: &'a mut [T],
@@ -333,47 +372,53 @@ unsafe fn add_short_columns<T: Number, S: Simd, const V: usize, const U: usize>(
     let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
     let last = (V - 1) * lanes;
     let mask = (sums.len() - last < lanes).then(|| T::mask(simd, sums.len() - last));
-    let load_last = |from: *const T| {
-        // SAFETY: the mask ends with the numbers, of which there are a whole vector otherwise.
-        unsafe { mask.map_or_else(|| load::<T, S>(from), |mask| T::load_masked(simd, from, mask)) }
-    };
     let mut found = [[T::splat(simd, T::ZERO); V]; U];
-    // SAFETY: the indices are below the number of columns and of sums.
+    let whole = x.len() - x.len() % U;
+    // SAFETY: the indices are below the number of columns and of sums, and the mask ends with the
+    // numbers.
     unsafe {
-        let add = |found: &mut [T::Vector<S>; V], left: usize| {
-            let (column, factor) = (a.at::<T>(0, left), T::splat(simd, x[left]));
-            for (index, sum) in found[..V - 1].iter_mut().enumerate() {
-                let numbers = load::<T, S>(column.add(index * lanes));
-                *sum = T::multiply_add(simd, numbers, factor, *sum);
-            }
-            found[V - 1] = T::multiply_add(simd, load_last(column.add(last)), factor, found[V - 1]);
-        };
-        let whole = x.len() - x.len() % U;
         for left in (0..whole).step_by(U) {
             for (unrolled, found) in found.iter_mut().enumerate() {
-                add(found, left + unrolled);
+                add_column::<T, S, V>(simd, found, a, x, left + unrolled, mask);
             }
         }
         for left in whole..x.len() {
-            add(&mut found[0], left);
+            add_column::<T, S, V>(simd, &mut found[0], a, x, left, mask);
         }
         let (first, others) = found.split_at_mut(1);
         for (index, total) in first[0].iter_mut().enumerate() {
             for other in &*others {
                 *total = T::add_vectors(simd, *total, other[index]);
             }
+            let mask = if index < V - 1 { None } else { mask };
             let target = sums.as_mut_ptr().add(index * lanes);
-            if index < V - 1 {
-                let sum = T::add_vectors(simd, *total, load::<T, S>(target));
-                target.cast::<T::Vector<S>>().write_unaligned(sum);
-                continue;
-            }
-            let sum = T::add_vectors(simd, *total, load_last(target));
-            match mask {
-                None => target.cast::<T::Vector<S>>().write_unaligned(sum),
-                Some(mask) => T::store_masked(simd, target, mask, sum),
-            }
+            let sum = T::add_vectors(simd, *total, load_part(simd, target, mask));
+            store_part(simd, target, mask, sum);
         }
+    }
+}
+
+/// Adds a column of `a` times its element of `x` to `V` vectors of sums, of which the last one has
+/// the numbers of the mask.
+///
+/// # Safety
+/// `a` has the column, with so many elements, which lie side by side.
+#[inline(always)]
+unsafe fn add_column<T: Number, S: Simd, const V: usize>(
+    simd: S,
+    sums: &mut [T::Vector<S>; V],
+    a: Matrix,
+    x: &[T],
+    left: usize,
+    mask: Option<T::Mask<S>>,
+) {
+    let lanes = size_of::<T::Vector<S>>() / size_of::<T>();
+    let (column, factor) = (a.at::<T>(0, left), T::splat(simd, x[left]));
+    for (index, sum) in sums.iter_mut().enumerate() {
+        let mask = if index < V - 1 { None } else { mask };
+        // SAFETY: the caller guarantees the elements.
+        let numbers = unsafe { load_part(simd, column.wrapping_add(index * lanes), mask) };
+        *sum = T::multiply_add(simd, numbers, factor, *sum);
     }
 }
 
