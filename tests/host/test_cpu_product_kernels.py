@@ -39,6 +39,36 @@ def test_every_tail(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_few_wide_rows(dtype: str) -> None:
+    rng = np.random.default_rng()
+    for rows, depth in product(range(1, 6), repeat=2):
+        for columns in [*rng.choice(range(60, 300), 4), 1030]:
+            a, b = framed(rng, (rows, depth), dtype), framed(rng, (depth, columns), dtype)
+            check(linalg.matmul(a, b), a, b)
+            check(linalg.matmul(b.T, a.T), b.T, a.T)
+            out = framed(rng, (rows, columns), dtype)
+            linalg.matmul(a, b, out=out)
+            check(out, a, b)
+            check_frame(out)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [1, 3, 41])
+def test_batches(count: int, dtype: str) -> None:
+    """Small products of a batch are computed together; of depth 1 and of up to 32 rows, too."""
+    rng = np.random.default_rng()
+    for rows, depth, columns in [(1, 1, 1), (5, 1, 9), (300, 1, 2), (17, 20, 33), (31, 32, 30)]:
+        a, b = framed(rng, (count, rows, depth), dtype), framed(rng, (count, depth, columns), dtype)
+        out = framed(rng, (count, rows, columns), dtype)
+        linalg.matmul(a, b, out=out)
+        check(out, a, b)
+        check_frame(out)
+        check(linalg.matmul(np.asfortranarray(a), b), a, b)
+        check(linalg.matmul(a, b[:1]), a, b[:1])
+        check(linalg.matmul(a[0], b), a[0], b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [(1, 3000, 1), (4, 2049, 3), (7, 1500, 8), (300, 33, 2)], ids=str)
 def test_long_and_narrow(size: tuple[int, int, int], dtype: str) -> None:
     rng = np.random.default_rng()

@@ -56,6 +56,44 @@ def test_every_size(kind: Kind, dtype: str) -> None:
         check_both_sides(kind, dtype, int(rng.choice(SIDES[:6])), int(rng.choice(WIDTHS)), batch)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS[1:], ids=str)
+def test_batches(kind: Kind, dtype: str) -> None:
+    """Products of a batch are computed together, planned or not."""
+    rng = np.random.default_rng()
+    for count, sides in [(70, (1, 2, 3, 5)), (40, (8, 13, 24, 32, 33)), (3000, (1, 2, 4))]:
+        for side in sides:
+            check_both_sides(kind, dtype, side, int(rng.integers(1, 9)), (count,))
+    # One matrix with a structure for all, or one other factor.
+    for side in (3, 17):
+        a, b = kind.stored(rng, (side, side), dtype, "C"), numbers(rng, (50, side, 4), dtype)
+        whole = kind.whole(a)
+        result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL))
+        check(result, whole @ b, np.abs(whole) @ np.abs(b), side)
+        many = kind.stored(rng, (50, side, side), dtype, "F")
+        whole = kind.whole(many)
+        result = linalg.matmul(many, b[0], qualifiers=qualifiers(kind, GENERAL))
+        check(result, whole @ b[0], np.abs(whole) @ np.abs(b[0]), side)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize(("count", "side"), [(40, 3), (30, 20), (1000, 5)])
+def test_zeros_of_triangles_in_a_batch_do_not_count(count: int, side: int, upper: bool) -> None:
+    rng = np.random.default_rng()
+    kind = Kind("tr", UPPER) if upper else Kind("tr")
+    a = np.abs(numbers(rng, (count, side, side), "float32")) + 0.1
+    for layout in ((0, 1, 2), (0, 2, 1), (1, 0, 2)):
+        b = np.ones((count, side, 4), "float32").transpose(layout).copy()
+        b = b.transpose(tuple(int(axis) for axis in np.argsort(layout)))
+        entry, row = int(rng.integers(count)), int(rng.integers(side))
+        b[entry, row, 2] = np.inf
+        result = linalg.matmul(a, b, qualifiers=qualifiers(kind, GENERAL))
+        reached = np.arange(side) <= row if upper else np.arange(side) >= row
+        finite = np.ones((count, side, 4), bool)
+        finite[entry, :, 2] = ~reached
+        np.testing.assert_array_equal(np.isfinite(result), finite)
+
+
 @pytest.mark.parametrize("side", [1000, 300_000, 1_000_003])
 def test_long_diagonals(side: int) -> None:
     rng = np.random.default_rng()

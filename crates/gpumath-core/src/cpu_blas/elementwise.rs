@@ -92,7 +92,7 @@ impl<T: Number> NumberProducts<T> {
     }
 
     /// Puts axes with small steps of the result last, makes one of two that follow each other in
-    /// memory, and puts a long one last.
+    /// memory, and puts a long one last. `a` is what has one number for all of that, if one has.
     fn order_axes(&mut self) {
         let distance = |all: &Self, axis: usize| match all.extents[axis] {
             1 => usize::MAX,
@@ -117,6 +117,9 @@ impl<T: Number> NumberProducts<T> {
             if self.extents[2] < LONG && self.extents[axis] > self.extents[2] {
                 self.swap(axis, 2);
             }
+        }
+        if self.b.steps[2] == 0 {
+            std::mem::swap(&mut self.a, &mut self.b);
         }
     }
 

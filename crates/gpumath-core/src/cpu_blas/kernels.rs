@@ -67,7 +67,6 @@ pub(super) unsafe fn multiply_add<T: Number>(
     unsafe {
         let product = Product { shape, alpha, a, b, beta, out };
         if depth == 1 && rows.min(columns) == 1 {
-            let product = if rows == 1 { product } else { product.transposed() };
             return NumberProducts::of_lines(product, Run::ONE).compute();
         }
         // Rows of a few elements are not worth the way for vectors.
@@ -125,7 +124,7 @@ pub(super) unsafe fn multiply_add<T: Number>(
 pub(super) unsafe fn multiply_run<T: Number>(mut product: Product<T>, run: Run) {
     let [rows, columns, depth] = product.shape;
     let work = rows * columns * depth;
-    if depth == 1 && run.count > 1 {
+    if depth == 1 && (run.count > 1 || rows.min(columns) == 1) {
         // SAFETY: the caller guarantees what the function requires.
         return unsafe { NumberProducts::of_lines(product, run).compute() };
     }
@@ -254,7 +253,8 @@ impl<T: Number> Product<T> {
 
     fn cost_of_dots(&self) -> f64 {
         let [rows, columns, depth] = self.shape.map(|extent| extent as f64);
-        let one = (depth / Self::NUMBERS).ceil() * Self::OWN_MULTIPLY_ADD + 5.0;
+        let added_up = if T::IS_REAL { 5.0 } else { 14.0 };
+        let one = (depth / Self::NUMBERS).ceil() * Self::OWN_MULTIPLY_ADD + added_up;
         let has_rows = self.a.steps[1] == 1;
         // If only the left factor is to be copied, that is what the transposed product is for.
         let copy = match (has_rows, self.b.steps[0]) {
@@ -291,7 +291,9 @@ impl<T: Number> Product<T> {
         let is_short = self.shape[1] <= SHORT;
         let read = if is_short { 2.5 * depth * (rows / 8.0).ceil() } else { 0.0 };
         let sum = rows * depth * vectors * Self::OWN_MULTIPLY_ADD;
-        sum + read + stored + 30.0 * self.tiles() + copy
+        // Tiles of complex numbers are one vector wide.
+        let tile = if T::IS_REAL { 30.0 } else { 390.0 };
+        sum + read + stored + tile * self.tiles() + copy
     }
 
     /// Copies lines to columns: in blocks, and what is beside the blocks one by one. Complex

@@ -73,8 +73,16 @@ impl<T: Number> WideRows<T> {
         while place < columns {
             // SAFETY: the caller guarantees the memory.
             unsafe { self.compute_vectors::<S, K>(simd, &factors[..rows], place.min(last)) };
-            place += width;
+            place += if place == 0 { self.first_whole_vector(width) } else { width };
         }
+    }
+
+    /// Returns where the second vector begins, such that it and those after it are aligned: others
+    /// take longer to store.
+    #[inline(always)]
+    fn first_whole_vector(&self, width: usize) -> usize {
+        let size = width * size_of::<T>();
+        width - self.0.out.first % size / size_of::<T>()
     }
 
     /// Computes a vector of each row.
