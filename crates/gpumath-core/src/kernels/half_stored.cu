@@ -13,27 +13,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     });
 }
 
-__device__ float over_warp(float value) {
-#pragma unroll
-    for (int distance = TILE / 2; distance > 0; distance /= 2) {
-        value += __shfl_xor_sync(0xffffffff, value, distance);
-    }
-    return value;
-}
-
-__device__ double over_warp(double value) {
-#pragma unroll
-    for (int distance = TILE / 2; distance > 0; distance /= 2) {
-        value += __shfl_xor_sync(0xffffffff, value, distance);
-    }
-    return value;
-}
-
-template <typename Real>
-__device__ Complex<Real> over_warp(Complex<Real> value) {
-    return {over_warp(value.real), over_warp(value.imaginary)};
-}
-
 // A block computes 8 rows of a few columns: 32 threads share a row, and read the stored elements of
 // it once. Neighbours in memory are read by neighbours among the threads: of a row, or of a column,
 // whose warps then exchange their sums.

@@ -10,8 +10,9 @@ enum { DIMENSIONS = 3, OPERANDS = 4 };
 // Threads of a block, side of the squares of the result that blocks compute, and warps of a block.
 enum { THREADS = 256, TILE = 32, WARPS = THREADS / TILE };
 
-// Columns that a block of `repair` looks at.
-enum { CHECKED = 8 };
+// Elements of a line that a thread of `repair` reads before it adds their products: few threads
+// read, so each has many reads under way.
+enum { READS = 8 };
 
 // What is stored of the left factor.
 enum { LOWER = 0, UPPER = 1, DIAGONAL = 2 };
@@ -228,45 +229,106 @@ __device__ Element sum_of(const Element* a, const Element* b, const Integer* at,
     return sum;
 }
 
+__device__ float over_warp(float value) {
+#pragma unroll
+    for (int distance = TILE / 2; distance > 0; distance /= 2) {
+        value += __shfl_xor_sync(0xffffffff, value, distance);
+    }
+    return value;
+}
+
+__device__ double over_warp(double value) {
+#pragma unroll
+    for (int distance = TILE / 2; distance > 0; distance /= 2) {
+        value += __shfl_xor_sync(0xffffffff, value, distance);
+    }
+    return value;
+}
+
+template <typename Real>
+__device__ Complex<Real> over_warp(Complex<Real> value) {
+    return {over_warp(value.real), over_warp(value.imaginary)};
+}
+
+// Computes a column of a product with a triangle. Neighbours in the memory of the triangle are read
+// by neighbours among the threads: a warp has a row, or a thread.
+template <typename Element>
+__device__ void multiply_column(Element* result, const Element* a, const Element* b,
+                                const Element* c, const Integer* at, Integer column,
+                                const Product& product) {
+    const Line line = line_of(product, 0);
+    const Integer rows = product.rows;
+    if (llabs(line.along) > llabs(line.down)) {
+#pragma unroll 1
+        for (Integer row = threadIdx.x; row < rows; row += THREADS) {
+            write(result, c, at, row, column, sum_of(a, b, at, row, column, product), product);
+        }
+        return;
+    }
+    const int lane = threadIdx.x % TILE;
+    const Element* column_of_b = b + place_of(product, 1, at, 0, column);
+    const auto of_b = [&](Integer k) {
+        return conjugate_if(product.is_b_conjugated, column_of_b[k * product.steps[1][0]]);
+    };
+#pragma unroll 1
+    for (Integer row = threadIdx.x / TILE; row < rows; row += WARPS) {
+        const Element* line_of_a = a + at[0] + row * line.down;
+        const Integer end = line.is_upper ? rows : row;
+        Element sum = Element{0};
+        if (lane == 0) {
+            sum = on_diagonal(a, at, row, of_b(row), product);
+        }
+#pragma unroll 1
+        for (Integer k = (line.is_upper ? row + 1 : 0) + lane; k < end; k += READS * TILE) {
+            Element left[READS], right[READS];
+#pragma unroll
+            for (int i = 0; i < READS; ++i) {
+                const bool is_there = k + i * TILE < end;
+                left[i] = is_there ? line_of_a[(k + i * TILE) * line.along] : Element{0};
+                right[i] = is_there ? of_b(k + i * TILE) : Element{0};
+            }
+#pragma unroll
+            for (int i = 0; i < READS; ++i) {
+                sum = sum + conjugate_if(line.is_conjugated, left[i]) * right[i];
+            }
+        }
+        sum = over_warp(sum);
+        if (lane == 0) {
+            write(result, c, at, row, column, sum, product);
+        }
+    }
+}
+
 // Computes the columns again that an infinity or NaN of `b` reached through the zeros of a
 // completed triangle. Such a column has NaN in the row of which only the element on the diagonal is
-// stored, because a zero times either is NaN.
+// stored, because a zero times either is NaN. A block has columns that follow each other.
 template <typename Element>
 __device__ void repair_columns(Element* result, const Element* a, const Element* b,
                                const Element* c, const Product& product) {
-    __shared__ bool is_nan[CHECKED];
+    __shared__ bool is_nan[THREADS];
     const Integer row = product.stored == UPPER ? (Integer)product.rows - 1 : 0;
     const Count all = product.columns * product.entries;
+    const Count share = (all + gridDim.x - 1) / gridDim.x;
+    const Count end = min((blockIdx.x + 1) * share, all);
 #pragma unroll 1
-    for (Count first = blockIdx.x * (Count)CHECKED; first < all;
-         first += gridDim.x * (Count)CHECKED) {
+    for (Count first = blockIdx.x * share; first < end; first += THREADS) {
         bool is_repaired = false;
-        if (threadIdx.x < CHECKED) {
-            const Count index = first + threadIdx.x;
-            if (index < all) {
-                const Count entry = index / product.columns;
-                const Integer column = index - entry * product.columns;
-                Integer at[OPERANDS] = {};
-                add_entry(at, entry, product);
-                is_repaired = has_nan(result[place_of(product, 3, at, row, column)]);
-            }
-            is_nan[threadIdx.x] = is_repaired;
+        const Count index = first + threadIdx.x;
+        if (index < end) {
+            Integer at[OPERANDS] = {};
+            const Integer column = find_entry(at, index, product.columns, product);
+            is_repaired = has_nan(result[place_of(product, 3, at, row, column)]);
         }
+        is_nan[threadIdx.x] = is_repaired;
         if (!__syncthreads_or(is_repaired)) {
             continue;
         }
 #pragma unroll 1
-        for (unsigned which = 0; which < CHECKED; ++which) {
-            if (!is_nan[which]) {
-                continue;
-            }
-            const Count entry = (first + which) / product.columns;
-            const Integer column = first + which - entry * product.columns;
-            Integer at[OPERANDS] = {};
-            add_entry(at, entry, product);
-#pragma unroll 1
-            for (Integer row = threadIdx.x; row < product.rows; row += THREADS) {
-                write(result, c, at, row, column, sum_of(a, b, at, row, column, product), product);
+        for (unsigned which = 0; which < THREADS; ++which) {
+            if (is_nan[which]) {
+                Integer at[OPERANDS] = {};
+                const Integer column = find_entry(at, first + which, product.columns, product);
+                multiply_column(result, a, b, c, at, column, product);
             }
         }
         __syncthreads();

@@ -18,8 +18,9 @@ pub(super) const COMPLEX128: &str =
 /// Most dimensions of a batch.
 pub(crate) const DIMENSIONS: usize = 3;
 
-/// Columns that a block looks at before it computes them again.
-const CHECKED: u64 = 8;
+/// Most blocks that look at columns before they compute them again: more of them would take longer
+/// to begin than to look.
+const MOST_LOOKING: u64 = 1 << 11;
 
 /// Rows of a block that computes a few columns.
 const FEW_ROWS: u64 = 8;
@@ -123,7 +124,7 @@ impl StructuredProduct {
         // Blocks whose threads compute an element each.
         let elements = (rows * columns * entries).div_ceil(u64::from(BLOCK));
         match part {
-            Part::WithNan => (c"repair", (columns * entries).div_ceil(CHECKED)),
+            Part::WithNan => (c"repair", (columns * entries).min(MOST_LOOKING)),
             Part::Whole if self.stored == DIAGONAL => {
                 let [_, [down, right], ..] = self.steps;
                 let is_read_along_rows = right.unsigned_abs() <= down.unsigned_abs();
