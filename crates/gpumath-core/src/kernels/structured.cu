@@ -10,9 +10,8 @@ enum { DIMENSIONS = 3, OPERANDS = 4 };
 // Threads of a block, side of the squares of the result that blocks compute, and warps of a block.
 enum { THREADS = 256, TILE = 32, WARPS = THREADS / TILE };
 
-// Elements of a line that a thread of `repair` reads before it adds their products: few threads
-// read, so each has many reads under way.
-enum { READS = 8 };
+// Rows that a warp of `repair` computes at once: each element of a column is read once for them.
+enum { ROWS = 8 };
 
 // What is stored of the left factor.
 enum { LOWER = 0, UPPER = 1, DIAGONAL = 2 };
@@ -251,7 +250,7 @@ __device__ Complex<Real> over_warp(Complex<Real> value) {
 }
 
 // Computes a column of a product with a triangle. Neighbours in the memory of the triangle are read
-// by neighbours among the threads: a warp has a row, or a thread.
+// by neighbours among the threads: a warp has some rows, or a thread has one.
 template <typename Element>
 __device__ void multiply_column(Element* result, const Element* a, const Element* b,
                                 const Element* c, const Integer* at, Integer column,
@@ -271,30 +270,45 @@ __device__ void multiply_column(Element* result, const Element* a, const Element
         return conjugate_if(product.is_b_conjugated, column_of_b[k * product.steps[1][0]]);
     };
 #pragma unroll 1
-    for (Integer row = threadIdx.x / TILE; row < rows; row += WARPS) {
-        const Element* line_of_a = a + at[0] + row * line.down;
-        const Integer end = line.is_upper ? rows : row;
-        Element sum = Element{0};
-        if (lane == 0) {
-            sum = on_diagonal(a, at, row, of_b(row), product);
-        }
-#pragma unroll 1
-        for (Integer k = (line.is_upper ? row + 1 : 0) + lane; k < end; k += READS * TILE) {
-            Element left[READS], right[READS];
+    for (Integer top = threadIdx.x / TILE * ROWS; top < rows; top += WARPS * ROWS) {
+        const Integer bottom = min(top + ROWS, rows);
+        // The last row stands for those that there are not.
+        const Element* lines[ROWS];
 #pragma unroll
-            for (int i = 0; i < READS; ++i) {
-                const bool is_there = k + i * TILE < end;
-                left[i] = is_there ? line_of_a[(k + i * TILE) * line.along] : Element{0};
-                right[i] = is_there ? of_b(k + i * TILE) : Element{0};
-            }
+        for (int i = 0; i < ROWS; ++i) {
+            lines[i] = a + at[0] + min(top + i, rows - 1) * line.down;
+        }
+        Element sums[ROWS] = {};
+        // Columns that are stored of all rows.
+        const Integer end = line.is_upper ? rows : top;
+#pragma unroll 2
+        for (Integer k = (line.is_upper ? bottom : 0) + lane; k < end; k += TILE) {
+            const Element right = of_b(k);
 #pragma unroll
-            for (int i = 0; i < READS; ++i) {
-                sum = sum + conjugate_if(line.is_conjugated, left[i]) * right[i];
+            for (int i = 0; i < ROWS; ++i) {
+                const Element left = lines[i][k * line.along];
+                sums[i] = sums[i] + conjugate_if(line.is_conjugated, left) * right;
             }
         }
-        sum = over_warp(sum);
-        if (lane == 0) {
-            write(result, c, at, row, column, sum, product);
+        const Integer k = top + lane;
+        if (k < bottom) {
+            const Element right = of_b(k);
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i) {
+                if (line.is_upper ? i < lane : i > lane) {
+                    const Element left = lines[i][k * line.along];
+                    sums[i] = sums[i] + conjugate_if(line.is_conjugated, left) * right;
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            const Element sum = over_warp(sums[i]);
+            const Integer row = top + i;
+            if (lane == i && row < rows) {
+                write(result, c, at, row, column,
+                      sum + on_diagonal(a, at, row, of_b(row), product), product);
+            }
         }
     }
 }
